@@ -8,11 +8,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void require_terms(const struct cost_term *terms, double most)
+static void require_terms(const struct cost_term *terms, double max)
 {
     for (int i = 0; i < COST_FEATURES; i++)
         require(isnan(terms[i].value) || (0 <= terms[i].low && terms[i].low <= terms[i].value &&
-                                          terms[i].value <= terms[i].high && terms[i].high <= most));
+                                          terms[i].value <= terms[i].high && terms[i].high <= max));
 }
 
 /* Computes energies as joulec does, for a machine with the file's CPU. */

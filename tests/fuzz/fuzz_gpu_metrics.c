@@ -13,11 +13,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     joule_status status = gpu_metrics_read_energy(data, size, &counts, &modulus);
     require(status == JOULE_OK || (counts == 0 && modulus == 1));
     require(status != JOULE_OK || modulus == 0 || counts < modulus - 1);
-    struct gpu_metrics said;
-    gpu_metrics_read(data, size, &said);
-    require(isnan(said.busy) || (said.busy >= 0 && said.busy <= 100));
-    require(isnan(said.memory_busy) || (said.memory_busy >= 0 && said.memory_busy <= 100));
-    require(isnan(said.clock_megahertz) || (said.clock_megahertz >= 0 && said.clock_megahertz < 65535));
-    require(isnan(said.fan_rpm) || (said.fan_rpm >= 0 && said.fan_rpm < 65535));
+    struct gpu_metrics metrics;
+    gpu_metrics_read(data, size, &metrics);
+    require(isnan(metrics.busy) || (metrics.busy >= 0 && metrics.busy <= 100));
+    require(isnan(metrics.memory_busy) || (metrics.memory_busy >= 0 && metrics.memory_busy <= 100));
+    require(isnan(metrics.clock_megahertz) ||
+            (metrics.clock_megahertz >= 0 && metrics.clock_megahertz < 65535));
+    require(isnan(metrics.fan_rpm) || (metrics.fan_rpm >= 0 && metrics.fan_rpm < 65535));
     return 0;
 }

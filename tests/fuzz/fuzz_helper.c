@@ -17,7 +17,7 @@ struct liar {
     const uint8_t *data;
     size_t size;
     uint8_t rules;
-    unsigned asked;
+    unsigned requests;
     uint8_t late[HELPER_HEADER_BYTES + HELPER_MAX_CHANNELS * HELPER_CHANNEL_BYTES];
     size_t late_length;
 };
@@ -76,8 +76,8 @@ static ssize_t answer(void *context, const void *bytes, size_t length, void *rep
     if (length > 0) {
         require(length == HELPER_REQUEST_BYTES && helper_read_request(bytes, &request));
         liar->late_length = make_up(liar, &request, liar->late);
-        liar->asked++;
-        if ((liar->rules & 4) && liar->asked > 1)
+        liar->requests++;
+        if ((liar->rules & 4) && liar->requests > 1)
             return 0;
     } else if (liar->size % 3 == 0) {
         return 0;

@@ -6,7 +6,7 @@
 #include "joule/sources/gaudi/hl_smi_text.h"
 #include "require.h"
 
-#define MOST 8
+#define MAX_BOARDS 8
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -25,13 +25,13 @@ static void require_text(const char *text, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct hl_smi_board boards[MOST];
+    struct hl_smi_board boards[MAX_BOARDS];
     char *text = calloc(1, size + 1);
     require(text != NULL);
     if (size)
         memcpy(text, data, size);
-    size_t count = hl_smi_parse(text, boards, MOST);
-    require(count <= MOST);
+    size_t count = hl_smi_parse(text, boards, MAX_BOARDS);
+    require(count <= MAX_BOARDS);
     for (size_t i = 0; i < count; i++) {
         require_number(boards[i].power_watts);
         require_number(boards[i].max_watts);

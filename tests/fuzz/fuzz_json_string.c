@@ -15,15 +15,15 @@ static bool is_tail(uint8_t byte)
 }
 
 /* UTF8-2, UTF8-3 and UTF8-4 of RFC 3629. */
-static size_t multibyte(const uint8_t *s, size_t left)
+static size_t multibyte(const uint8_t *s, size_t remaining)
 {
-    if (left >= 2 && s[0] >= 0xc2 && s[0] <= 0xdf && is_tail(s[1]))
+    if (remaining >= 2 && s[0] >= 0xc2 && s[0] <= 0xdf && is_tail(s[1]))
         return 2;
-    if (left >= 3 && is_tail(s[2]) &&
+    if (remaining >= 3 && is_tail(s[2]) &&
         ((s[0] == 0xe0 && s[1] >= 0xa0 && s[1] <= 0xbf) || (s[0] >= 0xe1 && s[0] <= 0xec && is_tail(s[1])) ||
          (s[0] == 0xed && s[1] >= 0x80 && s[1] <= 0x9f) || (s[0] >= 0xee && s[0] <= 0xef && is_tail(s[1]))))
         return 3;
-    if (left >= 4 && is_tail(s[2]) && is_tail(s[3]) &&
+    if (remaining >= 4 && is_tail(s[2]) && is_tail(s[3]) &&
         ((s[0] == 0xf0 && s[1] >= 0x90 && s[1] <= 0xbf) || (s[0] >= 0xf1 && s[0] <= 0xf3 && is_tail(s[1])) ||
          (s[0] == 0xf4 && s[1] >= 0x80 && s[1] <= 0x8f)))
         return 4;
@@ -31,17 +31,17 @@ static size_t multibyte(const uint8_t *s, size_t left)
 }
 
 /* Returns the length of the escape at s, or 0 if there is none; *out_byte is its meaning. */
-static size_t escape(const uint8_t *s, size_t left, uint8_t *out_byte)
+static size_t escape(const uint8_t *s, size_t remaining, uint8_t *out_byte)
 {
     static const char letters[] = "\"\\/bfnrt", bytes[] = "\"\\/\b\f\n\r\t";
-    if (left < 2 || s[0] != '\\')
+    if (remaining < 2 || s[0] != '\\')
         return 0;
     const char *letter = s[1] ? strchr(letters, s[1]) : NULL;
     if (letter) {
         *out_byte = (uint8_t)bytes[letter - letters];
         return 2;
     }
-    if (left < 6 || s[1] != 'u' || strspn((const char *)s + 2, "0123456789abcdefABCDEF") < 4)
+    if (remaining < 6 || s[1] != 'u' || strspn((const char *)s + 2, "0123456789abcdefABCDEF") < 4)
         return 0;
     char hex[5] = {(char)s[2], (char)s[3], (char)s[4], (char)s[5], '\0'};
     *out_byte = (uint8_t)strtoul(hex, NULL, 16);
@@ -55,7 +55,7 @@ static bool read_back(const uint8_t *text, size_t length, uint8_t *out_ascii, si
     if (length < 2 || text[0] != '"' || text[length - 1] != '"')
         return false;
     for (size_t i = 1; i < length - 1;) {
-        size_t left = length - 1 - i, step = escape(text + i, left, &out_ascii[*out_count]);
+        size_t remaining = length - 1 - i, step = escape(text + i, remaining, &out_ascii[*out_count]);
         if (step) {
             ++*out_count;
         } else if (text[i] < 0x80) {
@@ -64,7 +64,7 @@ static bool read_back(const uint8_t *text, size_t length, uint8_t *out_ascii, si
             out_ascii[(*out_count)++] = text[i];
             step = 1;
         } else {
-            step = multibyte(text + i, left);
+            step = multibyte(text + i, remaining);
         }
         if (!step)
             return false;

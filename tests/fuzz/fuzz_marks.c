@@ -5,7 +5,7 @@
 #include "joulec/source/marks.h"
 #include "require.h"
 
-#define MOST_LOOPS 8
+#define MAX_LOOPS 8
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -38,11 +38,11 @@ static void check_marks(const struct marks *marks)
 /* Puts loops at the first keywords. */
 static void join(const struct marks *marks)
 {
-    struct loop list[MOST_LOOPS];
+    struct loop list[MAX_LOOPS];
     struct loops loops = {.list = list};
-    uint32_t mark_of[MOST_LOOPS];
+    uint32_t mark_of[MAX_LOOPS];
     bool *is_unclear = calloc(marks->count + 1, sizeof *is_unclear);
-    for (int32_t i = 0; i < MOST_LOOPS && (size_t)i < marks->keyword_count; i++)
+    for (int32_t i = 0; i < MAX_LOOPS && (size_t)i < marks->keyword_count; i++)
         list[loops.count++] = (struct loop){.parent = i % 2 ? i - 1 : -1,
                                             .has_own_place = i % 5 != 3,
                                             .may_be_two = i % 3 == 1,

@@ -14,12 +14,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define MOST_FUNCTIONS 4
-#define MOST_BLOCKS    3000
-#define FEW            250 /* a small number of blocks; other sizes are rare */
-#define MOST_PATTERN   24
-#define MOST_WAYS      300
-#define MOST_LOOPS     64 /* loops for which LLVM's text is generated */
+#define MAX_FUNCTIONS     4
+#define MAX_BLOCKS        3000
+#define FEW               250 /* a small number of blocks; other sizes are rare */
+#define MAX_PATTERN       24
+#define MAX_SUCCESSORS    300
+#define MAX_PRINTED_LOOPS 64 /* loops for which LLVM's text is generated */
 
 struct input {
     const uint8_t *at, *end;
@@ -32,7 +32,7 @@ static unsigned take(struct input *in)
 
 /* --- blocks --------------------------------------------------------------------------------------------- */
 
-enum way { ON, BRANCH, BACK, TO_END, FAR, LADDER, MANY, RETURN, DEAD, SELF, WAYS };
+enum shape { ON, BRANCH, BACK, TO_END, FAR, TWO_ENTRIES, MANY, RETURN, DEAD, SELF, SHAPES };
 
 static char *print(struct arena *arena, const char *format, unsigned number)
 {
@@ -58,10 +58,10 @@ static void go(struct block *b, size_t count, size_t to, double probability)
 
 static void lead_on(struct arena *arena, struct block *b, size_t at, size_t count, const uint8_t *pattern)
 {
-    size_t far = pattern[1], ways = pattern[0] % WAYS == MANY ? 1 + far * MOST_WAYS / 255 : 2;
+    size_t far = pattern[1], edge_count = pattern[0] % SHAPES == MANY ? 1 + far * MAX_SUCCESSORS / 255 : 2;
     double probability = pattern[0] & 64 ? pattern[2] / 255.0 : NAN;
-    b->edges = room(arena, ways * sizeof *b->edges);
-    switch ((enum way)(pattern[0] % WAYS)) {
+    b->edges = room(arena, edge_count * sizeof *b->edges);
+    switch ((enum shape)(pattern[0] % SHAPES)) {
     case ON:
         go(b, count, at + 1, probability);
         break;
@@ -81,12 +81,12 @@ static void lead_on(struct arena *arena, struct block *b, size_t at, size_t coun
         go(b, count, at * (2 * far + 1) % count, probability);
         go(b, count, at + 1, probability);
         break;
-    case LADDER: /* two entries into each cycle */
+    case TWO_ENTRIES: /* two entries into each cycle */
         go(b, count, at ^ 1, probability);
         go(b, count, at + 2, probability);
         break;
     case MANY:
-        for (size_t i = 0; i < ways; i++)
+        for (size_t i = 0; i < edge_count; i++)
             go(b, count, at + 1 + i * (pattern[2] % 8), probability);
         break;
     case SELF:
@@ -94,12 +94,12 @@ static void lead_on(struct arena *arena, struct block *b, size_t at, size_t coun
         go(b, count, at + 1, probability);
         break;
     default:
-        b->is_dead_end = pattern[0] % WAYS == DEAD;
+        b->is_dead_end = pattern[0] % SHAPES == DEAD;
     }
 }
 
 /* Values may refer to each other, even in a cycle. */
-static void add_creeps(struct arena *arena, struct block *b, unsigned what)
+static void add_creeps(struct arena *arena, struct block *b, unsigned bits)
 {
     static const char *const creepers[] = {"c", "p", "d", "local"}, *const from[] = {"",  "c",  "d",
                                                                                      "a", "@g", "n"};
@@ -107,22 +107,22 @@ static void add_creeps(struct arena *arena, struct block *b, unsigned what)
     b->creep_count = 2;
     for (size_t i = 0; i < b->creep_count; i++) {
         b->creeps[i] = room(arena, sizeof **b->creeps);
-        *b->creeps[i] = (struct creep){.name = creepers[(what / 8 + i) % 4],
-                                       .low = what & 16 ? -7 : 0,
-                                       .high = what & 32 ? 5 : 0,
-                                       .from = from[(what / 4 + 3 * i) % 6],
-                                       .constant = what};
+        *b->creeps[i] = (struct creep){.name = creepers[(bits / 8 + i) % 4],
+                                       .low = bits & 16 ? -7 : 0,
+                                       .high = bits & 32 ? 5 : 0,
+                                       .from = from[(bits / 4 + 3 * i) % 6],
+                                       .constant = bits};
     }
 }
 
 /* An indirect call to none, one or two functions, which may be equal, or to all. */
-static void lead_somewhere(struct arena *arena, struct call *call, unsigned what, size_t functions)
+static void set_targets(struct arena *arena, struct call *call, unsigned bits, size_t functions)
 {
-    call->target_count = what % 3;
+    call->target_count = bits % 3;
     call->targets = room(arena, 2 * sizeof *call->targets);
     for (size_t i = 0; i < call->target_count; i++)
-        call->targets[i] = (int32_t)((what / 8 + 3 * i) % functions);
-    call->is_closed = call->target_count && what & 8;
+        call->targets[i] = (int32_t)((bits / 8 + 3 * i) % functions);
+    call->is_closed = call->target_count && bits & 8;
 }
 
 static void fill_block(struct arena *arena, struct block *b, size_t at, size_t functions,
@@ -130,47 +130,47 @@ static void fill_block(struct arena *arena, struct block *b, size_t at, size_t f
 {
     static const char *const names[] = {"memcpy", "sin", "nobody_knows", "llvm.memset.p0", NULL};
     static const char *const addresses[] = {"a", "p", "@g", "c", "", "local"};
-    unsigned what = pattern[2];
+    unsigned bits = pattern[2];
     b->name = print(arena, "b%u", (unsigned)at);
-    b->work[what % WORK_KINDS] = what % 7;
+    b->work[bits % WORK_KINDS] = bits % 7;
     b->work[WORK_INT] += 1;
-    b->chain[what % WORK_KINDS] = what % 11;
-    b->has_chain = what % 5;
-    b->begins_anew = what & 2;
-    b->is_by_data = what & 1;
-    b->loop_place = b->place = (struct source_place){"fuzz.c", (unsigned)at % 50 + 1, what};
-    if (what % 4 == 1) {
+    b->chain[bits % WORK_KINDS] = bits % 11;
+    b->has_chain = bits % 5;
+    b->begins_anew = bits & 2;
+    b->is_by_data = bits & 1;
+    b->loop_place = b->place = (struct source_place){"fuzz.c", (unsigned)at % 50 + 1, bits};
+    if (bits % 4 == 1) {
         b->accesses = room(arena, 2 * sizeof *b->accesses);
-        b->access_count = 1 + what % 2;
+        b->access_count = 1 + bits % 2;
         for (size_t i = 0; i < b->access_count; i++)
             b->accesses[i] =
-                (struct access){addresses[(what / 4 + i) % 6], 1 << what % 6, what & 8, what & 16, what & 32};
+                (struct access){addresses[(bits / 4 + i) % 6], 1 << bits % 6, bits & 8, bits & 16, bits & 32};
     }
-    if (what % 8 >= 5)
-        add_creeps(arena, b, what);
-    if (what % 16 == 3) {
+    if (bits % 8 >= 5)
+        add_creeps(arena, b, bits);
+    if (bits % 16 == 3) {
         b->calls = room(arena, sizeof *b->calls);
         b->call_count = 1;
-        bool is_own = what & 16;
-        b->calls[0] = (struct call){.name = is_own ? "f" : names[what / 32 % 5],
-                                    .callee = is_own ? (int32_t)(what / 32 % functions) : -1,
-                                    .is_beside = what & 64};
+        bool is_own = bits & 16;
+        b->calls[0] = (struct call){.name = is_own ? "f" : names[bits / 32 % 5],
+                                    .callee = is_own ? (int32_t)(bits / 32 % functions) : -1,
+                                    .is_beside = bits & 64};
         if (!b->calls[0].name)
-            lead_somewhere(arena, &b->calls[0], pattern[1], functions);
+            set_targets(arena, &b->calls[0], pattern[1], functions);
     }
 }
 
 static void fill_function(struct module *m, size_t index, struct input *in)
 {
     struct function *f = &m->functions[index];
-    uint8_t pattern[MOST_PATTERN][3];
-    size_t length = 1 + take(in) % MOST_PATTERN, scale = take(in);
+    uint8_t pattern[MAX_PATTERN][3];
+    size_t length = 1 + take(in) % MAX_PATTERN, scale = take(in);
     for (size_t i = 0; i < length; i++)
         for (size_t k = 0; k < 3; k++)
             pattern[i][k] = (uint8_t)take(in);
     f->name = print(&m->arena, "f%u", (unsigned)index);
     f->place = (struct source_place){"fuzz.c", 1, 1};
-    f->block_count = length + (scale < FEW ? scale / 8 : (scale - FEW + 1) * (MOST_BLOCKS / (256 - FEW)));
+    f->block_count = length + (scale < FEW ? scale / 8 : (scale - FEW + 1) * (MAX_BLOCKS / (256 - FEW)));
     f->blocks = room(&m->arena, f->block_count * sizeof *f->blocks);
     for (size_t b = 0; b < f->block_count; b++) {
         const uint8_t *own = pattern[b + 1 == f->block_count ? length - 1 : b % length];
@@ -208,7 +208,7 @@ static void say_loops(const struct module *m, struct input *in, struct text *out
                       "  %c = phi i32\n  -->  ((4 * %c) + (8 * %d) + @g) U: full-set S: full-set\n"
                       "  %d = phi i32\n  -->  {(%c + %d),+,(-3 * %c)}<%b1> U: full-set S: full-set\n");
         text_printf(out, "Determining loop execution counts for: @%s\n", f->name);
-        for (size_t b = 0; b < f->block_count && b < MOST_LOOPS; b++)
+        for (size_t b = 0; b < f->block_count && b < MAX_PRINTED_LOOPS; b++)
             text_printf(out, "Loop %%%s: backedge-taken count is %s\n", f->blocks[b].name,
                         counts[take(in) % (sizeof counts / sizeof *counts)]);
     }
@@ -296,7 +296,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
     struct input in = {data, data + size};
-    struct module m = {.function_count = 1 + take(&in) % MOST_FUNCTIONS};
+    struct module m = {.function_count = 1 + take(&in) % MAX_FUNCTIONS};
     struct object global = {"@g", 4096, false};
     struct target target;
     struct analysis analysis;

@@ -46,12 +46,12 @@ static void read_alone(void)
     struct smi_board *boards = calloc(4, sizeof *boards);
     struct smi_query query = smi_query_all();
     require(boards != NULL);
-    for (size_t way = 0; way < 2; way++) {
-        char *text = output.text[way] ? strdup(output.text[way]) : NULL;
+    for (size_t form = 0; form < 2; form++) {
+        char *text = output.text[form] ? strdup(output.text[form]) : NULL;
         char *list = output.text[2] ? strdup(output.text[2]) : NULL;
-        size_t count = !text ? 0
-                       : way ? smi_read_description(text, boards, 4)
-                             : smi_read_table(text, &query, boards, 4);
+        size_t count = !text  ? 0
+                       : form ? smi_read_description(text, boards, 4)
+                              : smi_read_table(text, &query, boards, 4);
         require(count <= 4);
         if (list)
             smi_read_list(list, boards, count);

@@ -5,7 +5,7 @@
 #include "joulec/trips/trips.h"
 #include "require.h"
 
-#define MOST_LOOPS 4
+#define MAX_LOOPS 4
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -32,9 +32,9 @@ static void count(const struct scev_function *function, const struct trips_loop 
 /* Each loop is inside the one that is printed after it. */
 static void count_function(const struct scev_function *function, uint8_t shape)
 {
-    struct trips_loop loops[MOST_LOOPS] = {0};
-    struct trips one[MOST_LOOPS], many[MOST_LOOPS];
-    size_t loop_count = function->loop_count < MOST_LOOPS ? function->loop_count : MOST_LOOPS;
+    struct trips_loop loops[MAX_LOOPS] = {0};
+    struct trips one[MAX_LOOPS], many[MAX_LOOPS];
+    size_t loop_count = function->loop_count < MAX_LOOPS ? function->loop_count : MAX_LOOPS;
     for (size_t i = 0; i < loop_count; i++) {
         loops[i].parent = i && shape & 1 ? (uint32_t)i - 1 : TRIPS_NONE;
         loops[i].facts = &function->loops[loop_count - 1 - i];

@@ -14,12 +14,12 @@
 #define FUZZ_SEPARATOR 0xFE
 #define FUZZ_STEP_NS   INT64_C(600000000) /* virtual time between two rounds */
 
-/* Calls take() for at most `most` pieces of the input, each ended by a separator. `text` is a terminated copy
- * that may be modified; the byte after its end can be read. */
-static inline void each_piece(const uint8_t *data, size_t size, size_t most,
+/* Calls take() for at most `max_pieces` pieces of the input, each ended by a separator. `text` is a
+ * terminated copy that may be modified; the byte after its end can be read. */
+static inline void each_piece(const uint8_t *data, size_t size, size_t max_pieces,
                               void (*take)(void *context, size_t index, char *text), void *context)
 {
-    for (size_t i = 0; i < most && size; i++) {
+    for (size_t i = 0; i < max_pieces && size; i++) {
         const uint8_t *end = memchr(data, FUZZ_SEPARATOR, size);
         size_t length = end ? (size_t)(end - data) : size;
         char *text = calloc(1, length + 2);

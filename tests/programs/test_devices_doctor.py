@@ -67,7 +67,7 @@ def test_here(devices, doctor):
         if domain["reading"] in ("clock", "temperature"):
             value = domain["clock_megahertz" if domain["reading"] == "clock" else "temperature_celsius"]
             check((domain["state"] == "ok") == (value is not None), domain)
-    check("\033" not in table + joule("doctor").stdout, "no colour where nobody looks")
+    check("\033" not in table + joule("doctor").stdout, "no colour without a terminal")
 
 
 def test_the_variable_is_for_others():
@@ -163,7 +163,7 @@ def test_doctor_knows_how_run_counts(root, doctor):
             try:
                 subprocess.run([JOULE, "run", "--json", report, "--", "true"], capture_output=True, check=True, **arguments)
             except PermissionError:
-                print("not tried as nobody, who may not run", JOULE)
+                print("not tried as nobody: permission denied to run", JOULE)
                 continue
             done = subprocess.run([JOULE, "doctor", "--json"], capture_output=True, check=True, **arguments)
             with open(report, encoding="utf-8") as file:

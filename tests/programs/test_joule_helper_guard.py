@@ -151,7 +151,7 @@ class Rights(unittest.TestCase):
     def test_a_worker_holds_nothing_of_the_helpers(self):
         with Guarded("boards=1") as helper:
             if os.getuid() != 0:
-                self.skipTest("only root may look at who is nobody")
+                self.skipTest("only root can list the descriptors of another user's process")
             folder = f"/proc/{helper.worker()}/fd"
             held = {int(fd): os.readlink(os.path.join(folder, fd)) for fd in os.listdir(folder)}
             self.assertLessEqual(set(held), {0, 1, 2, 3}, held)

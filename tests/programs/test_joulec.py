@@ -542,7 +542,7 @@ long straight(const struct node *p) { long s = 0; for (int i = 0; i < 1000; i++)
                  "parted": "out[c] = x[i]; z[i - c] = x[i]; c += x[i] < y;",
                  "deep": "for (int j = 0; j < 1 << 10; j++) { out[c] = x[i]; c += x[i] < y + j; }",
                  "both_ways": "out[c] = x[i]; c += x[i] < y ? 1 : -1;",
-                 "anew": "out[c] = x[i]; c = x[i] < y ? c + 1 : 0;",
+                 "restarted": "out[c] = x[i]; c = x[i] < y ? c + 1 : 0;",
                  "loaded": "out[c] = x[i]; c += x[i];"}
         text = "".join(f"void {name}(const int *restrict x, int *restrict out, int *restrict z, int y, long c, long d) {{\n"
                        f"    for (long i = 0; i < 1L << {21 if name == 'deep' else 31}; i++) {{ {step} }}\n}}\n" for name, step in steps.items())
@@ -556,7 +556,7 @@ long straight(const struct node *p) { long s = 0; for (int i = 0; i < 1000; i++)
         for name in ("two", "parted"):
             self.assertAlmostEqual(lines[name], 5, delta=0.01, msg=name)
         self.assertAlmostEqual(lines["deep"], 2, delta=0.01)
-        for name in ("both_ways", "anew", "loaded"):
+        for name in ("both_ways", "restarted", "loaded"):
             self.assertLess(lines[name], 1.1, name)
             self.assertGreater(found[name]["loops"][0]["lines"]["l2"], 1 << 27, name)
 

@@ -149,10 +149,10 @@ int f(struct s *s, int n) {
         """The middle of the range; or the middle of magnitudes, for a loop that restarts or repeats a pass
         until nothing changes."""
         queue = "int f(const int *x, int *y) { int s = 0, n = 1;\nJOULE_LOOP(0, 511)\nwhile (s < n) { y[s++] = 7; n += x[n]; } return n; }\n"
-        anew = "void f(const int *x, int *y) { for (int i = 0; i < 9; i++) { int n = i;\nJOULE_LOOP(0, 511)\nwhile (x[n]) n = x[n];\ny[i] = n; } }\n"
+        restarted = "void f(const int *x, int *y) { for (int i = 0; i < 9; i++) { int n = i;\nJOULE_LOOP(0, 511)\nwhile (x[n]) n = x[n];\ny[i] = n; } }\n"
         passes = ("void f(int *x) { int more;\nJOULE_LOOP(0, 511)\ndo { more = 0;\nfor (int i = 1; i < %d; i++) if (x[i] < x[i - 1])"
                   " { int y = x[i]; x[i] = x[i - 1]; x[i - 1] = y; more = 1; } } while (more); }\n")
-        for text, likely in ((queue, 256), (anew, 21.6), (passes % 100, 21.6), (passes % 9, 256)):
+        for text, likely in ((queue, 256), (restarted, 21.6), (passes % 100, 21.6), (passes % 9, 256)):
             found = [loop["iterations_each"][1] for loop in self.loops(text) if loop["marked"]]
             self.assertEqual(len(found), 1, text)
             self.assertAlmostEqual(found[0], likely, delta=1, msg=text)

@@ -205,7 +205,7 @@ int main(void)
         roads[i].a = (unsigned short)(400 - i);
         roads[i].b = (unsigned short)(399 - i);
     }
-    passes(); /* each number goes on by one place, and the last pass changes nothing */
+    passes(); /* each number moves by one place, and the last pass changes nothing */
 }
 """)
         found, _ = self.report("--profile-use")

@@ -21,15 +21,15 @@
 #define ABSOLUTE 1e-5
 #define RELATIVE 1e-3
 
-enum { MOST_VARIABLES = 96, MOST_TRIES = 12 };
+enum { MAX_VARIABLES = 96, MAX_TRIES = 12 };
 
 unsigned directional_kinks, directional_points;
 
 struct trial {
     const struct directional *of;
     struct workbench bench;
-    char names[MOST_VARIABLES][64];
-    forge_tensor variables[MOST_VARIABLES], along[MOST_VARIABLES];
+    char names[MAX_VARIABLES][64];
+    forge_tensor variables[MAX_VARIABLES], along[MAX_VARIABLES];
     size_t count;
     unsigned char *slots; /* initial contents of all slots */
 };
@@ -68,11 +68,11 @@ static forge_value product(forge_builder *b, const forge_value *gradients, size_
 
 static void load(struct trial *t)
 {
-    forge_value variables[MOST_VARIABLES], gradients[MOST_VARIABLES];
+    forge_value variables[MAX_VARIABLES], gradients[MAX_VARIABLES];
     forge_builder *b = forge_builder_new();
     forge_value loss = t->of->loss(b, t->of->context);
     t->count = forge_parameter_count(b);
-    assert_in_range(t->count, 1, MOST_VARIABLES);
+    assert_in_range(t->count, 1, MAX_VARIABLES);
     for (size_t i = 0; i < t->count; i++) {
         forge_slot slot = forge_parameter_slot(b, i);
         snprintf(t->names[i], sizeof t->names[i], "%s", b->graph->slots[slot].name);
@@ -140,7 +140,7 @@ static double output(const struct trial *t, const char *name)
 }
 
 /* Returns the outputs after moving `steps` steps along the direction. */
-static struct facts look(struct trial *t, double steps)
+static struct facts evaluate_at(struct trial *t, double steps)
 {
     copy_slots(t, true);
     for (size_t i = 0; i < t->count; i++) {
@@ -178,7 +178,7 @@ static void compare(const struct trial *t, uint64_t seed, const char *what, doub
 static bool try_point(struct trial *t, uint64_t seed)
 {
     choose_point(t, seed);
-    struct facts at = look(t, 0), before = look(t, -1), behind = look(t, 1);
+    struct facts at = evaluate_at(t, 0), before = evaluate_at(t, -1), behind = evaluate_at(t, 1);
     if (!isfinite(at.loss) || !isfinite(at.slope) || !isfinite(at.bend))
         fail_msg("%s, seed %llu, point %llu: loss %g, slope %g, bend %g", t->of->name,
                  (unsigned long long)t->of->seed, (unsigned long long)seed, at.loss, at.slope, at.bend);
@@ -199,10 +199,10 @@ void directional_check(const struct directional *directional)
     assert_int_equal(workbench_begin(&t.bench, 1, &error), JOULE_OK);
     load(&t);
     for (unsigned i = 0; i < directional->points; i++) {
-        uint64_t tries = 0, first = directional->seed * 1000003 + i * MOST_TRIES;
+        uint64_t tries = 0, first = directional->seed * 1000003 + i * MAX_TRIES;
         while (!try_point(&t, first + tries)) {
             directional_kinks++;
-            if (++tries == MOST_TRIES)
+            if (++tries == MAX_TRIES)
                 fail_msg("%s, seed %llu: no point without a kink", directional->name,
                          (unsigned long long)directional->seed);
         }

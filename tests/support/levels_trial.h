@@ -12,7 +12,7 @@
 #include <string.h>
 #include "joulec/work/levels.h"
 
-#define MOST       8
+#define MAX_BLOCKS 8
 #define KIB        1024.0
 #define MIB        (1024 * KIB)
 #define NEAR(a, b) assert_true(fabs((double)(a) - (double)(b)) <= 0.02 * fabs((double)(b)) + 1e-9)
@@ -20,7 +20,7 @@
 /* Loop nests whose headers are blocks 1, 2, 3; all accesses are in the innermost loop. */
 static const char *const nests[] = {"", "0>1 1>1 1>2", "0>1 1>2 2>2 2>3 3>1 3>4",
                                     "0>1 1>2 2>3 3>3 3>4 4>2 4>5 5>1 5>6"};
-static const char *const names[MOST] = {"b0", "b1", "b2", "b3", "b4", "b5", "b6", "b7"};
+static const char *const names[MAX_BLOCKS] = {"b0", "b1", "b2", "b3", "b4", "b5", "b6", "b7"};
 
 struct trial {
     struct arena arena;
@@ -28,19 +28,19 @@ struct trial {
     struct cost_core core;
     struct module module;
     struct function function;
-    struct block blocks[MOST];
-    struct edge edges[MOST][2];
-    struct access accesses[MOST][4];
-    const char *values[MOST][4];
-    struct creep creeps[MOST];
-    struct creep *creep_lists[MOST][2];
+    struct block blocks[MAX_BLOCKS];
+    struct edge edges[MAX_BLOCKS][2];
+    struct access accesses[MAX_BLOCKS][4];
+    const char *values[MAX_BLOCKS][4];
+    struct creep creeps[MAX_BLOCKS];
+    struct creep *creep_lists[MAX_BLOCKS][2];
     size_t creep_count;
     struct object global, local;
     struct call call;
-    struct loop_times times[MOST];
+    struct loop_times times[MAX_BLOCKS];
     struct scev_text text;
     struct loops loops;
-    struct block_memory memory[MOST];
+    struct block_memory memory[MAX_BLOCKS];
     double bytes[BOUNDS];
     struct function_sum callee;
 };
@@ -51,7 +51,7 @@ static inline void add_edges(struct trial *t, const char *edges)
     for (char *end; *edges; edges = *end ? end + 1 : end) {
         uint32_t from = (uint32_t)strtoul(edges, &end, 10), to = (uint32_t)strtoul(end + 1, &end, 10);
         struct block *b = &t->blocks[from];
-        assert_true(from < MOST && to < MOST && b->edge_count < 2);
+        assert_true(from < MAX_BLOCKS && to < MAX_BLOCKS && b->edge_count < 2);
         b->edges = t->edges[from];
         b->edges[b->edge_count++] = (struct edge){to, NAN};
         if (t->function.block_count <= to)
@@ -69,7 +69,7 @@ static inline struct trial *trial_new(unsigned depth, const double *times, const
     t->core = (struct cost_core){.cache_bytes = {32 * KIB, MIB, 32 * MIB}, .line_bytes = 64};
     for (int i = COST_L2_LINES; i <= COST_DRAM_LINES; i++)
         t->core.latency[i] = 15 * pow(4, i - COST_L2_LINES);
-    for (uint32_t b = 0; b < MOST; b++)
+    for (uint32_t b = 0; b < MAX_BLOCKS; b++)
         t->blocks[b] = (struct block){.name = names[b],
                                       .accesses = t->accesses[b],
                                       .values = t->values[b],
@@ -103,14 +103,14 @@ static inline void add_value(struct trial *t, uint32_t block, const char *name)
     b->values[b->value_count++] = name;
 }
 
-/* Adds a value of block `header` that grows by 0 to `most` per iteration. `from`: its start; NULL: 0. */
-static inline void add_creep(struct trial *t, uint32_t header, const char *name, double most,
+/* Adds a value of block `header` that grows by 0 to `extent` per iteration. `from`: its start; NULL: 0. */
+static inline void add_creep(struct trial *t, uint32_t header, const char *name, double extent,
                              const char *from)
 {
     struct block *b = &t->blocks[header];
     struct creep *creep = &t->creeps[t->creep_count++];
-    *creep =
-        (struct creep){.name = name, .low = fmin(most, 0), .high = fmax(most, 0), .from = from ? from : ""};
+    *creep = (struct creep){
+        .name = name, .low = fmin(extent, 0), .high = fmax(extent, 0), .from = from ? from : ""};
     b->creeps[b->creep_count++] = creep;
     add_value(t, header, name);
 }

@@ -14,7 +14,8 @@ struct joule_host *machine_load(const char *root);
 /* Adds the files below `root` to a scripted host, as if they were below `prefix`. Returns false if they
  * cannot be read. */
 bool machine_add(struct joule_host *host, const char *root, const char *prefix);
-/* Returns the path of the folder that was extracted from tests/fixtures/machines/NAME.ttar, in static storage. */
+/* Returns the path of the folder that was extracted from tests/fixtures/machines/NAME.ttar, in static
+ * storage. */
 const char *machine_fixture(const char *name);
 /* Returns a meter with only the sources in the comma-separated list; the caller keeps the host. Fails the
  * test on an error. */

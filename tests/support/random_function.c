@@ -14,12 +14,12 @@
 #include "forge/ir/infer.h"
 #include "support/directional.h"
 
-enum { MOST_VALUES = 64, VARIABLES = 4 };
+enum { MAX_VALUES = 64, VARIABLES = 4 };
 
 struct maker {
     forge_builder *b;
     uint64_t state;
-    forge_value values[MOST_VALUES];
+    forge_value values[MAX_VALUES];
     size_t count;
 };
 
@@ -33,7 +33,7 @@ static uint32_t below(struct maker *m, uint32_t limit)
 }
 
 /* Returns a random value so far; prefers recent ones, so that functions are deep. */
-static forge_value any(struct maker *m)
+static forge_value any_value(struct maker *m)
 {
     uint32_t a = below(m, (uint32_t)m->count), b = below(m, (uint32_t)m->count);
     return m->values[a > b ? a : b];
@@ -79,7 +79,7 @@ static forge_value make_unary(struct maker *m)
                                             FORGE_ERF,      FORGE_RELU, FORGE_TANH, FORGE_SIGMOID,
                                             FORGE_SOFTPLUS, FORGE_SILU, FORGE_GELU, FORGE_GELU_TANH};
     static const forge_unary_kind steep[] = {FORGE_EXP, FORGE_EXPM1, FORGE_SQUARE};
-    forge_value x = any(m);
+    forge_value x = any_value(m);
     switch (below(m, 4)) {
     case 0:
         return forge_unary(m->b, domains[below(m, 5)], positive(m, x));
@@ -98,7 +98,7 @@ static bool go_together(struct maker *m, forge_value a, forge_value b)
 
 static forge_value make_binary(struct maker *m)
 {
-    forge_value x = any(m), y = any(m);
+    forge_value x = any_value(m), y = any_value(m);
     if (!go_together(m, x, y))
         return FORGE_NO_VALUE;
     switch (below(m, 8)) {
@@ -123,7 +123,7 @@ static forge_value make_binary(struct maker *m)
 
 static forge_value make_cast(struct maker *m)
 {
-    forge_value whole = forge_cast(m->b, FORGE_I32, forge_unary(m->b, FORGE_FLOOR, any(m)));
+    forge_value whole = forge_cast(m->b, FORGE_I32, forge_unary(m->b, FORGE_FLOOR, any_value(m)));
     return bounded(m, forge_cast(m->b, FORGE_F64, whole));
 }
 
@@ -131,7 +131,7 @@ static forge_value make_reduce(struct maker *m)
 {
     static const forge_reduce_kind kinds[] = {FORGE_SUM, FORGE_MEAN, FORGE_MAXIMUM, FORGE_MINIMUM,
                                               FORGE_PRODUCT};
-    forge_value x = any(m);
+    forge_value x = any_value(m);
     uint32_t rank = shape_of(m, x).rank;
     if (rank == 0)
         return FORGE_NO_VALUE;
@@ -141,7 +141,7 @@ static forge_value make_reduce(struct maker *m)
 
 static forge_value make_matmul(struct maker *m)
 {
-    forge_value x = any(m);
+    forge_value x = any_value(m);
     if (shape_of(m, x).rank < 2)
         return FORGE_NO_VALUE;
     return bounded(m, forge_matmul(m->b, x, forge_unary(m->b, FORGE_COS, x),
@@ -150,7 +150,7 @@ static forge_value make_matmul(struct maker *m)
 
 static forge_value make_move(struct maker *m)
 {
-    forge_value x = any(m);
+    forge_value x = any_value(m);
     forge_shape shape = shape_of(m, x), flat = forge_shape_of((forge_dim)forge_shape_elements(&shape));
     uint32_t axis = shape.rank ? below(m, shape.rank) : 0, order[FORGE_MAX_RANK];
     int64_t low[FORGE_MAX_RANK], high[FORGE_MAX_RANK];
@@ -182,7 +182,7 @@ static forge_value make_move(struct maker *m)
 
 static forge_value make_gather(struct maker *m)
 {
-    forge_value x = any(m);
+    forge_value x = any_value(m);
     forge_shape shape = shape_of(m, x);
     if (shape.rank == 0)
         return FORGE_NO_VALUE;
@@ -195,7 +195,7 @@ static forge_value make_gather(struct maker *m)
 /* Some updates have the same target, and some targets get none. */
 static forge_value make_scatter(struct maker *m)
 {
-    forge_value x = any(m);
+    forge_value x = any_value(m);
     forge_shape shape = shape_of(m, x);
     if (shape.rank == 0)
         return FORGE_NO_VALUE;
@@ -211,7 +211,7 @@ static forge_value make_scatter(struct maker *m)
 static forge_value make_scan(struct maker *m)
 {
     static const forge_reduce_kind kinds[] = {FORGE_SUM, FORGE_PRODUCT, FORGE_MAXIMUM, FORGE_MINIMUM};
-    forge_value x = any(m);
+    forge_value x = any_value(m);
     uint32_t rank = shape_of(m, x).rank, kind = below(m, 4), flags = below(m, 4);
     /* an exclusive extremum over no elements is infinite */
     if (rank == 0 || (kind > 1 && flags & FORGE_SCAN_EXCLUSIVE))
@@ -221,19 +221,19 @@ static forge_value make_scan(struct maker *m)
 
 static forge_value make_sort(struct maker *m)
 {
-    forge_value x = any(m), where;
+    forge_value x = any_value(m), indices;
     uint32_t rank = shape_of(m, x).rank;
     if (rank == 0)
         return FORGE_NO_VALUE;
     uint32_t axis = below(m, rank);
-    return below(m, 2) ? forge_sort(m->b, x, axis, below(m, 2), &where)
-                       : forge_top_k(m->b, x, 1, axis, &where);
+    return below(m, 2) ? forge_sort(m->b, x, axis, below(m, 2), &indices)
+                       : forge_top_k(m->b, x, 1, axis, &indices);
 }
 
 /* Returns a value of rank 2 or 3 as [1, n, m]: a batch with channels. */
 static forge_value image(struct maker *m)
 {
-    forge_value x = any(m);
+    forge_value x = any_value(m);
     forge_shape shape = shape_of(m, x);
     if (shape.rank == 2)
         return forge_reshape(m->b, x, forge_shape_of(1, shape.dims[0], shape.dims[1]));
@@ -281,7 +281,7 @@ static forge_value make_window(struct maker *m)
 
 static forge_value make_random(struct maker *m)
 {
-    forge_value key = forge_scalar(m->b, FORGE_U64, below(m, 100)), x = any(m);
+    forge_value key = forge_scalar(m->b, FORGE_U64, below(m, 100)), x = any_value(m);
     forge_value u = forge_random_numbers(m->b, FORGE_RANDOM_UNIFORM, shape_of(m, x), key,
                                          forge_scalar(m->b, FORGE_U32, 1), below(m, 9));
     return forge_mul(m->b, x, forge_cast(m->b, FORGE_F64, u));
@@ -296,7 +296,7 @@ static forge_value saddle(forge_builder *b, const forge_value *inputs, size_t co
 
 static forge_value make_composite(struct maker *m)
 {
-    forge_value x = any(m), y = any(m);
+    forge_value x = any_value(m), y = any_value(m);
     if (shape_of(m, x).rank && below(m, 2))
         return forge_log_softmax(m->b, x);
     return go_together(m, x, y)
@@ -306,7 +306,7 @@ static forge_value make_composite(struct maker *m)
 
 static forge_value make_norm(struct maker *m)
 {
-    forge_value x = any(m);
+    forge_value x = any_value(m);
     uint32_t rank = shape_of(m, x).rank, all = (1u << rank) - 1;
     if (rank == 0)
         return FORGE_NO_VALUE;
@@ -360,7 +360,7 @@ forge_value random_function(forge_builder *b, const void *context)
     bool is_in_region = false, has_regions = f->flags & RANDOM_FUNCTION_RECOMPUTES;
     for (unsigned i = 0; i < VARIABLES; i++)
         m.values[m.count++] = directional_variable(b, i, shapes[i]);
-    for (unsigned tries = 0; tries < 4 * f->nodes && m.count < VARIABLES + f->nodes && m.count < MOST_VALUES;
+    for (unsigned tries = 0; tries < 4 * f->nodes && m.count < VARIABLES + f->nodes && m.count < MAX_VALUES;
          tries++) {
         if (has_regions)
             mark(&m, &marks, &is_in_region);

@@ -11,13 +11,13 @@
 #include <cmocka.h>
 #include "forge/ir/infer.h"
 
-enum { MOST_VALUES = 256 };
+enum { MAX_VALUES = 256 };
 
 struct maker {
     forge_builder *b;
     uint64_t state;
     unsigned flags;
-    forge_value values[MOST_VALUES];
+    forge_value values[MAX_VALUES];
     size_t count;
     forge_slot parameters[4];
     forge_value reads[4];
@@ -38,7 +38,7 @@ static uint32_t below(struct maker *m, uint32_t limit)
     return (uint32_t)(next(m) >> 32) % limit;
 }
 
-static forge_value any(struct maker *m)
+static forge_value any_value(struct maker *m)
 {
     return m->values[below(m, (uint32_t)m->count)];
 }
@@ -94,7 +94,7 @@ static forge_value make_iota(struct maker *m)
 
 static forge_value make_unary(struct maker *m)
 {
-    forge_value x = any(m);
+    forge_value x = any_value(m);
     forge_unary_kind kind = (forge_unary_kind)below(m, FORGE_UNARY_KINDS);
     if (kind == FORGE_NOT ? forge_value_dtype(m->b, x) != FORGE_BOOL : !is_float(m, x))
         return FORGE_NO_VALUE;
@@ -109,7 +109,7 @@ static bool go_together(struct maker *m, forge_value a, forge_value b)
 
 static forge_value make_binary(struct maker *m)
 {
-    forge_value a = any(m), b = any(m);
+    forge_value a = any_value(m), b = any_value(m);
     forge_binary_kind kind = (forge_binary_kind)below(m, FORGE_BINARY_KINDS);
     bool is_logical = kind == FORGE_AND || kind == FORGE_OR || kind == FORGE_XOR;
     if (!go_together(m, a, b) || (is_logical ? is_float(m, a) : forge_value_dtype(m->b, a) == FORGE_BOOL))
@@ -119,7 +119,7 @@ static forge_value make_binary(struct maker *m)
 
 static forge_value make_select(struct maker *m)
 {
-    forge_value a = any(m), b = any(m);
+    forge_value a = any_value(m), b = any_value(m);
     if (!go_together(m, a, b) || forge_value_dtype(m->b, a) == FORGE_BOOL)
         return FORGE_NO_VALUE;
     return forge_select(m->b, forge_binary(m->b, FORGE_LT, a, b), a, b);
@@ -128,12 +128,12 @@ static forge_value make_select(struct maker *m)
 static forge_value make_cast(struct maker *m)
 {
     static const forge_dtype dtypes[] = {FORGE_F32, FORGE_F32, FORGE_F64, FORGE_BF16, FORGE_I32};
-    return forge_cast(m->b, dtypes[below(m, sizeof dtypes / sizeof *dtypes)], any(m));
+    return forge_cast(m->b, dtypes[below(m, sizeof dtypes / sizeof *dtypes)], any_value(m));
 }
 
 static forge_value make_reduce(struct maker *m)
 {
-    forge_value x = any(m);
+    forge_value x = any_value(m);
     uint32_t rank = forge_value_shape(m->b, x).rank;
     forge_reduce_kind kind = (forge_reduce_kind)below(m, FORGE_REDUCE_KINDS);
     if (!is_float(m, x) || rank == 0)
@@ -144,7 +144,7 @@ static forge_value make_reduce(struct maker *m)
 
 static forge_value make_matmul(struct maker *m)
 {
-    forge_value a = any(m);
+    forge_value a = any_value(m);
     forge_shape shape = forge_value_shape(m->b, a);
     if (shape.rank < 2 || !is_float(m, a))
         return FORGE_NO_VALUE;
@@ -153,7 +153,7 @@ static forge_value make_matmul(struct maker *m)
 
 static forge_value make_reshape(struct maker *m)
 {
-    forge_value x = any(m);
+    forge_value x = any_value(m);
     forge_shape shape = forge_value_shape(m->b, x), flat = {.rank = 1, .dims = {1}};
     for (uint32_t i = 0; i < shape.rank; i++)
         flat.dims[0] = forge_dim_mul(m->b, flat.dims[0], shape.dims[i]);
@@ -162,7 +162,7 @@ static forge_value make_reshape(struct maker *m)
 
 static forge_value make_broadcast(struct maker *m)
 {
-    forge_value x = any(m);
+    forge_value x = any_value(m);
     forge_shape shape = forge_value_shape(m->b, x), wide = {.rank = shape.rank + 1, .dims = {2}};
     if (shape.rank > 3)
         return FORGE_NO_VALUE;
@@ -173,7 +173,7 @@ static forge_value make_broadcast(struct maker *m)
 
 static forge_value make_transpose(struct maker *m)
 {
-    forge_value x = any(m);
+    forge_value x = any_value(m);
     uint32_t rank = forge_value_shape(m->b, x).rank, order[FORGE_MAX_RANK], first = rank ? below(m, rank) : 0;
     for (uint32_t i = 0; i < rank; i++)
         order[i] = (i + first) % rank;
@@ -182,14 +182,14 @@ static forge_value make_transpose(struct maker *m)
 
 static forge_value make_concat(struct maker *m)
 {
-    forge_value x = any(m);
+    forge_value x = any_value(m);
     uint32_t rank = forge_value_shape(m->b, x).rank;
     return rank ? forge_concat(m->b, (forge_value[]){x, x}, 2, below(m, rank)) : FORGE_NO_VALUE;
 }
 
 static forge_value make_slice(struct maker *m)
 {
-    forge_value x = any(m);
+    forge_value x = any_value(m);
     forge_shape shape = forge_value_shape(m->b, x);
     if (shape.rank == 0)
         return FORGE_NO_VALUE;
@@ -201,7 +201,7 @@ static forge_value make_slice(struct maker *m)
 
 static forge_value make_pad(struct maker *m)
 {
-    forge_value x = any(m);
+    forge_value x = any_value(m);
     uint32_t rank = forge_value_shape(m->b, x).rank;
     int64_t low[FORGE_MAX_RANK], high[FORGE_MAX_RANK];
     for (uint32_t i = 0; i < rank; i++) {
@@ -268,7 +268,7 @@ static forge_value make_random(struct maker *m)
 
 static forge_value make_gather(struct maker *m)
 {
-    forge_value x = any(m);
+    forge_value x = any_value(m);
     return forge_value_shape(m->b, x).rank && is_float(m, x) ? forge_gather(m->b, x, m->values[2], 0)
                                                              : FORGE_NO_VALUE;
 }
@@ -283,7 +283,7 @@ static forge_value make_scatter(struct maker *m)
 static forge_value make_scan(struct maker *m)
 {
     static const forge_reduce_kind kinds[] = {FORGE_SUM, FORGE_PRODUCT, FORGE_MAXIMUM, FORGE_MINIMUM};
-    forge_value x = any(m);
+    forge_value x = any_value(m);
     uint32_t rank = forge_value_shape(m->b, x).rank;
     if (rank == 0 || forge_value_dtype(m->b, x) == FORGE_BOOL)
         return FORGE_NO_VALUE;
@@ -292,29 +292,29 @@ static forge_value make_scan(struct maker *m)
 
 static forge_value make_sort(struct maker *m)
 {
-    forge_value x = any(m), where;
+    forge_value x = any_value(m), indices;
     uint32_t rank = forge_value_shape(m->b, x).rank;
     if (rank == 0)
         return FORGE_NO_VALUE;
     uint32_t axis = below(m, rank);
-    forge_value y =
-        below(m, 2) ? forge_sort(m->b, x, axis, below(m, 2), &where) : forge_top_k(m->b, x, 1, axis, &where);
-    return below(m, 3) ? y : where;
+    forge_value y = below(m, 2) ? forge_sort(m->b, x, axis, below(m, 2), &indices)
+                                : forge_top_k(m->b, x, 1, axis, &indices);
+    return below(m, 3) ? y : indices;
 }
 
 static forge_value make_transfer(struct maker *m)
 {
-    return forge_transfer(m->b, any(m), below(m, 2) ? "b" : NULL);
+    return forge_transfer(m->b, any_value(m), below(m, 2) ? "b" : NULL);
 }
 
 static forge_value make_stop_gradient(struct maker *m)
 {
-    return forge_stop_gradient(m->b, any(m));
+    return forge_stop_gradient(m->b, any_value(m));
 }
 
 static forge_value make_collective(struct maker *m)
 {
-    forge_value x = any(m);
+    forge_value x = any_value(m);
     forge_collective_kind kind = (forge_collective_kind)below(m, FORGE_COLLECTIVE_KINDS);
     return forge_value_shape(m->b, x).rank && is_float(m, x)
                ? forge_collective(m->b, kind, &(forge_group){"a group", 1}, x, 0)
@@ -329,7 +329,7 @@ static forge_value twice(forge_builder *b, const forge_value *inputs, size_t cou
 
 static forge_value make_composite(struct maker *m)
 {
-    forge_value x = any(m);
+    forge_value x = any_value(m);
     if (!is_float(m, x) || forge_value_shape(m->b, x).rank == 0)
         return FORGE_NO_VALUE;
     return below(m, 2) ? forge_log_softmax(m->b, x)
@@ -377,7 +377,7 @@ static void grow(struct maker *m, unsigned nodes)
     static const char *const scopes[] = {"encoder", "layer 0", "fc1", "0"};
     static const char *const places[] = {NULL, "a", "b"};
     unsigned depth = 0;
-    for (unsigned tries = 0; tries < 4 * nodes && m->count < nodes && m->count < MOST_VALUES; tries++) {
+    for (unsigned tries = 0; tries < 4 * nodes && m->count < nodes && m->count < MAX_VALUES; tries++) {
         if (below(m, 8) == 0 && depth < 3) {
             forge_scope_push(m->b, scopes[below(m, 4)]);
             depth++;

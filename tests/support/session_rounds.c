@@ -7,7 +7,7 @@
 
 static struct reader reader;
 
-static void look(void *context, const struct slot_update *update)
+static void add_update(void *context, const struct slot_update *update)
 {
     struct seen *seen = context;
     seen->slots++;
@@ -31,7 +31,7 @@ struct seen session_read_all(bool ask_owners)
     if (reader.map != session_map(session_current()))
         reader_start(&reader, session_map(session_current()), 0);
     reader.checked_ns = clock_now_ns(); /* owners are checked only if ask_owners is set */
-    reader_round(&reader, clock_now_ns(), ask_owners, look, &seen);
+    reader_round(&reader, clock_now_ns(), ask_owners, add_update, &seen);
     return seen;
 }
 

@@ -12,13 +12,13 @@
 static inline double program_elements(const forge_program *program, const forge_shape *shape)
 {
     struct dim_table dims = program_dims(program);
-    forge_shape most = dim_max_shape(&dims, shape);
-    return (double)forge_shape_elements(&most);
+    forge_shape max_shape = dim_max_shape(&dims, shape);
+    return (double)forge_shape_elements(&max_shape);
 }
 
 static inline bool program_is_small(const forge_program *program)
 {
-    const double most = 1 << 18;
+    const double max_bytes = 1 << 18;
     double bytes = (double)program->arena_bytes;
     if (program->launches.count > 256 || program->buffers.count > 1024)
         return false;
@@ -30,10 +30,10 @@ static inline bool program_is_small(const forge_program *program)
         for (size_t k = 0; k < (size_t)launch->input_count + launch->output_count; k++)
             work *=
                 1 + program_elements(program, &program_bindings(program)[launch->first_binding + k].shape);
-        if (work > most * 64)
+        if (work > max_bytes * 64)
             return false;
     }
-    return bytes <= most;
+    return bytes <= max_bytes;
 }
 
 typedef void program_take_fn(const void *bytes, size_t size, void *context);

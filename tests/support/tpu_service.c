@@ -96,7 +96,7 @@ static size_t answer_message(const struct tpu_service *service, const uint8_t *r
     static const char duty[] = "tpu.runtime.tensorcore.dutycycle.percent",
                       total[] = "tpu.runtime.hbm.memory.total.bytes",
                       used[] = "tpu.runtime.hbm.memory.usage.bytes";
-    int64_t integers[TPU_SERVICE_MOST];
+    int64_t integers[TPU_SERVICE_MAX_POINTS];
     bool is_total = asks_for(request, length, total);
     if (asks_for(request, length, duty))
         return tpu_service_message(duty, service->ids, service->duty, NULL, service->chips, out);

@@ -10,19 +10,19 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define TPU_SERVICE_MOST 16
+#define TPU_SERVICE_MAX_POINTS 16
 
 struct tpu_service {
-    size_t chips, cores;             /* number of points: for the duty cycle (chips), for memory (cores) */
-    int64_t ids[TPU_SERVICE_MOST];   /* of the points, as the slice numbers them */
-    double duty[TPU_SERVICE_MOST];   /* percent, for each chip */
-    int64_t total_bytes, used_bytes; /* for each core */
-    bool refuses;                    /* every call ends without a message */
-    bool is_silent;                  /* no answer is sent */
-    bool cuts;                       /* the answer is truncated */
-    bool waits;                      /* answers only after settings and ping are acknowledged */
-    unsigned calls, acknowledged;    /* calls so far; settings and pings that the client acknowledged */
-    uint8_t held[8192];              /* the answer that is kept for later */
+    size_t chips, cores; /* number of points: for the duty cycle (chips), for memory (cores) */
+    int64_t ids[TPU_SERVICE_MAX_POINTS]; /* of the points, as the slice numbers them */
+    double duty[TPU_SERVICE_MAX_POINTS]; /* percent, for each chip */
+    int64_t total_bytes, used_bytes;     /* for each core */
+    bool refuses;                        /* every call ends without a message */
+    bool is_silent;                      /* no answer is sent */
+    bool cuts;                           /* the answer is truncated */
+    bool waits;                          /* answers only after settings and ping are acknowledged */
+    unsigned calls, acknowledged;        /* calls so far; settings and pings that the client acknowledged */
+    uint8_t held[8192];                  /* the answer that is kept for later */
     size_t held_size;
 };
 

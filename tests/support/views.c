@@ -56,12 +56,12 @@ void run_reference(enum op op, const void *attributes, const struct view *inputs
     }
 }
 
-struct view view_of_numbers(forge_dtype dtype, void *space, size_t count, forge_shape shape, int64_t least,
-                            int64_t most)
+struct view view_of_numbers(forge_dtype dtype, void *space, size_t count, forge_shape shape, int64_t min,
+                            int64_t max)
 {
     struct view view = view_packed(dtype, (char *)space + count / 2 * forge_dtype_block_bytes(dtype), shape);
     for (size_t i = 0; i < count; i++) {
-        double number = (double)pick(least, most);
+        double number = (double)pick(min, max);
         dtype_row(dtype)->store(space, i, 1, &number);
     }
     for (uint32_t i = 0; random_bits() % 3 == 0 && i < shape.rank; i++)
@@ -76,19 +76,19 @@ uint64_t random_bits(void)
     return (random_state ^ random_state >> 33) * 0xff51afd7ed558ccdu;
 }
 
-int64_t pick(int64_t least, int64_t most)
+int64_t pick(int64_t min, int64_t max)
 {
-    return least + (int64_t)(random_bits() % (uint64_t)(most - least + 1));
+    return min + (int64_t)(random_bits() % (uint64_t)(max - min + 1));
 }
 
 struct view view_any_way(struct view view)
 {
-    int64_t stride = 1, how = pick(0, 3);
-    for (uint32_t k = 0; how == 0 && k < view.shape.rank; k++) {
+    int64_t stride = 1, kind = pick(0, 3);
+    for (uint32_t k = 0; kind == 0 && k < view.shape.rank; k++) {
         view.strides[k] = stride;
         stride *= view.shape.dims[k];
     }
-    if (how == 1)
+    if (kind == 1)
         view.strides[view.shape.rank - 1] = 0;
     return view;
 }

@@ -14,10 +14,10 @@ double view_number(const struct view *view, size_t position);
 /* Returns the size of the view's elements when packed. */
 size_t view_size_bytes(const struct view *view);
 
-/* Fills `space` with `count` random integers from `least` to `most`. Returns a view from their middle on,
+/* Fills `space` with `count` random integers from `min` to `max`. Returns a view from their middle on,
  * sometimes with strides of either sign, up to 30. */
-struct view view_of_numbers(forge_dtype dtype, void *space, size_t count, forge_shape shape, int64_t least,
-                            int64_t most);
+struct view view_of_numbers(forge_dtype dtype, void *space, size_t count, forge_shape shape, int64_t min,
+                            int64_t max);
 
 /* Runs all of the work at once into `outputs`, then again from the last piece to the first, in pieces of
  * unequal size. */
@@ -29,7 +29,7 @@ void run_reference(enum op op, const void *attributes, const struct view *inputs
 struct view view_any_way(struct view view);
 
 uint64_t random_bits(void);
-/* Returns a random integer from `least` to `most`. */
-int64_t pick(int64_t least, int64_t most);
+/* Returns a random integer from `min` to `max`. */
+int64_t pick(int64_t min, int64_t max);
 
 #endif

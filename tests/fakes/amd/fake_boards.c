@@ -37,14 +37,14 @@ static _Atomic bool has_blocked, has_gone, is_read;
 static bool set_key(void *context, const char *name, double value)
 {
     (void)context;
-    unsigned first = 0, last = FAKE_MOST_BOARDS - 1;
-    if (name[0] >= '0' && name[0] < '0' + FAKE_MOST_BOARDS && name[1] == '.') {
+    unsigned first = 0, last = FAKE_MAX_BOARDS - 1;
+    if (name[0] >= '0' && name[0] < '0' + FAKE_MAX_BOARDS && name[1] == '.') {
         first = last = (unsigned)(name[0] - '0');
         name += 2;
     }
     if (strcmp(name, "boards") == 0) {
         fake_script.board_count = (unsigned)value;
-        return value <= FAKE_MOST_BOARDS;
+        return value <= FAKE_MAX_BOARDS;
     }
     if (strcmp(name, "init_code") == 0) {
         fake_script.init_code = value;
@@ -63,7 +63,7 @@ static bool set_key(void *context, const char *name, double value)
 static bool parse(const char *text)
 {
     fake_script = (struct fake_script){.board_count = 1};
-    for (unsigned b = 0; b < FAKE_MOST_BOARDS; b++)
+    for (unsigned b = 0; b < FAKE_MAX_BOARDS; b++)
         fake_script.boards[b].index = b;
     for (size_t key = 0; key < KEY_COUNT; key++)
         set_key(NULL, keys[key].name, keys[key].initial);

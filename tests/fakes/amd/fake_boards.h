@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FAKE_MOST_BOARDS 8
+#define FAKE_MAX_BOARDS  8
 #define FAKE_STUCK_COUNT UINT64_C(8152136)  /* an MI100's counter stood at this value for weeks */
 #define FAKE_STEP_COUNTS UINT64_C(13952475) /* a counter was seen to go back by this much */
 
@@ -40,7 +40,7 @@ struct fake_board {
 struct fake_script {
     unsigned board_count;
     double init_code;
-    struct fake_board boards[FAKE_MOST_BOARDS];
+    struct fake_board boards[FAKE_MAX_BOARDS];
 };
 extern struct fake_script fake_script;
 

@@ -33,7 +33,7 @@ static void set_defaults(struct fake_script *script)
 {
     const char *sysman = getenv("ZES_ENABLE_SYSMAN");
     *script = (struct fake_script){.card_count = 1, .sysman = sysman && strcmp(sysman, "1") == 0};
-    for (unsigned c = 0; c < FAKE_MOST_CARDS; c++) {
+    for (unsigned c = 0; c < FAKE_MAX_CARDS; c++) {
         for (size_t key = 0; key < KEY_COUNT; key++)
             *(double *)((char *)&script->cards[c] + keys[key].offset) = keys[key].initial;
         script->cards[c].bus += c;
@@ -43,8 +43,8 @@ static void set_defaults(struct fake_script *script)
 static bool set_key(void *context, const char *name, double value)
 {
     struct fake_script *script = context;
-    unsigned first = 0, last = FAKE_MOST_CARDS - 1;
-    if (name[0] >= '0' && name[0] < '0' + FAKE_MOST_CARDS && name[1] == '.') {
+    unsigned first = 0, last = FAKE_MAX_CARDS - 1;
+    if (name[0] >= '0' && name[0] < '0' + FAKE_MAX_CARDS && name[1] == '.') {
         first = last = (unsigned)(name[0] - '0');
         name += 2;
     }
@@ -57,7 +57,7 @@ static bool set_key(void *context, const char *name, double value)
         return true;
     }
     if (strcmp(name, "cards") == 0) {
-        script->card_count = value < FAKE_MOST_CARDS ? (unsigned)value : FAKE_MOST_CARDS;
+        script->card_count = value < FAKE_MAX_CARDS ? (unsigned)value : FAKE_MAX_CARDS;
         return true;
     }
     for (size_t key = 0; key < KEY_COUNT; key++) {

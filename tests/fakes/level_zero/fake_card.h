@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
-#define FAKE_MOST_CARDS 4
-#define FAKE_MOST_TILES 2
+#define FAKE_MAX_CARDS 4
+#define FAKE_MAX_TILES 2
 
 struct fake_card {
     double type;       /* 1: GPU, 5: neural processor */
@@ -44,7 +44,7 @@ struct fake_script {
     unsigned card_count;
     double init_code, device_code; /* results of starting and of listing devices */
     double sysman;                 /* 1: ZES_ENABLE_SYSMAN=1 was set at program start */
-    struct fake_card cards[FAKE_MOST_CARDS];
+    struct fake_card cards[FAKE_MAX_CARDS];
 };
 
 /* Sets cards to their defaults, then parses the script. Returns false for an unknown key. */

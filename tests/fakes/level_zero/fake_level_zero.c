@@ -26,7 +26,7 @@ EXPORT bool fake_level_zero_is_mixed(void);
 EXPORT unsigned long fake_level_zero_calls(void);
 
 enum part_kind { PART_DEVICE, PART_POWER, PART_TEMPERATURE, PART_ENGINE, PART_MEMORY };
-#define MOST_PARTS 24
+#define MAX_PARTS 24
 
 /* A part of a card or of one of its tiles; handles point to it. */
 struct part {
@@ -37,8 +37,8 @@ struct part {
 };
 
 static struct fake_script script;
-static struct part devices[FAKE_MOST_CARDS], parts[FAKE_MOST_CARDS][MOST_PARTS];
-static size_t part_counts[FAKE_MOST_CARDS];
+static struct part devices[FAKE_MAX_CARDS], parts[FAKE_MAX_CARDS][MAX_PARTS];
+static size_t part_counts[FAKE_MAX_CARDS];
 static pthread_once_t script_once = PTHREAD_ONCE_INIT;
 static _Atomic int64_t fixed_ns = -1, start_ns = -1;
 static _Atomic bool is_core, is_sysman, has_blocked;
@@ -48,7 +48,7 @@ static _Atomic unsigned long calls;
 
 static void add_part(unsigned c, enum part_kind kind, uint32_t type, int tile)
 {
-    if (part_counts[c] < MOST_PARTS)
+    if (part_counts[c] < MAX_PARTS)
         parts[c][part_counts[c]++] = (struct part){&script.cards[c], kind, type, tile};
 }
 
@@ -193,13 +193,13 @@ lz_code zeInit(uint32_t flags)
 }
 
 /* Counts if *count is 0, else fills the list. */
-static lz_code give(uint32_t *count, lz_handle *list, const lz_handle *have, size_t have_count)
+static lz_code give(uint32_t *count, lz_handle *list, const lz_handle *source, size_t source_count)
 {
     NEED(count && (*count == 0 || list));
-    if (*count == 0 || *count > have_count)
-        *count = (uint32_t)have_count;
+    if (*count == 0 || *count > source_count)
+        *count = (uint32_t)source_count;
     for (uint32_t i = 0; list && i < *count; i++)
-        list[i] = have[i];
+        list[i] = source[i];
     return ZE_RESULT_SUCCESS;
 }
 
@@ -211,11 +211,12 @@ static lz_code give_driver(bool is_started, uint32_t *count, lz_handle *drivers)
 
 static lz_code give_devices(lz_handle driver, uint32_t *count, lz_handle *list)
 {
-    lz_handle have[FAKE_MOST_CARDS];
+    lz_handle source[FAKE_MAX_CARDS];
     NEED(driver == &script);
     for (unsigned c = 0; c < script.card_count; c++)
-        have[c] = &devices[c];
-    return script.device_code != 0 ? (lz_code)script.device_code : give(count, list, have, script.card_count);
+        source[c] = &devices[c];
+    return script.device_code != 0 ? (lz_code)script.device_code
+                                   : give(count, list, source, script.card_count);
 }
 
 lz_code zeDriverGet(uint32_t *count, lz_handle *drivers)
@@ -287,16 +288,16 @@ lz_code zesDevicePciGetProperties(lz_handle device, struct lz_pci_properties *pr
 static lz_code give_parts(lz_handle device, enum part_kind kind, uint32_t *count, lz_handle *list)
 {
     const struct part *part;
-    lz_handle have[MOST_PARTS];
-    size_t have_count = 0;
+    lz_handle source[MAX_PARTS];
+    size_t source_count = 0;
     lz_code code = enter(device, PART_DEVICE, &part);
     if (code != ZE_RESULT_SUCCESS)
         return code;
     size_t c = (size_t)(part - devices);
     for (size_t i = 0; i < part_counts[c]; i++)
         if (parts[c][i].kind == kind)
-            have[have_count++] = &parts[c][i];
-    return give(count, list, have, have_count);
+            source[source_count++] = &parts[c][i];
+    return give(count, list, source, source_count);
 }
 
 /* --- power ---------------------------------------------------------------------------------------------- */

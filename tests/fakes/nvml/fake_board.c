@@ -76,7 +76,7 @@ static double *key_value(struct fake_board *board, size_t key)
 static void set_defaults(struct fake_script *script)
 {
     *script = (struct fake_script){.board_count = 1};
-    for (unsigned b = 0; b < FAKE_MOST_BOARDS; b++) {
+    for (unsigned b = 0; b < FAKE_MAX_BOARDS; b++) {
         script->boards[b].index = b;
         script->boards[b].part = -1;
         for (size_t key = 0; key < KEY_COUNT; key++)
@@ -87,16 +87,16 @@ static void set_defaults(struct fake_script *script)
 static bool set_key(void *context, const char *name, double value)
 {
     struct fake_script *script = context;
-    unsigned first = 0, last = FAKE_MOST_BOARDS - 1;
+    unsigned first = 0, last = FAKE_MAX_BOARDS - 1;
     size_t digits = strspn(name, "0123456789");
     if (digits && name[digits] == '.') {
         first = last = (unsigned)strtoul(name, NULL, 10);
-        if (first >= FAKE_MOST_BOARDS)
+        if (first >= FAKE_MAX_BOARDS)
             return false;
         name += digits + 1;
     }
     if (strcmp(name, "boards") == 0)
-        script->board_count = value < FAKE_MOST_BOARDS ? (unsigned)value : FAKE_MOST_BOARDS;
+        script->board_count = value < FAKE_MAX_BOARDS ? (unsigned)value : FAKE_MAX_BOARDS;
     else if (strcmp(name, "init_code") == 0)
         script->init_code = value;
     else if (strcmp(name, "ring_monotonic") == 0)
@@ -117,8 +117,8 @@ bool fake_script_parse(struct fake_script *script, const char *text)
 {
     set_defaults(script);
     bool all_known = fake_words_each(text, set_key, script);
-    for (unsigned b = 0; b < FAKE_MOST_BOARDS; b++) {
-        for (int part = 0; part < FAKE_MOST_PARTS; part++) {
+    for (unsigned b = 0; b < FAKE_MAX_BOARDS; b++) {
+        for (int part = 0; part < FAKE_MAX_PARTS; part++) {
             script->parts[b][part] = script->boards[b];
             script->parts[b][part].part = part;
         }

@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FAKE_MOST_BOARDS 16
-#define FAKE_MOST_PARTS  7 /* MIG instances of a board */
-#define FAKE_RING        120
+#define FAKE_MAX_BOARDS 16
+#define FAKE_MAX_PARTS  7 /* MIG instances of a board */
+#define FAKE_RING       120
 
 struct fake_board {
     unsigned index;
@@ -60,8 +60,8 @@ struct fake_script {
     unsigned board_count;
     double init_code;      /* result of Init_v2 */
     double ring_monotonic; /* 1: timestamps of the ring use CLOCK_MONOTONIC, not CLOCK_REALTIME */
-    struct fake_board boards[FAKE_MOST_BOARDS];
-    struct fake_board parts[FAKE_MOST_BOARDS][FAKE_MOST_PARTS];
+    struct fake_board boards[FAKE_MAX_BOARDS];
+    struct fake_board parts[FAKE_MAX_BOARDS][FAKE_MAX_PARTS];
 };
 
 /* Sets boards to their defaults, then parses the script. Returns false for an unknown key. */

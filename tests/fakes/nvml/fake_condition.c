@@ -109,7 +109,7 @@ nvml_return nvmlDeviceGetTotalEccErrors(nvml_device device, int kind, int period
 }
 
 struct nvml_event_queue {
-    bool is_registered[FAKE_MOST_BOARDS], is_delivered[FAKE_MOST_BOARDS];
+    bool is_registered[FAKE_MAX_BOARDS], is_delivered[FAKE_MAX_BOARDS];
 };
 
 nvml_return nvmlDeviceGetSupportedEventTypes(nvml_device device, unsigned long long *types)

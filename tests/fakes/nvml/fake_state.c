@@ -160,14 +160,14 @@ nvml_return nvmlDeviceGetMigMode(nvml_device device, unsigned *current, unsigned
 nvml_return nvmlDeviceGetMaxMigDeviceCount(nvml_device device, unsigned *count)
 {
     ENTER(device);
-    *count = board->mig > 0 ? FAKE_MOST_PARTS : 0;
+    *count = board->mig > 0 ? FAKE_MAX_PARTS : 0;
     return NVML_SUCCESS;
 }
 
 nvml_return nvmlDeviceGetMigDeviceHandleByIndex(nvml_device device, unsigned index, nvml_device *instance)
 {
     ENTER(device);
-    if (index >= board->mig || index >= FAKE_MOST_PARTS)
+    if (index >= board->mig || index >= FAKE_MAX_PARTS)
         return NVML_ERROR_NOT_FOUND;
     *instance = (nvml_device)&fake_script.parts[board->index][index];
     return NVML_SUCCESS;

@@ -86,7 +86,7 @@ static void run_until(struct fixture *fixture, int64_t end_ns)
 
 struct witness {
     const struct fixture *fixture;
-    joule_budget_status told[8];
+    joule_budget_status statuses[8];
     int64_t when_ns[8];
     double used_joules[8];
     size_t count;
@@ -98,7 +98,7 @@ static void note(joule_budget *budget, joule_budget_status status, void *context
     joule_budget_result result = {.struct_size = sizeof result};
     assert_int_equal(joule_budget_now(budget, &result), JOULE_OK);
     assert_true(witness->count < 8);
-    witness->told[witness->count] = status;
+    witness->statuses[witness->count] = status;
     witness->when_ns[witness->count] = witness->fixture->now_ns;
     witness->used_joules[witness->count++] = result.joules.value;
 }
@@ -168,8 +168,8 @@ static void test_near_and_over_are_told_once(void **state)
     joule_budget *budget = begin(fixture, (joule_budget_options){.max_joules = 300}, &witness);
     run_until(fixture, 9 * S);
     assert_int_equal(witness.count, 2);
-    assert_int_equal(witness.told[0], JOULE_BUDGET_NEAR);
-    assert_int_equal(witness.told[1], JOULE_BUDGET_OVER);
+    assert_int_equal(witness.statuses[0], JOULE_BUDGET_NEAR);
+    assert_int_equal(witness.statuses[1], JOULE_BUDGET_OVER);
     /* 240 J are used 4 s after the begin, 300 J 5 s after it; each is detected within two readings. */
     assert_in_range(witness.when_ns[0], 6 * S - S / 5, 6 * S + S / 5);
     assert_in_range(witness.when_ns[1], 7 * S - S / 5, 7 * S + S / 5);
@@ -211,7 +211,7 @@ static void test_nested_budgets_are_judged_for_themselves(void **state)
     assert_int_equal(result.status, JOULE_BUDGET_WITHIN);
     assert_true(result.joules.value > 200);
     assert_int_equal(outer_witness.count, 0);
-    assert_int_equal(inner_witness.told[inner_witness.count - 1], JOULE_BUDGET_OVER);
+    assert_int_equal(inner_witness.statuses[inner_witness.count - 1], JOULE_BUDGET_OVER);
 }
 
 /* --- watts and kelvin ----------------------------------------------------------------------------------- */
@@ -226,7 +226,7 @@ static void test_watts_over_the_last_second(void **state)
     run_until(fixture, 9 * S);
     assert_int_equal(witness.count, 0);
     run_until(fixture, 13 * S);
-    assert_int_equal(witness.told[witness.count - 1], JOULE_BUDGET_OVER);
+    assert_int_equal(witness.statuses[witness.count - 1], JOULE_BUDGET_OVER);
     /* The mean of 60 and 120 W passes 90 W half a second after the step. */
     assert_in_range(witness.when_ns[witness.count - 1], 10 * S + 2 * S / 5, 10 * S + 4 * S / 5);
     joule_budget_result result = end(budget);
@@ -247,7 +247,7 @@ static void test_what_is_passed_at_the_end_is_told_there(void **state)
     assert_int_equal(witness.count, 0);
     assert_int_equal(end(budget).status, JOULE_BUDGET_OVER);
     assert_int_equal(witness.count, 1);
-    assert_int_equal(witness.told[0], JOULE_BUDGET_OVER);
+    assert_int_equal(witness.statuses[0], JOULE_BUDGET_OVER);
 }
 
 static void test_temperature_rise(void **state)
@@ -259,7 +259,7 @@ static void test_temperature_rise(void **state)
     joule_budget *budget = begin(fixture, (joule_budget_options){.max_temperature_rise_kelvin = 5}, &witness);
     run_until(fixture, 6 * S + S / 2);
     assert_int_equal(witness.count, 1);
-    assert_int_equal(witness.told[0], JOULE_BUDGET_NEAR);
+    assert_int_equal(witness.statuses[0], JOULE_BUDGET_NEAR);
     run_until(fixture, 8 * S);
     assert_int_equal(witness.count, 2);
     joule_budget_result result = end(budget);
@@ -329,7 +329,7 @@ static void test_budget_of_a_tag(void **state)
     if (fabs(result.joules.value - 120) > 2)
         fail_msg("%f J instead of 120 J", result.joules.value);
     assert_int_equal(result.status, JOULE_BUDGET_OVER);
-    assert_int_equal(witness.told[witness.count - 1], JOULE_BUDGET_OVER);
+    assert_int_equal(witness.statuses[witness.count - 1], JOULE_BUDGET_OVER);
     assert_true(session_get_budget(session_current(), tag) == 100);
     assert_true(isnan(session_get_budget(session_current(), other)));
 }

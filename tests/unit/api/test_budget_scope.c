@@ -35,7 +35,7 @@ struct fixture {
     int64_t now_ns;
 };
 
-static atomic_int told;
+static atomic_int calls_of_handler;
 static struct {
     joule_budget_status status;
     char name[SESSION_NAME], message[600];
@@ -51,7 +51,7 @@ static void hear(const joule_budget_event *event, void *context)
     snprintf(last.name, sizeof last.name, "%s", event->name);
     snprintf(last.message, sizeof last.message, "%s", event->message);
     assert_int_equal(event->struct_size, sizeof *event);
-    atomic_fetch_add(&told, 1);
+    atomic_fetch_add(&calls_of_handler, 1);
     if (context) /* a handler may query */
         assert_int_equal(joule_sample_now(*(joule_meter **)context), JOULE_OK);
 }
@@ -67,7 +67,7 @@ static int set_up(void **state)
     joule_options options = {.struct_size = sizeof options, .sources = "rapl_powercap"};
     assert_int_equal(meter_open_on(fixture.host, false, &options, &fixture.meter, NULL), JOULE_OK);
     joule_budget_set_handler(hear, &fixture.meter);
-    atomic_store(&told, 0);
+    atomic_store(&calls_of_handler, 0);
     *state = &fixture;
     return 0;
 }
@@ -119,11 +119,11 @@ static void test_the_mean_call_decides(void **state)
     call(fixture, mixed, 2 * S, 2 * S + S / 10); /* 6 J */
     call(fixture, mixed, 3 * S, 4 * S);          /* 60 J: over the limit if it were alone */
     run_until(fixture, 6 * S);
-    assert_int_equal(told, 0);
+    assert_int_equal(calls_of_handler, 0);
     call(fixture, dear, 6 * S, 7 * S);
     call(fixture, dear, 7 * S, 8 * S);
     run_until(fixture, 10 * S);
-    assert_int_equal(told, 1);
+    assert_int_equal(calls_of_handler, 1);
     assert_int_equal(last.status, JOULE_BUDGET_OVER);
     assert_string_equal(last.name, "over:7");
     assert_true(fabs(last.joules.value - 60) < 2 && last.count >= 1 && last.count <= 2);
@@ -142,14 +142,14 @@ static void test_a_wrong_budget_is_said_once(void **state)
     joule_budget_site site = {.budget = "max_joules=50uW", .function = "wrong", .line = 9};
     uint32_t tag = enter(&site);
     enter(&site);
-    assert_int_equal(told, 1);
+    assert_int_equal(calls_of_handler, 1);
     assert_int_equal(last.status, JOULE_BUDGET_NOT_MEASURED);
     assert_non_null(strstr(last.message, "wrong:9"));
     assert_non_null(strstr(last.message, "column 14"));
     assert_true(isnan(last.joules.value) && isnan(session_get_call_budget(session_current(), tag)));
     joule_budget_site nothing = {0};
     enter(&nothing);
-    assert_int_equal(told, 2);
+    assert_int_equal(calls_of_handler, 2);
 }
 
 static void test_a_long_name_keeps_its_line(void **state)
@@ -181,7 +181,7 @@ static void test_many_threads_enter_at_once(void **state)
         assert_int_equal(pthread_create(&threads[i], NULL, enter_often, NULL), 0);
     for (int i = 0; i < 8; i++)
         pthread_join(threads[i], NULL);
-    assert_int_equal(told, 1);
+    assert_int_equal(calls_of_handler, 1);
     assert_int_equal(enter(&crowded), joule_tag("crowded:1"));
 }
 
@@ -283,12 +283,12 @@ static void test_too_short_to_be_judged(void **state)
     run_until(fixture, 4 * S);
     assert_true(collector_row(fixture->meter->collector, tag, &row));
     assert_int_equal(report_function_status(&row), JOULE_BUDGET_BELOW_RESOLUTION);
-    assert_int_equal(told, 0);
+    assert_int_equal(calls_of_handler, 0);
     call(fixture, tag, 4 * S, 4 * S + S / 10);
     run_until(fixture, 6 * S);
     assert_true(collector_row(fixture->meter->collector, tag, &row));
     assert_int_equal(report_function_status(&row), JOULE_BUDGET_OVER);
-    assert_int_equal(told, 1);
+    assert_int_equal(calls_of_handler, 1);
 }
 
 #define machine(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)

@@ -122,28 +122,28 @@ static int end_inside_a_callback(void)
     return is_inside ? 0 : 1;
 }
 
-static int be_client(const char *what)
+static int be_client(const char *role)
 {
-    if (strcmp(what, "end inside") == 0)
+    if (strcmp(role, "end inside") == 0)
         return end_inside_a_callback();
-    if (strcmp(what, "marked") == 0)
+    if (strcmp(role, "marked") == 0)
         return make_marked_regions();
     if (!session_is_client(session_current()))
         return 4;
-    if (strcmp(what, "ask") == 0)
+    if (strcmp(role, "ask") == 0)
         return client_asks();
     do_regions(REGIONS_EACH);
-    if (strcmp(what, "die") == 0) {
+    if (strcmp(role, "die") == 0) {
         joule_begin(joule_tag("never ended"));
         raise(SIGKILL);
     }
     return 0;
 }
 
-static pid_t start_client(const char *what)
+static pid_t start_client(const char *role)
 {
     extern char **environ;
-    char *const arguments[] = {(char *)own_path, (char *)what, NULL};
+    char *const arguments[] = {(char *)own_path, (char *)role, NULL};
     pid_t pid = -1;
     return posix_spawn(&pid, own_path, NULL, NULL, arguments, environ) == 0 ? pid : -1;
 }

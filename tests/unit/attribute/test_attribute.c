@@ -358,15 +358,15 @@ static void test_leftovers_are_removed(void **state)
     (void)state;
     int ends[2];
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-    pid_t pid = fork(), left = 0;
+    pid_t pid = fork(), orphan = 0;
     if (pid == 0) {
         struct cgroup dead;
         bool is_inside;
         if (!cgroup_open(&dead, host_real()))
             _exit(77);
-        left = cgroup_spawn(&dead, sleep_long, NULL, &is_inside);
+        orphan = cgroup_spawn(&dead, sleep_long, NULL, &is_inside);
         mkdirat(dead.folder, "inner", 0755);
-        _exit(write(ends[1], &left, sizeof left) != sizeof left);
+        _exit(write(ends[1], &orphan, sizeof orphan) != sizeof orphan);
     }
     int status;
     waitpid(pid, &status, 0);
@@ -376,7 +376,7 @@ static void test_leftovers_are_removed(void **state)
         printf("skipped: no cgroup can be made here\n");
         skip();
     }
-    assert_int_equal(read(ends[0], &left, sizeof left), sizeof left);
+    assert_int_equal(read(ends[0], &orphan, sizeof orphan), sizeof orphan);
     assert_int_equal(read(ends[0], &status, 1), 0); /* it has called exec by now, and holds no lock */
     close(ends[0]);
     struct cgroup next;
@@ -385,7 +385,7 @@ static void test_leftovers_are_removed(void **state)
     snprintf(name, sizeof name, "joule-%d", pid);
     assert_true(cgroup_open(&next, host_real()));
     assert_int_not_equal(fstatat(next.parent, name, &info, 0), 0);
-    assert_int_equal(kill(left, SIGKILL), 0); /* it was moved, not killed */
+    assert_int_equal(kill(orphan, SIGKILL), 0); /* it was moved, not killed */
     /* A cgroup whose owner is alive stays. */
     struct cgroup own = next;
     pid = fork();

@@ -15,12 +15,12 @@
 #include "support/fake_nvml.h"
 #include "support/rig.h"
 
-#define V2       "/sys/fs/cgroup"
-#define JOB      "/slurm/uid_7/job_1"
-#define MOST     2
-#define MANY     40
-#define HZ       100.0 /* clock ticks per second, as on every Linux */
-#define NONE_YET 1e9
+#define V2         "/sys/fs/cgroup"
+#define JOB        "/slurm/uid_7/job_1"
+#define MAX_PICKED 2
+#define MANY       40
+#define HZ         100.0 /* clock ticks per second, as on every Linux */
+#define NONE_YET   1e9
 
 /* A process that uses `cpus` CPUs between two times. */
 struct worker {
@@ -96,7 +96,7 @@ static void expect_growth(const struct process_shares *before, const struct proc
     assert_true(now->ended_cpu_joules >= before->ended_cpu_joules);
     assert_true(now->rest_cpu_joules >= before->rest_cpu_joules);
     assert_true(now->idle_cpu_joules >= before->idle_cpu_joules);
-    assert_true(now->count <= MOST * ROWS_PER_PICKED_PROCESS);
+    assert_true(now->count <= MAX_PICKED * ROWS_PER_PICKED_PROCESS);
     for (size_t i = 0; i < now->count; i++) {
         assert_ptr_equal(row(now, now->rows[i].pid), &now->rows[i]);
         for (size_t k = 0; k < before->count; k++)
@@ -111,7 +111,7 @@ static void run(struct tenants *tenants, int seconds)
 {
     for (int i = 0; i < seconds; i++) {
         const struct process_shares before = *tenants->processes;
-        struct process_row rows[MOST * ROWS_PER_PICKED_PROCESS];
+        struct process_row rows[MAX_PICKED * ROWS_PER_PICKED_PROCESS];
         if (before.count)
             memcpy(rows, before.rows, before.count * sizeof *rows);
         machine_run(tenants->meter, 1, 0.1);
@@ -128,10 +128,10 @@ static void test_those_that_use_most(void **state)
     struct rig *rig = *state;
     struct worker workers[MANY];
     put_machine(rig, workers, MANY);
-    struct process_shares shares = {.max_picked = MOST};
+    struct process_shares shares = {.max_picked = MAX_PICKED};
     struct tenants tenants = {.meter = rig->meter, .processes = &shares};
     run(&tenants, 21);
-    assert_int_equal(shares.count, MOST);
+    assert_int_equal(shares.count, MAX_PICKED);
     assert_string_equal(row(&shares, 1000)->name, "worker");
     expect_near(row(&shares, 1000)->cpu_joules, 2 * row(&shares, 1001)->cpu_joules, 5);
     assert_true(row(&shares, 1000)->cpu_joules > 50 * 17 && row(&shares, 1000)->cpu_joules < 50 * 20);
@@ -153,10 +153,10 @@ static void test_many_take_turns(void **state)
         workers[i] = (struct worker){2000 + (int)i, "turn", 3, 2 + 20 * (double)i, 22 + 20 * (double)i};
         put_worker(rig->host, &workers[i]);
     }
-    struct process_shares shares = {.max_picked = MOST};
+    struct process_shares shares = {.max_picked = MAX_PICKED};
     struct tenants tenants = {.meter = rig->meter, .processes = &shares};
-    run(&tenants, 20 * (MOST * ROWS_PER_PICKED_PROCESS) + 60);
-    assert_int_equal(shares.count, MOST * ROWS_PER_PICKED_PROCESS);
+    run(&tenants, 20 * (MAX_PICKED * ROWS_PER_PICKED_PROCESS) + 60);
+    assert_int_equal(shares.count, MAX_PICKED * ROWS_PER_PICKED_PROCESS);
     assert_non_null(row(&shares, 2000)); /* idle, but still listed */
     assert_true(shares.ended_cpu_joules == 0);
     double idle = row(&shares, 2000)->cpu_joules;
@@ -182,7 +182,7 @@ static void test_new_process_has_all_its_joules(void **state)
 {
     /* Start times: between two selections, within a tick of an update, shortly before an update. */
     static const double begins_after_s[] = {0.3, 4.004, 7.25, 9.9};
-    const double place_joules = 200.0 / (MOST * ROWS_PER_PICKED_PROCESS);
+    const double place_joules = 200.0 / (MAX_PICKED * ROWS_PER_PICKED_PROCESS);
     const double tolerance[] = {2, 2, 2, place_joules};
     for (size_t i = 0; i < sizeof begins_after_s / sizeof *begins_after_s; i++) {
         struct rig *rig = *state;
@@ -193,7 +193,7 @@ static void test_new_process_has_all_its_joules(void **state)
             rig = *state;
         }
         put_machine(rig, workers, 2);
-        struct process_shares shares = {.max_picked = MOST};
+        struct process_shares shares = {.max_picked = MAX_PICKED};
         struct tenants tenants = {.meter = rig->meter, .processes = &shares};
         run(&tenants, 12);
         int whole_s = (int)begins_after_s[i];
@@ -225,7 +225,7 @@ static void test_idle_time_is_told(void **state)
     host_script_file(rig->host, "/proc/stat", stat_of_machine, NULL);
     put_machine(rig, workers, 0);
     put_worker(rig->host, &busy);
-    struct process_shares shares = {.max_picked = MOST};
+    struct process_shares shares = {.max_picked = MAX_PICKED};
     struct tenants tenants = {.meter = rig->meter, .processes = &shares};
     run(&tenants, 13); /* the first window has no idle time, because no update came before it */
     double seconds = (double)(tenants.begin_ns - rig->meter->begin_ns) * 1e-9;
@@ -242,7 +242,7 @@ static void test_short_processes_leave_places(void **state)
     struct rig *rig = *state;
     struct worker workers[MANY], busy = {3000, "busy", 1, 0, NONE_YET};
     put_machine(rig, workers, 0);
-    struct process_shares shares = {.max_picked = MOST};
+    struct process_shares shares = {.max_picked = MAX_PICKED};
     struct tenants tenants = {.meter = rig->meter, .processes = &shares};
     for (size_t i = 0; i < MANY; i++) {
         double begin_s = (double)meter_now_ns(rig->meter) * 1e-9;
@@ -256,7 +256,7 @@ static void test_short_processes_leave_places(void **state)
             put_worker(rig->host, &busy);
         }
     }
-    assert_true(shares.count < MOST * ROWS_PER_PICKED_PROCESS);
+    assert_true(shares.count < MAX_PICKED * ROWS_PER_PICKED_PROCESS);
     assert_non_null(row(&shares, 3000));
     assert_true(row(&shares, 3000)->cpu_joules > 50 * (MANY - 9 - 12));
     tenants_free(&tenants);
@@ -268,7 +268,7 @@ static void test_process_that_ends(void **state)
     struct rig *rig = *state;
     struct worker workers[3];
     put_machine(rig, workers, 3);
-    struct process_shares shares = {.max_picked = MOST};
+    struct process_shares shares = {.max_picked = MAX_PICKED};
     struct tenants tenants = {.meter = rig->meter, .processes = &shares};
     run(&tenants, 30);
     end_worker(rig->host, &workers[0]);
@@ -294,7 +294,7 @@ static void test_number_that_is_used_again(void **state)
     struct rig *rig = *state;
     struct worker workers[1], again = {1000, "again", 2, 31.5, NONE_YET};
     put_machine(rig, workers, 1);
-    struct process_shares shares = {.max_picked = MOST};
+    struct process_shares shares = {.max_picked = MAX_PICKED};
     struct tenants tenants = {.meter = rig->meter, .processes = &shares};
     run(&tenants, 30);
     double joules = row(&shares, 1000)->cpu_joules;
@@ -313,7 +313,7 @@ static void test_nothing_to_see(void **state)
     struct rig *rig = *state;
     host_script_error(rig->host, "/proc", EACCES);
     rig_open_powercap(rig);
-    struct process_shares shares = {.max_picked = MOST};
+    struct process_shares shares = {.max_picked = MAX_PICKED};
     struct tenants tenants = {.meter = rig->meter, .processes = &shares};
     for (int i = 0; i < 12; i++) {
         machine_run(rig->meter, 1, 0.1);

@@ -332,9 +332,9 @@ static void test_names_of_logs(void **state)
     for (size_t i = 0; i < sizeof logs / sizeof *logs; i++)
         if (pod_read_log(logs[i], &name))
             fail_msg("'%s' names a container", logs[i]);
-    char much[400] = "a_";
-    memset(much + 2, 'b', 300); /* longer than any name that Kubernetes allows */
-    assert_false(pod_read_folder(strcat(much, "_1a2b"), &name));
+    char long_name[400] = "a_";
+    memset(long_name + 2, 'b', 300); /* longer than any name that Kubernetes allows */
+    assert_false(pod_read_folder(strcat(long_name, "_1a2b"), &name));
 }
 
 #define POD   "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1a2b_3c.slice"

@@ -15,7 +15,7 @@ static void test_sets_status_and_message(void **state)
     assert_int_equal(error_set(&error, JOULE_DENIED, "cannot read %s: %d", "/x", 7), JOULE_DENIED);
     assert_int_equal(error.status, JOULE_DENIED);
     assert_string_equal(error.message, "cannot read /x: 7");
-    assert_int_equal(error_set(NULL, JOULE_FAILED, "nobody listens"), JOULE_FAILED);
+    assert_int_equal(error_set(NULL, JOULE_FAILED, "no error object"), JOULE_FAILED);
 }
 
 static void test_cuts_long_messages(void **state)

@@ -192,14 +192,14 @@ static void check_conserved(const struct sweep *s, double relative)
 static void random_schedules_are_shared_as_the_rule_says(void **state)
 {
     (void)state;
-    enum { MOST = 60 };
-    static struct region regions[MOST];
-    static struct share fast[MOST * GROUPS], slow[MOST * GROUPS];
+    enum { MAX_REGIONS = 60 };
+    static struct region regions[MAX_REGIONS];
+    static struct share fast[MAX_REGIONS * GROUPS], slow[MAX_REGIONS * GROUPS];
     struct sweep s = {.regions = regions, .shares = fast};
     for (uint64_t seed = 1; seed <= 600; seed++) {
         random_state = seed * UINT64_C(0x9e3779b97f4a7c15);
         draw_steps(&s);
-        draw_regions(&s, (size_t)(1 + draw_below(MOST)), 1 + (int)draw_below(6));
+        draw_regions(&s, (size_t)(1 + draw_below(MAX_REGIONS)), 1 + (int)draw_below(6));
         sweep_set_groups(&s, seed % 3 ? 1u << GROUP_CPU | 1u << GROUP_GPU0 : 1u << GROUP_REST);
         memset(fast, 0, sizeof fast);
         memset(slow, 0, sizeof slow);

@@ -224,7 +224,7 @@ static void put(struct found *f, const char *path, double days, unsigned steppin
     free(text);
 }
 
-static enum calibration_state look(struct found *f)
+static enum calibration_state load(struct found *f)
 {
     cpu_calibration_find(f->host, &cpu, &f->found);
     return f->found.state;
@@ -233,7 +233,7 @@ static enum calibration_state look(struct found *f)
 static void test_none(void **state)
 {
     struct found *f = *state;
-    assert_int_equal(look(f), CALIBRATION_NONE);
+    assert_int_equal(load(f), CALIBRATION_NONE);
     assert_false(cpu_calibration_is_used(&f->found));
 }
 
@@ -241,17 +241,17 @@ static void test_the_users_own_comes_first(void **state)
 {
     struct found *f = *state;
     put(f, CALIBRATION_SYSTEM_PATH, 1, 4);
-    assert_int_equal(look(f), CALIBRATION_GOOD);
+    assert_int_equal(load(f), CALIBRATION_GOOD);
     assert_string_equal(f->found.path, CALIBRATION_SYSTEM_PATH);
     put(f, "/home/ada/.config/joule/calibration.json", 0.5, 4);
-    assert_int_equal(look(f), CALIBRATION_GOOD);
+    assert_int_equal(load(f), CALIBRATION_GOOD);
     assert_string_equal(f->found.path, "/home/ada/.config/joule/calibration.json");
     assert_true(fabs(f->found.age_days - 0.5) < 0.01);
     host_script_env(f->host, "XDG_CONFIG_HOME", "/etc/ada");
-    assert_int_equal(look(f), CALIBRATION_GOOD);
+    assert_int_equal(load(f), CALIBRATION_GOOD);
     assert_string_equal(f->found.path, CALIBRATION_SYSTEM_PATH);
     host_script_env(f->host, "XDG_CONFIG_HOME", "relative"); /* counts as not set */
-    look(f);
+    load(f);
     assert_string_equal(f->found.path, "/home/ada/.config/joule/calibration.json");
 }
 
@@ -260,18 +260,18 @@ static void test_old_foreign_and_broken(void **state)
     struct found *f = *state;
     const char *own = "/home/ada/.config/joule/calibration.json";
     put(f, own, 200, 4);
-    assert_int_equal(look(f), CALIBRATION_OLD);
+    assert_int_equal(load(f), CALIBRATION_OLD);
     assert_true(cpu_calibration_is_used(&f->found) && f->found.age_days > 199);
     put(f, own, 1, 7);
-    assert_int_equal(look(f), CALIBRATION_FOREIGN);
+    assert_int_equal(load(f), CALIBRATION_FOREIGN);
     assert_false(cpu_calibration_is_used(&f->found));
     host_script_text(f->host, own, "{\"schema\":");
-    assert_int_equal(look(f), CALIBRATION_BROKEN);
+    assert_int_equal(load(f), CALIBRATION_BROKEN);
     assert_non_null(strstr(f->found.error.message, own));
     host_script_error(f->host, own, EACCES);
-    assert_int_equal(look(f), CALIBRATION_BROKEN);
+    assert_int_equal(load(f), CALIBRATION_BROKEN);
     put(f, CALIBRATION_SYSTEM_PATH, 1, 4);
-    assert_int_equal(look(f), CALIBRATION_GOOD); /* the user's file is ignored */
+    assert_int_equal(load(f), CALIBRATION_GOOD); /* the user's file is ignored */
     assert_string_equal(f->found.path, CALIBRATION_SYSTEM_PATH);
 }
 

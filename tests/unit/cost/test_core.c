@@ -356,8 +356,8 @@ static void test_a_matrix_product_is_plausible(void **state)
             fail_msg("%s: %g J in %g s", b.table.id, q.value, r.seconds.est);
         assert_true(r.watts.value > 0.1 && r.watts.value < 20);
     }
-    struct bench here = bench_of(&cpus[1]); /* measured: 0.35 ms, 2 to 3.5 mJ at 5 to 10 W */
-    struct cost_run r = run(&here, &work, no_order);
+    struct bench laptop = bench_of(&cpus[1]); /* measured: 0.35 ms, 2 to 3.5 mJ at 5 to 10 W */
+    struct cost_run r = run(&laptop, &work, no_order);
     joule_quantity q = estimate_quantity(&r.energy.total);
     print_message("64^3: %.2f mJ [%.2f %.2f], %.2f ms [%.2f %.2f]\n", 1e3 * q.value, 1e3 * q.low,
                   1e3 * q.high, 1e3 * r.seconds.est, 1e3 * r.seconds.low, 1e3 * r.seconds.high);

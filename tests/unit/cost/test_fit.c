@@ -300,7 +300,7 @@ static void test_every_kernel_runs(void **state)
     (void)state;
     struct cost_core core;
     struct kernel_memory memory;
-    size_t families[FIT_FAMILIES] = {0}, here = 0;
+    size_t families[FIT_FAMILIES] = {0}, present = 0;
     cost_core_describe(&cpu, NAN, &core);
     core.cache_bytes[COST_L3] = 4 << 20; /* less memory to allocate */
     assert_true(kernel_memory_make(&core, &memory));
@@ -308,14 +308,14 @@ static void test_every_kernel_runs(void **state)
         struct kernel_state *own = &memory.of[i];
         if (!kernel_is_here(&kernels[i], &core))
             continue;
-        here++;
+        present++;
         families[kernels[i].family]++;
         for (uint64_t rounds = 1; rounds < 5000; rounds *= 7)
             kernels[i].run(own, rounds);
         assert_true(kernels[i].layout != LAYOUT_ARRAY ||
                     (own->begin <= own->position && own->position < own->end));
     }
-    assert_true(here >= 40 && kernel_count < FIT_MAX_KERNELS);
+    assert_true(present >= 40 && kernel_count < FIT_MAX_KERNELS);
     for (int family = FIT_IDLE + 1; family < FIT_FAMILIES; family++)
         assert_true(family == FIT_VECTORS || families[family] >= 2);
     kernel_memory_free(&memory);

@@ -9,11 +9,11 @@
 #include "joule/cost/nnls.h"
 #include "support/chance.h"
 
-#define MOST 5
+#define MAX_TERMS 5
 
 struct rows {
     size_t count, columns;
-    double of[40][MOST], value[40];
+    double of[40][MAX_TERMS], value[40];
 };
 
 static void begin(const struct rows *rows, struct nnls *out)
@@ -37,7 +37,7 @@ static double squares(const struct rows *rows, const double *x)
 
 static struct rows random_rows(size_t count, size_t columns, double noise)
 {
-    double truth[MOST];
+    double truth[MAX_TERMS];
     struct rows rows = {.count = count, .columns = columns};
     for (size_t k = 0; k < columns; k++)
         truth[k] = chance_between(-1, 1);
@@ -57,7 +57,7 @@ static void assert_best(const struct rows *rows, const double *x)
 {
     double best = squares(rows, x);
     for (int i = 0; i < 400; i++) {
-        double other[MOST], size = chance_scale(1e-6, 1);
+        double other[MAX_TERMS], size = chance_scale(1e-6, 1);
         for (size_t k = 0; k < rows->columns; k++)
             other[k] = fmax(0, x[k] + size * chance_normal());
         assert_true(squares(rows, other) >= best * (1 - 1e-9) - 1e-18);
@@ -70,7 +70,7 @@ static void test_nothing_near_is_better(void **state)
     size_t held = 0;
     for (int i = 0; i < 300; i++) {
         struct rows rows =
-            random_rows(3 + (size_t)(chance() * 30), 1 + (size_t)(chance() * MOST), i % 3 * 0.2);
+            random_rows(3 + (size_t)(chance() * 30), 1 + (size_t)(chance() * MAX_TERMS), i % 3 * 0.2);
         struct nnls problem;
         double x[NNLS_MAX];
         begin(&rows, &problem);

@@ -304,7 +304,7 @@ static void test_filtered_readings(void **state)
     patient_assert_finding(patient, "energy_filter", FINDING_LIMIT, NULL);
 }
 
-static void test_sgx_and_no_way_to_look(void **state)
+static void test_sgx_hides_whether_readings_are_filtered(void **state)
 {
     struct patient *patient = *state;
     char cpu[512];
@@ -385,7 +385,7 @@ int main(void)
         machine(test_hidden_boards_are_named),
         machine(test_counter_that_stands_still),
         machine(test_filtered_readings),
-        machine(test_sgx_and_no_way_to_look),
+        machine(test_sgx_hides_whether_readings_are_filtered),
         machine(test_slow_clock),
         machine(test_slow_clock_without_a_better_one),
         machine(test_clock_of_a_recorded_machine_is_judged_by_name),

@@ -14,17 +14,17 @@ struct conv_case {
 
 /* Limits of a case: images, channels of a group, spatial sizes (if transposed; else in addition to the
  * kernel's span). */
-struct conv_most {
+struct conv_limits {
     int64_t images, in, out, transposed, beyond;
 };
 
-static inline struct conv_case random_conv(bool is_transposed, struct conv_most most)
+static inline struct conv_case random_conv(bool is_transposed, struct conv_limits max)
 {
     uint32_t axes = (uint32_t)pick(1, 3);
-    int64_t groups = pick(1, 3), in = groups * pick(1, most.in), out = groups * pick(1, most.out);
+    int64_t groups = pick(1, 3), in = groups * pick(1, max.in), out = groups * pick(1, max.out);
     forge_conv_options o = {
         .struct_size = sizeof o, .groups = (uint32_t)groups, .is_transposed = is_transposed};
-    forge_shape x = {.rank = axes + 2, .dims = {pick(0, most.images), in}}, w = x;
+    forge_shape x = {.rank = axes + 2, .dims = {pick(0, max.images), in}}, w = x;
     w.dims[0] = is_transposed ? in : out;
     w.dims[1] = (is_transposed ? out : in) / groups;
     for (uint32_t k = 0; k < axes; k++) {
@@ -36,7 +36,7 @@ static inline struct conv_case random_conv(bool is_transposed, struct conv_most 
         o.padding_before[k] = (uint32_t)pick(0, is_transposed ? (span - 1) / 2 : 4);
         o.padding_after[k] = (uint32_t)pick(0, is_transposed ? (span - 1) / 2 : 4);
         o.output_padding[k] = is_transposed ? (uint32_t)pick(0, larger - 1) : 0;
-        x.dims[k + 2] = pick(is_transposed ? 1 : span, is_transposed ? most.transposed : span + most.beyond);
+        x.dims[k + 2] = pick(is_transposed ? 1 : span, is_transposed ? max.transposed : span + max.beyond);
     }
     return (struct conv_case){x, w, o};
 }

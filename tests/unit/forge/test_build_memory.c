@@ -67,15 +67,16 @@ static joule_status make(model_fn model, joule_error *error)
     return status;
 }
 
-/* Makes about `most` of the allocations fail, at equal distances, or all if there are fewer; ten times as
- * many in a full test. */
-static void check(model_fn model, unsigned most)
+/* Makes about `max_trials` of the allocations fail, at equal distances, or all if there are fewer. A full
+ * test makes ten times as many fail. */
+static void check(model_fn model, unsigned max_trials)
 {
     joule_error error = {0};
     allocations = failing_allocation = 0;
     if (make(model, &error) != JOULE_OK)
         fail_msg("%s", error.message);
-    unsigned count = allocations, step = 1 + count / (getenv("JOULE_TEST_FULL") ? 10 * most : most);
+    unsigned count = allocations,
+             step = 1 + count / (getenv("JOULE_TEST_FULL") ? 10 * max_trials : max_trials);
     for (unsigned number = 1; number <= count; number += step) {
         allocations = 0;
         failing_allocation = number;

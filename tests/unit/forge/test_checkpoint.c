@@ -208,9 +208,9 @@ static forge_builder *learner(void)
     forge_value logits =
         forge_mlp(b, "mlp", forge_dropout(b, "drop", x, 0.2, true), (int64_t[]){16, CLASSES}, 2);
     forge_value loss = forge_cross_entropy(b, logits, label);
-    forge_adamw_options how = FORGE_ADAMW_OPTIONS;
-    how.max_norm = 1;
-    forge_adamw(b, loss, forge_scalar(b, FORGE_F32, 0.05), &how);
+    forge_adamw_options options = FORGE_ADAMW_OPTIONS;
+    options.max_norm = 1;
+    forge_adamw(b, loss, forge_scalar(b, FORGE_F32, 0.05), &options);
     forge_output(b, "loss", loss);
     return b;
 }
@@ -230,9 +230,9 @@ static void begin_training(struct training *t, uint64_t seed)
     assert_int_equal(forge_dataset_new(columns, 2, &t->data, NULL), JOULE_OK);
     forge_buffer_release(columns[0].buffer);
     forge_buffer_release(columns[1].buffer);
-    forge_loader_options how = {
-        .struct_size = sizeof how, .batch_size = BATCH, .seed = seed, .shuffle = true, .workers = 1};
-    assert_int_equal(forge_loader_new(t->data, &how, &t->loader, NULL), JOULE_OK);
+    forge_loader_options options = {
+        .struct_size = sizeof options, .batch_size = BATCH, .seed = seed, .shuffle = true, .workers = 1};
+    assert_int_equal(forge_loader_new(t->data, &options, &t->loader, NULL), JOULE_OK);
     if (begin(&t->m, learner(), seed) != JOULE_OK)
         fail_msg("%s", error.message);
 }
@@ -308,7 +308,7 @@ static int rounds(void)
 
 /* Counts, and writes a checkpoint after each run, for ever; starts from the last checkpoint. From the second
  * checkpoint on, the kernel ends the process at this file size (0: no limit). */
-_Noreturn static void write_for_ever(int told, rlim_t most_bytes)
+_Noreturn static void write_for_ever(int pipe_ends, rlim_t most_bytes)
 {
     struct workbench m;
     forge_checkpoint c = {.struct_size = sizeof c};
@@ -321,7 +321,7 @@ _Noreturn static void write_for_ever(int told, rlim_t most_bytes)
         if (forge_instance_run(m.instance, NULL) != JOULE_OK ||
             forge_checkpoint_write(path, m.states, &c, NULL, 0, &error) != JOULE_OK)
             _exit(3);
-        if (is_first && write(told, "", 1) != 1)
+        if (is_first && write(pipe_ends, "", 1) != 1)
             _exit(4);
         const struct rlimit none = {0, 0}, limit = {most_bytes, most_bytes};
         if (most_bytes && (setrlimit(RLIMIT_CORE, &none) != 0 || setrlimit(RLIMIT_FSIZE, &limit) != 0))
@@ -332,19 +332,19 @@ _Noreturn static void write_for_ever(int told, rlim_t most_bytes)
 /* Starts such a writer; returns when it has written its first checkpoint. */
 static pid_t start_writer(rlim_t most_bytes)
 {
-    int told[2];
+    int pipe_ends[2];
     char byte;
-    assert_int_equal(pipe(told), 0);
+    assert_int_equal(pipe(pipe_ends), 0);
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        close(told[0]);
+        close(pipe_ends[0]);
         alarm(60);
-        write_for_ever(told[1], most_bytes);
+        write_for_ever(pipe_ends[1], most_bytes);
     }
-    close(told[1]);
-    assert_int_equal(read(told[0], &byte, 1), 1);
-    close(told[0]);
+    close(pipe_ends[1]);
+    assert_int_equal(read(pipe_ends[0], &byte, 1), 1);
+    close(pipe_ends[0]);
     return child;
 }
 

@@ -235,25 +235,25 @@ static void test_operands_that_are_not_packed(void **state)
 {
     struct workbench *bench = *state;
     float expected[3][6];
-    for (int way = 0; way < 2; way++) {
+    for (int form = 0; form < 2; form++) {
         forge_builder *b = forge_builder_new();
         forge_value in[ADAMW_INPUTS], out[3];
         adamw_inputs(b, forge_shape_of(2, 2), in);
         in[ADAMW_GRADIENT] = forge_transpose(b, in[ADAMW_PARAMETER], (uint32_t[]){1, 0});
         in[ADAMW_EXP_AVG] = in[ADAMW_PARAMETER];
-        if (way == 0)
+        if (form == 0)
             library_adamw(b, in, ADAMW_INPUTS, NULL, out);
         else
             library_composite_many(b, &adamw, in, ADAMW_INPUTS, out);
         put_out(b, out);
         workbench_load(bench, b);
-        assert_int_equal(has_launch(bench->program, "adamw"), way);
+        assert_int_equal(has_launch(bench->program, "adamw"), form);
         for (size_t i = 0; i < ADAMW_INPUTS; i++)
             workbench_set(bench, (char[]){(char)('a' + i), 0}, (float[]){1, 2, 4, 8});
         workbench_run(bench);
         for (int k = 0; k < 3; k++) {
             forge_tensor tensor = workbench_output(bench, (char[]){(char)('0' + k), 0});
-            if (way == 0)
+            if (form == 0)
                 memcpy(expected[k], forge_tensor_data(&tensor), 4 * sizeof(float));
             for (int i = 0; i < 4; i++)
                 assert_true(fabsf(((float *)forge_tensor_data(&tensor))[i] - expected[k][i]) < 1e-5f);
@@ -268,14 +268,14 @@ static void test_operands_that_are_not_packed(void **state)
 static void test_a_kernel_for_some_sizes(void **state)
 {
     struct workbench *bench = *state;
-    for (int64_t least = 7; least <= 8; least++) {
+    for (int64_t min_length = 7; min_length <= 8; min_length++) {
         forge_builder *b = forge_builder_new();
-        forge_dim length = forge_symbol(b, "length", least - 1, 20, least == 7 ? 7 : 2);
+        forge_dim length = forge_symbol(b, "length", min_length - 1, 20, min_length == 7 ? 7 : 2);
         forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(2, 3, length));
-        forge_output(b, "y", forge_batch_norm(b, least == 7 ? "a" : "b", x, 0.1, 1e-5, true));
+        forge_output(b, "y", forge_batch_norm(b, min_length == 7 ? "a" : "b", x, 0.1, 1e-5, true));
         workbench_load(bench, b);
-        assert_int_equal(has_launch(bench->program, "batch_norm_training"), least == 8);
-        assert_int_equal(forge_instance_set_size(bench->instance, "length", least, NULL), JOULE_OK);
+        assert_int_equal(has_launch(bench->program, "batch_norm_training"), min_length == 8);
+        assert_int_equal(forge_instance_set_size(bench->instance, "length", min_length, NULL), JOULE_OK);
         assert_int_equal(forge_instance_set_zeros(bench->instance, "x", NULL), JOULE_OK);
         assert_int_equal(forge_instance_run(bench->instance, NULL), JOULE_OK);
     }

@@ -86,9 +86,9 @@ static void test_strides(void **state)
     struct trial t = trial_of(n, true, false, packed);
     float *results[2] = {calloc(count, sizeof(float)), calloc(count, sizeof(float))};
     EACH_ISA (isa) {
-        for (int way = 0; way < 2; way++) {
-            struct view out = view_packed(FORGE_F32, results[way], t.inputs[0].shape);
-            struct launch launch = {OP_COMPOSITE, &t.attributes, way ? slices : t.inputs, 3, &out, 1};
+        for (int form = 0; form < 2; form++) {
+            struct view out = view_packed(FORGE_F32, results[form], t.inputs[0].shape);
+            struct launch launch = {OP_COMPOSITE, &t.attributes, form ? slices : t.inputs, 3, &out, 1};
             run_kernel(isa, &launch);
         }
         assert_memory_equal(results[0], results[1], count * sizeof(float));

@@ -70,7 +70,7 @@ static void check(forge_shape x, forge_shape w, const forge_conv_options *option
 
 static void check_random(bool is_transposed)
 {
-    struct conv_case c = random_conv(is_transposed, (struct conv_most){3, 4, 18, 7, 9});
+    struct conv_case c = random_conv(is_transposed, (struct conv_limits){3, 4, 18, 7, 9});
     check(c.x, c.weight, &c.options);
 }
 
@@ -115,10 +115,10 @@ static void test_phases(void **state)
 
 static double largest(const struct view *view)
 {
-    double most = 0;
+    double max = 0;
     for (size_t i = 0; i < forge_shape_elements(&view->shape); i++)
-        most = fmax(most, fabs(view_number(view, i)));
-    return most;
+        max = fmax(max, fabs(view_number(view, i)));
+    return max;
 }
 
 /* run_kernel checks that pieces in any order and grouping give the same bytes. */
@@ -139,11 +139,11 @@ static void check_cut(forge_dtype dtype, const struct conv_case *c)
                   launch = {OP_CONV, attributes, in, 2, &out, 1};
     reference_conv(&exactly, 0, launch_pieces(&exactly));
     double terms = (double)forge_shape_elements(&c->weight), eps = dtype == FORGE_F32 ? 0x1p-23 : 0x1p-52;
-    double most = 4 * sqrt(terms) * eps * terms * largest(&in[0]) * largest(&in[1]);
+    double max = 4 * sqrt(terms) * eps * terms * largest(&in[0]) * largest(&in[1]);
     EACH_ISA (isa) {
         run_kernel(isa, &launch);
         for (size_t i = 0; i < forge_shape_elements(&shape); i++)
-            assert_true(fabs(view_number(&out, i) - view_number(&exact, i)) <= most);
+            assert_true(fabs(view_number(&out, i) - view_number(&exact, i)) <= max);
     }
     free(in[0].data);
     free(in[1].data);
@@ -156,7 +156,7 @@ static void test_any_cut_of_real_numbers(void **state)
 {
     (void)state;
     for (int i = 0; i < 60; i++) {
-        struct conv_case c = random_conv(i & 1, (struct conv_most){3, 12, 40, 9, 12});
+        struct conv_case c = random_conv(i & 1, (struct conv_limits){3, 12, 40, 9, 12});
         check_cut(FORGE_F32, &c);
         check_cut(FORGE_F64, &c);
     }
@@ -208,10 +208,10 @@ static void test_any_number_of_threads(void **state)
         for (int is_transposed = 0; is_transposed < 2; is_transposed++) {
             struct kept one = run_with(1, is_transposed, numbers);
             for (unsigned threads = 2; threads <= 5; threads++) {
-                struct kept some = run_with(threads, is_transposed, numbers);
-                assert_int_equal(some.size, one.size);
-                assert_memory_equal(some.bytes, one.bytes, one.size);
-                free(some.bytes);
+                struct kept bits = run_with(threads, is_transposed, numbers);
+                assert_int_equal(bits.size, one.size);
+                assert_memory_equal(bits.bytes, one.bytes, one.size);
+                free(bits.bytes);
             }
             free(one.bytes);
         }

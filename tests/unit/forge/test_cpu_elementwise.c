@@ -288,16 +288,16 @@ static void test_in_place(void **state)
     enum { COUNT = 9001 };
     const struct kind_attributes sub = {FORGE_SUB}, relu = {FORGE_RELU};
     EACH_ISA (isa)
-        for (int way = 0; way < 3; way++) {
+        for (int form = 0; form < 3; form++) {
             float *a = random_floats(FORGE_F32, COUNT), *b = random_floats(FORGE_F32, COUNT);
-            float *to = way == 1 ? b : a, *wanted = malloc(COUNT * sizeof *wanted);
+            float *to = form == 1 ? b : a, *wanted = malloc(COUNT * sizeof *wanted);
             struct view in[2] = {view_packed(FORGE_F32, a, forge_shape_of(COUNT)),
                                  view_packed(FORGE_F32, b, forge_shape_of(COUNT))};
             struct view out = view_packed(FORGE_F32, to, forge_shape_of(COUNT));
             struct launch launch = {
-                way == 2 ? OP_UNARY : OP_BINARY, way == 2 ? &relu : &sub, in, way == 2 ? 1 : 2, &out, 1};
+                form == 2 ? OP_UNARY : OP_BINARY, form == 2 ? &relu : &sub, in, form == 2 ? 1 : 2, &out, 1};
             for (size_t i = 0; i < COUNT; i++)
-                wanted[i] = way == 2 ? fmaxf(a[i], 0) : a[i] - b[i];
+                wanted[i] = form == 2 ? fmaxf(a[i], 0) : a[i] - b[i];
             size_t grain, pieces = kernel_for(isa, &launch)->pieces(&launch, &grain);
             run_some(kernel_for(isa, &launch), &launch, 0, 0, pieces, NULL);
             assert_memory_equal(to, wanted, COUNT * sizeof *wanted);

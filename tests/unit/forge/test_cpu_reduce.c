@@ -17,12 +17,12 @@ static bool is_right(const struct view *got, const struct view *exact, size_t i,
                      size_t depth)
 {
     double x = view_number(got, i), wanted = view_number(exact, i), terms = (double)depth;
-    double most = 4 * sqrt(terms) * DBL_EPSILON * (kind == FORGE_MEAN ? 1 : terms);
+    double max = 4 * sqrt(terms) * DBL_EPSILON * (kind == FORGE_MEAN ? 1 : terms);
     if (x == wanted || (isnan(x) && isnan(wanted)))
         return true;
     if (got->dtype == FORGE_F32)
-        most = 0x1p-23 * fabs(wanted) + 0x1p-45;
-    return kind < FORGE_MAXIMUM && fabs(x - wanted) <= most;
+        max = 0x1p-23 * fabs(wanted) + 0x1p-45;
+    return kind < FORGE_MAXIMUM && fabs(x - wanted) <= max;
 }
 
 static void check_view(struct view x, uint32_t axes)
@@ -54,19 +54,19 @@ static void check_view(struct view x, uint32_t axes)
 /* Reduces f32 from `data` on, and the same number of f64 with full mantissas. */
 static void check(struct view x, uint32_t axes)
 {
-    int64_t least = 0, most = 0;
+    int64_t min = 0, max = 0;
     check_view(x, axes);
     for (uint32_t i = 0; i < x.shape.rank; i++)
-        *(x.strides[i] < 0 ? &least : &most) += (x.shape.dims[i] - 1) * x.strides[i];
+        *(x.strides[i] < 0 ? &min : &max) += (x.shape.dims[i] - 1) * x.strides[i];
     bool is_empty = forge_shape_elements(&x.shape) == 0;
-    size_t count = is_empty ? 0 : (size_t)(most - least) + 1;
+    size_t count = is_empty ? 0 : (size_t)(max - min) + 1;
     double *wide = random_floats(FORGE_F64, count);
     for (size_t i = 0; i < count; i++) {
-        float special = ((const float *)x.data)[least + (int64_t)i];
+        float special = ((const float *)x.data)[min + (int64_t)i];
         if (!isfinite(special))
             wide[i] = (double)special;
     }
-    x.data = is_empty ? wide : wide - least;
+    x.data = is_empty ? wide : wide - min;
     x.dtype = FORGE_F64;
     check_view(x, axes);
     free(wide);

@@ -35,15 +35,15 @@ static void expect_same(const struct launch *launch, const struct view *wanted, 
 static void check_in_place(enum isa isa, const struct launch *launch, const struct view *wanted)
 {
     struct view in[] = {*wanted, launch->inputs[1], launch->inputs[2]};
-    struct launch here = *launch;
-    in[0].data = here.outputs[0].data;
-    here.inputs = in;
+    struct launch in_place = *launch;
+    in[0].data = in_place.outputs[0].data;
+    in_place.inputs = in;
     for (size_t i = 0; i < forge_shape_elements(&wanted->shape); i++) {
         double number = view_number(&launch->inputs[0], i);
         dtype_row(wanted->dtype)->store(in[0].data, i, 1, &number);
     }
-    run_rounds(kernel_for(isa, &here), &here, true);
-    expect_same(&here, wanted, isa_name(isa));
+    run_rounds(kernel_for(isa, &in_place), &in_place, true);
+    expect_same(&in_place, wanted, isa_name(isa));
 }
 
 /* Three dimensions; the axis is the middle one. */

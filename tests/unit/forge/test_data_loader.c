@@ -309,7 +309,7 @@ static void test_batch_stays(void **state)
         size_t size = (size_t)columns[1].shape.dims[0] * sizeof(int32_t);
         int32_t copy[BATCH];
         memcpy(copy, forge_tensor_data(&columns[1]), size);
-        for (int look = 0; look < 50; look++)
+        for (int attempt = 0; attempt < 50; attempt++)
             assert_memory_equal(copy, forge_tensor_data(&columns[1]), size);
     }
     forge_loader_free(loader);

@@ -201,10 +201,10 @@ static void test_rounding_anywhere(void **state)
     (void)state;
     uint64_t seed = 1;
     for (size_t f = 0; f < FORMATS; f++) {
-        double most = log2(meaning(&formats[f], beyond(&formats[f]))) + 2;
-        double least = log2(meaning(&formats[f], 1)) - 4;
+        double max = log2(meaning(&formats[f], beyond(&formats[f]))) + 2;
+        double min = log2(meaning(&formats[f], 1)) - 4;
         for (int i = 0; i < 20000; i++) {
-            double exponent = least + (most - least) * ldexp((double)(next_scattered(&seed) >> 11), -53);
+            double exponent = min + (max - min) * ldexp((double)(next_scattered(&seed) >> 11), -53);
             check_rounding(&formats[f], exp2(exponent));
         }
         static const double edges[] = {0, 5e-324, 0x1p-1022, 0x1p-1000, 0x1.fffffffffffffp1023, INFINITY};
@@ -309,15 +309,15 @@ static void test_floats_saturate(void **state)
     for (size_t i = 0; i < INTEGERS; i++) {
         forge_dtype dtype = integers[i];
         int bits = bits_of_dtype(dtype);
-        uint64_t most = UINT64_MAX >> (64 - bits + is_signed(dtype));
-        int64_t least = is_signed(dtype) ? -(int64_t)most - 1 : 0;
+        uint64_t max = UINT64_MAX >> (64 - bits + is_signed(dtype));
+        int64_t min = is_signed(dtype) ? -(int64_t)max - 1 : 0;
         double limit = ldexp(1, bits - is_signed(dtype)); /* the first number above the range */
-        assert_true((uint64_t)to_i64(dtype, limit) == most);
-        assert_true((uint64_t)to_i64(dtype, limit * 3) == most);
-        assert_true((uint64_t)to_i64(dtype, INFINITY) == most);
-        assert_true(to_i64(dtype, -limit) == least);
-        assert_true(to_i64(dtype, -limit * 3) == least);
-        assert_true(to_i64(dtype, -INFINITY) == least);
+        assert_true((uint64_t)to_i64(dtype, limit) == max);
+        assert_true((uint64_t)to_i64(dtype, limit * 3) == max);
+        assert_true((uint64_t)to_i64(dtype, INFINITY) == max);
+        assert_true(to_i64(dtype, -limit) == min);
+        assert_true(to_i64(dtype, -limit * 3) == min);
+        assert_true(to_i64(dtype, -INFINITY) == min);
         assert_true(to_i64(dtype, NAN) == 0);
         assert_true(to_i64(dtype, 6.99) == 6);
         assert_true(to_i64(dtype, -0.99) == 0);

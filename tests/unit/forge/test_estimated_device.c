@@ -20,7 +20,7 @@
     "flop_per_s=1e9,bytes_per_s=1e9,launch_seconds=1e-3,idle_watts=2,busy_watts=8,flop_joules=1e-9,"         \
     "byte_joules=1e-8"
 
-#define assert_close(a, b, most) assert_true(fabs((a) - (b)) <= (most))
+#define assert_close(a, b, tolerance) assert_true(fabs((a) - (b)) <= (tolerance))
 
 enum { N = 256 };
 
@@ -336,13 +336,13 @@ static double expect_rows(const char *op, int64_t columns)
     forge_graph *graph = NULL;
     forge_builder *b = forge_builder_new();
     forge_shape shape = forge_shape_of((1 << 20) / columns, columns);
-    forge_value x = forge_input(b, "x", FORGE_F32, shape), y = x, where;
+    forge_value x = forge_input(b, "x", FORGE_F32, shape), y = x, indices;
     if (strcmp(op, "concat") == 0)
         y = forge_concat(b, (forge_value[]){x, x, x}, 3, 1);
     else if (strcmp(op, "pad") == 0)
         y = forge_pad(b, x, (int64_t[]){1, 0}, (int64_t[]){0, 1}, 0);
     else if (strcmp(op, "sort") == 0)
-        y = forge_sort(b, x, 1, false, &where);
+        y = forge_sort(b, x, 1, false, &indices);
     else
         y = forge_scan(b, FORGE_SUM, x, 1, 0);
     forge_output(b, "y", y);

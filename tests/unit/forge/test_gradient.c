@@ -328,7 +328,7 @@ static void test_ties(void **state)
     (void)state;
     struct function max = {
         "max of equals", binary, FORGE_MAX, 2, {forge_shape_of(1), forge_shape_of(1)}, 1, 1, false};
-    struct function most = {
+    struct function maximum = {
         "maximum of equals", reduced, FORGE_MAXIMUM | 1 << 4, 1, {forge_shape_of(4)}, 1, 1, false};
     struct trial t = {0};
     forge_tensor a, c;
@@ -339,13 +339,13 @@ static void test_ties(void **state)
     double half = *(double *)forge_tensor_data(&a);
     assert_true(half != 0 && half == *(double *)forge_tensor_data(&c));
     derivative_end(&t, &max);
-    derivative_begin(&t, &most);
-    derivative_run(&t, &most);
+    derivative_begin(&t, &maximum);
+    derivative_run(&t, &maximum);
     forge_instance_get(t.instance, "g0", &a, NULL);
     for (int i = 0; i < 4; i++)
         assert_true(((double *)forge_tensor_data(&a))[i] ==
                     half / 2); /* with the same weight: 1/4 of it, not 1/2 */
-    derivative_end(&t, &most);
+    derivative_end(&t, &maximum);
 }
 
 static void test_no_dependence_gives_zeros(void **state)

@@ -127,12 +127,12 @@ static void test_gather(void **state)
 static forge_value scattered(forge_builder *b, const forge_value *x, int kind)
 {
     static const int64_t places[] = {2, 0, 9, -1, 2, 0, 1, 1};
-    forge_scatter_kind how = (forge_scatter_kind)(kind & 3);
+    forge_scatter_kind scatter_kind = (forge_scatter_kind)(kind & 3);
     forge_value all = indices_of(b, places, forge_shape_of(4, 2)),
                 rows = indices_of(b, places, forge_shape_of(2, 3));
     if (kind & 4)
-        return square(b, forge_scatter_along(b, x[0], all, x[1], 0, how));
-    return square(b, forge_scatter(b, x[0], rows, x[1], 1, how));
+        return square(b, forge_scatter_along(b, x[0], all, x[1], 0, scatter_kind));
+    return square(b, forge_scatter(b, x[0], rows, x[1], 1, scatter_kind));
 }
 
 static void test_scatter(void **state)
@@ -204,8 +204,8 @@ static forge_value products_with_zeros(forge_builder *b, const forge_value *x, i
     memcpy(forge_tensor_data(&tensor), mask, sizeof mask);
     forge_value kept = forge_constant(b, &tensor);
     forge_buffer_release(tensor.buffer);
-    forge_value gone = forge_sub(b, forge_scalar(b, FORGE_F64, 1), kept);
-    return forge_scan(b, FORGE_PRODUCT, forge_sub(b, x[0], forge_mul(b, x[1], gone)), 1, (uint32_t)flags);
+    forge_value dropped = forge_sub(b, forge_scalar(b, FORGE_F64, 1), kept);
+    return forge_scan(b, FORGE_PRODUCT, forge_sub(b, x[0], forge_mul(b, x[1], dropped)), 1, (uint32_t)flags);
 }
 
 static void test_products_with_zeros(void **state)
@@ -301,9 +301,9 @@ static forge_value taken_beside(forge_builder *b, const forge_value *x, int kind
             continue;
         assert_int_equal(forge_tensor_new(FORGE_I64, &shape, &tensor, NULL), JOULE_OK);
         memcpy(forge_tensor_data(&tensor), rows[i], sizeof rows[i]);
-        forge_value some = forge_gather(b, i ? x[0] : y, forge_constant(b, &tensor), 0);
-        some = forge_reduce(b, FORGE_SUM, forge_unary(b, FORGE_EXP, some), 3, false);
-        sum = forge_mul(b, sum, some);
+        forge_value part = forge_gather(b, i ? x[0] : y, forge_constant(b, &tensor), 0);
+        part = forge_reduce(b, FORGE_SUM, forge_unary(b, FORGE_EXP, part), 3, false);
+        sum = forge_mul(b, sum, part);
         forge_buffer_release(tensor.buffer);
     }
     return sum;

@@ -46,10 +46,10 @@ static void test_random_functions(void **state)
 
 /* --- recomputed ----------------------------------------------------------------------------------------- */
 
-enum { VARIABLES = 4, MOST_ELEMENTS = 12 };
+enum { VARIABLES = 4, MAX_ELEMENTS = 12 };
 
 struct result {
-    double loss, gradients[VARIABLES][MOST_ELEMENTS];
+    double loss, gradients[VARIABLES][MAX_ELEMENTS];
     double flop;
 };
 

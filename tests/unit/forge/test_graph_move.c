@@ -206,20 +206,20 @@ static void test_scans_and_sorts(void **state)
     (void)state;
     forge_builder *b = forge_builder_new();
     forge_dim time = forge_symbol(b, "T", 4, 64, 1);
-    forge_value x = input(b, "x", forge_shape_of(2, time)), where, first;
+    forge_value x = input(b, "x", forge_shape_of(2, time)), indices, first;
     assert_shape(b, forge_scan(b, FORGE_SUM, x, 1, FORGE_SCAN_REVERSE), "[2,T]");
-    forge_value y = forge_sort(b, x, 1, false, &where);
+    forge_value y = forge_sort(b, x, 1, false, &indices);
     assert_shape(b, y, "[2,T]");
-    assert_shape(b, where, "[2,T]");
-    assert_int_equal(forge_value_dtype(b, where), FORGE_I64);
+    assert_shape(b, indices, "[2,T]");
+    assert_int_equal(forge_value_dtype(b, indices), FORGE_I64);
     assert_int_equal(forge_sort(b, x, 1, false, NULL), y);
     assert_shape(b, forge_top_k(b, x, 4, 1, &first), "[2,4]");
     assert_shape(b, first, "[2,4]");
     assert_shape(b, forge_top_k(b, x, forge_dim_div(b, time, 2), 1, NULL), "[2,(T/2)]");
-    assert_right(b, where); /* the values are not used */
+    assert_right(b, indices); /* the values are not used */
     b = forge_builder_new();
-    forge_top_k(b, input(b, "x", forge_shape_of(forge_symbol(b, "T", 4, 64, 1))), 5, 0, &where);
-    assert_int_equal(where, FORGE_NO_VALUE);
+    forge_top_k(b, input(b, "x", forge_shape_of(forge_symbol(b, "T", 4, 64, 1))), 5, 0, &indices);
+    assert_int_equal(indices, FORGE_NO_VALUE);
     assert_refused(b, "sort(f32[T]): there may be fewer than 5 elements along axis 0");
     b = forge_builder_new();
     forge_sort(b, input(b, "x", forge_shape_of(3)), 1, false, NULL);

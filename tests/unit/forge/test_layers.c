@@ -29,10 +29,10 @@ static void assert_slot(struct workbench *m, const char *name, const char *shape
     forge_tensor tensor = workbench_slot(m, name);
     forge_shape_format(&tensor.shape, text, sizeof text);
     assert_string_equal(text, shape);
-    float most = 0;
+    float max = 0;
     for (size_t i = 0; i < forge_tensor_elements(&tensor); i++)
-        most = fmaxf(most, fabsf(((float *)forge_tensor_data(&tensor))[i]));
-    assert_true((double)most <= reach && (double)most > 0.5 * reach);
+        max = fmaxf(max, fabsf(((float *)forge_tensor_data(&tensor))[i]));
+    assert_true((double)max <= reach && (double)max > 0.5 * reach);
 }
 
 /* --- convolutions --------------------------------------------------------------------------------------- */

@@ -29,11 +29,11 @@ static forge_memory_facts facts_of(forge_device *device)
     return facts;
 }
 
-static forge_buffer *take(forge_device *device, size_t size_bytes, const char *what)
+static forge_buffer *take(forge_device *device, size_t size_bytes, const char *purpose)
 {
     forge_buffer *buffer = NULL;
     joule_error error = {0};
-    if (device_take(device, size_bytes, what, &buffer, &error) != JOULE_OK)
+    if (device_take(device, size_bytes, purpose, &buffer, &error) != JOULE_OK)
         fail_msg("%s", error.message);
     assert_int_equal(forge_buffer_size_bytes(buffer), size_bytes);
     assert_int_equal((uintptr_t)forge_buffer_data(buffer) % PROGRAM_ALIGNMENT, 0);
@@ -147,14 +147,14 @@ static void what_is_held_gives_way_to_who_needs_it(void **state)
     left_bytes = 2 * MIB;
     forge_buffer_release(take(&device, MIB, "held"));
     assert_int_equal(left_bytes, MIB);
-    forge_buffer *most = take(&device, 7 * MIB / 4, "most");
+    forge_buffer *largest = take(&device, 7 * MIB / 4, "most");
     assert_int_equal(left_bytes, MIB / 4);
     assert_int_equal(device_take(&device, MIB, "a dream", &buffer, &error), JOULE_NO_MEMORY);
     assert_string_equal(
         error.message,
         "out of memory on small for a dream: 1.0 MiB needed, 1.8 MiB in use; largest: most with 1.8 MiB");
     assert_int_equal(device_take(&device, SIZE_MAX, "more", &buffer, &error), JOULE_NO_MEMORY);
-    forge_buffer_release(most);
+    forge_buffer_release(largest);
     device_memory_close(device.memory);
     assert_int_equal(left_bytes, 2 * MIB);
 }

@@ -168,8 +168,8 @@ static void test_infinities_that_are_meant(void **state)
     forge_builder *b = forge_builder_new();
     forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(2, 4));
     forge_value keeps = forge_binary(b, FORGE_GT, x, forge_scalar(b, FORGE_F32, 0));
-    forge_value least = forge_broadcast(b, forge_scalar(b, FORGE_F32, -INFINITY), forge_shape_of(2, 4));
-    forge_value masked = forge_select(b, keeps, x, least);
+    forge_value lowest = forge_broadcast(b, forge_scalar(b, FORGE_F32, -INFINITY), forge_shape_of(2, 4));
+    forge_value masked = forge_select(b, keeps, x, lowest);
     forge_output(b, "y", forge_exp(b, forge_log_softmax(b, masked)));
     forge_value padded = forge_pad(b, x, (int64_t[]){0, 1}, (int64_t[]){0, 1}, -INFINITY);
     forge_output(b, "z", forge_reduce(b, FORGE_MAXIMUM, padded, 2, false));

@@ -153,9 +153,9 @@ static double gradients(const double *p, double max_norm, double *out)
 static void naive_sgd(const forge_sgd_options *o, double *p, const double *g, double *velocity, int s)
 {
     for (int i = 0; i < ALL; i++) {
-        double way = g[i] + o->weight_decay * p[i];
-        velocity[i] = o->momentum * velocity[i] + way;
-        p[i] -= rate_of(s) * (o->nesterov ? way + o->momentum * velocity[i] : velocity[i]);
+        double direction = g[i] + o->weight_decay * p[i];
+        velocity[i] = o->momentum * velocity[i] + direction;
+        p[i] -= rate_of(s) * (o->nesterov ? direction + o->momentum * velocity[i] : velocity[i]);
     }
 }
 
@@ -192,14 +192,14 @@ static void follow(struct trial *t, double tolerance)
 static void test_sgd(void **state)
 {
     (void)state;
-    const forge_sgd_options ways[] = {
+    const forge_sgd_options options[] = {
         {.momentum = 0},
         {.momentum = 0.9, .weight_decay = 0.01},
         {.momentum = 0.8, .nesterov = true, .max_norm = 1.5},
     };
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         for (int is_f32 = 0; is_f32 < 2; is_f32++) {
-            struct trial t = {.dtype = is_f32 ? FORGE_F32 : FORGE_F64, .sgd = ways[i]};
+            struct trial t = {.dtype = is_f32 ? FORGE_F32 : FORGE_F64, .sgd = options[i]};
             t.sgd.struct_size = sizeof t.sgd;
             follow(&t, is_f32 ? 2e-5 : 1e-12);
         }

@@ -463,10 +463,10 @@ static void what_cannot_be_placed(void **state)
     b = forge_builder_new();
     forge_slot slot = forge_state(b, "s", FORGE_F32, forge_shape_of(2), (forge_init){0});
     forge_place_set(b, "a");
-    forge_value there = forge_transfer(b, forge_exp(b, forge_read(b, slot)), "b");
+    forge_value moved = forge_transfer(b, forge_exp(b, forge_read(b, slot)), "b");
     forge_place_set(b, "b");
-    there = forge_transfer(b, forge_exp(b, there), "a");
-    forge_write(b, slot, there, true);
+    moved = forge_transfer(b, forge_exp(b, moved), "a");
+    forge_write(b, slot, moved, true);
     graph = finish(b);
     places[1].name = "b";
     assert_refused(graph, places, 2, JOULE_FAILED,

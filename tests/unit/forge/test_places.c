@@ -210,9 +210,9 @@ static void what_came_from_here_is_taken_here(void **state)
 {
     (void)state;
     forge_builder *b = forge_builder_new();
-    forge_value there = forge_transfer(b, input_on(b, "x", "a"), "b");
+    forge_value moved = forge_transfer(b, input_on(b, "x", "a"), "b");
     forge_place_set(b, "a");
-    forge_output(b, "y", forge_exp(b, there));
+    forge_output(b, "y", forge_exp(b, moved));
     forge_graph *graph = finish(b), *placed = transferred(graph);
     assert_int_equal(count_of(placed, OP_TRANSFER), 0);
     forge_graph_free(placed);

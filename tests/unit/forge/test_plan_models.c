@@ -92,11 +92,11 @@ static forge_value gpt_loss(forge_builder *b)
 
 static void add_gradients(forge_builder *b, forge_value loss)
 {
-    enum { MOST = 200 };
+    enum { MAX_PARAMETERS = 200 };
     char name[40];
-    forge_value parameters[MOST], gradients[MOST];
+    forge_value parameters[MAX_PARAMETERS], gradients[MAX_PARAMETERS];
     size_t count = forge_parameter_count(b);
-    assert_true(count <= MOST);
+    assert_true(count <= MAX_PARAMETERS);
     for (size_t i = 0; i < count; i++)
         parameters[i] = forge_read(b, forge_parameter_slot(b, i));
     forge_gradients(b, loss, parameters, count, gradients);

@@ -96,11 +96,11 @@ static void test_a_launch_with_two_results(void **state)
 {
     struct workbench *m = *state;
     forge_builder *b = forge_builder_new();
-    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(2, 4)), where, unused;
+    forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(2, 4)), indices, unused;
     forge_slot best = forge_state(b, "best", FORGE_F32, forge_shape_of(2, 2), (forge_init){0});
-    forge_value two = forge_top_k(b, x, 2, 1, &where);
+    forge_value two = forge_top_k(b, x, 2, 1, &indices);
     forge_write(b, best, two, false);
-    forge_output(b, "where", forge_cast(b, FORGE_F32, forge_flip(b, where, 2)));
+    forge_output(b, "where", forge_cast(b, FORGE_F32, forge_flip(b, indices, 2)));
     forge_output(b, "sorted", forge_neg(b, forge_sort(b, x, 1, false, &unused)));
     workbench_load(m, b);
     assert_int_equal(workbench_facts(m).launches, 4);

@@ -88,14 +88,14 @@ static void *run_relay(void *argument)
 static void what_was_written_before_a_signal_is_seen_after_it(void **state)
 {
     (void)state;
-    forge_timeline *there = make_timeline(), *back = make_timeline();
+    forge_timeline *forth = make_timeline(), *back = make_timeline();
     uint64_t sum = 0;
-    struct relay relay = {there, back, &sum};
+    struct relay relay = {forth, back, &sum};
     pthread_t thread;
     void *failed;
     assert_int_equal(pthread_create(&thread, NULL, run_relay, &relay), 0);
     for (uint64_t i = 1; i <= 500; i++) {
-        assert_int_equal(forge_timeline_wait(there, i, 10, NULL), JOULE_OK);
+        assert_int_equal(forge_timeline_wait(forth, i, 10, NULL), JOULE_OK);
         assert_int_equal(sum, i * i);
         sum += i - 1;
         sum += 1;
@@ -103,7 +103,7 @@ static void what_was_written_before_a_signal_is_seen_after_it(void **state)
     }
     pthread_join(thread, &failed);
     assert_null(failed);
-    forge_timeline_free(there);
+    forge_timeline_free(forth);
     forge_timeline_free(back);
 }
 

@@ -121,7 +121,7 @@ static void check(forge_dtype dtype, forge_shape x_shape, forge_shape w_shape, c
 static void check_random(bool is_transposed)
 {
     static const forge_dtype types[] = {FORGE_F64, FORGE_F32, FORGE_F16, FORGE_I8, FORGE_U32, FORGE_I64};
-    struct conv_case c = random_conv(is_transposed, (struct conv_most){2, 2, 2, 5, 5});
+    struct conv_case c = random_conv(is_transposed, (struct conv_limits){2, 2, 2, 5, 5});
     check(types[pick(0, 5)], c.x, c.weight, &c.options);
 }
 

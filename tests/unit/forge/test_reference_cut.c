@@ -25,11 +25,11 @@ static struct view any_view(forge_dtype dtype, forge_shape shape)
     return view;
 }
 
-static forge_shape any_shape(int64_t most)
+static forge_shape any_shape(int64_t max_size)
 {
     forge_shape shape = {.rank = 1 + (uint32_t)(random_bits() % 4)};
     for (uint32_t i = 0; i < shape.rank; i++)
-        shape.dims[i] = (int64_t)(random_bits() % (uint64_t)(most + 1));
+        shape.dims[i] = (int64_t)(random_bits() % (uint64_t)(max_size + 1));
     return shape;
 }
 

@@ -89,9 +89,9 @@ static void assert_close(forge_dtype dtype, const void *element, long double wan
                    : dtype == FORGE_F32 ? 0x1.01p-24
                    : dtype == FORGE_F16 ? 0x1.01p-11
                                         : 0x1.01p-8;
-    double least = dtype == FORGE_F64 ? 1e-322 : dtype == FORGE_F16 ? 0x1.01p-25 : 1e-40;
+    double min_error = dtype == FORGE_F64 ? 1e-322 : dtype == FORGE_F16 ? 0x1.01p-25 : 1e-40;
     bool is_same = isnan(nearest) ? isnan(got) : got == nearest;
-    if (!is_same && !(fabsl(got - wanted) <= (long double)error * fabsl(wanted) + (long double)least))
+    if (!is_same && !(fabsl(got - wanted) <= (long double)error * fabsl(wanted) + (long double)min_error))
         fail_msg("%s: %.17g, not %.17g", forge_dtype_name(dtype), got, nearest);
 }
 

@@ -244,11 +244,11 @@ static void test_of_nothing(void **state)
         out.shape = forge_shape_of(0); /* and no results of nothing */
         run_reference(OP_REDUCE, &(struct reduce_attributes){kind, 1, 0, FORGE_F64}, &in, 1, &out, 1);
     }
-    int8_t least[1];
+    int8_t lowest[1];
     struct view in = view_packed(FORGE_I8, NULL, forge_shape_of(0, 4)),
-                out = view_packed(FORGE_I8, least, (forge_shape){0});
+                out = view_packed(FORGE_I8, lowest, (forge_shape){0});
     run_reference(OP_REDUCE, &(struct reduce_attributes){FORGE_MAXIMUM, 3, 0, FORGE_I8}, &in, 1, &out, 1);
-    assert_int_equal(least[0], -128);
+    assert_int_equal(lowest[0], -128);
 }
 
 int main(void)

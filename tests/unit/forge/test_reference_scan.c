@@ -77,20 +77,20 @@ static void test_scan(void **state)
 static void test_ends_of_scans(void **state)
 {
     (void)state;
-    int8_t bytes[] = {5, -7}, least[2];
-    uint64_t large[] = {UINT64_MAX, 7}, most[2];
+    int8_t bytes[] = {5, -7}, min[2];
+    uint64_t large[] = {UINT64_MAX, 7}, max[2];
     struct view in = view_packed(FORGE_I8, bytes, forge_shape_of(2)),
-                out = view_packed(FORGE_I8, least, in.shape);
+                out = view_packed(FORGE_I8, min, in.shape);
     run_reference(OP_SCAN, &(struct scan_attributes){FORGE_MAXIMUM, 0, FORGE_SCAN_EXCLUSIVE}, &in, 1, &out,
                   1);
-    assert_true(least[0] == INT8_MIN && least[1] == 5);
+    assert_true(min[0] == INT8_MIN && min[1] == 5);
     in = view_packed(FORGE_U64, large, forge_shape_of(2));
-    out = view_packed(FORGE_U64, most, in.shape);
+    out = view_packed(FORGE_U64, max, in.shape);
     run_reference(OP_SCAN, &(struct scan_attributes){FORGE_MINIMUM, 0, FORGE_SCAN_EXCLUSIVE}, &in, 1, &out,
                   1);
-    assert_true(most[0] == UINT64_MAX && most[1] == UINT64_MAX);
+    assert_true(max[0] == UINT64_MAX && max[1] == UINT64_MAX);
     run_reference(OP_SCAN, &(struct scan_attributes){FORGE_SUM, 0, 0}, &in, 1, &out, 1);
-    assert_true(most[1] == 6); /* modulo 2^64 */
+    assert_true(max[1] == 6); /* modulo 2^64 */
 }
 
 static void test_scans_lose_nothing_and_keep_nan(void **state)
@@ -153,9 +153,8 @@ static void test_sort(void **state)
         forge_dtype dtype = (forge_dtype)(FORGE_BOOL + random_bits() % 13);
         int64_t count = (int64_t)(random_bits() % LONGEST),
                 kept = (int64_t)(random_bits() % (uint64_t)(count + 1));
-        int64_t most = dtype == FORGE_BOOL ? 1 : 5, least = is_unsigned(dtype) ? 0 : -5;
-        struct view x =
-            view_of_numbers(dtype, space, SPACE, forge_shape_of(OUTER, count, INNER), least, most);
+        int64_t max = dtype == FORGE_BOOL ? 1 : 5, min = is_unsigned(dtype) ? 0 : -5;
+        struct view x = view_of_numbers(dtype, space, SPACE, forge_shape_of(OUTER, count, INNER), min, max);
         check_sort(x, round & 1 ? count : kept, round & 2);
     }
     check_sort(view_of_numbers(FORGE_I32, space, SPACE, forge_shape_of(OUTER, 300, INNER), -100, 100), 300,
@@ -183,15 +182,16 @@ static void test_large_integers(void **state)
 {
     (void)state;
     uint64_t values[] = {UINT64_MAX - 1, 1, UINT64_MAX, UINT64_C(1) << 63}, sorted[4];
-    int64_t where[4];
+    int64_t indices[4];
     struct view out[] = {view_packed(FORGE_U64, sorted, forge_shape_of(4)),
-                         view_packed(FORGE_I64, where, forge_shape_of(4))};
+                         view_packed(FORGE_I64, indices, forge_shape_of(4))};
     struct view in = view_packed(FORGE_U64, values, forge_shape_of(4));
     run_reference(OP_SORT, &(struct sort_attributes){0}, &in, 1, out, 2);
-    assert_true(where[0] == 1 && where[1] == 3 && where[2] == 0 && where[3] == 2 && sorted[3] == UINT64_MAX);
+    assert_true(indices[0] == 1 && indices[1] == 3 && indices[2] == 0 && indices[3] == 2 &&
+                sorted[3] == UINT64_MAX);
     in.dtype = out[0].dtype = FORGE_I64; /* -2, 1, -1, the minimum */
     run_reference(OP_SORT, &(struct sort_attributes){0}, &in, 1, out, 2);
-    assert_true(where[0] == 3 && where[1] == 0 && where[2] == 2 && where[3] == 1);
+    assert_true(indices[0] == 3 && indices[1] == 0 && indices[2] == 2 && indices[3] == 1);
 }
 
 int main(void)

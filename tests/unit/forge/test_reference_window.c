@@ -60,9 +60,9 @@ static bool is_same(double a, double b)
 
 /* Returns the value of one window, element by element. */
 static double reduce(forge_reduce_kind kind, const struct view *parts, const struct view *inside,
-                     size_t first, size_t size, bool count_padding, double least, double most)
+                     size_t first, size_t size, bool count_padding, double min, double max)
 {
-    double result = kind == FORGE_MAXIMUM ? least : kind == FORGE_MINIMUM ? most : 0, count = 0;
+    double result = kind == FORGE_MAXIMUM ? min : kind == FORGE_MINIMUM ? max : 0, count = 0;
     for (size_t i = first; i < first + size; i++) {
         double x = view_number(parts, i);
         if (view_number(inside, i) == 0)
@@ -137,13 +137,13 @@ static void check_window(const struct trial *t, forge_reduce_kind kind, bool cou
     size_t count = forge_shape_elements(&shape);
     struct view out = view_packed(x->dtype, calloc(count + 1, 8), shape);
     run_reference(OP_WINDOW, graph_producer(b->graph, y)->attributes, x, 1, &out, 1);
-    double least = -INFINITY, most = INFINITY; /* for integers: the ends of their range */
+    double min = -INFINITY, max = INFINITY; /* for integers: the ends of their range */
     if (!forge_dtype_is_float(x->dtype)) {
-        least = x->dtype == FORGE_U8 ? 0 : x->dtype == FORGE_I16 ? -32768 : -0x1p63;
-        most = x->dtype == FORGE_U8 ? 255 : x->dtype == FORGE_I16 ? 32767 : 0x1p63;
+        min = x->dtype == FORGE_U8 ? 0 : x->dtype == FORGE_I16 ? -32768 : -0x1p63;
+        max = x->dtype == FORGE_U8 ? 255 : x->dtype == FORGE_I16 ? 32767 : 0x1p63;
     }
     for (size_t i = 0; i < count; i++) {
-        double wanted = reduce(kind, parts, inside, i * t->size, t->size, counts, least, most);
+        double wanted = reduce(kind, parts, inside, i * t->size, t->size, counts, min, max);
         if (x->dtype == FORGE_F32)
             wanted = (double)(float)wanted;
         if (x->dtype == FORGE_U8)

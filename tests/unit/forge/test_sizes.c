@@ -446,17 +446,17 @@ static void test_a_view_that_leaves_its_buffer_at_some_sizes(void **state)
     forge_graph *graph = NULL;
     struct side side = {0};
     joule_error e = {0};
-    forge_dim n = forge_symbol(b, "n", 4, 64, 4), many = forge_dim_div(b, 512, n);
+    forge_dim n = forge_symbol(b, "n", 4, 64, 4), quotient = forge_dim_div(b, 512, n);
     forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(72));
     forge_output(b, "y", forge_neg(b, forge_slice_along(b, x, 0, 0, n)));
-    forge_output(b, "z", forge_neg(b, forge_input(b, "w", FORGE_F32, forge_shape_of(many))));
+    forge_output(b, "z", forge_neg(b, forge_input(b, "w", FORGE_F32, forge_shape_of(quotient))));
     assert_int_equal(forge_builder_finish(b, &graph, NULL), JOULE_OK);
     assert_int_equal(forge_compile(graph, device, &side.program, NULL), JOULE_OK);
     struct program_binding *view = (struct program_binding *)program_bindings(side.program);
     while (view->shape.dims[0] != n)
         view++;
     assert_int_equal(view->offset, 0);
-    view->offset = many;
+    view->offset = quotient;
     side.program->hash = program_hash(side.program);
     assert_int_equal(program_check(side.program, side.program->size_bytes, &e), JOULE_OK);
     assert_int_equal(forge_states_new(device, 3, &side.states, NULL), JOULE_OK);

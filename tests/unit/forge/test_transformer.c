@@ -38,8 +38,8 @@ static void fill(double *x, size_t count, uint32_t stream)
 }
 
 /* Attention of one query of one head. */
-static void look(const struct sizes *c, double scale, const double *q, const double *k, const double *v,
-                 int64_t i, double *y)
+static void attend_row(const struct sizes *c, double scale, const double *q, const double *k, const double *v,
+                       int64_t i, double *y)
 {
     double weights[64], sum = 0;
     int64_t seen = c->is_causal ? i + c->s - c->t + 1 : c->s;
@@ -64,7 +64,7 @@ static void look_all(const struct sizes *c, double scale, const double *q, const
             for (int64_t i = 0; i < c->t; i++) {
                 int64_t row = (b * c->heads + h) * c->t + i;
                 int64_t other = (b * c->kv_heads + h / (c->heads / c->kv_heads)) * c->s;
-                look(c, scale, q + row * c->d, k + other * c->d, v + other * c->e, i, y + row * c->e);
+                attend_row(c, scale, q + row * c->d, k + other * c->d, v + other * c->e, i, y + row * c->e);
             }
 }
 

@@ -92,11 +92,12 @@ static void do_what_the_loop_does(void)
     char bytes[16] = "";
     struct pollfd poll_fd = {.fd = pair[0], .events = POLLIN};
     struct timespec now, none = {0};
-    struct ucred who;
-    socklen_t size = sizeof who;
+    struct ucred credentials;
+    socklen_t size = sizeof credentials;
     bool ok = send(pair[1], "hello", 5, MSG_NOSIGNAL) == 5 && ppoll(&poll_fd, 1, &none, NULL) == 1 &&
               recv(pair[0], bytes, sizeof bytes, MSG_DONTWAIT) == 5 && pread(file, bytes, 1, 0) == 1 &&
-              read(file, bytes, 1) == 1 && getsockopt(pair[0], SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 &&
+              read(file, bytes, 1) == 1 &&
+              getsockopt(pair[0], SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 &&
               syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now) == 0 && write(STDERR_FILENO, "", 0) == 0 &&
               accept4(pair[0], NULL, NULL, 0) < 0 && close(pair[0]) == 0;
     syscall(SYS_exit_group, ok ? 7 : 8);

@@ -123,7 +123,7 @@ static void test_path(void **state)
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
     assert_int_equal(write(fd, "#!/bin/sh\necho found\n", 21), 21);
     close(fd);
-    int here = open(".", O_DIRECTORY | O_CLOEXEC);
+    int old_folder = open(".", O_DIRECTORY | O_CLOEXEC);
     assert_int_equal(chdir(folder), 0);
     setenv("PATH", ":.::/nowhere", 1);
     assert_int_equal(run((const char *[]){"joule-tool", NULL}, LONG_NS, 64).length, -ENOENT);
@@ -131,8 +131,8 @@ static void test_path(void **state)
     setenv("PATH", list, 1);
     assert_string_equal(run((const char *[]){"joule-tool", NULL}, LONG_NS, 64).text, "found\n");
     setenv("PATH", before, 1);
-    assert_int_equal(fchdir(here), 0);
-    close(here);
+    assert_int_equal(fchdir(old_folder), 0);
+    close(old_folder);
     unlink(path);
     rmdir(folder);
     free(before);

@@ -95,14 +95,14 @@ static void test_over_tcp(void **state)
     struct joule_host *host = host_real();
     struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof any;
-    char where[64];
+    char tcp_address[64];
     int server = socket(AF_INET, SOCK_STREAM, 0);
     assert_int_equal(bind(server, (struct sockaddr *)&any, size), 0);
     assert_int_equal(getsockname(server, (struct sockaddr *)&any, &size), 0);
-    snprintf(where, sizeof where, "tcp:127.0.0.1:%u", ntohs(any.sin_port));
-    assert_int_equal(host->ops->open_stream(host, where, clock_now_ns() + LONG_NS), -ECONNREFUSED);
+    snprintf(tcp_address, sizeof tcp_address, "tcp:127.0.0.1:%u", ntohs(any.sin_port));
+    assert_int_equal(host->ops->open_stream(host, tcp_address, clock_now_ns() + LONG_NS), -ECONNREFUSED);
     assert_int_equal(listen(server, 1), 0);
-    int handle = host->ops->open_stream(host, where, clock_now_ns() + LONG_NS);
+    int handle = host->ops->open_stream(host, tcp_address, clock_now_ns() + LONG_NS);
     talk(host, handle, accept(server, NULL, NULL));
     close(server);
 }

@@ -17,7 +17,7 @@
 #define SMALL 400
 #define TIMES 8
 /* Sorting and union-find grow slightly more than linearly. */
-#define MOST_GROWTH (1.4 * TIMES)
+#define MAX_GROWTH (1.4 * TIMES)
 
 static uint64_t steps;
 
@@ -376,7 +376,7 @@ static void test_steps_grow_as_the_file(void **state)
         print_message("%-18s %8.0f steps for each of %d, %8.0f of %d: %.1f times as many\n", shapes[i].name,
                       (double)small / SMALL, SMALL, (double)large / (SMALL * TIMES), SMALL * TIMES, growth);
         assert_true(small > SMALL);
-        slow += growth > MOST_GROWTH;
+        slow += growth > MAX_GROWTH;
     }
     assert_int_equal(slow, 0);
 }

@@ -74,7 +74,7 @@ static void put_busy(struct machine_bench *bench)
 
 /* --- time ----------------------------------------------------------------------------------------------- */
 
-static void look(struct machine_bench *bench)
+static void update_until_now(struct machine_bench *bench)
 {
     put_busy(bench);
     assert_int_equal(live_update(rig.live), JOULE_OK);
@@ -116,7 +116,7 @@ static void begin(struct machine_bench *bench, double idle_watts)
     struct estimate idle = estimate_make(idle_watts, JOULE_CLASS_MEASURED, 0, CAUSE_NONE, 0);
     if (!isnan(idle_watts))
         live_set_idle(rig.live, &idle);
-    look(bench);
+    update_until_now(bench);
 }
 
 /* --- output --------------------------------------------------------------------------------------------- */
@@ -166,7 +166,7 @@ static void test_shares_follow_cpu_time(void **state)
         one.own_s += 1, two.own_s += 0.5, rig.busy_s += 2; /* half a second by other processes */
         put_worker(bench, one);
         put_worker(bench, two);
-        look(bench);
+        update_until_now(bench);
         conserved();
     }
     const struct live_sum *sum = conserved();
@@ -191,18 +191,18 @@ static void test_the_model_tells_what_is_idle(void **state)
     put_worker(bench, one);
     begin(bench, NAN);
     pass(bench, 1);
-    look(bench); /* no process ran */
+    update_until_now(bench); /* no process ran */
     assert_near(conserved()->idle_joules, 100, 0.5);
     pass(bench, 1);
     one.own_s += 0.01, rig.busy_s += 0.01;
     put_worker(bench, one);
-    look(bench);
+    update_until_now(bench);
     double little = process(10)->cpu_joules;
     assert_true(little > 0 && little < 10);
     pass(bench, 1);
     one.own_s += 1, rig.busy_s += 1;
     put_worker(bench, one);
-    look(bench);
+    update_until_now(bench);
     const struct live_sum *sum = conserved();
     assert_true(process(10)->cpu_joules - little > 10 && process(10)->cpu_joules - little < 100);
     assert_near(sum->rest_joules, 0, 1e-6);
@@ -218,18 +218,18 @@ static void test_those_that_end_keep_their_joules(void **state)
     pass(bench, 2);
     one.own_s += 2, rig.busy_s += 2;
     put_worker(bench, one);
-    look(bench);
+    update_until_now(bench);
     assert_near(process(10)->cpu_joules, 200, 1);
     pass(bench, 1);
     again.own_s = 0.5, rig.busy_s += 0.5; /* another process with its id */
     put_worker(bench, again);
-    look(bench);
+    update_until_now(bench);
     const struct live_sum *sum = conserved();
     assert_near(sum->ended_joules, 200, 1);
     assert_near(process(10)->cpu_joules, 100, 1);
     remove_worker(bench, 10);
     pass(bench, 1);
-    look(bench);
+    update_until_now(bench);
     assert_near(conserved()->ended_joules, 300, 1);
     assert_near(sum->alive_joules, 0, 1e-9);
 }
@@ -242,7 +242,7 @@ static void test_what_ran_before_is_not_counted(void **state)
     rig.busy_s += 1;
     put_worker(bench, (struct worker){.pid = 10, .parent = 1, .own_s = 0.5}); /* was hidden until now */
     put_worker(bench, (struct worker){.pid = 11, .parent = 1, .own_s = 0.25, .start_s = rig.now_s - 0.5});
-    look(bench);
+    update_until_now(bench);
     conserved();
     assert_near(process(10)->cpu_joules, 0, 1e-9);
     assert_near(process(11)->cpu_joules, 25, 0.5);
@@ -262,7 +262,7 @@ static void test_children_count_once(void **state)
         make.children_s += 0.8, child.own_s += 0.2, rig.busy_s += 1;
         put_worker(bench, make);
         put_worker(bench, child);
-        look(bench);
+        update_until_now(bench);
     }
     assert_near(process(20)->cpu_joules, 400, 1);
     assert_near(process(30)->cpu_joules, 100, 1);
@@ -272,12 +272,12 @@ static void test_children_count_once(void **state)
     child.own_s += 1, rig.busy_s += 1;
     child.state = 'Z';
     put_worker(bench, child); /* not reaped yet */
-    look(bench);
+    update_until_now(bench);
     pass(bench, 1);
     remove_worker(bench, 30);
     make.children_s += child.own_s;
     put_worker(bench, make);
-    look(bench);
+    update_until_now(bench);
     const struct live_sum *sum = conserved();
     assert_near(sum->ended_joules, 100, 1);
     /* The child's last second showed only when it was reaped, a second later, when no other process ran. */
@@ -301,7 +301,7 @@ static void test_a_family_that_ends_at_once(void **state)
         grandchild.own_s += 1, command.own_s += 1, rig.busy_s += 2;
         put_worker(bench, grandchild);
         put_worker(bench, command);
-        look(bench);
+        update_until_now(bench);
     }
     pass(bench, 1);
     remove_worker(bench, 60);
@@ -310,14 +310,14 @@ static void test_a_family_that_ends_at_once(void **state)
     shell.children_s = grandchild.own_s + command.own_s + 0.5; /* another half second at the end */
     rig.busy_s += 0.5;
     put_worker(bench, shell);
-    look(bench);
+    update_until_now(bench);
     const struct live_sum *sum = conserved();
     assert_near(sum->ended_joules, 1000, 1);
     assert_near(process(40)->cpu_joules, 100, 1); /* of that half second only */
     pass(bench, 1);
     rig.busy_s += 1, shell.own_s += 0.5;
     put_worker(bench, shell);
-    look(bench);
+    update_until_now(bench);
     assert_near(process(40)->cpu_joules, 150, 1);
 }
 
@@ -332,7 +332,7 @@ static void test_a_meter_that_ticks_late(void **state)
         pass(bench, 0.5);
         one.own_s += 0.5, rig.busy_s += 1;
         put_worker(bench, one);
-        look(bench);
+        update_until_now(bench);
         conserved();
     }
     const struct live_sum *sum = conserved();
@@ -353,7 +353,7 @@ static void test_without_proc(void **state)
     one.own_s += 1, rig.busy_s += 2;
     put_worker(bench, one);
     host_script_text(bench->host, "/proc", NULL);
-    look(bench);
+    update_until_now(bench);
     assert_near(process(10)->cpu_joules, 100, 1);
     assert_near(conserved()->total_joules, 200, 1);
 }
@@ -385,7 +385,7 @@ static void test_energy_is_conserved(void **state)
                 put_worker(bench, *w);
             }
         }
-        look(bench);
+        update_until_now(bench);
         conserved();
     }
     const struct live_sum *sum = conserved();

@@ -362,10 +362,10 @@ static void assert_nothing_lost(const struct cover *cover, int32_t group, int se
     for (int a = 0; a < tree.count; a++)
         stands_alone |= is_counted(cover, a) && is_machine(tree.zones[a].scope);
     for (int a = 0; a < tree.count && !stands_alone; a++) {
-        bool has = is_counted(cover, a);
+        bool is_covered = is_counted(cover, a);
         for (int b = 0; b < tree.count; b++)
-            has |= is_counted(cover, b) && is_inside(a, b);
-        if (!has && moves_always(a) && is_device(tree.zones[a].scope, group))
+            is_covered |= is_counted(cover, b) && is_inside(a, b);
+        if (!is_covered && moves_always(a) && is_device(tree.zones[a].scope, group))
             fail_msg("seed %d: zone %d moves and is in no total", seed, a);
     }
 }

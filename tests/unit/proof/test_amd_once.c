@@ -30,12 +30,12 @@ static double run(const char *script, double watts)
     double before = 0;
     for (int step = 1; step <= (int)(RUN_S / TICK_S); step++) {
         fake_amd_run(&fake, TICK_S);
-        double now = total_joules(), most = watts * (step + 0.5) * TICK_S;
+        double now = total_joules(), max_joules = watts * (step + 0.5) * TICK_S;
         if (isnan(now) && before == 0)
             continue; /* the counter has not moved yet */
-        if (!(now >= before - 1e-6 && now <= most))
+        if (!(now >= before - 1e-6 && now <= max_joules))
             fail_msg("%s %s \"%s\": from %g to %g J, at most %g J after %g s", fake.way->source,
-                     fake.way->library, script, before, now, most, step * TICK_S);
+                     fake.way->library, script, before, now, max_joules, step * TICK_S);
         before = now;
     }
     return before;

@@ -115,12 +115,12 @@ static bool judge(struct tally *t, const char *name, double window_s, const char
     double ratio = t->width / oracle;
     bool holds =
         TRIALS < 2000 || (share >= bar.lowest_percent && share <= bar.highest_percent && ratio <= bar.widest);
-    bool asked = share >= 87 && share <= 93 && ratio <= 1.3;
+    bool is_within_goal = share >= 87 && share <= 93 && ratio <= 1.3;
     print_message("%-18s %5g s %-10s %-6s held %5.1f %%  width %8.4f %%  %.2f x oracle  bias %+.4f %%  %s\n",
                   name, window_s, load, what, share, 100 * t->width, ratio, 100 * t->bias,
-                  !holds  ? "FAILED"
-                  : asked ? ""
-                          : "outside 87..93 % or 1.3 x");
+                  !holds           ? "FAILED"
+                  : is_within_goal ? ""
+                                   : "outside 87..93 % or 1.3 x");
     return holds;
 }
 

@@ -164,11 +164,13 @@ static void test_a_client_is_not_counted_twice(void **state)
     machine_run(rig->meter, 10, 0.1);
     rig_expect(rig, JOULE_TOTAL, 430, 0.3, 0);
     assert_string_equal(rig_cover_name(rig), "package-0 + dram-0");
-    joule_quantity left;
-    assert_int_equal(joule_rest_joules(rig->meter, machine_domain(rig->meter, "package-0"), &left), JOULE_OK);
-    expect_near(left.value, 110, 0.3);
-    assert_int_equal(joule_rest_joules(rig->meter, machine_domain(rig->meter, "psys"), &left), JOULE_OK);
-    expect_near(left.value, 170, 0.3);
+    joule_quantity unattributed;
+    assert_int_equal(joule_rest_joules(rig->meter, machine_domain(rig->meter, "package-0"), &unattributed),
+                     JOULE_OK);
+    expect_near(unattributed.value, 110, 0.3);
+    assert_int_equal(joule_rest_joules(rig->meter, machine_domain(rig->meter, "psys"), &unattributed),
+                     JOULE_OK);
+    expect_near(unattributed.value, 170, 0.3);
 }
 
 /* If registers are filtered, only the mmio zone can be read. */

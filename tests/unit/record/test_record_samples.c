@@ -20,25 +20,25 @@
 struct table {
     struct text text;
     char bytes[4000];
-    size_t rows, most; /* most: maximum number of rows to read */
+    size_t rows, max_rows; /* max_rows: maximum number of rows to read */
 };
 
 static bool add_row(const struct report_sample *sample, void *context)
 {
     struct table *table = context;
     report_sample_csv(sample, &table->text);
-    return ++table->rows < table->most;
+    return ++table->rows < table->max_rows;
 }
 
-/* Reads the rows of a forged record, at most `most`. */
-static void read_rows(const struct forgery *f, size_t most, struct table *out)
+/* Reads the rows of a forged record, at most `max_rows`. */
+static void read_rows(const struct forgery *f, size_t max_rows, struct table *out)
 {
     struct record record;
     assert_int_equal(record_parse(f->bytes, f->length, &record, NULL), JOULE_OK);
-    *out = (struct table){.most = most};
+    *out = (struct table){.max_rows = max_rows};
     text_init(&out->text, out->bytes, sizeof out->bytes);
     bool saw_all = record_each_sample(&record, add_row, out);
-    assert_int_equal(saw_all, out->rows < most);
+    assert_int_equal(saw_all, out->rows < max_rows);
     record_free(&record);
 }
 
@@ -82,10 +82,10 @@ static void test_a_visitor_may_stop(void **state)
 {
     (void)state;
     struct forgery *f = forge_three_domains();
-    for (size_t most = 1; most < 6; most++) {
+    for (size_t max_rows = 1; max_rows < 6; max_rows++) {
         struct table table;
-        read_rows(f, most, &table);
-        assert_int_equal(table.rows, most);
+        read_rows(f, max_rows, &table);
+        assert_int_equal(table.rows, max_rows);
         assert_true(strncmp(table.bytes, rows, table.text.length) == 0);
     }
     free(f);
@@ -187,7 +187,7 @@ static void test_cut_anywhere_no_row_is_lost_that_was_whole(void **state)
     size_t length = f->length, last = 0;
     for (size_t cut = 0; cut <= length; cut++) {
         struct record record;
-        struct table table = {.most = SIZE_MAX};
+        struct table table = {.max_rows = SIZE_MAX};
         if (record_parse(f->bytes, cut, &record, NULL) == JOULE_OK)
             record_each_sample(&record, add_row, &table);
         assert_true(table.rows >= last);

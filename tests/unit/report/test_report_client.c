@@ -56,18 +56,18 @@ static int be_spender(void)
     return 3;
 }
 
-static int be_client(const char *what)
+static int be_client(const char *role)
 {
     if (!session_is_client(session_current()))
         return 4;
-    return strcmp(what, "report") == 0 ? be_reporter() : be_spender();
+    return strcmp(role, "report") == 0 ? be_reporter() : be_spender();
 }
 
-static int run_client(const char *what)
+static int run_client(const char *role)
 {
     extern char **environ;
     char name[] = "client";
-    char *const arguments[] = {name, (char *)what, NULL};
+    char *const arguments[] = {name, (char *)role, NULL};
     pid_t pid;
     int status;
     if (posix_spawn(&pid, "/proc/self/exe", NULL, NULL, arguments, environ) != 0)

@@ -125,11 +125,11 @@ static void expect_figure(double value, size_t offset, double wanted)
         fail_msg("%g instead of %g at %zu", value, wanted, offset);
 }
 
-static void expect_unknown(const struct gpu_metrics *said)
+static void expect_unknown(const struct gpu_metrics *metrics)
 {
-    assert_true(isnan(said->busy) && isnan(said->memory_busy) && isnan(said->clock_megahertz) &&
-                isnan(said->memory_clock_megahertz) && isnan(said->fan_rpm));
-    assert_true(said->clock_reasons == JOULE_CLOCKS_UNKNOWN);
+    assert_true(isnan(metrics->busy) && isnan(metrics->memory_busy) && isnan(metrics->clock_megahertz) &&
+                isnan(metrics->memory_clock_megahertz) && isnan(metrics->fan_rpm));
+    assert_true(metrics->clock_reasons == JOULE_CLOCKS_UNKNOWN);
 }
 
 static void test_figures_of_each_revision(void **state)
@@ -138,41 +138,41 @@ static void test_figures_of_each_revision(void **state)
     for (size_t i = 0; i < sizeof revisions / sizeof revisions[0]; i++) {
         const struct revision *r = &revisions[i];
         unsigned char table[GPU_METRICS_MAX_BYTES];
-        struct gpu_metrics said;
+        struct gpu_metrics metrics;
         memset(table, 0xff, sizeof table);
         put(table + 0, 1, 1, r->size >> 8);
         table[0] = (unsigned char)r->size;
         table[2] = (unsigned char)r->format;
         table[3] = (unsigned char)r->content;
-        assert_int_equal(gpu_metrics_read(table, r->size, &said), JOULE_OK);
-        expect_unknown(&said); /* all bits set: the board lacks the figure */
+        assert_int_equal(gpu_metrics_read(table, r->size, &metrics), JOULE_OK);
+        expect_unknown(&metrics); /* all bits set: the board lacks the figure */
         put(table, r->mean_clock, 2, 1500);
         put(table, r->mean_memory_clock, 2, 700);
-        assert_int_equal(gpu_metrics_read(table, r->size, &said), JOULE_OK);
-        expect_figure(said.clock_megahertz, r->mean_clock, 1500);
-        expect_figure(said.memory_clock_megahertz, r->mean_memory_clock, 700);
+        assert_int_equal(gpu_metrics_read(table, r->size, &metrics), JOULE_OK);
+        expect_figure(metrics.clock_megahertz, r->mean_clock, 1500);
+        expect_figure(metrics.memory_clock_megahertz, r->mean_memory_clock, 700);
         put(table, r->busy, 2, 97);
         put(table, r->memory_busy, 2, 31);
         put(table, r->clock, 2, 2105);
         put(table, r->memory_clock, 2, 900);
         put(table, r->fan, 2, 1944);
         put(table, r->throttle, 8, UINT64_C(1) << 0 | UINT64_C(1) << 35);
-        assert_int_equal(gpu_metrics_read(table, r->size, &said), JOULE_OK);
-        expect_figure(said.busy, r->busy, 97);
-        expect_figure(said.memory_busy, r->memory_busy, 31);
-        expect_figure(said.clock_megahertz, r->clock, 2105);
-        expect_figure(said.memory_clock_megahertz, r->memory_clock, 900);
-        expect_figure(said.fan_rpm, r->fan, 1944);
-        assert_true(said.clock_reasons ==
+        assert_int_equal(gpu_metrics_read(table, r->size, &metrics), JOULE_OK);
+        expect_figure(metrics.busy, r->busy, 97);
+        expect_figure(metrics.memory_busy, r->memory_busy, 31);
+        expect_figure(metrics.clock_megahertz, r->clock, 2105);
+        expect_figure(metrics.memory_clock_megahertz, r->memory_clock, 900);
+        expect_figure(metrics.fan_rpm, r->fan, 1944);
+        assert_true(metrics.clock_reasons ==
                     (r->throttle ? JOULE_CLOCKS_POWER | JOULE_CLOCKS_TEMPERATURE : JOULE_CLOCKS_UNKNOWN));
         put(table, r->busy, 2, 9700); /* an impossible share */
-        assert_int_equal(gpu_metrics_read(table, r->size, &said), JOULE_OK);
-        assert_true(isnan(said.busy));
-        assert_int_equal(gpu_metrics_read(table, r->size - 1, &said), JOULE_FAILED);
-        expect_unknown(&said);
+        assert_int_equal(gpu_metrics_read(table, r->size, &metrics), JOULE_OK);
+        assert_true(isnan(metrics.busy));
+        assert_int_equal(gpu_metrics_read(table, r->size - 1, &metrics), JOULE_FAILED);
+        expect_unknown(&metrics);
         table[0]--; /* another size than this revision has */
-        assert_int_equal(gpu_metrics_read(table, r->size, &said), JOULE_UNSUPPORTED);
-        expect_unknown(&said);
+        assert_int_equal(gpu_metrics_read(table, r->size, &metrics), JOULE_UNSUPPORTED);
+        expect_unknown(&metrics);
     }
 }
 
@@ -180,15 +180,15 @@ static void test_figures_of_each_revision(void **state)
 static void test_clocks_of_several_dies(void **state)
 {
     unsigned char table[288];
-    struct gpu_metrics said;
+    struct gpu_metrics metrics;
     (void)state;
     memset(table, 0xff, sizeof table);
     put(table, 1, 3, 0x040101); /* 288 bytes, 1.4 */
     table[0] = 0x20;
     put(table, 244, 2, 132);
     put(table, 250, 2, 2100);
-    assert_int_equal(gpu_metrics_read(table, sizeof table, &said), JOULE_OK);
-    assert_true(said.clock_megahertz == 2100);
+    assert_int_equal(gpu_metrics_read(table, sizeof table, &metrics), JOULE_OK);
+    assert_true(metrics.clock_megahertz == 2100);
 }
 
 /* --- recorded boards ------------------------------------------------------------------------------------ */

@@ -17,10 +17,10 @@ static struct joule_host *host_of(void **state)
     return ((struct machine_bench *)*state)->host;
 }
 
-static void put(struct joule_host *host, unsigned index, const char *what, const char *text)
+static void put(struct joule_host *host, unsigned index, const char *attribute, const char *text)
 {
     char path[128];
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%u/%s", index, what);
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%u/%s", index, attribute);
     assert_true(host_script_text(host, path, text));
 }
 

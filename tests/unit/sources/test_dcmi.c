@@ -11,12 +11,12 @@
 static const uint8_t response[] = {0xdc, 0xc3, 0x00, 0xbc, 0x00, 0x94, 0x07, 0xc2, 0x00,
                                    0x26, 0x8b, 0x54, 0x6a, 0x88, 0x13, 0x00, 0x00, 0x40};
 
-static void assert_reading(const struct dcmi_reading *r, unsigned watts, unsigned least, unsigned most,
+static void assert_reading(const struct dcmi_reading *r, unsigned watts, unsigned min, unsigned max,
                            unsigned average, double period_s)
 {
     assert_int_equal(r->watts, watts);
-    assert_int_equal(r->min, least);
-    assert_int_equal(r->max, most);
+    assert_int_equal(r->min, min);
+    assert_int_equal(r->max, max);
     assert_int_equal(r->average, average);
     assert_true(fabs(r->period_s - period_s) < 1e-9);
 }

@@ -36,14 +36,14 @@ struct machine {
     double share[CPUS]; /* busy fraction after the opening */
     bool is_offline[CPUS];
     const char *garbage; /* replaces the whole text */
-    unsigned looks;      /* readings of /proc/stat */
+    unsigned reads;      /* readings of /proc/stat */
     int64_t cost_ns;     /* duration of one reading of /proc/stat */
 };
 
 static ssize_t write_stat(void *context, int64_t time_ns, char *buffer, size_t size)
 {
     struct machine *m = context;
-    m->looks++;
+    m->reads++;
     struct text text;
     text_init(&text, buffer, size);
     if (m->cost_ns)
@@ -262,7 +262,7 @@ static void test_looks_less_often_where_looking_is_dear(void **state)
     double core = t.joules[COST_CORE_SECONDS] + t.joules[COST_CUBIC_SECONDS];
     CLOSE(energy(&m, 0), 60 * (t.joules[COST_PACKAGE_SECONDS] + 1.5 * core),
           0.02); /* the last half second is not counted yet */
-    assert_true(m.looks < 60 * 3);
+    assert_true(m.reads < 60 * 3);
     stop(&m);
 }
 

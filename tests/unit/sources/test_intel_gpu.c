@@ -186,7 +186,7 @@ static void test_a_tile_is_not_the_board(void **state)
 static struct answer {
     unsigned char bytes[512];
     size_t size;
-    unsigned asked;
+    unsigned queries;
 } answer;
 
 static void add_number(uint64_t value, size_t size)
@@ -210,7 +210,7 @@ static ssize_t give_answer(void *context, int64_t time_ns, char *buffer, size_t 
     (void)context, (void)time_ns;
     assert_true(answer.size < size);
     memcpy(buffer, answer.bytes, answer.size);
-    answer.asked++;
+    answer.queries++;
     return (ssize_t)answer.size;
 }
 
@@ -228,15 +228,15 @@ static void put_answer(struct machine_bench *bench, const char *driver, unsigned
         host_script_file(bench->host, is_xe ? "/drm/renderD129/1" : "/drm/renderD129/0", give_answer, NULL));
 }
 
-static void assert_memory(struct machine_bench *bench, uint64_t total, uint64_t used, unsigned asked)
+static void assert_memory(struct machine_bench *bench, uint64_t total, uint64_t used, unsigned queries)
 {
     run(bench, 10);
     joule_device device = device_of(bench);
     assert_true(device.memory_total_bytes == total);
     assert_true(device.memory_used_bytes == used);
     assert_true(device.memory_free_bytes == (used == JOULE_BYTES_UNKNOWN ? used : total - used));
-    if (asked ? answer.asked != asked : answer.asked < 8)
-        fail_msg("asked %u times", answer.asked);
+    if (queries ? answer.queries != queries : answer.queries < 8)
+        fail_msg("asked %u times", answer.queries);
 }
 
 static void test_memory_by_xe(void **state)

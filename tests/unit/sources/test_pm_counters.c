@@ -32,7 +32,7 @@ static struct truth {
     int64_t stand_ns;   /* time at which scans stop; 0: never */
     int64_t restart_ns; /* time at which counters restart at 0 */
     bool is_busy;       /* each reading is from another scan */
-    unsigned looks;
+    unsigned reads;
 } truth;
 
 static int64_t scanned_ns(int64_t time_ns)
@@ -55,7 +55,7 @@ static ssize_t read_freshness(void *context, int64_t time_ns, char *buffer, size
 {
     (void)context;
     long long scan = scanned_ns(time_ns) / 100000000;
-    return snprintf(buffer, size, "%lld\n", truth.is_busy ? scan + truth.looks++ : scan);
+    return snprintf(buffer, size, "%lld\n", truth.is_busy ? scan + truth.reads++ : scan);
 }
 
 static int setup(void **state)

@@ -55,10 +55,10 @@ static void add_event(struct joule_host *host, const char *name, unsigned code, 
     host_script_perf(host, &(struct host_perf_event){23, code, 0}, ramp_value, ramp);
 }
 
-static void put_package_of(struct joule_host *host, unsigned cpu, const char *what, const char *value)
+static void put_package_of(struct joule_host *host, unsigned cpu, const char *attribute, const char *value)
 {
     char path[128];
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/%s", cpu, what);
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/%s", cpu, attribute);
     host_script_text(host, path, value);
 }
 

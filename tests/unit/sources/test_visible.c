@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include "joule/sources/visible.h"
 
-#define MOST 4
+#define MAX_BOARDS 4
 
 struct setting {
     const char *variable, *value; /* NULL: none */
@@ -35,9 +35,9 @@ static void put_boards(struct joule_host *host, const struct visible_board *boar
 }
 
 static void expect(struct visible_board *boards, size_t count, const struct setting *settings,
-                   const char *wanted, const char *by)
+                   const char *wanted, const char *variable)
 {
-    char got[MOST + 1] = "";
+    char got[MAX_BOARDS + 1] = "";
     struct joule_host *host = host_script_open();
     for (int i = 0; i < 2 && settings[i].variable; i++)
         host_script_env(host, settings[i].variable, settings[i].value);
@@ -45,8 +45,8 @@ static void expect(struct visible_board *boards, size_t count, const struct sett
     visible_mark(host, boards, count);
     for (size_t i = 0; i < count; i++) {
         got[i] = boards[i].hidden_by ? '-' : '+';
-        if (boards[i].hidden_by && by)
-            assert_string_equal(boards[i].hidden_by, by);
+        if (boards[i].hidden_by && variable)
+            assert_string_equal(boards[i].hidden_by, variable);
     }
     if (strcmp(got, wanted) != 0)
         fail_msg("%s=%s shows %s instead of %s", settings[0].variable, settings[0].value, got, wanted);

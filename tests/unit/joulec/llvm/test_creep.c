@@ -55,7 +55,7 @@ static void expect(const struct module *module, const char *name, double low, do
         fail_msg("%s does not creep by %g to %g", name, low, high);
 }
 
-struct way {
+struct creep_case {
     const char *text;
     double low, high; /* equal: %c has no bounded growth */
 };
@@ -63,7 +63,7 @@ struct way {
 static void test_numbers(void **state)
 {
     (void)state;
-    static const struct way ways[] = {
+    static const struct creep_case cases[] = {
         {"%c1 = add i64 %c, %z", 0, 1},
         {"%c1 = add i64 %z, %c", 0, 1},
         {"%c1 = sub i64 %c, %z", -1, 0},
@@ -97,13 +97,13 @@ static void test_numbers(void **state)
         {"%m = and i64 %x, 65535\n %c1 = add i64 %c, %m", 0, 0},
         {"%a = add i64 %c, %z\n %c1 = and i64 %a, 255", 0, 0},
     };
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct module module;
-        read_module(ways[i].text, SAME_POINTER, &module);
-        if (ways[i].low < ways[i].high)
-            expect(&module, "c", ways[i].low, ways[i].high);
+        read_module(cases[i].text, SAME_POINTER, &module);
+        if (cases[i].low < cases[i].high)
+            expect(&module, "c", cases[i].low, cases[i].high);
         else if (find(&module, "c"))
-            fail_msg("it creeps: %s", ways[i].text);
+            fail_msg("it creeps: %s", cases[i].text);
         assert_null(find(&module, "i"));
         assert_null(find(&module, "p"));
         module_free(&module);
@@ -113,7 +113,7 @@ static void test_numbers(void **state)
 static void test_pointers(void **state)
 {
     (void)state;
-    static const struct way ways[] = {
+    static const struct creep_case cases[] = {
         {"%p1 = getelementptr i32, POINTER %p, i64 %z", 0, 4},
         {"%p2 = getelementptr i32, POINTER %p, i64 -2\n %p1 = select i1 %bit, POINTER %p2, POINTER %p", -8,
          0},
@@ -125,13 +125,13 @@ static void test_pointers(void **state)
         {"%p1 = select i1 %bit, POINTER %p, POINTER %out", 0, 0},
         {"%p1 = getelementptr i32, POINTER %out, i64 %z", 0, 0},
     };
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct module module;
-        read_module(ways[i].text, SAME_COUNT, &module);
-        if (ways[i].low < ways[i].high)
-            expect(&module, "p", ways[i].low, ways[i].high);
+        read_module(cases[i].text, SAME_COUNT, &module);
+        if (cases[i].low < cases[i].high)
+            expect(&module, "p", cases[i].low, cases[i].high);
         else if (find(&module, "p"))
-            fail_msg("it creeps: %s", ways[i].text);
+            fail_msg("it creeps: %s", cases[i].text);
         assert_null(find(&module, "c"));
         module_free(&module);
     }

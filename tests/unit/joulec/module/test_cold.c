@@ -27,8 +27,8 @@ static void make(struct graph *g, const char *edges)
         struct block *block = &g->blocks[from];
         block->edges = g->edges[from];
         block->edges[block->edge_count++] = (struct edge){.to = to, .number = g->edge_count++};
-        size_t most = from > to ? from : to;
-        g->function.block_count = most + 1 > g->function.block_count ? most + 1 : g->function.block_count;
+        size_t last = from > to ? from : to;
+        g->function.block_count = last + 1 > g->function.block_count ? last + 1 : g->function.block_count;
     }
 }
 

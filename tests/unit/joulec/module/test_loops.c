@@ -13,20 +13,20 @@
 #include "joulec/module/loops.h"
 #include "support/chance.h"
 
-#define MOST 12
+#define MAX_BLOCKS 12
 
 struct graph {
     struct arena arena;
     struct function function;
-    struct block blocks[MOST];
-    struct edge edges[MOST][MOST];
+    struct block blocks[MAX_BLOCKS];
+    struct edge edges[MAX_BLOCKS][MAX_BLOCKS];
     struct loops loops;
 };
 
 static void add_edge(struct graph *g, uint32_t from, uint32_t to)
 {
     struct block *b = &g->blocks[from];
-    assert_true(from < MOST && to < MOST && b->edge_count < MOST);
+    assert_true(from < MAX_BLOCKS && to < MAX_BLOCKS && b->edge_count < MAX_BLOCKS);
     b->edges = g->edges[from];
     b->edges[b->edge_count++] = (struct edge){to, NAN};
     uint32_t last = from > to ? from : to;
@@ -261,8 +261,8 @@ static int32_t smallest_with(const struct graph *g, uint32_t b, const unsigned *
 
 static void check_loops(const struct graph *g)
 {
-    unsigned bodies[MOST] = {0};
-    bool has_inner[MOST + 1] = {false};
+    unsigned bodies[MAX_BLOCKS] = {0};
+    bool has_inner[MAX_BLOCKS + 1] = {false};
     size_t count = 0;
     for (uint32_t b = 0; b < g->function.block_count; b++)
         count += body_of(g, b) != 0;
@@ -277,7 +277,7 @@ static void check_loops(const struct graph *g)
         int32_t parent = smallest_with(g, loop->header, bodies, bodies[i]);
         assert_int_equal(loop->parent, parent);
         assert_int_equal(loop->depth, parent < 0 ? 1 : g->loops.list[parent].depth + 1);
-        has_inner[parent < 0 ? MOST : parent] = true;
+        has_inner[parent < 0 ? MAX_BLOCKS : parent] = true;
     }
     for (size_t i = 0; i < count; i++)
         assert_int_equal(g->loops.list[i].is_outer, has_inner[i]);
@@ -354,7 +354,7 @@ static uint32_t below(uint32_t count)
 /* Mostly short forward edges and some back edges, as in real code; sometimes an edge to any block. */
 static void add_random_edges(struct graph *g)
 {
-    uint32_t count = 2 + below(MOST - 1);
+    uint32_t count = 2 + below(MAX_BLOCKS - 1);
     g->function.block_count = count;
     for (uint32_t b = 0; b < count; b++)
         for (uint32_t ways = 1 + below(2); ways > 0; ways--) {

@@ -8,16 +8,16 @@
 #include <cmocka.h>
 #include "joulec/verdict/analysis.h"
 
-#define MOST 6
+#define MAX_FUNCTIONS 6
 
 /* --- groups --------------------------------------------------------------------------------------------- */
 
 struct program {
     struct arena arena;
     struct module module;
-    struct function functions[MOST];
-    struct block blocks[MOST];
-    struct call calls[MOST][MOST];
+    struct function functions[MAX_FUNCTIONS];
+    struct block blocks[MAX_FUNCTIONS];
+    struct call calls[MAX_FUNCTIONS][MAX_FUNCTIONS];
     struct groups groups;
 };
 
@@ -73,8 +73,8 @@ static void test_groups(void **state)
 /* --- frames --------------------------------------------------------------------------------------------- */
 
 struct trial {
-    struct recursion_call calls[MOST * MOST];
-    double depth[MOST];
+    struct recursion_call calls[MAX_FUNCTIONS * MAX_FUNCTIONS];
+    double depth[MAX_FUNCTIONS];
     struct recursion recursion;
 };
 
@@ -112,7 +112,7 @@ static void check_frames(const char *calls, size_t count, const double *depth)
         all += depth[i];
     assert_true(recursion_is_bounded(&scratch, r));
     for (uint32_t start = 0; start < count; start++) {
-        double frames[MOST], expected[MOST] = {0};
+        double frames[MAX_FUNCTIONS], expected[MAX_FUNCTIONS] = {0};
         assert_true(recursion_frames(&scratch, r, start, all, frames));
         call(r, start, all, expected);
         for (size_t i = 0; i < count; i++)
@@ -121,9 +121,9 @@ static void check_frames(const char *calls, size_t count, const double *depth)
     arena_free(&scratch);
 }
 
-static double frames_of_one(double most, double depth)
+static double frames_of_one(double max_runs, double depth)
 {
-    struct trial t = {.calls = {{0, 0, most}}, .depth = {depth}};
+    struct trial t = {.calls = {{0, 0, max_runs}}, .depth = {depth}};
     t.recursion = (struct recursion){t.calls, 1, t.depth, 1};
     struct arena scratch = {0};
     double frames[1];
@@ -162,7 +162,7 @@ static void test_rounds_that_no_depth_bounds(void **state)
     (void)state;
     struct trial t;
     struct arena scratch = {0};
-    double frames[MOST];
+    double frames[MAX_FUNCTIONS];
     assert_false(recursion_is_bounded(&scratch, set(&t, "00:1", 1, (double[]){0})));
     assert_false(recursion_is_bounded(&scratch, set(&t, "01:1 10:1 11:1", 2, (double[]){3, 0})));
     assert_false(recursion_frames(&scratch, &t.recursion, 0, 3, frames));

@@ -11,7 +11,7 @@
 #include "joulec/source/constant.h"
 #include "joulec/source/marks.h"
 
-#define MOST 8
+#define MAX_LOOPS 8
 
 /* --- numbers -------------------------------------------------------------------------------------------- */
 
@@ -292,9 +292,9 @@ static void test_many_loops_end_at_once(void **state)
 struct trial {
     struct marks marks;
     struct loops loops;
-    struct loop list[MOST];
-    uint32_t mark_of[MOST];
-    bool is_unclear[MOST];
+    struct loop list[MAX_LOOPS];
+    uint32_t mark_of[MAX_LOOPS];
+    bool is_unclear[MAX_LOOPS];
 };
 
 /* Loops at "line:column", separated by blanks. Prefix '>': inside the previous loop; then 'u': may be two

@@ -108,8 +108,9 @@ static void test_exits_that_are_left_out(void **state)
     scev_text_free(&text);
     assert_true(scev_text_read(of_19, sizeof of_19 - 1, &text));
     struct scev_function *f = (struct scev_function *)scev_text_function(&text, "f");
-    struct scev_loop least = scev_loop_without(&f->pool, scev_loop_of(f, "b"), (const bool[]){false, false});
-    assert_true(least.taken->kind == EXPR_UMIN && least.taken->count == 2 && least.is_guard_ambiguous);
+    struct scev_loop minimum =
+        scev_loop_without(&f->pool, scev_loop_of(f, "b"), (const bool[]){false, false});
+    assert_true(minimum.taken->kind == EXPR_UMIN && minimum.taken->count == 2 && minimum.is_guard_ambiguous);
     scev_text_free(&text);
 }
 

@@ -9,24 +9,24 @@
 #include <cmocka.h>
 #include "joulec/trips/trips.h"
 
-#define MOST 6
+#define MAX_LOOPS 6
 
 /* Loops l0, l1 ..., each inside the previous one, with these backedge-taken counts; "" is unpredictable. */
 struct nest {
     struct scev_text text;
-    struct trips_loop loops[MOST];
-    struct trips trips[MOST];
+    struct trips_loop loops[MAX_LOOPS];
+    struct trips trips[MAX_LOOPS];
     size_t count;
 };
 
-static void read_nest(struct nest *nest, const char *const *taken, size_t count, int64_t most)
+static void read_nest(struct nest *nest, const char *const *taken, size_t count, int64_t max)
 {
     char words[4096], *at = stpcpy(words, "Determining loop execution counts for: @f\n");
     *nest = (struct nest){.count = count};
     for (size_t i = 0; i < count; i++) {
         if (*taken[i])
             at += sprintf(at, "Loop %%l%zu: backedge-taken count is %s\n", i, taken[i]);
-        at += sprintf(at, "Loop %%l%zu: max backedge-taken count is %lld\n", i, (long long)most);
+        at += sprintf(at, "Loop %%l%zu: max backedge-taken count is %lld\n", i, (long long)max);
     }
     assert_true(scev_text_read(words, strlen(words), &nest->text));
     for (size_t i = 0; i < count; i++) {
@@ -56,9 +56,9 @@ static void check_range(const struct trips_range *range, double low, double est,
                  est, high);
 }
 
-#define READ(nest, most, ...)                                                                                \
+#define READ(nest, max, ...)                                                                                 \
     read_nest(nest, (const char *const[]){__VA_ARGS__},                                                      \
-              sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *), most)
+              sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *), max)
 
 static void test_classes_of_one_loop(void **state)
 {

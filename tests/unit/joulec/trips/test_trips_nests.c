@@ -13,12 +13,12 @@
 #include <cmocka.h>
 #include "joulec/trips/trips.h"
 
-#define MOST_LOOPS 8
+#define MAX_LOOPS 8
 
 struct nest {
     char name[64];
-    char headers[MOST_LOOPS][64];
-    struct trips_loop loops[MOST_LOOPS];
+    char headers[MAX_LOOPS][64];
+    struct trips_loop loops[MAX_LOOPS];
     size_t count;
     const struct scev_function *function;
     bool is_doubtful; /* a loop is behind a condition, or after one of several exits */
@@ -59,7 +59,7 @@ static void add_loop(struct nest *nest, const struct scev_text *text, const char
         *nest = (struct nest){.function = scev_text_function(text, name)};
         strcpy(nest->name, name);
     }
-    assert_true(nest->count < MOST_LOOPS);
+    assert_true(nest->count < MAX_LOOPS);
     assert_non_null(nest->function);
     struct trips_loop *loop = &nest->loops[nest->count];
     loop->parent = index_of(nest, parent);
@@ -75,7 +75,7 @@ static void add_loop(struct nest *nest, const struct scev_text *text, const char
     assert_non_null(loop->facts);
 }
 
-static void count(const struct nest *nest, const struct trips_symbol symbols[2], struct trips out[MOST_LOOPS])
+static void count(const struct nest *nest, const struct trips_symbol symbols[2], struct trips out[MAX_LOOPS])
 {
     assert_true(trips_count(&nest->function->pool, nest->loops, nest->count, symbols, 2, 100, out));
 }
@@ -113,7 +113,7 @@ static void check_run(const struct nest *nest, const char *line, struct tally *t
     struct trips_symbol known[] = {{"n", n, n, n}, {"m", m, m, m}},
                         ranges[] = {{"n", 0, n, 80}, {"m", 0, 10, 20}},
                         none[] = {{"other", 0, 0, 0}, {"another", 0, 0, 0}};
-    struct trips exact[MOST_LOOPS], wide[MOST_LOOPS], guessed[MOST_LOOPS];
+    struct trips exact[MAX_LOOPS], wide[MAX_LOOPS], guessed[MAX_LOOPS];
     count(nest, known, exact);
     count(nest, ranges, wide);
     count(nest, none, guessed);

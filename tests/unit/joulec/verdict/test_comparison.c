@@ -67,12 +67,12 @@ static void test_rounding_of_a_report_is_no_change(void **state)
 {
     (void)state;
     for (int i = 1; i <= 200; i++) {
-        struct baseline_function now = work_of(1e-9 / (3 + i), 1e-7 / (7 * i), 3e-8 / (11 + i)), then = now;
+        struct baseline_function now = work_of(1e-9 / (3 + i), 1e-7 / (7 * i), 3e-8 / (11 + i)), before = now;
         for (int k = 0; k < COST_FEATURES; k++)
-            then.part[k] = stored(now.part[k]);
+            before.part[k] = stored(now.part[k]);
         for (int b = 0; b < BOUNDS; b++)
-            then.joules[b] = stored(now.joules[b]);
-        struct growth g = compare(then, now);
+            before.joules[b] = stored(now.joules[b]);
+        struct growth g = compare(before, now);
         assert_int_equal(g.change, CHANGE_NONE);
         assert_true(g.ratio == 1 && g.low == 1 && g.high == 1);
     }
@@ -165,7 +165,7 @@ static void test_interval_holds_the_ratio_whatever_the_prices(void **state)
     struct baseline_function before = work_of(1, 2, 0.2), now = work_of(1.3, 2.1, 0.6);
     struct growth g = compare(before, now);
     int held = 0;
-    double least = INFINITY, most = 0;
+    double min = INFINITY, max = 0;
     for (int trial = 0; trial < TRIALS; trial++) {
         double z[COST_CAUSES], was = 0, is = 0;
         for (int cause = 0; cause < COST_CAUSES; cause++)
@@ -178,11 +178,11 @@ static void test_interval_holds_the_ratio_whatever_the_prices(void **state)
             is += now.part[i] * exp(change);
         }
         held += is / was >= g.low && is / was <= g.high;
-        least = fmin(least, was);
-        most = fmax(most, was);
+        min = fmin(min, was);
+        max = fmax(max, was);
     }
     assert_true(held >= 0.85 * TRIALS);
-    assert_true(most / least > 5 * g.high / g.low); /* of the joules themselves */
+    assert_true(max / min > 5 * g.high / g.low); /* of the joules themselves */
 }
 
 /* --- stored reports ------------------------------------------------------------------------------------- */
@@ -325,13 +325,13 @@ static void test_new_gone_and_renamed_functions(void **state)
     end += sprintf(
         end,
         "{\"schema\":\"joulec-report-1\",\"program\":\"a.c\",\"table\":\"t\",\"core\":\"c\",\"functions\":[");
-    static const char *const then[] = {"kept", "old", "twin_a", "twin_b", "removed"};
+    static const char *const before[] = {"kept", "old", "twin_a", "twin_b", "removed"};
     static const double then_cycles[] = {500, 5000, 300, 300, 9};
     for (int i = 0; i < 5; i++)
         end += sprintf(end,
                        "%s{\"name\":\"%s\",\"energy_joules\":%.17g,\"compared_joules\":[%.17g,%.17g],"
                        "\"breakdown_joules\":{\"cycles\":%.17g},\"loops\":[],\"doubts\":[]}",
-                       i ? "," : "", then[i], then_cycles[i] * price, then_cycles[i] * price,
+                       i ? "," : "", before[i], then_cycles[i] * price, then_cycles[i] * price,
                        then_cycles[i] * price, then_cycles[i] * price);
     sprintf(end, "]}\n");
     assert_int_equal(baseline_read(form, strlen(form), "base.json", &baseline, &error), JOULE_OK);

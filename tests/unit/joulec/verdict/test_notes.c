@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include "joulec/verdict/findings.h"
 
-#define MOST 8
+#define MAX_LOOPS 8
 
 static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
 
@@ -20,14 +20,14 @@ struct trial {
     struct analysis analysis;
     struct function_result results[2];
     struct function functions[2];
-    struct loop loops[2][MOST];
-    struct trips trips[2][MOST];
-    struct loop_words words[2][MOST];
-    struct doubt doubts[2][MOST];
-    struct loop_runs runs[MOST];
-    struct amounts amounts[MOST];
+    struct loop loops[2][MAX_LOOPS];
+    struct trips trips[2][MAX_LOOPS];
+    struct loop_words words[2][MAX_LOOPS];
+    struct doubt doubts[2][MAX_LOOPS];
+    struct loop_runs runs[MAX_LOOPS];
+    struct amounts amounts[MAX_LOOPS];
     struct limit limit;
-    char said[8192];
+    char messages[8192];
 };
 
 static struct trial *trial_new(void)
@@ -70,8 +70,8 @@ static void add_doubt(struct trial *t, int function, enum doubt_kind kind, const
 static void say(void *context, const struct note *note)
 {
     struct trial *t = context;
-    size_t length = strlen(t->said);
-    snprintf(t->said + length, sizeof t->said - length, "%u: %s\n", note->place.line, note->words);
+    size_t length = strlen(t->messages);
+    snprintf(t->messages + length, sizeof t->messages - length, "%u: %s\n", note->place.line, note->words);
 }
 
 /* Checks the notes of one function, or of all if NULL. Each note must begin as the corresponding line of
@@ -82,9 +82,9 @@ static void expect(struct trial *t, const struct function_result *result, enum r
     struct judged judged = {.analysis = &t->analysis};
     struct finding finding = {
         .judged = &judged, .result = result ? result : &t->analysis.whole, .rule = rule, .limit = &t->limit};
-    t->said[0] = '\0';
+    t->messages[0] = '\0';
     finding_notes(&finding, say, t);
-    const char *line = t->said;
+    const char *line = t->messages;
     for (size_t i = 0; i < count; i++) {
         if (strncmp(line, expected[i], strlen(expected[i])) != 0)
             fail_msg("not '%s' but: %s", expected[i], line);

@@ -43,7 +43,7 @@ enum memory { NEAR_DATA, STREAMS, WILD_DATA };
 /* Composition of a group's functions. */
 struct group {
     const char *name;
-    enum work most;                 /* the most frequent micro-operation */
+    enum work dominant;             /* the most frequent micro-operation */
     double chain;                   /* fraction of innermost loops whose chain is known */
     double branches, ranges, calls; /* probability of each kind of piece; `ranges`: that a loop has only
                                      * bounds */
@@ -88,11 +88,11 @@ static void *room(struct program *p, size_t size)
     return memory;
 }
 
-#define MOST_BLOCKS 4000
+#define MAX_BLOCKS 4000
 
 static uint32_t add_block(struct program *p)
 {
-    assert_true(p->function.block_count < MOST_BLOCKS);
+    assert_true(p->function.block_count < MAX_BLOCKS);
     struct block *b = &p->function.blocks[p->function.block_count];
     b->edges = room(p, 2 * sizeof *b->edges);
     p->memory[p->function.block_count] = (struct block_memory){.streamed = NAN};
@@ -127,7 +127,7 @@ static void fill_block(struct program *p, uint32_t block, bool is_innermost)
     for (int k = 0; k < WORK_BRANCH; k++)
         if (chance() < 0.3 && k != WORK_ATOMIC && k != WORK_INT_DIV && k != WORK_FLOAT_DIV)
             b->work[k] = floor(chance_between(1, 6));
-    b->work[p->group->most] = floor(chance_between(8, 40));
+    b->work[p->group->dominant] = floor(chance_between(8, 40));
     if (is_innermost && chance() < p->group->chain)
         b->chain[WORK_INT] = floor(chance_between(1, 12));
     b->has_chain = b->chain[WORK_INT] > 0;
@@ -249,8 +249,8 @@ static struct program *program_new(const struct group *group, const struct targe
     struct program *p = calloc(1, sizeof *p);
     assert_non_null(p);
     p->group = group;
-    p->function = (struct function){.name = "f", .blocks = room(p, MOST_BLOCKS * sizeof(struct block))};
-    p->memory = room(p, MOST_BLOCKS * sizeof *p->memory);
+    p->function = (struct function){.name = "f", .blocks = room(p, MAX_BLOCKS * sizeof(struct block))};
+    p->memory = room(p, MAX_BLOCKS * sizeof *p->memory);
     uint32_t entry = add_block(p);
     p->first = random_pieces(p, 3, false);
     emit(p, p->first, entry);
@@ -316,10 +316,10 @@ static void draw_program(struct run *run, const struct program *p)
     run->step = steps[chance_bits() % (sizeof steps / sizeof *steps)];
 }
 
-static void add(struct cost_features *out, double by, const struct cost_features *more)
+static void add(struct cost_features *out, double factor, const struct cost_features *more)
 {
     for (int i = 0; i < COST_FEATURES; i++)
-        out->amount[i] += by * more->amount[i];
+        out->amount[i] += factor * more->amount[i];
 }
 
 static struct cost_features work_of(const struct run *run, uint32_t block)

@@ -101,18 +101,18 @@ static void test_one_place_stays_near(void **state)
     trial_free(t);
 }
 
-/* --- addresses that nobody knows ------------------------------------------------------------------------ */
+/* --- unknown addresses ---------------------------------------------------------------------------------- */
 
 static void test_unknown_addresses(void **state)
 {
     (void)state;
     static const char loaded[] = "  %p = x\n  -->  (%a + (8 * (sext i32 %i to i64))<nsw>) U: full-set\n";
-    const char *const said[] = {loaded, /* a loaded index */
-                                "  %p = x\n  -->  %i U: full-set\n",
-                                "  %p = x\n  -->  (nonsense) U: full-set\n", ""};
-    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+    const char *const texts[] = {loaded, /* a loaded index */
+                                 "  %p = x\n  -->  %i U: full-set\n",
+                                 "  %p = x\n  -->  (nonsense) U: full-set\n", ""};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         double times = 1000;
-        struct trial *t = trial_new(1, &times, said[i]);
+        struct trial *t = trial_new(1, &times, texts[i]);
         add_value(t, 1, "i");
         add_load(t, "p");
         describe(t);

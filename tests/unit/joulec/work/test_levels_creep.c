@@ -14,15 +14,15 @@
 static void test_a_filter_is_a_stream(void **state)
 {
     (void)state;
-    for (int most = -1; most <= 3; most += 2) {
+    for (int extent = -1; extent <= 3; extent += 2) {
         double times = 8 * MIB;
         struct trial *t = trial_new(1, &times, FILTER);
-        add_creep(t, 1, "c", most, NULL);
+        add_creep(t, 1, "c", extent, NULL);
         add_load(t, "p");
         describe(t);
         expect(t, BOUND_LOW, 0, 0, 0);
-        expect(t, BOUND_EST, 0, 0, fabs((double)most) * MIB);
-        expect(t, BOUND_HIGH, 0, 0, fabs((double)most) * MIB);
+        expect(t, BOUND_EST, 0, 0, fabs((double)extent) * MIB);
+        expect(t, BOUND_HIGH, 0, 0, fabs((double)extent) * MIB);
         assert_true(t->memory[1].streamed >= 1);
         t->blocks[1].creep_count = 0;
         describe(t); /* nothing is known about it */

@@ -13,14 +13,14 @@
 #include <cmocka.h>
 #include "joulec/work/sum.h"
 
-#define MOST       12
+#define MAX_BLOCKS 12
 #define NEAR(a, b) assert_true(is_near(a, b))
 
 static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
 
 struct body {
-    struct block blocks[MOST];
-    struct edge edges[MOST][MOST];
+    struct block blocks[MAX_BLOCKS];
+    struct edge edges[MAX_BLOCKS][MAX_BLOCKS];
     struct call call;
 };
 
@@ -30,7 +30,7 @@ struct trial {
     struct function functions[2];
     struct body bodies[2];
     struct loops loops;
-    struct loop_times times[MOST];
+    struct loop_times times[MAX_BLOCKS];
     struct function_sum sums[2];
     bool is_summed[2];
     double unit[BOUNDS];
@@ -39,7 +39,7 @@ struct trial {
 static void add_edge(struct function *f, struct body *body, uint32_t from, uint32_t to, double probability)
 {
     struct block *b = &body->blocks[from];
-    assert_true(from < MOST && to < MOST && b->edge_count < MOST);
+    assert_true(from < MAX_BLOCKS && to < MAX_BLOCKS && b->edge_count < MAX_BLOCKS);
     b->edges = body->edges[from];
     b->edges[b->edge_count++] = (struct edge){to, probability};
     uint32_t last = from > to ? from : to;
@@ -66,14 +66,14 @@ static void set_function(struct trial *t, size_t index, const char *edges, const
     for (size_t b = 0; b < f->block_count; b++) {
         body->blocks[b].work[WORK_INT] = ops[b];
     }
-    for (size_t i = 0; i < MOST; i++)
+    for (size_t i = 0; i < MAX_BLOCKS; i++)
         t->times[i] = (struct loop_times){{1, 1, 1}};
 }
 
 static const struct function_sum *add_up(struct trial *t, size_t index)
 {
     assert_int_equal(loops_find(&t->module.arena, &t->functions[index], &t->loops), JOULE_OK);
-    const struct function_sum *callees[MOST] = {NULL};
+    const struct function_sum *callees[MAX_BLOCKS] = {NULL};
     for (size_t b = 0; b < t->functions[index].block_count; b++)
         for (size_t c = 0; c < t->bodies[index].blocks[b].call_count; c++) {
             const struct call *one = &t->bodies[index].blocks[b].calls[c];
@@ -135,7 +135,7 @@ static void check(struct trial *t, const char *name, const double expected[BOUND
 
 static const struct shape {
     const char *name, *edges;
-    double ops[MOST], expected[BOUNDS];
+    double ops[MAX_BLOCKS], expected[BOUNDS];
     const char *dead_ends; /* the numbers of these blocks */
     struct loop_times times[2];
 } shapes[] = {

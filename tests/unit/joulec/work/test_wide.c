@@ -177,11 +177,11 @@ static void test_several_at_once(void **state)
     NEAR(round.of[BOUND_HIGH].amount[COST_INT_OPS], 32);
 }
 
-/* Returns joules of all iterations at one bound, for between `least` and `most` iterations per entry. */
-static double joules_of(const struct trial *t, double least, double most, enum bound bound)
+/* Returns joules of all iterations at one bound, for between `min` and `max` iterations per entry. */
+static double joules_of(const struct trial *t, double min, double max, enum bound bound)
 {
-    const double rounds[BOUNDS] = {least, (least + most) / 2, most};
-    struct loop_times times = {{rounds[BOUND_LOW], rounds[BOUND_EST], rounds[BOUND_HIGH]}, least, most};
+    const double rounds[BOUNDS] = {min, (min + max) / 2, max};
+    struct loop_times times = {{rounds[BOUND_LOW], rounds[BOUND_EST], rounds[BOUND_HIGH]}, min, max};
     struct amounts round = round_of(&t->target);
     wide_apply(&t->target, &t->loops, 1, &times, &(struct wide_order){1, INFINITY}, &round, NULL);
     return rounds[bound] * amounts_joules(&t->target, &round, bound);
@@ -195,16 +195,16 @@ static void test_bounds_hold_all_counts_between(void **state)
     t.wide[0] = joined_by(8);
     join(&t, 1);
     assert_true(joules_of(&t, 15, 15, BOUND_HIGH) > 1.5 * joules_of(&t, 16, 16, BOUND_HIGH));
-    for (int least = 1; least < 20; least++)
-        for (int most = least + 1; most < 40; most++) {
+    for (int min = 1; min < 20; min++)
+        for (int max = min + 1; max < 40; max++) {
             double low = INFINITY, high = 0;
-            for (int rounds = least; rounds <= most; rounds++) {
+            for (int rounds = min; rounds <= max; rounds++) {
                 low = fmin(low, joules_of(&t, rounds, rounds, BOUND_LOW));
                 high = fmax(high, joules_of(&t, rounds, rounds, BOUND_HIGH));
             }
-            NEAR(joules_of(&t, least, most, BOUND_LOW), low);
-            assert_true(joules_of(&t, least, most, BOUND_HIGH) >= high * (1 - 1e-9));
-            assert_true(joules_of(&t, least, most, BOUND_HIGH) <= 1.5 * high);
+            NEAR(joules_of(&t, min, max, BOUND_LOW), low);
+            assert_true(joules_of(&t, min, max, BOUND_HIGH) >= high * (1 - 1e-9));
+            assert_true(joules_of(&t, min, max, BOUND_HIGH) <= 1.5 * high);
         }
 }
 
@@ -249,9 +249,9 @@ static void test_inner_loops_take_their_part(void **state)
     struct amounts inner[2] = {round_of(&t.target), round_of(&t.target)}, round = round_of(&t.target);
     double before = amounts_joules(&t.target, &round, BOUND_EST);
     apply(&t, 0, 100, &round, inner);
-    double by = amounts_joules(&t.target, &round, BOUND_EST) / before;
-    assert_true(by < 1);
-    NEAR(amounts_joules(&t.target, &inner[1], BOUND_EST), by * before);
+    double ratio = amounts_joules(&t.target, &round, BOUND_EST) / before;
+    assert_true(ratio < 1);
+    NEAR(amounts_joules(&t.target, &inner[1], BOUND_EST), ratio * before);
     struct loop_times times = {{100, 100, 100}};
     struct amounts alone = round_of(&t.target);
     wide_apply(&t.target, &t.loops, 0, &times, &(struct wide_order){.streamed = 1, .entry_uops = INFINITY},
