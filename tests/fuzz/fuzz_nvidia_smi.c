@@ -5,6 +5,7 @@
  * the table's first byte is no letter or digit, it is the exit status. Each call truncates the output by a
  * few bytes more. */
 #include <string.h>
+#include "joule/api/open.h"
 #include "joule/sources/nvidia/nvidia_smi.h"
 #include "machine.h"
 

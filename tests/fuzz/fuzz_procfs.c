@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "joule/meter/engine.h"
+#include "joule/api/open.h"
 #include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

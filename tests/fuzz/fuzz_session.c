@@ -13,6 +13,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "joule/api/open.h"
+#include "joule/api/tag_row.h"
 #include "joule/collector/collector.h"
 #include "joule/session/session.h"
 #include "require.h"
@@ -183,8 +185,8 @@ static void check_row(const struct tag_row *row, double machine_joules)
 static void check_answers(joule_meter *meter, double machine_joules)
 {
     static struct tag_row rows[64];
-    collector_finish(meter->collector);
-    size_t count = collector_table(meter->collector, rows, 64);
+    collector_finish(collector_of(meter));
+    size_t count = tag_row_list(meter, rows, 64);
     for (size_t i = 0; i < count; i++)
         check_row(&rows[i], machine_joules);
     joule_region region = {.begin_ns = START_NS + 100 * MS, .end_ns = START_NS + 300 * MS, .slot = 1};

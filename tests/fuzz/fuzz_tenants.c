@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "joule/attribute/attribute_pod.h"
-#include "joule/meter/engine.h"
+#include "joule/api/open.h"
 #include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "joule/meter/engine.h"
+#include "joule/api/open.h"
 #include "require.h"
 
 #define FUZZ_SEPARATOR 0xFE

@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
-"""ARCHITECTURE.md is true: each file of src/ has its part in the drawing and in the table, and includes
-nothing above it.
+"""ARCHITECTURE.md is true: each file of src/ has its part in the drawing and in the table, and includes and
+calls nothing above it.
 
 Parses the drawing of layers. Note: a folder and everything below it is one part. A file directly in src/joule
-or src/joulec belongs to the part with the longest matching name. Including engine.h counts as a use of the
-meter.
+or src/joulec belongs to the part with the longest matching name.
 """
+import collections
 import os
 import pathlib
 import re
+import shutil
+import subprocess
 import unittest
 
 ROOT = pathlib.Path(os.environ["JOULE_SOURCE"])
+ARCHIVES = pathlib.Path(os.environ["JOULE_BUILD"]) / "src"
 PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-# After each round of readings the meter notifies its listeners. The page says so below the drawing.
-UPWARD = {("meter", "collector"), ("meter", "api"), ("meter", "record")}
 
 
 def floors():
@@ -38,6 +39,15 @@ def room_of(path, rooms):
     name = parts[0] if parts[0] == "base" or len(parts) == 1 else "joulec/" * (parts[0] == "joulec") + parts[1]
     fitting = [room for room in rooms if name == room or name.startswith(room + "_")]
     return max(fitting, key=len, default=None)
+
+
+def symbols(archive):
+    """Yields (name, kind) of each global symbol; kind U: used, not defined."""
+    listed = subprocess.run(["nm", "-gP", archive], capture_output=True, text=True, check=True).stdout
+    for line in listed.splitlines():
+        fields = line.split()
+        if len(fields) > 1 and not fields[0].startswith(("__asan", "__odr_asan", "__ubsan", "__tsan")):
+            yield fields[0], fields[1]
 
 
 class Architecture(unittest.TestCase):
@@ -81,8 +91,24 @@ class Architecture(unittest.TestCase):
             room = room_of(file, self.rooms)
             for included in re.findall(r'#include "([^"]+)"', (ROOT / "src" / file).read_text(encoding="utf-8")):
                 other = room_of(included, self.rooms)
-                if self.rooms[other] > self.rooms[room] and (room, other) not in UPWARD:
+                if self.rooms[other] > self.rooms[room]:
                     wrong.append(f"{file} ({room}) includes {included} ({other})")
+        self.assertEqual(wrong, [])
+
+    @unittest.skipUnless(shutil.which("nm"), "nm lists the symbols")
+    def test_no_layer_of_libjoule_uses_a_symbol_of_one_above_it(self):
+        used, owners = collections.defaultdict(set), collections.defaultdict(set)
+        layers = sorted((room for room in self.rooms if (ARCHIVES / f"libjoule_{room}.a").exists()), key=self.rooms.get)
+        self.assertLessEqual({"base", "sources", "meter", "collector", "api", "record"}, set(layers))
+        for layer in layers:
+            for name, kind in symbols(ARCHIVES / f"libjoule_{layer}.a"):
+                if kind in "Uwv":
+                    used[layer].add(name)
+                else:
+                    owners[name].add(layer)
+        self.assertGreater(len(owners), 500)
+        wrong = [f"{layer} uses {name} of {owner}" for layer in layers for name in used[layer]
+                 for owner in owners[name] if self.rooms[owner] > self.rooms[layer]]
         self.assertEqual(wrong, [])
 
 

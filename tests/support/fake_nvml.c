@@ -1,4 +1,5 @@
 /* tests/support/fake_nvml.c - see fake_nvml.h. */
+#include "joule/api/open.h"
 #include "support/fake_nvml.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,5 @@
 /* support/machine.c - see machine.h. */
+#include "joule/api/open.h"
 #include "support/machine.h"
 
 #include <ftw.h>

@@ -1,4 +1,5 @@
 /* tests/support/patient.c - see patient.h. */
+#include "joule/api/open.h"
 #include "support/patient.h"
 
 #include <setjmp.h>

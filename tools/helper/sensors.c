@@ -23,14 +23,14 @@ _Static_assert(KNOWN == SENSORS_SOURCES, "a place for each source");
 
 /* --- the sink: where sources put what they read --------------------------------------------------------- */
 
-struct sink {
+struct sensors_sink {
+    struct sink sink;
     struct sensors *sensors;
 };
 
-int64_t sink_now(struct sink *sink)
+static struct sensors *sensors_of(struct sink *sink)
 {
-    struct joule_host *host = sink->sensors->host;
-    return host->ops->clock_ns(host, CLOCK_MONOTONIC);
+    return ((struct sensors_sink *)sink)->sensors; /* the sink is its first member */
 }
 
 /* Returns the number of a channel; -1: not offered. */
@@ -67,22 +67,23 @@ static void store_value(struct sensors *sensors, size_t i, struct helper_value v
     sensors->values[i] = value;
 }
 
-void sink_counter(struct sink *sink, struct channel *channel, int64_t before_ns, int64_t after_ns,
-                  uint64_t raw)
+static void keep_count(struct sink *sink, struct channel *channel, int64_t before_ns, int64_t after_ns,
+                       uint64_t raw)
 {
-    ptrdiff_t i = find_channel(sink->sensors, channel);
+    struct sensors *sensors = sensors_of(sink);
+    ptrdiff_t i = find_channel(sensors, channel);
     if (i < 0)
         return;
     if (after_ns == 0)
         before_ns = after_ns = sink_now(sink);
-    store_value(sink->sensors, (size_t)i, (struct helper_value){before_ns, after_ns, raw, JOULE_OK});
+    store_value(sensors, (size_t)i, (struct helper_value){before_ns, after_ns, raw, JOULE_OK});
 }
 
 /* Stores the mean of the samples that a driver kept since the last reading. The timestamp is that of the
  * reading, because a driver's clock may go back. */
-void sink_power(struct sink *sink, struct channel *channel, int64_t sensor_ns, double watts)
+static void keep_power(struct sink *sink, struct channel *channel, int64_t sensor_ns, double watts)
 {
-    struct sensors *sensors = sink->sensors;
+    struct sensors *sensors = sensors_of(sink);
     ptrdiff_t i = find_channel(sensors, channel);
     (void)sensor_ns;
     if (i < 0)
@@ -94,39 +95,18 @@ void sink_power(struct sink *sink, struct channel *channel, int64_t sensor_ns, d
     store_value(sensors, (size_t)i, (struct helper_value){now_ns, now_ns, helper_raw_of(*mean), JOULE_OK});
 }
 
-void sink_fail(struct sink *sink, struct channel *channel, joule_status status)
+static void keep_failure(struct sink *sink, struct channel *channel, joule_status status)
 {
-    ptrdiff_t i = find_channel(sink->sensors, channel);
+    struct sensors *sensors = sensors_of(sink);
+    ptrdiff_t i = find_channel(sensors, channel);
     if (i >= 0)
-        sink->sensors->values[i].status = status;
+        sensors->values[i].status = status;
 }
 
-/* The other functions of a sink do nothing. Every user can read gauges. Energy since the last reading would
- * be lost for other clients. No counter here restarts. */
-void sink_gauge(struct sink *sink, struct channel *channel, double value)
-{
-    (void)sink, (void)channel, (void)value;
-}
-
-void sink_energy(struct sink *sink, struct channel *channel, int64_t sensor_ns, double joules)
-{
-    (void)sink, (void)channel, (void)sensor_ns, (void)joules;
-}
-
-void sink_break(struct sink *sink, struct channel *channel)
-{
-    (void)sink, (void)channel;
-}
-
-void sink_facts(struct sink *sink, struct device *device, const struct device_facts *facts)
-{
-    (void)sink, (void)device, (void)facts;
-}
-
-void sink_device_fail(struct sink *sink, struct device *device, joule_status status)
-{
-    (void)sink, (void)device, (void)status;
-}
+/* Other values are not kept. Every user can read gauges. Energy since the last reading would be lost for
+ * other clients. No counter here restarts. */
+static const struct sink_ops sensors_sink_ops = {
+    .counter = keep_count, .power = keep_power, .fail = keep_failure};
 
 /* --- the list ------------------------------------------------------------------------------------------- */
 
@@ -325,11 +305,11 @@ static void read_guards(struct sensors *sensors)
 
 void sensors_read(struct sensors *sensors, int64_t now_ns)
 {
-    struct sink sink = {sensors};
+    struct sensors_sink sink = {{&sensors_sink_ops, sensors->host}, sensors};
     memset(sensors->samples, 0, sizeof sensors->samples);
     for (size_t i = 0; i < sensors->source_count; i++)
         if (sensors->sources[i].state == JOULE_OK)
-            sensors->sources[i].ops->read(&sensors->sources[i], &sink);
+            sensors->sources[i].ops->read(&sensors->sources[i], &sink.sink);
     read_guards(sensors);
     sensors->read_ns = now_ns;
 }

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/string.h"
+#include "joule/api/open.h"
 #include "joule/meter/cover_choice.h"
 #include "joule/meter/last_reading.h"
 #include "joule/meter/meter_lanes.h"

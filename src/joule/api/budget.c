@@ -16,7 +16,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "joule/abi.h"
-#include "joule/meter/engine.h"
+#include "joule/api/budget_scope.h"
+#include "joule/api/open.h"
 #include "joule/session/session.h"
 
 #define NEAR_SHARE    0.8
@@ -39,6 +40,7 @@ struct joule_budget {
 
 /* The running budgets of a meter, newest first. */
 struct budget_list {
+    struct meter_listener listener; /* the first member */
     joule_meter *meter;
     pthread_mutex_t checking, lock;
     struct joule_budget *first;
@@ -230,7 +232,7 @@ static void notify_status(struct joule_budget *budget)
 
 void budget_list_check(struct budget_list *list)
 {
-    if (!list || pthread_mutex_trylock(&list->checking) != 0)
+    if (pthread_mutex_trylock(&list->checking) != 0)
         return;
     pthread_mutex_lock(&list->lock);
     struct joule_budget *budget = list->first;
@@ -245,21 +247,9 @@ void budget_list_check(struct budget_list *list)
 
 /* --- begin and end -------------------------------------------------------------------------------------- */
 
-struct budget_list *budget_list_create(joule_meter *meter)
+static void free_listener(struct meter_listener *listener)
 {
-    struct budget_list *list = calloc(1, sizeof *list);
-    if (!list)
-        return NULL;
-    list->meter = meter;
-    pthread_mutex_init(&list->checking, NULL);
-    pthread_mutex_init(&list->lock, NULL);
-    return list;
-}
-
-void budget_list_free(struct budget_list *list)
-{
-    if (!list)
-        return;
+    struct budget_list *list = (struct budget_list *)listener;
     for (struct joule_budget *budget = list->first, *next; budget; budget = next) {
         next = budget->next;
         free(budget);
@@ -267,6 +257,37 @@ void budget_list_free(struct budget_list *list)
     pthread_mutex_destroy(&list->checking);
     pthread_mutex_destroy(&list->lock);
     free(list);
+}
+
+static void check_listener(struct meter_listener *listener, int64_t now_ns)
+{
+    struct budget_list *list = (struct budget_list *)listener;
+    (void)now_ns;
+    budget_list_check(list);
+    budget_scopes_check(list->meter);
+}
+
+static const struct meter_listener_ops budget_list_ops = {.after_round = check_listener,
+                                                          .free = free_listener};
+
+struct budget_list *budget_list_of(joule_meter *meter)
+{
+    return (struct budget_list *)meter_find_listener(meter, &budget_list_ops);
+}
+
+bool budget_list_create(joule_meter *meter)
+{
+    struct budget_list *list = calloc(1, sizeof *list);
+    if (!list)
+        return false;
+    list->listener.ops = &budget_list_ops;
+    list->meter = meter;
+    pthread_mutex_init(&list->checking, NULL);
+    pthread_mutex_init(&list->lock, NULL);
+    bool is_added = meter_add_listener(meter, &list->listener);
+    if (!is_added)
+        free_listener(&list->listener);
+    return is_added;
 }
 
 static bool is_limit(double limit)
@@ -322,7 +343,8 @@ joule_status joule_budget_begin(joule_meter *meter, const joule_budget_options *
         return error_set(out_error, JOULE_INVALID, "joule_budget_begin: out_budget is NULL");
     *out_budget = NULL;
     meter = meter_or_default(meter);
-    if (!meter || !meter->budgets)
+    struct budget_list *list = meter ? budget_list_of(meter) : NULL;
+    if (!list)
         return error_set(out_error, JOULE_FAILED, "cannot watch a budget: no meter can be opened");
     if (meter->pid != getpid())
         return error_set(out_error, JOULE_STALE,
@@ -356,7 +378,7 @@ joule_status joule_budget_begin(joule_meter *meter, const joule_budget_options *
         free(budget);
         return error_set(out_error, JOULE_NO_MEMORY, "cannot watch the budget of a tag: out of memory");
     }
-    add_to_list(meter->budgets, budget);
+    add_to_list(list, budget);
     *out_budget = budget;
     return JOULE_OK;
 }
@@ -374,9 +396,10 @@ joule_status joule_budget_now(joule_budget *budget, joule_budget_result *out_res
     joule_status status = out_result ? check_call(budget, out_result) : JOULE_INVALID;
     if (status != JOULE_OK)
         return status;
-    pthread_mutex_lock(&budget->meter->budgets->lock);
+    struct budget_list *list = budget_list_of(budget->meter);
+    pthread_mutex_lock(&list->lock);
     joule_budget_result result = budget->result;
-    pthread_mutex_unlock(&budget->meter->budgets->lock);
+    pthread_mutex_unlock(&list->lock);
     abi_write(out_result, &result, sizeof result);
     return JOULE_OK;
 }
@@ -386,7 +409,7 @@ joule_status joule_budget_end(joule_budget *budget, joule_budget_result *out_res
     joule_status status = check_call(budget, out_result);
     if (status != JOULE_OK)
         return status;
-    struct budget_list *list = budget->meter->budgets;
+    struct budget_list *list = budget_list_of(budget->meter);
     joule_sample_now(budget->meter);
     pthread_mutex_lock(&list->checking);
     update(list, budget, true);

@@ -7,15 +7,18 @@
 #define JOULE_BUDGET_LIST_H
 
 #include <joule/budget.h>
+#include <stdbool.h>
 
 struct budget_list;
 
-/* Makes an empty list, which the caller frees with budget_list_free. Returns NULL if out of memory. */
-struct budget_list *budget_list_create(joule_meter *meter);
-/* Frees the list and all budgets that were not ended. No check may be running. NULL is allowed. */
-void budget_list_free(struct budget_list *list);
+/* Makes an empty list and adds it to the meter's listeners. The meter owns it, and frees it with all budgets
+ * that were not ended. After each round it also checks the scopes with a budget (budget_scope.h). Returns
+ * false if out of memory. */
+bool budget_list_create(joule_meter *meter);
+/* Returns the meter's list; NULL: it has none. */
+struct budget_list *budget_list_of(joule_meter *meter);
 /* Updates every budget and calls its notify function if its status got worse. Returns at once if another
- * thread is checking the list, also during its callbacks. NULL is allowed. */
+ * thread is checking the list, also during its callbacks. */
 void budget_list_check(struct budget_list *list);
 
 #endif

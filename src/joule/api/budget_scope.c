@@ -17,6 +17,8 @@
 #include "base/string.h"
 #include "joule/api/budget_text.h"
 #include "joule/api/framed.h"
+#include "joule/api/open.h"
+#include "joule/api/tag_row.h"
 #include "joule/collector/collector.h"
 #include "joule/curve/estimate.h"
 #include "joule/session/session.h"
@@ -120,8 +122,8 @@ static void notify_excess(const struct scope *scope, uint64_t calls, joule_quant
 static void check(struct scope *scope, joule_meter *meter)
 {
     struct tag_row row;
-    if (!collector_row(meter->collector, scope->tag, &row) || row.unsynchronised ||
-        row.attributed_count == 0 || row.flags & TAG_BRIEF)
+    if (!tag_row_get(meter, scope->tag, &row) || row.unsynchronised || row.attributed_count == 0 ||
+        row.flags & TAG_BRIEF)
         return;
     joule_quantity mean = quantity_scale(row.result.attributed, 1 / (double)row.attributed_count);
     if (joule_budget_judge(mean, scope->max_joules) != JOULE_BUDGET_OVER)
@@ -144,7 +146,7 @@ static bool begin_checking(void)
 void budget_scopes_check(joule_meter *meter)
 {
     struct scope *scope = atomic_load_explicit(&scopes.first, memory_order_acquire);
-    if (!scope || !meter->collector || !begin_checking())
+    if (!scope || !collector_of(meter) || !begin_checking())
         return;
     for (; scope; scope = scope->next)
         if (!scope->is_notified)
@@ -206,10 +208,11 @@ static void end_all_at_exit(void)
 {
     region_end_framed_since(0);
     joule_meter *meter = is_warning_enabled() ? meter_default_if_open() : NULL;
-    if (!meter || !meter->collector)
+    struct collector *collector = meter ? collector_of(meter) : NULL;
+    if (!collector)
         return;
     joule_sample_now(meter);
-    collector_finish(meter->collector);
+    collector_finish(collector);
     budget_scopes_check(meter);
 }
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include "base/string.h"
 #include "joule/abi.h"
-#include "joule/meter/engine.h"
+#include "joule/api/open.h"
 
 #define MAX_DEVICE_ENTRIES 256
 #define STALE_FACTS_S      3.0 /* three readings of facts late */

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 #include "joule/abi.h"
-#include "joule/meter/engine.h"
+#include "joule/api/open.h"
 #include "joule/collector/ledger.h"
 
 #define TIMEOUT_S 2.0

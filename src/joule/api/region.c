@@ -14,6 +14,7 @@
 #include "base/thread_id.h"
 #include "joule/abi.h"
 #include "joule/api/framed.h"
+#include "joule/api/open.h"
 #include "joule/collector/collector.h"
 #include "joule/collector/ledger.h"
 #include "joule/session/session.h"
@@ -353,17 +354,12 @@ static joule_status give_result(joule_result *out, const joule_result *result, j
 /* Resolves *meter. Returns INVALID, FAILED or STALE as <joule/region.h> states. */
 static joule_status check_query(joule_meter **meter, const joule_result *out)
 {
-    if (!abi_has_room(out, RESULT_SIZE_1))
-        return JOULE_INVALID;
-    *meter = meter_or_default(*meter);
-    if (!*meter)
-        return JOULE_FAILED;
-    return (*meter)->pid == getpid() ? JOULE_OK : JOULE_STALE;
+    return abi_has_room(out, RESULT_SIZE_1) ? meter_take(meter) : JOULE_INVALID;
 }
 
 /* Returns the claimed devices' energy without a collector: from this meter's sensors, or from the
  * measuring parent's board. */
-static struct window claimed_window(joule_meter *meter, uint32_t flags, int64_t begin_ns, int64_t end_ns)
+static struct window devices_window(joule_meter *meter, uint32_t flags, int64_t begin_ns, int64_t end_ns)
 {
     uint32_t devices = flags & (JOULE_REGION_CPU | JOULE_REGION_GPU);
     if (devices == 0)
@@ -376,17 +372,14 @@ static struct window claimed_window(joule_meter *meter, uint32_t flags, int64_t 
         return cpu;
     if (isnan(cpu.joules.value))
         return gpu;
-    cpu.joules = estimate_add(cpu.joules, 1, &gpu.joules);
-    cpu.covered_s = fmin(cpu.covered_s, gpu.covered_s);
-    cpu.is_final = cpu.is_final && gpu.is_final;
-    return cpu;
+    return window_add(cpu, &gpu);
 }
 
 /* Fills a region's result without a collector: energies of windows, but no shares. */
 static joule_status window_result(joule_meter *meter, const joule_region *region, joule_result *out)
 {
     int64_t begin_ns = (int64_t)region->begin_ns, end_ns = (int64_t)region->end_ns;
-    struct window all = claimed_window(meter, region->flags, begin_ns, end_ns);
+    struct window all = devices_window(meter, region->flags, begin_ns, end_ns);
     bool is_all = !(region->flags & (JOULE_REGION_CPU | JOULE_REGION_GPU));
     out->count = 1;
     out->duration_s = all.length_s;
@@ -423,8 +416,8 @@ joule_status joule_region_result(joule_meter *meter, const joule_region *region,
     if (!region || region->begin_ns == 0 || region->end_ns < region->begin_ns || region->end_ns > INT64_MAX)
         return JOULE_INVALID;
     joule_result result = result_unknown();
-    status = meter->collector ? collector_region(meter->collector, region, &result)
-                              : window_result(meter, region, &result);
+    struct collector *collector = collector_of(meter);
+    status = collector ? collector_region(collector, region, &result) : window_result(meter, region, &result);
     if (isnan(result.window.value) && region->end_ns > region->begin_ns)
         status = why_unknown(meter, region->flags, status);
     result.unsynchronised = region->flags & JOULE_REGION_GPU && !(region->flags & SPAN_SYNCHRONISED);
@@ -456,6 +449,7 @@ joule_status joule_tag_result(joule_meter *meter, uint32_t tag, joule_result *ou
     if (status != JOULE_OK)
         return status;
     joule_result result = result_unknown();
-    status = meter->collector ? collector_tag(meter->collector, tag, &result) : JOULE_UNSUPPORTED;
+    struct collector *collector = collector_of(meter);
+    status = collector ? collector_tag(collector, tag, &result) : JOULE_UNSUPPORTED;
     return give_result(out_result, &result, status);
 }

@@ -293,7 +293,8 @@ static void finish_region(struct collector *c, size_t i)
     struct tag_state *tag = r->flags & REGION_ABANDONED ? NULL : regions_get_tag(c, r->tag);
     if (tag) {
         attribute_region(c, i, tag);
-        meter_note_region(c->meter, r->begin_ns, r->end_ns, r->tag, r->track, r->flags);
+        if (c->on_region)
+            c->on_region(c->on_region_context, r->begin_ns, r->end_ns, r->tag, r->track, r->flags);
     }
     free(r->history);
 }

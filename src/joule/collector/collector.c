@@ -75,40 +75,8 @@ __attribute__((constructor)) static void at_load(void)
     pthread_atfork(NULL, NULL, renew_hub);
 }
 
-struct collector *collector_create(joule_meter *meter, struct session *session)
+static void destroy(struct collector *c)
 {
-    if (session_is_client(session))
-        return NULL;
-    struct collector *c = calloc(1, sizeof *c);
-    if (c)
-        c->recent = calloc(RECENT, sizeof *c->recent);
-    if (!c || !c->recent) {
-        free(c);
-        return NULL;
-    }
-    c->meter = meter;
-    c->session = session;
-    c->read_ns = c->swept_ns = meter->begin_ns;
-    pthread_mutex_init(&c->lock, NULL);
-    pthread_mutex_lock(&hub.lock);
-    c->next = hub.first;
-    hub.first = c;
-    pthread_mutex_unlock(&hub.lock);
-    drain(c, false); /* regions that were folded before this meter began get none of its energy */
-    return c;
-}
-
-void collector_free(struct collector *c)
-{
-    if (!c)
-        return;
-    pthread_mutex_lock(&hub.lock);
-    struct collector **link = &hub.first;
-    while (*link && *link != c)
-        link = &(*link)->next;
-    if (*link)
-        *link = c->next;
-    pthread_mutex_unlock(&hub.lock);
     pthread_mutex_destroy(&c->lock);
     for (size_t i = 0; i < c->region_count; i++) {
         free(c->regions[i].history);
@@ -123,6 +91,68 @@ void collector_free(struct collector *c)
     free(c->shares);
     free(c->recent);
     free(c);
+}
+
+static void free_listener(struct meter_listener *listener)
+{
+    struct collector *c = (struct collector *)listener;
+    pthread_mutex_lock(&hub.lock);
+    struct collector **link = &hub.first;
+    while (*link && *link != c)
+        link = &(*link)->next;
+    if (*link)
+        *link = c->next;
+    pthread_mutex_unlock(&hub.lock);
+    destroy(c);
+}
+
+static void advance_listener(struct meter_listener *listener, int64_t now_ns)
+{
+    collector_advance((struct collector *)listener, now_ns);
+}
+
+static const struct meter_listener_ops collector_ops = {.after_round = advance_listener,
+                                                        .free = free_listener};
+
+struct collector *collector_of(joule_meter *meter)
+{
+    return (struct collector *)meter_find_listener(meter, &collector_ops);
+}
+
+struct collector *collector_create(joule_meter *meter)
+{
+    if (session_is_client(meter->session))
+        return NULL;
+    struct collector *c = calloc(1, sizeof *c);
+    if (c)
+        c->recent = calloc(RECENT, sizeof *c->recent);
+    if (!c || !c->recent) {
+        free(c);
+        return NULL;
+    }
+    c->listener.ops = &collector_ops;
+    c->meter = meter;
+    c->session = meter->session;
+    c->read_ns = c->swept_ns = meter->begin_ns;
+    pthread_mutex_init(&c->lock, NULL);
+    if (!meter_add_listener(meter, &c->listener)) {
+        destroy(c);
+        return NULL;
+    }
+    pthread_mutex_lock(&hub.lock);
+    c->next = hub.first;
+    hub.first = c;
+    pthread_mutex_unlock(&hub.lock);
+    drain(c, false); /* regions that were folded before this meter began get none of its energy */
+    return c;
+}
+
+void collector_on_region(struct collector *c, collector_region_fn function, void *context)
+{
+    pthread_mutex_lock(&c->lock);
+    c->on_region = function;
+    c->on_region_context = context;
+    pthread_mutex_unlock(&c->lock);
 }
 
 /* --- rounds --------------------------------------------------------------------------------------------- */
@@ -197,18 +227,14 @@ static double part(double a, double b)
 }
 
 /* Returns the summed energy of those of `groups` (bits) whose energy is known; unknown if none is. */
-static struct window claimed_window(struct collector *c, uint32_t groups, int64_t begin_ns, int64_t end_ns)
+static struct window groups_window(struct collector *c, uint32_t groups, int64_t begin_ns, int64_t end_ns)
 {
     struct window sum = {.joules = estimate_unknown(), .covered_s = INFINITY, .is_final = true};
-    for (unsigned g = 0; g < GROUPS; g++) {
-        if (!(groups & 1u << g))
-            continue;
-        struct window w = meter_cover_window(c->meter, &c->covers.covers[g], begin_ns, end_ns);
-        sum.covered_s = fmin(sum.covered_s, w.covered_s);
-        sum.is_final = sum.is_final && w.is_final;
-        if (!isnan(w.joules.value))
-            sum.joules = isnan(sum.joules.value) ? w.joules : estimate_add(sum.joules, 1, &w.joules);
-    }
+    for (unsigned g = 0; g < GROUPS; g++)
+        if (groups & 1u << g) {
+            struct window w = meter_cover_window(c->meter, &c->covers.covers[g], begin_ns, end_ns);
+            sum = window_add(sum, &w);
+        }
     if (isnan(sum.joules.value)) {
         sum.covered_s = 0;
         sum.is_final = false;
@@ -263,9 +289,9 @@ static void fill_windows(struct collector *c, uint32_t claims, int64_t begin_ns,
                          const struct recent *recent, const struct tag_state *tag, joule_result *out)
 {
     uint32_t groups = group_covers_summed(&c->covers, claims);
-    struct window all = claimed_window(c, groups, begin_ns, end_ns);
-    struct window cpu = claimed_window(c, groups & 1u << GROUP_CPU, begin_ns, end_ns);
-    struct window gpu = claimed_window(c, groups & GROUPS_GPU, begin_ns, end_ns);
+    struct window all = groups_window(c, groups, begin_ns, end_ns);
+    struct window cpu = groups_window(c, groups & 1u << GROUP_CPU, begin_ns, end_ns);
+    struct window gpu = groups_window(c, groups & GROUPS_GPU, begin_ns, end_ns);
     if (!recent) {
         out->coverage = part(all.covered_s, out->duration_s);
         out->window = estimate_quantity(&all.joules);
@@ -309,19 +335,10 @@ static double max_joules_of(struct collector *c, uint32_t claims)
 {
     int64_t now_ns = meter_now_ns(c->meter);
     collector_choose_covers(c, now_ns);
-    struct window all =
-        claimed_window(c, group_covers_summed(&c->covers, claims), c->meter->begin_ns, now_ns);
+    struct window all = groups_window(c, group_covers_summed(&c->covers, claims), c->meter->begin_ns, now_ns);
     joule_quantity joules = estimate_quantity(&all.joules);
     bool is_seen = all.covered_s >= 0.9 * clock_seconds(now_ns - c->meter->begin_ns);
     return is_seen && joules.high > 0 ? joules.high : INFINITY;
-}
-
-/* Returns `joules` with its upper bound lowered to `limit`, but not below its value. */
-static joule_quantity limit_upper_bound(joule_quantity joules, double limit)
-{
-    if (joules.high > limit)
-        joules.high = fmax(joules.value, limit);
-    return joules;
 }
 
 /* Returns `joules` with its upper bound raised by the largest possible energy of folded regions in time that
@@ -346,8 +363,8 @@ static void fill_tag(struct collector *c, const struct tag_state *tag, joule_res
     ledger_result(&tag->ledger, tag->claims, &c->covers, c->meter, tag->first_ns, tag->last_ns, out);
     double window = out->window.value, limit = max_joules_of(c, tag->claims);
     out->window = with_uncovered(out->window, tag, window);
-    out->attributed = limit_upper_bound(with_uncovered(out->attributed, tag, window), limit);
-    out->self = limit_upper_bound(with_uncovered(out->self, tag, window), limit);
+    out->attributed = quantity_limit_high(with_uncovered(out->attributed, tag, window), limit);
+    out->self = quantity_limit_high(with_uncovered(out->self, tag, window), limit);
 }
 
 joule_status collector_tag(struct collector *c, uint32_t tag, joule_result *out_result)
@@ -364,74 +381,9 @@ joule_status collector_tag(struct collector *c, uint32_t tag, joule_result *out_
     return status;
 }
 
-static int by_attributed(const void *a, const void *b)
-{
-    double x = ((const struct tag_row *)a)->result.attributed.value;
-    double y = ((const struct tag_row *)b)->result.attributed.value;
-    if (isnan(x) || isnan(y))
-        return isnan(x) - isnan(y);
-    return (x < y) - (x > y);
-}
-
-/* Returns the energy in joules that a tag is allowed: its total limit, plus its limit per region times the
- * number of regions in the result. Returns NaN if it has no budget. */
-static double budget_of(struct session *session, const struct tag_row *row)
-{
-    double in_all = session_get_budget(session, row->tag), each = session_get_call_budget(session, row->tag);
-    double calls = each * (double)(row->attributed_count ? row->attributed_count : row->result.count);
-    return isnan(each) ? in_all : isnan(in_all) ? calls : in_all + calls;
-}
-
-#define MAX_REGION_JOULES 1e15 /* limit of a plausible region; other processes can write the shared memory */
-
-/* Sets the expected energy of counted calls. Their duration, and what ran at the same time, is unknown; they
- * used at most all energy of the devices. */
-static void expect_joules(struct collector *c, const struct tag_state *state, struct tag_row *row)
-{
-    joule_quantity all = quantity_scale(session_get_expected(c->session, row->tag), (double)state->counted);
-    double limit = fmin(max_joules_of(c, GROUPS_ALL), MAX_REGION_JOULES);
-    row->flags |= TAG_COUNTED;
-    if (!(all.low <= limit))
-        all = quantity_unknown();
-    else
-        all.value = fmin(all.value, limit);
-    row->result.attributed = limit_upper_bound(all, limit);
-    row->result.duration_s = NAN;
-    row->result.coverage = NAN;
-}
-
-/* Relative standard error of the time that timestamps take: empty regions take 1.1 to 1.2 times the shortest
- * one. */
-#define TIMESTAMPS_SD 0.1
-
-/* Returns `joules` without the fraction `part`, with the error of that fraction. */
-static joule_quantity subtract_timestamps(joule_quantity joules, double part)
-{
-    joule_quantity left = quantity_scale(joules, 1 - part);
-    double error = Z90 * TIMESTAMPS_SD * part * joules.value;
-    left.low = fmax(0, left.value - hypot(left.value - left.low, error));
-    left.high = left.value + hypot(left.high - left.value, error);
-    return left;
-}
-
-/* Moves the energy of taking timestamps from `attributed` to `timestamp_joules`. A region contains the second
- * half of its first timestamp and the first half of its last one. The energy of timestamps is assumed to be
- * proportional to their time. */
-static void separate_timestamps(struct session *session, const struct tag_state *state, struct tag_row *row)
-{
-    double timestamps_s = session_timestamp_seconds(session) * (double)(state->count - state->counted);
-    double part = state->duration_s > 0 ? fmin(1, timestamps_s / state->duration_s) : NAN;
-    if (isnan(part) || isnan(row->result.attributed.value))
-        return;
-    row->timestamp_joules = quantity_scale(row->result.attributed, part);
-    row->result.attributed = subtract_timestamps(row->result.attributed, part);
-}
-
-#define TICKS_TO_JUDGE 100 /* sensor periods that calls must span together before their mean is judged */
-
 /* Returns the update period in seconds of the slowest sensor that measures a region's energy; 0
  * if none measures it. */
-static double tick_of(struct collector *c, uint32_t claims)
+static double sensor_period_of(struct collector *c, uint32_t claims)
 {
     double tick_s = 0;
     uint32_t summed = group_covers_summed(&c->covers, claims);
@@ -455,70 +407,56 @@ static uint64_t count_attributed(const struct tag_state *tag)
     return tag->count > without ? tag->count - without : 0;
 }
 
-/* Returns the row of a tag that has finished regions. */
-static struct tag_row make_row(struct collector *c, uint32_t tag)
+/* Returns the sums of a tag that has finished regions. */
+static struct tag_sums make_sums(struct collector *c, uint32_t tag)
 {
     const struct tag_state *state = c->tags[tag];
-    uint32_t own = TAG_COUNTED | TAG_BRIEF; /* another process may have set these bits */
-    struct tag_row row = {.tag = tag, .name = state->name, .flags = state->flags & ~own};
-    row.result = result_unknown();
-    fill_tag(c, state, &row.result);
-    row.unsynchronised = row.result.unsynchronised;
-    row.attributed_count = count_attributed(state);
-    row.budget_joules = budget_of(c->session, &row);
-    row.timestamp_joules = quantity_unknown();
-    if (state->counted && !row.attributed_count)
-        expect_joules(c, state, &row);
-    else if (!isnan(session_get_call_budget(c->session, tag))) {
-        separate_timestamps(c->session, state, &row);
-        if (state->duration_s < TICKS_TO_JUDGE * tick_of(c, state->claims))
-            row.flags |= TAG_BRIEF;
-    }
-    return row;
+    struct tag_sums sums = {.tag = tag,
+                            .name = state->name,
+                            .flags = state->flags,
+                            .result = result_unknown(),
+                            .attributed_count = count_attributed(state),
+                            .counted = state->counted,
+                            .duration_s = state->duration_s};
+    fill_tag(c, state, &sums.result);
+    sums.sensor_period_s = sensor_period_of(c, state->claims);
+    return sums;
 }
 
-bool collector_row(struct collector *c, uint32_t tag, struct tag_row *out_row)
+static bool has_finished_regions(const struct collector *c, uint32_t tag)
+{
+    return tag < c->tags_end && c->tags[tag] && c->tags[tag]->count;
+}
+
+bool collector_sums(struct collector *c, uint32_t tag, struct tag_sums *out_sums)
 {
     drain(c, false);
     pthread_mutex_lock(&c->lock);
-    bool is_known = tag < c->tags_end && c->tags[tag] && c->tags[tag]->count;
+    bool is_known = has_finished_regions(c, tag);
     if (is_known)
-        *out_row = make_row(c, tag);
+        *out_sums = make_sums(c, tag);
     pthread_mutex_unlock(&c->lock);
     return is_known;
 }
 
-/* Adds a row to a list of at most `size` rows. If the list is full, replaces its smallest row if `row` is
- * larger. Returns the number of rows. */
-static size_t keep_row(struct tag_row *rows, size_t count, size_t size, const struct tag_row *row)
-{
-    if (count < size) {
-        rows[count] = *row;
-        return count + 1;
-    }
-    size_t smallest = 0;
-    for (size_t i = 1; i < count; i++)
-        if (by_attributed(&rows[i], &rows[smallest]) > 0)
-            smallest = i;
-    if (count && by_attributed(row, &rows[smallest]) < 0)
-        rows[smallest] = *row;
-    return count;
-}
-
-size_t collector_table(struct collector *c, struct tag_row *out_rows, size_t size)
+void collector_each_tag(struct collector *c, collector_visit_fn visit, void *context)
 {
     drain(c, false);
     pthread_mutex_lock(&c->lock);
-    size_t count = 0;
-    for (uint32_t tag = 0; tag < c->tags_end; tag++) {
-        if (!c->tags[tag] || !c->tags[tag]->count)
-            continue;
-        struct tag_row row = make_row(c, tag);
-        count = keep_row(out_rows, count, size, &row);
-    }
+    for (uint32_t tag = 0; tag < c->tags_end; tag++)
+        if (has_finished_regions(c, tag)) {
+            struct tag_sums sums = make_sums(c, tag);
+            visit(context, &sums);
+        }
     pthread_mutex_unlock(&c->lock);
-    qsort(out_rows, count, sizeof *out_rows, by_attributed);
-    return count;
+}
+
+double collector_max_joules(struct collector *c)
+{
+    pthread_mutex_lock(&c->lock);
+    double joules = max_joules_of(c, GROUPS_ALL);
+    pthread_mutex_unlock(&c->lock);
+    return joules;
 }
 
 uint64_t collector_folded(struct collector *c)

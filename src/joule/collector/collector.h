@@ -12,11 +12,19 @@
 #include "joule/meter/engine.h"
 #include "joule/session/session_layout.h"
 
-/* Makes a collector for a meter. Returns NULL if out of memory, or if another process reads this session. */
-struct collector *collector_create(joule_meter *meter, struct session *session);
-/* Frees the collector. NULL is allowed. */
-void collector_free(struct collector *collector);
-/* Call it after each round of readings. Reads ring buffers and attributes energy up to the previous round;
+/* Makes a collector and adds it to the meter's listeners. The meter owns it. Returns NULL if out of memory,
+ * or if another process reads the meter's session. */
+struct collector *collector_create(joule_meter *meter);
+/* Returns the meter's collector; NULL: it has none, as in a descendant of a session. */
+struct collector *collector_of(joule_meter *meter);
+/* Called for each finished region when its final energy is known, with the collector's lock held. `tag` is
+ * its name's number, `flags` are those of its span. */
+typedef void (*collector_region_fn)(void *context, int64_t begin_ns, int64_t end_ns, uint32_t tag,
+                                    uint32_t thread, uint32_t flags);
+/* Sets the function that is called for finished regions; NULL: none. After this returns, no call of the
+ * previous function is running. */
+void collector_on_region(struct collector *collector, collector_region_fn function, void *context);
+/* Called after each round of readings. Reads ring buffers and attributes energy up to the previous round;
  * read_ns is the time of the present round. Stops earlier at the last reading of the slowest sensor, or where
  * late spans are still expected. Costs next to nothing while there are no regions. */
 void collector_advance(struct collector *collector, int64_t read_ns);
@@ -30,27 +38,26 @@ void collector_finish(struct collector *collector);
 joule_status collector_region(struct collector *collector, const joule_region *region,
                               joule_result *out_result);
 joule_status collector_tag(struct collector *collector, uint32_t tag, joule_result *out_result);
-/* Flags of a tag_row, in addition to the flags of its regions. */
-#define TAG_COUNTED 0x100u /* calls were counted; their energy is the compiler's estimate */
-/* A tag with a budget per call: all its calls together are too short for the sensor to judge. */
-#define TAG_BRIEF 0x200u
-/* The row of a tag in a report. */
-struct tag_row {
+/* The sums of all regions of a tag. */
+struct tag_sums {
     uint32_t tag;
     const char *name; /* owned by the collector */
     joule_result result;
-    uint32_t flags;            /* union of the regions' flags, and TAG_... */
-    bool unsynchronised;       /* a GPU region ran without a hook or spans: not judged */
+    uint32_t flags;            /* union of the regions' flags */
     uint64_t attributed_count; /* regions whose energy is included in `result` */
-    /* Energy of taking timestamps, excluded from result.attributed; known only for tags with budgets. */
-    joule_quantity timestamp_joules;
-    double budget_joules; /* limit that budgets of all processes of the session set; NaN: none */
+    uint64_t counted;          /* calls without timestamps, which have no energy in `result` */
+    double duration_s;         /* of all regions with timestamps */
+    /* Update period in seconds of the slowest sensor that measures these regions; 0: none measures them. */
+    double sensor_period_s;
 };
-/* Sets the row of one tag. Returns false if no region of it has finished. */
-bool collector_row(struct collector *collector, uint32_t tag, struct tag_row *out_row);
-/* Writes one row for each tag with finished regions, largest attributed energy first, at most `size` rows.
- * Returns the number of rows. */
-size_t collector_table(struct collector *collector, struct tag_row *out_rows, size_t size);
+/* Sets the sums of one tag. Returns false if no region of it has finished. */
+bool collector_sums(struct collector *collector, uint32_t tag, struct tag_sums *out_sums);
+/* Calls `visit` for each tag with finished regions, by rising tag, with the collector's lock held. */
+typedef void (*collector_visit_fn)(void *context, const struct tag_sums *sums);
+void collector_each_tag(struct collector *collector, collector_visit_fn visit, void *context);
+/* Returns the upper bound in joules of all energy since the meter began; INFINITY if sensors did not cover
+ * that time. */
+double collector_max_joules(struct collector *collector);
 /* Returns the number of regions that were attributed by their total time, because their ring buffer or the
  * list of waiting regions was full. */
 uint64_t collector_folded(struct collector *collector);

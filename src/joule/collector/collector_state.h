@@ -50,6 +50,7 @@ struct tag_state {
 
 /* A collector. */
 struct collector {
+    struct meter_listener listener; /* the first member */
     joule_meter *meter;
     struct session *session;
     struct collector *next; /* list of the hub */
@@ -88,6 +89,8 @@ struct collector {
     int64_t overflow_begin_ns, overflow_end_ns; /* 0: empty */
     int64_t hold_ns; /* how long attribution waits for late foreign spans; 0 until the first one */
     struct recent *recent;
+    collector_region_fn on_region; /* NULL: none */
+    void *on_region_context;
 };
 
 /* regions.c */

@@ -405,6 +405,17 @@ struct window curve_window(const struct curve *curve, const struct curve_traits 
     return w;
 }
 
+struct window window_add(struct window a, const struct window *b)
+{
+    if (isnan(a.joules.value))
+        a.joules = b->joules;
+    else if (!isnan(b->joules.value))
+        a.joules = estimate_add(a.joules, 1, &b->joules);
+    a.covered_s = fmin(a.covered_s, b->covered_s);
+    a.is_final = a.is_final && b->is_final;
+    return a;
+}
+
 struct estimate curve_power(const struct curve *curve, const struct curve_traits *traits, double span_s)
 {
     if (curve->count < 2)

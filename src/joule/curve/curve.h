@@ -73,6 +73,9 @@ bool curve_reserve(struct curve *curve);
  * covered. */
 struct window curve_window(const struct curve *curve, const struct curve_traits *traits, int64_t begin_ns,
                            int64_t end_ns);
+/* Returns the sum of two windows over the same time: the energy of those that are known, covered for the
+ * shorter of both times, final if both are. */
+struct window window_add(struct window a, const struct window *b);
 /* Returns the time of the last point; 0: none. */
 int64_t curve_last_ns(const struct curve *curve);
 /* Returns the number of points at or before a time. */

@@ -100,6 +100,13 @@ joule_quantity quantity_scale(joule_quantity q, double by)
     return q;
 }
 
+joule_quantity quantity_limit_high(joule_quantity q, double limit)
+{
+    if (q.high > limit)
+        q.high = fmax(q.value, limit);
+    return q;
+}
+
 /* Returns true if the distribution is log-normal. Errors of models multiply the value, errors of meters add
  * to it. */
 static bool is_lognormal(joule_class cls, double value)

@@ -62,5 +62,7 @@ joule_quantity quantity_unknown(void);
 joule_quantity quantity_first_known(joule_quantity first, joule_quantity second);
 /* Returns q times `by`, with the same relative error; by >= 0. */
 joule_quantity quantity_scale(joule_quantity q, double by);
+/* Returns q with its upper bound lowered to `limit`, but not below its value. */
+joule_quantity quantity_limit_high(joule_quantity q, double limit);
 
 #endif

@@ -1,11 +1,11 @@
 /* joule/meter/engine.h - internal interface of a meter.
  *
  * A meter holds the list of channels that all lanes found. It chooses covers (the domains that make up a
- * total) and computes the energy of any window. Lanes read hardware (lane.h). The collector attributes energy
- * to regions (collector.h).
- * Note: channels are added, but never removed. A channel's index is its domain id. A lane's lock guards the
- * state of its channels. Locks are taken in this order: a budget list's `checking`, a lane's `reading`, the
- * collectors' hub, a collector, a meter, a recorder, a lane.
+ * total) and computes the energy of any window. Lanes read hardware (lane.h). After each round of readings
+ * the meter calls its listeners: the collector, the budgets and the recorder.
+ * Note: channels and listeners are added, but never removed. A channel's index is its domain id. A lane's
+ * lock guards the state of its channels. Locks are taken in this order: a budget list's `checking`, a lane's
+ * `reading`, the collectors' hub, a collector, a meter, a record's listener, a recorder, a lane.
  */
 #ifndef JOULE_ENGINE_H
 #define JOULE_ENGINE_H
@@ -16,23 +16,32 @@
 #include "joule/meter/lane.h"
 #include "joule/session/session_layout.h"
 
-#define METER_MAX_CHANNELS 1024
-#define METER_MAX_LANES    32
+#define METER_MAX_CHANNELS  1024
+#define METER_MAX_LANES     32
+#define METER_MAX_LISTENERS 4
 
-struct collector; /* collector.h */
-struct session;   /* session.h */
-struct budget_list;
-struct recorder; /* record.h */
+struct session; /* session.h */
+
+/* A part of libjoule that works after each round of readings of lane 0. The type of a listener is its ops. */
+struct meter_listener {
+    const struct meter_listener_ops {
+        /* Called without a lock, possibly by several threads at once. now_ns: the end of the round. */
+        void (*after_round)(struct meter_listener *listener, int64_t now_ns);
+        /* Frees the listener when the meter is closed. No round is running. */
+        void (*free)(struct meter_listener *listener);
+    } * ops;
+};
 
 struct joule_meter {
     struct joule_host *host;
-    bool owns_host;
+    bool owns_host;   /* meter_close closes the host */
     bool shows_all;   /* totals are of the whole machine; boards that the environment hides are included */
     bool is_client;   /* a parent process measures; this one opens no sensors and reads the session's board */
     pid_t pid;        /* process that opened the meter; handles are not valid in a child after fork */
     int64_t begin_ns; /* CLOCK_MONOTONIC at open */
     int64_t begin_realtime_ns;
     double period_s;
+    double wait_s;                       /* how long meter_start waits for slow sources */
     struct lane *lanes[METER_MAX_LANES]; /* [0]: prompt sources */
     size_t lane_count;
     struct meter_channel {
@@ -41,18 +50,16 @@ struct joule_meter {
         struct source *source;
         const char *_Atomic hidden_by; /* variable that hides the board from programs; NULL: not hidden */
     } channels[METER_MAX_CHANNELS];
-    _Atomic size_t channel_count;     /* set after the new entry is complete */
-    _Atomic size_t unlisted_channels; /* channels left out because the table was full */
-    pthread_mutex_t lock;             /* guards adding channels, the recorder and the totals for clients */
-    struct session *session;          /* ring buffers of regions; never NULL */
-    struct collector *collector; /* attributes energy to the regions; NULL in a descendant of a session */
-    int64_t published_ns;        /* time of the last totals shown to clients; guarded by lock */
-    int64_t alone_ns;            /* time of the last round of readings without clients; guarded by lock */
+    _Atomic size_t channel_count;                          /* set after the new entry is complete */
+    _Atomic size_t unlisted_channels;                      /* channels left out because the table was full */
+    struct meter_listener *listeners[METER_MAX_LISTENERS]; /* called in this order */
+    _Atomic size_t listener_count;                         /* set after the new entry is complete */
+    pthread_mutex_t lock;    /* guards adding channels and listeners, and the totals for clients */
+    struct session *session; /* ring buffers of regions; never NULL */
+    int64_t published_ns;    /* time of the last totals shown to clients; guarded by lock */
+    int64_t alone_ns;        /* time of the last round of readings without clients; guarded by lock */
     /* base_joules of session_energy, if this meter is a client; guarded by lock */
     double client_base_joules[BOARD_SUMS];
-    struct budget_list *budgets;
-    _Atomic bool records;      /* true while a recorder exists; spares regions the lock */
-    struct recorder *recorder; /* NULL: nothing is recorded; guarded by lock */
 };
 
 /* The domains that make up a total over a window. */
@@ -66,41 +73,30 @@ struct cover {
     bool has_parts_of_still; /* true: its parts are counted instead; false: nothing of it is counted */
 };
 
-/* Like joule_open. If `watches` is false, the prompt sources are read once at open, then only after
- * meter_watch or a query. */
-joule_status meter_open(const joule_options *options, bool watches, joule_meter **out_meter,
-                        joule_error *out_error);
-/* Like joule_open, but on a given host. On a virtual host no thread is started; meter_tick
- * takes each reading. */
-joule_status meter_open_on(struct joule_host *host, bool owns_host, const joule_options *options,
-                           joule_meter **out_meter, joule_error *out_error);
-/* Begins every public query: replaces NULL by the default meter. Returns JOULE_FAILED if there is none, and
- * JOULE_STALE if the meter belongs to the process that this one was forked from. */
-joule_status meter_take(joule_meter **meter);
+/* Makes a meter whose sources are not open yet. The caller adds listeners, then calls meter_start, or closes
+ * the meter. `options` have all fields of this library. */
+joule_status meter_create(struct joule_host *host, const joule_options *options, joule_meter **out_meter,
+                          joule_error *out_error);
+/* Opens the sources and takes the first readings. If `watches` is false, the prompt sources are read once,
+ * then only after meter_watch or a query. On a virtual host no thread is started; meter_tick takes each
+ * reading. owns_host: meter_close closes the host. On failure the host remains the caller's. */
+joule_status meter_start(joule_meter *meter, bool owns_host, bool watches, joule_error *out_error);
+/* Stops the threads and frees the meter with its listeners, as joule_close states. NULL is allowed. */
+void meter_close(joule_meter *meter);
+/* Adds a listener, which the meter then owns. Returns false if there are METER_MAX_LISTENERS already. */
+bool meter_add_listener(joule_meter *meter, struct meter_listener *listener);
+/* Returns the listener with these ops; NULL: none was added. */
+struct meter_listener *meter_find_listener(joule_meter *meter, const struct meter_listener_ops *ops);
 /* Returns true if a value read at read_ns is too old to use. The limit follows from the lane's period and
  * update_period_s (NaN: unknown). A channel that was never read is not stale. */
 bool meter_is_stale(joule_meter *meter, const struct lane *lane, double update_period_s, int64_t read_ns);
-/* Returns `meter`, or for NULL the default meter, which is opened if necessary. Returns NULL if the default
- * meter cannot be opened. */
-joule_meter *meter_or_default(joule_meter *meter);
-/* Opens the default meter. Children after fork then open their own default meter with
- * meter_default_in_child. */
-void meter_default_keep(void);
-/* Opens a child's own default meter once, if its parent keeps one. Costs one atomic load otherwise. */
-void meter_default_in_child(void);
-/* Returns the default meter if this process has opened it (not a process it was forked from); else NULL. */
-joule_meter *meter_default_if_open(void);
-/* Reads every source once in the calling thread, then updates collector and budgets. For virtual hosts. */
+/* Reads every source once in the calling thread, then calls the listeners. For virtual hosts. */
 void meter_tick(joule_meter *meter);
 /* A lane calls meter_publish when it has opened a source, to add the source's channels to the meter. It calls
- * meter_after_read after each round of readings. Only lane 0 then updates the collector, the budgets, the
- * totals for clients and the recorder. */
+ * meter_after_read after each round of readings. Only after those of lane 0 are the listeners called and the
+ * totals for clients updated. */
 void meter_publish(joule_meter *meter, struct lane *lane, struct source *source);
 void meter_after_read(joule_meter *meter, struct lane *lane);
-/* Called by the collector when a region has its final energy. Writes the region to the
- * recorder, if there is one. */
-void meter_note_region(joule_meter *meter, int64_t begin_ns, int64_t end_ns, uint32_t tag, uint32_t thread,
-                       uint32_t flags);
 /* Starts the threads that call meter_after_read periodically. Before this call, a meter in a descendant of a
  * session and a meter opened with `watches` false have no such threads. Returns false if a thread cannot be
  * started. */
@@ -163,7 +159,17 @@ struct window meter_rest_window(joule_meter *meter, int32_t domain, int64_t begi
 int64_t meter_cover_horizon_ns(joule_meter *meter, const struct cover *cover);
 /* Writes the names of the cover's domains, as "package-0 + dram-0", truncated to `size`. */
 void meter_cover_name(joule_meter *meter, const struct cover *cover, char *out_name, size_t size);
+/* Returns true if the values of a domain (an id, not a sum) are a gauge's. */
+bool meter_is_gauge(joule_meter *meter, int32_t domain);
+/* Returns a channel's power in watts. Sets *is_old if its last reading is too old to be the current power,
+ * and else leaves *is_old unchanged. */
+struct estimate meter_channel_power(joule_meter *meter, int32_t id, bool *is_old);
+/* Copies the newest value of a gauge, as joule_gauge states. `domain` must be the id of a gauge. */
+joule_status meter_gauge(joule_meter *meter, int32_t domain, double *out_value);
 /* Returns the highest temperature of all gauges in degrees Celsius; NaN if there is none. */
 double meter_hottest_celsius(joule_meter *meter);
+/* Copies the times of a domain's or sum's readings after after_ns, as joule_ticks states. */
+size_t meter_ticks(joule_meter *meter, int32_t domain, int64_t after_ns, int64_t *out_ticks_ns,
+                   size_t capacity);
 
 #endif

@@ -40,34 +40,34 @@ static void notice_suspend(struct lane *lane, struct joule_host *host, int64_t m
 
 /* Reads facts of devices, at most once a second, because facts change slowly and reading them is
  * expensive. */
-static void read_facts(struct lane *lane, struct sink *sink)
+static void read_facts(struct lane *lane, struct lane_round *round)
 {
-    if (!lane->reads_facts || sink->before_ns < lane->facts_ns)
+    if (!lane->reads_facts || round->before_ns < lane->facts_ns)
         return;
-    lane->facts_ns = sink->before_ns + FACTS_PERIOD_NS;
+    lane->facts_ns = round->before_ns + FACTS_PERIOD_NS;
     for (size_t i = 0; i < lane->source_count; i++)
         if (lane->sources[i]->state == JOULE_OK && lane->sources[i]->ops->query)
-            lane->sources[i]->ops->query(lane->sources[i], sink);
+            lane->sources[i]->ops->query(lane->sources[i], &round->sink);
 }
 
 void lane_read(struct lane *lane)
 {
     struct joule_host *host = lane->host;
     pthread_mutex_lock(&lane->reading);
-    struct sink sink = {lane, host, host->ops->clock_ns(host, CLOCK_MONOTONIC)};
-    notice_suspend(lane, host, sink.before_ns);
+    struct lane_round round = {{&lane_sink_ops, host}, lane, host->ops->clock_ns(host, CLOCK_MONOTONIC)};
+    notice_suspend(lane, host, round.before_ns);
     for (size_t i = 0; i < lane->source_count; i++) {
         struct source *source = lane->sources[i];
         if (source->state != JOULE_OK)
             continue;
-        source->ops->read(source, &sink);
+        source->ops->read(source, &round.sink);
         pthread_mutex_lock(&lane->lock);
         mirror_check(source->channels, source->channel_count);
         pthread_mutex_unlock(&lane->lock);
-        sink.before_ns = sink_now(&sink);
+        round.before_ns = sink_now(&round.sink);
     }
-    read_facts(lane, &sink);
-    atomic_store(&lane->read_ns, sink.before_ns);
+    read_facts(lane, &round);
+    atomic_store(&lane->read_ns, round.before_ns);
     atomic_fetch_add(&lane->ticks, 1);
     pthread_mutex_unlock(&lane->reading);
 }

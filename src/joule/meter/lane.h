@@ -49,12 +49,14 @@ struct lane {
     int64_t boottime_minus_monotonic_ns; /* a jump is a suspend and makes a gap in every curve */
 };
 
-/* One round of readings of a source, see source.h. */
-struct sink {
+/* One round of readings of a lane. Its sink adds points to the curves of the lane's channels
+ * (lane_sink.c). */
+struct lane_round {
+    struct sink sink;
     struct lane *lane;
-    struct joule_host *host;
-    int64_t before_ns; /* start of the source's read */
+    int64_t before_ns; /* start of the current source's read */
 };
+extern const struct sink_ops lane_sink_ops;
 
 /* Returns an empty lane with one reference; NULL: out of memory. */
 struct lane *lane_create(struct joule_meter *meter, int64_t period_ns);

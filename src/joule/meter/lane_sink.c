@@ -14,9 +14,10 @@
  * one. */
 #define TICK_JITTER 1.04
 
-int64_t sink_now(struct sink *sink)
+/* Returns the round whose sink this is. */
+static struct lane_round *round_of(struct sink *sink)
 {
-    return sink->host->ops->clock_ns(sink->host, CLOCK_MONOTONIC);
+    return (struct lane_round *)sink; /* the sink is its first member */
 }
 
 /* Notes that the channel's sensor answered at time_ns. */
@@ -118,16 +119,16 @@ static void put_integrated(struct channel *ch)
     curve_append(&ch->curve, point);
 }
 
-void sink_counter(struct sink *sink, struct channel *channel, int64_t before_ns, int64_t after_ns,
-                  uint64_t raw)
+static void put_count(struct sink *sink, struct channel *channel, int64_t before_ns, int64_t after_ns,
+                      uint64_t raw)
 {
     if (after_ns == 0) {
-        before_ns = sink->before_ns;
+        before_ns = round_of(sink)->before_ns;
         after_ns = sink_now(sink);
     }
-    pthread_mutex_lock(&sink->lane->lock);
+    pthread_mutex_lock(&round_of(sink)->lane->lock);
     put_counter(channel, before_ns, after_ns, raw);
-    pthread_mutex_unlock(&sink->lane->lock);
+    pthread_mutex_unlock(&round_of(sink)->lane->lock);
 }
 
 typedef enum integrate_verdict (*integrate_fn)(struct integrator *in, int64_t time_ns, bool exact_time,
@@ -139,7 +140,7 @@ static void put_sample(struct sink *sink, struct channel *ch, int64_t sensor_ns,
                        integrate_fn integrate)
 {
     int64_t now_ns = sink_now(sink);
-    pthread_mutex_lock(&sink->lane->lock);
+    pthread_mutex_lock(&round_of(sink)->lane->lock);
     ch->integrator.stamp_sd_s = 0;
     int64_t time_ns = sensor_ns ? sensor_ns : middle_ns(ch, now_ns, &ch->integrator.stamp_sd_s);
     enum integrate_verdict verdict = integrate(&ch->integrator, time_ns, sensor_ns != 0, value);
@@ -155,60 +156,69 @@ static void put_sample(struct sink *sink, struct channel *ch, int64_t sensor_ns,
         if (verdict == INTEGRATE_MOVED)
             put_integrated(ch);
     }
-    pthread_mutex_unlock(&sink->lane->lock);
+    pthread_mutex_unlock(&round_of(sink)->lane->lock);
 }
 
-void sink_power(struct sink *sink, struct channel *channel, int64_t sensor_ns, double watts)
+static void put_power(struct sink *sink, struct channel *channel, int64_t sensor_ns, double watts)
 {
     put_sample(sink, channel, sensor_ns, watts, integrate_power);
 }
 
-void sink_energy(struct sink *sink, struct channel *channel, int64_t sensor_ns, double joules)
+static void put_energy(struct sink *sink, struct channel *channel, int64_t sensor_ns, double joules)
 {
     put_sample(sink, channel, sensor_ns, joules, integrate_energy);
 }
 
-void sink_gauge(struct sink *sink, struct channel *channel, double value)
+static void put_gauge(struct sink *sink, struct channel *channel, double value)
 {
     int64_t now_ns = sink_now(sink);
-    pthread_mutex_lock(&sink->lane->lock);
+    pthread_mutex_lock(&round_of(sink)->lane->lock);
     channel->gauge = value;
     answered(channel, now_ns);
-    pthread_mutex_unlock(&sink->lane->lock);
+    pthread_mutex_unlock(&round_of(sink)->lane->lock);
 }
 
-void sink_break(struct sink *sink, struct channel *channel)
+static void put_discontinuity(struct sink *sink, struct channel *channel)
 {
-    pthread_mutex_lock(&sink->lane->lock);
+    pthread_mutex_lock(&round_of(sink)->lane->lock);
     channel->counter.primed = false;
     integrate_break(&channel->integrator);
-    pthread_mutex_unlock(&sink->lane->lock);
+    pthread_mutex_unlock(&round_of(sink)->lane->lock);
 }
 
-void sink_fail(struct sink *sink, struct channel *channel, joule_status status)
+static void put_fail(struct sink *sink, struct channel *channel, joule_status status)
 {
-    pthread_mutex_lock(&sink->lane->lock);
+    pthread_mutex_lock(&round_of(sink)->lane->lock);
     channel->info.state = status;
     channel->failures++;
     integrate_break(&channel->integrator);
-    pthread_mutex_unlock(&sink->lane->lock);
+    pthread_mutex_unlock(&round_of(sink)->lane->lock);
 }
 
 /* --- devices -------------------------------------------------------------------------------------------- */
 
-void sink_facts(struct sink *sink, struct device *device, const struct device_facts *facts)
+static void put_facts(struct sink *sink, struct device *device, const struct device_facts *facts)
 {
     int64_t now_ns = sink_now(sink);
-    pthread_mutex_lock(&sink->lane->lock);
+    pthread_mutex_lock(&round_of(sink)->lane->lock);
     device->facts = *facts;
     device->state = JOULE_OK;
     device->queried_ns = now_ns;
-    pthread_mutex_unlock(&sink->lane->lock);
+    pthread_mutex_unlock(&round_of(sink)->lane->lock);
 }
 
-void sink_device_fail(struct sink *sink, struct device *device, joule_status status)
+static void put_device_fail(struct sink *sink, struct device *device, joule_status status)
 {
-    pthread_mutex_lock(&sink->lane->lock);
+    pthread_mutex_lock(&round_of(sink)->lane->lock);
     device->state = status;
-    pthread_mutex_unlock(&sink->lane->lock);
+    pthread_mutex_unlock(&round_of(sink)->lane->lock);
 }
+
+const struct sink_ops lane_sink_ops = {.counter = put_count,
+                                       .power = put_power,
+                                       .fail = put_fail,
+                                       .energy = put_energy,
+                                       .gauge = put_gauge,
+                                       .discontinuity = put_discontinuity,
+                                       .facts = put_facts,
+                                       .device_fail = put_device_fail};

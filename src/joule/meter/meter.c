@@ -1,6 +1,6 @@
 /* joule/meter/meter.c - opens, updates and closes a meter.
  *
- * Lanes read the hardware, covers sum totals (cover.c), api/query.c answers the queries of <joule/meter.h>.
+ * Lanes read the hardware, covers sum totals (cover.c), domain.c answers queries about one domain.
  * Note: lanes add channels while other threads read the list. An entry is complete before
  * channel_count includes it.
  */
@@ -12,13 +12,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/string.h"
-#include "joule/abi.h"
-#include "joule/api/budget_list.h"
-#include "joule/api/budget_scope.h"
 #include "joule/meter/engine.h"
-#include "joule/collector/collector.h"
 #include "joule/meter/meter_lanes.h"
-#include "joule/record/record.h"
 #include "joule/session/session.h"
 
 #define DEFAULT_PERIOD_S 0.1
@@ -35,20 +30,6 @@ int64_t meter_now_ns(joule_meter *meter)
 }
 
 /* --- opening -------------------------------------------------------------------------------------------- */
-
-/* Copies the options that this library knows. `given` NULL: the defaults. */
-static joule_status take_options(const joule_options *given, joule_options *out, joule_error *error)
-{
-    *out = (joule_options){.struct_size = sizeof *out};
-    joule_status status = given ? abi_read(out, sizeof *out, OPTIONS_SIZE_1, given) : JOULE_OK;
-    if (status == JOULE_UNSUPPORTED)
-        return error_set(error, status, "joule_options: some options are not supported by libjoule %s",
-                         joule_version());
-    if (status != JOULE_OK)
-        return error_set(error, status, "joule_options.struct_size is %u; set it to sizeof(joule_options)",
-                         given->struct_size);
-    return JOULE_OK;
-}
 
 static joule_status check_options(const joule_options *options, joule_error *error)
 {
@@ -71,83 +52,86 @@ static bool uses_session(const struct joule_host *host, const joule_options *opt
     return host == host_real() && !(options->flags & JOULE_OPEN_NO_SESSION);
 }
 
-/* Opens a meter on a host. If `watches` is false, no thread reads the prompt sources before meter_watch. On
- * failure the host remains the caller's. */
-static joule_status open_on(struct joule_host *host, bool owns_host, bool watches,
-                            const joule_options *options, joule_meter **out_meter, joule_error *out_error)
+/* Returns a meter without lanes; NULL: out of memory. */
+static joule_meter *make(struct joule_host *host, const joule_options *options)
 {
-    joule_status status = check_options(options, out_error);
-    if (status != JOULE_OK)
-        return status;
     joule_meter *meter = calloc(1, sizeof *meter);
     if (!meter)
-        return error_set(out_error, JOULE_NO_MEMORY, "cannot open a meter: out of memory");
+        return NULL;
     meter->host = host;
     meter->pid = getpid();
     meter->period_s = options->period_s > 0 ? options->period_s : DEFAULT_PERIOD_S;
+    meter->wait_s = options->wait_s == 0 ? DEFAULT_WAIT_S : fmax(0, options->wait_s);
     meter->begin_ns = meter_now_ns(meter);
     meter->begin_realtime_ns = host->ops->clock_ns(host, CLOCK_REALTIME);
     for (size_t i = 0; i < sizeof meter->client_base_joules / sizeof *meter->client_base_joules; i++)
         meter->client_base_joules[i] = NAN;
     meter->shows_all = options->flags & JOULE_OPEN_DEVICES;
-    meter->budgets = budget_list_create(meter);
-    pthread_mutex_init(&meter->lock, NULL);
-    double wait_s = options->wait_s == 0 ? DEFAULT_WAIT_S : fmax(0, options->wait_s);
     meter->session = session_current();
     meter->is_client = uses_session(host, options) && session_is_client(meter->session);
-    if (!meter->is_client) {
-        meter->collector = collector_create(meter, meter->session);
-        status = meter_lanes_make(meter, options->sources, options->flags & JOULE_OPEN_DEVICES, out_error);
-        if (status == JOULE_OK)
-            status = meter_lanes_start(meter, watches, wait_s, out_error);
-    } else {
-        status = meter_lanes_make(meter, NO_SOURCES, false, out_error); /* no thread before meter_watch */
-    }
+    pthread_mutex_init(&meter->lock, NULL);
+    return meter;
+}
+
+joule_status meter_create(struct joule_host *host, const joule_options *options, joule_meter **out_meter,
+                          joule_error *out_error)
+{
+    joule_status status = check_options(options, out_error);
+    if (status != JOULE_OK)
+        return status;
+    joule_meter *meter = make(host, options);
+    if (!meter)
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot open a meter: out of memory");
+    /* A client's lane has no sources, and no thread before meter_watch. */
+    status = meter_lanes_make(meter, meter->is_client ? NO_SOURCES : options->sources,
+                              meter->shows_all && !meter->is_client, out_error);
     if (status != JOULE_OK) {
-        joule_close(meter);
+        meter_close(meter);
         return status;
     }
-    meter->owns_host = owns_host; /* set last: on failure the host remains the caller's */
     *out_meter = meter;
     return JOULE_OK;
 }
 
-joule_status meter_open_on(struct joule_host *host, bool owns_host, const joule_options *options,
-                           joule_meter **out_meter, joule_error *out_error)
+joule_status meter_start(joule_meter *meter, bool owns_host, bool watches, joule_error *out_error)
 {
-    joule_options known;
-    joule_status status = take_options(options, &known, out_error);
-    return status == JOULE_OK ? open_on(host, owns_host, true, &known, out_meter, out_error) : status;
-}
-
-joule_status joule_open(const joule_options *options, joule_meter **out_meter, joule_error *out_error)
-{
-    if (!out_meter)
-        return error_set(out_error, JOULE_INVALID, "joule_open: out_meter is NULL");
-    return meter_open(options, true, out_meter, out_error);
-}
-
-joule_status meter_open(const joule_options *options, bool watches, joule_meter **out_meter,
-                        joule_error *out_error)
-{
-    *out_meter = NULL;
-    joule_options known;
-    joule_status status = take_options(options, &known, out_error);
-    if (status != JOULE_OK)
-        return status;
-    if (!known.root)
-        return open_on(host_real(), false, watches, &known, out_meter, out_error);
-    struct joule_host *host = host_tree_open(known.root);
-    if (!host)
-        return error_set(out_error, JOULE_ABSENT, "cannot open recorded machine %s: not a readable folder",
-                         known.root);
-    status = open_on(host, true, watches, &known, out_meter, out_error);
-    if (status != JOULE_OK)
-        host->ops->close(host);
+    joule_status status = JOULE_OK;
+    if (!meter->is_client)
+        status = meter_lanes_start(meter, watches, meter->wait_s, out_error);
+    meter->owns_host = status == JOULE_OK && owns_host;
     return status;
 }
 
-void joule_close(joule_meter *meter)
+/* --- listeners ------------------------------------------------------------------------------------------ */
+
+static size_t listener_count(joule_meter *meter)
+{
+    return atomic_load_explicit(&meter->listener_count, memory_order_acquire);
+}
+
+bool meter_add_listener(joule_meter *meter, struct meter_listener *listener)
+{
+    pthread_mutex_lock(&meter->lock);
+    size_t n = listener_count(meter);
+    if (n < METER_MAX_LISTENERS) {
+        meter->listeners[n] = listener;
+        atomic_store_explicit(&meter->listener_count, n + 1, memory_order_release);
+    }
+    pthread_mutex_unlock(&meter->lock);
+    return n < METER_MAX_LISTENERS;
+}
+
+struct meter_listener *meter_find_listener(joule_meter *meter, const struct meter_listener_ops *ops)
+{
+    for (size_t i = 0; i < listener_count(meter); i++)
+        if (meter->listeners[i]->ops == ops)
+            return meter->listeners[i];
+    return NULL;
+}
+
+/* --- closing -------------------------------------------------------------------------------------------- */
+
+void meter_close(joule_meter *meter)
 {
     /* After fork the threads belong to the parent: there is nothing to stop, and nothing is safe to free. */
     if (!meter || meter->pid != getpid())
@@ -161,11 +145,10 @@ void joule_close(joule_meter *meter)
          i++) /* after all have stopped: a lane that opens sources reads what others found */
         if (meter->lanes[i])
             lane_release(meter->lanes[i]);
-    if (meter->collector)
-        collector_free(meter->collector);
+    for (size_t i = listener_count(meter); i-- > 0;)
+        meter->listeners[i]->ops->free(meter->listeners[i]);
     if (meter->owns_host && joined)
         meter->host->ops->close(meter->host);
-    budget_list_free(meter->budgets);
     pthread_mutex_destroy(&meter->lock);
     free(meter);
 }
@@ -263,7 +246,7 @@ static void publish_until(joule_meter *meter, int64_t end_ns, bool is_first)
 static void publish_past(joule_meter *meter, int64_t horizon_ns)
 {
     int64_t first_ns;
-    if (joule_ticks(meter, JOULE_TOTAL, 0, &first_ns, 1) == 0)
+    if (meter_ticks(meter, JOULE_TOTAL, 0, &first_ns, 1) == 0)
         return;
     if (first_ns < meter->begin_ns) /* the counter had ticked shortly before its first reading */
         first_ns = meter->begin_ns;
@@ -294,30 +277,13 @@ void meter_after_read(joule_meter *meter, struct lane *lane)
     if (lane != meter->lanes[0])
         return;
     int64_t now_ns = meter_now_ns(meter);
-    if (meter->collector)
-        collector_advance(meter->collector, now_ns);
-    budget_list_check(meter->budgets);
-    budget_scopes_check(meter);
+    for (size_t i = 0; i < listener_count(meter); i++)
+        meter->listeners[i]->ops->after_round(meter->listeners[i], now_ns);
     pthread_mutex_lock(&meter->lock);
     if (!meter->is_client && session_has_clients(meter->session))
         publish(meter, now_ns);
     else
         meter->alone_ns = now_ns;
-    if (meter->recorder)
-        recorder_add_round(meter->recorder);
-    pthread_mutex_unlock(&meter->lock);
-}
-
-void meter_note_region(joule_meter *meter, int64_t begin_ns, int64_t end_ns, uint32_t tag, uint32_t thread,
-                       uint32_t flags)
-{
-    if (!atomic_load_explicit(&meter->records, memory_order_relaxed))
-        return;
-    char name[SESSION_NAME];
-    session_tag_name(meter->session, tag, name);
-    pthread_mutex_lock(&meter->lock);
-    if (meter->recorder)
-        recorder_region(meter->recorder, (uint64_t)begin_ns, (uint64_t)end_ns, name, thread, flags);
     pthread_mutex_unlock(&meter->lock);
 }
 

@@ -87,8 +87,8 @@ joule_status record_parse(const uint8_t *bytes, size_t length, struct record *ou
  * record, so it is invalid after record_free. Returns JOULE_NO_MEMORY if out of memory. */
 joule_status record_report(struct record *record, struct report *out_report);
 /* Attributes the record's energy to its regions. record_report calls this if the writer did not store its
- * table of regions. Sets the meter's collector, and sorts the regions by their begins. Does nothing if out of
- * memory. */
+ * table of regions. Adds a collector to the meter, and sorts the regions by their begins. Does nothing if out
+ * of memory. */
 void record_attribute_regions(struct record *record);
 /* Calls `visit` for every sample and every reading of a gauge, ordered by time and then by domain. Stops and
  * returns false if `visit` returns false. */

@@ -35,11 +35,11 @@ static struct span span_of(const struct record *record, const struct record_regi
 void record_attribute_regions(struct record *record)
 {
     joule_meter *meter = record->meter;
-    if (record->region_count == 0 || meter->collector)
+    if (record->region_count == 0 || collector_of(meter))
         return;
     meter->session = session_current();
-    meter->collector = collector_create(meter, meter->session);
-    if (!meter->collector)
+    struct collector *collector = collector_create(meter);
+    if (!collector)
         return; /* out of memory, or a parent measures: the report then has no functions */
     qsort(record->regions, record->region_count, sizeof *record->regions, by_begin);
     int64_t step_ns = (record->end_ns - record->begin_ns) / MAX_STEPS;
@@ -50,8 +50,8 @@ void record_attribute_regions(struct record *record)
             struct span span = span_of(record, &record->regions[given]);
             if (span.begin_ns > time_ns + step_ns)
                 break;
-            collector_give(meter->collector, &span);
+            collector_give(collector, &span);
         }
-        collector_advance(meter->collector, time_ns);
+        collector_advance(collector, time_ns);
     }
 }

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "joule/record/record.h"
 #include "joule/record/record_format.h"
+#include "joule/record/record_listener.h"
 #include "joule/session/session_layout.h"
 
 #define FLUSH_BYTES  (60 * 1024)
@@ -438,16 +439,6 @@ void recorder_report(struct recorder *r, const struct report *report)
 
 /* --- life ----------------------------------------------------------------------------------------------- */
 
-/* Adds the recorder to the meter's rounds; NULL removes the recorder. After this returns, no round uses the
- * old recorder. */
-static void set_recorder(joule_meter *meter, struct recorder *r)
-{
-    pthread_mutex_lock(&meter->lock);
-    meter->recorder = r;
-    atomic_store(&meter->records, r != NULL);
-    pthread_mutex_unlock(&meter->lock);
-}
-
 /* Opens the file without truncating it, and locks a regular file. Returns a descriptor, which the caller
  * closes. Returns -1 and sets errno on failure; EWOULDBLOCK: another recorder writes this file. */
 static int open_file(const char *path, bool *out_is_new)
@@ -467,33 +458,49 @@ static int open_file(const char *path, bool *out_is_new)
     return -1;
 }
 
+/* Frees the recorder, but does not close its file. */
+static void release(struct recorder *r)
+{
+    pthread_mutex_destroy(&r->lock);
+    free(r->buffer);
+    free(r);
+}
+
+static joule_status refuse_no_memory(const char *path, joule_error *out_error)
+{
+    return error_set(out_error, JOULE_NO_MEMORY, "cannot record into %s: out of memory", path);
+}
+
 joule_status recorder_open(joule_meter *meter, const char *path, const char *program,
                            struct recorder **out_recorder, joule_error *out_error)
 {
     struct recorder *r = calloc(1, sizeof *r);
-    if (r)
-        r->buffer = malloc(r->capacity = BUFFER_BYTES);
-    if (!r || !r->buffer) {
-        free(r);
-        return error_set(out_error, JOULE_NO_MEMORY, "cannot record into %s: out of memory", path);
+    if (!r)
+        return refuse_no_memory(path, out_error);
+    pthread_mutex_init(&r->lock, NULL);
+    r->buffer = malloc(r->capacity = BUFFER_BYTES);
+    if (!r->buffer) {
+        release(r);
+        return refuse_no_memory(path, out_error);
     }
     r->fd = open_file(path, &r->is_new);
     if (r->fd < 0) {
         int reason = errno;
-        free(r->buffer);
-        free(r);
+        release(r);
         return error_set(out_error, status_of_errno(reason),
                          "cannot write %s: %s; choose another file with -o", path,
                          reason == EWOULDBLOCK ? "another process records into it" : strerror(reason));
     }
     r->meter = meter;
-    pthread_mutex_init(&r->lock, NULL);
     put_bytes(r, RECORD_MAGIC, 8);
     put_u32(r, RECORD_VERSION);
     put_u32(r, RECORD_HEADER_SIZE);
     put_meta(r, program);
     r->flushed_ns = meter_now_ns(meter);
-    set_recorder(meter, r);
+    if (!record_listener_set(meter, r)) {
+        recorder_discard(r, path);
+        return refuse_no_memory(path, out_error);
+    }
     *out_recorder = r;
     return JOULE_OK;
 }
@@ -505,17 +512,9 @@ void recorder_begin(struct recorder *r)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Frees the recorder, but does not close its file. */
-static void release(struct recorder *r)
-{
-    pthread_mutex_destroy(&r->lock);
-    free(r->buffer);
-    free(r);
-}
-
 void recorder_discard(struct recorder *r, const char *path)
 {
-    set_recorder(r->meter, NULL);
+    record_listener_set(r->meter, NULL);
     close(r->fd);
     if (r->is_new)
         unlink(path);
@@ -524,7 +523,7 @@ void recorder_discard(struct recorder *r, const char *path)
 
 joule_status recorder_close(struct recorder *r, joule_error *out_error)
 {
-    set_recorder(r->meter, NULL);
+    record_listener_set(r->meter, NULL);
     add_new_data(r);
     flush_if_full(r);
     begin_block(r, RECORD_END);

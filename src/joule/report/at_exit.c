@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include "base/file.h"
 #include "joule/api/budget_scope.h"
+#include "joule/api/open.h"
 #include "joule/report/report.h"
 
 #define VARIABLE "JOULE_ENERGY_JSON"

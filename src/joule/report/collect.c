@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/clock.h"
+#include "joule/api/open.h"
 #include "joule/report/collect.h"
 
 void report_init(struct report *report, const char *program)
@@ -225,7 +226,7 @@ static void collect_overhead(const struct collection *c)
 static void collect_functions(const struct collection *c)
 {
     struct report *report = c->report;
-    struct collector *collector = c->meter->collector;
+    struct collector *collector = collector_of(c->meter);
     if (!collector)
         return; /* out of memory, or another meter of this process attributes regions */
     collector_finish(collector);
@@ -236,7 +237,7 @@ static void collect_functions(const struct collection *c)
         if (!rows)
             break;
         report->functions = rows;
-        report->function_count = collector_table(collector, rows, size);
+        report->function_count = tag_row_list(c->meter, rows, size);
         if (report->function_count < size)
             break;
     }

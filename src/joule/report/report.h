@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/string.h"
+#include "joule/api/tag_row.h"
 #include "joule/attribute/attribute.h"
 #include "joule/collector/collector.h"
 

@@ -82,8 +82,4 @@ joule_device_partition device_partition_unknown(void);
 /* Finds the process with this id in the facts, or adds it with all values unknown, and sets has_process_list.
  * Returns NULL if there are too many. */
 joule_device_process *device_facts_process(struct device_facts *facts, uint64_t pid);
-/* To be called by query: report the device's facts, or its failure with `status`. */
-void sink_facts(struct sink *sink, struct device *device, const struct device_facts *facts);
-void sink_device_fail(struct sink *sink, struct device *device, joule_status status);
-
 #endif

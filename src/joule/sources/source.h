@@ -86,8 +86,9 @@ enum {
     RANK_MODEL = 100
 };
 
-struct device;   /* device.h */
-struct gpu_list; /* device.h */
+struct device;       /* device.h */
+struct device_facts; /* device.h */
+struct gpu_list;     /* device.h */
 
 struct source {
     const struct source_ops *ops;
@@ -107,10 +108,31 @@ struct source {
     void *data;         /* the source's own data, in the arena */
 };
 
-/* Receives what a source reads. before_ns and after_ns are the times just before and after the hardware
- * access, from sink_now. With 0, 0 the lane uses its own timestamps around the whole read. */
 struct sink;
+/* Receives what a source reads. The owner of the source implements the functions: a lane adds points to
+ * curves (lane_sink.c), joule-helper keeps values for its clients. Sources call the sink_... functions
+ * below. */
+struct sink_ops {
+    void (*counter)(struct sink *sink, struct channel *channel, int64_t before_ns, int64_t after_ns,
+                    uint64_t raw);
+    void (*power)(struct sink *sink, struct channel *channel, int64_t sensor_ns, double watts);
+    void (*fail)(struct sink *sink, struct channel *channel, joule_status status);
+    /* The functions below may be NULL: the owner does not use these values. */
+    void (*energy)(struct sink *sink, struct channel *channel, int64_t sensor_ns, double joules);
+    void (*gauge)(struct sink *sink, struct channel *channel, double value);
+    void (*discontinuity)(struct sink *sink, struct channel *channel);
+    void (*facts)(struct sink *sink, struct device *device, const struct device_facts *facts);
+    void (*device_fail)(struct sink *sink, struct device *device, joule_status status);
+};
+struct sink {
+    const struct sink_ops *ops;
+    struct joule_host *host;
+};
+
+/* Returns the host's CLOCK_MONOTONIC. */
 int64_t sink_now(struct sink *sink);
+/* before_ns and after_ns: the times just before and after the hardware access, from sink_now. With 0, 0 the
+ * owner uses its own timestamps around the whole read. */
 void sink_counter(struct sink *sink, struct channel *channel, int64_t before_ns, int64_t after_ns,
                   uint64_t raw);
 /* Report a value of a channel. sensor_ns: the sensor's own CLOCK_MONOTONIC timestamp, or 0. A source may
@@ -124,6 +146,9 @@ void sink_gauge(struct sink *sink, struct channel *channel, double value);
 void sink_break(struct sink *sink, struct channel *channel);
 /* Reports a failed reading: the channel is in state `status` until its next successful reading. */
 void sink_fail(struct sink *sink, struct channel *channel, joule_status status);
+/* For query: report the device's facts, or its failure with `status`. */
+void sink_facts(struct sink *sink, struct device *device, const struct device_facts *facts);
+void sink_device_fail(struct sink *sink, struct device *device, joule_status status);
 
 struct source_ops {
     const char *name;        /* such as "rapl_perf" */

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "joule/meter/engine.h"
+#include "joule/api/open.h"
 
 #define S                           1000000000LL
 #define UNKNOWN_FLAG                0x80000000u

@@ -12,7 +12,7 @@
 #include <string.h>
 #include "joule/api/budget_list.h"
 #include "joule/session/session.h"
-#include "joule/meter/engine.h"
+#include "joule/api/open.h"
 
 #define ZONE "/sys/class/powercap/intel-rapl:0"
 #define CHIP "/sys/class/hwmon/hwmon0"
@@ -429,7 +429,7 @@ static void *check_all_the_time(void *argument)
 {
     struct crowd *crowd = argument;
     while (!atomic_load(&crowd->stop))
-        budget_list_check(crowd->meter->budgets);
+        budget_list_check(budget_list_of(crowd->meter));
     return NULL;
 }
 

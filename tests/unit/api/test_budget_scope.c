@@ -15,8 +15,9 @@
 #include <string.h>
 #include "base/clock.h"
 #include "joule/api/budget_scope.h"
+#include "joule/api/tag_row.h"
 #include "joule/collector/collector.h"
-#include "joule/meter/engine.h"
+#include "joule/api/open.h"
 #include "joule/report/report.h"
 #include "joule/session/session.h"
 
@@ -130,10 +131,10 @@ static void test_the_mean_call_decides(void **state)
     assert_non_null(strstr(last.message, "its budget is max_joules=50J"));
 
     struct tag_row row;
-    assert_true(collector_row(fixture->meter->collector, mixed, &row));
+    assert_true(tag_row_get(fixture->meter, mixed, &row));
     assert_true(row.attributed_count == 2 && row.budget_joules == 100);
     assert_true(fabs(row.result.attributed.value - 66) < 2);
-    assert_false(collector_row(fixture->meter->collector, joule_tag("never ran"), &row));
+    assert_false(tag_row_get(fixture->meter, joule_tag("never ran"), &row));
 }
 
 static void test_a_wrong_budget_is_said_once(void **state)
@@ -208,14 +209,14 @@ static void test_scopes_that_longjmp_left_are_ended(void **state)
     fixture->now_ns = clock_now_ns(); /* the regions' clock */
     run_until(fixture, fixture->now_ns + 2 * S);
     struct tag_row row;
-    assert_true(collector_row(fixture->meter->collector, joule_tag("jumped:3"), &row));
+    assert_true(tag_row_get(fixture->meter, joule_tag("jumped:3"), &row));
     assert_int_equal(row.result.count, 2);
-    assert_false(collector_row(fixture->meter->collector, joule_tag("around:4"), &row));
+    assert_false(tag_row_get(fixture->meter, joule_tag("around:4"), &row));
     assert_int_equal(joule_end(&outer), JOULE_OK);
     assert_int_equal(joule_end(&other), JOULE_OK);
     joule_budget_scope_unwind(mark); /* nothing is left */
     run_until(fixture, fixture->now_ns + 2 * S);
-    assert_true(collector_row(fixture->meter->collector, joule_tag("jumped:3"), &row));
+    assert_true(tag_row_get(fixture->meter, joule_tag("jumped:3"), &row));
     assert_int_equal(row.result.count, 2);
 }
 
@@ -224,11 +225,11 @@ static void test_short_functions_are_counted(void **state)
     struct fixture *fixture = *state;
     joule_budget_counted tiny = {.site = {.budget = "max_joules=1nJ", .function = "tiny"},
                                  .joules_per_call = {3e-9, 2e-9, 5e-9, JOULE_CLASS_MODELLED, 0}};
-    uint64_t folded = collector_folded(fixture->meter->collector);
+    uint64_t folded = collector_folded(collector_of(fixture->meter));
     for (int i = 0; i < 1000; i++)
         joule_budget_count(&tiny);
     struct tag_row row;
-    assert_true(collector_row(fixture->meter->collector, joule_tag("tiny"), &row));
+    assert_true(tag_row_get(fixture->meter, joule_tag("tiny"), &row));
     assert_int_equal(row.result.count, 1000);
     assert_true(row.flags & TAG_COUNTED);
     assert_true(fabs(row.result.attributed.value - 3e-6) < 1e-12);
@@ -238,7 +239,7 @@ static void test_short_functions_are_counted(void **state)
     assert_true(isnan(row.result.duration_s) && isnan(row.timestamp_joules.value));
     assert_true(fabs(row.budget_joules - 1e-6) < 1e-12);
     assert_int_equal(joule_budget_judge(row.result.attributed, row.budget_joules), JOULE_BUDGET_OVER);
-    assert_int_equal(collector_folded(fixture->meter->collector), folded);
+    assert_int_equal(collector_folded(collector_of(fixture->meter)), folded);
 }
 
 static void test_stamps_are_subtracted(void **state)
@@ -252,7 +253,7 @@ static void test_stamps_are_subtracted(void **state)
     call(fixture, tag, 4 * S, 5 * S);
     run_until(fixture, 7 * S);
     struct tag_row row;
-    assert_true(collector_row(fixture->meter->collector, tag, &row));
+    assert_true(tag_row_get(fixture->meter, tag, &row));
     double part = row.timestamp_joules.value / (row.timestamp_joules.value + row.result.attributed.value);
     double stamped = (double)row.result.count; /* including the region that made the tag */
     assert_true(fabs(part - stamped * stamp_s / row.result.duration_s) < 1e-6 * part);
@@ -267,7 +268,7 @@ static void test_nothing_but_stamps_is_no_certain_zero(void **state)
     call(fixture, tag, 2 * S, 2 * S + stamp_ns);
     run_until(fixture, 4 * S);
     struct tag_row row;
-    assert_true(collector_row(fixture->meter->collector, tag, &row));
+    assert_true(tag_row_get(fixture->meter, tag, &row));
     assert_true(row.timestamp_joules.value > 0 && row.result.attributed.low >= 0);
     assert_true(row.result.attributed.high > row.timestamp_joules.value * 0.1);
     assert_int_equal(report_function_status(&row), JOULE_BUDGET_BELOW_RESOLUTION);
@@ -281,12 +282,12 @@ static void test_too_short_to_be_judged(void **state)
     struct tag_row row;
     call(fixture, tag, 2 * S + S / 20, 2 * S + S / 10); /* 3 J in 50 ticks of a millisecond */
     run_until(fixture, 4 * S);
-    assert_true(collector_row(fixture->meter->collector, tag, &row));
+    assert_true(tag_row_get(fixture->meter, tag, &row));
     assert_int_equal(report_function_status(&row), JOULE_BUDGET_BELOW_RESOLUTION);
     assert_int_equal(calls_of_handler, 0);
     call(fixture, tag, 4 * S, 4 * S + S / 10);
     run_until(fixture, 6 * S);
-    assert_true(collector_row(fixture->meter->collector, tag, &row));
+    assert_true(tag_row_get(fixture->meter, tag, &row));
     assert_int_equal(report_function_status(&row), JOULE_BUDGET_OVER);
     assert_int_equal(calls_of_handler, 1);
 }

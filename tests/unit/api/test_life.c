@@ -177,7 +177,7 @@ static bool eight_clients_one_killed(void *unused)
         good = good && (i == 3 ? WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL : status == 0);
     }
     joule_sample_now(meter);
-    collector_finish(meter->collector);
+    collector_finish(collector_of(meter));
     joule_result result = {.struct_size = sizeof result};
     joule_status status = joule_tag_result(meter, joule_tag("work"), &result);
     good = good && status == JOULE_OK && result.count == CLIENTS * REGIONS_EACH &&
@@ -367,7 +367,7 @@ static void threads_and_the_collector_at_once(void **state)
     if (rest)
         ended += joule_end(rest) == JOULE_OK;
     free(rest);
-    collector_finish(meter->collector);
+    collector_finish(collector_of(meter));
     uint64_t count = 0;
     static const char *const names[] = {"outer", "inner", "passed on"};
     for (int i = 0; i < 3; i++)

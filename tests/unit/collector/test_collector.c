@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "joule/api/tag_row.h"
 #include "joule/collector/collector_state.h"
 #include "joule/record/record.h"
 #include "support/region_bench.h"
@@ -167,7 +168,7 @@ static void finish_does_not_wait_for_the_next_reading(void **state)
     bench_run(bench, 1);
     host_script_set_time(bench->host, bench_at(1.0002));
     bench_put(bench, 0, tag, 0, 0.9, 1.0001);
-    collector_finish(bench->meter->collector);
+    collector_finish(collector_of(bench->meter));
     joule_result r = bench_tag(bench, tag, JOULE_OK);
     bench_near(r.window.value, 5.005, 0.03);
     assert_true(r.coverage > 0.99);
@@ -211,11 +212,11 @@ static void the_table_has_the_largest_first(void **state)
     }
     bench_run(bench, 0.3);
     struct tag_row rows[8];
-    assert_int_equal(collector_table(bench->meter->collector, rows, 8), 4);
+    assert_int_equal(tag_row_list(bench->meter, rows, 8), 4);
     assert_string_equal(rows[0].name, "row 1");
     assert_string_equal(rows[3].name, "row 0");
     assert_int_equal(rows[0].flags, JOULE_REGION_CPU);
-    assert_int_equal(collector_table(bench->meter->collector, rows, 2), 2);
+    assert_int_equal(tag_row_list(bench->meter, rows, 2), 2);
     assert_string_equal(rows[0].name, "row 1");
     assert_string_equal(rows[1].name, "row 2");
 }

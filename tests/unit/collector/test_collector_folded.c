@@ -39,7 +39,7 @@ static void a_flooded_thread_gets_its_energy(void **state)
     bench_near(r.self.value, 40, 0.1);
     bench_near(r.window.value, 40, 0.1);
     assert_true(r.attributed.low < 40 && r.attributed.high > 40);
-    assert_int_equal(collector_folded(bench->meter->collector), ROUNDS * 9000);
+    assert_int_equal(collector_folded(collector_of(bench->meter)), ROUNDS * 9000);
 }
 
 static void folded_calls_nest(void **state)
@@ -181,7 +181,7 @@ static void too_many_waiting_regions_share_by_their_time(void **state)
 {
     enum { ROOM = 1 << 20, MORE = 1000000 };
     struct bench *bench = *state;
-    struct collector *collector = bench->meter->collector;
+    struct collector *collector = collector_of(bench->meter);
     uint32_t tag = joule_tag("crowd");
     bench_run(bench, 1);
     struct span span = {.tag = (uint16_t)tag, .slot = 100, .index = SPAN_NOT_LISTED};

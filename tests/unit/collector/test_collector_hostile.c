@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
+#include "joule/api/tag_row.h"
 #include "joule/collector/collector_state.h"
 #include "support/region_bench.h"
 
@@ -14,7 +15,7 @@
 static uint64_t left_out(struct bench *bench)
 {
     static uint64_t before;
-    uint64_t all = collector_limits(bench->meter->collector).implausible, more = all - before;
+    uint64_t all = collector_limits(collector_of(bench->meter)).implausible, more = all - before;
     before = all;
     return more;
 }
@@ -22,7 +23,7 @@ static uint64_t left_out(struct bench *bench)
 static struct tag_row row_of(struct bench *bench, uint32_t tag)
 {
     struct tag_row row;
-    assert_true(collector_row(bench->meter->collector, tag, &row));
+    assert_true(tag_row_get(bench->meter, tag, &row));
     return row;
 }
 

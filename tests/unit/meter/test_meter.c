@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "joule/meter/engine.h"
+#include "joule/api/open.h"
 
 #define MS       1000000LL
 #define POWERCAP "/sys/class/powercap/"

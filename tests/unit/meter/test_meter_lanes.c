@@ -6,6 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "base/clock.h"
+#include "joule/api/open.h"
 #include "joule/meter/meter_lanes.h"
 #include "support/machine.h"
 

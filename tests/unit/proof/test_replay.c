@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
+#include "joule/api/open.h"
 #include "support/rig.h"
 
 #define HWMON "/sys/class/hwmon/hwmon0/"

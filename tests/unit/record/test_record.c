@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "joule/api/open.h"
 #include "joule/record/record.h"
 #include "support/forgery.h"
 #include "support/test_data.h"

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "joule/api/open.h"
 #include "joule/report/report.h"
 
 #define ZONES "/sys/class/powercap/intel-rapl:"

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include "base/string.h"
 #include "joule/cost/cost.h"
-#include "joule/meter/engine.h"
+#include "joule/api/open.h"
 #include "joule/sources/cpu/cpu_map.h"
 #include "support/machine.h"
 

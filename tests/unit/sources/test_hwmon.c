@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "joule/api/open.h"
 #include "support/machine.h"
 
 #define HWMON "/sys/class/hwmon/"

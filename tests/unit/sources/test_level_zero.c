@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "joule/api/open.h"
 #include "joule/sources/intel/level_zero.h"
 #include "support/machine.h"
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "base/string.h"
+#include "joule/api/open.h"
 #include "joule/sources/nvidia/nvidia_smi.h"
 #include "support/machine.h"
 #include "support/test_data.h"

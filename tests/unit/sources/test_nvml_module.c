@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 #include <math.h>
+#include "joule/api/open.h"
 #include "support/fake_nvml.h"
 #include "support/machine.h"
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
+#include "joule/api/open.h"
 #include "support/machine.h"
 #include "support/ramp.h"
 

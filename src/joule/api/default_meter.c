@@ -1,4 +1,4 @@
-/* joule/meter/default_meter.c - opens and stops the default meter, which calls with a NULL meter use.
+/* joule/api/default_meter.c - opens and stops the default meter, which calls with a NULL meter use.
  *
  * Opens the default meter on first use. After fork the child opens its own, because threads do not
  * survive fork. At exit the meter's threads stop but its memory is not freed: other threads may still
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "base/clock.h"
-#include "joule/meter/engine.h"
+#include "joule/api/open.h"
 
 #define EXIT_TIMEOUT_NS 800000000LL /* how long to wait at exit for vendors' libraries */
 
@@ -59,6 +59,14 @@ void meter_default_in_child(void)
     if (__builtin_expect(atomic_load_explicit(&is_due, memory_order_relaxed), 0) &&
         atomic_exchange(&is_due, false))
         meter_or_default(NULL);
+}
+
+joule_status meter_take(joule_meter **given)
+{
+    *given = meter_or_default(*given);
+    if (!*given) /* the default meter could not be opened */
+        return JOULE_FAILED;
+    return (*given)->pid == getpid() ? JOULE_OK : JOULE_STALE;
 }
 
 /* Initialises the lock again in a child, because a thread that held it at fork does not exist there. */
