@@ -1,4 +1,5 @@
-/* autodiff/rules.c - the derivative of each operation, expressed in operations.
+/* autodiff/rules.c - the derivative of each operation, expressed in operations. Those that are one expression
+ * are rows of rules.def.
  *
  * Note: at kinks and ties, the choice is the one that forge_gradients documents. Derivatives use y if that
  * saves work (exp, tanh), and x otherwise.
@@ -56,47 +57,68 @@ void gradient_add(struct gradient *r, size_t i, forge_value value)
 
 /* --- element by element --------------------------------------------------------------------------------- */
 
-/* Returns dy / dx, or FORGE_NO_VALUE if it is 0 almost everywhere. */
+static forge_value one_minus(forge_builder *b, forge_value x)
+{
+    return forge_sub(b, number(b, x, 1), x);
+}
+
+static forge_value reciprocal(forge_builder *b, forge_value x)
+{
+    return forge_unary(b, FORGE_RECIPROCAL, x);
+}
+
+/* Returns the derivative of x s for s = sigmoid(x): s (1 + x (1 - s)). */
+static forge_value silu_derivative(forge_builder *b, forge_value x)
+{
+    forge_value s = forge_sigmoid(b, x);
+    return forge_mul(b, s, plus(b, forge_mul(b, x, one_minus(b, s)), 1));
+}
+
+/* Returns the derivative of x^p along x. */
+static forge_value pow_along_base(forge_builder *b, forge_value x, forge_value p)
+{
+    forge_value zero = number(b, x, 0);
+    forge_value lower = forge_mul(b, p, forge_binary(b, FORGE_POW, x, plus(b, p, -1)));
+    forge_value is_flat = forge_binary(b, FORGE_EQ, p, zero); /* x^0 is 1 everywhere, also at 0 */
+    return forge_select(b, is_flat, zero, lower);
+}
+
+/* Returns the derivative of y = x^p along p. 0^p is 0 for p > 0, so the derivative there is 0, not
+ * 0 * log(0). For p < 0 it is infinite. */
+static forge_value pow_along_exponent(forge_builder *b, forge_value x, forge_value p, forge_value y)
+{
+    forge_value zero = number(b, x, 0);
+    forge_value is_nothing =
+        forge_binary(b, FORGE_AND, forge_binary(b, FORGE_EQ, x, zero), forge_binary(b, FORGE_GE, p, zero));
+    forge_value safe = forge_select(b, is_nothing, number(b, x, 1), x);
+    return forge_mul(b, y, forge_log(b, safe));
+}
+
+/* Returns g where the operand `own` wins the comparison, g / 2 where both operands are equal, and 0
+ * elsewhere. */
+static forge_value share_of_winner(forge_builder *b, forge_binary_kind wins, forge_value own,
+                                   forge_value other, forge_value g)
+{
+    forge_value tie = times(b, indicator(b, FORGE_EQ, own, other), 0.5);
+    return forge_mul(b, g, forge_add(b, indicator(b, wins, own, other), tie));
+}
+
+/* Returns floor(x / z) for y = x mod z. It is computed from y, because the rounded quotient x / z may be an
+ * integer that is too large. */
+static forge_value floored_quotient(forge_builder *b, forge_value x, forge_value z, forge_value y)
+{
+    return forge_unary(b, FORGE_ROUND, forge_div(b, forge_sub(b, x, y), z));
+}
+
+/* Returns dy/dx; FORGE_NO_VALUE: it is 0 almost everywhere. */
 static forge_value derivative(forge_builder *b, forge_unary_kind kind, forge_value x, forge_value y)
 {
-    forge_value one = number(b, x, 1), s;
     switch (kind) {
-    case FORGE_NEG:
-        return number(b, x, -1);
-    case FORGE_ABS:
-        return forge_unary(b, FORGE_SIGN, x);
-    case FORGE_RECIPROCAL:
-        return forge_neg(b, square(b, y));
-    case FORGE_SQUARE:
-        return times(b, x, 2);
-    case FORGE_SQRT:
-        return times(b, forge_unary(b, FORGE_RECIPROCAL, y), 0.5);
-    case FORGE_RSQRT:
-        return times(b, forge_div(b, y, x), -0.5);
-    case FORGE_EXP:
-        return y;
-    case FORGE_EXPM1:
-        return plus(b, y, 1);
-    case FORGE_LOG:
-        return forge_unary(b, FORGE_RECIPROCAL, x);
-    case FORGE_LOG1P:
-        return forge_unary(b, FORGE_RECIPROCAL, plus(b, x, 1));
-    case FORGE_SIN:
-        return forge_unary(b, FORGE_COS, x);
-    case FORGE_COS:
-        return forge_neg(b, forge_unary(b, FORGE_SIN, x));
-    case FORGE_ERF:
-        return times(b, forge_exp(b, forge_neg(b, square(b, x))), M_2_SQRTPI);
-    case FORGE_SIGMOID:
-        return forge_mul(b, y, forge_sub(b, one, y));
-    case FORGE_TANH:
-        return forge_sub(b, one, square(b, y));
-    case FORGE_SOFTPLUS:
-        return forge_sigmoid(b, x);
-    case FORGE_SILU:
-        s = forge_sigmoid(b, x);
-        return forge_mul(b, s, plus(b, forge_mul(b, x, forge_sub(b, one, s)), 1));
-    default: /* sign, floor, ceil, round, not and is_nan have none; gelu is in library_gelu.c */
+#define UNARY(KIND, dy_dx)                                                                                   \
+    case FORGE_##KIND:                                                                                       \
+        return dy_dx;
+#include "forge/autodiff/rules.def"
+    default:
         return FORGE_NO_VALUE;
     }
 }
@@ -116,7 +138,7 @@ void gradient_unary(struct gradient *r)
         gradient_add(r, 0, library_composite(r->b, &back, (forge_value[]){r->g, r->inputs[0]}, 2));
         return;
     }
-    if (node_kind(&r->node) == FORGE_RELU) {
+    if (kind == FORGE_RELU) {
         gradient_of_relu(r);
         return;
     }
@@ -125,91 +147,38 @@ void gradient_unary(struct gradient *r)
         gradient_add(r, 0, forge_mul(r->b, r->g, dy_dx));
 }
 
-/* Returns g where the operand `own` wins the comparison, g / 2 where both operands are equal, and 0
- * elsewhere. */
-static forge_value share_of_winner(struct gradient *r, forge_binary_kind wins, size_t own)
-{
-    forge_builder *b = r->b;
-    forge_value a = r->inputs[own], c = r->inputs[1 - own];
-    forge_value tie = times(b, indicator(b, FORGE_EQ, a, c), 0.5);
-    return forge_mul(b, r->g, forge_add(b, indicator(b, wins, a, c), tie));
-}
-
-static void gradient_of_pow(struct gradient *r)
-{
-    forge_builder *b = r->b;
-    forge_value x = r->inputs[0], p = r->inputs[1], zero = number(b, x, 0);
-    forge_value lower = forge_mul(b, p, forge_binary(b, FORGE_POW, x, plus(b, p, -1)));
-    forge_value is_flat = forge_binary(b, FORGE_EQ, p, zero); /* x^0 is 1 everywhere, also at 0 */
-    gradient_add(r, 0, forge_mul(b, r->g, forge_select(b, is_flat, zero, lower)));
-    /* 0^p is 0 for p > 0, so the derivative along p is 0, not 0 * log(0). For p < 0 it is infinite. */
-    forge_value is_nothing =
-        forge_binary(b, FORGE_AND, forge_binary(b, FORGE_EQ, x, zero), forge_binary(b, FORGE_GE, p, zero));
-    forge_value safe = forge_select(b, is_nothing, number(b, x, 1), x);
-    gradient_add(r, 1, forge_mul(b, r->g, forge_mul(b, r->y, forge_log(b, safe))));
-}
-
-/* Returns floor(x / z) for y = x mod z. It is computed from y, because the rounded quotient x / z may be an
- * integer that is too large. */
-static forge_value floored_quotient(struct gradient *r)
-{
-    forge_value whole = forge_sub(r->b, r->inputs[0], r->y);
-    return forge_unary(r->b, FORGE_ROUND, forge_div(r->b, whole, r->inputs[1]));
-}
-
 void gradient_binary(struct gradient *r)
 {
     forge_builder *b = r->b;
-    forge_value x = r->inputs[0], z = r->inputs[1];
+    forge_value x = r->inputs[0], z = r->inputs[1], y = r->y, g = r->g;
     switch (node_kind(&r->node)) {
-    case FORGE_ADD:
-        gradient_add(r, 0, r->g);
-        gradient_add(r, 1, r->g);
+#define BINARY(KIND, along_x, along_z)                                                                       \
+    case FORGE_##KIND:                                                                                       \
+        gradient_add(r, 0, along_x);                                                                         \
+        gradient_add(r, 1, along_z);                                                                         \
         break;
-    case FORGE_SUB:
-        gradient_add(r, 0, r->g);
-        gradient_add(r, 1, forge_neg(b, r->g));
-        break;
-    case FORGE_MUL:
-        gradient_add(r, 0, forge_mul(b, r->g, z));
-        gradient_add(r, 1, forge_mul(b, r->g, x));
-        break;
-    case FORGE_DIV:
-        gradient_add(r, 0, forge_div(b, r->g, z));
-        gradient_add(r, 1, forge_neg(b, forge_div(b, forge_mul(b, r->g, r->y), z)));
-        break;
-    case FORGE_POW:
-        gradient_of_pow(r);
-        break;
-    case FORGE_MAX:
-    case FORGE_MIN:
-        for (size_t i = 0; i < 2; i++)
-            gradient_add(r, i, share_of_winner(r, node_kind(&r->node) == FORGE_MAX ? FORGE_GT : FORGE_LT, i));
-        break;
-    case FORGE_MOD: /* the derivative of x - z floor(x / z) */
-        gradient_add(r, 0, r->g);
-        gradient_add(r, 1, forge_neg(b, forge_mul(b, r->g, floored_quotient(r))));
-        break;
-    default: /* bitwise operations and comparisons have no derivative */
+#include "forge/autodiff/rules.def"
+    default:
         break;
     }
 }
+
+#define FAMILY(name, along_x)                                                                                \
+    void gradient_##name(struct gradient *r)                                                                 \
+    {                                                                                                        \
+        forge_builder *b = r->b;                                                                             \
+        forge_value x = r->inputs[0], g = r->g, gradient = along_x;                                          \
+        (void)b, (void)x, (void)g;                                                                           \
+        if (gradient)                                                                                        \
+            gradient_add(r, 0, gradient);                                                                    \
+    }
+#include "forge/autodiff/rules.def"
 
 void gradient_select(struct gradient *r)
 {
     forge_value zero = number(r->b, r->g, 0);
     gradient_add(r, 1, forge_select(r->b, r->inputs[0], r->g, zero));
     gradient_add(r, 2, forge_select(r->b, r->inputs[0], zero, r->g));
-}
-
-void gradient_cast(struct gradient *r)
-{
-    gradient_add(r, 0, forge_cast(r->b, forge_value_dtype(r->b, r->inputs[0]), r->g));
-}
-
-void gradient_iota(struct gradient *r)
-{
-    (void)r; /* an iota has no inputs */
 }
 
 /* --- across elements ------------------------------------------------------------------------------------ */

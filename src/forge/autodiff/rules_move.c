@@ -1,21 +1,6 @@
 /* autodiff/rules_move.c - the derivatives of operations that move elements; see gradient.h. */
 #include "forge/autodiff/gradient.h"
 
-void gradient_reshape(struct gradient *r)
-{
-    gradient_add(r, 0, forge_reshape(r->b, r->g, forge_value_shape(r->b, r->inputs[0])));
-}
-
-void gradient_transfer(struct gradient *r)
-{
-    gradient_add(r, 0, forge_transfer(r->b, r->g, forge_value_place(r->b, r->inputs[0])));
-}
-
-void gradient_stop_gradient(struct gradient *r)
-{
-    (void)r; /* by definition, it passes no gradient */
-}
-
 /* The loss is the sum of the losses of all processes, so gradients are exchanged between them. */
 void gradient_collective(struct gradient *r)
 {
@@ -27,11 +12,6 @@ void gradient_collective(struct gradient *r)
     struct collective_attributes a = *(const struct collective_attributes *)r->node.attributes;
     a.kind = back[a.kind];
     gradient_add(r, 0, builder_emit(r->b, OP_COLLECTIVE, &a, sizeof a, &r->g, 1));
-}
-
-void gradient_broadcast(struct gradient *r)
-{
-    gradient_add(r, 0, r->g);
 }
 
 void gradient_transpose(struct gradient *r)

@@ -165,8 +165,3 @@ void gradient_share(struct gradient *r)
                  forge_div(b, forge_reduce(b, FORGE_SUM, given, own, false),
                            forge_reduce(b, FORGE_SUM, forge_cast(b, dtype, is_equal), own, false)));
 }
-
-void gradient_random(struct gradient *r)
-{
-    (void)r; /* the inputs are integers */
-}
