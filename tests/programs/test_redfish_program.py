@@ -53,8 +53,8 @@ def server_tree():
 class Controller:
     """A server of resources; close() ends it."""
 
-    def __init__(self, tree, user=None, certificate=None, redirect=None):
-        self.tree, self.user, self.redirect, self.requests = tree, user, redirect, []
+    def __init__(self, tree, user=None, certificate=None, redirect=None, refusal=401):
+        self.tree, self.user, self.redirect, self.refusal, self.requests = tree, user, redirect, refusal, []
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -87,7 +87,7 @@ class Controller:
         if self.redirect:
             code, headers = 302, {"Location": self.redirect + request.path}
         elif wanted and request.headers.get("Authorization") != wanted:
-            code = 401
+            code = self.refusal
         else:
             resource = self.tree.get(request.path)
             code = 404 if resource is None else 200
@@ -211,6 +211,11 @@ class Redfish(unittest.TestCase):
         self.path("secret", SECRET + "\n", 0o644)
         status, words = self.ask(self.config(controller.url, *lines))[1]
         self.assertEqual((status, "chmod" in words), (2, True))
+
+    def test_a_user_without_the_right_to_read(self):
+        controller = self.serve(server_tree(), user="another:user", refusal=403)
+        status, words = self.ask(self.config(controller.url))[1]
+        self.assertEqual((status, "does not let this user read /redfish/v1" in words), (2, True), words)
 
     def test_no_other_host_sees_the_password(self):
         elsewhere = self.serve(server_tree())

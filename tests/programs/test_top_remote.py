@@ -131,6 +131,8 @@ class Hosts(Tmux):
                                   (("--hosts", "a", "--token-file", "/nowhere"), 125, "cannot read the token in /nowhere")):
             done = top(*words)
             self.assertEqual((done.returncode, said in done.stderr), (code, True), (words, done.stderr))
+        done = top("--hosts", "127.0.0.1", "--once", JOULE_SERVE_TOKEN="x" * 512)
+        self.assertEqual((done.returncode, "JOULE_SERVE_TOKEN is longer than 511 bytes" in done.stderr), (125, True), done.stderr)
 
 
 if __name__ == "__main__":

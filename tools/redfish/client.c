@@ -92,9 +92,11 @@ static joule_status judge_answer(const struct client *client, const char *path, 
     case 200:
         return JOULE_OK;
     case 401:
+        return error_set(client->error, JOULE_DENIED, "%s refuses user and password (401)",
+                         client->config->url);
     case 403:
-        return error_set(client->error, JOULE_DENIED, "%s refuses user and password (%ld)",
-                         client->config->url, code);
+        return error_set(client->error, JOULE_DENIED, "%s does not let this user read %s (403)",
+                         client->config->url, path);
     case 404:
         return error_set(client->error, JOULE_ABSENT, "%s has no %s", client->config->url, path);
     default:

@@ -78,8 +78,13 @@ static bool read_access(const struct hosts_settings *settings, const struct host
         return false;
     if (settings->password_file && !(*out_password = read_line(settings->password_file, "the password")))
         return false;
-    if (!*out_token && !*out_password && token && *token && strlen(token) < MAX_PASSWORD)
+    if (!*out_token && !*out_password && token && *token) {
+        if (strlen(token) >= MAX_PASSWORD) {
+            complain(SUBCOMMAND, TOKEN " is longer than %d bytes", MAX_PASSWORD - 1);
+            return false;
+        }
         *out_token = strdup(token);
+    }
     return (!*out_token && !*out_password) || may_send(hosts);
 }
 

@@ -271,6 +271,8 @@ static bool read_profile(const struct order *order, struct arena *arena, struct 
     }
     done = profile_read(&module, out);
     module_free(&module);
+    if (!done)
+        complain("", "%s: out of memory", order->name);
     return done;
 }
 
