@@ -46,7 +46,7 @@ FORGE_API forge_tensor forge_dataset_column(const forge_dataset *dataset, size_t
 
 /* --- text ----------------------------------------------------------------------------------------------- */
 
-/* A text as tokens: numbers below the size of its vocabulary. Immutable: any thread. */
+/* A text as tokens: numbers below the size of its vocabulary. It is immutable, so any thread may use it. */
 typedef struct forge_text forge_text;
 
 /* How a text is divided into tokens. */

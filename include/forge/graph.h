@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 typedef struct forge_builder forge_builder; /* one thread at a time */
-typedef struct forge_graph forge_graph;     /* immutable: any thread */
+typedef struct forge_graph forge_graph;     /* immutable; any thread may use it */
 
 /* A value in a builder's graph: a result of a node. */
 typedef uint32_t forge_value;

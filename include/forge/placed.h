@@ -23,7 +23,7 @@ typedef struct forge_place {
 } forge_place;
 #define FORGE_MAX_PLACED_DEVICES 8
 
-typedef struct forge_placed forge_placed; /* immutable: any thread */
+typedef struct forge_placed forge_placed; /* immutable; any thread may use it */
 
 /* Divides the graph into segments and compiles each for its device (forge_compile). The caller owns the
  * program. The devices must outlive it. Several places may have the same device. If no name is NULL, nodes

@@ -95,7 +95,7 @@ FORGE_API void forge_device_limit_memory(forge_device *device, uint64_t limit_by
 
 /* --- programs ------------------------------------------------------------------------------------------- */
 
-typedef struct forge_program forge_program; /* immutable: any thread */
+typedef struct forge_program forge_program; /* immutable; any thread may use it */
 
 /* Compiles a graph for a device. The caller owns the program. If sizes are symbols, the program runs for all
  * their values: its memory is planned for the largest sizes, and an instance takes the sizes from its inputs

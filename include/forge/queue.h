@@ -17,7 +17,7 @@ extern "C" {
 
 /* --- timelines ------------------------------------------------------------------------------------------ */
 
-/* A growing number, initially 0. Any thread. */
+/* A growing number, initially 0. Any thread may use it. */
 typedef struct forge_timeline forge_timeline;
 
 /* Makes a timeline. */
@@ -48,7 +48,7 @@ typedef struct forge_point {
 
 /* --- queues --------------------------------------------------------------------------------------------- */
 
-typedef struct forge_queue forge_queue; /* any thread */
+typedef struct forge_queue forge_queue; /* any thread may use it */
 
 /* The points that an entry waits for before it begins, and those that it signals when it is done: at most
  * FORGE_MAX_POINTS of each. The arrays are copied. */

@@ -16,7 +16,7 @@ extern "C" {
 
 /* --- safetensors ---------------------------------------------------------------------------------------- */
 
-/* An open safetensors file (github.com/huggingface/safetensors). Any thread. */
+/* An open safetensors file (github.com/huggingface/safetensors). Any thread may use it. */
 typedef struct forge_safetensors forge_safetensors;
 
 /* Opens a file, and reads and checks its header: known types, data without gaps or overlaps, unique names and

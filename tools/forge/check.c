@@ -371,7 +371,7 @@ static bool parse_mode(const char *name, enum mode *out_mode)
 
 int check_main(int argc, char **argv)
 {
-    static struct report report; /* some kilobytes */
+    static struct report report; /* not on the stack, because it has some kilobytes */
     struct options *o = &report.options;
     *o = (struct options){.device = "cpu", .cases = 20};
     const char *seed = "1", *mode = "value";

@@ -18,7 +18,8 @@
 struct signals {
     sigset_t taken, before; /* the blocked signals, and the mask before */
     bool ignored_children;  /* SIGCHLD was ignored, which would hide the status of the command */
-    bool leads_session;     /* only the leader of the session gets SIGHUP when the terminal closes */
+    /* joule leads its session: then joule alone gets SIGHUP when the terminal closes */
+    bool leads_session;
 };
 
 /* Saves the state and blocks signals. Call before any thread starts. */

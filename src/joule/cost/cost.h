@@ -24,7 +24,7 @@ enum cost_feature {
     COST_SHARED_SECONDS, /* seconds of threads on a core that already runs another */
     /* Work of a core. Each micro-operation counts in COST_UOPS, and again below for what it needs in
      * addition. */
-    COST_CYCLES, /* core cycles, working or waiting: clock, leakage */
+    COST_CYCLES, /* core cycles, working or waiting; their energy is that of clocks and leakage */
     /* micro-operations that are fetched, renamed and retired; a compare and its branch count as one, and so
      * do an operation and its load */
     COST_UOPS,

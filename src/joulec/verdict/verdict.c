@@ -6,8 +6,9 @@
 #define DATA_LOG_SD 0.1 /* effect of operands: Pallister and others 2015 measured 15 % of a chip's power */
 #define LINES_LOG_SD                                                                                         \
     0.3 /* error of the number of cache lines for known addresses, because caches are not exactly LRU */
-/* Low and high are extremes over paths, trip counts and orders of work. The true value is taken as uniform,
- * in logarithms, between the middle and an extreme, so the 5 % point is this part of the way. */
+/* Low and high are extremes over paths, trip counts and orders of work. The logarithm of the true value is
+ * assumed to be uniform between the estimate and each extreme. So the 5 % and 95 % points are at this part
+ * of the way from the estimate to an extreme. */
 #define WAY_TO_END 0.9
 #define SURE       0.9
 #define VACUOUS    1000

@@ -128,7 +128,8 @@ static struct conv_read read_line(const struct conv *c, int64_t line, int64_t pl
     return read;
 }
 
-/* Output positions that are neighbours in one line and in one vector. */
+/* Neighbouring output positions that lie in the same line of the output and in the same vector of the
+ * panel. */
 struct stretch {
     struct place place;
     size_t bit;   /* lane of the first position in its vector */

@@ -200,7 +200,7 @@ static void describe_rail(struct source *source, struct channel *ch, const struc
     string_print(ch->info.name, sizeof ch->info.name, "rail-%s", slug);
     string_copy(ch->info.label, sizeof ch->info.label, rail->name);
     name_zone(ch->zone, rail->name);
-    if (!known) /* unknown whether it is inside the module */
+    if (!known) /* an unknown rail may be inside or outside of the module */
         return;
     string_print(ch->info.label, sizeof ch->info.label, "%s: %s", rail->name, known->what);
     if (known->inside)

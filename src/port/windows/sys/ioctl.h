@@ -1,4 +1,4 @@
-/* port/windows/sys/ioctl.h - an ioctl that does not know the terminal's width. */
+/* port/windows/sys/ioctl.h - an ioctl that always fails, so the terminal's width is unknown. */
 #ifndef PORT_IOCTL_H
 #define PORT_IOCTL_H
 
