@@ -200,7 +200,8 @@ static joule_status add_worker(struct pool *pool, joule_error *out_error)
     unsigned index = pool->width;
     struct worker *worker = calloc(1, sizeof *worker);
     if (!worker)
-        return error_set(out_error, JOULE_NO_MEMORY, "out of memory for worker %u of a thread pool", index);
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot start thread %u of a pool: out of memory",
+                         index);
     set_width(pool, index + 1);
     *worker = (struct worker){.pool = pool, .previous = pool->last, .index = index, .seen = pool->posted};
     int problem = start_thread(worker);
@@ -281,7 +282,7 @@ joule_status pool_create(const struct pool_options *options, struct pool **out_p
 
     struct pool *pool = calloc(1, sizeof *pool);
     if (!pool)
-        return error_set(out_error, JOULE_NO_MEMORY, "out of memory for a thread pool");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot make a pool of threads: out of memory");
     atomic_flag_clear(&pool->busy);
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->work, NULL);
@@ -291,7 +292,7 @@ joule_status pool_create(const struct pool_options *options, struct pool **out_p
     pool->width = 1;
     joule_status status = JOULE_OK;
     if (options->cpus && options->cpu_count && !copy_cpus(pool, options))
-        status = error_set(out_error, JOULE_NO_MEMORY, "out of memory for a list of CPUs");
+        status = error_set(out_error, JOULE_NO_MEMORY, "cannot make a pool of threads: out of memory");
     if (status == JOULE_OK)
         status = change_width(pool, options->width, out_error);
     if (status != JOULE_OK) {

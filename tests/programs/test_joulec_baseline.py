@@ -152,7 +152,7 @@ class Baseline(Folder):
                                     ("table", "prices-7", r"the table of prices of 'a\.c' is prices-7 there and "),
                                     ("figures", "0" * 16, "the revision of prices, caches and latencies"),
                                     ("figures", None, "it was written by an older joulec"),
-                                    ("schema", "report-7", r"bad\.json:1: not a report of joulec")):
+                                    ("schema", "report-7", r"bad\.json:1 is not a report of joulec")):
             self.write("bad.json", json.dumps({**report, key: value}) + "\n")
             done = self.refuse(message, "--energy-baseline=bad.json")
             self.assertIn("\nhint: ", done.stderr)

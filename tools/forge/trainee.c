@@ -188,8 +188,8 @@ joule_status trainee_check(struct trainee *t, joule_error *error)
         size_t count = slot.dtype == FORGE_F32 ? forge_tensor_elements(&slot) : 0;
         for (size_t k = 0; k < count; k++)
             if (!isfinite(numbers[k]))
-                return error_set(error, JOULE_FAILED, "step %llu has made %g of element %zu of %s",
-                                 (unsigned long long)t->steps, (double)numbers[k], k, name);
+                return error_set(error, JOULE_FAILED, "step %llu has set element %zu of %s to %g",
+                                 (unsigned long long)t->steps, k, name, (double)numbers[k]);
     }
     return JOULE_OK;
 }

@@ -134,7 +134,7 @@ static void print_budget(struct training *t, double used_joules, const char *wha
     joule_format(t->options.budget_joules, JOULE_DIMENSION_ENERGY, 3, budget, sizeof budget);
     if (t->is_live)
         fputs("\r\033[K", stderr);
-    complain("train", "%s used: more than %s of %s", used, what, budget);
+    complain("train", "the training has used %s, more than %s of %s", used, what, budget);
 }
 
 /* Compares the best estimate with the budget. Note: waiting for certainty would exceed every budget. */
@@ -482,7 +482,7 @@ static void print_training_failure(const struct training *t, const joule_error *
     if (*t->nan_trace.reason)
         complain("train", "%s", t->nan_trace.reason);
     if (t->options.checkpoint && t->epoch_count && access(t->options.checkpoint, F_OK) == 0)
-        complain("train", "%s remains as last written", t->options.checkpoint);
+        complain("train", "%s still holds the checkpoint that was written before", t->options.checkpoint);
 }
 
 static int exit_code(const struct training *t)

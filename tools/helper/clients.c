@@ -34,7 +34,7 @@ static void log_refusal(struct clients *all, int64_t now_ns, const struct client
     }
     all->logged_ns = now_ns;
     if (all->unlogged)
-        complain("", "%llu more refused", (unsigned long long)all->unlogged);
+        complain("", "%llu more refusals were not logged", (unsigned long long)all->unlogged);
     all->unlogged = 0;
     complain("", "process %d of user %u: %s", (int)client->pid, (unsigned)client->uid, what);
 }

@@ -92,7 +92,7 @@ joule_status measurement_open(struct measurement *m, const struct measurement_op
                               .noticed_joules = NAN};
     m->runs = calloc(max_runs, sizeof *m->runs);
     if (!m->runs)
-        return error_set(out_error, JOULE_NO_MEMORY, "out of memory for %zu runs", max_runs);
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot measure %zu runs: out of memory", max_runs);
     create_session(m);
     joule_options how = {.struct_size = sizeof how,
                          .flags = JOULE_OPEN_NO_SESSION,

@@ -100,8 +100,8 @@ static joule_status judge_answer(const struct client *client, const char *path, 
     case 404:
         return error_set(client->error, JOULE_ABSENT, "%s has no %s", client->config->url, path);
     default:
-        return error_set(client->error, JOULE_FAILED, "%s answers %ld for %s", client->config->url, code,
-                         path);
+        return error_set(client->error, JOULE_FAILED, "%s answers with HTTP status %ld for %s",
+                         client->config->url, code, path);
     }
 }
 

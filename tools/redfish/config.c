@@ -50,7 +50,8 @@ static joule_status set_url(struct config *config, const char *value, joule_erro
     if (strchr(host, '@'))
         return error_set(error, JOULE_INVALID, "url: it must not contain a user; use user and password_file");
     if (!string_copy(config->url, sizeof config->url, value))
-        return error_set(error, JOULE_INVALID, "url: more than %zu bytes", sizeof config->url - 1);
+        return error_set(error, JOULE_INVALID, "url: it must not be longer than %zu bytes",
+                         sizeof config->url - 1);
     config->url[host - value + (ptrdiff_t)strcspn(host, "/?#")] = '\0';
     return JOULE_OK;
 }
@@ -59,7 +60,7 @@ static joule_status set_verify(struct config *config, const char *value, joule_e
 {
     config->is_verified = strcmp(value, "no") != 0;
     if (config->is_verified && strcmp(value, "yes") != 0)
-        return error_set(error, JOULE_INVALID, "verify: yes or no, not \"%s\"", value);
+        return error_set(error, JOULE_INVALID, "verify: it must be yes or no, not \"%s\"", value);
     return JOULE_OK;
 }
 
@@ -82,9 +83,10 @@ static joule_status set(struct config *config, const char *key, const char *valu
         if (strcmp(key, texts[i].key) == 0)
             return string_copy(texts[i].text, texts[i].size, value)
                        ? JOULE_OK
-                       : error_set(error, JOULE_INVALID, "%s: more than %zu bytes", key, texts[i].size - 1);
+                       : error_set(error, JOULE_INVALID, "%s: it must not be longer than %zu bytes", key,
+                                   texts[i].size - 1);
     return error_set(error, JOULE_INVALID,
-                     "\"%s\": keys are url, user, password_file, verify, ca and chassis", key);
+                     "\"%s\" is not a key: keys are url, user, password_file, verify, ca and chassis", key);
 }
 
 static joule_status read_lines(FILE *file, struct config *config, joule_error *error)
@@ -96,7 +98,7 @@ static joule_status read_lines(FILE *file, struct config *config, joule_error *e
         if (!*key || *key == '#')
             continue;
         if (!sign)
-            return error_set(error, JOULE_INVALID, "a line without \"=\": lines are \"key = value\"");
+            return error_set(error, JOULE_INVALID, "a line has no \"=\": lines are \"key = value\"");
         *sign = '\0';
         status = set(config, string_trim(key), string_trim(sign + 1), error);
     }

@@ -66,7 +66,7 @@ int main(int argc, char **argv)
     }
     for (int i = 2; i < argc; i++)
         if (!view_parse(argv[i], &views.list[views.count++])) {
-            complain("", "%s: not KIND:PATH", argv[i]);
+            complain("", "'%s' is not of the form KIND:PATH", argv[i]);
             return EXIT_USAGE;
         }
     joule_status status = config_read(argv[1], &config, &error);

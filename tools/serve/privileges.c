@@ -57,7 +57,7 @@ static bool drop_capabilities(void)
     const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
     bool is_done = syscall(SYS_capset, &header, none) == 0;
     if (!is_done)
-        complain(SERVE, "cannot give up capabilities: %s", strerror(errno));
+        complain(SERVE, "cannot drop capabilities: %s", strerror(errno));
     return is_done;
 }
 
@@ -84,6 +84,6 @@ bool privileges_drop(const char *user)
         return false;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
         return true;
-    complain(SERVE, "cannot give up new rights (no_new_privs): %s", strerror(errno));
+    complain(SERVE, "cannot drop new rights (no_new_privs): %s", strerror(errno));
     return false;
 }

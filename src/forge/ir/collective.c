@@ -52,7 +52,7 @@ bool infer_collective(struct inference *i)
         return infer_fail(i, "%s: invalid group '%s' of %u processes with root %u", name, a->group, a->size,
                           a->root);
     if (adds && i->inputs[0]->dtype == FORGE_BOOL)
-        return infer_fail(i, "%s of bool", name);
+        return infer_fail(i, "%s does not support bool", name);
     if (!is_along_axis(a->kind))
         return infer_add_output(i, i->inputs[0]->dtype, &shape);
     if (a->axis >= shape.rank)

@@ -176,7 +176,7 @@ bool infer_unary(struct inference *i)
     bool any = a->kind == FORGE_NEG || a->kind == FORGE_ABS || a->kind == FORGE_SIGN ||
                a->kind == FORGE_SQUARE || a->kind == FORGE_RELU;
     if (a->kind == FORGE_NOT ? dtype != FORGE_BOOL : any ? dtype == FORGE_BOOL : !forge_dtype_is_float(dtype))
-        return infer_fail(i, "%s of %s", unary_name(a->kind), forge_dtype_name(dtype));
+        return infer_fail(i, "%s does not support %s", unary_name(a->kind), forge_dtype_name(dtype));
     return infer_add_output(i, a->kind == FORGE_IS_NAN ? FORGE_BOOL : dtype, &i->inputs[0]->shape);
 }
 
@@ -198,7 +198,7 @@ bool infer_binary(struct inference *i)
         return infer_fail(i, "%s: the shapes do not broadcast", binary_name(a->kind));
     bool compares = a->kind >= FORGE_EQ;
     if (is_logical(a->kind) ? forge_dtype_is_float(dtype) : !compares && dtype == FORGE_BOOL)
-        return infer_fail(i, "%s of %s", binary_name(a->kind), forge_dtype_name(dtype));
+        return infer_fail(i, "%s does not support %s", binary_name(a->kind), forge_dtype_name(dtype));
     return infer_add_output(i, compares ? FORGE_BOOL : dtype, &shape);
 }
 
@@ -240,11 +240,11 @@ bool infer_reduce(struct inference *i)
     if (a->kind == FORGE_ARGMAX && __builtin_popcount(a->axes) != 1)
         return infer_fail(i, "argmax needs exactly one axis");
     if (x->dtype == FORGE_BOOL || (a->kind == FORGE_MEAN && !forge_dtype_is_float(x->dtype)))
-        return infer_fail(i, "%s of %s", reduce_name(a->kind), forge_dtype_name(x->dtype));
+        return infer_fail(i, "%s does not support %s", reduce_name(a->kind), forge_dtype_name(x->dtype));
     for (uint32_t k = 0; k < x->shape.rank; k++) {
         bool is_reduced = a->axes >> k & 1;
         if (is_reduced && a->kind >= FORGE_MAXIMUM && a->kind != FORGE_PRODUCT && x->shape.dims[k] == 0)
-            return infer_fail(i, "%s of no elements", reduce_name(a->kind));
+            return infer_fail(i, "%s needs at least one element", reduce_name(a->kind));
         if (!is_reduced || a->keep_dims)
             shape.dims[shape.rank++] = is_reduced ? 1 : x->shape.dims[k];
     }
@@ -327,9 +327,9 @@ static bool check_places(struct inference *i)
     char own[PLACE_TEXT], other[PLACE_TEXT];
     for (size_t k = 0; i->graph->is_placed && k < i->input_count; k++)
         if (i->inputs[k]->place != i->place)
-            return infer_fail(i, "it runs on %s, but operand %zu is stored on %s: a transfer is missing",
-                              place_text(i->graph, i->place, own), k,
-                              place_text(i->graph, i->inputs[k]->place, other));
+            return infer_fail(
+                i, "the operation runs on %s, but operand %zu is stored on %s: a transfer is missing",
+                place_text(i->graph, i->place, own), k, place_text(i->graph, i->inputs[k]->place, other));
     return true;
 }
 

@@ -31,7 +31,7 @@ bool infer_broadcast(struct inference *i)
         struct text text;
         text_init(&text, target, sizeof target);
         dim_print_shape(&i->graph->dims, &a->shape, &text);
-        return infer_fail(i, "it does not broadcast to %s", target);
+        return infer_fail(i, "the input does not broadcast to %s", target);
     }
     return infer_add_output(i, i->inputs[0]->dtype, &shape);
 }
@@ -192,7 +192,8 @@ bool infer_scatter(struct inference *i)
         struct text text;
         text_init(&text, wanted, sizeof wanted);
         dim_print_shape(&i->graph->dims, &shape, &text);
-        return infer_fail(i, "the updates must be %s, as a gather would give", wanted);
+        return infer_fail(i, "the updates must be %s, the shape that a gather with these indices returns",
+                          wanted);
     }
     return infer_add_output(i, x->dtype, &x->shape);
 }

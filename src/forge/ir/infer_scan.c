@@ -17,7 +17,7 @@ bool infer_scan(struct inference *i)
     if (a->axis >= x->shape.rank)
         return infer_fail(i, "axis %u does not exist", a->axis);
     if (x->dtype == FORGE_BOOL)
-        return infer_fail(i, "%s of bool", reduce_name((forge_reduce_kind)a->kind));
+        return infer_fail(i, "%s does not support bool", reduce_name((forge_reduce_kind)a->kind));
     return infer_add_output(i, x->dtype, &x->shape);
 }
 

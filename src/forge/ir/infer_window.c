@@ -65,11 +65,11 @@ static bool check_conv(struct inference *i, const struct conv_attributes *a)
     forge_dim channels =
         is_transposed ? weight->shape.dims[0] : dim_mul(dims, weight->shape.dims[1], a->groups);
     if (channels != x->shape.dims[1])
-        return infer_fail(i, "the weight%s is for another number of channels",
-                          a->groups > 1 ? ", in groups," : "");
+        return infer_fail(i, "the weight%s has another number of channels than x",
+                          a->groups > 1 ? ", times the groups," : "");
     if (!is_multiple(dims, weight->shape.dims[0], a->groups))
         return infer_fail(i, "%s channels are not a multiple of %u groups",
-                          is_transposed ? "its" : "the result's", a->groups);
+                          is_transposed ? "x's" : "the result's", a->groups);
     for (uint32_t k = 0; k + 2 < x->shape.rank; k++)
         if (a->stride[k] == 0 || a->dilation[k] == 0)
             return infer_fail(i, "a stride or dilation is 0");
@@ -179,7 +179,7 @@ bool infer_window(struct inference *i)
         return infer_fail(i, "windows cannot compute %s; they can compute sum, mean, maximum and minimum",
                           reduce_name(a->kind));
     if (dtype == FORGE_BOOL || (a->kind == FORGE_MEAN && !forge_dtype_is_float(dtype)))
-        return infer_fail(i, "%s of %s", reduce_name(a->kind), forge_dtype_name(dtype));
+        return infer_fail(i, "%s does not support %s", reduce_name(a->kind), forge_dtype_name(dtype));
     return place_windows(i, &a->windows, &shape) && infer_add_output(i, dtype, &shape);
 }
 
@@ -241,7 +241,7 @@ bool infer_random(struct inference *i)
     if (a->kind >= FORGE_RANDOM_KINDS)
         return infer_fail(i, "unknown kind %u", a->kind);
     if (key->dtype != FORGE_U64 || key->shape.rank || step->dtype != FORGE_U32 || step->shape.rank)
-        return infer_fail(i, "it needs a key, u64[], and a step, u32[]");
+        return infer_fail(i, "random needs a key, u64[], and a step, u32[]");
     return has_rank(i, &a->shape) &&
            infer_add_output(i, a->kind == FORGE_RANDOM_BITS ? FORGE_U32 : FORGE_F32, &a->shape);
 }

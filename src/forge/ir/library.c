@@ -140,7 +140,7 @@ bool library_infer(struct inference *i)
     if (library_is_gradient(a))
         is_valid = infer_gradient(i, body);
     else if (a->given || a->wanted)
-        is_valid = infer_fail(i, "%s: it is not a gradient", a->name);
+        is_valid = infer_fail(i, "%s is not a gradient", a->name);
     for (size_t k = 0; is_valid && !library_is_gradient(a) && k < body->output_count; k++)
         is_valid = infer_add_output(i, output_of(body, k)->dtype, &output_of(body, k)->shape);
     forge_graph_free(body);

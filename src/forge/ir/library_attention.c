@@ -98,7 +98,7 @@ static bool takes_rope(forge_builder *b, const forge_value *in, double base)
                     forge_dtype_is_integer(forge_value_dtype(b, in[1]));
     if (!is_valid)
         forge_builder_fail(b,
-                           "it needs floats [..., t, d] of rank 2 to %d with an even d, integer positions "
+                           "rope needs floats [..., t, d] of rank 2 to %d with an even d, integer positions "
                            "that broadcast to all dimensions but the last, and a base above 0",
                            FORGE_MAX_RANK - 1);
     return is_valid;

@@ -34,7 +34,9 @@ forge_value transformer_attention(forge_builder *b, const char *name, forge_valu
     if (!layer_takes(b, "attention", name, x, 3, 3, 2))
         return FORGE_NO_VALUE;
     if (heads < 1 || width % heads || heads % kv_heads) {
-        forge_builder_fail(b, "attention '%s': a width of %lld in %lld heads that share %lld makes no sense",
+        forge_builder_fail(b,
+                           "attention '%s': the width %lld must be a multiple of %lld heads, and these a "
+                           "multiple of %lld heads of keys and values",
                            name, (long long)width, (long long)heads, (long long)kv_heads);
         return FORGE_NO_VALUE;
     }

@@ -33,8 +33,8 @@ static bool weight_shape(forge_builder *b, const char *name, forge_shape x, int6
     if (!makes_sense)
         forge_builder_fail(
             b,
-            "conv '%s': %lld channels to %lld in %lld groups: both are multiples of the groups, "
-            "and like the kernel's sizes 1 or more",
+            "conv '%s': %lld input channels and %lld output channels must be multiples of %lld groups, "
+            "and these numbers and the kernel's sizes must be 1 or more",
             name, (long long)in, (long long)out_channels, (long long)groups);
     *out = shape;
     return makes_sense;

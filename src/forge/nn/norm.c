@@ -38,7 +38,8 @@ static forge_value over_last(forge_builder *b, const char *kind, const char *nam
     struct composite_attributes norm = norm_of(kind, epsilon, dims);
     forge_shape shape = forge_value_shape(b, x), own = {.rank = dims};
     if (builder_is_ok(b) && (dims == 0 || dims > shape.rank))
-        forge_builder_fail(b, "%s '%s': the last %u dimensions of rank %u", kind, name, dims, shape.rank);
+        forge_builder_fail(b, "%s '%s': cannot normalise the last %u dimensions of rank %u", kind, name, dims,
+                           shape.rank);
     for (uint32_t k = 0; builder_is_ok(b) && k < dims; k++) {
         own.dims[k] = shape.dims[shape.rank - dims + k];
         layer_takes(b, kind, name, x, 1, FORGE_MAX_RANK, shape.rank - dims + k);
@@ -66,7 +67,7 @@ forge_value forge_group_norm(forge_builder *builder, const char *name, forge_val
         return FORGE_NO_VALUE;
     forge_dim channels = forge_value_shape(builder, x).dims[1];
     if (groups == 0 || channels % groups) {
-        forge_builder_fail(builder, "group_norm '%s': %lld channels do not go into %u groups", name,
+        forge_builder_fail(builder, "group_norm '%s': %lld channels are not a multiple of %u groups", name,
                            (long long)channels, groups);
         return FORGE_NO_VALUE;
     }

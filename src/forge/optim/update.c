@@ -136,7 +136,7 @@ static bool check_gradient(forge_builder *b, const forge_gradient *gradients, si
 {
     const forge_gradient *g = &gradients[i];
     if (g->parameter >= b->graph->slot_count || !b->graph->slots[g->parameter].read) {
-        forge_builder_fail(b, "%s: gradient %zu is of no parameter", who, i);
+        forge_builder_fail(b, "%s: gradient %zu belongs to no parameter", who, i);
         return false;
     }
     const struct slot *slot = &b->graph->slots[g->parameter];

@@ -144,14 +144,16 @@ static joule_status read_fields(const forge_safetensors *file, forge_checkpoint 
     *out = (forge_checkpoint){.struct_size = sizeof *out};
     if (!version)
         return error_set(error, JOULE_INVALID,
-                         "%s: tensors, but no checkpoint: its metadata has no '" VERSION_KEY "'", file->path);
+                         "%s has tensors, but is not a checkpoint: its metadata has no '" VERSION_KEY "'",
+                         file->path);
     if (strcmp(version, VERSION) != 0)
-        return error_set(error, JOULE_UNSUPPORTED, "%s: a checkpoint of version '%.20s'; " VERSION " is read",
+        return error_set(error, JOULE_UNSUPPORTED,
+                         "%s is a checkpoint of version '%.20s', but only version " VERSION " is supported",
                          file->path, version);
     for (size_t i = 0; i < FIELDS; i++) {
         const char *text = forge_safetensors_metadata(file, fields[i].key);
         if (!text || !read_field(&fields[i], text, out))
-            return error_set(error, JOULE_INVALID, "%s: a broken checkpoint: '%s' is '%.40s'", file->path,
+            return error_set(error, JOULE_INVALID, "%s is a broken checkpoint: '%s' is '%.40s'", file->path,
                              fields[i].key, text ? text : "(missing)");
     }
     return JOULE_OK;

@@ -155,7 +155,7 @@ static joule_status read_members(struct npy *npy)
         while (i < 3 && strcmp(members[i].name, name) != 0)
             i++;
         if (i == 3 || (seen & 1u << i))
-            return fail(npy, at, JOULE_INVALID, "the header has a member twice, or one that is not known");
+            return fail(npy, at, JOULE_INVALID, "the header has a member twice, or an unknown member");
         joule_status status = members[i].read(npy);
         if (status != JOULE_OK)
             return status;

@@ -31,7 +31,7 @@ static bool parse_dtype(struct json_reader *json, struct entry *entry)
             entry->dtype = (forge_dtype)i;
             return true;
         }
-    return json_fail(json, at, "tensor '%.60s' has the type '%.20s', which is not known here", entry->name,
+    return json_fail(json, at, "tensor '%.60s' has the type '%.20s', which is not supported", entry->name,
                      name ? name : "");
 }
 
@@ -71,12 +71,12 @@ static bool check_entry(struct json_reader *json, size_t at, const struct entry 
     size_t size = elements < SIZE_MAX ? forge_dtype_size_bytes(entry->dtype, elements) : SIZE_MAX;
     if (entry->end < entry->begin || entry->end > data_size)
         return json_fail(json, at,
-                         "tensor '%.60s' lies at %" PRIu64 " to %" PRIu64 " of the data, which is %" PRIu64
+                         "tensor '%.60s' has bytes %" PRIu64 " to %" PRIu64 " of the data, which has %" PRIu64
                          " bytes",
                          entry->name, entry->begin, entry->end, data_size);
     if (size == SIZE_MAX || size != entry->end - entry->begin) {
         forge_shape_format(&entry->shape, shape, sizeof shape);
-        return json_fail(json, at, "tensor '%.60s' is %s%s, and not the %" PRIu64 " bytes that it is given",
+        return json_fail(json, at, "tensor '%.60s' is %s%s, which does not have %" PRIu64 " bytes",
                          entry->name, forge_dtype_name(entry->dtype), shape, entry->end - entry->begin);
     }
     return true;
@@ -190,8 +190,8 @@ static bool check_data(struct json_reader *json, forge_safetensors *file)
         const struct entry *entry = &file->entries[i];
         if (entry->begin != end)
             return json_fail(json, entry->place,
-                             "tensor '%.60s' begins at %" PRIu64
-                             " of the data, and the one before ends at %" PRIu64,
+                             "tensor '%.60s' begins at byte %" PRIu64
+                             " of the data, and the tensor before it ends at byte %" PRIu64,
                              entry->name, entry->begin, end);
         end = entry->end;
     }

@@ -161,7 +161,7 @@ joule_status forge_states_load(forge_states *states, const char *path, uint32_t 
     if (!states ||
         flags & ~(uint32_t)(FORGE_LOAD_KEEP_MISSING | FORGE_LOAD_SKIP_UNEXPECTED | FORGE_LOAD_CONVERT))
         return error_set(out_error, states ? JOULE_UNSUPPORTED : JOULE_INVALID,
-                         "forge_states_load: no states, or unknown flags");
+                         "forge_states_load: states is NULL, or a flag is unknown");
     joule_status status = forge_safetensors_open(path, &file, out_error);
     if (status == JOULE_OK)
         status = slots_load(states, file, flags, out_error);

@@ -179,7 +179,7 @@ static joule_status read_line(struct baseline *baseline, char *line, size_t leng
     if (!value)
         return out_error->status;
     if (!read_unit(&baseline->arena, value, &baseline->units[baseline->unit_count++]))
-        return error_set(out_error, JOULE_INVALID, "%s: not a report of joulec", what);
+        return error_set(out_error, JOULE_INVALID, "%s is not a report of joulec", what);
     return JOULE_OK;
 }
 
@@ -202,7 +202,7 @@ joule_status baseline_read(char *text, size_t size, const char *path, struct bas
     if (b->arena.is_out_of_memory || !b->units)
         return error_set(out_error, JOULE_NO_MEMORY, "cannot read %s: out of memory", path);
     if (status == JOULE_OK && !b->unit_count)
-        return error_set(out_error, JOULE_INVALID, "%s: empty, not a report of joulec", path);
+        return error_set(out_error, JOULE_INVALID, "%s is empty, and not a report of joulec", path);
     return status;
 }
 

@@ -192,7 +192,7 @@ static void test_what_no_indices_are(void **state)
     b = forge_builder_new();
     x = input(b, "x", forge_shape_of(4, 3));
     forge_scatter(b, x, integers(b, "i", forge_shape_of(2)), x, 0, FORGE_SCATTER_SET);
-    assert_refused(b, "the updates must be [2,3], as a gather would give");
+    assert_refused(b, "the updates must be [2,3], the shape that a gather with these indices returns");
     b = forge_builder_new();
     x = forge_input(b, "x", FORGE_BOOL, forge_shape_of(4));
     forge_scatter(b, x, integers(b, "i", forge_shape_of(4)), x, 0, FORGE_SCATTER_ADD);
@@ -232,7 +232,7 @@ static void test_scans_and_sorts(void **state)
     assert_refused(b, "unknown flags 0x4");
     b = forge_builder_new();
     forge_scan(b, FORGE_SUM, forge_input(b, "x", FORGE_BOOL, forge_shape_of(3)), 0, 0);
-    assert_refused(b, "sum of bool");
+    assert_refused(b, "sum does not support bool");
 }
 
 int main(void)

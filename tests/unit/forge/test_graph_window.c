@@ -125,8 +125,9 @@ static void test_messages_of_convolutions(void **state)
     assert_conv_refused(line, forge_shape_of(4, 2, 3), (forge_conv_options){.dilation = {2}},
                         "the kernel 3, dilated, is larger than the padded input 3");
     assert_conv_refused(line, forge_shape_of(4, 3, 2), (forge_conv_options){0},
-                        "the weight is for another number of channels");
-    assert_conv_refused(line, forge_shape_of(4, 2, 2), (forge_conv_options){.groups = 2}, "in groups");
+                        "the weight has another number of channels than x");
+    assert_conv_refused(line, forge_shape_of(4, 2, 2), (forge_conv_options){.groups = 2},
+                        "the weight, times the groups, has another number");
     assert_conv_refused(line, forge_shape_of(3, 1, 2), (forge_conv_options){.groups = 2},
                         "the result's channels are not a multiple of 2 groups");
     assert_conv_refused(line, forge_shape_of(4, 2, 2, 2), (forge_conv_options){0}, "1 to 3 spatial");
@@ -188,7 +189,7 @@ static void test_messages_of_windows(void **state)
     assert_message(b, "a pool takes [n, channels");
     b = forge_builder_new();
     forge_avg_pool(b, forge_input(b, "x", FORGE_I32, forge_shape_of(2, 3, 4)), 2, 0, 0, false);
-    assert_message(b, "mean of i32");
+    assert_message(b, "mean does not support i32");
     b = forge_builder_new();
     forge_fold(b, forge_input(b, "x", FORGE_F32, forge_shape_of(2, 3, 2)), forge_shape_of(2, 5), 2,
                &(forge_window){.size = 2});
@@ -219,7 +220,7 @@ static void test_random(void **state)
                      FORGE_F32);
     assert_int_not_equal(forge_random_numbers(b, FORGE_RANDOM_BITS, shape, key, step, 2), bits);
     forge_random_numbers(b, FORGE_RANDOM_BITS, shape, step, key, 1);
-    assert_message(b, "random(u32[], u64[]): it needs a key, u64[], and a step, u32[]");
+    assert_message(b, "random(u32[], u64[]): random needs a key, u64[], and a step, u32[]");
     b = forge_builder_new();
     key = forge_input(b, "key", FORGE_U64, (forge_shape){0});
     step = forge_input(b, "step", FORGE_U32, (forge_shape){0});

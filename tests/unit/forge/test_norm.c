@@ -329,7 +329,7 @@ static void test_messages(void **state)
                    "batch_norm 'norm': training needs two elements of each channel");
     assert_refused(forge_shape_of(4), FORGE_F32, batch_norm, "it takes a rank from 2 to 8, not 1");
     assert_refused(forge_shape_of(2, 3), FORGE_I32, batch_norm, "it takes floats, not i32");
-    assert_refused(forge_shape_of(2, 3), FORGE_F32, group_norm, "3 channels do not go into 2 groups");
+    assert_refused(forge_shape_of(2, 3), FORGE_F32, group_norm, "3 channels are not a multiple of 2 groups");
     assert_refused(forge_shape_of(2, 3), FORGE_F32, too_many_dims, "the last 3 dimensions of rank 2");
     assert_refused(forge_shape_of(2, 3), FORGE_F32, of_a_symbol, "dimension 1 has to be a number above 0");
 }

@@ -127,7 +127,7 @@ static void test_damage(void **state)
     expect_refused(1, "{'descr': '<f4', 'shape': (1,)}", 4, JOULE_INVALID, "byte 10: the header lacks");
     expect_refused(1, "{'descr': '<f4', 'descr': '<f4'}", 4, JOULE_INVALID,
                    "byte 27: the header has a member");
-    expect_refused(1, "{'description': 1}", 4, JOULE_INVALID, "one that is not known");
+    expect_refused(1, "{'description': 1}", 4, JOULE_INVALID, "an unknown member");
     expect_refused(1, "{'descr' '<f4'}", 4, JOULE_INVALID, "the header is not a dictionary here");
     expect_refused(1, "{'descr", 4, JOULE_INVALID, "the header is not a dictionary here");
     expect_refused(1, "None", 4, JOULE_INVALID, "byte 10: the header is not a dictionary");

@@ -244,14 +244,15 @@ static void once_placed_nothing_may_be_missing(void **state)
     forge_pass pass = {"mine", "transfer", forgetful, NULL};
     forge_compile_options options = {.struct_size = sizeof options, .pass_count = 1, .passes = &pass};
     assert_int_equal(forge_passes_run(graph, NULL, &options, &made, &error), JOULE_INVALID);
-    assert_string_equal(error.message, "pass mine: binary(f32[2], f32[2]): it runs on 'b', but operand 0 "
-                                       "is stored on 'a': a transfer is missing");
+    assert_string_equal(error.message,
+                        "pass mine: binary(f32[2], f32[2]): the operation runs on 'b', but operand 0 "
+                        "is stored on 'a': a transfer is missing");
     forge_graph *placed = transferred(graph);
     for (forge_value v = 1; v < placed->value_count; v++) /* the verifier finds it, too */
         placed->values[v].place = graph_producer(placed, v)->op == OP_TRANSFER ? 0 : placed->values[v].place;
     assert_int_equal(graph_verify(placed, &error), JOULE_FAILED);
-    assert_non_null(
-        strstr(error.message, "it runs on 'b', but operand 0 is stored on the program's own place"));
+    assert_non_null(strstr(error.message,
+                           "the operation runs on 'b', but operand 0 is stored on the program's own place"));
     forge_graph_free(placed);
     forge_graph_free(graph);
 }

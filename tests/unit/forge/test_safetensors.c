@@ -140,13 +140,15 @@ static void test_claims_that_cannot_be(void **state)
 {
     (void)state;
     expect_invalid("{" ENTRY("a", "U8", "[2]", "[0,2]") "}", 1,
-                   "lies at 0 to 2 of the data, which is 1 bytes");
-    expect_invalid("{" ENTRY("a", "U8", "[1]", "[1,0]") "}", 1, "lies at 1 to 0");
-    expect_invalid("{" ENTRY("a", "F32", "[3]", "[0,8]") "}", 8, "is f32[3], and not the 8 bytes");
-    expect_invalid("{" ENTRY("a", "F32", "[4611686018427387904,4]", "[0,0]") "}", 0, "and not the 0 bytes");
-    expect_invalid("{" ENTRY("a", "F32", "[9223372036854775807]", "[0,4]") "}", 4, "and not the 4 bytes");
+                   "has bytes 0 to 2 of the data, which has 1 bytes");
+    expect_invalid("{" ENTRY("a", "U8", "[1]", "[1,0]") "}", 1, "has bytes 1 to 0");
+    expect_invalid("{" ENTRY("a", "F32", "[3]", "[0,8]") "}", 8, "is f32[3], which does not have 8 bytes");
+    expect_invalid("{" ENTRY("a", "F32", "[4611686018427387904,4]", "[0,0]") "}", 0,
+                   "which does not have 0 bytes");
+    expect_invalid("{" ENTRY("a", "F32", "[9223372036854775807]", "[0,4]") "}", 4,
+                   "which does not have 4 bytes");
     expect_invalid("{" ENTRY("a", "F32", "[9223372036854775808]", "[0,4]") "}", 4, "a dimension above 2^63");
-    expect_invalid("{" ENTRY("a", "F4", "[1]", "[0,1]") "}", 1, "has the type 'F4', which is not known here");
+    expect_invalid("{" ENTRY("a", "F4", "[1]", "[0,1]") "}", 1, "has the type 'F4', which is not supported");
     expect_invalid("{" ENTRY("a", "f32", "[1]", "[0,4]") "}", 4, "has the type 'f32'");
     expect_invalid("{" ENTRY("a", "U8", "[1,1,1,1,1,1,1,1,1]", "[0,1]") "}", 1, "more than 8 dimensions");
     expect_invalid("{" ENTRY("a", "U8", "[1]", "[0,1,1]") "}", 1, "more than two offsets");
@@ -158,10 +160,10 @@ static void test_claims_that_cannot_be(void **state)
     expect_invalid("{" ENTRY("a", "U8", "[1]", "[0,1]") "," ENTRY("a", "U8", "[1]", "[1,2]") "}", 2,
                    "byte 61: there are two tensors 'a'");
     expect_invalid("{" ENTRY("a", "U8", "[1]", "[0,1]") "," ENTRY("b", "U8", "[1]", "[2,3]") "}", 3,
-                   "begins at 2 of the data, and the one before ends at 1");
+                   "begins at byte 2 of the data, and the tensor before it ends at byte 1");
     expect_invalid("{" ENTRY("a", "U8", "[2]", "[0,2]") "," ENTRY("b", "U8", "[2]", "[1,3]") "}", 3,
-                   "begins at 1 of the data");
-    expect_invalid("{" ENTRY("a", "U8", "[1]", "[1,2]") "}", 2, "begins at 1 of the data");
+                   "begins at byte 1 of the data");
+    expect_invalid("{" ENTRY("a", "U8", "[1]", "[1,2]") "}", 2, "begins at byte 1 of the data");
     expect_invalid("{" ENTRY("a", "U8", "[1]", "[0,1]") "}", 3, "the file has 2 more bytes");
     expect_invalid("{}", 3, "there are no tensors, and 3 bytes of data");
     expect_invalid("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "a second __metadata__");
@@ -212,7 +214,7 @@ static void test_claims_cost_no_memory(void **state)
     tight.rlim_cur = 64 << 20;
     if (!is_sanitized)
         assert_int_equal(setrlimit(RLIMIT_DATA, &tight), 0);
-    expect_invalid("{" ENTRY("a", "F32", "[1000000000000]", "[0,4000000000000]") "}", 4, "lies at 0 to");
+    expect_invalid("{" ENTRY("a", "F32", "[1000000000000]", "[0,4000000000000]") "}", 4, "has bytes 0 to");
     write_file("{}", (size_t)1 << 40, 0);
     forge_safetensors *file = NULL;
     assert_int_equal(forge_safetensors_open(path, &file, &error), JOULE_INVALID);

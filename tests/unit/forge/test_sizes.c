@@ -423,13 +423,13 @@ static void test_graphs_that_cannot_be_bound(void **state)
     assert_says(forge_graph_bind(graph, &(forge_size){"k", 3}, 1, &bound, &e), JOULE_ABSENT, &e,
                 "unknown symbol 'k'; known symbols: n");
     assert_says(forge_graph_bind(graph, &(forge_size){"n", 0}, 1, &bound, &e), JOULE_INVALID, &e,
-                "maximum of no elements");
+                "maximum needs at least one element");
     struct side side = {0};
     load(&side, graph);
     assert_int_equal(forge_instance_set_zeros(side.instance, "x", NULL), JOULE_OK);
     assert_int_equal(forge_instance_set_size(side.instance, "n", 0, NULL), JOULE_OK);
     assert_says(forge_instance_run(side.instance, &e), JOULE_INVALID, &e,
-                "with n=0: launch 0, reduce(f32[0]): maximum of no elements");
+                "with n=0: launch 0, reduce(f32[0]): maximum needs at least one element");
     assert_int_equal(forge_instance_set_size(side.instance, "n", 4, NULL), JOULE_OK);
     assert_int_equal(forge_instance_run(side.instance, NULL), JOULE_OK);
     end(&side);

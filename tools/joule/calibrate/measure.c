@@ -377,7 +377,7 @@ joule_status measure_kernels(const struct cost_core *core, const struct effort *
     *out = (struct measured){.energy_class = JOULE_CLASS_NONE, .cpu = -1};
     if (!s || 2 * effort->repeats > MAX_REPEATS || !kernel_memory_make(core, &s->memory)) {
         free(s);
-        return error_set(out_error, JOULE_NO_MEMORY, "out of memory for the data of the kernels");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot measure the kernels: out of memory");
     }
     s->out = out;
     s->effort = effort;

@@ -58,7 +58,8 @@ joule_status isa_choose(const char *name, enum isa *out_isa, joule_error *out_er
         if (strcmp(rows[isa].name, name) != 0)
             continue;
         if (!isa_is_here(isa))
-            return error_set(out_error, JOULE_ABSENT, "FORGE_ISA=%s: this processor does not have it", name);
+            return error_set(out_error, JOULE_ABSENT,
+                             "FORGE_ISA=%s: this processor does not have this instruction set", name);
         *out_isa = isa;
         return JOULE_OK;
     }

@@ -99,7 +99,7 @@ static void wants_a_list(void **state)
     (void)state;
     char object[] = "{}", broken[] = "[{";
     assert_int_equal(database_read(&arena, object, 2, "x.json", "/", &database, &error), JOULE_INVALID);
-    assert_non_null(strstr(error.message, "x.json: not a compilation database, which is a list"));
+    assert_non_null(strstr(error.message, "x.json is not a compilation database, which is a list"));
     assert_int_equal(database_read(&arena, broken, 2, "x.json", "/", &database, &error), JOULE_INVALID);
     arena_free(&arena);
 }

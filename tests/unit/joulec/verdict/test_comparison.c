@@ -229,12 +229,12 @@ static void expect_refused(const char *form, const char *reason)
 static void test_what_is_no_report_is_refused(void **state)
 {
     (void)state;
-    expect_refused("", "base.json: empty");
-    expect_refused("\n \n", "base.json: empty");
+    expect_refused("", "base.json is empty");
+    expect_refused("\n \n", "base.json is empty");
     expect_refused("{", "base.json:1");
-    expect_refused("[]\n", "base.json:1: not a report of joulec");
-    expect_refused("{\"schema\":\"joule-report-1\",\"functions\":[]}\n", "base.json:1: not a report");
-    expect_refused(UNIT("a.c", "skylake", "", "{}"), "base.json:1: not a report");
+    expect_refused("[]\n", "base.json:1 is not a report of joulec");
+    expect_refused("{\"schema\":\"joule-report-1\",\"functions\":[]}\n", "base.json:1 is not a report");
+    expect_refused(UNIT("a.c", "skylake", "", "{}"), "base.json:1 is not a report");
     expect_refused(UNIT("a.c", "skylake", "", F("f", "1")) "\n{\"schema\":1}\n", "base.json:3");
 }
 
