@@ -34,8 +34,8 @@ typedef struct forge_numbers {
 /* The origin of a NaN or infinity. */
 typedef enum forge_nonfinite_origin {
     FORGE_ORIGIN_NONE = 0,
-    FORGE_ORIGIN_INPUT = 1, /* an input contained it */
-    FORGE_ORIGIN_SLOT = 2,  /* a slot contained it before the run */
+    FORGE_ORIGIN_INPUT = 1, /* an input contained the NaN or infinity */
+    FORGE_ORIGIN_SLOT = 2,  /* a slot contained the NaN or infinity before the run */
     FORGE_ORIGIN_LAUNCH = 3,
 } forge_nonfinite_origin;
 

@@ -14,7 +14,7 @@ extern "C" {
 
 /* --- devices -------------------------------------------------------------------------------------------- */
 
-typedef struct forge_device forge_device; /* any thread; it runs one instance at a time */
+typedef struct forge_device forge_device; /* any thread may use it; it runs one instance at a time */
 
 /* Opens a device by name: "cpu" or "estimated". The caller owns the device, which must outlive all objects
  * made for it. JOULE_ABSENT: no such device; the message lists the devices.

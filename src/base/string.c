@@ -142,7 +142,7 @@ bool string_to_u64(const char *string, int base, uint64_t *out_value)
 {
     string = skip_space(string);
     if (*string == '-')
-        return false; /* strtoull would negate it modulo 2^64 */
+        return false; /* strtoull would negate the number modulo 2^64 */
     char *end = NULL;
     errno = 0;
     unsigned long long value = strtoull(string, &end, base);

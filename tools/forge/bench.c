@@ -280,7 +280,7 @@ static joule_status run_all(struct report *r, forge_device *device, joule_meter 
         if (status != JOULE_OK)
             return status;
         if (r->timings[i].runs == 0)
-            break; /* interrupted before its first run */
+            break; /* interrupted before the first run of this case */
         r->count = i + 1;
         if (!r->is_quiet)
             print_case(r, i);

@@ -174,7 +174,7 @@ static int run(const struct settings *how)
 
 static bool is_sound(const struct settings *how)
 {
-    if (how->root && getauxval(AT_SECURE)) /* any user may start it */
+    if (how->root && getauxval(AT_SECURE)) /* any user may start a program file with capabilities */
         complain("", "--root is not allowed if the program file has capabilities");
     else if (how->guards && getauxval(AT_SECURE)) /* the environment could name libraries to load */
         complain("", "--guard is not allowed if the program file has capabilities");

@@ -28,7 +28,7 @@ int companion_main(int argc, char **argv)
     char name[64];
     const char *subcommand = argv[0];
     string_print(name, sizeof name, "joule-%s", subcommand);
-    argv[0] = name; /* as ps shows it */
+    argv[0] = name; /* the name that ps shows */
     companion_become(subcommand, name, argv);
     return EXIT_OWN_FAILURE;
 }

@@ -54,7 +54,7 @@ static void add_finding(const struct visit *visit, const struct finding *finding
         text_add_wrapped(out, finding->why, strlen(INDENT INDENT), INDENT INDENT, visit->width);
         text_add(out, "\n");
     }
-    if (finding->command) /* not wrapped, so that it can be copied */
+    if (finding->command) /* the command is not wrapped, so that users can copy it */
         text_printf(out, INDENT INDENT INDENT "%s%s%s\n", visit->colour ? BOLD : "", finding->command,
                     visit->colour ? PLAIN : "");
 }

@@ -332,7 +332,8 @@ static bool take_files(struct arena *arena, struct arguments *out, const char **
 {
     for (; *words; words++) {
         const char *word = *words;
-        if (word[0] == '-' && word[1]) { /* options are added after it, so it must not look like one */
+        /* options are added after this file name, so the name must not look like an option */
+        if (word[0] == '-' && word[1]) {
             char *path = arena_alloc(arena, strlen(word) + sizeof "./");
             if (!path)
                 return false;

@@ -51,7 +51,7 @@ static void take_domain(struct gathering *g, struct device_row *row, const joule
     joule_quantity watts;
     int own = priority_of(domain);
     if (own > 2 && joule_power_watts(g->meter, domain->id, &watts) != JOULE_OK)
-        own = 2; /* its counter may not change */
+        own = 2; /* the domain's counter may not change */
     if (own <= *priority)
         return;
     *priority = own;

@@ -28,7 +28,7 @@ static void stop(void)
     screen_leave();
     signal(SIGTSTP, SIG_DFL);
     raise(SIGTSTP);
-    pthread_sigmask(SIG_UNBLOCK, &stops, NULL); /* stops here until it is continued */
+    pthread_sigmask(SIG_UNBLOCK, &stops, NULL); /* the process stops here until it is continued */
     pthread_sigmask(SIG_BLOCK, &stops, NULL);
     screen_return();
 }

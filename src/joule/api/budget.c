@@ -135,7 +135,8 @@ static double temperature_rise(struct joule_budget *budget)
 static double max_unread_joules(const struct meter_channel *mc, double wait_s)
 {
     const struct channel *ch = mc->channel;
-    pthread_mutex_lock(&mc->lane->lock); /* an integrator updates its period */
+    /* the lock is held because an integrator updates the channel's period */
+    pthread_mutex_lock(&mc->lane->lock);
     bool is_counter = ch->mode == CHANNEL_COUNTER;
     double max_watts = is_counter ? ch->counter.max_watts : ch->integrator.max_watts;
     double tick_s = meter_channel_traits(ch).tick_s;

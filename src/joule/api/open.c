@@ -33,8 +33,8 @@ static joule_status open_on(struct joule_host *host, bool owns_host, bool watche
     if (status != JOULE_OK)
         return status;
     if (!meter->is_client)
-        collector_create(meter); /* without memory for it, regions get no energy */
-    budget_list_create(meter);   /* without memory for it, joule_budget_begin fails */
+        collector_create(meter); /* without a collector, regions get no energy */
+    budget_list_create(meter);   /* without a list, joule_budget_begin fails */
     status = meter_start(meter, owns_host, watches, out_error);
     if (status != JOULE_OK) {
         meter_close(meter);

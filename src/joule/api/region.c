@@ -291,7 +291,7 @@ double region_timestamp_seconds(void)
         joule_region region = begin_region(TAG_OTHER, 0);
         bool is_right = check_running(&region, generation_now()) == JOULE_OK;
         int64_t end_ns = clock_now_ns(), took_ns = end_ns - (int64_t)region.begin_ns, nested_ns;
-        close_region(&region, end_ns, &nested_ns); /* it is never recorded */
+        close_region(&region, end_ns, &nested_ns); /* this region is never recorded */
         shortest_ns = is_right && took_ns < shortest_ns ? took_ns : shortest_ns;
     }
     return shortest_ns < INT64_MAX ? clock_seconds(shortest_ns) : NAN;

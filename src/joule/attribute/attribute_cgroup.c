@@ -300,7 +300,7 @@ bool cgroup_open(struct cgroup *cgroup, struct joule_host *host)
     if (cgroup->parent < 0)
         return false;
     struct stat info;
-    if (fstat(cgroup->parent, &info) == 0 && info.st_nlink > 2) /* it contains folders */
+    if (fstat(cgroup->parent, &info) == 0 && info.st_nlink > 2) /* the parent contains folders */
         each_child(cgroup->parent, PREFIX, remove_stale, NULL);
     if (make(cgroup))
         return true;

@@ -140,7 +140,7 @@ static void take(struct process_shares *shares, const struct seen_process *proce
     if (!row) {
         retire_same_pid(shares, process->pid);
         if (!make_room(shares, now_ns))
-            return; /* its joules remain in the sum of others */
+            return; /* the process's joules remain in the sum of others */
         row = &shares->rows[shares->count++];
         *row = (struct process_row){
             .pid = process->pid, .start_ticks = process->start_ticks, .alive_ns = now_ns};

@@ -248,7 +248,7 @@ static void set_prices(const struct prices *p, const struct cost_core *core, str
         [COST_SIMD_512] = p->simd_512,
         [COST_L1_LOADS] = p->load,
         [COST_L1_STORES] = p->store,
-        [COST_ATOMICS] = p->load + p->store, /* it holds the line from the load to the store */
+        [COST_ATOMICS] = p->load + p->store, /* an atomic holds the line from the load to the store */
         [COST_BRANCHES] = p->int_op,         /* priced as a comparison */
         [COST_MISPREDICTS] = core->latency[COST_MISPREDICTS] * p->wrong_uops * p->uop,
         [COST_L2_LINES] = p->l2_line,

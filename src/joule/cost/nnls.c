@@ -143,7 +143,8 @@ bool nnls_solve(const struct nnls *problem, double *out_x)
             return isfinite(nnls_residual(problem, out_x));
         is_free[released] = true;
         solve_free(problem, is_free, goal);
-        if (goal[released] <= 0) { /* a rounding error: releasing it gains nothing */
+        /* releasing this variable gains nothing: the gradient was a rounding error */
+        if (goal[released] <= 0) {
             is_free[released] = false;
             is_barred[released] = true;
             continue;

@@ -67,10 +67,11 @@ struct joule_meter {
 struct cover {
     int32_t ids[COVER_MAX];
     size_t count;
-    bool is_partial;         /* a domain of the total could not be read, or its parts are counted instead */
-    joule_class cls;         /* the weakest class of the domains */
-    int32_t still_id;        /* a domain whose meter stands still; -1: none */
-    bool has_parts_of_still; /* true: its parts are counted instead; false: nothing of it is counted */
+    bool is_partial;  /* a domain of the total could not be read, or its parts are counted instead */
+    joule_class cls;  /* the weakest class of the domains */
+    int32_t still_id; /* a domain whose meter stands still; -1: none */
+    /* true: the parts of domain still_id are counted instead; false: nothing of the domain is counted */
+    bool has_parts_of_still;
 };
 
 /* Makes a meter whose sources are not open yet. The caller adds listeners, then calls meter_start, or closes

@@ -55,7 +55,7 @@ static double timeout_s(const struct channel *ch, int64_t end_ns, bool was_reque
         return 0;
     double tick_s = meter_channel_traits(ch).tick_s;
     if (ch->mode == CHANNEL_COUNTER && was_requested && tick_s < SLACK_S)
-        return 0; /* it was read, but stands still */
+        return 0; /* the counter was read, but stands still */
     return fmin(tick_s, LAST_READING_MAX_S) + SLACK_S;
 }
 

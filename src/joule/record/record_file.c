@@ -54,7 +54,7 @@ static joule_status read_whole(int fd, const char *name, uint64_t file_bytes, ui
         bool has_magic =
             *out_length < RECORD_MAGIC_SIZE || memcmp(*bytes, RECORD_MAGIC, RECORD_MAGIC_SIZE) == 0;
         if (!has_magic)
-            return JOULE_OK; /* record_parse refuses it without the rest */
+            return JOULE_OK; /* record_parse refuses these bytes without the rest of the file */
         if (*out_length >= RECORD_MAGIC_SIZE && file_bytes >= MAX_FILE_BYTES)
             return too_long(name, error);
     }

@@ -90,7 +90,7 @@ static void label_pci(struct metrics *metrics, const char *address)
     size_t length = strlen(address);
     for (size_t i = 0; i < length; i++)
         theirs[4 + i] = (char)(address[i] >= 'a' && address[i] <= 'f' ? address[i] - 'a' + 'A' : address[i]);
-    if (strcspn(address, ":") == 4) /* otherwise it is not on a PCI bus */
+    if (strcspn(address, ":") == 4) /* otherwise the device is not on a PCI bus */
         metrics_label(metrics, "pci_bus_id", theirs);
 }
 

@@ -157,7 +157,8 @@ static long parent_of(long process)
     if (file >= 0)
         close(file);
     text[length > 0 ? length : 0] = '\0';
-    const char *state = strrchr(text, ')'); /* the name before it may contain any character */
+    /* the name before the last parenthesis may contain any character */
+    const char *state = strrchr(text, ')');
     return state && strlen(state) > 4 ? strtol(state + 4, NULL, 10) : 0;
 }
 

@@ -169,7 +169,7 @@ static bool read_file(struct drm_file *file, struct joule_host *host, double ela
         return false;
     if (file->is_known && drm_is_same_client(&file->client, &client)) {
         file->active_s = drm_advance(&file->client, &client, elapsed_s);
-    } else { /* new, or its number belongs to another file now */
+    } else { /* the file is new, or its number belongs to another file now */
         file->client = client;
         file->active_s = NAN;
     }

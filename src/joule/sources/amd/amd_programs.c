@@ -57,7 +57,7 @@ static joule_status run(struct joule_host *host, struct programs *programs, cons
         return length == -EACCES || length == -EPERM ? JOULE_DENIED : JOULE_FAILED;
     if (!programs->program->parse(&programs->run_arena, programs->output, (size_t)length, &programs->cards))
         return JOULE_NO_MEMORY;
-    return programs->cards.count ? JOULE_OK : JOULE_FAILED; /* its exit status is always 0 */
+    return programs->cards.count ? JOULE_OK : JOULE_FAILED; /* the program's exit status is always 0 */
 }
 
 static const struct amd_card *card_of(const struct programs *programs, amd_device number)

@@ -117,7 +117,8 @@ static bool subscribe(struct ioreport *own)
     if (group)
         found = l->copy_channels_in_group(group, NULL, 0, 0, 0);
     if (found)
-        own->channels = l->dictionary_copy(NULL, 0, found); /* the library modifies it */
+        /* a copy, because the library modifies the dictionary */
+        own->channels = l->dictionary_copy(NULL, 0, found);
     if (own->channels)
         own->subscription = l->create_subscription(NULL, own->channels, &subscribed, 0, NULL);
     if (own->subscription && own->list_key)
@@ -176,7 +177,7 @@ static void read_part(struct source *source, enum apple_part part, cf_ref channe
     uint64_t unit = unit_of(&own->library, channel);
     int64_t counts = own->library.integer_value(channel, 0);
     if (unit == 0 || counts < 0 || (uint64_t)counts > INT64_MAX / unit)
-        p->status = JOULE_FAILED; /* stays FAILED, whatever the other die reports */
+        p->status = JOULE_FAILED; /* the status stays FAILED, whatever the other die reports */
     else if (p->status != JOULE_FAILED) {
         p->total += (uint64_t)counts * unit;
         p->status = JOULE_OK;

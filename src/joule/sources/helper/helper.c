@@ -319,7 +319,7 @@ static int request_values(struct joule_host *host, struct helper *h)
     if (!h->is_pending) {
         int rc = ask(host, h, HELPER_READ, deadline_ns);
         if (rc != 0)
-            return rc == -ETIMEDOUT ? -ECONNRESET : rc; /* it may be half sent */
+            return rc == -ETIMEDOUT ? -ECONNRESET : rc; /* the request may be half sent */
         h->is_pending = true;
         h->requested_ns = now_ns;
         h->got = 0;

@@ -307,7 +307,7 @@ static bool gpu_domain(const struct hwmon_chip *chip, const struct hwmon_input *
     bool board = is_board(chip, input);
     d->tier = 3;
     string_copy(d->vendor, sizeof d->vendor, gpu_vendor(chip));
-    if (is_amd_processor(chip)) { /* its power is the whole package's */
+    if (is_amd_processor(chip)) { /* the chip's power is that of the whole package */
         if (board)
             set_package(d, hwmon_package_of_socket(chip, 0), "amd");
         d->tier = 2;
@@ -318,7 +318,7 @@ static bool gpu_domain(const struct hwmon_chip *chip, const struct hwmon_input *
     string_print(d->device, sizeof d->device, "gpu:%d", d->device_index);
     if (!board) {
         gpu_zone(d->device_index, has_cpu, d->parent_zone);
-        if (input->label[0]) /* its energy and its power are one zone */
+        if (input->label[0]) /* energy and power with the same label are one zone */
             string_print(d->zone, sizeof d->zone, "gpu%d/%s", d->device_index, d->name);
         return true;
     }

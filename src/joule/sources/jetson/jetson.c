@@ -62,7 +62,7 @@ bool jetson_has_chip(struct source *source, const char *folder, const char *chip
         if (sysfs_read_text(source, path, label, sizeof label) && jetson_knows_rail(label))
             return true;
     }
-    return is_tegra(source->host); /* its device tree may not name the rails */
+    return is_tegra(source->host); /* the device tree of a Tegra may not name the rails */
 }
 
 static bool has_folder(const struct jetson *jetson, const char *id)

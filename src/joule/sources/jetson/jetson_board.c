@@ -16,7 +16,7 @@
 
 enum rail_kind {
     RAIL_PART,   /* a part of the whole */
-    RAIL_WHOLE,  /* feeds all others */
+    RAIL_WHOLE,  /* a rail that feeds all others */
     RAIL_CORES,  /* feeds only the CPU cores */
     RAIL_GPU,    /* feeds only the GPU */
     RAIL_CARRIER /* outside the module */

@@ -84,7 +84,7 @@ struct nvml_board {
         uint64_t bytes[2];
         int64_t time_ns; /* 0: never */
         double rates[2]; /* bytes per second */
-        bool is_sampled; /* it has no byte counts, so the driver measures for 20 ms */
+        bool is_sampled; /* the board has no byte counts, so the driver measures for 20 ms */
     } traffic;
     double xid_count, last_xid; /* NaN: the board does not report Xid errors */
 

@@ -83,7 +83,7 @@ void nvml_condition_refresh(struct nvml_source *nvml)
             sample_traffic(&nvml->api, board, (int)(turn % 2));
             return;
         }
-        nvml->turn++; /* skips the other direction */
+        nvml->turn++; /* skips the turn of the other direction */
     }
 }
 

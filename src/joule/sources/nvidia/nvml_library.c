@@ -73,7 +73,7 @@ joule_status nvml_status(nvml_return code)
     case NVML_ERROR_NOT_SUPPORTED:
     case NVML_ERROR_FUNCTION_NOT_FOUND:
     case NVML_ERROR_DEPRECATED:
-    case NVML_ERROR_INVALID_ARGUMENT: /* older drivers return it for an unknown field */
+    case NVML_ERROR_INVALID_ARGUMENT: /* older drivers return this code for an unknown field */
     case NVML_ERROR_ARGUMENT_VERSION_MISMATCH:
         return JOULE_UNSUPPORTED;
     case NVML_ERROR_DRIVER_NOT_LOADED:
