@@ -71,7 +71,7 @@ static int64_t places_of(const struct layer *l)
     return (l->size + 2 * l->padding - l->kernel) / l->stride + 1;
 }
 
-/* Makes the launch that autodiff/rules_window.c makes for a layer. The output has memory of its own. */
+/* Makes the launch that gradient_rules_window.c makes for a layer. The output has memory of its own. */
 static void work_make(struct work *work, const struct layer *l, const struct view *tensors,
                       enum direction direction)
 {

@@ -12,7 +12,7 @@
 #include "check_case.h"
 #include "forge/reference/reference.h"
 #include "forge/runtime/instance.h"
-#include "forge/ir/cost.h"
+#include "forge/ir/operation_cost.h"
 
 #define MIN_SECONDS 0.2
 

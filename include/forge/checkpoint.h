@@ -1,4 +1,4 @@
-/* forge/checkpoint.h - checkpoints, from which an interrupted training continues.
+/* forge/train_checkpoint.h - checkpoints, from which an interrupted training continues.
  *
  * A checkpoint is one safetensors file with the whole state of a training run: all slots (parameters,
  * optimiser state, running statistics, random keys), the seed, the position in the data, and the energy used

@@ -2,8 +2,8 @@
  *
  * A structure begins with struct_size and grows only at its end. Members that an older caller does not have
  * count as 0. Members that a newer caller has set and this library does not know are refused.
- * Note: to add a member, put it last. Do not change the size of the first release, which the library's abi.h
- * lists.
+ * Note: to add a member, put it last. Do not change the size of the first release, which
+ * joule/struct_sizes.h lists.
  */
 #ifndef BASE_ABI_H
 #define BASE_ABI_H

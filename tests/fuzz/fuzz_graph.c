@@ -2,7 +2,7 @@
  * accepted graph passes the verifier, and its text is printed as the same text again. */
 #include <stdlib.h>
 #include <string.h>
-#include "forge/ir/build.h"
+#include "forge/ir/builder.h"
 #include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

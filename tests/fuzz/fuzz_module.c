@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/json.h"
-#include "joulec/report/report.h"
+#include "joulec/report/function_report.h"
 #include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "forge/ir/build.h"
+#include "forge/ir/builder.h"
 #include "support/chance.h"
 #include "support/workbench.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "joule/attribute/attribute.h"
-#include "joule/attribute/baseline.h"
+#include "joule/attribute/idle_baseline.h"
 #include "joule/sources/nvidia/nvml_abi.h"
 #include "support/chance.h"
 #include "support/machine.h"

@@ -10,7 +10,7 @@
 #include "base/string.h"
 #include "forge/compiler/pass.h"
 #include "forge/core/dtype.h"
-#include "forge/ir/cost.h"
+#include "forge/ir/operation_cost.h"
 #include "forge/ir/fields.h"
 #include "forge/reference/reference.h"
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include "base/error.h"
 #include "files.h"
-#include "forge/ir/cost.h"
+#include "forge/ir/operation_cost.h"
 #include "forge/ir/text.h"
 
 /* Sums over the nodes of one operation. NaN: unknown, because a size is a symbol. */

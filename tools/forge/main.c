@@ -3,7 +3,7 @@
  * Note: each subcommand reads its own options in a file of its own; a new one is a row of the table.
  */
 #include <stddef.h>
-#include "commands.h"
+#include "forge_commands.h"
 #include "common/subcommand.h"
 #include "common/options.h"
 

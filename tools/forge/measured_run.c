@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/string.h"
 #include "common/options.h"
-#include "expected.h"
+#include "prediction.h"
 #include "files.h"
 #include "energy_table.h"
 #include "forge/ir/text.h"

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/string.h"
-#include "forge/core/file.h"
+#include "forge/core/random_access_file.h"
 
 #define FIRST_LINE "forge joules 1"
 #define MAX_BYTES  512

@@ -1,6 +1,6 @@
 /* tools/joule/devices.h - the data of `joule devices`, between gathering and printing.
  *
- * devices.c fills the listing and prints the table; devices_json.c prints the JSON object.
+ * joule_devices.c fills the listing and prints the table; devices_json.c prints the JSON object.
  *
  * Note: names and remedies of sources belong to the meter, which must outlive the listing.
  */
@@ -8,7 +8,7 @@
 #define JOULE_TOOLS_DEVICES_H
 
 #include <joule/joule.h>
-#include "device.h"
+#include "devices_entry.h"
 
 struct row {
     joule_domain domain;

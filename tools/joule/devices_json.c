@@ -1,6 +1,6 @@
 /* tools/joule/devices_json.c - `joule devices --json`: see devices.h.
  *
- * Prints the object of docs/devices.schema.json; device.c prints the part of a device.
+ * Prints the object of docs/devices.schema.json; devices_entry.c prints the part of a device.
  *
  * Note: each domain has all keys; null means unknown, or not applicable to the domain.
  */

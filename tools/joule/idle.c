@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "base/json_writer.h"
 #include "base/string.h"
-#include "joule/attribute/baseline.h"
+#include "joule/attribute/idle_baseline.h"
 #include "joule/report/report.h"
 #include "common/output.h"
 

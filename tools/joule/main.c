@@ -1,5 +1,5 @@
 /* tools/joule/main.c - entry point of `joule`; subcommands.c lists its subcommands. */
-#include "commands.h"
+#include "joule_commands.h"
 #include "common/options.h"
 
 const char tool_name[] = "joule";

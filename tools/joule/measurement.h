@@ -10,7 +10,7 @@
 #include <joule/joule.h>
 #include "idle.h"
 #include "joule/attribute/attribute.h"
-#include "joule/attribute/baseline.h"
+#include "joule/attribute/idle_baseline.h"
 #include "joule/cost/cost.h"
 #include "joule/report/report.h"
 

@@ -1,6 +1,6 @@
 /* tools/joule/subcommands.c - the table of subcommands. Each subcommand is in a file of its own. */
 #include <stddef.h>
-#include "commands.h"
+#include "joule_commands.h"
 #include "companion.h"
 
 const char subcommand_hint[] = "To measure a command: joule run --";

@@ -11,7 +11,7 @@
 #include "common/options.h"
 #include "common/output.h"
 #include "joule/companion.h"
-#include "library.h"
+#include "libjoule_link.h"
 #include "response_file.h"
 
 const char tool_name[] = "joulec";

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/array.h"
 #include "base/clock.h"
-#include "history.h"
+#include "power_chart.h"
 #include "joule/attribute/attribute_tenant.h"
 #include "joule/meter/engine.h"
 

@@ -7,7 +7,7 @@
 #include "columns.h"
 #include "draw.h"
 #include "format.h"
-#include "joule/report/table.h"
+#include "joule/report/text_table.h"
 
 #define SPAN_S     600
 #define FACT_WIDTH 40

@@ -1,5 +1,5 @@
 /* autodiff/gradient.h - the interface between the backward pass (backward.c) and the rules of differentiation
- * (rules*.c).
+ * (gradient_rules*.c).
  *
  * Note: rules add ordinary nodes, so gradients have gradients too. A rule may add gradients that are not
  * wanted; they are dropped.
@@ -7,7 +7,7 @@
 #ifndef FORGE_AUTODIFF_GRADIENT_H
 #define FORGE_AUTODIFF_GRADIENT_H
 
-#include "forge/ir/build.h"
+#include "forge/ir/builder.h"
 
 /* Arguments and results of a rule. A gradient has the type and shape of its value. */
 struct gradient {

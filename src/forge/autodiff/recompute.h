@@ -6,7 +6,7 @@
 #ifndef FORGE_AUTODIFF_RECOMPUTE_H
 #define FORGE_AUTODIFF_RECOMPUTE_H
 
-#include "forge/ir/build.h"
+#include "forge/ir/builder.h"
 
 /* State of the recomputation during one backward pass. */
 struct recompute {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include "forge/autodiff/gradient.h"
 #include "forge/compiler/pass.h"
-#include "forge/hal/device.h"
+#include "forge/hal/backend.h"
 #include "forge/ir/library.h"
 
 /* Fills packed views of the inputs and outputs. `take` sets the symbols' values. Returns false if a size is

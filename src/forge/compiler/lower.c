@@ -7,7 +7,7 @@
 #include <string.h>
 #include "base/array.h"
 #include "base/error.h"
-#include "forge/ir/cost.h"
+#include "forge/ir/operation_cost.h"
 #include "forge/ir/fields.h"
 #include "forge/ir/sized.h"
 

@@ -11,7 +11,7 @@
 #define FORGE_COMPILER_LOWER_H
 
 #include "base/index.h"
-#include "forge/hal/device.h"
+#include "forge/hal/backend.h"
 
 /* Returns the program for `graph`, whose composites must all have kernels on the device. Free with
  * forge_program_free. */

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "forge/hal/expected.h"
-#include "forge/ir/cost.h"
+#include "forge/ir/operation_cost.h"
 
 /* The built-in passes, in the order in which they run. */
 static const forge_pass builtins[] = {

@@ -8,7 +8,7 @@
 #define FORGE_COMPILER_PASS_H
 
 #include <forge/compiler.h>
-#include "forge/ir/build.h"
+#include "forge/ir/builder.h"
 
 /* A forge_pass_fn. Writes a new graph to *out_graph, which the caller frees. */
 typedef joule_status pass_fn(const forge_graph *graph, forge_device *device, void *context,

@@ -7,7 +7,7 @@
 #define FORGE_COMPILER_PLACED_H
 
 #include <forge/placed.h>
-#include "forge/ir/build.h"
+#include "forge/ir/builder.h"
 
 enum { VALUE_NAME = 16 }; /* bytes of "%4294967295" and its terminating NUL, rounded up */
 

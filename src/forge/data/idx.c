@@ -5,7 +5,7 @@
  */
 #include <forge/data.h>
 #include "base/error.h"
-#include "forge/data/stream.h"
+#include "forge/data/file_stream.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <forge/data.h>
 #include "base/error.h"
 #include "base/string.h"
-#include "forge/data/stream.h"
+#include "forge/data/file_stream.h"
 
 #include <stdlib.h>
 #include <string.h>

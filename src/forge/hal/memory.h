@@ -9,7 +9,7 @@
 #ifndef FORGE_HAL_MEMORY_H
 #define FORGE_HAL_MEMORY_H
 
-#include "forge/hal/device.h"
+#include "forge/hal/backend.h"
 
 /* Returns an empty pool, or NULL if out of memory. */
 struct device_memory *device_memory_new(void);

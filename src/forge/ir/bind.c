@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 #include "base/error.h"
-#include "forge/ir/build.h"
+#include "forge/ir/builder.h"
 
 /* Copies all nodes with the builder's sizes into a new graph, which the caller frees. Frees the builder. */
 static joule_status copy_all(forge_builder *builder, const forge_graph *graph, forge_graph **out_graph,

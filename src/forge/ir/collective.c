@@ -8,7 +8,7 @@
 
 #include <string.h>
 #include "base/string.h"
-#include "forge/ir/build.h"
+#include "forge/ir/builder.h"
 
 const char *collective_name(forge_collective_kind kind)
 {

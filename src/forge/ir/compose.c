@@ -8,7 +8,7 @@
 #include <string.h>
 #include "base/array.h"
 #include "base/string.h"
-#include "forge/ir/build.h"
+#include "forge/ir/builder.h"
 #include "forge/ir/infer.h"
 
 #define MAX_INPUTS 16

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 #include "base/array.h"
-#include "forge/ir/build.h"
+#include "forge/ir/builder.h"
 #include "forge/ir/fields.h"
 
 static forge_shape substituted_shape(const forge_builder *builder, const forge_shape *shape)

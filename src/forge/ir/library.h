@@ -6,7 +6,7 @@
 #ifndef FORGE_IR_LIBRARY_H
 #define FORGE_IR_LIBRARY_H
 
-#include "forge/ir/build.h"
+#include "forge/ir/builder.h"
 #include "forge/ir/infer.h"
 
 /* Builds the body of the composite; `context` is its struct composite_attributes. Accepts any inputs and

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/array.h"
-#include "forge/ir/build.h"
+#include "forge/ir/builder.h"
 #include "forge/core/dtype.h"
 
 static forge_value out_of_memory(forge_builder *builder)

@@ -1,7 +1,7 @@
 /* ir/operations_move.c - the public builder functions that move elements; see operations.c. */
 #include <stdlib.h>
 #include <string.h>
-#include "forge/ir/build.h"
+#include "forge/ir/builder.h"
 
 /* Returns true if x already has this shape. */
 static bool has_shape_already(const forge_builder *builder, forge_value x, const forge_shape *shape)

@@ -4,7 +4,7 @@
  * that do not exist are 0.
  */
 #include "base/abi.h"
-#include "forge/ir/build.h"
+#include "forge/ir/builder.h"
 
 static uint32_t or_default(uint32_t number, uint32_t usual)
 {

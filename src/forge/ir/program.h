@@ -120,8 +120,8 @@ uint64_t program_hash(const forge_program *program);
  * PROGRAM_ALIGNMENT. Then every offset, count and string lies inside the program, and every view inside its
  * buffer. Every launch matches infer.c, and writes no memory that it reads through another view. Programs
  * with symbols are checked for the largest sizes; sized_check repeats the check for each change of sizes.
- * Kernels still check their arguments (device.h). Returns JOULE_INVALID with the reason, or JOULE_UNSUPPORTED
- * for another version. */
+ * Kernels still check their arguments (hal/backend.h). Returns JOULE_INVALID with the reason, or
+ * JOULE_UNSUPPORTED for another version. */
 joule_status program_check(const void *bytes, size_t size, joule_error *out_error);
 
 #endif

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 #include "base/error.h"
-#include "forge/core/file.h"
+#include "forge/core/random_access_file.h"
 #include "forge/ir/program.h"
 
 joule_status forge_program_write(const forge_program *program, const char *path, joule_error *out_error)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/array.h"
-#include "forge/ir/build.h"
+#include "forge/ir/builder.h"
 
 static uint32_t out_of_memory(forge_builder *builder)
 {

@@ -6,7 +6,7 @@
 #ifndef FORGE_IR_TEXT_PARSE_H
 #define FORGE_IR_TEXT_PARSE_H
 
-#include "forge/ir/build.h"
+#include "forge/ir/builder.h"
 #include "forge/ir/text.h"
 
 enum { MAX_NESTING = 32 }; /* levels of bodies within bodies */

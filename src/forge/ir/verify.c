@@ -4,7 +4,7 @@
  */
 #include <string.h>
 #include "base/error.h"
-#include "forge/ir/build.h"
+#include "forge/ir/builder.h"
 #include "forge/ir/fields.h"
 #include "forge/ir/infer.h"
 

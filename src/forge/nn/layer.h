@@ -6,7 +6,7 @@
 #define FORGE_NN_LAYER_H
 
 #include <forge/nn.h>
-#include "forge/ir/build.h"
+#include "forge/ir/builder.h"
 
 /* Returns the slot "SCOPE.NAME" of the current scope. The first call creates it. */
 forge_slot layer_slot(forge_builder *builder, const char *name, forge_dtype dtype, forge_shape shape,

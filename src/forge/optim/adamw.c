@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include "base/abi.h"
 #include "forge/ir/library.h"
-#include "forge/optim/update.h"
+#include "forge/optim/optimiser.h"
 
 struct adamw {
     const forge_adamw_options *options;

@@ -1,6 +1,6 @@
 /* optim/sgd.c - see <forge/optim.h>. */
 #include "base/abi.h"
-#include "forge/optim/update.h"
+#include "forge/optim/optimiser.h"
 
 static forge_value update_by_sgd(const struct update *u, const void *context)
 {

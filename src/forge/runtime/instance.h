@@ -5,7 +5,7 @@
 #ifndef FORGE_RUNTIME_INSTANCE_H
 #define FORGE_RUNTIME_INSTANCE_H
 
-#include "forge/hal/device.h"
+#include "forge/hal/backend.h"
 #include "forge/ir/sized.h"
 
 struct energy; /* energy.h */

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/array.h"
-#include "forge/ir/cost.h"
+#include "forge/ir/operation_cost.h"
 
 /* Power of a busy core in W, whatever it computes, with its share of the idle package. SPECpower_ssj2008
  * results of Xeon Scalable servers give 4 to 6.5 W. libjoule's own table is based on the same results

@@ -13,7 +13,7 @@
 #include "base/string.h"
 #include "forge/ir/fields.h"
 #include "forge/ir/text.h"
-#include "forge/reference/walk.h"
+#include "forge/reference/reference_walk.h"
 #include "forge/runtime/instance.h"
 
 /* --- scanning ------------------------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "forge/compiler/placed.h"
-#include "forge/hal/device.h"
+#include "forge/hal/backend.h"
 #include "forge/runtime/instance.h"
 #include "forge/runtime/states.h"
 #include <forge/queue.h>

@@ -10,7 +10,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "forge/compiler/pass.h"
-#include "forge/ir/cost.h"
+#include "forge/ir/operation_cost.h"
 #include "forge/ir/text.h"
 #include "forge/runtime/energy.h"
 

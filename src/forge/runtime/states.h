@@ -7,7 +7,7 @@
 #define FORGE_RUNTIME_STATES_H
 
 #include "base/index.h"
-#include "forge/hal/device.h"
+#include "forge/hal/backend.h"
 
 /* A slot with its value. */
 struct state {

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/clock.h"
-#include "forge/hal/device.h"
+#include "forge/hal/backend.h"
 
 static joule_quantity unknown(void)
 {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "forge/core/file.h"
+#include "forge/core/random_access_file.h"
 #include "forge/serialize/npy.h"
 
 struct npy {

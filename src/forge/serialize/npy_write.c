@@ -3,7 +3,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/string.h"
-#include "forge/core/file.h"
+#include "forge/core/random_access_file.h"
 #include "forge/serialize/npy.h"
 
 enum { PREAMBLE_AND_LENGTH = NPY_PREAMBLE_SIZE + 2 };

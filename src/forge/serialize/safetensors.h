@@ -7,7 +7,7 @@
 #define FORGE_SERIALIZE_SAFETENSORS_H
 
 #include <forge/serialize.h>
-#include "forge/core/file.h"
+#include "forge/core/random_access_file.h"
 
 #define SAFETENSORS_LENGTH_SIZE 8
 #define SAFETENSORS_MAX_HEADER  100000000u /* the limit of the format's own readers */

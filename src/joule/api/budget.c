@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/error.h"
-#include "joule/abi.h"
+#include "joule/struct_sizes.h"
 #include "joule/api/budget_scope.h"
 #include "joule/api/open.h"
 #include "joule/session/session.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/string.h"
-#include "joule/abi.h"
+#include "joule/struct_sizes.h"
 #include "joule/api/open.h"
 
 #define MAX_DEVICE_ENTRIES 256

@@ -5,7 +5,7 @@
  */
 #include <math.h>
 #include <string.h>
-#include "joule/abi.h"
+#include "joule/struct_sizes.h"
 #include "joule/api/open.h"
 #include "joule/collector/ledger.h"
 

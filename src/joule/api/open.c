@@ -6,7 +6,7 @@
 #include "joule/api/open.h"
 
 #include "base/error.h"
-#include "joule/abi.h"
+#include "joule/struct_sizes.h"
 #include "joule/api/budget_list.h"
 #include "joule/collector/collector.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 #include "base/clock.h"
-#include "joule/abi.h"
+#include "joule/struct_sizes.h"
 #include "joule/api/open.h"
 #include "joule/curve/estimate.h"
 #include "joule/session/session.h"

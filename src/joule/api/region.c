@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/thread_id.h"
-#include "joule/abi.h"
+#include "joule/struct_sizes.h"
 #include "joule/api/framed.h"
 #include "joule/api/open.h"
 #include "joule/collector/collector.h"

@@ -10,7 +10,7 @@
 #include <joule/joule.h>
 #include "joule/curve/estimate.h"
 #include "joule/report/report.h"
-#include "joule/report/table.h"
+#include "joule/report/text_table.h"
 #include "joule/session/session_layout.h"
 
 #define WIDTH     100

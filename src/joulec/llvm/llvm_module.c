@@ -20,7 +20,7 @@
 #include <unistd.h>
 #include "base/error.h"
 #include "base/string.h"
-#include "joulec/source/source.h"
+#include "joulec/source/place.h"
 #include "joulec/source/whole_file.h"
 
 /* All values have names, so that what is printed can be found again. */

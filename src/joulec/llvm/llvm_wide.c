@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/string.h"
-#include "joulec/source/source.h"
+#include "joulec/source/place.h"
 
 #define MOST_OPERANDS      32
 #define MOST_BLOCKS_BEFORE 4

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/string.h"
-#include "joulec/source/source.h"
+#include "joulec/source/place.h"
 
 /* --- splitting a command -------------------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #include "joulec/trips/loop_entry.h"
 
 #include <string.h>
-#include "joulec/source/source.h"
+#include "joulec/source/place.h"
 #include "joulec/trips/value_range.h"
 #include "joulec/trips/linear.h"
 #include "joulec/trips/loop_exits.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "joulec/module/recursion.h"
-#include "joulec/source/source.h"
+#include "joulec/source/place.h"
 
 #define MAX_PASSES 64 /* maximum passes over the blocks of a function */
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "joulec/source/source.h"
+#include "joulec/source/place.h"
 #include "joulec/trips/figure_words.h"
 
 #define SEEN_PART 0.1 /* parts below this share of a difference are not named */

@@ -3,7 +3,7 @@
 
 #include <math.h>
 #include <string.h>
-#include "joulec/source/source.h"
+#include "joulec/source/place.h"
 #include "joulec/trips/figure_words.h"
 #include "joulec/verdict/comparison_words.h"
 

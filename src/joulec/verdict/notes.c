@@ -9,7 +9,7 @@
 #include <string.h>
 #include "base/array.h"
 #include "base/string.h"
-#include "joulec/source/source.h"
+#include "joulec/source/place.h"
 #include "joulec/verdict/comparison_words.h"
 #include "joulec/verdict/findings.h"
 

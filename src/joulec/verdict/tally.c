@@ -3,7 +3,7 @@
 
 #include <math.h>
 #include <string.h>
-#include "joulec/source/source.h"
+#include "joulec/source/place.h"
 #include "joulec/trips/figure_words.h"
 
 /* Inserts the row into tally->rows, which are sorted by falling estimate. If there are TALLY_LARGEST rows

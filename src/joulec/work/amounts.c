@@ -1,7 +1,7 @@
 /* joulec/work/amounts.c - see sum.h: amounts of work, and what a block does by itself. */
 #include <math.h>
 #include <string.h>
-#include "joulec/source/source.h"
+#include "joulec/source/place.h"
 #include "joulec/work/sum.h"
 
 /* --- amounts ------------------------------------------------------------------------------------------------ */

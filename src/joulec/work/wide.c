@@ -2,7 +2,7 @@
 #include "joulec/work/wide.h"
 
 #include <math.h>
-#include "joulec/source/source.h"
+#include "joulec/source/place.h"
 
 /* Cycles before and behind a loop of vectors: values spread over them, sums drawn together, whether data overlaps. */
 static const double around[BOUNDS] = {2, 12, 40};

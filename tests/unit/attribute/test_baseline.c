@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include "joule/attribute/baseline.h"
+#include "joule/attribute/idle_baseline.h"
 
 static void near(double a, double b, double tolerance)
 {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "calibrate/page.h"
+#include "calibrate/calibration_page.h"
 #include "joule/sources/cpu/cpu_calibration.h"
 
 #define TEXT_SIZE 65536

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include "check_value.h"
 #include "forge/core/dtype.h"
-#include "forge/hal/device.h"
+#include "forge/hal/backend.h"
 
 static double spoilt_by;        /* relative to the element; 0: no change */
 static const char *spoilt_name; /* name of a composite; NULL: the last launch */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "forge/ir/build.h"
+#include "forge/ir/builder.h"
 #include "support/workbench.h"
 #include "unit/forge/cpu_kernels.h"
 #include "unit/forge/random_conv.h"

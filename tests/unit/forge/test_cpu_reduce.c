@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "forge/reference/walk.h"
+#include "forge/reference/reference_walk.h"
 #include "unit/forge/cpu_kernels.h"
 
 static const forge_reduce_kind kinds[] = {FORGE_SUM, FORGE_MEAN, FORGE_MAXIMUM, FORGE_MINIMUM};

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "forge/ir/build.h"
+#include "forge/ir/builder.h"
 #include "unit/forge/cpu_kernels.h"
 
 /* Windows of any size along the last two dimensions or one of them, and their input. */

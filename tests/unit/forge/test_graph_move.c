@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "forge/ir/build.h"
+#include "forge/ir/builder.h"
 
 static forge_value input(forge_builder *b, const char *name, forge_shape shape)
 {

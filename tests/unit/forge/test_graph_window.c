@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "forge/ir/build.h"
+#include "forge/ir/builder.h"
 
 static void assert_shape(const forge_builder *b, forge_value value, const char *expected)
 {

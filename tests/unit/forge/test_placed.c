@@ -13,7 +13,7 @@
 #include <forge/optim.h>
 #include <forge/placed.h>
 #include <forge/random.h>
-#include "forge/hal/device.h"
+#include "forge/hal/backend.h"
 #include "forge/ir/graph.h"
 #include "support/random_graph.h"
 

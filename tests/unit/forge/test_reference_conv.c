@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "forge/core/dtype.h"
-#include "forge/ir/build.h"
+#include "forge/ir/builder.h"
 #include "unit/forge/random_conv.h"
 
 /* An array of small integers; is_turned: another order of dimensions in memory. */

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <forge/random.h>
 #include "forge/core/dtype.h"
-#include "forge/ir/build.h"
+#include "forge/ir/builder.h"
 #include "support/views.h"
 
 /* Integers from 0 (or, if signed, -9) to 9; floats sometimes have a NaN or infinity. */

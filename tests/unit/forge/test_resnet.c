@@ -12,7 +12,7 @@
 #include <forge/nn.h>
 #include <forge/optim.h>
 #include <forge/random.h>
-#include "forge/ir/build.h"
+#include "forge/ir/builder.h"
 #include "support/derivative.h"
 #include "support/workbench.h"
 

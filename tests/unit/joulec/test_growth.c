@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "joulec/report/report.h"
+#include "joulec/report/function_report.h"
 #include "support/scratch.h"
 
 #define SMALL 400

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "joule/report/table.h"
+#include "joule/report/text_table.h"
 #include "support/sample_report.h"
 
 static void plain(const struct report *report, struct text *out)

@@ -4,7 +4,7 @@
  * measure themselves with libjoule.
  */
 #include <stddef.h>
-#include "../commands.h"
+#include "../joule_commands.h"
 
 const char subcommand_hint[] =
     "joule measures commands only on Linux. Available here: joule devices and libjoule, not";

@@ -9,7 +9,7 @@
 
 #include "arguments.h"
 #include "joule/sources/cpu/cpu_calibration.h"
-#include "joulec/report/report.h"
+#include "joulec/report/function_report.h"
 #include "joulec/verdict/instrument.h"
 #include "outputs.h"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "arguments.h"
 #include "budget_scan.h"
-#include "build.h"
+#include "instrumented_build.h"
 #include "check.h"
 #include "common/options.h"
 #include "common/output.h"

@@ -10,7 +10,7 @@
 #include <limits.h>
 #include "arguments.h"
 #include "common/output.h"
-#include "joulec/report/report.h"
+#include "joulec/report/function_report.h"
 #include "joulec/verdict/tally.h"
 
 enum piece { PIECE_MESSAGES, PIECE_REPORT, PIECE_SARIF, PIECE_GITLAB, PIECE_HTML, PIECE_PAGE, PIECES };

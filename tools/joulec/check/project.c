@@ -11,7 +11,7 @@
 #include "common/options.h"
 #include "common/page.h"
 #include "joulec/source/database.h"
-#include "joulec/source/source.h"
+#include "joulec/source/place.h"
 #include "joulec/source/whole_file.h"
 #include "other_languages.h"
 

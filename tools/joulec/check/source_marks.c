@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "base/file.h"
 #include "common/options.h"
-#include "joulec/source/source.h"
+#include "joulec/source/place.h"
 #include "clang_commands.h"
 
 /* A mapped file. bytes is NULL if the file is empty or cannot be mapped. */

@@ -2,16 +2,16 @@
  *
  * Each group of channels is one product: rows are output channels, columns are output positions of all
  * images, and k counts input channels and taps. A tap is one element of the kernel's window. This file finds
- * where each panel of columns reads x; isa/conv.inc reads it.
- * A transposed convolution is the same product with another map from outputs and taps to inputs
- * (reference/slide.h). With a stride it becomes several products (conv_phase.c). The gradient of a weight is
- * a product whose kernel is wider than its output.
+ * where each panel of columns reads x; isa/conv.inc reads it. A transposed convolution is the same product
+ * with another map from outputs and taps to inputs (reference/reference_slide.h). With a stride it becomes
+ * several products (conv_phase.c). The gradient of a weight is a product whose kernel is wider than its
+ * output.
  */
 #ifndef FORGE_CPU_CONV_H
 #define FORGE_CPU_CONV_H
 
 #include "forge/backends/cpu/gemm.h"
-#include "forge/reference/conv.h"
+#include "forge/reference/reference_conv.h"
 
 /* A read of elements of one line of x into lanes of a vector: each set bit of `which` takes the next element;
  * other lanes become 0. */

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "forge/backends/cpu/isa.h"
-#include "forge/hal/device.h"
+#include "forge/hal/backend.h"
 
 struct cpu {
     struct forge_device device;

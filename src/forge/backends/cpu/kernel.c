@@ -3,7 +3,7 @@
 
 #include <string.h>
 #include "forge/backends/cpu/scatter.h"
-#include "forge/ir/cost.h"
+#include "forge/ir/operation_cost.h"
 #include "forge/reference/reference.h"
 
 /* Minimum elements per thread: some microseconds, a few times the cost of a wake-up. */

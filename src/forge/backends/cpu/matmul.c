@@ -1,7 +1,7 @@
 /* backends/cpu/matmul.c - see matmul.h. */
 #include "forge/backends/cpu/matmul.h"
 
-#include "forge/reference/walk.h"
+#include "forge/reference/reference_walk.h"
 
 static bool takes(const struct launch *launch, forge_dtype dtype)
 {

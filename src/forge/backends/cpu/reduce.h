@@ -6,7 +6,7 @@
 #ifndef FORGE_CPU_REDUCE_H
 #define FORGE_CPU_REDUCE_H
 
-#include "forge/reference/walk.h"
+#include "forge/reference/reference_walk.h"
 
 enum { REDUCE_COLUMNS = 32 }; /* results computed at once */
 

@@ -2,7 +2,8 @@
  * pieces.
  *
  * A fast kernel differs from the reference only in how it combines two vectors (isa/elements.inc). The order
- * of updates is that of the reference (reference/scatter.h), so results do not depend on the kernel.
+ * of updates is that of the reference (reference/reference_scatter.h), so results do not depend on the
+ * kernel.
  */
 #ifndef FORGE_CPU_SCATTER_H
 #define FORGE_CPU_SCATTER_H

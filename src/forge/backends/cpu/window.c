@@ -2,7 +2,7 @@
 #include "forge/backends/cpu/window.h"
 
 #include "forge/backends/cpu/kernel.h"
-#include "forge/ir/cost.h"
+#include "forge/ir/operation_cost.h"
 
 #define WORTH_A_THREAD 65536 /* minimum work per thread, in FLOP */
 

@@ -10,8 +10,8 @@
 #ifndef FORGE_CPU_WINDOW_H
 #define FORGE_CPU_WINDOW_H
 
-#include "forge/reference/slide.h"
-#include "forge/reference/walk.h"
+#include "forge/reference/reference_slide.h"
+#include "forge/reference/reference_walk.h"
 
 enum { WINDOW_VECTOR = 16 }; /* the length of a run is a multiple of this, in elements */
 

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/string.h"
 #include "forge/backends/estimated/reference_rates.h"
-#include "forge/ir/cost.h"
+#include "forge/ir/operation_cost.h"
 
 #define Z90 1.6448536269514722
 

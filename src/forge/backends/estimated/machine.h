@@ -1,7 +1,8 @@
 /* backends/estimated/machine.h - a model of a machine in eight figures, which estimates the time and energy
  * of a launch.
  *
- * Each figure has an error, a class and a source. The model is a roofline; ir/cost.h counts the work.
+ * Each figure has an error, a class and a source. The model is a roofline; ir/operation_cost.h counts the
+ * work.
  * Note: the figures are what good kernels reach, not the values of data sheets, and their errors are large.
  */
 #ifndef FORGE_ESTIMATED_MACHINE_H

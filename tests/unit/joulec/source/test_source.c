@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "joulec/source/source.h"
+#include "joulec/source/place.h"
 
 static void paths_are_as_seen_from_the_root(void **state)
 {

@@ -1,0 +1,271 @@
+/* ir/operation_cost.c - see operation_cost.h. */
+#include "forge/ir/operation_cost.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include "base/array.h"
+
+typedef double flop_fn(const struct launch *launch);
+
+static double elements(const struct view *view)
+{
+    return (double)forge_shape_elements(&view->shape);
+}
+
+/* Returns the bytes of the elements that are stored; broadcast dimensions count once. */
+static double bytes(const struct view *view)
+{
+    forge_shape stored = view->shape;
+    for (uint32_t i = 0; i < stored.rank; i++)
+        if (view->strides[i] == 0 && stored.dims[i] > 1)
+            stored.dims[i] = 1;
+    return (double)forge_dtype_size_bytes(view->dtype, forge_shape_elements(&stored));
+}
+
+/* Defines the cost function of an operation that only moves elements. */
+#define NO_FLOP(name)                                                                                        \
+    static double cost_##name(const struct launch *launch)                                                   \
+    {                                                                                                        \
+        (void)launch;                                                                                        \
+        return 0;                                                                                            \
+    }
+NO_FLOP(iota)
+NO_FLOP(select)
+NO_FLOP(cast)
+NO_FLOP(reshape)
+NO_FLOP(transfer)
+NO_FLOP(stop_gradient)
+NO_FLOP(collective)
+NO_FLOP(broadcast)
+NO_FLOP(transpose)
+NO_FLOP(concat)
+NO_FLOP(slice)
+NO_FLOP(pad)
+NO_FLOP(unfold)
+NO_FLOP(gather)
+
+static double cost_unary(const struct launch *launch)
+{
+    return elements(&launch->outputs[0]);
+}
+
+static double cost_binary(const struct launch *launch)
+{
+    return elements(&launch->outputs[0]);
+}
+
+static double cost_scatter(const struct launch *launch)
+{
+    const struct scatter_attributes *a = launch->attributes;
+    return a->kind == FORGE_SCATTER_SET ? 0 : elements(&launch->inputs[2]);
+}
+
+static double cost_reduce(const struct launch *launch)
+{
+    return elements(&launch->inputs[0]);
+}
+
+static double cost_scan(const struct launch *launch)
+{
+    return elements(&launch->inputs[0]);
+}
+
+/* Counts comparisons: for each element, one binary search among the elements that are kept. */
+static double cost_sort(const struct launch *launch)
+{
+    const struct sort_attributes *a = launch->attributes;
+    return elements(&launch->inputs[0]) * log2((double)launch->outputs[0].shape.dims[a->axis] + 1);
+}
+
+static double cost_matmul(const struct launch *launch)
+{
+    const struct matmul_attributes *a = launch->attributes;
+    const forge_shape *left = &launch->inputs[0].shape;
+    forge_dim inner = left->dims[left->rank - (a->flags & FORGE_TRANSPOSE_A ? 2 : 1)];
+    return 2 * (double)inner * elements(&launch->outputs[0]);
+}
+
+static double cost_conv(const struct launch *launch)
+{
+    const struct conv_attributes *a = launch->attributes;
+    bool is_transposed = a->flags & CONV_TRANSPOSED; /* transposed: the kernel is applied to each input
+                                                      * element; otherwise to each output element */
+    const struct view *weight = &launch->inputs[1];
+    const struct view *each = is_transposed ? &launch->inputs[0] : &launch->outputs[0];
+    double channels = (double)each->shape.dims[1], n = (double)each->shape.dims[0];
+    double places = channels > 0 && n > 0 ? elements(each) / channels / n : 0;
+    return 2 * n * places * elements(weight);
+}
+
+static double product_of_sizes(const struct windows *windows)
+{
+    double product = 1;
+    for (uint32_t k = 0; k < FORGE_MAX_RANK; k++)
+        product *= windows->axes >> k & 1 ? windows->size[k] : 1;
+    return product;
+}
+
+static double cost_window(const struct launch *launch)
+{
+    const struct window_attributes *a = launch->attributes;
+    return product_of_sizes(&a->windows) * elements(&launch->outputs[0]);
+}
+
+static double cost_fold(const struct launch *launch)
+{
+    return elements(&launch->inputs[0]);
+}
+
+/* Counts one comparison and one addition for each element of a window. */
+static double cost_share(const struct launch *launch)
+{
+    const struct share_attributes *a = launch->attributes;
+    return 2 * product_of_sizes(&a->windows) * elements(&launch->inputs[1]);
+}
+
+static double cost_random(const struct launch *launch)
+{
+    return 40 * elements(&launch->outputs[0]); /* integer operations: ten Philox rounds make four numbers */
+}
+
+static flop_fn *const flop_of[OP_COUNT] = {
+#define LEAF(...)
+#define WHOLE(...)
+#define OP(NAME, name, min_inputs, max_inputs, attributes) [OP_##NAME] = cost_##name,
+#include "forge/ir/ops.def"
+};
+
+/* Returns the cost with these FLOP, and the bytes of all operands. Counts each operand once. */
+static struct program_cost with_bytes(double flop, const struct launch *launch)
+{
+    struct program_cost cost = {.flop = flop};
+    for (size_t i = 0; i < launch->input_count; i++)
+        cost.read_bytes += bytes(&launch->inputs[i]);
+    for (size_t i = 0; i < launch->output_count; i++)
+        cost.written_bytes += bytes(&launch->outputs[i]);
+    return cost;
+}
+
+struct program_cost cost_of_launch(const struct launch *launch)
+{
+    double flop = flop_of[launch->op](launch);
+    const struct view *in = launch->inputs, *out = launch->outputs;
+    if (launch->op == OP_GATHER) { /* reads only the gathered elements of x */
+        double taken = bytes(&out[0]), all = bytes(&in[0]);
+        return (struct program_cost){flop, bytes(&in[1]) + (taken < all ? taken : all), taken};
+    }
+    if (launch->op == OP_SCATTER && in[0].data == out[0].data) { /* in place: touches only the updated
+                                                                  * elements of x */
+        double updated = bytes(&in[2]);
+        return (struct program_cost){flop, bytes(&in[1]) + updated + (flop > 0 ? updated : 0), updated};
+    }
+    return with_bytes(flop, launch);
+}
+
+/* Writes a packed view of the value to *out. Its data pointer only identifies the value. Returns false if a
+ * size is not known. */
+static bool view_value(const forge_graph *graph, forge_value value, const struct body_costs *known,
+                       struct view *out_view)
+{
+    const struct value *of = &graph->values[value];
+    int64_t stride = 1;
+    *out_view = (struct view){.data = &graph->values[value], .dtype = of->dtype, .shape = of->shape};
+    for (uint32_t i = 0; i < of->shape.rank; i++)
+        if (of->shape.dims[i] < 0 && (uint64_t)-of->shape.dims[i] <= known->value_count)
+            out_view->shape.dims[i] = dim_substitute(of->shape.dims[i], known->values);
+    if (forge_shape_elements(&out_view->shape) == SIZE_MAX)
+        return false;
+    for (uint32_t i = of->shape.rank; i-- > 0; stride *= out_view->shape.dims[i])
+        out_view->strides[i] = stride;
+    return true;
+}
+
+/* --- nodes of graphs ------------------------------------------------------------------------------------ */
+
+/* One entry of the cache struct body_costs. */
+struct body_cost {
+    const forge_graph *body;
+    struct program_cost cost;
+};
+
+static const struct program_cost unknown = {NAN, NAN, NAN};
+
+void body_costs_free(struct body_costs *known)
+{
+    free(known->list);
+    *known = (struct body_costs){0};
+}
+
+static void add(struct program_cost *sum, struct program_cost cost)
+{
+    sum->flop += cost.flop;
+    sum->read_bytes += cost.read_bytes;
+    sum->written_bytes += cost.written_bytes;
+}
+
+static bool is_view(const struct node *node)
+{
+    return node->op == OP_RESHAPE || node->op == OP_BROADCAST || node->op == OP_TRANSPOSE ||
+           node->op == OP_SLICE || node->op == OP_STOP_GRADIENT;
+}
+
+static struct program_cost cost_of_all(const forge_graph *graph, struct body_costs *known)
+{
+    struct program_cost sum = {0};
+    for (size_t n = 0; n < graph->node_count; n++)
+        if (!is_view(&graph->nodes[n]))
+            add(&sum, cost_of_node(graph, &graph->nodes[n], known));
+    return sum;
+}
+
+static struct program_cost cost_of_body(const forge_graph *body, struct body_costs *known)
+{
+    for (size_t i = 0; i < known->item_count; i++)
+        if (known->list[i].body == body)
+            return known->list[i].cost;
+    struct program_cost cost = cost_of_all(body, known);
+    if (known->values)
+        return cost;
+    if (!ARRAY_ROOM(known->list, known->item_capacity, known->item_count))
+        return unknown;
+    known->list[known->item_count++] = (struct body_cost){body, cost};
+    return cost;
+}
+
+struct program_cost cost_of_node(const forge_graph *graph, const struct node *node, struct body_costs *known)
+{
+    struct view views[2 * (UINT8_MAX + 1)];
+    size_t count = 0;
+    bool is_known = true;
+    if (node->op == OP_COMPOSITE)
+        return cost_of_body(((const struct composite_attributes *)node->attributes)->body, known);
+    if (!flop_of[node->op])
+        return (struct program_cost){0};
+    for (size_t i = 0; is_known && i < node->input_count; i++)
+        is_known = view_value(graph, node_input(graph, node, i), known, &views[count++]);
+    for (uint32_t i = 0; is_known && i < node->output_count; i++)
+        is_known = view_value(graph, node->output + i, known, &views[count++]);
+    if (!is_known)
+        return unknown;
+    return cost_of_launch(&(struct launch){.op = (enum op)node->op,
+                                           .attributes = node->attributes,
+                                           .inputs = views,
+                                           .input_count = node->input_count,
+                                           .outputs = views + node->input_count,
+                                           .output_count = node->output_count});
+}
+
+struct program_cost cost_of_graph(const forge_graph *graph)
+{
+    struct body_costs known = {0};
+    struct program_cost cost = cost_of_all(graph, &known);
+    body_costs_free(&known);
+    return cost;
+}
+
+struct program_cost cost_of_composite(const struct launch *launch, const forge_graph *body,
+                                      const int64_t *values, size_t value_count)
+{
+    struct body_costs known = {.values = values, .value_count = value_count};
+    return with_bytes(cost_of_all(body, &known).flop, launch);
+}

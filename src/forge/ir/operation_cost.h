@@ -1,0 +1,51 @@
+/* ir/operation_cost.h - FLOP and bytes of each operation, and published energies per FLOP and byte on a CPU.
+ *
+ * Note: a multiply-add is 2 FLOP; a comparison, or a function such as exp, is 1. Bytes are the minimum that
+ * must be moved: broadcast elements count once. Energy of idle cores and packages is not included: see
+ * <joule/model.h>.
+ */
+#ifndef FORGE_IR_OPERATION_COST_H
+#define FORGE_IR_OPERATION_COST_H
+
+#include "forge/ir/program.h"
+
+/* M. Horowitz, "Computing's energy problem", ISSCC 2014, figure 1.1.9 (45 nm, 0.9 V): a 32-bit multiplication
+ * and addition take 4.6 pJ. An instruction adds 70 pJ, shared here by the 8 lanes of a vector. The sum is
+ * divided by 2 because a multiply-add is 2 FLOP, and by 2 again for later processes. */
+#define COST_FLOP_JOULES 3.4e-12
+/* From the same paper: DRAM takes 1.3 to 2.6 nJ for 64 bits. */
+#define COST_BYTE_JOULES 240e-12
+/* Standard deviation of the logarithm of either constant. It covers other processes, and data that fits into
+ * caches. */
+#define COST_JOULES_LOG_SD 0.7
+static inline double cost_joules(struct program_cost cost)
+{
+    return COST_FLOP_JOULES * cost.flop + COST_BYTE_JOULES * (cost.read_bytes + cost.written_bytes);
+}
+
+/* Returns the cost of a launch of an operation other than a composite. If an input and an output have the
+ * same address, the launch works in place. */
+struct program_cost cost_of_launch(const struct launch *launch);
+/* Returns the cost of a composite's launch: the FLOP of its body, and the bytes of its own operands only.
+ * values: [value_count], the number for each entry of the body's dim table. Allocates nothing. */
+struct program_cost cost_of_composite(const struct launch *launch, const forge_graph *body,
+                                      const int64_t *values, size_t value_count);
+
+/* Cache of the costs of bodies, so that a body that several nodes use is counted only once. Initialise with
+ * zeros; free with body_costs_free. */
+struct body_costs {
+    /* numbers for the entries of the graph's dim table, or NULL. If not NULL, costs are not cached. */
+    const int64_t *values;
+    size_t value_count;
+    GRAPH_ARRAY(struct body_cost, list, item);
+};
+void body_costs_free(struct body_costs *known);
+
+/* Returns the cost of a node, with each operand packed and in its own memory. The cost of a composite is the
+ * cost of its body. Returns 0 for leaves, and NaN if the cost depends on symbols or if out of memory. */
+struct program_cost cost_of_node(const forge_graph *graph, const struct node *node, struct body_costs *known);
+/* Returns the summed cost of all nodes. Nodes that only change shape or order are left out, because most
+ * programs move no data for them. */
+struct program_cost cost_of_graph(const forge_graph *graph);
+
+#endif

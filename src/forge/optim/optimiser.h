@@ -1,0 +1,47 @@
+/* optim/optimiser.h - the common part of all optimisers: selects parameters, clips gradients, applies groups,
+ * and writes new values.
+ *
+ * A rule computes only the new value of one parameter. It gets values of a type with enough precision (f32
+ * for a bf16 parameter) and returns one of the same type.
+ */
+#ifndef FORGE_OPTIM_OPTIMISER_H
+#define FORGE_OPTIM_OPTIMISER_H
+
+#include <forge/optim.h>
+#include "forge/ir/builder.h"
+
+/* Options that all optimisers have. */
+struct update_options {
+    const char *optimiser; /* "sgd", for messages */
+    double weight_decay, max_norm;
+    const forge_parameter_group *groups;
+    size_t group_count;
+};
+
+/* One parameter. */
+struct update {
+    forge_builder *b;
+    const struct slot *slot; /* a stable copy, because the builder's slots move when it grows */
+    forge_dtype dtype;       /* type of parameter, gradient and the rule's slots */
+    forge_value parameter, gradient;
+    forge_value rate;    /* f64, rank 0 */
+    double weight_decay; /* 0 if its group has no decay */
+};
+
+/* Returns the new value of the parameter. */
+typedef forge_value update_fn(const struct update *update, const void *context);
+
+/* Adds one step for all parameters that are not frozen. Returns the norm of their gradients before
+ * clipping. */
+forge_value update_parameters(forge_builder *b, forge_value loss, forge_value learning_rate,
+                              const struct update_options *options, update_fn *rule, const void *context);
+
+/* Like update_parameters, but with gradients from the caller. */
+forge_value update_given(forge_builder *b, const forge_gradient *gradients, size_t count,
+                         forge_value learning_rate, const struct update_options *options, update_fn *rule,
+                         const void *context);
+
+/* Returns the slot NAME.suffix, with the shape of the parameter and an initial value of 0. */
+forge_slot update_slot(const struct update *update, const char *suffix);
+
+#endif

@@ -1,0 +1,26 @@
+/* reference/reference_conv.h - sizes, strides and slides of a convolution in three spatial dimensions.
+ *
+ * Missing dimensions have size 1 and one tap.
+ */
+#ifndef FORGE_REFERENCE_CONV_H
+#define FORGE_REFERENCE_CONV_H
+
+#include "forge/ir/launch.h"
+#include "forge/reference/reference_slide.h"
+
+enum { CONV_AXES = 3 };
+
+struct conv {
+    struct slide axes[CONV_AXES];
+    int64_t out[CONV_AXES];                   /* spatial sizes of the output */
+    int64_t x_batch, x_channel, x[CONV_AXES]; /* strides of x, in elements */
+    int64_t w_first, w_second, w[CONV_AXES];  /* strides of the weight, in elements */
+    int64_t channels;                         /* channels of the output */
+    int64_t in_channels, out_channels;        /* channels per group */
+    bool is_transposed;
+    const struct view *x_view, *weight_view;
+};
+
+struct conv conv_of(const struct launch *launch);
+
+#endif

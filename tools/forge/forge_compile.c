@@ -1,0 +1,172 @@
+/* tools/forge/forge_compile.c - `forge compile`: compiles the text of a graph to a program in a file.
+ *
+ * Note: the program file is written completely or not at all. It runs on every processor of its kind, because
+ * kernels are chosen when it is loaded.
+ */
+#include <forge/compiler.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "forge_commands.h"
+#include "common/options.h"
+#include "common/output.h"
+#include "prediction.h"
+#include "files.h"
+#include "size_options.h"
+
+struct request {
+    const char *graph, *program, *device;
+    const char *stop_after; /* pass name; NULL: compile to a program */
+    bool shows_passes;
+    struct sizes sizes;
+};
+
+static void print_facts(const char *path, const forge_program *program)
+{
+    forge_program_facts facts = {.struct_size = sizeof facts};
+    char flop[BYTES_TEXT], memory[MEMORY_TEXT];
+    forge_program_query(program, &facts);
+    printf("%s: %zu launches, %s; %s\n", path, facts.launches, flop_text(facts.flop, flop),
+           memory_text(program, memory));
+    sizes_print(program);
+}
+
+/* --- passes --------------------------------------------------------------------------------------------- */
+
+/* Prints a row for one pass. context: its prefix; "# " makes it a comment in a graph's text. */
+static void print_pass(const forge_pass_facts *facts, const forge_graph *graph, void *context)
+{
+    char flop[2][BYTES_TEXT], bytes[2][BYTES_TEXT], joules[2][32];
+    joule_format(facts->joules_before.value, JOULE_DIMENSION_ENERGY, 3, joules[0], sizeof joules[0]);
+    joule_format(facts->joules_after.value, JOULE_DIMENSION_ENERGY, 3, joules[1], sizeof joules[1]);
+    (void)graph;
+    printf("%s%-10s %8.3f ms %6zu -> %6zu nodes  %12s -> %12s  %12s -> %12s  %8s -> %8s\n",
+           (const char *)context, facts->name, facts->seconds * 1e3, facts->nodes_before, facts->nodes_after,
+           flop_text(facts->flop_before, flop[0]), flop_text(facts->flop_after, flop[1]),
+           bytes_text(facts->bytes_before, bytes[0]), bytes_text(facts->bytes_after, bytes[1]), joules[0],
+           joules[1]);
+}
+
+static forge_compile_options options_for(const struct request *request)
+{
+    forge_compile_options options = {.struct_size = sizeof options, .stop_after = request->stop_after};
+    if (request->shows_passes) {
+        options.notify = print_pass;
+        options.notify_context = (void *)(request->stop_after ? "# " : "");
+    }
+    return options;
+}
+
+static joule_status print_graph(const forge_graph *graph, joule_error *error)
+{
+    char *text;
+    joule_status status = forge_graph_print(graph, &text, error);
+    if (status == JOULE_OK) {
+        fputs(text, stdout);
+        free(text);
+    }
+    return status;
+}
+
+/* --- graph or program ----------------------------------------------------------------------------------- */
+
+static joule_status stop_early(const forge_graph *graph, forge_device *device, const struct request *request,
+                               joule_error *error)
+{
+    forge_graph *made = NULL;
+    forge_compile_options options = options_for(request);
+    joule_status status = forge_passes_run(graph, device, &options, &made, error);
+    if (status == JOULE_OK)
+        status = print_graph(made, error);
+    forge_graph_free(made);
+    return status;
+}
+
+static joule_status make_program(const forge_graph *graph, forge_device *device,
+                                 const struct request *request, joule_error *error)
+{
+    forge_program *program = NULL;
+    forge_compile_options options = options_for(request);
+    joule_status status = forge_compile_with(graph, device, &options, &program, error);
+    if (status == JOULE_OK)
+        status = forge_program_write(program, request->program, error);
+    if (status == JOULE_OK)
+        print_facts(request->program, program);
+    if (status == JOULE_OK)
+        status = expected_print(program, device, error);
+    forge_program_free(program);
+    return status;
+}
+
+/* Reads the graph and binds the sizes of --size. */
+static joule_status read_graph(const struct request *request, forge_graph **out_graph, joule_error *error)
+{
+    forge_graph *graph = NULL;
+    joule_status status = graph_read(request->graph, &graph, error);
+    if (status == JOULE_OK && request->sizes.count == 0) {
+        *out_graph = graph;
+        return status;
+    }
+    if (status == JOULE_OK)
+        status = forge_graph_bind(graph, request->sizes.list, request->sizes.count, out_graph, error);
+    forge_graph_free(graph);
+    return status;
+}
+
+static joule_status compile(const struct request *request, joule_error *error)
+{
+    forge_graph *graph = NULL;
+    forge_device *device = NULL;
+    joule_status status = read_graph(request, &graph, error);
+    if (status == JOULE_OK)
+        status = forge_device_open(request->device, &device, error);
+    if (status == JOULE_OK)
+        status = (request->stop_after ? stop_early : make_program)(graph, device, request, error);
+    forge_device_close(device);
+    forge_graph_free(graph);
+    return status;
+}
+
+static int read_request(struct request *request, int argc, char **argv)
+{
+    struct option_list sizes = {0};
+    const struct option table[] = {
+        {"output", 'o', OPTION_TEXT, &request->program, "FILE",
+         "file of the program; an existing file is replaced atomically"},
+        {"device", 'd', OPTION_TEXT, &request->device, "NAME", "device to compile for (default: cpu)"},
+        {"size", 0, OPTION_LIST, &sizes, "NAME=N", "value of a symbol; may be repeated"},
+        {"passes", 'p', OPTION_FLAG, &request->shows_passes, NULL, "print what each pass changes"},
+        {"stop-after", 0, OPTION_TEXT, &request->stop_after, "PASS",
+         "print the graph after this pass instead of writing a program"},
+        {NULL},
+    };
+    const struct command_text text = {"forge compile GRAPH -o FILE [OPTIONS]",
+                                      "Compiles the text of a graph to a program for forge run.", NULL};
+    int read = options_read_operand(table, &text, "GRAPH", argc, argv, &request->graph);
+    if (read > OPTIONS_HELP && !request->program == !request->stop_after) {
+        complain("compile", request->program ? "use either --output or --stop-after, not both"
+                                             : "--output FILE is missing; see forge compile --help");
+        return OPTIONS_WRONG;
+    }
+    return read > OPTIONS_HELP && !sizes_read(&request->sizes, "compile", &sizes) ? OPTIONS_WRONG : read;
+}
+
+/* Returns an error if the output cannot be written. Called before the work begins. */
+static joule_status check_files(const struct request *request, joule_error *error)
+{
+    const char *const paths[] = {request->graph, request->program};
+    joule_status status = output_check_apart(paths, 1, 2, error);
+    return status == JOULE_OK && request->program ? output_check_file(request->program, error) : status;
+}
+
+int compile_main(int argc, char **argv)
+{
+    struct request request = {.device = "cpu"};
+    int read = read_request(&request, argc, argv);
+    if (read <= OPTIONS_HELP)
+        return read == OPTIONS_HELP ? 0 : EXIT_USAGE;
+    joule_error error = {0};
+    if (check_files(&request, &error) == JOULE_OK && compile(&request, &error) == JOULE_OK)
+        return 0;
+    complain("compile", "%s", error.message);
+    return EXIT_OWN_FAILURE;
+}

@@ -1,0 +1,24 @@
+/* tools/forge/size_options.h - reads the option --size NAME=N, and prints the sizes that a program leaves
+ * open.
+ *
+ * Note: libforge checks whether the symbol exists and can have this value.
+ */
+#ifndef FORGE_SIZE_OPTIONS_H
+#define FORGE_SIZE_OPTIONS_H
+
+#include <forge/program.h>
+#include "common/options.h"
+
+struct sizes {
+    forge_size list[OPTION_LIST_MAX];
+    size_t count;
+    char names[OPTION_LIST_MAX][64];
+};
+
+/* Returns false after a message if an item is not NAME=N. */
+bool sizes_read(struct sizes *sizes, const char *subcommand, const struct option_list *items);
+/* Prints a line such as "at the largest sizes: batch from 1 to 64, length from 8 to 512 by 8". Prints
+ * nothing if all sizes are fixed. */
+void sizes_print(const forge_program *program);
+
+#endif
