@@ -257,7 +257,7 @@ FORGE_API forge_value forge_conv(forge_builder *builder, forge_value x, forge_va
 /* A window along one dimension. Its positions are 0, stride, 2 stride ... while it fits in the padded
  * input. */
 typedef struct forge_window {
-    uint32_t size;          /* elements */
+    uint32_t size;          /* in elements */
     uint32_t stride;        /* 0: its size */
     uint32_t dilation;      /* distance between its elements; 0: 1 */
     uint32_t before, after; /* padding; less than the extent of the window */

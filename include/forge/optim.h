@@ -55,7 +55,7 @@ FORGE_API void forge_accumulate_gradients(forge_builder *builder, forge_gradient
 /* Options of stochastic gradient descent. */
 typedef struct forge_sgd_options {
     uint32_t struct_size; /* sizeof(forge_sgd_options) */
-    bool nesterov;        /* needs momentum */
+    bool nesterov;        /* use Nesterov's momentum; `momentum` must be above 0 */
     double momentum;      /* factor of the old velocity; 0: no momentum */
     double weight_decay;  /* this multiple of the parameter is added to the gradient */
     /* limit of the norm of all gradients together, see forge_clip_gradients; 0: no clipping */

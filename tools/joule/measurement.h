@@ -38,7 +38,7 @@ struct measurement {
     int64_t open_ns;
     bool watches;
     struct idle_baseline idle;
-    bool seeks_idle; /* the baseline is loaded once the cover is known */
+    bool seeks_idle; /* a stored baseline is still to be loaded, once the cover is known */
     struct measured_run *runs;
     size_t run_count, closed_count;
     struct cost_cpu cpu; /* models the command's energy if there is no sensor */

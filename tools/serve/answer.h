@@ -24,7 +24,7 @@ struct page {
     struct page *next;
     char *bytes;
     size_t length, capacity;
-    bool is_used; /* set by answer_make, cleared by answer_release */
+    bool is_used; /* a caller uses the text; set by answer_make, cleared by answer_release */
 };
 
 struct answer {

@@ -26,7 +26,7 @@ enum { MAX_WORKERS = 1024, MAX_PREFETCH = 1 << 16, PREFETCH_PER_WORKER = 2 };
 #define OFFSET_STREAM  UINT32_C(0x6f666673)
 
 struct slot {
-    bool is_ready; /* under lock */
+    bool is_ready; /* the slot has a batch that was not taken yet; guarded by lock */
     size_t count;  /* number of examples */
     size_t *examples;
     forge_tensor columns[FORGE_DATASET_MAX_COLUMNS]; /* [batch_size, ...] */
@@ -43,14 +43,14 @@ struct forge_loader {
 
     pthread_mutex_t claim_lock; /* taken before lock */
     uint32_t *order;            /* under claim_lock; NULL: not shuffled */
-    uint64_t order_epoch;       /* under claim_lock */
+    uint64_t order_epoch;       /* epoch of `order`; under claim_lock */
 
     pthread_mutex_t lock;
     pthread_cond_t room, progress;
     uint64_t claimed; /* under lock: the next ticket for a worker */
     uint64_t limit;   /* under lock: workers claim only tickets below it */
     size_t busy;      /* under lock: number of slots that are being filled */
-    bool is_stopping; /* under lock */
+    bool is_stopping; /* under lock: workers end */
     uint64_t given;   /* caller's thread only: the next ticket for the caller */
 
     size_t slot_count; /* batches made ahead, and the batch that the caller has */

@@ -14,7 +14,7 @@ struct energy; /* energy.h */
 struct given {
     forge_shape shape;
     bool is_given;
-    bool is_zeros; /* was set to zeros, at whatever size */
+    bool is_zeros; /* the input is zeros, of the size that the run needs */
 };
 
 /* A program with its memory on a device. */

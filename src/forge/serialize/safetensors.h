@@ -29,7 +29,7 @@ struct forge_safetensors {
     struct entry *entries; /* sorted by their offsets in the data */
     size_t entry_count, entry_capacity;
     size_t *by_name;   /* indices of entries, sorted by name */
-    bool has_metadata; /* perhaps empty */
+    bool has_metadata; /* the header has metadata, perhaps empty */
     forge_metadata *metadata;
     size_t metadata_count, metadata_capacity;
 };

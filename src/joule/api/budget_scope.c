@@ -32,7 +32,7 @@ enum { SITE_IS_READY, SITE_TAG, SITE_ENTERED };
 struct scope {
     struct scope *next;
     uint32_t tag;
-    bool is_notified;  /* guarded by `checking` */
+    bool is_notified;  /* the scope's excess was notified; guarded by `checking` */
     double max_joules; /* limit for the mean of its calls */
     char *budget;      /* text of the budget */
     char name[SESSION_NAME];

@@ -33,10 +33,11 @@ static __thread struct {
     struct slot *slot;
     uint32_t number; /* number of `slot`, or NO_SLOT */
     uint32_t tid;
-    uint32_t generation;     /* session_generation for which these values are valid; 0: none */
-    int64_t tried_ns;        /* time of the last attempt to get a slot */
-    bool has_slotless_folds; /* without a slot: its regions can be folded with those of other such threads */
-    uint32_t depth;          /* without a slot: number of open regions; MAX_DEPTH: this many or more */
+    uint32_t generation; /* session_generation for which these values are valid; 0: none */
+    int64_t tried_ns;    /* time of the last attempt to get a slot */
+    /* without a slot: memory for the folds of all threads without a slot is available */
+    bool has_slotless_folds;
+    uint32_t depth; /* without a slot: number of open regions; MAX_DEPTH: this many or more */
     struct {
         int64_t begin_ns, nested_ns;
     } open[MAX_DEPTH];

@@ -39,7 +39,7 @@ struct process_shares {
     double ended_cpu_joules, ended_gpu_joules;
     double rest_cpu_joules, rest_gpu_joules;
     double idle_cpu_joules;           /* joules of the time in which the kernel counts CPUs as idle */
-    bool knows_idle;                  /* false: idle joules are part of the rest */
+    bool knows_idle;                  /* the idle joules are known; false: they are part of the rest */
     joule_class cpu_class, gpu_class; /* NONE: nothing was attributed yet */
     /* Below: private to attribute_process.c. The joules in the table are those since the last choice. */
     struct process_table table;

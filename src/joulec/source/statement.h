@@ -16,7 +16,7 @@ struct statement;
 struct statements {
     struct statement *open; /* open loops, inner ones last */
     size_t count, room;
-    bool is_out_of_memory; /* out of memory */
+    bool is_out_of_memory; /* an allocation failed, so `open` is incomplete */
     /* Called with the number of each loop that ends. */
     void (*end)(void *context, uint32_t number);
     void *context;

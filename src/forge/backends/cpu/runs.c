@@ -1,7 +1,7 @@
 /* backends/cpu/runs.c - see runs.h. */
 #include "forge/backends/cpu/runs.h"
 
-enum { PIECE = 4096 };          /* elements */
+enum { PIECE = 4096 };          /* elements in a piece of work */
 #define WORTH_A_THREAD_NS 20000 /* minimum work per thread: a few times the cost of a wake-up */
 
 struct runs {

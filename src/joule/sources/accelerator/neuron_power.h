@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct neuron_power {
-    bool is_valid; /* else the driver has no values of that minute */
+    bool is_valid; /* the driver has values of the minute */
     int64_t end_s; /* end of the minute, on CLOCK_REALTIME; 0: none yet */
     double mean;   /* 0 to 1 */
 };

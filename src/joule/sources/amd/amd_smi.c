@@ -20,7 +20,7 @@
 struct amd_source {
     struct amd_api api;
     struct amd_boards *boards;
-    bool has_new_names; /* set by refresh */
+    bool has_new_names; /* refresh has replaced a board's handle */
 };
 
 /* --- the library ---------------------------------------------------------------------------------------- */

@@ -22,8 +22,8 @@ static uint64_t number_at(const char *bytes, size_t size)
     return value;
 }
 
-/* Note: the layout of a region in both lists: bytes 0 and 1 are its class, and bytes 8 to 15 its size. Bytes
- * 16 to 23 are the used bytes in xe, and the free bytes in i915. */
+/* Note: in both lists, bytes 0 and 1 of a region are its class, and bytes 8 to 15 are its size. Bytes 16 to
+ * 23 are the used bytes in xe, and the free bytes in i915. */
 bool intel_memory_parse(const char *list, size_t length, bool is_xe, struct intel_memory *out_memory)
 {
     size_t at = is_xe ? 8 : 16;

@@ -134,7 +134,7 @@ struct nvidia_smi_board {
 
 struct nvidia_smi {
     struct smi_query query;
-    bool describes; /* the driver does not support tables */
+    bool describes; /* values are read from the description, because the driver does not support tables */
     struct nvidia_smi_board boards[SMI_MAX_BOARDS];
     size_t count;
     int64_t described_ns; /* 0: never */

@@ -210,8 +210,8 @@ static bool find_ring(struct making *m)
     return true;
 }
 
-/* Adds instant power: the mean of a short window. The sensor updates it at its own period, and the lane polls
- * at another. */
+/* Adds instant power: the mean of a short window. The period of the sensor's updates differs from the period
+ * of the lane's readings. */
 static struct channel *add_instant(struct making *m, const char *label)
 {
     double window_s = sensor_window_s(m->board), period_s = fmax(sensor_period_s(m->board), NVML_PERIOD_S);
