@@ -20,7 +20,7 @@ typedef struct forge_parameter_group {
     const char *prefix; /* beginning of the slot's name; NULL: any */
     const char *suffix; /* ".bias"; NULL: any */
     uint32_t ranks;     /* bit r: parameters of rank r only; 0: all. 1 << 1: biases, and weights of norms */
-    bool is_frozen;     /* never changed; has no gradient and no optimiser state */
+    bool is_frozen;     /* the parameter is never changed, and has no gradient and no optimiser state */
     bool has_no_decay;
     double rate_factor; /* multiplies the learning rate; 0: 1 */
 } forge_parameter_group;

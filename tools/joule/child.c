@@ -56,7 +56,7 @@ static void exec_command(void *context)
 {
     struct command *command = context;
     for (size_t i = 0; i < command->early_count; i++)
-        deliver(getpid(), &command->early[i]); /* still blocked */
+        deliver(getpid(), &command->early[i]); /* the signal is still blocked */
     if (command->signals->ignored_children)
         signal(SIGCHLD, SIG_IGN);
     output_restore_signals();
@@ -148,7 +148,8 @@ void stop_with_terminal(int stop_signal)
     sigset_t one;
     sigemptyset(&one);
     sigaddset(&one, stop_signal);
-    kill(getpid(), stop_signal); /* still blocked; merges with a pending stop signal of the terminal */
+    /* the signal is still blocked, and merges with a pending stop signal of the terminal */
+    kill(getpid(), stop_signal);
     sigprocmask(SIG_UNBLOCK, &one, NULL); /* returns when this process is continued */
     sigprocmask(SIG_BLOCK, &one, NULL);
 }

@@ -48,7 +48,7 @@ struct server {
     struct answers answers;
     struct tenants tenants;
     struct process_shares processes;
-    int64_t next_tenants_ns;                  /* next update of tenants; 0: never */
+    int64_t next_tenants_ns;                  /* time of the next update of tenants; 0: never */
     struct MHD_Response *ready[ANSWER_KINDS]; /* responses of the valid answers */
     struct MHD_Daemon *daemon;
     struct place places[PLACES];

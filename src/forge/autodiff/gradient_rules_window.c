@@ -1,8 +1,8 @@
 /* autodiff/gradient_rules_window.c - the derivatives of convolutions, windows and random numbers; see
  * gradient.h.
  *
- * A convolution is linear in both inputs. The gradient of x is a transposed convolution. That of the weight
- * is a convolution over the batch, with stride and dilation exchanged.
+ * A convolution is linear in both inputs. The gradient of x is a transposed convolution. The gradient of the
+ * weight is a convolution over the batch, with stride and dilation exchanged.
  *
  * Note: the sizes of both are given (CONV_SIZED), because a stride may leave elements at the end unused.
  */

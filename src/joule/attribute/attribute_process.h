@@ -24,8 +24,9 @@ struct process_row {
     char tenant[TENANT_PATH];       /* cgroup path; empty: none */
     struct tenant_name tenant_name; /* name of that tenant */
     double cpu_joules, gpu_joules;  /* since the process got its row */
-    int64_t alive_ns, top_ns;       /* last seen alive; last among the largest users */
-    bool is_named;                  /* the tenant of the process was looked up */
+    /* times at which the process was last seen alive, and last was among the largest users */
+    int64_t alive_ns, top_ns;
+    bool is_named; /* the tenant of the process was looked up */
 };
 
 /* Initialise with zeros, except `max_picked`. Not thread-safe. */

@@ -1,4 +1,4 @@
-/* joule/cost/cost.h - the cost model: amounts of work in, joules with their errors out.
+/* joule/cost/cost.h - the cost model, which computes joules and their errors from amounts of work.
  *
  * It reads no hardware; the caller counts the work. A core's work is either counted by its busy seconds
  * (tables of cpu_seed.c) or by what it executes (tables of core_seed.c). Each kind of table has no price for

@@ -40,7 +40,7 @@ struct device {
     /* Protected by the lane's lock. */
     /* status of the last query; a source may set DENIED or another status while it opens */
     joule_status state;
-    int64_t queried_ns; /* last answer; 0: none yet */
+    int64_t queried_ns; /* time of the last answer; 0: none yet */
     struct device_facts facts;
 };
 

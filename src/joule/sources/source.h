@@ -55,10 +55,11 @@ struct channel {
     /* Updated by the lane, under its lock. */
     struct curve curve;
     double gauge;
-    int64_t read_ns; /* last successful reading; 0: none yet */
+    int64_t read_ns; /* time of the last successful reading; 0: none yet */
     uint64_t readings, failures;
-    bool moved;      /* the curve has risen at least once, so the channel can be trusted */
-    int64_t used_ns; /* last reading that showed power, or the first one; not for counters */
+    bool moved; /* the curve has risen at least once, so the channel can be trusted */
+    /* time of the last reading that showed power, or of the first reading; not for counters */
+    int64_t used_ns;
     struct {
         int64_t begin_ns, end_ns;
     } still;              /* the longest time in which readings showed no energy */

@@ -169,7 +169,7 @@ void children_close(struct children *children)
     for (size_t i = 0; i < children->count; i++)
         close_all(&children->list[i]);
     while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
-        ; /* also waits for the clang processes that this process adopted */
+        ; /* the loop also waits for the clang processes that this process adopted */
     free(children->list);
     sigprocmask(SIG_SETMASK, &children->old_mask, NULL);
 }

@@ -130,7 +130,8 @@ static int append_data(struct grpc_response *response, const uint8_t *payload, s
     return -EAGAIN;
 }
 
-/* Writes acknowledgements of SETTINGS and PING frames to `replies`. That of a PING repeats its payload. */
+/* Writes acknowledgements of SETTINGS and PING frames to `replies`. The acknowledgement of a PING repeats
+ * the payload. */
 static int acknowledge(const uint8_t *frame, size_t length, struct writer *replies)
 {
     bool is_ping = frame[3] == FRAME_PING;

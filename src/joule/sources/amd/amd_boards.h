@@ -55,7 +55,7 @@ struct amd_boards {
     struct amd_board list[AMD_MAX_BOARDS];
     size_t count;
     bool is_denied;    /* a call was refused */
-    int64_t gauges_ns; /* last reading of gauges */
+    int64_t gauges_ns; /* time of the last reading of gauges */
 };
 
 /* Returns true if the source should be opened. `own`: the user's own library or program; NULL or empty: none.

@@ -50,8 +50,8 @@ struct estimated {
     size_t text_size;
     int handle;
     unsigned next_frequency;  /* the next CPU to read a frequency of */
-    int64_t read_ns;          /* last reading */
-    int64_t stat_ns, rest_ns; /* last read of /proc/stat, and the pause before the next one */
+    int64_t read_ns;          /* time of the last reading */
+    int64_t stat_ns, rest_ns; /* time of the last read of /proc/stat, and the pause before the next read */
     double lump_s;            /* longest busy time that one CPU can have had between the last two reads */
 };
 

@@ -84,7 +84,7 @@ static bool open_event(struct source *source, const struct pmu *pmu, size_t even
     for (size_t i = 0; i < pmu->place_count; i++) {
         const struct rapl_place *place = &pmu->places[i];
         if (events[event].domain == RAPL_PSYS && i > 0)
-            break; /* one counter for the platform, that of the first package */
+            break; /* the platform has one counter, which the first package's CPU reads */
         struct rapl_reading *reading = rapl_add(source, events[event].domain, place, events[event].name);
         if (!reading)
             return false;

@@ -32,7 +32,7 @@ struct hlml {
     struct hlml_api api;
     struct board boards[MAX_BOARDS];
     size_t count;
-    int64_t gauges_ns; /* last reading of gauges */
+    int64_t gauges_ns; /* time of the last reading of gauges */
 };
 
 /* --- opening -------------------------------------------------------------------------------------------- */

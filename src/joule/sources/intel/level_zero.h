@@ -51,7 +51,7 @@ struct lz_source {
     struct lz_api api;
     struct lz_board boards[LZ_MAX_BOARDS];
     size_t board_count;
-    int64_t gauges_ns; /* next reading of gauges */
+    int64_t gauges_ns; /* time of the next reading of gauges */
 };
 
 /* Loads the library and initialises it in the mode that the environment selects; JOULE_LEVEL_ZERO_LIB

@@ -96,7 +96,7 @@ struct nvml_source {
     struct nvml_api api;
     struct nvml_board boards[NVML_MAX_BOARDS];
     size_t board_count;
-    int64_t gauges_ns;     /* last reading of gauges */
+    int64_t gauges_ns;     /* time of the last reading of gauges */
     nvml_event_set events; /* receives Xid errors; NULL: none */
     bool has_begun;        /* nvml_condition_begin was called */
     unsigned turn;         /* the board and direction whose traffic is measured next */
