@@ -36,7 +36,7 @@ struct check_case {
 const char *case_name(unsigned subject);
 /* Returns true if the subject can be tested. Leaves, such as inputs, cannot, because they compute nothing. */
 bool case_exists(unsigned subject);
-enum { CASE_SUBJECTS = OP_COUNT + 32 }; /* upper limit of their number */
+enum { CASE_SUBJECTS = OP_COUNT + 32 }; /* upper limit of the number of subjects */
 /* Makes a case. The caller frees it with case_free, also after an error. Returns JOULE_UNSUPPORTED if the
  * subject has no case for this purpose. */
 joule_status case_make(unsigned subject, enum case_purpose purpose, uint64_t seed,

@@ -16,7 +16,7 @@
 #include "helper/confine.h"
 #include "helper/sensors.h"
 
-#define PACE_S   0.1 /* period for a source without its own */
+#define PACE_S   0.1 /* seconds; period of a source that states none */
 #define FIRST    3   /* first descriptor after the standard streams */
 #define CAN(cap) (UINT64_C(1) << (cap))
 

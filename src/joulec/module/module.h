@@ -68,7 +68,8 @@ static inline enum compare compare_inverse(enum compare kind)
 struct comparison {
     enum compare kind;
     struct operand left, right;
-    bool is_of_addresses; /* true: compares addresses in one variable, so that its base cancels */
+    /* true: compares addresses in one variable, so that the variable's base address cancels */
+    bool is_of_addresses;
 };
 
 /* A conjunction of comparisons, or a disjunction if is_any is set. Empty: nothing is known. */

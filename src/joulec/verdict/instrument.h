@@ -28,7 +28,7 @@ struct instrument_function {
 struct instrument_plan {
     struct instrument_function *functions;
     size_t function_count;
-    bool has_setjmp;    /* scopes that a longjmp skips must be ended at its setjmp */
+    bool has_setjmp;    /* the unit calls setjmp, so scopes that a longjmp skips must be ended there */
     bool calls_library; /* the source itself calls libjoule, through JOULE_BUDGET_SCOPE */
 };
 
