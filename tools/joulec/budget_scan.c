@@ -25,9 +25,7 @@ struct scan {
     struct names files;   /* files to read, in order */
     struct names asked;   /* names already searched in the folders */
     struct names folders; /* folders that are searched for headers */
-    char *text;           /* text of the current file */
-    size_t room;
-    bool is_found; /* something to check was found, or the scan cannot exclude it */
+    bool is_found;        /* something to check was found, or the scan cannot exclude it */
 };
 
 /* --- names ---------------------------------------------------------------------------------------------- */
@@ -337,28 +335,25 @@ static void take_includes(struct scan *s, const char *file, const char *text, si
     }
 }
 
-/* Reads a whole file into s->text, terminated by a NUL. Returns false if it cannot be read. */
-static bool read_text(struct scan *s, const char *path, size_t *out_size)
+/* Returns a whole file's text, terminated by a NUL; the caller frees it. Returns NULL if it cannot be read. */
+static char *read_text(const char *path, size_t *out_size)
 {
     struct stat info;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     bool is_file = fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
     size_t size = is_file ? (size_t)info.st_size : 0, got = 0;
-    if (is_file && s->room < size + 1) {
-        free(s->text);
-        s->room = 2 * size + 1;
-        s->text = malloc(s->room);
-        is_file = s->text;
-        s->room = s->text ? s->room : 0;
-    }
-    for (ssize_t part = 1; is_file && got < size && part > 0; got += part > 0 ? (size_t)part : 0)
-        part = read(fd, s->text + got, size - got);
+    char *text = is_file ? malloc(size + 1) : NULL;
+    for (ssize_t part = 1; text && got < size && part > 0; got += part > 0 ? (size_t)part : 0)
+        part = read(fd, text + got, size - got);
     if (fd >= 0)
         close(fd);
-    if (is_file)
-        s->text[got] = '\0';
-    *out_size = got;
-    return is_file && got == size;
+    if (text && got == size) {
+        text[got] = '\0';
+        *out_size = got;
+        return text;
+    }
+    free(text);
+    return NULL;
 }
 
 /* Returns true for libjoule's headers, which define the macros of budgets but contain no budget. */
@@ -378,20 +373,14 @@ static void read_file(struct scan *s, const char *path)
     struct stat info;
     if (is_public_header(path))
         return;
-    if (!read_text(s, path, &size)) {
+    char *text = read_text(path, &size);
+    if (!text)
         s->is_found = stat(path, &info) == 0 && !S_ISDIR(info.st_mode); /* a folder is not a header */
-        return;
-    }
-    if (names_joule(s->text, size))
+    else if (names_joule(text, size))
         s->is_found = true;
     else
-        take_includes(s, path, s->text, size);
-}
-
-static void scan_close(struct scan *s)
-{
-    free(s->text);
-    arena_free(&s->arena);
+        take_includes(s, path, text, size);
+    free(text);
 }
 
 static void add_sources(struct scan *s, const char *const *sources, size_t count)
@@ -405,7 +394,7 @@ static void add_sources(struct scan *s, const char *const *sources, size_t count
 static bool scan_finds(const struct arguments *a, const char *const *sources, size_t count,
                        const char *const *others, size_t other_count)
 {
-    struct scan s = {.text = NULL};
+    struct scan s = {.is_found = false};
     take_words(&s, a);
     for (size_t i = 0; i < s.asked.count && !s.is_found; i++) { /* -include also searches the folders */
         const char *name = s.asked.list[i];
@@ -417,7 +406,7 @@ static bool scan_finds(const struct arguments *a, const char *const *sources, si
     for (size_t i = 0; i < s.files.count && !s.is_found; i++)
         read_file(&s, s.files.list[i]);
     bool is_found = s.is_found;
-    scan_close(&s);
+    arena_free(&s.arena);
     return is_found;
 }
 

@@ -12,7 +12,7 @@ enum { MAX_TRANSFER_BYTES = 1 << 30 }; /* bytes per call: read and write transfe
 
 joule_status file_open(struct file *file, const char *path, joule_error *out_error)
 {
-    struct stat facts;
+    struct stat facts = {0};
     *file = (struct file){.path = path, .fd = file_open_kind(path, FILE_REGULAR)};
     int reason = file->fd < 0 ? -file->fd : fstat(file->fd, &facts) != 0 ? errno : 0;
     if (!reason) {

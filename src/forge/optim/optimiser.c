@@ -169,9 +169,10 @@ forge_value update_given(forge_builder *b, const forge_gradient *gradients, size
     struct target *targets = calloc(count + 1, sizeof *targets);
     forge_value *values = calloc(count + 1, sizeof *values);
     size_t kept = 0;
-    if (!targets || !values)
+    bool has_memory = targets && values;
+    if (!has_memory)
         builder_fail(b, JOULE_NO_MEMORY, "out of memory");
-    for (size_t i = 0; i < count && builder_is_ok(b); i++) {
+    for (size_t i = 0; i < count && has_memory && builder_is_ok(b); i++) {
         const forge_parameter_group *group = group_of(options, &b->graph->slots[gradients[i].parameter]);
         if (group && group->is_frozen)
             continue;

@@ -130,9 +130,9 @@ static void add_thread(struct collector *c, const struct region *model, const st
 static void add_threads(struct collector *c, const struct region *model, const struct fold_time *time)
 {
     double parts = model->batch->own_s * 1e9 / (double)(time->end_ns - time->begin_ns);
-    double threads = fmin(ceil(parts), MAX_THREADS);
-    for (double i = 0; i < threads; i++)
-        add_pieces(c, model, time->begin_ns, time->end_ns, fmin(1, parts / threads), 1);
+    size_t threads = (size_t)fmin(ceil(parts), MAX_THREADS);
+    for (size_t i = 0; i < threads; i++)
+        add_pieces(c, model, time->begin_ns, time->end_ns, fmin(1, parts / (double)threads), 1);
 }
 
 /* Adds the regions that represent a batch; none if the batch has no time. */

@@ -251,7 +251,7 @@ static void assume_type_ranges(struct trips_analysis *analysis, const struct exp
     if (expr->kind == EXPR_SYMBOL) {
         unsigned bits = is_typed && expr->name < pool->bits_count ? pool->bits[expr->name] : 0;
         set_unbound(analysis, expr->name, range_of_type(bits, false));
-    } else if ((expr->kind == EXPR_ZEXT || expr->kind == EXPR_SEXT) && inner->kind == EXPR_SYMBOL) {
+    } else if ((expr->kind == EXPR_ZEXT || expr->kind == EXPR_SEXT) && inner && inner->kind == EXPR_SYMBOL) {
         set_unbound(analysis, inner->name, range_of_type(is_typed ? expr->bits : 0, expr->kind == EXPR_ZEXT));
     } else {
         for (uint32_t i = 0; i < expr->count; i++)

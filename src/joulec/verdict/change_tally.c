@@ -64,7 +64,7 @@ static void add_function(struct change_tally *tally, const struct judged *judged
     if ((c->change == CHANGE_NONE && !c->is_renamed) || c->change == CHANGE_UNKNOWN)
         return;
     string_copy(row.name, sizeof row.name, r->function->name);
-    string_copy(row.old_name, sizeof row.old_name, c->is_renamed ? c->before->name : "");
+    string_copy(row.old_name, sizeof row.old_name, c->is_renamed && c->before ? c->before->name : "");
     string_copy(row.file, sizeof row.file,
                 file ? source_from(judged->root, file, from, sizeof from) : judged->source);
     keep(tally, &row);

@@ -237,7 +237,7 @@ enum basis contract_of(const struct call *call, const struct call_length *length
     double at_once[BOUNDS];
     if (found ? !is_of_type(call, found->type) : !find_math(call, at_once))
         return BASIS_MISSING;
-    enum memory_call does = bytes_of(operand, length, bytes) ? found->does : MEMORY_NONE;
+    enum memory_call does = found && bytes_of(operand, length, bytes) ? found->does : MEMORY_NONE;
     for (int b = 0; b < BOUNDS; b++) {
         struct cost_features *work = &out_amounts->of[b];
         double cycles[BOUNDS];

@@ -75,7 +75,7 @@ static void test_measures_hide_what_arithmetic_left(void **state)
     assert_string_equal(measure_text(0.1 + 0.2), "0.3");
     assert_string_equal(measure_text(-0.30000000000000027), "-0.3");
     assert_string_equal(measure_text(1.0 / 3), "0.333333333333");
-    assert_string_equal(measure_text(123456789012345678), "1.23456789012346e+17");
+    assert_string_equal(measure_text(1.23456789012345678e17), "1.23456789012346e+17");
     assert_string_equal(measure_text(9007199254740991), "9007199254740991");  /* a count */
     assert_string_equal(measure_text(1772533800.123456), "1772533800.12346"); /* seconds since 1970 */
     assert_string_equal(measure_text(1.5e-9), "1.5e-09");

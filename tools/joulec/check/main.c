@@ -93,6 +93,7 @@ static int check_all_with(struct arena *arena, const struct machine *machine, st
         code = arguments->database ? output_end("", project_check(machine, arguments, root))
                                    : check_and_build(arena, machine, arguments, root);
     }
+    arguments->compared = NULL;
     stored_report_close(&report);
     return code;
 }

@@ -156,7 +156,7 @@ joule_status redfish_meter_open(struct source *source, const char *config, struc
 static joule_status redfish_open(struct source *source)
 {
     const char *config = source->host->ops->env(source->host, "JOULE_REDFISH");
-    struct redfish_text text;
+    struct redfish_text text = {.count = 0};
     if (!config || !*config)
         return source_set_state(
             source, JOULE_ABSENT,
