@@ -1,9 +1,13 @@
-/* tests/corpus/joulec/adler32.c - two sums of a text modulo 65521, one of its bytes and one of those sums (Adler-32): made small at
- * each byte, after eight or after many, by steps of four bytes, or as bytes with weights. */
+/* tests/corpus/joulec/adler32.c - the Adler-32 checksum of a text: two sums modulo 65521, one of bytes, one
+ * of the first sums.
+ *
+ * The sums are reduced after each byte, after eight bytes, or after a block. The block is summed with weights
+ * or in steps of four bytes.
+ */
 #include "corpus.h"
 
 #define N       16384
-#define BLOCK   4096 /* so long the sums stay below 2^32 */
+#define BLOCK   4096 /* bytes for which the sums stay below 2^32 */
 #define MODULUS 65521u
 
 static uint8_t text[N];
@@ -40,7 +44,7 @@ static uint64_t adler32_often(void)
     return (uint64_t)b << 32 | a;
 }
 
-/* A byte is in as many of the second sums as there are bytes from it to the end. */
+/* The weight of a byte in the second sum is the number of bytes from it to the end of the block. */
 static uint64_t adler32_weights(void)
 {
     uint32_t a = 1, b = 0;
@@ -56,7 +60,7 @@ static uint64_t adler32_weights(void)
     return (uint64_t)b << 32 | a;
 }
 
-/* Four bytes in a step: the first of them is in four of the second sums. */
+/* Adds four bytes in each step. The first of them counts four times in the second sum. */
 static uint64_t adler32_fours(void)
 {
     uint32_t a = 1, b = 0;

@@ -1,5 +1,8 @@
-/* tests/corpus/joulec/aes.c - blocks of sixteen bytes, enciphered by AES with a key of 128 bits: byte by byte as the standard
- * has it, with tables of products, by words of four tables, or by words of one table that are turned. */
+/* tests/corpus/joulec/aes.c - AES-128 encryption of blocks of sixteen bytes.
+ *
+ * By bytes as in the standard, with tables of products, with four tables of words, or with one table of words
+ * that are rotated.
+ */
 #include <string.h>
 #include "corpus.h"
 
@@ -9,7 +12,7 @@
 static uint8_t plain[BLOCKS][16], cipher[BLOCKS][16], keys[ROUNDS + 1][16];
 static uint8_t sbox[256], doubles[256], triples[256];
 static uint32_t
-    tables[4][256]; /* what a byte in each row adds to its column; the lowest byte is the first row */
+    tables[4][256]; /* contribution of a byte in each row to its column; the lowest byte is the first row */
 
 static inline uint8_t doubled(uint8_t v)
 {
@@ -26,7 +29,7 @@ static inline uint8_t turned_byte(uint8_t v, int bits)
     return (uint8_t)(v << bits | v >> (8 - bits));
 }
 
-/* p goes through all bytes but 0, and q through their inverses. */
+/* p takes all values of a byte except 0, and q the inverse of each. */
 static void make_sbox(void)
 {
     uint8_t p = 1, q = 1;
@@ -100,7 +103,7 @@ static inline void substitute(uint8_t *state)
         state[i] = sbox[state[i]];
 }
 
-/* Bytes of one row are four apart. */
+/* The bytes of a row are four apart. */
 static inline void shift_rows(uint8_t *state)
 {
     uint8_t old[16];
@@ -172,7 +175,7 @@ static uint64_t aes_products(void)
     return 0;
 }
 
-/* Bytes a, b, c and d of as many columns. */
+/* Returns a word of four bytes, one from each of four columns. */
 static inline uint32_t bytes_of(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 {
     return sbox[a & 255] | (uint32_t)sbox[b >> 8 & 255] << 8 | (uint32_t)sbox[c >> 16 & 255] << 16 |
@@ -210,7 +213,7 @@ static uint64_t aes_tables(void)
     return 0;
 }
 
-/* A quarter of the tables, and some work more. */
+/* Uses a quarter of the tables and rotates the words. */
 static uint64_t aes_turned(void)
 {
     for (int b = 0; b < BLOCKS; b++) {

@@ -1,5 +1,7 @@
-/* tests/corpus/joulec/base64.c - bytes as text of 64 letters, four for three of them: by a table for each letter or for two, by
- * arithmetic on each letter, or as bits come, one byte after the other. */
+/* tests/corpus/joulec/base64.c - Base64 encoding: four letters for three bytes.
+ *
+ * With a table for one letter or for two, with arithmetic, or bit by bit from a stream of bytes.
+ */
 #include <joule/budget.h>
 #include <string.h>
 #include "corpus.h"
@@ -50,7 +52,7 @@ static uint64_t base64_pairs(void)
     return 0;
 }
 
-/* Each of four ranges begins so much further on than the one before. */
+/* Each of the four ranges of letters adds a constant offset to the one before. */
 static inline char letter_of(uint32_t v)
 {
     return (char)(v + 'A' + (v >= 26 ? 'a' - 'Z' - 1 : 0) - (v >= 52 ? 'z' + 1 - '0' : 0) -
@@ -69,7 +71,7 @@ static uint64_t base64_arithmetic(void)
     return 0;
 }
 
-/* As one does who gets the bytes from a stream. */
+/* Takes one byte at a time, as from a stream, and keeps the bits that are left. */
 static uint64_t base64_bits(void)
 {
     uint32_t bits = 0, count = 0, at = 0;

@@ -1,8 +1,11 @@
-/* tests/corpus/joulec/bigint.c - products of numbers of 512 bits: row by row or with carries last, by words of 32 and of 64 bits. */
+/* tests/corpus/joulec/bigint.c - products of 512-bit integers.
+ *
+ * Row by row or with the carries at the end, with words of 32 or 64 bits.
+ */
 #include "corpus.h"
 
 #define NUMBERS 64
-#define WORDS   16 /* of 32 bits */
+#define WORDS   16 /* words of 32 bits */
 #define LONGS   (WORDS / 2)
 
 __extension__ typedef unsigned __int128 uint128;
@@ -72,7 +75,8 @@ static uint64_t bigint_long_rows(void)
     return 0;
 }
 
-/* x * y + z + *carry, by halves: what does not fit into a word stays in *carry. */
+/* Returns the low word of x * y + z + *carry, computed from halves of words, and stores the high word in
+ * *carry. */
 static inline uint64_t multiplied(uint64_t x, uint64_t y, uint64_t z, uint64_t *carry)
 {
     uint64_t x0 = (uint32_t)x, x1 = x >> 32, y0 = (uint32_t)y, y1 = y >> 32;
@@ -85,7 +89,7 @@ static inline uint64_t multiplied(uint64_t x, uint64_t y, uint64_t z, uint64_t *
     return word;
 }
 
-/* Long words without a type that is twice as long. */
+/* Uses 64-bit words, but no 128-bit type. */
 static uint64_t bigint_long_halves(void)
 {
     uint64_t x[LONGS], y[LONGS], z[2 * LONGS];
@@ -105,7 +109,7 @@ static uint64_t bigint_long_halves(void)
     return 0;
 }
 
-/* Sums of all columns side by side, low halves and high ones; carries come last. */
+/* Sums the low and high halves of each column separately, and propagates the carries at the end. */
 static uint64_t bigint_late(void)
 {
     uint64_t sums[2 * WORDS];

@@ -1,4 +1,7 @@
-/* tests/corpus/joulec/bit_transpose.c - squares of eight by eight bits, rows made columns: by swaps or by tables, with calls or without. */
+/* tests/corpus/joulec/bit_transpose.c - the transposes of 8 x 8 matrices of bits.
+ *
+ * By exchanges of blocks, inline or by calls, or by tables of half rows or quarters.
+ */
 #include "corpus.h"
 
 #define N     1024
@@ -18,7 +21,7 @@ static void prepare(void)
         spread_two[k] = spread_half[k & 15] | spread_half[k >> 4] << 1;
 }
 
-/* Blocks of one, two, and four change places across the diagonal. */
+/* Exchanges the blocks above and below the diagonal that are `distance` bits apart. */
 static inline uint32_t swapped(uint32_t v, uint32_t above, int distance)
 {
     uint32_t changed = (v ^ v >> distance) & above;
@@ -50,7 +53,7 @@ __attribute__((noinline)) static void swap_in_place(uint64_t *v, uint64_t above,
     *v ^= changed ^ changed << distance;
 }
 
-/* A call for each size of block. */
+/* Calls a function for each size of block. */
 static uint64_t bit_transpose_calls(void)
 {
     for (int t = 0; t < TIMES; t++)
@@ -77,7 +80,7 @@ static uint64_t bit_transpose_half_rows(void)
     return 0;
 }
 
-/* Half of two rows at a time. */
+/* Uses a table of halves of two rows. */
 static uint64_t bit_transpose_quarters(void)
 {
     for (int t = 0; t < TIMES; t++)

@@ -1,21 +1,24 @@
-/* tests/corpus/joulec/breadth_first.c - how many steps it is from the middle of a field of 32 by 32 squares, of which a quarter are walls,
- * to each of the others: by a queue of squares, with walls around the field, with a look at its edges or with lists of
- * neighbours; or by waves of bits, a row in a word. */
+/* tests/corpus/joulec/breadth_first.c - the number of steps from the middle of a 32 x 32 grid to each cell,
+ * by breadth-first search; a quarter of the cells are walls.
+ *
+ * With a queue of cells and a border of walls, with checks of the edges, with lists of neighbours, or with a
+ * bit mask for each row.
+ */
 #include <joule/budget.h>
 #include <stdbool.h>
 #include <string.h>
 #include "corpus.h"
 
-#define N      32
-#define WIDE   (N + 2) /* with walls around */
-#define START  (N / 2)
-#define MOST   (N * N / 2) /* steps that a way may have, far more than it has */
-#define NO_WAY 0xffff
+#define N         32
+#define WIDTH     (N + 2) /* with a border of walls */
+#define START     (N / 2)
+#define MAX_STEPS (N * N / 2) /* upper limit of the length of a path */
+#define NO_WAY    0xffff
 
-static uint8_t is_wall[N][N], is_wall_around[WIDE * WIDE];
+static uint8_t is_wall[N][N], is_wall_around[WIDTH * WIDTH];
 static uint32_t free_rows[N];
 static uint16_t begins[N * N + 1],
-    neighbours[4 * N * N]; /* of a square: from its begin to that of the next */
+    neighbours[4 * N * N]; /* neighbours of a cell: from its begin to that of the next cell */
 static uint16_t steps[N][N];
 
 static void list_neighbours(void)
@@ -26,7 +29,7 @@ static void list_neighbours(void)
         begins[i] = count;
         for (int s = 0; s < 4; s++) {
             int y = i / N + sides[s][0], x = i % N + sides[s][1];
-            if (!is_wall[i / N][i % N] && !is_wall_around[(y + 1) * WIDE + x + 1])
+            if (!is_wall[i / N][i % N] && !is_wall_around[(y + 1) * WIDTH + x + 1])
                 neighbours[count++] = (uint16_t)(y * N + x);
         }
     }
@@ -40,7 +43,7 @@ static void prepare(void)
         free_rows[y] = 0;
         for (int x = 0; x < N; x++) {
             bool wall = corpus_random() % 4 == 0 && (x != START || y != START);
-            is_wall[y][x] = is_wall_around[(y + 1) * WIDE + x + 1] = wall;
+            is_wall[y][x] = is_wall_around[(y + 1) * WIDTH + x + 1] = wall;
             free_rows[y] |= (uint32_t)!wall << x;
         }
     }
@@ -49,12 +52,12 @@ static void prepare(void)
 
 static uint64_t breadth_first_queue(void)
 {
-    static const int sides[4] = {1, -1, WIDE, -WIDE};
-    static uint16_t queue[N * N], distances[WIDE * WIDE];
+    static const int sides[4] = {1, -1, WIDTH, -WIDTH};
+    static uint16_t queue[N * N], distances[WIDTH * WIDTH];
     int first = 0, count = 1;
-    for (int i = 0; i < WIDE * WIDE; i++)
+    for (int i = 0; i < WIDTH * WIDTH; i++)
         distances[i] = is_wall_around[i] ? 0 : NO_WAY;
-    queue[0] = (START + 1) * WIDE + START + 1;
+    queue[0] = (START + 1) * WIDTH + START + 1;
     distances[queue[0]] = 0;
     JOULE_LOOP(1, N * N)
     while (first < count) {
@@ -69,7 +72,7 @@ static uint64_t breadth_first_queue(void)
     }
     for (int y = 0; y < N; y++)
         for (int x = 0; x < N; x++)
-            steps[y][x] = is_wall[y][x] ? NO_WAY : distances[(y + 1) * WIDE + x + 1];
+            steps[y][x] = is_wall[y][x] ? NO_WAY : distances[(y + 1) * WIDTH + x + 1];
     return 0;
 }
 
@@ -101,7 +104,7 @@ static uint64_t breadth_first_edges(void)
     return 0;
 }
 
-/* As if it were any graph: squares with lists of their neighbours. */
+/* Treats the grid as a graph: each cell has a list of neighbours. */
 static uint64_t breadth_first_graph(void)
 {
     static uint16_t queue[N * N];
@@ -125,16 +128,16 @@ static uint64_t breadth_first_graph(void)
     return 0;
 }
 
-/* Squares that a wave reaches leave the field. */
+/* Removes the cells that were reached from the mask of cells that are left. */
 static uint64_t breadth_first_waves(void)
 {
-    uint32_t left[N], wave[N + 2] = {0}, any = 1; /* with an empty row on both sides */
+    uint32_t left[N], wave[N + 2] = {0}, any = 1; /* with an empty row before and after */
     memcpy(left, free_rows, sizeof left);
     memset(steps, 0xff, sizeof steps);
     wave[START + 1] = 1u << START;
     left[START] &= ~(1u << START);
     steps[START][START] = 0;
-    JOULE_LOOP(1, MOST)
+    JOULE_LOOP(1, MAX_STEPS)
     for (uint16_t distance = 1; any; distance++) {
         uint32_t above = 0;
         any = 0;

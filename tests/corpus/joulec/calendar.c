@@ -1,16 +1,19 @@
-/* tests/corpus/joulec/calendar.c - dates and times of day of moments in seconds since the beginning of 2020, all before 2028: by
- * taking off years and months one after another, by spans of four years, by a formula whose year begins in March, or by
- * tables of first days. */
+/* tests/corpus/joulec/calendar.c - dates and times of day of timestamps in seconds since the beginning of
+ * 2020, all before 2028.
+ *
+ * By subtracting years and months, by spans of four years, by a formula for years that begin in March, or by
+ * tables of first days.
+ */
 #include <joule/budget.h>
 #include "corpus.h"
 
 #define MOMENTS        768
-#define FIRST          2020 /* year; until 2099 every fourth one has a day more */
+#define FIRST          2020 /* first year; every fourth year until 2099 is a leap year */
 #define YEARS          8
 #define DAYS_OF_FOUR   1461
 #define DAY_SECONDS    86400u
-#define SINCE_MARCH    1401u /* days from the first of March of 2016 to the first moment */
-#define FIRST_WEEK_DAY 3     /* the first of January of 2020 was a Wednesday */
+#define SINCE_MARCH    1401u /* days from 2016-03-01 to 2020-01-01 */
+#define FIRST_WEEK_DAY 3     /* 2020-01-01 was a Wednesday */
 
 struct date {
     uint16_t year;
@@ -20,7 +23,7 @@ struct date {
 static uint64_t moments[MOMENTS];
 static struct date dates[MOMENTS];
 static uint16_t first_of_year[YEARS + 1];
-static uint8_t month_of[2][366], day_of[2][366]; /* by whether the year is a long one */
+static uint8_t month_of[2][366], day_of[2][366]; /* index 1: leap years */
 
 static const uint8_t month_days[2][12] = {{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31},
                                           {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}};
@@ -65,7 +68,7 @@ static inline void set_day(struct date *date, uint32_t year, uint32_t month, uin
     date->day = (uint8_t)day;
 }
 
-/* A day of a year from 0, by going through its months. */
+/* Sets month and day from the day of the year, which begins at 0, by visiting the months. */
 static inline void set_day_of_year(struct date *date, uint32_t year, uint32_t day)
 {
     const uint8_t *days = month_days[year % 4 == 0];
@@ -94,7 +97,7 @@ static uint64_t calendar_fours(void)
     for (int i = 0; i < MOMENTS; i++) {
         uint32_t day = (uint32_t)(moments[i] / DAY_SECONDS), year = FIRST + day / DAYS_OF_FOUR * 4;
         day %= DAYS_OF_FOUR;
-        if (day >= 366) { /* the first of four is the long one */
+        if (day >= 366) { /* the first of the four years is the leap year */
             year += 1 + (day - 366) / 365;
             day = (day - 366) % 365;
         }
@@ -104,7 +107,7 @@ static uint64_t calendar_fours(void)
     return 0;
 }
 
-/* Where years begin in March, the day that only some have is their last, and months are 153 days for each five. */
+/* If years begin in March, the leap day is their last day, and each five months have 153 days. */
 static uint64_t calendar_formula(void)
 {
     for (int i = 0; i < MOMENTS; i++) {

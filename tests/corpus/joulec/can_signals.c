@@ -1,35 +1,38 @@
-/* tests/corpus/joulec/can_signals.c - what 640 frames of eight bytes from a car's bus say, in four kinds of frames: by a list of where
- * signals are, each put together of the bytes it lies in, or taken from the whole frame as one word, or from that word with
- * shifts kept in a table; or by code that was written for each kind. The lowest bit of the first byte is bit 0. */
+/* tests/corpus/joulec/can_signals.c - the values of the signals in 640 CAN frames of eight bytes and four
+ * kinds. Bit 0 is the lowest bit of the first byte.
+ *
+ * By a table of positions, from bytes or from the frame as one word; by a table of shifts; or by code written
+ * for each kind.
+ */
 #include <joule/budget.h>
 #include <string.h>
 #include "corpus.h"
 
-#define FRAMES 640
-#define KINDS  4
-#define MOST   5 /* signals in a frame */
+#define FRAMES      640
+#define KINDS       4
+#define MAX_SIGNALS 5 /* signals in a frame at most */
 
 struct signal_place {
     uint8_t begin, bits, is_signed;
     int16_t factor, offset;
-    int32_t least, greatest; /* what is beyond is taken for these */
+    int32_t minimum, maximum; /* values outside are clamped */
 };
 
 static const struct kind {
     uint32_t count;
-    struct signal_place signals[MOST];
+    struct signal_place signals[MAX_SIGNALS];
 } kinds[KINDS] = {
     {5,
-     {{0, 16, 0, 1, 0, 0, 50000},     /* turns of the engine */
+     {{0, 16, 0, 1, 0, 0, 50000},     /* engine speed */
       {16, 12, 1, 5, 0, -8000, 8000}, /* torque */
       {28, 8, 0, 1, -40, -40, 150},   /* coolant */
-      {36, 10, 0, 1, 0, 0, 1000},     /* pedal */
+      {36, 10, 0, 1, 0, 0, 1000},     /* accelerator pedal */
       {60, 4, 0, 1, 0, 0, 15}}},      /* counter */
     {4,
      {{2, 13, 0, 3, 0, 0, 20000},
       {18, 13, 0, 3, 0, 0, 20000},
       {34, 13, 0, 3, 0, 0, 20000},
-      {50, 13, 0, 3, 0, 0, 20000}}}, /* wheels */
+      {50, 13, 0, 3, 0, 0, 20000}}}, /* wheel speeds */
     {5,
      {{0, 1, 0, 1, 0, 0, 1},
       {1, 2, 0, 1, 0, 0, 2},
@@ -47,7 +50,7 @@ struct frame {
 };
 
 static struct frame frames[FRAMES];
-static int32_t values[FRAMES][MOST];
+static int32_t values[FRAMES][MAX_SIGNALS];
 
 static void prepare(void)
 {
@@ -59,14 +62,14 @@ static void prepare(void)
     }
 }
 
-static inline int32_t clamped(int32_t v, int32_t least, int32_t greatest)
+static inline int32_t clamped(int32_t v, int32_t minimum, int32_t maximum)
 {
-    return v < least ? least : v > greatest ? greatest : v;
+    return v < minimum ? minimum : v > maximum ? maximum : v;
 }
 
 static inline int32_t scaled(const struct signal_place *s, int32_t raw)
 {
-    return clamped(raw * s->factor + s->offset, s->least, s->greatest);
+    return clamped(raw * s->factor + s->offset, s->minimum, s->maximum);
 }
 
 static inline uint64_t word_of(const struct frame *frame)
@@ -81,7 +84,7 @@ static uint64_t can_signals_bytes(void)
     memset(values, 0, sizeof values);
     for (int f = 0; f < FRAMES; f++) {
         const struct kind *kind = &kinds[frames[f].kind];
-        JOULE_LOOP(1, MOST)
+        JOULE_LOOP(1, MAX_SIGNALS)
         for (uint32_t i = 0; i < kind->count; i++) {
             const struct signal_place *s = &kind->signals[i];
             uint32_t first = s->begin / 8, last = (s->begin + s->bits - 1u) / 8, all = 0;
@@ -103,7 +106,7 @@ static uint64_t can_signals_word(void)
     for (int f = 0; f < FRAMES; f++) {
         const struct kind *kind = &kinds[frames[f].kind];
         uint64_t word = word_of(&frames[f]);
-        JOULE_LOOP(1, MOST)
+        JOULE_LOOP(1, MAX_SIGNALS)
         for (uint32_t i = 0; i < kind->count; i++) {
             const struct signal_place *s = &kind->signals[i];
             uint32_t raw = (uint32_t)(word >> s->begin) & ((1u << s->bits) - 1);
@@ -115,12 +118,12 @@ static uint64_t can_signals_word(void)
     return 0;
 }
 
-/* A signal goes to the top of the word and back, which brings its sign along where it has one. */
+/* Shifts each signal to the top of the word and back, which extends the sign of signed signals. */
 static uint64_t can_signals_shifts(void)
 {
-    static uint8_t up[KINDS][MOST], down[KINDS][MOST];
+    static uint8_t up[KINDS][MAX_SIGNALS], down[KINDS][MAX_SIGNALS];
     for (int k = 0; k < KINDS; k++)
-        for (int i = 0; i < MOST; i++) {
+        for (int i = 0; i < MAX_SIGNALS; i++) {
             up[k][i] = (uint8_t)((64 - kinds[k].signals[i].begin - kinds[k].signals[i].bits) & 63);
             down[k][i] = (uint8_t)((64 - kinds[k].signals[i].bits) & 63);
         }
@@ -128,7 +131,7 @@ static uint64_t can_signals_shifts(void)
     for (int f = 0; f < FRAMES; f++) {
         uint32_t k = frames[f].kind;
         uint64_t word = word_of(&frames[f]);
-        JOULE_LOOP(1, MOST)
+        JOULE_LOOP(1, MAX_SIGNALS)
         for (uint32_t i = 0; i < kinds[k].count; i++) {
             const struct signal_place *s = &kinds[k].signals[i];
             uint64_t top = word << up[k][i];

@@ -1,4 +1,7 @@
-/* tests/corpus/joulec/collatz.c - so many steps of Collatz from many starts, by branches, by choices, and by numbers alone. */
+/* tests/corpus/joulec/collatz.c - a fixed number of Collatz steps from many start values.
+ *
+ * By branches, by conditional moves, by masks, by tables, or by shifts.
+ */
 #include "corpus.h"
 
 #define N     256
@@ -19,7 +22,7 @@ static uint64_t collatz_branch(void)
         uint64_t v = start[i];
         for (int k = 0; k < STEPS; k++) {
             if (v & 1) {
-                __asm__ volatile(""); /* so that it stays a branch */
+                __asm__ volatile(""); /* prevents a conditional move */
                 v = 3 * v + 1;
             } else {
                 v >>= 1;

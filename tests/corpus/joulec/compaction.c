@@ -1,4 +1,8 @@
-/* tests/corpus/joulec/compaction.c - the values below a limit, in their order: one in eleven, which no predictor knows. */
+/* tests/corpus/joulec/compaction.c - the values below a limit, in their order. One value in eleven is below
+ * it, at random.
+ *
+ * With a branch, with a store for each value, in two passes, or in blocks of four.
+ */
 #include "corpus.h"
 
 #define N     65536
@@ -13,7 +17,7 @@ static void prepare(void)
         in[i] = corpus_random();
 }
 
-/* What lies behind the last is not part of the result. */
+/* Clears the entries after the last result, which are not part of it, and returns the count. */
 static uint64_t end(uint32_t count)
 {
     for (uint32_t i = 0; i < 4; i++)
@@ -40,7 +44,7 @@ static uint64_t compaction_always(void)
     return end(count);
 }
 
-/* First where they are, then what they are. */
+/* Stores the indices first, and then reads the values. */
 static uint64_t compaction_places(void)
 {
     uint32_t count = 0;
@@ -55,7 +59,7 @@ static uint64_t compaction_places(void)
     return end(count);
 }
 
-/* Four at a time, where none is small nothing is done. */
+/* Takes four values at a time, and skips blocks without a result. */
 static uint64_t compaction_fours(void)
 {
     uint32_t count = 0;

@@ -1,39 +1,42 @@
-/* tests/corpus/joulec/connected_components.c - which of 512 places hang together by 400 roads, each called by the lowest number it can reach: by
- * trees of places, whose ways are made shorter in a loop or by a function that calls itself, by lists of which the shorter
- * one is called anew, by a search from place to place, or by numbers that pass along roads until none changes. */
+/* tests/corpus/joulec/connected_components.c - the connected components of a graph with 512 nodes and 400
+ * edges. Each node gets the lowest number in its component.
+ *
+ * By trees whose paths are shortened in a loop or by recursion, by lists of which the shorter one is renamed,
+ * by a search, or by passing numbers along edges until none changes.
+ */
 #include <joule/budget.h>
 #include <stdbool.h>
 #include <string.h>
 #include "corpus.h"
 
-#define PLACES 512
-#define ROADS  400
-#define NONE   0xffff
+#define NODES 512
+#define EDGES 400
+#define NONE  0xffff
 
 struct road {
     uint16_t a, b;
 };
 
-static struct road roads[ROADS];
-static uint16_t lowest[PLACES];
+static struct road roads[EDGES];
+static uint16_t lowest[NODES];
 
 static void prepare(void)
 {
-    for (int i = 0; i < ROADS; i++) {
+    for (int i = 0; i < EDGES; i++) {
         uint32_t chance = corpus_random();
-        roads[i] = (struct road){(uint16_t)(chance % PLACES), (uint16_t)((chance >> 16) % PLACES)};
+        roads[i] = (struct road){(uint16_t)(chance % NODES), (uint16_t)((chance >> 16) % NODES)};
     }
 }
 
 static void begin(uint16_t *numbers)
 {
-    for (int i = 0; i < PLACES; i++)
+    for (int i = 0; i < NODES; i++)
         numbers[i] = (uint16_t)i;
 }
 
 static inline uint32_t root_of(uint16_t *above, uint32_t at)
 {
-    JOULE_LOOP(0, PLACES - 1)
+    JOULE_LOOP(0, NODES - 1)
     while (above[at] != at) {
         above[at] = above[above[at]];
         at = above[at];
@@ -51,16 +54,16 @@ static inline void join(uint16_t *above, uint32_t a, uint32_t b)
 
 static uint64_t connected_components_halved(void)
 {
-    uint16_t above[PLACES];
+    uint16_t above[NODES];
     begin(above);
-    for (int i = 0; i < ROADS; i++)
+    for (int i = 0; i < EDGES; i++)
         join(above, root_of(above, roads[i].a), root_of(above, roads[i].b));
-    for (uint32_t i = 0; i < PLACES; i++)
+    for (uint32_t i = 0; i < NODES; i++)
         lowest[i] = (uint16_t)root_of(above, i);
     return 0;
 }
 
-JOULE_DEPTH(PLACES)
+JOULE_DEPTH(NODES)
 static uint16_t flat_root_of(uint16_t *above, uint16_t at)
 {
     if (above[at] != at)
@@ -71,23 +74,23 @@ static uint16_t flat_root_of(uint16_t *above, uint16_t at)
 static uint64_t connected_components_recursive(void)
 {
     begin(lowest);
-    for (int i = 0; i < ROADS; i++)
+    for (int i = 0; i < EDGES; i++)
         join(lowest, flat_root_of(lowest, roads[i].a), flat_root_of(lowest, roads[i].b));
-    for (int i = 0; i < PLACES; i++)
+    for (int i = 0; i < NODES; i++)
         flat_root_of(lowest, (uint16_t)i);
     return 0;
 }
 
-/* Lists are rings, so that two become one where two links change places. */
+/* Lists are rings. Exchanging two links joins two rings. */
 static uint64_t connected_components_lists(void)
 {
-    uint16_t names[PLACES], next[PLACES], counts[PLACES], least[PLACES];
+    uint16_t names[NODES], next[NODES], counts[NODES], minimum[NODES];
     begin(names);
     begin(next);
-    begin(least);
-    for (int i = 0; i < PLACES; i++)
+    begin(minimum);
+    for (int i = 0; i < NODES; i++)
         counts[i] = 1;
-    for (int i = 0; i < ROADS; i++) {
+    for (int i = 0; i < EDGES; i++) {
         uint16_t few = names[roads[i].a], many = names[roads[i].b], at = few;
         if (few == many)
             continue;
@@ -95,7 +98,7 @@ static uint64_t connected_components_lists(void)
             at = few = many;
             many = names[roads[i].a];
         }
-        JOULE_LOOP(1, PLACES / 2)
+        JOULE_LOOP(1, NODES / 2)
         do {
             names[at] = many;
             at = next[at];
@@ -104,37 +107,37 @@ static uint64_t connected_components_lists(void)
         next[few] = next[many];
         next[many] = after;
         counts[many] = (uint16_t)(counts[many] + counts[few]);
-        least[many] = least[few] < least[many] ? least[few] : least[many];
+        minimum[many] = minimum[few] < minimum[many] ? minimum[few] : minimum[many];
     }
-    for (int i = 0; i < PLACES; i++)
-        lowest[i] = least[names[i]];
+    for (int i = 0; i < NODES; i++)
+        lowest[i] = minimum[names[i]];
     return 0;
 }
 
 static uint64_t connected_components_search(void)
 {
-    uint16_t ends[PLACES + 1] = {0}, others[2 * ROADS], waiting[PLACES];
-    for (int i = 0; i < ROADS; i++) {
+    uint16_t ends[NODES + 1] = {0}, others[2 * EDGES], waiting[NODES];
+    for (int i = 0; i < EDGES; i++) {
         ends[roads[i].a]++;
         ends[roads[i].b]++;
     }
-    for (int i = 0; i < PLACES; i++)
+    for (int i = 0; i < NODES; i++)
         ends[i + 1] = (uint16_t)(ends[i + 1] + ends[i]);
-    for (int i = 0; i < ROADS; i++) { /* each end moves to where its list begins */
+    for (int i = 0; i < EDGES; i++) { /* each end advances to the begin of its list */
         others[--ends[roads[i].a]] = roads[i].b;
         others[--ends[roads[i].b]] = roads[i].a;
     }
     memset(lowest, 0xff, sizeof lowest);
-    for (uint16_t i = 0; i < PLACES; i++) {
+    for (uint16_t i = 0; i < NODES; i++) {
         uint32_t count = 1;
         if (lowest[i] != NONE)
             continue;
         lowest[i] = i;
         waiting[0] = i;
-        JOULE_LOOP(1, PLACES)
+        JOULE_LOOP(1, NODES)
         while (count > 0) {
             uint32_t at = waiting[--count];
-            JOULE_LOOP(0, 2 * ROADS)
+            JOULE_LOOP(0, 2 * EDGES)
             for (uint32_t k = ends[at]; k < ends[at + 1]; k++)
                 if (lowest[others[k]] == NONE) {
                     lowest[others[k]] = i;
@@ -145,22 +148,22 @@ static uint64_t connected_components_search(void)
     return 0;
 }
 
-/* Each place also looks at the number of the place it is called by. */
+/* Each node also reads the number of the node whose number it has. */
 static uint64_t connected_components_passed(void)
 {
     bool has_changed = true;
     begin(lowest);
-    JOULE_LOOP(1, PLACES)
+    JOULE_LOOP(1, NODES)
     while (has_changed) {
         has_changed = false;
-        for (int i = 0; i < ROADS; i++) {
+        for (int i = 0; i < EDGES; i++) {
             uint16_t a = lowest[roads[i].a], b = lowest[roads[i].b];
             if (a == b)
                 continue;
             has_changed = true;
             lowest[roads[i].a] = lowest[roads[i].b] = a < b ? a : b;
         }
-        for (int i = 0; i < PLACES; i++)
+        for (int i = 0; i < NODES; i++)
             lowest[i] = lowest[lowest[i]];
     }
     return 0;

@@ -1,7 +1,10 @@
-/* tests/corpus/joulec/crc.c - CRC-32 of a text by tables of 4, 6 and 8 bits, and of two bytes at once. */
+/* tests/corpus/joulec/crc.c - CRC-32 of a text.
+ *
+ * By tables of 4, 6 and 8 bits, or of two bytes at once.
+ */
 #include "corpus.h"
 
-#define N 16386 /* of pairs and of threes */
+#define N 16386 /* a multiple of 2 and 3 */
 
 static uint8_t text[N];
 static uint32_t table[2][256], half[16], six[64];

@@ -1,14 +1,16 @@
-/* tests/corpus/joulec/dct.c - blocks of eight by eight samples as sums of waves (a cosine transform by integers, so that every order is
- * exact): as products of matrices by both directions of their loops, and by the symmetry of waves, once or throughout. */
+/* tests/corpus/joulec/dct.c - cosine transforms of 8 x 8 blocks in integers, so that every order is exact.
+ *
+ * As matrix products with either loop order, or by the symmetry of the cosines, used once or recursively.
+ */
 #include "corpus.h"
 
 #define N      8
 #define BLOCKS 64
 
 static int32_t in[BLOCKS][N][N], out[BLOCKS][N][N], half[N][N];
-static int32_t turned[N][N]; /* waves, a column each */
+static int32_t transposed[N][N]; /* cosines, transposed: one column each */
 
-/* 64 sqrt(2) cos(pi k / 16), rounded. */
+/* Ck = 64 sqrt(2) cos(pi k / 16), rounded. */
 enum { C1 = 89, C2 = 84, C3 = 75, C4 = 64, C5 = 50, C6 = 35, C7 = 18 };
 
 static const int32_t waves[N][N] = {
@@ -25,10 +27,10 @@ static void prepare(void)
                 in[b][i][j] = (int32_t)(corpus_random() % 256) - 128;
     for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++)
-            turned[j][i] = waves[i][j];
+            transposed[j][i] = waves[i][j];
 }
 
-/* Rows by waves, then columns. */
+/* Transforms the rows, then the columns. */
 static uint64_t dct_sums(void)
 {
     for (int b = 0; b < BLOCKS; b++) {
@@ -50,7 +52,7 @@ static uint64_t dct_sums(void)
     return 0;
 }
 
-/* Each value into a row of sums. */
+/* Adds each value to a row of sums. */
 static uint64_t dct_rows(void)
 {
     for (int b = 0; b < BLOCKS; b++) {
@@ -58,7 +60,7 @@ static uint64_t dct_rows(void)
             int32_t sums[N] = {0};
             for (int k = 0; k < N; k++)
                 for (int j = 0; j < N; j++)
-                    sums[j] += in[b][i][k] * turned[k][j];
+                    sums[j] += in[b][i][k] * transposed[k][j];
             for (int j = 0; j < N; j++)
                 half[i][j] = sums[j];
         }
@@ -74,7 +76,7 @@ static uint64_t dct_rows(void)
     return 0;
 }
 
-/* Even waves see the sums of both ends, odd ones the differences. */
+/* Even coefficients depend on sums of mirrored samples only, odd ones on differences. */
 static void fold_once(const int32_t *x, int32_t step, int32_t *y)
 {
     int32_t sums[4], differences[4];
@@ -104,7 +106,7 @@ static uint64_t dct_folded(void)
     return 0;
 }
 
-/* The sums are folded again, and again. */
+/* Uses the symmetry recursively for the sums. */
 static inline void fold_all(const int32_t *x, int32_t step, int32_t *y)
 {
     int32_t s0 = x[0] + x[7 * step], s1 = x[step] + x[6 * step], s2 = x[2 * step] + x[5 * step];

@@ -1,5 +1,8 @@
-/* tests/corpus/joulec/decimal.c - numbers below 100 million as eight digits: by tens, by hundreds and a table, as a fraction,
- * several digits in one word, or one place after the other. */
+/* tests/corpus/joulec/decimal.c - the eight digits of numbers below 100 million.
+ *
+ * By division by 10, by division by 100 and a table, as a fraction, with several digits in one word, or one
+ * decimal place after the other.
+ */
 #include "corpus.h"
 
 #define N      4096
@@ -43,7 +46,7 @@ static uint64_t decimal_hundreds(void)
     return 0;
 }
 
-/* The first digit is what lies before the point, ten times the rest has the next there. */
+/* The integer part is the first digit; ten times the fraction has the next digit there. */
 static uint64_t decimal_fraction(void)
 {
     const uint64_t one = UINT64_C(1) << 60;
@@ -57,7 +60,7 @@ static uint64_t decimal_fraction(void)
     return 0;
 }
 
-/* Halves of four digits, quarters of two and single ones side by side in a word. */
+/* Splits a word into two fields of four digits, then four of two, then eight of one. */
 static uint64_t decimal_fields(void)
 {
     for (int i = 0; i < N; i++) {
@@ -72,7 +75,7 @@ static uint64_t decimal_fields(void)
     return 0;
 }
 
-/* The last digit of all numbers, then the one before. */
+/* Computes the last digit of all numbers, then the digit before it. */
 static uint64_t decimal_by_place(void)
 {
     for (int i = 0; i < N; i++)

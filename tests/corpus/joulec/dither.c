@@ -1,16 +1,18 @@
-/* tests/corpus/joulec/dither.c - a picture of 96 by 64 grey points in black and white, where each point hands what it is too
- * bright or too dark by to four points that come after it: in a copy of the picture, in two rows of what was handed on, in
- * one row, or with a table of all shares. */
+/* tests/corpus/joulec/dither.c - error-diffusion dithering of a 96 x 64 grey image. Each pixel passes its
+ * error on to four later ones.
+ *
+ * In a copy of the image, with two rows of errors, with one row, or with a table of shares.
+ */
 #include <string.h>
 #include "corpus.h"
 
-#define WIDE  96
-#define HIGH  64
-#define WHITE 255
+#define WIDTH  96
+#define HEIGHT 64
+#define WHITE  255
 
-static uint8_t picture[HIGH][WIDE], dots[HIGH][WIDE];
+static uint8_t picture[HEIGHT][WIDTH], dots[HEIGHT][WIDTH];
 
-/* What each of the four gets of a point's error. The last gets what is left, so that nothing is lost. */
+/* Shares of a pixel's error. The last one is the remainder, so that the sum is exact. */
 struct shares {
     int8_t right, below_left, below, below_right;
 };
@@ -29,12 +31,12 @@ static inline struct shares share(int error)
                            (int8_t)(error - right - below_left - below)};
 }
 
-/* Waves of light, and noise. */
+/* Makes an image of waves and noise. */
 static void prepare(void)
 {
     uint32_t phase = corpus_random() % 64, slope = 1 + corpus_random() % 7;
-    for (uint32_t y = 0; y < HIGH; y++)
-        for (uint32_t x = 0; x < WIDE; x++) {
+    for (uint32_t y = 0; y < HEIGHT; y++)
+        for (uint32_t x = 0; x < WIDTH; x++) {
             uint32_t wave = (phase + slope * x + 3 * y) % 384;
             uint32_t light = wave < 192 ? wave : 384 - wave;
             picture[y][x] = (uint8_t)(light + corpus_random() % 64);
@@ -45,12 +47,12 @@ static void prepare(void)
 
 static uint64_t dither_copy(void)
 {
-    static int16_t copy[HIGH + 1][WIDE + 2]; /* with what falls over the edges */
-    for (int y = 0; y < HIGH; y++)
-        for (int x = 0; x < WIDE; x++)
+    static int16_t copy[HEIGHT + 1][WIDTH + 2]; /* with a border for errors outside the image */
+    for (int y = 0; y < HEIGHT; y++)
+        for (int x = 0; x < WIDTH; x++)
             copy[y][x + 1] = picture[y][x];
-    for (int y = 0; y < HIGH; y++)
-        for (int x = 0; x < WIDE; x++) {
+    for (int y = 0; y < HEIGHT; y++)
+        for (int x = 0; x < WIDTH; x++) {
             int v = clamped(copy[y][x + 1]);
             dots[y][x] = v > WHITE / 2 ? WHITE : 0;
             struct shares s = share(v - dots[y][x]);
@@ -64,12 +66,12 @@ static uint64_t dither_copy(void)
 
 static uint64_t dither_rows(void)
 {
-    int errors[2][WIDE + 2];
+    int errors[2][WIDTH + 2];
     memset(errors, 0, sizeof errors);
-    for (int y = 0; y < HIGH; y++) {
+    for (int y = 0; y < HEIGHT; y++) {
         int *here = errors[y % 2] + 1, *next = errors[1 - y % 2] + 1;
         memset(next - 1, 0, sizeof errors[0]);
-        for (int x = 0; x < WIDE; x++) {
+        for (int x = 0; x < WIDTH; x++) {
             int v = clamped(picture[y][x] + here[x]), error = v;
             dots[y][x] = 0;
             if (v > WHITE / 2) {
@@ -86,13 +88,13 @@ static uint64_t dither_rows(void)
     return 0;
 }
 
-/* What goes to the right, and what is not complete of the row below, stays in registers. */
+/* Keeps the error to the right, and incomplete errors of the row below, in registers. */
 static uint64_t dither_row(void)
 {
-    int16_t errors[WIDE + 1] = {0}; /* errors[x + 1] is for the point x of the row below */
-    for (int y = 0; y < HIGH; y++) {
+    int16_t errors[WIDTH + 1] = {0}; /* errors[x + 1] belongs to pixel x of the row below */
+    for (int y = 0; y < HEIGHT; y++) {
         int right = 0, below = 0, below_right = 0;
-        for (int x = 0; x < WIDE; x++) {
+        for (int x = 0; x < WIDTH; x++) {
             int v = clamped(picture[y][x] + errors[x + 1] + right);
             int dot = v > WHITE / 2 ? WHITE : 0;
             struct shares s = share(v - dot);
@@ -102,18 +104,18 @@ static uint64_t dither_row(void)
             below = below_right + s.below;
             below_right = s.below_right;
         }
-        errors[WIDE] = (int16_t)below;
+        errors[WIDTH] = (int16_t)below;
     }
     return 0;
 }
 
 static uint64_t dither_table(void)
 {
-    int16_t errors[WIDE + 2] = {0};
-    for (int y = 0; y < HIGH; y++) {
+    int16_t errors[WIDTH + 2] = {0};
+    for (int y = 0; y < HEIGHT; y++) {
         struct shares last = {0, 0, 0, 0};
         int below = 0;
-        for (int x = 0; x < WIDE; x++) {
+        for (int x = 0; x < WIDTH; x++) {
             int v = clamped(picture[y][x] + errors[x + 1] + last.right);
             struct shares s = shares_of[v];
             dots[y][x] = (uint8_t) - (v >> 7);
@@ -121,7 +123,7 @@ static uint64_t dither_table(void)
             below = last.below_right + s.below;
             last = s;
         }
-        errors[WIDE] = (int16_t)below;
+        errors[WIDTH] = (int16_t)below;
     }
     return 0;
 }

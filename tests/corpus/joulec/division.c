@@ -1,4 +1,7 @@
-/* tests/corpus/joulec/division.c - quotients by divisors that only the data know: as integers, as floats, or by an inverse. */
+/* tests/corpus/joulec/division.c - quotients by divisors that are not constant.
+ *
+ * As 32-bit or 64-bit integers, as double or float, or by a reciprocal.
+ */
 #include "corpus.h"
 
 #define N     2048

@@ -1,8 +1,11 @@
-/* tests/corpus/joulec/dot_product.c - a dot product by one to three accumulators, and by squares. All values are small integers, so that every
- * order is exact. */
+/* tests/corpus/joulec/dot_product.c - a dot product of small integers in floating point, so that every order
+ * is exact.
+ *
+ * With one, two or three accumulators, or by squares.
+ */
 #include "corpus.h"
 
-#define N     1020 /* of threes */
+#define N     1020 /* a multiple of 3 */
 #define TIMES 128
 
 static double x[N], y[N];

@@ -1,5 +1,7 @@
-/* tests/corpus/joulec/event_queue.c - what comes next of 64 events, each of which comes again later: by a heap, by a tournament, by rows
- * of which the first is known, by a look at all. */
+/* tests/corpus/joulec/event_queue.c - the next of 64 events, each of which occurs again later.
+ *
+ * By a heap, by a tournament tree, by rows with known minima, or by a search of all events.
+ */
 #include <string.h>
 #include "corpus.h"
 
@@ -7,7 +9,7 @@
 #define N      2048
 
 static uint32_t start[EVENTS], later[N], times[N];
-static uint32_t tree[2 * EVENTS + 2]; /* its root is at 1; what is behind the last event comes never */
+static uint32_t tree[2 * EVENTS + 2]; /* the root is tree[1]; entries after the last event never occur */
 static uint32_t winners[2 * EVENTS];
 
 static void prepare(void)
@@ -15,7 +17,7 @@ static void prepare(void)
     for (int i = 0; i < N; i++)
         later[i] = 1 + corpus_random() % 10000;
     for (uint32_t i = 0; i < EVENTS; i++)
-        start[i] = 100 * i; /* in order, so that they are a heap as they lie */
+        start[i] = 100 * i; /* sorted, and therefore a heap */
 }
 
 static inline uint32_t smaller(uint32_t a, uint32_t b)
@@ -23,7 +25,7 @@ static inline uint32_t smaller(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Down to the end whatever is on the way: the smaller one stays, the other one goes on. */
+/* Moves the new time down to a leaf and swaps it at each level if the child is earlier. */
 static uint64_t event_queue_to_end(void)
 {
     memset(tree, 0xff, sizeof tree);
@@ -42,7 +44,7 @@ static uint64_t event_queue_to_end(void)
     return 0;
 }
 
-/* Who won, by their places; who comes again plays up to the root. */
+/* The tree holds the indices of winners. The event that occurs again plays up to the root. */
 static uint64_t event_queue_tournament(void)
 {
     uint32_t when[EVENTS];
@@ -65,7 +67,7 @@ static uint64_t event_queue_tournament(void)
     return 0;
 }
 
-/* Eight rows of eight, of which the first of each is known. */
+/* Keeps the minimum of each of eight rows of eight events. */
 static uint64_t event_queue_rows(void)
 {
     uint32_t when[8][8], firsts[8];
@@ -88,7 +90,7 @@ static uint64_t event_queue_rows(void)
     return 0;
 }
 
-/* Without any order. */
+/* Searches the unsorted events. */
 static uint64_t event_queue_all(void)
 {
     uint32_t when[EVENTS];

@@ -1,32 +1,35 @@
-/* tests/corpus/joulec/expression.c - a formula of at most 255 nodes, worked out for 16 rows of eight inputs: by a function that calls
- * itself, by a machine with a stack, by a list of steps whose results are kept by number, or by that list with all rows for
- * each step. */
+/* tests/corpus/joulec/expression.c - an expression of at most 255 nodes, evaluated for 16 rows of eight
+ * inputs.
+ *
+ * By recursion, by a stack machine, by a list of steps with numbered results, or by this list with all rows
+ * in each step.
+ */
 #include <joule/budget.h>
 #include "corpus.h"
 
-#define DEEP   8 /* levels */
-#define NODES  ((1 << DEEP) - 1)
-#define ROWS   16
-#define INPUTS 8
+#define MAX_DEPTH 8 /* levels of nodes */
+#define NODES     ((1 << MAX_DEPTH) - 1)
+#define ROWS      16
+#define INPUTS    8
 
 enum { CONSTANT, INPUT, PLUS, MINUS, TIMES, OVER, LESSER, GREATER, KINDS };
 
 struct node {
     uint8_t kind;
-    uint16_t left, right; /* nodes with lower numbers */
-    int32_t value;        /* a constant, or which input */
+    uint16_t left, right; /* operands: nodes with lower numbers */
+    int32_t value;        /* a constant, or the number of an input */
 };
 
 static struct node nodes[NODES];
-static int node_count; /* the last one is the whole */
+static int node_count; /* the last node is the root */
 static int32_t inputs[ROWS][INPUTS], results[ROWS];
 
-JOULE_DEPTH(DEEP)
+JOULE_DEPTH(MAX_DEPTH)
 static uint16_t make_formula(int level)
 {
     struct node node = {0, 0, 0, 0};
     uint32_t chance = corpus_random();
-    if (level == DEEP || (level > 4 && chance % 5 == 0)) {
+    if (level == MAX_DEPTH || (level > 4 && chance % 5 == 0)) {
         node.kind = chance >> 8 & 3 ? INPUT : CONSTANT;
         node.value = (int32_t)(node.kind == INPUT ? (chance >> 16) % INPUTS : (chance >> 16) % 100);
     } else {
@@ -47,7 +50,7 @@ static void prepare(void)
             inputs[row][i] = (int32_t)(corpus_random() % 2000) - 1000;
 }
 
-/* Sums and products wrap; what is divided by zero is zero. */
+/* Sums and products wrap; a division by zero gives zero. */
 static inline int32_t apply(int kind, int32_t a, int32_t b)
 {
     switch (kind) {
@@ -66,7 +69,7 @@ static inline int32_t apply(int kind, int32_t a, int32_t b)
     }
 }
 
-JOULE_DEPTH(DEEP)
+JOULE_DEPTH(MAX_DEPTH)
 static int32_t value_of(const struct node *node, const int32_t *row)
 {
     if (node->kind == CONSTANT)
@@ -87,7 +90,7 @@ static uint64_t expression_recursive(void)
 static uint64_t expression_stack(void)
 {
     for (int row = 0; row < ROWS; row++) {
-        int32_t stack[DEEP + 1] = {0}, *top = stack; /* the next free place */
+        int32_t stack[MAX_DEPTH + 1] = {0}, *top = stack; /* next free entry */
         JOULE_LOOP(1, NODES)
         for (int i = 0; i < node_count; i++)
             switch (nodes[i].kind) {
@@ -122,7 +125,7 @@ static uint64_t expression_list(void)
     return 0;
 }
 
-/* What a step is, is asked once for all rows. */
+/* Selects the operation of a step once for all rows. */
 static uint64_t expression_columns(void)
 {
     static int32_t values[NODES][ROWS];

@@ -1,6 +1,9 @@
-/* tests/corpus/joulec/fft.c - the discrete Fourier transform of signals of 256 complex samples: in place by stages, with calls
- * for products, or with real and imaginary parts apart; from one array to another without a reordering (Stockham); or by
- * functions for halves that call those for quarters, and so on. All do the same sums and products, so they round as one. */
+/* tests/corpus/joulec/fft.c - the discrete Fourier transform of 256 complex samples. All programs compute the
+ * same sums and products, and so round alike.
+ *
+ * In place by stages, inline, with calls for products, or with separate real and imaginary parts; between two
+ * arrays without reordering (Stockham); or by functions for each size.
+ */
 #include "corpus.h"
 
 #define SIGNALS 12
@@ -12,8 +15,8 @@ struct complex {
 };
 
 static struct complex in[SIGNALS][N], out[SIGNALS][N];
-static struct complex roots[N / 2]; /* of one */
-static uint8_t reversed[N];         /* the bits of each number */
+static struct complex roots[N / 2]; /* roots of unity */
+static uint8_t reversed[N];         /* bit-reversed indices */
 static double root_re[N / 2], root_im[N / 2];
 
 static inline struct complex product(struct complex a, struct complex b)
@@ -23,7 +26,8 @@ static inline struct complex product(struct complex a, struct complex b)
 
 static void prepare(void)
 {
-    const struct complex first = {0.99969881869620425, -0.024541228522912288}; /* a circle's part of 256 */
+    /* cos and -sin of 2 pi / 256 */
+    const struct complex first = {0.99969881869620425, -0.024541228522912288};
     struct complex root = {1.0, 0.0};
     for (int i = 0; i < N / 2; i++) {
         roots[i] = root;
@@ -47,7 +51,7 @@ static inline void butterfly(struct complex *a, struct complex *b, struct comple
     *b = (struct complex){low.re - high.re, low.im - high.im};
 }
 
-/* The numbers of all pairs in a stage are those below N / 2, with a 0 put into them where the stage's bit is. */
+/* The first index of a pair is a number below N / 2 with a 0 inserted at the bit of the stage. */
 static uint64_t fft_stages(void)
 {
     for (int s = 0; s < SIGNALS; s++) {
@@ -81,7 +85,7 @@ static inline void stage_of_calls(struct complex *v, int half)
         }
 }
 
-/* As with a library of complex numbers. */
+/* Calls functions for complex arithmetic, as with a library. */
 static uint64_t fft_calls(void)
 {
     for (int s = 0; s < SIGNALS; s++) {
@@ -135,7 +139,8 @@ static uint64_t fft_apart(void)
     return 0;
 }
 
-/* Pairs are always half an array apart, and what becomes of them is put where the next stage finds it so. */
+/* Reads pairs that are half an array apart, and stores the results so that this also holds in the next
+ * stage. */
 static void stockham_stage(const struct complex *from, struct complex *to, int blocks, int stride)
 {
     for (int i = 0; i < N / 2; i++) {
@@ -170,7 +175,8 @@ static inline void transform_2(const struct complex *from, struct complex *to, i
     butterfly(&to[0], &to[1], roots[0]);
 }
 
-/* Even samples become the lower half, odd ones the upper half. */
+/* Transforms even samples into the lower half and odd samples into the upper half, and combines the
+ * halves. */
 #define TRANSFORM(size, half_size)                                                                           \
     __attribute__((noinline)) static void transform_##size(const struct complex *from, struct complex *to,   \
                                                            int stride)                                       \

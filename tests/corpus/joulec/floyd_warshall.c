@@ -1,24 +1,27 @@
-/* tests/corpus/joulec/floyd_warshall.c - the shortest way between any two towns of 40, of which not all have a road to each other, through
- * one town after the other (Floyd, Warshall): by rows, with what stays the same read again or kept, by addresses of rows,
- * by columns. */
+/* tests/corpus/joulec/floyd_warshall.c - shortest paths between all pairs of 40 nodes, by the Floyd-Warshall
+ * algorithm.
+ *
+ * By rows, with the invariant value read again or kept in a register, through pointers to rows, or by
+ * columns.
+ */
 #include <string.h>
 #include "corpus.h"
 
 #define N    40
-#define NONE 1000000 /* further than any way; twice as much is a number, too */
+#define NONE 1000000 /* longer than any path; its double does not overflow */
 
-static int32_t roads[N][N], ways[N][N], *rows[N];
+static int32_t edges[N][N], paths[N][N], *rows[N];
 
-/* Roads lead both ways. */
+/* Edges are undirected. */
 static void prepare(void)
 {
     for (int i = 0; i < N; i++)
         for (int j = 0; j < i; j++) {
             int32_t length = 1 + (int32_t)(corpus_random() % 1000);
-            roads[i][j] = roads[j][i] = corpus_random() % 4 ? NONE : length;
+            edges[i][j] = edges[j][i] = corpus_random() % 4 ? NONE : length;
         }
     for (int i = 0; i < N; i++)
-        rows[i] = ways[i];
+        rows[i] = paths[i];
 }
 
 static inline int32_t shorter(int32_t a, int32_t b)
@@ -28,43 +31,43 @@ static inline int32_t shorter(int32_t a, int32_t b)
 
 static uint64_t floyd_warshall_rows(void)
 {
-    memcpy(ways, roads, sizeof ways);
+    memcpy(paths, edges, sizeof paths);
     for (int k = 0; k < N; k++)
         for (int i = 0; i < N; i++)
             for (int j = 0; j < N; j++)
-                ways[i][j] = shorter(ways[i][j], ways[i][k] + ways[k][j]);
+                paths[i][j] = shorter(paths[i][j], paths[i][k] + paths[k][j]);
     return 0;
 }
 
-/* The way to the town in between does not change while its row is in use. */
+/* The distance to the intermediate node does not change while its row is used. */
 static uint64_t floyd_warshall_kept(void)
 {
-    memcpy(ways, roads, sizeof ways);
+    memcpy(paths, edges, sizeof paths);
     for (int k = 0; k < N; k++)
         for (int i = 0; i < N; i++) {
-            int32_t begin = ways[i][k];
+            int32_t begin = paths[i][k];
             for (int j = 0; j < N; j++)
-                ways[i][j] = shorter(ways[i][j], begin + ways[k][j]);
+                paths[i][j] = shorter(paths[i][j], begin + paths[k][j]);
         }
     return 0;
 }
 
 static uint64_t floyd_warshall_columns(void)
 {
-    memcpy(ways, roads, sizeof ways);
+    memcpy(paths, edges, sizeof paths);
     for (int k = 0; k < N; k++)
         for (int j = 0; j < N; j++) {
-            int32_t rest = ways[k][j];
+            int32_t rest = paths[k][j];
             for (int i = 0; i < N; i++)
-                ways[i][j] = shorter(ways[i][j], ways[i][k] + rest);
+                paths[i][j] = shorter(paths[i][j], paths[i][k] + rest);
         }
     return 0;
 }
 
-/* The addresses of rows are in a table, and nobody promises that they differ. */
+/* Rows are reached through a table of pointers, which may alias for the compiler. */
 static uint64_t floyd_warshall_addresses(void)
 {
-    memcpy(ways, roads, sizeof ways);
+    memcpy(paths, edges, sizeof paths);
     for (int k = 0; k < N; k++)
         for (int i = 0; i < N; i++) {
             int32_t *row = rows[i], *rest = rows[k], begin = row[k];
@@ -75,7 +78,7 @@ static uint64_t floyd_warshall_addresses(void)
 }
 
 const struct group floyd_warshall = {prepare,
-                                     ways,
-                                     sizeof ways,
+                                     paths,
+                                     sizeof paths,
                                      {PROGRAM(floyd_warshall_rows), PROGRAM(floyd_warshall_kept),
                                       PROGRAM(floyd_warshall_addresses), PROGRAM(floyd_warshall_columns)}};

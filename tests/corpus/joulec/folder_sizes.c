@@ -1,13 +1,16 @@
-/* tests/corpus/joulec/folder_sizes.c - how large each of 1024 folders is with all that is in it, and how many levels are below it: by a
- * function that calls itself, or two of them, by a list in which all are before what is in them, by what each adds to all
- * those above it, or from those that are empty upwards. */
+/* tests/corpus/joulec/folder_sizes.c - the total size of each of 1024 folders with all subfolders, and the
+ * number of levels below it.
+ *
+ * By one or two recursive functions, by a list in which parents come before children, by adding each folder
+ * to all its ancestors, or from the leaves upwards.
+ */
 #include <joule/budget.h>
 #include <string.h>
 #include "corpus.h"
 
-#define FOLDERS 1024
-#define DEEP    24 /* levels */
-#define NONE    -1
+#define FOLDERS   1024
+#define MAX_DEPTH 24 /* levels of folders */
+#define NONE      -1
 
 struct folder {
     int32_t parent, first_child, next_sibling;
@@ -21,10 +24,10 @@ struct total {
 static struct folder folders[FOLDERS];
 static struct total totals[FOLDERS];
 
-/* Numbers say nothing of who is in whom, but that 0 is the outermost one. */
+/* Numbers are random, except that folder 0 is the root. */
 static void prepare(void)
 {
-    static int32_t places[FOLDERS]; /* in order of age */
+    static int32_t places[FOLDERS]; /* numbers of the folders in order of creation */
     for (uint32_t i = 0; i < FOLDERS; i++) {
         uint32_t k = i < 2 ? i : 1 + corpus_random() % i;
         places[i] = places[k];
@@ -33,7 +36,7 @@ static void prepare(void)
     for (uint32_t i = 0; i < FOLDERS; i++) {
         struct folder *f = &folders[places[i]];
         int32_t parent = i == 0 ? NONE : places[corpus_random() % i];
-        if (parent != NONE && folders[parent].level == DEEP - 1)
+        if (parent != NONE && folders[parent].level == MAX_DEPTH - 1)
             parent = places[0];
         *f = (struct folder){parent, NONE, NONE, corpus_random() % 100000, 0};
         if (parent != NONE) {
@@ -50,7 +53,7 @@ static inline struct total sum_of(struct total parent, struct total child)
     return (struct total){parent.size + child.size, levels > parent.levels ? levels : parent.levels};
 }
 
-JOULE_DEPTH(DEEP)
+JOULE_DEPTH(MAX_DEPTH)
 static struct total add_up(int32_t at)
 {
     struct total total = {folders[at].own, 0};
@@ -66,7 +69,7 @@ static uint64_t folder_sizes_recursive(void)
     return add_up(0).size;
 }
 
-JOULE_DEPTH(DEEP)
+JOULE_DEPTH(MAX_DEPTH)
 static uint32_t size_of(int32_t at)
 {
     uint32_t size = folders[at].own;
@@ -76,7 +79,7 @@ static uint32_t size_of(int32_t at)
     return totals[at].size = size;
 }
 
-JOULE_DEPTH(DEEP)
+JOULE_DEPTH(MAX_DEPTH)
 static uint32_t levels_of(int32_t at)
 {
     uint32_t levels = 0;
@@ -94,7 +97,7 @@ static uint64_t folder_sizes_twice(void)
     return size_of(0);
 }
 
-/* Back along a list in which all folders stand behind those that they are in. */
+/* Visits a list backwards in which each folder comes after its parent. */
 static uint64_t folder_sizes_list(void)
 {
     static int32_t list[FOLDERS];
@@ -118,7 +121,7 @@ static uint64_t folder_sizes_above(void)
     memset(totals, 0, sizeof totals);
     for (int i = 0; i < FOLDERS; i++) {
         uint32_t levels = 0;
-        JOULE_LOOP(1, DEEP)
+        JOULE_LOOP(1, MAX_DEPTH)
         for (int32_t at = i; at != NONE; at = folders[at].parent) {
             totals[at].size += folders[i].own;
             if (totals[at].levels < levels)
@@ -129,7 +132,7 @@ static uint64_t folder_sizes_above(void)
     return totals[0].size;
 }
 
-/* Whoever comes last of those in a folder goes on with it. */
+/* The last subfolder that is finished continues with its parent. */
 static uint64_t folder_sizes_empty(void)
 {
     static uint16_t waiting[FOLDERS];
@@ -143,7 +146,7 @@ static uint64_t folder_sizes_empty(void)
         if (folders[i].first_child != NONE)
             continue;
         int32_t at = i, above = folders[i].parent;
-        JOULE_LOOP(0, DEEP - 1)
+        JOULE_LOOP(0, MAX_DEPTH - 1)
         while (above != NONE) {
             totals[above] = sum_of(totals[above], totals[at]);
             if (--waiting[above] > 0)

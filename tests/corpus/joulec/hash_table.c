@@ -1,5 +1,8 @@
-/* tests/corpus/joulec/hash_table.c - the values of keys, half of which are not there, in tables: by looks at slots side by side,
- * until one says enough or at all of them, at two places, along chains. No key is more than four looks away. */
+/* tests/corpus/joulec/hash_table.c - the values of keys in hash tables; half of the keys are absent. No key
+ * is more than four probes away.
+ *
+ * With linear probing that ends early or always takes four probes, with two possible slots, or with chains.
+ */
 #include <joule/budget.h>
 #include <string.h>
 #include "corpus.h"
@@ -11,7 +14,7 @@
 #define LOOKS   4
 
 struct slot {
-    uint32_t key, value; /* key 0: nothing is there */
+    uint32_t key, value; /* key 0: empty slot */
 };
 
 static struct slot beside[SLOTS + LOOKS], either[2][SLOTS], chained[KEYS + 1];
@@ -50,7 +53,7 @@ static int chain_length(uint32_t key)
     return length;
 }
 
-/* Into all tables, or into none. */
+/* Inserts a key into all tables or into none. Returns the number of inserted keys, 0 or 1. */
 static uint32_t insert(uint32_t key, uint32_t count)
 {
     struct slot *in_row = free_beside(key), *of_two = free_of_two(key);
@@ -62,7 +65,7 @@ static uint32_t insert(uint32_t key, uint32_t count)
     return 1;
 }
 
-/* Keys that are there are odd. */
+/* Keys that are present are odd. */
 static void prepare(void)
 {
     memset(beside, 0, sizeof beside);
@@ -89,8 +92,8 @@ static uint64_t hash_table_beside(void)
     return 0;
 }
 
-/* Every look is taken, whatever the one before has seen. */
-static uint64_t hash_table_all_looks(void)
+/* Takes all four probes, whatever the earlier ones found. */
+static uint64_t hash_table_all_probes(void)
 {
     for (int i = 0; i < QUERIES; i++) {
         uint32_t key = query[i], value = 0;
@@ -127,5 +130,5 @@ static uint64_t hash_table_chains(void)
 const struct group hash_table = {prepare,
                                  found,
                                  sizeof found,
-                                 {PROGRAM(hash_table_beside), PROGRAM(hash_table_all_looks),
+                                 {PROGRAM(hash_table_beside), PROGRAM(hash_table_all_probes),
                                   PROGRAM(hash_table_two_places), PROGRAM(hash_table_chains)}};

@@ -1,10 +1,12 @@
-/* tests/corpus/joulec/histogram.c - how often each of eight values is there: by tables of one and of two, by fields of a word, by
- * comparing. */
+/* tests/corpus/joulec/histogram.c - a histogram of eight values.
+ *
+ * With one table or two, with fields of a word, or by comparisons.
+ */
 #include "corpus.h"
 
 #define N     32768
 #define BINS  8
-#define BLOCK 128 /* that a field of 8 bits can count */
+#define BLOCK 128 /* values per block, which fields of 8 bits can count */
 
 static uint8_t bytes[N];
 static uint32_t counts[BINS], pairs[64];

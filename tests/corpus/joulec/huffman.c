@@ -1,5 +1,9 @@
-/* tests/corpus/joulec/huffman.c - a text of eleven letters, in codes of two to eight bits: read bit by bit down a tree, by the
- * limits of all lengths, or by a table of eight bits, from the text as it lies or with some bits of it at hand. */
+/* tests/corpus/joulec/huffman.c - decoding of a text of eleven letters with Huffman codes of two to eight
+ * bits.
+ *
+ * Bit by bit down a tree, by the limits of each length, by a table of eight bits, or by this table with a
+ * buffer of bits.
+ */
 #include <joule/budget.h>
 #include <string.h>
 #include "corpus.h"
@@ -8,20 +12,20 @@
 #define LETTERS  11
 #define SHORTEST 2
 #define LONGEST  8
-#define BYTES    (SYMBOLS * LONGEST / 8 + 8) /* at most, and what is read behind the end */
+#define BYTES    (SYMBOLS * LONGEST / 8 + 8) /* maximum size, with bytes that are read after the end */
 
 struct entry {
     uint8_t letter, length;
 };
 
-/* Codes of one length follow each other as numbers; those of the next length are behind them. */
+/* Canonical code: codes of one length are consecutive numbers, and those of the next length follow. */
 static const uint8_t lengths[LETTERS] = {2, 2, 3, 3, 3, 4, 5, 6, 7, 8, 8};
 
 static uint8_t bytes[BYTES], letters[SYMBOLS];
-static uint32_t limits[LONGEST + 1];  /* the first eight bits that begin no code as short as that */
-static uint32_t befores[LONGEST + 1]; /* from codes of a length to letters */
+static uint32_t limits[LONGEST + 1];  /* first eight bits that begin a longer code than this */
+static uint32_t offsets[LONGEST + 1]; /* difference between the letters and the codes of a length */
 static struct entry table[1 << LONGEST];
-static uint8_t tree[2 * LETTERS][2]; /* from 2 * LETTERS on: a letter */
+static uint8_t tree[2 * LETTERS][2]; /* values from 2 * LETTERS are letters */
 static uint8_t nodes = 1;
 
 static void put_code(uint32_t letter, uint32_t code)
@@ -43,14 +47,14 @@ static void make_tables(void)
     uint32_t code = 0, letter = 0;
     for (uint32_t length = 1; length <= LONGEST; length++) {
         code <<= 1;
-        befores[length] = letter - code;
+        offsets[length] = letter - code;
         for (; letter < LETTERS && lengths[letter] == length; letter++)
             put_code(letter, code++);
         limits[length] = code << (LONGEST - length);
     }
 }
 
-/* Letters as often as their codes are good for. */
+/* Chooses letters with the frequencies for which their codes are optimal. */
 static void prepare(void)
 {
     uint32_t at = 0, code_of[LETTERS];
@@ -72,7 +76,7 @@ static inline uint32_t bit_at(uint32_t at)
     return bytes[at / 8] >> (7 - at % 8) & 1;
 }
 
-/* The eight bits from there on. */
+/* Returns the eight bits from bit `at`. */
 static inline uint32_t eight_at(uint32_t at)
 {
     return ((uint32_t)bytes[at / 8] << 8 | bytes[at / 8 + 1]) >> (8 - at % 8) & 0xff;
@@ -92,7 +96,7 @@ static uint64_t huffman_tree(void)
     return at;
 }
 
-/* The length is one more for each limit that is reached. */
+/* The length grows by one for each limit that the bits reach. */
 static uint64_t huffman_limits(void)
 {
     uint32_t at = 0;
@@ -100,7 +104,7 @@ static uint64_t huffman_limits(void)
         uint32_t eight = eight_at(at), length = SHORTEST;
         for (int k = SHORTEST; k < LONGEST; k++)
             length += eight >= limits[k];
-        letters[i] = (uint8_t)(befores[length] + (eight >> (LONGEST - length)));
+        letters[i] = (uint8_t)(offsets[length] + (eight >> (LONGEST - length)));
         at += length;
     }
     return at;
@@ -117,8 +121,8 @@ static uint64_t huffman_table(void)
     return at;
 }
 
-/* Bits wait in a word, to which bytes are added where there are too few. */
-static uint64_t huffman_waiting(void)
+/* Keeps bits in a word, and adds bytes when there are too few. */
+static uint64_t huffman_buffer(void)
 {
     uint32_t at = 0, bits = 0, count = 0, used = 0;
     for (int i = 0; i < SYMBOLS; i++) {
@@ -139,4 +143,4 @@ const struct group huffman = {
     prepare,
     letters,
     sizeof letters,
-    {PROGRAM(huffman_tree), PROGRAM(huffman_limits), PROGRAM(huffman_table), PROGRAM(huffman_waiting)}};
+    {PROGRAM(huffman_tree), PROGRAM(huffman_limits), PROGRAM(huffman_table), PROGRAM(huffman_buffer)}};

@@ -1,5 +1,8 @@
-/* tests/corpus/joulec/iir.c - eight channels of samples through a filter of second order: one channel after the other, two at once
- * or all in turn, their state in variables or in memory. Every program rounds as the first. */
+/* tests/corpus/joulec/iir.c - a second-order filter of eight channels. All programs round alike.
+ *
+ * Channel by channel, two channels at once, or with calls for each sample, pair of channels or channel in
+ * turn; with the state in variables or in memory.
+ */
 #include "corpus.h"
 
 #define CHANNELS 8
@@ -64,7 +67,7 @@ __attribute__((noinline)) static float step(struct state *s, float x)
     return y;
 }
 
-/* A call for each sample, of one channel after the other. */
+/* Calls a function for each sample, channel by channel. */
 static uint64_t iir_calls(void)
 {
     for (int c = 0; c < CHANNELS; c++) {
@@ -83,7 +86,7 @@ __attribute__((noinline)) static void step_two(struct state *s, const float *x, 
     s[1] = (struct state){x[1], s[1].x1, y[1], s[1].y1};
 }
 
-/* A call for two channels. */
+/* Calls a function for two channels. */
 static uint64_t iir_calls_of_two(void)
 {
     for (int c = 0; c < CHANNELS; c += 2) {
@@ -94,7 +97,7 @@ static uint64_t iir_calls_of_two(void)
     return 0;
 }
 
-/* Sample by sample, a call for each channel. */
+/* Calls a function for each channel, sample by sample. */
 static uint64_t iir_calls_in_turn(void)
 {
     for (int c = 0; c < CHANNELS; c++)

@@ -1,15 +1,18 @@
-/* tests/corpus/joulec/json_escape.c - a text as it may stand between quotes in JSON: by a switch over characters, by a table of marks,
- * in runs that need no change, eight characters at a time where they can stay, or by a table of what stands for each. */
+/* tests/corpus/joulec/json_escape.c - escaping of a text for a JSON string.
+ *
+ * By a switch, by a table of marks, in runs without change, eight characters at a time, or by a table of
+ * replacements.
+ */
 #include <joule/budget.h>
 #include <string.h>
 #include "corpus.h"
 
-#define LENGTH 9216 /* a multiple of 8 */
-#define MOST   6    /* characters for one */
-#define BEHIND 8    /* zeros behind the end */
+#define LENGTH          9216 /* length of the text, a multiple of 8 */
+#define MAX_REPLACEMENT 6    /* maximum length of one replacement */
+#define PADDING         8    /* zeros after the end */
 
-static char text[LENGTH], escaped[MOST * LENGTH + BEHIND];
-static char marks[256]; /* what follows the backslash; 0: the character stays */
+static char text[LENGTH], escaped[MAX_REPLACEMENT * LENGTH + PADDING];
+static char marks[256]; /* the character after the backslash; 0: no change */
 
 struct substitute {
     char text[8];
@@ -24,7 +27,7 @@ static inline char *put_code(char *to, uint8_t c)
     memcpy(to, "\\u00", 4);
     to[4] = digits[c >> 4];
     to[5] = digits[c & 15];
-    return to + MOST;
+    return to + MAX_REPLACEMENT;
 }
 
 static inline char *put_marked(char *to, uint8_t c)
@@ -38,7 +41,7 @@ static inline char *put_marked(char *to, uint8_t c)
 
 static uint64_t finish(char *end)
 {
-    memset(end, 0, BEHIND);
+    memset(end, 0, PADDING);
     return (uint64_t)(end - escaped);
 }
 
@@ -56,7 +59,7 @@ static void make_tables(void)
     }
 }
 
-/* Words, some of them in quotes, in lines; and hardly ever a control character. */
+/* Makes lines of words, some of them in quotes, with few control characters. */
 static void prepare(void)
 {
     make_tables();
@@ -143,7 +146,7 @@ static uint64_t json_escape_runs(void)
 
 #define EACH(byte) ((byte)*UINT64_C(0x0101010101010101))
 
-/* Whether a byte may be below `n`, which is at most 128: none that is, is overlooked. */
+/* Returns nonzero if a byte may be below `n`, which is at most 128. There are no false negatives. */
 static inline uint64_t has_below(uint64_t word, uint64_t n)
 {
     return (word - EACH(n)) & ~word & EACH(0x80);

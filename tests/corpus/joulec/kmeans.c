@@ -1,5 +1,8 @@
-/* tests/corpus/joulec/kmeans.c - which of eight centres each point of a plane is nearest to, the first of several. All values are
- * integers, so that every way to the squares is exact. */
+/* tests/corpus/joulec/kmeans.c - the nearest of eight centres for each point of a plane; of several, the
+ * first. All values are integers, so that squares are exact.
+ *
+ * With conditional moves, centre by centre, by a tournament of pairs, or by products.
+ */
 #include "corpus.h"
 
 #define N       4096
@@ -10,7 +13,7 @@ struct point {
 };
 
 static struct point points[N], centres[CENTRES];
-static float xs[N], ys[N], least[N];
+static float xs[N], ys[N], minimum[N];
 static int32_t nearest[N];
 
 static void prepare(void)
@@ -43,19 +46,19 @@ static uint64_t kmeans_choice(void)
     return 0;
 }
 
-/* One centre after the other, for all points. */
+/* Visits all points for one centre, then for the next. */
 static uint64_t kmeans_by_centre(void)
 {
     for (int i = 0; i < N; i++) {
-        least[i] = 1e9f;
+        minimum[i] = 1e9f;
         nearest[i] = 0;
     }
     for (int k = 0; k < CENTRES; k++) {
         float x = centres[k].x, y = centres[k].y;
         for (int i = 0; i < N; i++) {
             float here = (xs[i] - x) * (xs[i] - x) + (ys[i] - y) * (ys[i] - y);
-            nearest[i] = here < least[i] ? k : nearest[i];
-            least[i] = here < least[i] ? here : least[i];
+            nearest[i] = here < minimum[i] ? k : nearest[i];
+            minimum[i] = here < minimum[i] ? here : minimum[i];
         }
     }
     return 0;
@@ -76,8 +79,8 @@ static inline struct best of_two(struct point p, int32_t k)
     return better((struct best){square(p, centres[k]), k}, (struct best){square(p, centres[k + 1]), k + 1});
 }
 
-/* The better of two, and the better of those. */
-static uint64_t kmeans_rounds(void)
+/* Compares pairs of centres, then the winners. */
+static uint64_t kmeans_tournament(void)
 {
     for (int i = 0; i < N; i++) {
         struct best low = better(of_two(points[i], 0), of_two(points[i], 2));
@@ -86,7 +89,7 @@ static uint64_t kmeans_rounds(void)
     return 0;
 }
 
-/* Without the square of the point, which is the same for all. */
+/* Leaves out the square of the point, which is equal for all centres. */
 static uint64_t kmeans_products(void)
 {
     for (int i = 0; i < N; i++) {
@@ -103,8 +106,8 @@ static uint64_t kmeans_products(void)
     return 0;
 }
 
-const struct group kmeans = {
-    prepare,
-    nearest,
-    sizeof nearest,
-    {PROGRAM(kmeans_choice), PROGRAM(kmeans_by_centre), PROGRAM(kmeans_rounds), PROGRAM(kmeans_products)}};
+const struct group kmeans = {prepare,
+                             nearest,
+                             sizeof nearest,
+                             {PROGRAM(kmeans_choice), PROGRAM(kmeans_by_centre), PROGRAM(kmeans_tournament),
+                              PROGRAM(kmeans_products)}};

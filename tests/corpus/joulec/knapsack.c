@@ -1,5 +1,8 @@
-/* tests/corpus/joulec/knapsack.c - the most that things are worth which fit into a bag, for each size of the bag: in one row from
- * its end, in two rows, two things at once, or size by size in a table. */
+/* tests/corpus/joulec/knapsack.c - the maximum value of items that fit into a bag, for each capacity of the
+ * bag.
+ *
+ * In one row from its end, in two rows, with two items at once, or capacity by capacity in a table.
+ */
 #include <joule/budget.h>
 #include <string.h>
 #include "corpus.h"
@@ -24,7 +27,7 @@ static inline uint32_t larger(uint32_t a, uint32_t b)
     return a < b ? b : a;
 }
 
-/* What is behind the weight is not yet with this thing. */
+/* Visits capacities downwards, so that entries below do not include this item yet. */
 static uint64_t knapsack_row(void)
 {
     memset(best, 0, sizeof best);
@@ -37,7 +40,7 @@ static uint64_t knapsack_row(void)
     return 0;
 }
 
-/* From one row to the other and back. */
+/* Alternates between two rows. */
 static uint64_t knapsack_rows(void)
 {
     uint32_t *from = rows[0], *to = rows[1];
@@ -53,7 +56,7 @@ static uint64_t knapsack_rows(void)
     return 0;
 }
 
-/* None, one, the other, or both of two things. */
+/* Takes none, either, or both of two items. */
 static uint64_t knapsack_two(void)
 {
     memset(best, 0, sizeof best);
@@ -75,7 +78,7 @@ static uint64_t knapsack_two(void)
     return 0;
 }
 
-/* All that may be in a bag of one size, then the next. */
+/* Adds all items for one capacity, then for the next. */
 static uint64_t knapsack_table(void)
 {
     memset(table, 0, sizeof table);

@@ -1,4 +1,7 @@
-/* tests/corpus/joulec/lcs.c - the longest common subsequence of two texts, in a whole table, by rows in one, and by diagonals. */
+/* tests/corpus/joulec/lcs.c - the length of the longest common subsequence of two texts.
+ *
+ * In a whole table, in two rows, without a choice, or along diagonals.
+ */
 #include "corpus.h"
 
 #define N 192
@@ -31,7 +34,7 @@ static uint64_t lcs_table(void)
     return table[N][N];
 }
 
-/* Two rows in one sweep, in one line of memory. */
+/* Computes two rows in one pass over one array. */
 static uint64_t lcs_two_rows(void)
 {
     for (int j = 0; j <= N; j++)
@@ -50,7 +53,7 @@ static uint64_t lcs_two_rows(void)
     return row[N];
 }
 
-/* Without a choice: the neighbours differ by at most 1, so the longest of all three is the same. */
+/* Neighbours differ by at most 1, so the maximum of all three candidates is correct without a choice. */
 static uint64_t lcs_longest(void)
 {
     for (int j = 0; j <= N; j++)
@@ -65,7 +68,7 @@ static uint64_t lcs_longest(void)
     return rows[0][N];
 }
 
-/* Cells of a diagonal do not wait for each other. Number i + j; cells outside stay 0. */
+/* Cells of a diagonal do not depend on each other. Diagonal i + j; cells outside stay 0. */
 static uint64_t lcs_diagonals(void)
 {
     for (int k = 0; k < 3; k++)

@@ -1,17 +1,21 @@
-/* tests/corpus/joulec/life_bounded.c - two generations of Conway's life with nothing around the field: cells as bytes by columns of
- * three, cells as words by their neighbours, the square around each as a number, cells as bits of words. */
+/* tests/corpus/joulec/life_bounded.c - two generations of the game of life on 64 x 64 cells with dead cells
+ * around.
+ *
+ * By sums of columns of bytes, by neighbours in words, by the bits of a square as an index, or by cells as
+ * bits of a word.
+ */
 #include <string.h>
 #include "corpus.h"
 
 #define N     64
 #define TIMES 2
 
-typedef uint8_t field[N + 2][N + 2]; /* with its edge, where nothing lives */
+typedef uint8_t field[N + 2][N + 2]; /* with a border of dead cells */
 
 static field start, now, next;
 static uint32_t wide[N + 2][N + 2], wide_next[N][N];
 static uint8_t columns[N + 2];
-static uint8_t lives[512]; /* by the nine cells of a square as bits, column by column */
+static uint8_t lives[512]; /* next state; index: the nine cells of a square, column by column */
 static uint64_t bits_now[N + 2], bits_next[N + 2];
 
 static void prepare(void)
@@ -25,7 +29,7 @@ static void prepare(void)
     }
 }
 
-/* Of the sum of all nine cells. */
+/* Returns the next state of a cell from the sum of all nine cells of its square. */
 static inline uint8_t lives_on(uint8_t all, uint8_t middle)
 {
     return (all == 3) | ((all == 4) & middle);
@@ -74,7 +78,7 @@ static uint64_t life_bounded_words(void)
     return 0;
 }
 
-/* The square moves on by one column. */
+/* Moves the square by one column. */
 static uint64_t life_bounded_squares(void)
 {
     memcpy(now, start, sizeof now);
@@ -92,7 +96,7 @@ static uint64_t life_bounded_squares(void)
     return 0;
 }
 
-/* A row in a word. Sums of three bits, then of three sums, of which none is above nine. */
+/* Returns the next state of a row of 64 cells. Adds three bits, then three sums; the result is at most 9. */
 static uint64_t row_after(uint64_t above, uint64_t here, uint64_t below)
 {
     uint64_t ones[3], twos[3], rows[3] = {above, here, below};

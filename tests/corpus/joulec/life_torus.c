@@ -1,6 +1,8 @@
-/* tests/corpus/joulec/life_torus.c - four generations of the game of life on 64 by 64 cells whose edges meet: by the eight neighbours of
- * each cell, by sums of columns that move along, by a table of all squares of nine cells, or by what each living cell adds to
- * its neighbours. */
+/* tests/corpus/joulec/life_torus.c - four generations of the game of life on a torus of 64 x 64 cells.
+ *
+ * By the eight neighbours of each cell, by moving sums of columns, by a table of squares of nine cells, or by
+ * adding each living cell to its neighbours.
+ */
 #include <joule/budget.h>
 #include <string.h>
 #include "corpus.h"
@@ -9,15 +11,16 @@
 #define MASK        (N - 1)
 #define GENERATIONS 4
 
-static uint8_t first[N][N], fields[2][N][N]; /* the last generation is in fields[0] */
-static uint8_t lives_next[512];              /* of nine cells, column by column, the middle one in bit 4 */
+static uint8_t first[N][N], fields[2][N][N]; /* the result is in fields[0] */
+/* next state; index: nine cells, column by column, with the middle one in bit 4 */
+static uint8_t lives_next[512];
 
 static inline uint8_t next_of(uint32_t neighbours, uint32_t lives)
 {
     return (neighbours | lives) == 3;
 }
 
-/* A quarter of the cells live. */
+/* Makes a quarter of the cells live. */
 static void prepare(void)
 {
     for (uint32_t i = 0; i < 512; i++)
@@ -27,7 +30,7 @@ static void prepare(void)
             first[y][x] = corpus_random() % 4 == 0;
 }
 
-/* Generation 0 is in fields[0] as well. */
+/* Copies generation 0 to fields[0]. */
 static void begin(void)
 {
     memcpy(fields[0], first, sizeof first);
@@ -89,7 +92,7 @@ static uint64_t life_torus_table(void)
     return 0;
 }
 
-/* Most cells are empty, and empty ones add nothing. */
+/* Adds living cells to their neighbours. Most cells are dead and are skipped. */
 static uint64_t life_torus_living(void)
 {
     static uint8_t counts[N][N];

@@ -1,18 +1,20 @@
-/* tests/corpus/joulec/linked_list.c - all values of a ring that fits into the first cache: one after the other, several at once, by
- * a list of addresses. */
+/* tests/corpus/joulec/linked_list.c - the sum of a circular list that fits into the first-level cache.
+ *
+ * Node by node, by pointers to the second next node, by an array of addresses, or by both pointers in turn.
+ */
 #include "corpus.h"
 
 #define N     1024
 #define TIMES 32
 
 struct node {
-    struct node *next, *second; /* the one behind, and the one behind that */
+    struct node *next, *second; /* the next node, and the one after it */
     uint64_t value;
 };
 
 static struct node nodes[N], *address[N];
 
-/* Through all nodes in random order. */
+/* Links all nodes in random order. */
 static void prepare(void)
 {
     static uint32_t order[N];
@@ -64,7 +66,7 @@ static uint64_t linked_list_addresses(void)
     return s;
 }
 
-/* Around by the longer way: each step through both fields. */
+/* Takes both pointers in each step. */
 static uint64_t linked_list_both(void)
 {
     uint64_t s = 0;

@@ -1,6 +1,9 @@
-/* tests/corpus/joulec/lru_cache.c - which of 2048 reads a cache of 16 sets of eight lines would know, where the line goes that was not
- * read for longest: by the time of each line's last read, by an order in which the last one moves to the front, by lists
- * with links both ways, or by a matrix of bits. */
+/* tests/corpus/joulec/lru_cache.c - hits of 2048 reads in a cache of 16 sets of eight lines with LRU
+ * replacement.
+ *
+ * By the time of each line's last read, by an array in order of use, by doubly linked lists, or by a bit
+ * matrix.
+ */
 #include <joule/budget.h>
 #include <stdbool.h>
 #include <string.h>
@@ -11,10 +14,10 @@
 #define READS 2048
 #define NONE  UINT32_MAX
 
-static uint32_t addresses[READS]; /* of lines */
+static uint32_t addresses[READS]; /* addresses of lines */
 static bool is_known[READS];
 
-/* Now and then a jump, else near to where it was. */
+/* Makes addresses near the last one, with occasional jumps. */
 static void prepare(void)
 {
     uint32_t place = 0;
@@ -121,7 +124,7 @@ static uint64_t lru_cache_links(void)
     return known;
 }
 
-/* Bit 8 a + b says that line a was read after line b. */
+/* Bit 8 a + b is set if line a was read after line b. */
 static uint64_t lru_cache_matrix(void)
 {
     static uint32_t lines[SETS][LINES];

@@ -1,6 +1,8 @@
-/* tests/corpus/joulec/lu.c - matrices of eight by eight as a lower and an upper triangle, without exchanges: row by row, by whole
- * rows, column by column, four matrices side by side. Made of small integers with powers of 2 as pivots, so that every way
- * is exact. */
+/* tests/corpus/joulec/lu.c - LU factorisation of 8 x 8 matrices without pivoting. The matrices have small
+ * integers and pivots that are powers of 2, so that every order is exact.
+ *
+ * By rows, by columns, by rows of full length, or four matrices at once.
+ */
 #include <string.h>
 #include "corpus.h"
 
@@ -51,7 +53,7 @@ static uint64_t lu_rows(void)
     return 0;
 }
 
-/* Rows as long as the others: zeros take nothing away. */
+/* Updates rows of full length. Subtracting zeros changes nothing. */
 static uint64_t lu_whole_rows(void)
 {
     memcpy(out, in, sizeof out);
@@ -70,7 +72,7 @@ static uint64_t lu_whole_rows(void)
     return 0;
 }
 
-/* A column at a time, of which each value takes away what it needs. */
+/* Computes column by column; each value subtracts the products that it needs. */
 static uint64_t lu_columns(void)
 {
     memcpy(out, in, sizeof out);

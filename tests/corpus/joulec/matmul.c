@@ -1,10 +1,13 @@
-/* tests/corpus/joulec/matmul.c - a product of matrices by loop orders, tiles and a transposed operand; of small integers, so exact. */
+/* tests/corpus/joulec/matmul.c - a product of matrices of small integers, so that every order is exact.
+ *
+ * By loop orders, with a transposed operand, in tiles, or two rows and two columns at a time.
+ */
 #include "corpus.h"
 
 #define N    96
 #define TILE 12
 
-static double a[N][N], b[N][N], c[N][N], turned[N][N];
+static double a[N][N], b[N][N], c[N][N], transposed[N][N];
 
 static void prepare(void)
 {
@@ -53,16 +56,16 @@ static uint64_t matmul_jki(void)
     return 0;
 }
 
-static uint64_t matmul_turned(void)
+static uint64_t matmul_transposed(void)
 {
     for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++)
-            turned[j][i] = b[i][j];
+            transposed[j][i] = b[i][j];
     for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++) {
             double s = 0;
             for (int k = 0; k < N; k++)
-                s += a[i][k] * turned[j][k];
+                s += a[i][k] * transposed[j][k];
             c[i][j] = s;
         }
     return 0;
@@ -80,7 +83,7 @@ static uint64_t matmul_tiled(void)
     return 0;
 }
 
-/* Two rows and two columns at a time. */
+/* Computes two rows and two columns at a time. */
 static uint64_t matmul_two_by_two(void)
 {
     for (int i = 0; i < N; i += 2)
@@ -101,4 +104,4 @@ const struct group matmul = {prepare,
                              c,
                              sizeof c,
                              {PROGRAM(matmul_ijk), PROGRAM(matmul_ikj), PROGRAM(matmul_jki),
-                              PROGRAM(matmul_turned), PROGRAM(matmul_tiled), PROGRAM(matmul_two_by_two)}};
+                              PROGRAM(matmul_transposed), PROGRAM(matmul_tiled), PROGRAM(matmul_two_by_two)}};

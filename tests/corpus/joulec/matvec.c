@@ -1,19 +1,22 @@
-/* tests/corpus/joulec/matvec.c - a matrix by a vector: by rows, by columns, by two of them at once, as it lies or turned. All values
- * are small integers, so that every order is exact. */
+/* tests/corpus/joulec/matvec.c - the product of a matrix and a vector of small integers, so that every order
+ * is exact.
+ *
+ * By rows, by columns, with a transposed matrix, or by two rows or two columns at once.
+ */
 #include "corpus.h"
 
 #define ROWS    48
 #define COLUMNS 96
 #define TIMES   8
 
-static double a[ROWS][COLUMNS], turned[COLUMNS][ROWS], x[COLUMNS], y[ROWS];
+static double a[ROWS][COLUMNS], transposed[COLUMNS][ROWS], x[COLUMNS], y[ROWS];
 
 static void prepare(void)
 {
     for (int j = 0; j < COLUMNS; j++) {
         x[j] = corpus_random() % 64;
         for (int i = 0; i < ROWS; i++)
-            turned[j][i] = a[i][j] = corpus_random() % 64;
+            transposed[j][i] = a[i][j] = corpus_random() % 64;
     }
 }
 
@@ -29,7 +32,7 @@ static uint64_t matvec_rows(void)
     return 0;
 }
 
-/* Down each column, over what is COLUMNS apart. */
+/* Reads each column with a stride of COLUMNS values. */
 static uint64_t matvec_columns(void)
 {
     for (int t = 0; t < TIMES; t++) {
@@ -42,14 +45,14 @@ static uint64_t matvec_columns(void)
     return 0;
 }
 
-static uint64_t matvec_turned(void)
+static uint64_t matvec_transposed(void)
 {
     for (int t = 0; t < TIMES; t++) {
         for (int i = 0; i < ROWS; i++)
             y[i] = t;
         for (int j = 0; j < COLUMNS; j++)
             for (int i = 0; i < ROWS; i++)
-                y[i] += turned[j][i] * x[j];
+                y[i] += transposed[j][i] * x[j];
     }
     return 0;
 }
@@ -69,7 +72,7 @@ static uint64_t matvec_two_rows(void)
     return 0;
 }
 
-/* Two columns in one sweep, so that the sums are half as often in memory. */
+/* Adds two columns in one pass, which halves the loads and stores of the sums. */
 static uint64_t matvec_two_columns(void)
 {
     for (int t = 0; t < TIMES; t++) {
@@ -85,5 +88,5 @@ static uint64_t matvec_two_columns(void)
 const struct group matvec = {prepare,
                              y,
                              sizeof y,
-                             {PROGRAM(matvec_rows), PROGRAM(matvec_columns), PROGRAM(matvec_turned),
+                             {PROGRAM(matvec_rows), PROGRAM(matvec_columns), PROGRAM(matvec_transposed),
                               PROGRAM(matvec_two_rows), PROGRAM(matvec_two_columns)}};

@@ -1,12 +1,17 @@
-/* tests/corpus/joulec/measure_programs.c - runs the programs of the corpus in turns, and says how long each took and whether it was right.
+/* tests/corpus/joulec/measure_programs.c - runs the programs of the corpus in turns, and prints the time and
+ * the correctness of each.
  *
- * usage: measure ROUNDS MILLISECONDS [same]. Prints "group program nanoseconds right" for each, in the order of the groups; the
- * time is the lower quartile over rounds of a call's, each round at least so many milliseconds long. Exit status 1: one was
- * wrong.
- * Newcomers: GROUPS is the list of them, given by who builds this; a wrong program is timed as any other. Before each call its
- * inputs are made anew, which is not timed: a core that sees the same data a thousand times knows thousands of branches by
- * heart, and programs seldom see the same data twice. With "same" they are made once. What is predicted is a core that nobody
- * shares; where another thread runs on it now and then, a median carries that already.
+ * usage: measure_programs ROUNDS MILLISECONDS [same]
+ *
+ * Prints "group program nanoseconds right" (or "wrong") for each program, in the order of the groups. The
+ * time of a call is the lower quartile over all rounds; each round takes at least MILLISECONDS. Exit status
+ * 1: a program was wrong. Wrong programs are timed, too.
+ *
+ * The build defines GROUPS, the list of the groups. New inputs are made before each call, which is not timed:
+ * a processor that sees the same data a thousand times learns thousands of branches, and programs rarely
+ * process the same data twice. With "same", inputs are made once.
+ * Note: predictions are for a core that no other thread uses. The lower quartile leaves out most calls that
+ * another thread interrupted.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,9 +29,9 @@ static const struct {
 } groups[] = {GROUPS(LIST)};
 
 #define GROUP_COUNT  (sizeof groups / sizeof *groups)
-#define MOST         (GROUP_COUNT * 8)
+#define MAX_PROGRAMS (GROUP_COUNT * 8)
 #define MAX_ROUNDS   101
-#define WRONG_OUTPUT 0xa5 /* what nobody leaves behind */
+#define FILL_BYTE    0xa5 /* a value that no program writes everywhere */
 
 struct contest {
     const char *name;
@@ -56,43 +61,43 @@ static int64_t time_calls(const struct program *program, int64_t calls)
     return thread_ns() - begin;
 }
 
-/* A call's time, of as many as fill the round. */
+/* Returns the mean time of a call in ns, over as many calls as fill the round. */
 static double time_same(const struct program *program, int64_t round_ns)
 {
     int64_t calls = 1 + round_ns / (time_calls(program, 1) + 1);
     return (double)time_calls(program, calls) / (double)calls;
 }
 
-/* Between two looks at the clock, at least. */
-static int64_t look_ns(void)
+/* Returns the minimum time between two reads of the clock, in ns. */
+static int64_t clock_read_ns(void)
 {
-    int64_t least = INT64_MAX;
+    int64_t minimum = INT64_MAX;
     for (int i = 0; i < 32; i++) {
         int64_t begin = clock_ns(CLOCK_MONOTONIC), took = clock_ns(CLOCK_MONOTONIC) - begin;
-        least = took < least ? took : least;
+        minimum = took < minimum ? took : minimum;
     }
-    return least;
+    return minimum;
 }
 
-/* The same, each with inputs of its own. */
+/* The same, with new inputs for each call. */
 static double time_new(const struct group *group, const struct program *program, int64_t round_ns)
 {
-    int64_t calls = 0, sum_ns = 0, least_ns = look_ns();
+    int64_t calls = 0, sum_ns = 0, read_ns = clock_read_ns();
     for (int64_t begin = clock_ns(CLOCK_MONOTONIC); clock_ns(CLOCK_MONOTONIC) - begin < round_ns || !calls;
          calls++) {
         group->prepare();
         int64_t from = clock_ns(CLOCK_MONOTONIC);
         result = program->run();
-        sum_ns += clock_ns(CLOCK_MONOTONIC) - from - least_ns;
+        sum_ns += clock_ns(CLOCK_MONOTONIC) - from - read_ns;
     }
     return (double)sum_ns / (double)calls;
 }
 
-/* What a program returns and leaves behind, in one number. */
+/* Returns a hash of the return value and the output of a program. */
 static uint64_t outcome_of(const struct group *group, const struct program *program)
 {
     if (group->output)
-        memset(group->output, WRONG_OUTPUT, group->output_bytes);
+        memset(group->output, FILL_BYTE, group->output_bytes);
     uint64_t hash = program->run() ^ 0xcbf29ce484222325u;
     for (size_t i = 0; i < group->output_bytes; i++)
         hash = (hash ^ ((const uint8_t *)group->output)[i]) * 0x100000001b3u;
@@ -107,19 +112,19 @@ static uint64_t outcome_of_all(const struct group *group)
     return hash;
 }
 
-/* Whether inputs follow from the random sequence alone, and not from those before. */
+/* Returns true if inputs depend on the random sequence only, and not on earlier inputs. */
 static bool are_inputs_new(const struct group *group)
 {
     uint64_t state = random_state;
     group->prepare();
     uint64_t outcome = outcome_of_all(group);
-    group->prepare(); /* others */
+    group->prepare(); /* other inputs */
     random_state = state;
     group->prepare();
     return outcome_of_all(group) == outcome;
 }
 
-/* Also warms up. */
+/* Fills `out` with the programs of a group and returns their number. Also warms up. */
 static size_t prepare_group(size_t index, struct contest *out)
 {
     const struct group *group = groups[index].group;
@@ -136,7 +141,7 @@ static size_t prepare_group(size_t index, struct contest *out)
 
 int main(int argc, char **argv)
 {
-    static struct contest contests[MOST];
+    static struct contest contests[MAX_PROGRAMS];
     int rounds = argc > 1 ? atoi(argv[1]) : 1;
     int64_t round_ns = (argc > 2 ? atoi(argv[2]) : 1) * INT64_C(1000000);
     bool is_same = argc > 3 && strcmp(argv[3], "same") == 0, is_right = true;
@@ -150,7 +155,7 @@ int main(int argc, char **argv)
             struct contest *c = &contests[i];
             if (i > 0 && c->group != contests[i - 1].group)
                 first_inputs = random_state;
-            random_state = first_inputs; /* all programs of a group begin with the same */
+            random_state = first_inputs; /* all programs of a group begin with the same inputs */
             c->ns[round] =
                 is_same ? time_same(c->program, round_ns) : time_new(c->group, c->program, round_ns);
         }

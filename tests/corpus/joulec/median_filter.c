@@ -1,5 +1,8 @@
-/* tests/corpus/joulec/median_filter.c - the median of each pixel's square of nine, in a picture of bytes: by a network of comparisons,
- * by its bits, by counting what is before each, by sorting. */
+/* tests/corpus/joulec/median_filter.c - the median of the 3 x 3 square around each pixel of an image of
+ * bytes.
+ *
+ * By a sorting network, by bisection of the value, by counting, or by insertion sort.
+ */
 #include <joule/budget.h>
 #include "corpus.h"
 
@@ -27,9 +30,9 @@ static inline uint8_t larger(uint8_t a, uint8_t b)
 
 static inline void order(uint8_t *a, uint8_t *b)
 {
-    uint8_t least = smaller(*a, *b);
+    uint8_t minimum = smaller(*a, *b);
     *b = larger(*a, *b);
-    *a = least;
+    *a = minimum;
 }
 
 static uint64_t median_filter_network(void)
@@ -49,7 +52,7 @@ static uint64_t median_filter_network(void)
     return 0;
 }
 
-/* Bit by bit: whether five of them are at least as large as what is known with that bit. */
+/* Finds the median bit by bit: sets a bit if at least five values are not below the result. */
 static uint64_t median_filter_halving(void)
 {
     for (int y = 0; y < HEIGHT - 2; y++)
@@ -66,7 +69,7 @@ static uint64_t median_filter_halving(void)
     return 0;
 }
 
-/* As many are before the median as behind it; of equals the first one is before. */
+/* Finds the value with four values before it; equal values are ordered by position. */
 static uint64_t median_filter_counting(void)
 {
     for (int y = 0; y < HEIGHT - 2; y++)

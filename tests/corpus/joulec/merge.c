@@ -1,10 +1,14 @@
-/* tests/corpus/joulec/merge.c - pairs of sorted arrays made one: by a branch, by choices, from both ends, by a network. */
+/* tests/corpus/joulec/merge.c - pairs of sorted arrays, merged.
+ *
+ * With a branch, with conditional moves, from both ends, or by a sorting network.
+ */
 #include "corpus.h"
 
 #define PAIRS 256
-#define N     64 /* in each of both */
+#define N     64 /* values in each array */
 
-static int32_t left[PAIRS][N + 1], right[PAIRS][N + 1], out[PAIRS][2 * N]; /* behind each the greatest */
+/* each array ends with the maximum */
+static int32_t left[PAIRS][N + 1], right[PAIRS][N + 1], out[PAIRS][2 * N];
 
 static void prepare(void)
 {
@@ -24,7 +28,7 @@ static uint64_t merge_branch(void)
         const int32_t *x = left[p], *y = right[p];
         for (int i = 0; i < 2 * N; i++) {
             if (*y < *x) {
-                __asm__ volatile(""); /* so that it stays a branch */
+                __asm__ volatile(""); /* prevents a conditional move */
                 out[p][i] = *y++;
             } else {
                 out[p][i] = *x++;
@@ -49,7 +53,8 @@ static uint64_t merge_choice(void)
     return 0;
 }
 
-/* The lower half from the front, the upper from behind: the one does not wait for the other. */
+/* Merges the lower half from the front and the upper half from the end; the two do not depend on each
+ * other. */
 static uint64_t merge_ends(void)
 {
     for (int p = 0; p < PAIRS; p++) {
@@ -81,7 +86,8 @@ static inline void order_apart(int32_t *all, int apart)
             put_in_order(&all[i], &all[i + apart]);
 }
 
-/* The second backwards behind the first, then what lies N, N / 2, ... apart put in order. */
+/* Appends the second array in reverse order, then orders values that are N, N / 2, ... apart (bitonic
+ * merge). */
 static uint64_t merge_network(void)
 {
     for (int p = 0; p < PAIRS; p++) {

@@ -1,5 +1,8 @@
-/* tests/corpus/joulec/mersenne_twister.c - random numbers by the Mersenne twister, eight rounds of its 624 words: places by remainders or
- * by comparisons, all words and then all numbers, or a call for each number. */
+/* tests/corpus/joulec/mersenne_twister.c - random numbers of the Mersenne twister, eight rounds of its 624
+ * words.
+ *
+ * With indices by remainders or by a table, with a call for each number, or with three indices that wrap.
+ */
 #include <string.h>
 #include "corpus.h"
 
@@ -10,7 +13,7 @@
 #define TWIST  0x9908b0dfu
 
 static uint32_t seeds[WORDS], state[WORDS], numbers[ROUNDS * WORDS];
-static uint32_t used; /* words of the state */
+static uint32_t used; /* number of words of the state that were used */
 
 static void prepare(void)
 {
@@ -98,7 +101,7 @@ static uint64_t mersenne_twister_calls(void)
     return 0;
 }
 
-/* Three places that go round, and a number as soon as its word is there. */
+/* Advances three indices that wrap, and computes each number when its word is ready. */
 static uint64_t mersenne_twister_places(void)
 {
     uint32_t here = 0, next = 1, ahead = AHEAD;

@@ -1,5 +1,7 @@
-/* tests/corpus/joulec/moving_sum.c - the sum of the last 48 samples, which wait in a queue: in a ring whose end is a remainder, by calls,
- * with a loop for each round, or in a circle of nodes. */
+/* tests/corpus/joulec/moving_sum.c - the moving sum of the last 48 samples, which are kept in a queue.
+ *
+ * In a ring buffer by remainders, by calls, with a loop for each round, or in a circular list.
+ */
 #include <string.h>
 #include "corpus.h"
 
@@ -79,7 +81,7 @@ static uint64_t moving_sum_rounds(void)
     return 0;
 }
 
-/* Each item knows where the next one is. */
+/* Each item points to the next one. */
 static uint64_t moving_sum_nodes(void)
 {
     int32_t sum = 0;

@@ -1,15 +1,18 @@
-/* tests/corpus/joulec/number_parsing.c - numbers of one to seven digits, with a comma behind each, read from a text: digit by digit up to
- * a comma, without a branch, by commas as bits of words, or all digits in one word. */
+/* tests/corpus/joulec/number_parsing.c - numbers of one to seven digits, parsed from a text with a comma
+ * after each.
+ *
+ * Digit by digit, without a branch, by bit masks of the commas, or with all digits in one word.
+ */
 #include <joule/budget.h>
 #include <string.h>
 #include "corpus.h"
 
-#define NUMBERS 7000 /* as many of each length */
+#define NUMBERS 7000 /* equally many of each length */
 #define DIGITS  7
 #define N       (NUMBERS * (DIGITS + 3) / 2)
 #define WORDS   ((N + 63) / 64)
 
-static char text[WORDS * 64 + 8]; /* whole words can be read up to its end */
+static char text[WORDS * 64 + 8]; /* padded, so that words can be read up to the end */
 static uint32_t numbers[NUMBERS];
 static uint64_t commas[WORDS];
 
@@ -43,7 +46,7 @@ static uint64_t number_parsing_numbers(void)
     return 0;
 }
 
-/* What is known so far is written at each byte, and stays where a comma is. */
+/* Stores the number so far at each byte; at a comma, the index advances and the number is kept. */
 static uint64_t number_parsing_always(void)
 {
     uint32_t count = 0, number = 0;
@@ -57,7 +60,7 @@ static uint64_t number_parsing_always(void)
     return 0;
 }
 
-/* First where commas are, as bits; then the digits between two of them. */
+/* Makes bit masks of the commas first, and then converts the digits between two commas. */
 static uint64_t number_parsing_commas(void)
 {
     for (int w = 0; w < WORDS; w++) {
@@ -82,15 +85,16 @@ static uint64_t number_parsing_commas(void)
     return 0;
 }
 
-/* Eight bytes at once, of which the digits are moved up to the end; pairs, fours and eight of them are put together by three
- * products. The lowest byte is the first. */
+/* Reads eight bytes at once and shifts the digits to the top. Three multiplications combine digits to
+ * pairs, fours and eights. The lowest byte is the first. */
 static uint64_t number_parsing_words(void)
 {
     const char *at = text;
     for (int i = 0; i < NUMBERS; i++) {
         uint64_t word;
         memcpy(&word, at, sizeof word);
-        uint64_t others = ~word & 0x1010101010101010u; /* than digits: a comma has no such bit */
+        /* bytes that are no digits: a comma does not have this bit */
+        uint64_t others = ~word & 0x1010101010101010u;
         uint32_t bits = (uint32_t)__builtin_ctzll(others) - 4;
         word = (word & 0x0f0f0f0f0f0f0f0fu) << (64 - bits);
         word = (word * 10 + (word >> 8)) & 0x00ff00ff00ff00ffu;

@@ -1,18 +1,19 @@
-/* tests/corpus/joulec/percentile.c - the 95th percentile of each of 96 series of 111 samples of 24 bits: by parting them around
- * one as long as it takes (Hoare), by halving the range of values, by a heap of the greatest, or by sorting all by their
- * bytes. */
+/* tests/corpus/joulec/percentile.c - the 95th percentile of each of 96 series of 111 samples of 24 bits.
+ *
+ * By quickselect (Hoare), by bisection of the value, by a heap of the largest samples, or by a radix sort.
+ */
 #include <joule/budget.h>
 #include <string.h>
 #include "corpus.h"
 
 #define SERIES 96
 #define N      111
-#define RANK   105        /* how many are before it in order */
-#define TOP    (N - RANK) /* it, and all behind it */
+#define RANK   105        /* number of samples before it in order */
+#define TOP    (N - RANK) /* the percentile and all samples after it */
 
 static uint32_t samples[SERIES][N], found[SERIES];
 
-/* Most are small, as times of waiting are. */
+/* Makes mostly small samples, like waiting times. */
 static void prepare(void)
 {
     for (int s = 0; s < SERIES; s++)
@@ -58,7 +59,7 @@ static uint64_t percentile_parted(void)
     return 0;
 }
 
-/* The greatest value that no more than RANK samples are below. */
+/* Finds the largest value with at most RANK samples below it, by bisection. */
 static uint64_t percentile_halving(void)
 {
     for (int s = 0; s < SERIES; s++) {
@@ -74,7 +75,7 @@ static uint64_t percentile_halving(void)
     return 0;
 }
 
-/* Lets the value at the top sink below lesser ones, of which each is no greater than the two below it. */
+/* Replaces the entry `at` of a min-heap by `value` and restores the order of the heap. */
 static inline void sink(uint32_t *heap, int at, uint32_t value)
 {
     JOULE_LOOP(0, 2)

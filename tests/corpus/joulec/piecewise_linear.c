@@ -1,18 +1,21 @@
-/* tests/corpus/joulec/piecewise_linear.c - a curve of eight straight pieces at many places: the piece by halving or by a table, its height by a
- * slope or from both ends; or no piece at all but a sum of bends. All values are small integers, so that every way is exact. */
+/* tests/corpus/joulec/piecewise_linear.c - a piecewise linear function with eight pieces. All values are
+ * small integers, so that every order is exact.
+ *
+ * By bisection or by a table of the pieces, by the quotient of both ends, or as a sum of changes of slope.
+ */
 #include "corpus.h"
 
 #define N      4096
 #define PIECES 8
-#define STEP   64 /* all pieces begin at a multiple */
+#define STEP   64 /* all pieces begin at a multiple of it */
 #define RANGE  4096
-#define FIRST  1000 /* the height at 0 */
+#define FIRST  1000 /* value at 0 */
 
 static int32_t x[N], y[N];
 static int32_t begins[PIECES + 1], heights[PIECES + 1];
-static int32_t slopes[PIECES], offsets[PIECES]; /* y = offset + slope x */
+static int32_t slopes[PIECES], offsets[PIECES]; /* y = offset + slope * x */
 static float places[N], begins_float[PIECES];
-static float bends[PIECES]; /* how much more a slope is than the one before */
+static float bends[PIECES]; /* changes of slope from one piece to the next */
 static uint8_t piece_at[RANGE / STEP];
 
 static void prepare(void)
@@ -57,7 +60,7 @@ static uint64_t piecewise_linear_table(void)
     return 0;
 }
 
-/* From the heights of both ends. */
+/* Interpolates between the values at both ends of a piece. */
 static uint64_t piecewise_linear_quotient(void)
 {
     for (int i = 0; i < N; i++) {
@@ -68,8 +71,8 @@ static uint64_t piecewise_linear_quotient(void)
     return 0;
 }
 
-/* Each bend adds to all that is beyond it. */
-static uint64_t piecewise_linear_bends(void)
+/* Each change of slope adds to all values after it. */
+static uint64_t piecewise_linear_slope_changes(void)
 {
     for (int i = 0; i < N; i++) {
         float sum = FIRST;
@@ -86,4 +89,5 @@ const struct group piecewise_linear = {prepare,
                                        y,
                                        sizeof y,
                                        {PROGRAM(piecewise_linear_halving), PROGRAM(piecewise_linear_table),
-                                        PROGRAM(piecewise_linear_bends), PROGRAM(piecewise_linear_quotient)}};
+                                        PROGRAM(piecewise_linear_slope_changes),
+                                        PROGRAM(piecewise_linear_quotient)}};

@@ -1,21 +1,23 @@
-/* tests/corpus/joulec/point_in_polygon.c - which points are inside of a polygon of 24 edges, by how often a line from them crosses it:
- * with branches, by the signs of products, with a division, or edge by edge for all points. Coordinates are small
- * integers, so that every way is exact. */
+/* tests/corpus/joulec/point_in_polygon.c - tests whether points are inside a polygon of 24 edges, by the
+ * parity of crossings. Coordinates are small integers, so that every order is exact.
+ *
+ * With branches, by the signs of products, with a division, or edge by edge for all points.
+ */
 #include "corpus.h"
 
 #define EDGES  24
 #define POINTS 2048
-#define SIZE   1024 /* of the square that all points are in */
+#define SIZE   1024 /* side of the square that contains all points */
 
 struct point {
     int32_t x, y;
 };
 
-static struct point corners[EDGES + 1], points[POINTS]; /* the last corner is the first one again */
+static struct point corners[EDGES + 1], points[POINTS]; /* the last corner repeats the first one */
 static uint8_t is_inside[POINTS];
 static int32_t xs[POINTS], ys[POINTS], crossings[POINTS];
 
-/* A star: its corners are on rays around the middle, in order. */
+/* Makes a star: its corners are on rays around the middle, in order of angle. */
 static void prepare(void)
 {
     static const struct point rays[EDGES / 4] = {{64, 0}, {62, 17}, {55, 32}, {45, 45}, {32, 55}, {17, 62}};
@@ -33,7 +35,7 @@ static void prepare(void)
     }
 }
 
-/* Greater than 0: the point is to the left of the edge. */
+/* Returns a positive number if the point is to the left of the edge. */
 static inline int32_t side_of(struct point a, struct point b, int32_t x, int32_t y)
 {
     return (b.x - a.x) * (y - a.y) - (x - a.x) * (b.y - a.y);
@@ -47,7 +49,7 @@ static uint64_t point_in_polygon_branches(void)
         for (int e = 0; e < EDGES; e++) {
             struct point a = corners[e], b = corners[e + 1];
             if ((a.y <= p.y) != (b.y <= p.y)) {
-                __asm__ volatile(""); /* so that it stays a branch */
+                __asm__ volatile(""); /* prevents a conditional move */
                 int32_t side = side_of(a, b, p.x, p.y);
                 if (a.y < b.y ? side > 0 : side < 0)
                     inside ^= 1;
@@ -74,7 +76,7 @@ static uint64_t point_in_polygon_signs(void)
     return 0;
 }
 
-/* Where the edge is at the height of the point. The quotient cannot round as far as the next integer. */
+/* Computes where the edge has the y of the point. The quotient cannot round up to the next integer. */
 static uint64_t point_in_polygon_division(void)
 {
     for (int i = 0; i < POINTS; i++) {
@@ -91,7 +93,7 @@ static uint64_t point_in_polygon_division(void)
     return 0;
 }
 
-/* All points by one edge, then by the next. */
+/* Tests all points with one edge, then with the next. */
 static uint64_t point_in_polygon_edges(void)
 {
     for (int i = 0; i < POINTS; i++)

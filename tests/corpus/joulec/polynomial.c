@@ -1,4 +1,9 @@
-/* tests/corpus/joulec/polynomial.c - a polynomial of degree 15 at many small integers, which every order of evaluation gets exactly. */
+/* tests/corpus/joulec/polynomial.c - a polynomial of degree 15 at small integers, so that every order of
+ * evaluation is exact.
+ *
+ * By Horner's rule, by powers, by even and odd coefficients, by Estrin's scheme, or coefficient by
+ * coefficient.
+ */
 #include "corpus.h"
 
 #define N      8000
@@ -63,7 +68,7 @@ static uint64_t polynomial_estrin(void)
     return 0;
 }
 
-/* One coefficient after the other, for all x: the sum lies in memory. */
+/* Adds one coefficient for all x, then the next; the sums are in memory. */
 static uint64_t polynomial_by_coefficient(void)
 {
     for (int i = 0; i < N; i++)

@@ -1,4 +1,7 @@
-/* tests/corpus/joulec/polynomial_hash.c - a text's hash, h = 31 h + byte, one byte after the other or several at once. */
+/* tests/corpus/joulec/polynomial_hash.c - the hash of a text, h = 31 h + byte.
+ *
+ * Byte by byte, four bytes at once, in two halves, or by powers.
+ */
 #include "corpus.h"
 
 #define N 32768
@@ -36,7 +39,7 @@ static uint64_t polynomial_hash_two(void)
     return h;
 }
 
-/* From the end, each byte by its own power. */
+/* Multiplies each byte by its own power, from the end. */
 static uint64_t polynomial_hash_powers(void)
 {
     uint32_t h = 0, power = 1;

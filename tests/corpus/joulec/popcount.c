@@ -1,4 +1,8 @@
-/* tests/corpus/joulec/popcount.c - how many bits are set in each word: by bit, by tables, by sums inside the word. */
+/* tests/corpus/joulec/popcount.c - the number of set bits of words.
+ *
+ * By bytes or halves through tables, by sums inside a word, in one or two words, or by sums of columns of
+ * bits.
+ */
 #include "corpus.h"
 
 #define N     2048
@@ -47,7 +51,7 @@ static uint64_t popcount_sums(void)
     return 0;
 }
 
-/* The same for two words in one. */
+/* Sums the bits of two words in one. */
 static uint64_t popcount_pairs(void)
 {
     for (int t = 0; t < TIMES; t++)
@@ -64,7 +68,7 @@ static uint64_t popcount_pairs(void)
     return 0;
 }
 
-/* Bits of equal value of eight columns. */
+/* Counts bits of equal weight with carry-save adders. */
 static uint64_t popcount_bits(void)
 {
     for (int t = 0; t < TIMES; t++)

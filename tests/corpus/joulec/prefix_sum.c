@@ -1,4 +1,7 @@
-/* tests/corpus/joulec/prefix_sum.c - prefix sums, one after the other or in blocks. */
+/* tests/corpus/joulec/prefix_sum.c - prefix sums.
+ *
+ * Serially, with the sums of blocks first, in blocks, in two halves, or by doubling.
+ */
 #include "corpus.h"
 
 #define N       4096
@@ -25,7 +28,7 @@ static uint64_t prefix_sum_serial(void)
     return s;
 }
 
-/* The sum of each stretch, and only then what lies inside. */
+/* Computes the sum of each block first, and then the prefix sums inside the blocks. */
 static uint64_t prefix_sum_sums_first(void)
 {
     uint32_t s = 0;
@@ -55,7 +58,7 @@ static uint64_t prefix_sum_blocks(void)
     return s;
 }
 
-/* Each half by itself, then the first one's sum onto the second. */
+/* Computes each half by itself, then adds the sum of the first half to the second. */
 static uint64_t prefix_sum_halves(void)
 {
     uint32_t last = 0;
@@ -74,7 +77,7 @@ static uint64_t prefix_sum_halves(void)
     return last;
 }
 
-/* In pairs, fours and eights: log2(8) rounds, then the sums of the eights. */
+/* Sums pairs, fours and eights in log2(8) rounds, then adds the sums of the eights. */
 static uint64_t prefix_sum_doubling(void)
 {
     uint32_t s = 0;

@@ -1,6 +1,9 @@
-/* tests/corpus/joulec/quaternion.c - 96 bodies of 20 points each, every body turned by a quaternion of its own, not of length one: by
- * two products of quaternions, by cross products, by a matrix for each body, or by that matrix with points as columns. All
- * numbers before the last division are small integers, so that every order is exact. */
+/* tests/corpus/joulec/quaternion.c - rotations of 96 bodies of 20 points each by quaternions, which are not
+ * normalised. Numbers before the last division are small integers, so that every order is exact.
+ *
+ * By two products of quaternions, by cross products, by a matrix for each body, or by this matrix with points
+ * in columns.
+ */
 #include "corpus.h"
 
 #define BODIES 96
@@ -60,7 +63,8 @@ static inline double square(struct quaternion q)
     return q.w * q.w + product(q.v, q.v);
 }
 
-/* A zero that came of a difference may have a sign in one program and none in another; the sum has none. */
+/* Returns v / by. Adding 0 makes negative zeros positive, because the sign of a zero differs between
+ * programs. */
 static inline struct vector divided(struct vector v, double by)
 {
     return (struct vector){v.x / by + 0.0, v.y / by + 0.0, v.z / by + 0.0};

@@ -1,6 +1,9 @@
-/* tests/corpus/joulec/query.c - what a table of orders says: sums, counts and greatest amounts by region, of those orders that are
- * from a span of days and of some kinds. Orders as rows, as columns, as columns with a list of those chosen made first,
- * with an index by day, or all of them with what is not chosen made 0. */
+/* tests/corpus/joulec/query.c - a query of a table of orders: count, sum and maximum amount by region, of the
+ * orders in a range of days and of some kinds.
+ *
+ * With orders as rows, as columns, with a list of selected orders, with an index by day, or for all orders
+ * with masks.
+ */
 #include <joule/budget.h>
 #include <string.h>
 #include "corpus.h"
@@ -9,7 +12,7 @@
 #define REGIONS 12
 #define DAYS    365
 #define KINDS   32
-#define SPAN    250 /* days asked for */
+#define SPAN    250 /* days of the query */
 
 struct order {
     uint32_t id, customer;
@@ -20,15 +23,15 @@ struct order {
 
 struct answer {
     uint64_t sum;
-    uint32_t count, greatest;
+    uint32_t count, maximum;
 };
 
 static struct order orders[ORDERS];
 static uint16_t days[ORDERS];
 static uint8_t regions[ORDERS], kinds[ORDERS];
 static uint32_t quantities[ORDERS], prices[ORDERS];
-static uint16_t by_day[ORDERS], first_of_day[DAYS + 1]; /* all orders, those of one day in turn */
-static uint32_t first_day, kinds_asked;                 /* a bit for each kind */
+static uint16_t by_day[ORDERS], first_of_day[DAYS + 1]; /* orders sorted by day */
+static uint32_t first_day, kinds_asked;                 /* kinds_asked: a bit for each kind */
 static struct answer answers[REGIONS];
 
 static void index_days(void)
@@ -65,7 +68,7 @@ static inline void add(struct answer *answer, uint32_t amount)
 {
     answer->sum += amount;
     answer->count++;
-    answer->greatest = amount > answer->greatest ? amount : answer->greatest;
+    answer->maximum = amount > answer->maximum ? amount : answer->maximum;
 }
 
 static uint64_t query_rows(void)
@@ -130,7 +133,7 @@ static uint64_t query_all(void)
         uint32_t amount = quantities[i] * prices[i] * is_chosen;
         answer->sum += amount;
         answer->count += is_chosen;
-        answer->greatest = amount > answer->greatest ? amount : answer->greatest;
+        answer->maximum = amount > answer->maximum ? amount : answer->maximum;
     }
     return 0;
 }

@@ -1,6 +1,8 @@
-/* tests/corpus/joulec/rasterizer.c - 200 triangles painted into a picture of 64 by 64 bytes, one over the other: each pixel of the
- * box around one looked at by the sides it is on, these sides kept up to date by sums, rows filled between ends that are
- * found by division, or squares of eight by eight that may be inside or outside as a whole. */
+/* tests/corpus/joulec/rasterizer.c - 200 triangles, painted over each other into an image of 64 x 64 bytes.
+ *
+ * By testing each pixel of the bounding box, by updating the edge functions, by filling rows between ends
+ * found by division, or by squares of 8 x 8 pixels.
+ */
 #include <joule/budget.h>
 #include <stdbool.h>
 #include <string.h>
@@ -8,23 +10,23 @@
 
 #define N         64
 #define TRIANGLES 200
-#define WIDE      16 /* a triangle, at most */
+#define MAX_WIDTH 16 /* maximum width of a triangle */
 #define SQUARE    8
 
 struct point {
     int x, y;
 };
 
-/* Of which pixels are on it or to the left of it: those where a * x + b * y + c >= 0. */
+/* An edge. Pixels with a * x + b * y + c >= 0 are on it or to the left of it. */
 struct edge {
     int a, b, c;
 };
 
 struct box {
-    int left, right, top, bottom; /* all inside */
+    int left, right, top, bottom; /* inclusive bounds */
 };
 
-static struct point corners[TRIANGLES][3]; /* in a turn to the left */
+static struct point corners[TRIANGLES][3]; /* corners in counterclockwise order */
 static uint8_t colours[TRIANGLES], picture[N][N];
 
 static inline int side_of(struct point from, struct point to, int x, int y)
@@ -36,12 +38,12 @@ static void prepare(void)
 {
     for (int t = 0; t < TRIANGLES; t++) {
         struct point *p = corners[t];
-        int left = (int)(corpus_random() % (N - WIDE + 1)), top = (int)(corpus_random() % (N - WIDE + 1)),
-            side;
+        int left = (int)(corpus_random() % (N - MAX_WIDTH + 1)),
+            top = (int)(corpus_random() % (N - MAX_WIDTH + 1)), side;
         do {
             for (int i = 0; i < 3; i++)
-                p[i] =
-                    (struct point){left + (int)(corpus_random() % WIDE), top + (int)(corpus_random() % WIDE)};
+                p[i] = (struct point){left + (int)(corpus_random() % MAX_WIDTH),
+                                      top + (int)(corpus_random() % MAX_WIDTH)};
             side = side_of(p[0], p[1], p[2].x, p[2].y);
         } while (side == 0);
         if (side < 0) {
@@ -53,13 +55,13 @@ static void prepare(void)
     }
 }
 
-static inline int least(int a, int b, int c)
+static inline int minimum(int a, int b, int c)
 {
     int d = a < b ? a : b;
     return c < d ? c : d;
 }
 
-static inline int greatest(int a, int b, int c)
+static inline int maximum(int a, int b, int c)
 {
     int d = a > b ? a : b;
     return c > d ? c : d;
@@ -67,8 +69,8 @@ static inline int greatest(int a, int b, int c)
 
 static inline struct box box_of(const struct point *p)
 {
-    return (struct box){least(p[0].x, p[1].x, p[2].x), greatest(p[0].x, p[1].x, p[2].x),
-                        least(p[0].y, p[1].y, p[2].y), greatest(p[0].y, p[1].y, p[2].y)};
+    return (struct box){minimum(p[0].x, p[1].x, p[2].x), maximum(p[0].x, p[1].x, p[2].x),
+                        minimum(p[0].y, p[1].y, p[2].y), maximum(p[0].y, p[1].y, p[2].y)};
 }
 
 static inline struct edge edge_of(struct point from, struct point to)
@@ -87,9 +89,9 @@ static uint64_t rasterizer_sides(void)
     for (int t = 0; t < TRIANGLES; t++) {
         const struct point *p = corners[t];
         struct box box = box_of(p);
-        JOULE_LOOP(1, WIDE)
+        JOULE_LOOP(1, MAX_WIDTH)
         for (int y = box.top; y <= box.bottom; y++) {
-            JOULE_LOOP(1, WIDE)
+            JOULE_LOOP(1, MAX_WIDTH)
             for (int x = box.left; x <= box.right; x++)
                 if (side_of(p[0], p[1], x, y) >= 0 && side_of(p[1], p[2], x, y) >= 0 &&
                     side_of(p[2], p[0], x, y) >= 0)
@@ -108,10 +110,10 @@ static uint64_t rasterizer_sums(void)
         struct box box = box_of(p);
         int row_e = value_at(e, box.left, box.top), row_f = value_at(f, box.left, box.top),
             row_g = value_at(g, box.left, box.top);
-        JOULE_LOOP(1, WIDE)
+        JOULE_LOOP(1, MAX_WIDTH)
         for (int y = box.top; y <= box.bottom; y++) {
             int at_e = row_e, at_f = row_f, at_g = row_g;
-            JOULE_LOOP(1, WIDE)
+            JOULE_LOOP(1, MAX_WIDTH)
             for (int x = box.left; x <= box.right; x++) {
                 if ((at_e | at_f | at_g) >= 0)
                     picture[y][x] = colours[t];
@@ -127,7 +129,7 @@ static uint64_t rasterizer_sums(void)
     return 0;
 }
 
-/* Of a row from *first to *last, what is on the edge's left. */
+/* Limits a row from *first to *last to the pixels on the left of the edge. */
 static inline void clip(struct edge e, int y, int *first, int *last)
 {
     int rest = e.b * y + e.c;
@@ -149,7 +151,7 @@ static uint64_t rasterizer_rows(void)
         const struct point *p = corners[t];
         struct edge edges[3] = {edge_of(p[0], p[1]), edge_of(p[1], p[2]), edge_of(p[2], p[0])};
         struct box box = box_of(p);
-        JOULE_LOOP(1, WIDE)
+        JOULE_LOOP(1, MAX_WIDTH)
         for (int y = box.top; y <= box.bottom; y++) {
             int first = box.left, last = box.right;
             for (int i = 0; i < 3; i++)
@@ -161,7 +163,7 @@ static uint64_t rasterizer_rows(void)
     return 0;
 }
 
-/* How many of a square's corners are to the left of an edge. */
+/* Returns how many corners of a square are to the left of an edge. */
 static inline int count_left(struct edge e, int x, int y)
 {
     int at = value_at(e, x, y), right = e.a * (SQUARE - 1), down = e.b * (SQUARE - 1);
@@ -185,9 +187,9 @@ static uint64_t rasterizer_squares(void)
         const struct point *p = corners[t];
         struct edge edges[3] = {edge_of(p[0], p[1]), edge_of(p[1], p[2]), edge_of(p[2], p[0])};
         struct box box = box_of(p);
-        JOULE_LOOP(1, WIDE / SQUARE + 1)
+        JOULE_LOOP(1, MAX_WIDTH / SQUARE + 1)
         for (int y = box.top / SQUARE * SQUARE; y <= box.bottom; y += SQUARE) {
-            JOULE_LOOP(1, WIDE / SQUARE + 1)
+            JOULE_LOOP(1, MAX_WIDTH / SQUARE + 1)
             for (int x = box.left / SQUARE * SQUARE; x <= box.right; x += SQUARE) {
                 int e = count_left(edges[0], x, y), f = count_left(edges[1], x, y),
                     g = count_left(edges[2], x, y);

@@ -1,12 +1,15 @@
-/* tests/corpus/joulec/ray_boxes.c - which of 64 boxes each of 96 rays meets first: by all boxes with all three axes, by all boxes with
- * a look after each axis, or by a tree of boxes, with a function that calls itself or with a stack. */
+/* tests/corpus/joulec/ray_boxes.c - the first of 64 boxes that each of 96 rays meets.
+ *
+ * By all boxes with all three axes, by all boxes with a check after each axis, or by a tree of boxes, with
+ * recursion or a stack.
+ */
 #include <joule/budget.h>
 #include <stdbool.h>
 #include "corpus.h"
 
 #define RAYS   96
 #define BOXES  64
-#define LEVELS 7 /* of the tree, whose last one is the boxes themselves */
+#define LEVELS 7 /* levels of the tree; the last one has the boxes themselves */
 #define NONE   BOXES
 #define FAR    1e30f
 
@@ -15,7 +18,7 @@ struct box {
 };
 
 struct ray {
-    float from[3], inverse[3]; /* one divided by its direction, which is nowhere 0 */
+    float from[3], inverse[3]; /* reciprocals of the direction, which has no zeros */
 };
 
 struct hit {
@@ -23,7 +26,8 @@ struct hit {
     uint32_t box;
 };
 
-static struct box tree[2 * BOXES], *const boxes = tree + BOXES; /* those in tree[i] are 2 i and 2 i + 1 */
+/* the children of tree[i] are 2 i and 2 i + 1 */
+static struct box tree[2 * BOXES], *const boxes = tree + BOXES;
 static struct ray beams[RAYS];
 static uint32_t hits[RAYS];
 
@@ -36,7 +40,8 @@ static struct box around(struct box a, struct box b)
     return a;
 }
 
-/* Each box lies in a block of its own of four by four by four blocks, numbered so that what is near is near in the tree. */
+/* Places each box in its own cell of a 4 x 4 x 4 grid. Cells are numbered so that near boxes are near in
+ * the tree. */
 static void prepare(void)
 {
     for (uint32_t i = 0; i < BOXES; i++)
@@ -65,7 +70,7 @@ static inline float greater(float a, float b)
     return a > b ? a : b;
 }
 
-/* FAR where it does not meet the box; 0 inside of it. */
+/* Returns the distance to the box, 0 if the ray starts inside, FAR if it does not meet the box. */
 static inline float distance_to(const struct box *box, const struct ray *ray)
 {
     float in = 0, out = FAR;
@@ -120,9 +125,10 @@ static uint64_t ray_boxes_axes(void)
     return 0;
 }
 
-/* Of boxes at the same distance the one with the lowest number is the first here as well. */
+/* Visits a subtree. Of boxes at the same distance, the one with the lowest number wins, as in the other
+ * programs. */
 JOULE_DEPTH(LEVELS)
-static void look_into(uint32_t at, const struct ray *ray, struct hit *best)
+static void visit(uint32_t at, const struct ray *ray, struct hit *best)
 {
     float distance = distance_to(&tree[at], ray);
     if (distance >= best->distance)
@@ -131,15 +137,15 @@ static void look_into(uint32_t at, const struct ray *ray, struct hit *best)
         *best = (struct hit){distance, at - BOXES};
         return;
     }
-    look_into(2 * at, ray, best);
-    look_into(2 * at + 1, ray, best);
+    visit(2 * at, ray, best);
+    visit(2 * at + 1, ray, best);
 }
 
 static uint64_t ray_boxes_tree(void)
 {
     for (int r = 0; r < RAYS; r++) {
         struct hit best = {FAR, NONE};
-        look_into(1, &beams[r], &best);
+        visit(1, &beams[r], &best);
         hits[r] = best.box;
     }
     return 0;

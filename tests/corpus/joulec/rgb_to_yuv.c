@@ -1,5 +1,7 @@
-/* tests/corpus/joulec/rgb_to_yuv.c - pixels of red, green and blue as brightness and two differences of colour: by products, by a table for
- * each product, by tables for all three results at once, with colours apart. */
+/* tests/corpus/joulec/rgb_to_yuv.c - conversion of RGB pixels to luma and chroma.
+ *
+ * By products, by a table for each product, by tables of packed results, or with planes of colours.
+ */
 #include <string.h>
 #include "corpus.h"
 
@@ -15,7 +17,7 @@ static int32_t tables[3][3][256];
 static uint64_t packed[3][256];
 static int16_t colours[3][N];
 
-/* BT.601's for results from 16 on, times 256; the last is what the sum begins with. */
+/* Factors of BT.601 for results from 16, times 256. The last column is the offset, with rounding. */
 static const int32_t factors[3][4] = {
     {66, 129, 25, (16 << 8) + 128}, {-38, -74, 112, (128 << 8) + 128}, {112, -94, -18, (128 << 8) + 128}};
 
@@ -55,7 +57,7 @@ static uint64_t rgb_to_yuv_tables(void)
     return 0;
 }
 
-/* Fields of 20 bits, whose sums are never negative. */
+/* Uses fields of 20 bits, whose sums are never negative. */
 static uint64_t rgb_to_yuv_packed(void)
 {
     for (int i = 0; i < N; i++) {
@@ -67,7 +69,7 @@ static uint64_t rgb_to_yuv_packed(void)
     return 0;
 }
 
-/* First the three colours apart, then one sum after the other. */
+/* Separates the three colours first, and then computes one result after the other. */
 static uint64_t rgb_to_yuv_planes(void)
 {
     for (int i = 0; i < N; i++) {

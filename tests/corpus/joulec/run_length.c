@@ -1,5 +1,7 @@
-/* tests/corpus/joulec/run_length.c - a text as runs of equal bytes, one to seven long: by branches or without, by their
- * ends in an array or as bits. */
+/* tests/corpus/joulec/run_length.c - run-length encoding of runs of one to seven bytes.
+ *
+ * With a branch, with a store for each byte, by an array of ends, or by a bit mask of ends.
+ */
 #include "corpus.h"
 
 #define RUNS 7168
@@ -9,12 +11,12 @@ struct run {
     uint8_t value, length;
 };
 
-static uint8_t text[N + 1]; /* and another, with which the last ends */
+static uint8_t text[N + 1]; /* with another byte, which ends the last run */
 static struct run out[RUNS + 1];
 static uint16_t ends[RUNS + 1];
 static uint64_t end_bits[N / 64];
 
-/* Of eight runs four have the mean length, in random order. */
+/* Makes runs in random order; of eight runs, four have the mean length. */
 static void prepare(void)
 {
     static uint8_t lengths[RUNS];
@@ -37,7 +39,7 @@ static uint64_t run_length_branch(void)
     uint8_t length = 1;
     for (int i = 0; i < N; i++) {
         if (text[i + 1] == text[i]) {
-            __asm__ volatile(""); /* so that it stays a branch */
+            __asm__ volatile(""); /* prevents a conditional move */
             length++;
         } else {
             out[count++] = (struct run){text[i], length};
@@ -60,7 +62,7 @@ static uint64_t run_length_always(void)
     return count;
 }
 
-/* First where they end, then how far that is from the one before. */
+/* Finds the ends first, and then the distances between them. */
 static uint64_t run_length_ends(void)
 {
     uint32_t count = 0, begin = 0;
@@ -75,7 +77,7 @@ static uint64_t run_length_ends(void)
     return count;
 }
 
-/* First all ends as bits, of which every word has some; then the place of each. */
+/* Makes a bit mask of all ends first; every word has some. Then finds the index of each bit. */
 static uint64_t run_length_bits(void)
 {
     for (int w = 0; w < N / 64; w++) {

@@ -1,6 +1,8 @@
-/* tests/corpus/joulec/runge_kutta.c - steps of Runge and Kutta along a flow in space (Lorenz's) from 32 places: one place after the
- * other or two at once in variables, with a function that is called for each slope, or by vectors with the address of one.
- * Every program rounds as the first. */
+/* tests/corpus/joulec/runge_kutta.c - Runge-Kutta steps of the Lorenz system from 32 start points. All
+ * programs round alike.
+ *
+ * Point by point, two points at once, with a call for each slope, or with vectors and a function pointer.
+ */
 #include "corpus.h"
 
 #define PLACES 32

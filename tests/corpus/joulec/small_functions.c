@@ -1,5 +1,7 @@
-/* tests/corpus/joulec/small_functions.c - a small function of many values: in place, called for each, for two or four, and
- * through another. */
+/* tests/corpus/joulec/small_functions.c - a small function of many values.
+ *
+ * Inline, called for each value, for two or four values, or through another function.
+ */
 #include "corpus.h"
 
 #define N 16384

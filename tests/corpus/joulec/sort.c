@@ -1,4 +1,7 @@
-/* tests/corpus/joulec/sort.c - many short arrays sorted by elementary ways. */
+/* tests/corpus/joulec/sort.c - many short arrays, sorted by elementary methods.
+ *
+ * By insertion, selection, bubble sort, rank, or shell sort.
+ */
 #include <joule/budget.h>
 #include "corpus.h"
 
@@ -39,13 +42,13 @@ static uint64_t sort_selection(void)
     copy();
     for (int a = 0; a < ARRAYS; a++)
         for (int i = 0; i < N - 1; i++) {
-            int least = i;
+            int smallest = i;
             for (int k = i + 1; k < N; k++)
-                if (out[a][k] < out[a][least])
-                    least = k;
+                if (out[a][k] < out[a][smallest])
+                    smallest = k;
             int32_t v = out[a][i];
-            out[a][i] = out[a][least];
-            out[a][least] = v;
+            out[a][i] = out[a][smallest];
+            out[a][smallest] = v;
         }
     return 0;
 }
@@ -64,7 +67,7 @@ static uint64_t sort_bubble(void)
     return 0;
 }
 
-/* Where each belongs is how many are smaller, or equal and before it. */
+/* The index of a value is the number of values that are smaller, or equal and before it. */
 static uint64_t sort_rank(void)
 {
     for (int a = 0; a < ARRAYS; a++)
@@ -77,7 +80,7 @@ static uint64_t sort_rank(void)
     return 0;
 }
 
-/* By steps of four, then of one. */
+/* Sorts with a gap of four, then of one. */
 static uint64_t sort_shell(void)
 {
     copy();

@@ -1,5 +1,8 @@
-/* tests/corpus/joulec/sorted_search.c - where each of many keys belongs among sorted ones, each chosen by the last one's place: halving,
- * quartering, by a tree in an array. */
+/* tests/corpus/joulec/sorted_search.c - the position of each of many keys among sorted keys. Each query
+ * depends on the last result.
+ *
+ * By bisection without or with a branch, by a tree in an array, or by quarters.
+ */
 #include "corpus.h"
 
 #define KEYS    1024
@@ -29,7 +32,7 @@ static void prepare(void)
     fill(&at, 1);
 }
 
-/* The last key that is not above the query. */
+/* Finds the last key that is not above the query. */
 static uint64_t sorted_search_sums(void)
 {
     uint32_t last = 0;
@@ -52,7 +55,7 @@ static uint64_t sorted_search_branch(void)
         for (int k = 0; k < HALVES; k++) {
             uint32_t middle = (low + high) / 2;
             if (keys[middle] <= key) {
-                __asm__ volatile(""); /* so that it stays a branch */
+                __asm__ volatile(""); /* prevents a conditional move */
                 low = middle;
             } else {
                 high = middle;
@@ -63,7 +66,7 @@ static uint64_t sorted_search_branch(void)
     return 0;
 }
 
-/* The path through the tree says where it left it to the right for the last time. */
+/* The result follows from the last step to the right on the path through the tree. */
 static uint64_t sorted_search_tree(void)
 {
     uint32_t last = 0;
@@ -77,7 +80,7 @@ static uint64_t sorted_search_tree(void)
     return 0;
 }
 
-/* Three keys at a time. */
+/* Compares with three keys at a time. */
 static uint64_t sorted_search_quarters(void)
 {
     uint32_t last = 0;

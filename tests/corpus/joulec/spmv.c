@@ -1,19 +1,23 @@
-/* tests/corpus/joulec/spmv.c - a sparse matrix, two to fourteen values in a row, by a vector: rows one after the other, rows filled
- * up to one length, values with their places. All are small integers, so that every order is exact. */
+/* tests/corpus/joulec/spmv.c - the product of a sparse matrix, with two to fourteen values in a row, and a
+ * vector. All are small integers, so that every order is exact.
+ *
+ * By rows, by values with their coordinates, or by rows padded to one length, as they are or transposed; or
+ * in one loop with marks of the ends of rows.
+ */
 #include <joule/budget.h>
 #include <string.h>
 #include "corpus.h"
 
-#define ROWS    520 /* of thirteens */
-#define LEAST   2
-#define MOST    14
-#define ENTRIES (ROWS * (LEAST + MOST) / 2)
-#define TIMES   4
+#define ROWS       520 /* a multiple of 13 */
+#define MIN_VALUES 2
+#define MAX_VALUES 14
+#define ENTRIES    (ROWS * (MIN_VALUES + MAX_VALUES) / 2)
+#define TIMES      4
 
 static double x[ROWS], y[ROWS], values[ENTRIES];
 static uint32_t begin[ROWS + 1], columns[ENTRIES], rows[ENTRIES], ends[ENTRIES];
-static double filled[ROWS][MOST], filled_turned[MOST][ROWS];
-static uint32_t filled_columns[ROWS][MOST], filled_columns_turned[MOST][ROWS];
+static double padded[ROWS][MAX_VALUES], padded_transposed[MAX_VALUES][ROWS];
+static uint32_t padded_columns[ROWS][MAX_VALUES], padded_columns_transposed[MAX_VALUES][ROWS];
 
 static void prepare_row(uint32_t row, uint32_t length)
 {
@@ -24,22 +28,22 @@ static void prepare_row(uint32_t row, uint32_t length)
         columns[at] = corpus_random() % ROWS;
         rows[at] = row;
         ends[at] = k + 1 == length;
-        filled[row][k] = filled_turned[k][row] = values[at];
-        filled_columns[row][k] = filled_columns_turned[k][row] = columns[at];
+        padded[row][k] = padded_transposed[k][row] = values[at];
+        padded_columns[row][k] = padded_columns_transposed[k][row] = columns[at];
     }
 }
 
-/* As many rows of each length, in random order. */
+/* Makes equally many rows of each length, in random order. */
 static void prepare(void)
 {
     uint32_t lengths[ROWS];
-    memset(filled, 0, sizeof filled);
-    memset(filled_turned, 0, sizeof filled_turned);
+    memset(padded, 0, sizeof padded);
+    memset(padded_transposed, 0, sizeof padded_transposed);
     for (uint32_t i = 0; i < ROWS; i++) {
         uint32_t j = corpus_random() % (i + 1);
         x[i] = corpus_random() % 64;
         lengths[i] = lengths[j];
-        lengths[j] = LEAST + i % (MOST - LEAST + 1);
+        lengths[j] = MIN_VALUES + i % (MAX_VALUES - MIN_VALUES + 1);
     }
     for (uint32_t i = 0; i < ROWS; i++)
         prepare_row(i, lengths[i]);
@@ -50,7 +54,7 @@ static uint64_t spmv_rows(void)
     for (int t = 0; t < TIMES; t++)
         for (uint32_t i = 0; i < ROWS; i++) {
             double s = t;
-            JOULE_LOOP(LEAST, MOST)
+            JOULE_LOOP(MIN_VALUES, MAX_VALUES)
             for (uint32_t k = begin[i]; k < begin[i + 1]; k++)
                 s += values[k] * x[columns[k]];
             y[i] = s;
@@ -69,33 +73,34 @@ static uint64_t spmv_places(void)
     return 0;
 }
 
-static uint64_t spmv_filled(void)
+static uint64_t spmv_padded(void)
 {
     for (int t = 0; t < TIMES; t++)
         for (uint32_t i = 0; i < ROWS; i++) {
             double s = t;
-            for (uint32_t k = 0; k < MOST; k++)
-                s += filled[i][k] * x[filled_columns[i][k]];
+            for (uint32_t k = 0; k < MAX_VALUES; k++)
+                s += padded[i][k] * x[padded_columns[i][k]];
             y[i] = s;
         }
     return 0;
 }
 
-/* The first two values of all rows, then the next two. */
-static uint64_t spmv_filled_turned(void)
+/* Adds the first two values of all rows, then the next two. */
+static uint64_t spmv_padded_transposed(void)
 {
     for (int t = 0; t < TIMES; t++) {
         for (uint32_t i = 0; i < ROWS; i++)
             y[i] = t;
-        for (uint32_t k = 0; k < MOST; k += 2)
+        for (uint32_t k = 0; k < MAX_VALUES; k += 2)
             for (uint32_t i = 0; i < ROWS; i++)
-                y[i] += filled_turned[k][i] * x[filled_columns_turned[k][i]] +
-                        filled_turned[k + 1][i] * x[filled_columns_turned[k + 1][i]];
+                y[i] += padded_transposed[k][i] * x[padded_columns_transposed[k][i]] +
+                        padded_transposed[k + 1][i] * x[padded_columns_transposed[k + 1][i]];
     }
     return 0;
 }
 
-/* One loop over all; the sum of a row lies there from its first value on, and is whole at its last. */
+/* Uses one loop for all values. The partial sum of a row is stored at each value, and complete at its last
+ * one. */
 static uint64_t spmv_marks(void)
 {
     for (int t = 0; t < TIMES; t++) {
@@ -114,5 +119,5 @@ static uint64_t spmv_marks(void)
 const struct group spmv = {prepare,
                            y,
                            sizeof y,
-                           {PROGRAM(spmv_rows), PROGRAM(spmv_places), PROGRAM(spmv_filled),
-                            PROGRAM(spmv_filled_turned), PROGRAM(spmv_marks)}};
+                           {PROGRAM(spmv_rows), PROGRAM(spmv_places), PROGRAM(spmv_padded),
+                            PROGRAM(spmv_padded_transposed), PROGRAM(spmv_marks)}};

@@ -1,4 +1,7 @@
-/* tests/corpus/joulec/stencil.c - the sum of each point's cross of five, by rows, columns, tiles and in two steps. */
+/* tests/corpus/joulec/stencil.c - a five-point stencil: the sum of each point and its four neighbours.
+ *
+ * By rows, by columns, in tiles, by pairs of columns, or in two steps.
+ */
 #include "corpus.h"
 
 #define N    64

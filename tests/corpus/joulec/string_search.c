@@ -1,5 +1,8 @@
-/* tests/corpus/joulec/string_search.c - where a pattern of eight letters is in a text: compared where its first letter is, by jumps
- * (Horspool), by a bit for each letter, by a table of states. */
+/* tests/corpus/joulec/string_search.c - the positions of a pattern of eight letters in a text.
+ *
+ * By comparing where the first letter is, by Horspool's jumps, by bits for each letter (Shift-And), or by a
+ * table of states.
+ */
 #include <joule/budget.h>
 #include <string.h>
 #include "corpus.h"
@@ -14,7 +17,7 @@ static uint8_t text[N], pattern[LENGTH];
 static uint32_t masks[256], jumps[256];
 static uint8_t states[LENGTH + 1][256];
 
-/* How much of the pattern is known once `letter` has come behind its first `known` letters. */
+/* Returns how many letters of the pattern match after its first `known` letters were followed by `letter`. */
 static uint8_t next_state(uint32_t known, uint8_t letter)
 {
     uint8_t seen[LENGTH + 1];
@@ -45,7 +48,7 @@ static void prepare(void)
             states[known][c] = next_state(known, (uint8_t)c);
 }
 
-/* What a place adds to the result: how many there are, and the sum of their numbers. */
+/* Returns the part of a position in the result, which has the count and the sum of all positions. */
 static inline uint64_t one_at(uint32_t place)
 {
     return (UINT64_C(1) << 32) + place;
@@ -60,7 +63,7 @@ static uint64_t string_search_each(void)
     return found;
 }
 
-/* The letter that would be the last one says how far the next place is. */
+/* The letter at the end of the window determines the jump to the next position. */
 static uint64_t string_search_jumps(void)
 {
     uint64_t found = 0;
@@ -71,7 +74,7 @@ static uint64_t string_search_jumps(void)
     return found;
 }
 
-/* Bit k: the last k + 1 letters are the first ones of the pattern. */
+/* Bit k is set if the last k + 1 letters are the first ones of the pattern. */
 static uint64_t string_search_bits(void)
 {
     uint64_t found = 0;

@@ -1,5 +1,7 @@
-/* tests/corpus/joulec/sum_of_ratios.c - a sum of ratios with fewer divisions than ratios, or with more; by powers of 2, so that every
- * way is exact. */
+/* tests/corpus/joulec/sum_of_ratios.c - a sum of ratios of powers of 2, so that every order is exact.
+ *
+ * With a division for each ratio, for pairs, at the end, or with more divisions than ratios.
+ */
 #include "corpus.h"
 
 #define N     1024
@@ -24,7 +26,7 @@ static uint64_t sum_of_ratios_each(void)
     return (uint64_t)(s * 64);
 }
 
-/* First the sums of those with one divisor. */
+/* Sums the ratios with equal divisors first. */
 static uint64_t sum_of_ratios_late(void)
 {
     double s = 0;
@@ -47,7 +49,7 @@ static uint64_t sum_of_ratios_pairs(void)
     return (uint64_t)(s * 64);
 }
 
-/* Every second one by way of its neighbour's divisor. */
+/* Computes every second ratio through the divisor of its neighbour. */
 static uint64_t sum_of_ratios_around(void)
 {
     double s = 0;

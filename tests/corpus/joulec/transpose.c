@@ -1,4 +1,7 @@
-/* tests/corpus/joulec/transpose.c - a matrix turned round: read or written in order, in tiles, and in steps that swap. */
+/* tests/corpus/joulec/transpose.c - the transpose of a matrix.
+ *
+ * With ordered reads, with ordered writes, in tiles, or by swaps.
+ */
 #include "corpus.h"
 
 #define N 96

@@ -1,16 +1,20 @@
-/* tests/corpus/joulec/union_find.c - which of 256 things hang together, told pair by pair, and the least of each cluster, eight
- * times: by trees whose roots are looked for (union, find), with short cuts or without, by a label for each thing that is
- * changed everywhere, or along a list of members. */
+/* tests/corpus/joulec/union_find.c - the connected components of 256 elements, given pair by pair, and the
+ * minimum of each, in eight rounds.
+ *
+ * By trees (union-find) without or with path compression, by a label for each element, or by lists of
+ * members.
+ */
 #include <joule/budget.h>
 #include "corpus.h"
 
-#define N      256
-#define DEEP   8 /* the smaller tree goes below the root of the larger one, so no thing is further from it */
-#define PAIRS  224
-#define ROUNDS 8
+#define N 256
+/* limit of the depth, because the smaller tree is attached to the root of the larger one */
+#define MAX_DEPTH 8
+#define PAIRS     224
+#define ROUNDS    8
 
 static uint8_t ones[ROUNDS][PAIRS], others[ROUNDS][PAIRS];
-static uint16_t least[ROUNDS][N];
+static uint16_t minimum[ROUNDS][N];
 static uint16_t parents[N], sizes[N], labels[N], nexts[N], lasts[N], roots[N];
 
 static void prepare(void)
@@ -43,19 +47,19 @@ static inline void join(uint32_t a, uint32_t b)
     sizes[a] = (uint16_t)(sizes[a] + sizes[b]);
 }
 
-/* The first one that has a label is the least. */
-static void find_least(const uint16_t *labels_of, uint16_t *least_of)
+/* The first element with a label is the minimum of its component. */
+static void find_minimum(const uint16_t *labels_of, uint16_t *minimum_of)
 {
     uint16_t first[N];
     for (int i = N - 1; i >= 0; i--)
         first[labels_of[i]] = (uint16_t)i;
     for (int i = 0; i < N; i++)
-        least_of[i] = first[labels_of[i]];
+        minimum_of[i] = first[labels_of[i]];
 }
 
 static inline uint32_t root_of(uint32_t i)
 {
-    JOULE_LOOP(0, DEEP)
+    JOULE_LOOP(0, MAX_DEPTH)
     while (parents[i] != i)
         i = parents[i];
     return i;
@@ -69,16 +73,16 @@ static uint64_t union_find_trees(void)
             join(root_of(ones[r][p]), root_of(others[r][p]));
         for (uint32_t i = 0; i < N; i++)
             roots[i] = (uint16_t)root_of(i);
-        find_least(roots, least[r]);
+        find_minimum(roots, minimum[r]);
     }
     return 0;
 }
 
-/* All things on the way are hung below the root. */
+/* Attaches all elements on the path to the root (path compression). */
 static inline uint32_t compress_to_root_of(uint32_t i)
 {
     uint32_t root = root_of(i);
-    JOULE_LOOP(0, DEEP)
+    JOULE_LOOP(0, MAX_DEPTH)
     while (parents[i] != root) {
         uint32_t next = parents[i];
         parents[i] = (uint16_t)root;
@@ -95,12 +99,12 @@ static uint64_t union_find_compressed(void)
             join(compress_to_root_of(ones[r][p]), compress_to_root_of(others[r][p]));
         for (uint32_t i = 0; i < N; i++)
             roots[i] = (uint16_t)compress_to_root_of(i);
-        find_least(roots, least[r]);
+        find_minimum(roots, minimum[r]);
     }
     return 0;
 }
 
-/* All things that have the one label get the other. */
+/* Replaces one label by the other everywhere. */
 static uint64_t union_find_labels(void)
 {
     for (int r = 0; r < ROUNDS; r++) {
@@ -111,17 +115,17 @@ static uint64_t union_find_labels(void)
             for (int i = 0; i < N; i++)
                 labels[i] = labels[i] == old ? new : labels[i];
         }
-        find_least(labels, least[r]);
+        find_minimum(labels, minimum[r]);
     }
     return 0;
 }
 
-/* Walks along the smaller one of two lists, and hangs it behind the other. */
+/* Visits the shorter of two lists and appends it to the other. */
 static uint64_t union_find_lists(void)
 {
     for (int r = 0; r < ROUNDS; r++) {
         for (uint32_t i = 0; i < N; i++) {
-            labels[i] = lasts[i] = nexts[i] = (uint16_t)i; /* the last one's next is itself */
+            labels[i] = lasts[i] = nexts[i] = (uint16_t)i; /* the last element points to itself */
             sizes[i] = 1;
         }
         for (int p = 0; p < PAIRS; p++) {
@@ -139,13 +143,13 @@ static uint64_t union_find_lists(void)
             lasts[large] = at;
             sizes[large] = (uint16_t)(sizes[large] + sizes[small]);
         }
-        find_least(labels, least[r]);
+        find_minimum(labels, minimum[r]);
     }
     return 0;
 }
 
 const struct group union_find = {prepare,
-                                 least,
-                                 sizeof least,
+                                 minimum,
+                                 sizeof minimum,
                                  {PROGRAM(union_find_trees), PROGRAM(union_find_compressed),
                                   PROGRAM(union_find_labels), PROGRAM(union_find_lists)}};

@@ -1,4 +1,7 @@
-/* tests/corpus/joulec/utf8.c - the characters of a text in UTF-8: by branches, by tables, byte by byte, in two passes. */
+/* tests/corpus/joulec/utf8.c - decoding of UTF-8.
+ *
+ * By branches, by tables of lengths, byte by byte, or in two passes.
+ */
 #include "corpus.h"
 
 #define CHARACTERS 16384
@@ -6,7 +9,7 @@
 
 static uint8_t text[BYTES + 4];
 static uint32_t out[CHARACTERS], first[CHARACTERS + 1];
-static uint8_t length_of[32] /* 0: goes on */, lead_mask[5], tail_shift[5];
+static uint8_t length_of[32] /* 0: continuation byte */, lead_mask[5], tail_shift[5];
 
 static int put(uint8_t *to, int length)
 {
@@ -17,7 +20,7 @@ static int put(uint8_t *to, int length)
     return length;
 }
 
-/* Of sixteen characters nine are of one byte, four of two, two of three and one of four, in random order. */
+/* Makes characters in random order; of sixteen, nine have one byte, four two, two three and one four. */
 static void prepare(void)
 {
     static uint8_t lengths[CHARACTERS];
@@ -60,7 +63,7 @@ static uint64_t utf8_branches(void)
     return (uint64_t)(at - text);
 }
 
-/* As if it had four bytes, what is too much is shifted out. */
+/* Decodes four bytes and shifts out those that do not belong to the character. */
 static uint32_t by_length(const uint8_t *at, uint32_t length)
 {
     uint32_t four = (at[0] & (uint32_t)lead_mask[length]) << 18 | (at[1] & 0x3fu) << 12 |
@@ -79,7 +82,7 @@ static uint64_t utf8_lengths(void)
     return (uint64_t)(at - text);
 }
 
-/* Each byte adds to the character or begins one. */
+/* Each byte extends the character or begins a new one. */
 static uint64_t utf8_bytes(void)
 {
     uint32_t code = 0;
@@ -93,7 +96,7 @@ static uint64_t utf8_bytes(void)
     return BYTES;
 }
 
-/* First where they begin, then what they are. */
+/* Finds the first bytes of all characters, and then decodes them. */
 static uint64_t utf8_places(void)
 {
     uint32_t count = 0;

@@ -1,16 +1,18 @@
-/* tests/corpus/joulec/varint.c - numbers in order as differences of one to four bytes, seven bits in each: a byte as long as something
- * is left, a whole word by comparisons or by a table, or every byte by choices. */
+/* tests/corpus/joulec/varint.c - delta encoding of sorted numbers in one to four bytes of seven bits each.
+ *
+ * Byte by byte, with the length by comparisons or by a table, or all differences first.
+ */
 #include <joule/budget.h>
 #include <string.h>
 #include "corpus.h"
 
-#define N    4096
-#define MOST 4
+#define N         4096
+#define MAX_BYTES 4
 
-static uint32_t numbers[N], differences[N], marks[33]; /* marks: that another byte follows */
-static uint8_t out[N * MOST + 8], lengths[33];         /* by bits in use */
+static uint32_t numbers[N], differences[N], marks[33]; /* marks: bits that say that another byte follows */
+static uint8_t out[N * MAX_BYTES + 8], lengths[33];    /* lengths in bytes; index: number of bits */
 
-/* More than half of the differences fit into a byte. */
+/* Makes differences of which more than half fit into a byte. */
 static void prepare(void)
 {
     uint32_t number = 0;
@@ -43,7 +45,7 @@ static uint64_t varint_loop(void)
     return at;
 }
 
-/* Seven bits each into a byte of a word. */
+/* Spreads groups of seven bits over the bytes of a word. */
 static inline uint32_t spread(uint32_t v)
 {
     return (v & 0x7f) | (v << 1 & 0x7f00) | (v << 2 & 0x7f0000) | (v << 3 & 0x7f000000);
@@ -55,7 +57,7 @@ static inline void put_word(uint8_t *to, uint32_t word)
         to[k] = (uint8_t)(word >> (8 * k));
 }
 
-/* What is behind the length is written over by the next. */
+/* Writes a whole word; the next number overwrites the bytes after the length. */
 static uint64_t varint_counts(void)
 {
     uint32_t before = 0, at = 0;
@@ -70,7 +72,7 @@ static uint64_t varint_counts(void)
     return at;
 }
 
-/* Lengths from how many bits are in use, bytes as one word. */
+/* Finds the length from the number of bits, and stores the bytes as one word. */
 static uint64_t varint_words(void)
 {
     uint32_t before = 0, at = 0;
@@ -85,7 +87,7 @@ static uint64_t varint_words(void)
     return at;
 }
 
-/* First all differences, then the bytes. */
+/* Computes all differences first, and then the bytes. */
 static uint64_t varint_two_steps(void)
 {
     uint32_t at = 0;

@@ -1,26 +1,29 @@
-/* tests/corpus/joulec/viterbi.c - frames of 64 bits, of which a coder of 16 states made two noisy samples each, decoded
- * (Viterbi): for each state from the two before it, by costs of four symbols or by distances of their own; by pairs that
- * share their costs; or with what was sent so far kept by each state instead of a walk back. */
+/* tests/corpus/joulec/viterbi.c - Viterbi decoding of frames of 64 bits. The encoder has 16 states and makes
+ * two samples of each bit, with noise.
+ *
+ * From the two states before each state, with costs of four symbols or with distances; by pairs that share
+ * costs; or with the decoded bits stored for each state instead of a traceback.
+ */
 #include "corpus.h"
 
 #define FRAMES 16
 #define STEPS  64
 #define STATES 16
-#define FAR    60000 /* a cost that no way has */
-#define FIRST  023   /* bits that make the first sample, and the second one */
+#define FAR    60000 /* cost above that of all paths */
+#define FIRST  023   /* generator polynomials of the first and the second sample */
 #define SECOND 035
 
-static uint8_t samples[FRAMES][STEPS][2]; /* near 0 or near 255 */
-static uint64_t frames[FRAMES];           /* the first bit is the uppermost */
-static uint8_t symbols[2 * STATES];       /* what the coder makes of a state and the next bit */
-static uint8_t clear[2 * STATES][2];      /* samples of that */
+static uint8_t samples[FRAMES][STEPS][2]; /* values near 0 or near 255 */
+static uint64_t frames[FRAMES];           /* the highest bit is the first one */
+static uint8_t symbols[2 * STATES];       /* output of the encoder; index: state and next bit */
+static uint8_t clear[2 * STATES][2];      /* samples of a symbol without noise */
 
 static uint32_t parity(uint32_t v)
 {
     return (uint32_t)__builtin_popcount(v) & 1;
 }
 
-/* Clear enough most of the time. The last four bits are 0, so the coder ends as it began. */
+/* Makes frames and noisy samples. The last four bits are 0, so the encoder ends in state 0. */
 static void prepare(void)
 {
     for (uint32_t i = 0; i < 2 * STATES; i++)
@@ -42,7 +45,7 @@ static void prepare(void)
     }
 }
 
-/* What each of four symbols would cost. */
+/* Computes the costs of the four symbols for a pair of samples. */
 static inline void find_costs(const uint8_t *sample, int *costs)
 {
     costs[0] = sample[0] + sample[1];
@@ -58,8 +61,9 @@ static inline void begin(int *metrics)
         metrics[s] = FAR;
 }
 
-/* A state's lowest bit is the one that was sent; its uppermost one before that says which way it came. */
-static inline uint64_t walk_back(const uint8_t (*came_from)[STATES])
+/* Returns the decoded bits. The lowest bit of a state is the bit that was sent; came_from selects the
+ * state before it. */
+static inline uint64_t trace_back(const uint8_t (*came_from)[STATES])
 {
     uint32_t state = 0;
     uint64_t frame = 0;
@@ -88,12 +92,12 @@ static uint64_t viterbi_from(void)
             for (int s = 0; s < STATES; s++)
                 metrics[s] = nexts[s];
         }
-        frames[f] = walk_back(came_from);
+        frames[f] = trace_back(came_from);
     }
     return 0;
 }
 
-/* How far the samples are from what they would be if nothing had been added to them. */
+/* Returns the distance of a pair of samples from the samples of `coded` without noise. */
 static inline int distance(const uint8_t *sample, uint32_t coded)
 {
     int first = sample[0] - clear[coded][0], second = sample[1] - clear[coded][1];
@@ -117,12 +121,12 @@ static uint64_t viterbi_distances(void)
                 came_from[step][s] = (uint8_t)(by_high < by_low ? high : low);
             }
         }
-        frames[f] = walk_back(came_from);
+        frames[f] = trace_back(came_from);
     }
     return 0;
 }
 
-/* Both samples turn into their opposites where the oldest or the newest bit does. */
+/* Both samples are inverted if the oldest or the newest bit changes, so that pairs of states share costs. */
 static uint64_t viterbi_pairs(void)
 {
     static uint16_t is_high[STEPS]; /* a bit for each state */

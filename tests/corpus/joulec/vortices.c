@@ -1,9 +1,12 @@
-/* tests/corpus/joulec/vortices.c - how all vortices of a plane move each other: each pair once or twice, vortices as structures or in
- * columns. The sums of each have one order in all programs, so that they are equal to the last bit. */
+/* tests/corpus/joulec/vortices.c - the velocities that all vortices of a plane give each other. All programs
+ * add in the same order, so that sums are equal to the last bit.
+ *
+ * With each pair twice or once, as structures or in columns, or in two steps.
+ */
 #include "corpus.h"
 
-#define N       256
-#define SOFTEST 0.001f /* keeps a vortex from moving itself without end */
+#define N         256
+#define SOFTENING 0.001f /* softening: limits the effect of a vortex on itself */
 
 struct vortex {
     float x, y, strength;
@@ -32,10 +35,10 @@ static void prepare(void)
     }
 }
 
-/* One over the square of their distance. */
+/* Returns the reciprocal of the squared distance. */
 static inline float nearness(float x, float y)
 {
-    return 1.0f / (x * x + y * y + SOFTEST);
+    return 1.0f / (x * x + y * y + SOFTENING);
 }
 
 static uint64_t vortices_each(void)
@@ -53,7 +56,7 @@ static uint64_t vortices_each(void)
     return 0;
 }
 
-/* Of each pair once, for both. */
+/* Visits each pair once, for both vortices. */
 static uint64_t vortices_pairs(void)
 {
     for (int i = 0; i < N; i++)
@@ -71,7 +74,7 @@ static uint64_t vortices_pairs(void)
     return 0;
 }
 
-/* What one does to all others. */
+/* Adds the effect of one vortex on all others. */
 static uint64_t vortices_columns(void)
 {
     for (int i = 0; i < N; i++)
@@ -88,7 +91,7 @@ static uint64_t vortices_columns(void)
     return 0;
 }
 
-/* First how near all are to this one, then the sums. */
+/* Computes the reciprocals for one vortex first, and then the sums. */
 static uint64_t vortices_two_steps(void)
 {
     for (int i = 0; i < N; i++) {

@@ -1,4 +1,7 @@
-/* tests/corpus/joulec/word_count.c - how many words a text has, by branches or by a table. */
+/* tests/corpus/joulec/word_count.c - the number of words of a text.
+ *
+ * By branches, by a table, by pairs of bytes, or in two halves.
+ */
 #include "corpus.h"
 
 #define N 32768
@@ -40,7 +43,7 @@ static uint64_t word_count_table(void)
     return count;
 }
 
-/* Of each byte the one before it is read again. */
+/* Reads the byte before each byte again. */
 static uint64_t word_count_edges(void)
 {
     uint64_t count = !is_space[(uint8_t)text[0]];
@@ -49,7 +52,7 @@ static uint64_t word_count_edges(void)
     return count;
 }
 
-/* Two stretches of the text at once. */
+/* Counts in two halves of the text at once. */
 static uint64_t word_count_halves(void)
 {
     uint64_t count = 0;

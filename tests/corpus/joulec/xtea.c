@@ -1,5 +1,8 @@
-/* tests/corpus/joulec/xtea.c - blocks of 64 bits enciphered by XTEA: one after the other with round keys made on the way; with round
- * keys made before, two at once, four at once, or all of them round by round. */
+/* tests/corpus/joulec/xtea.c - XTEA encryption of blocks of 64 bits.
+ *
+ * Block by block, with round keys computed on the way or before; two or four blocks at once; or all blocks
+ * round by round.
+ */
 #include "corpus.h"
 
 #define BLOCKS 256
@@ -63,7 +66,7 @@ static uint64_t xtea_two(void)
     return 0;
 }
 
-/* Round by round, state in memory as it is given. */
+/* Computes all blocks round by round, with their state in memory. */
 static uint64_t xtea_rounds(void)
 {
     for (int i = 0; i < BLOCKS; i++)
