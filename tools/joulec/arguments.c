@@ -13,7 +13,6 @@
 #include "common/output.h"
 #include "common/program_folder.h"
 #include "object_name.h"
-#include "own_options.h"
 #include "response_file.h"
 
 #define DEFAULT_FAIL_OVER 0.05

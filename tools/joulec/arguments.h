@@ -71,5 +71,9 @@ const char *arguments_value(const struct arguments *arguments, const char *optio
 const char *arguments_last_of(const struct arguments *arguments, const char *const *wanted);
 /* Replaces this process by clang. Returns an exit code after a message if that fails. */
 int arguments_become_clang(const char **words);
+/* Parses one of the options that joulec adds to those of clang (own_options.c). Returns the number of
+ * arguments taken: 1 or 2; 0: the option is not joulec's; -1: it is invalid, after a message. `next`: the
+ * argument after it, or NULL. */
+int own_options_parse(struct arguments *out, const char *word, const char *next);
 
 #endif

@@ -1,5 +1,5 @@
-/* tools/joulec/own_options.c - see own_options.h. */
-#include "own_options.h"
+/* tools/joulec/own_options.c - see arguments.h. */
+#include "arguments.h"
 
 #include <joule/quantity.h>
 #include <math.h>

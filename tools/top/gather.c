@@ -13,8 +13,6 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/string.h"
-#include "gather_machine.h"
-#include "gather_processes.h"
 #include "../joule/idle.h"
 
 #define FIRST_NAP_NS 120000000 /* pause between the first two readings; power needs two */

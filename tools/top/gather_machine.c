@@ -1,5 +1,5 @@
-/* tools/top/gather_machine.c - see gather_machine.h. */
-#include "gather_machine.h"
+/* tools/top/gather_machine.c - see gather.h. */
+#include "gather.h"
 
 #include <math.h>
 #include <stdlib.h>

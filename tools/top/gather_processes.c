@@ -1,5 +1,5 @@
-/* tools/top/gather_processes.c - see gather_processes.h. */
-#include "gather_processes.h"
+/* tools/top/gather_processes.c - see gather.h. */
+#include "gather.h"
 
 #include <math.h>
 #include <pwd.h>

@@ -68,4 +68,16 @@ void hosts_sum(const struct hosts *hosts, int64_t now_ns, struct hosts_total *ou
 void hosts_draw(struct frame *frame, struct hosts *hosts, int64_t now_ns);
 bool hosts_draw_once(struct frame *frame, struct hosts *hosts, int64_t now_ns, int width);
 
+/* --- `joule top --hosts`: many machines in one view ----------------------------------------------------- */
+
+/* list: as for hosts_read. The files are paths; NULL: not given. is_once: print one page and end. */
+struct hosts_settings {
+    const char *list, *token_file, *password_file, *ca_file;
+    bool is_once;
+};
+
+/* Shows the machines once (is_once), or until the user quits or a signal arrives. Prints messages. Returns
+ * the exit code. *out_signal: the signal that ended the view; 0: none. */
+int hosts_run(const struct hosts_settings *settings, int *out_signal);
+
 #endif

@@ -1,5 +1,5 @@
-/* tools/top/hosts_view.c - see hosts_view.h. */
-#include "hosts_view.h"
+/* tools/top/hosts_view.c - see hosts.h. */
+#include "hosts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,6 @@
 #include "common/options.h"
 #include "common/page.h"
 #include "common/secret.h"
-#include "hosts.h"
 #include "hosts_stream.h"
 #include "screen.h"
 #include "signals.h"

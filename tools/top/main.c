@@ -20,7 +20,7 @@
 #include "common/page.h"
 #include "draw.h"
 #include "gather.h"
-#include "hosts_view.h"
+#include "hosts.h"
 #include "screen.h"
 #include "signals.h"
 

@@ -1,9 +1,8 @@
-/* core/block.c - see block.h.
+/* core/block.c - see dtype.h.
  *
  * Note: quantisation multiplies in f32, by the inverse of the scale before it is rounded to f16. ggml does
  * the same, so equal numbers give equal bytes.
  */
-#include "forge/core/block.h"
 #include "forge/core/dtype.h"
 #include "forge/core/number.h"
 

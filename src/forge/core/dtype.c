@@ -3,7 +3,6 @@
  * Note: elements are copied with memcpy, because they may lie at any address, for example in files.
  */
 #include "forge/core/dtype.h"
-#include "forge/core/block.h"
 #include "forge/core/number.h"
 
 #include <string.h>

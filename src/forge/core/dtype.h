@@ -44,4 +44,13 @@ static inline float bfloat_to_float(uint16_t bits)
 }
 uint16_t bfloat_from_double(double value);
 
+/* The block formats q8_0 and q4_0: 32 elements with a common scale (block.c). `first` and `count` are in
+ * elements, multiples of BLOCK_ELEMENTS. */
+enum { BLOCK_ELEMENTS = 32, Q8_0_BYTES = 34, Q4_0_BYTES = 18 };
+
+void load_q8_0(const void *source, size_t first, size_t count, double *out);
+void store_q8_0(void *target, size_t first, size_t count, const double *values);
+void load_q4_0(const void *source, size_t first, size_t count, double *out);
+void store_q4_0(void *target, size_t first, size_t count, const double *values);
+
 #endif

@@ -5,7 +5,7 @@
  */
 #include <math.h>
 #include "forge/ir/library.h"
-#include "forge/nn/transformer.h"
+#include "forge/nn/layer.h"
 
 forge_value forge_attention(forge_builder *builder, forge_value q, forge_value k, forge_value v, double scale,
                             bool is_causal)

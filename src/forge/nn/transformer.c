@@ -3,7 +3,7 @@
  * Names and initial values are those of GPT-2's files.
  * Note: weights of linear layers are [in, out], as in these files; those of forge_linear are [out, in].
  */
-#include "forge/nn/transformer.h"
+#include "forge/nn/layer.h"
 
 #include <math.h>
 #include <stdio.h>
