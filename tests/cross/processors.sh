@@ -38,7 +38,7 @@ run_tests() { # NAME COMMAND...
     local name=$1
     shift
     echo "== $name"
-    "$@" ctest --test-dir build/release -L programs -E '^test_house_' --output-on-failure --no-tests=error \
+    "$@" ctest --test-dir build/release --parallel "$(nproc)" -L programs -E '^test_house_' --output-on-failure --no-tests=error \
         >"$folder/$name.log" 2>&1 && return
     grep -E '^\s+[0-9]+ - |tests passed' "$folder/$name.log" | sed "s/^ */$name: /"
     echo "$name: see $folder/$name.log"

@@ -335,7 +335,8 @@ static void take_includes(struct scan *s, const char *file, const char *text, si
     }
 }
 
-/* Returns a whole file's text, terminated by a NUL; the caller frees it. Returns NULL if it cannot be read. */
+/* Returns the text of a whole file, terminated by a NUL. The caller frees it. Returns NULL if the file cannot
+ * be read. */
 static char *read_text(const char *path, size_t *out_size)
 {
     struct stat info;
