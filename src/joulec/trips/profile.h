@@ -18,9 +18,8 @@ struct profile_loop {
 
 struct profile_function {
     const char *name;
-    double
-        /* Calls of it per call from outside of its group (recursion.h); 0: it was not called from there. */
-        frames;
+    /* Calls of it per call from outside of its group (recursion.h); 0: it was not called from there. */
+    double frames;
     bool has_loops_without_keyword; /* it contains a loop that was written with goto */
 };
 

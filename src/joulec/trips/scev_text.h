@@ -22,9 +22,8 @@ struct scev_loop {
     const char *header;       /* without '%' */
     uint32_t name;            /* number of the header in the pool; stands for the iteration number */
     const struct expr *taken; /* backedge-taken count of one entry of the whole loop; may be unknown */
-    const struct expr
-        /* The same behind the loop's own guard: negative if the guard is not passed. */
-        *taken_guarded;
+    /* The same behind the loop's own guard: negative if the guard is not passed. */
+    const struct expr *taken_guarded;
     /* Is taken_guarded also negative for values that pass the guard? Then several conditions end the loop. */
     bool is_guard_ambiguous;
     int64_t max_taken; /* maximum backedge-taken count of any entry; -1: no bound */
@@ -46,9 +45,8 @@ struct scev_function {
     struct scev_loop *loops; /* inner loops first, as printed */
     struct scev_value *values; /* sorted by name; unknown values are left out */
     size_t loop_count, value_count;
-    uint32_t
-        /* By name, for loop_of_count names: the first loop with this header, plus 1; 0: none. */
-        *loop_of;
+    /* By name, for loop_of_count names: the first loop with this header, plus 1; 0: none. */
+    uint32_t *loop_of;
     size_t loop_of_count;
 };
 

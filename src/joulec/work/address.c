@@ -6,24 +6,25 @@
 #include <string.h>
 #include "base/hash.h"
 
-#define MOST_CREEPS 32 /* that one address is made of, and what they begin with */
+/* Maximum monotonic phis that one address contains, with those in their initial values */
+#define MOST_CREEPS 32
 
-/* By how much an address goes on in a round of a loop, as far as it creeps. */
+/* The stride from monotonic phis in one loop, in bytes per iteration. */
 struct creeping {
     double low, high;
 };
 
-/* One address under way. */
+/* An address while its formula is converted. */
 struct reading {
     const struct addresses *of;
     int32_t innermost; /* loop of the access */
     double bytes;      /* of the access */
     struct address *out;
-    struct creeping creeping[LOOPS_MAX_DEPTH]; /* as out->stride */
-    unsigned creeps;                           /* looked into */
+    struct creeping creeping[LOOPS_MAX_DEPTH]; /* like out->stride */
+    unsigned creeps;                           /* number of monotonic phis that were expanded */
 };
 
-/* --- names -------------------------------------------------------------------------------------------------- */
+/* --- names ---------------------------------------------------------------------------------------------- */
 
 static int by_name(const void *key, const void *object)
 {
@@ -75,7 +76,7 @@ static void place_values(struct addresses *a)
         }
 }
 
-/* Those of blocks with which no loop begins stay out. */
+/* Fills phi_of and phi_loop with the monotonic phis of loop headers. */
 static void place_creeps(struct addresses *a)
 {
     for (size_t i = 0; i < a->loops->count; i++) {
@@ -123,7 +124,7 @@ joule_status addresses_prepare(struct arena *arena, const struct module *module,
     return JOULE_OK;
 }
 
-/* --- one address -------------------------------------------------------------------------------------------- */
+/* --- one address ---------------------------------------------------------------------------------------- */
 
 static uint64_t key_of(const struct addresses *a, const struct expr *expr)
 {
@@ -140,13 +141,13 @@ static uint64_t key_of(const struct addresses *a, const struct expr *expr)
     return key;
 }
 
-/* Terms may come in any order. */
+/* Adds the keys, so that the order of terms does not matter. */
 static void add_to_key(struct reading *r, uint64_t key, double scale)
 {
     r->out->key += hash_bytes(key, &scale, sizeof scale);
 }
 
-/* A term of unknown value. */
+/* Adds a term of unknown value to the keys. */
 static void add_term(struct reading *r, const struct expr *expr, double scale)
 {
     uint64_t key = key_of(r->of, expr);
@@ -154,7 +155,7 @@ static void add_term(struct reading *r, const struct expr *expr, double scale)
     r->out->start += hash_bytes(key, &scale, sizeof scale);
 }
 
-/* A formula may tell of loops that are over. */
+/* Adds to the stride of a loop. Loops that have ended before the access are ignored. */
 static void move(struct reading *r, int32_t loop, double bytes)
 {
     if (loop >= 0 && loop_is_within(r->of->loops, r->innermost, loop))
@@ -166,7 +167,7 @@ static int depth_of(const struct reading *r, int32_t loop)
     return loop < 0 ? 0 : (int)r->of->loops->list[loop].depth;
 }
 
-/* It is another one in each round of the loops around block `at` that are around the access, too. */
+/* Marks the address as irregular in the loops around both block `at` and the access. */
 static void go_wild(struct reading *r, int32_t at)
 {
     int32_t loop = r->of->loops->innermost[at];
@@ -176,7 +177,7 @@ static void go_wild(struct reading *r, int32_t at)
         r->out->wild = depth_of(r, loop);
 }
 
-/* Moves by unknown amounts with all that is in it. */
+/* Marks the strides of all loops in a formula as unknown. */
 static void take_unclear(struct reading *r, const struct expr *expr)
 {
     if (expr->kind == EXPR_SYMBOL && r->of->block_of[expr->name] >= 0)
@@ -189,7 +190,7 @@ static void take_unclear(struct reading *r, const struct expr *expr)
 
 static void take(struct reading *r, const struct expr *expr, double scale);
 
-/* What a creeping value is as its loop begins. */
+/* Adds the initial value of a monotonic phi. */
 static void take_start(struct reading *r, const struct creep *creep, double scale)
 {
     const struct scev_function *facts = r->of->facts;
@@ -202,14 +203,14 @@ static void take_start(struct reading *r, const struct creep *creep, double scal
         take(r, value, scale);
     else if (name != INDEX_NONE)
         take(r, &symbol, scale);
-    else { /* an argument, or a global, that no formula names */
+    else { /* an argument or a global variable that is in no formula */
         r->out->base += hash_bytes(HASH_START, creep->from, strlen(creep->from));
         if (scale == 1)
             r->out->object = find_object(r->of, creep->from);
     }
 }
 
-/* False: it does not creep in a loop around the access. */
+/* Adds a monotonic phi. Returns false if it is none, or not of a loop around the access. */
 static bool take_creep(struct reading *r, const struct expr *expr, double scale)
 {
     const struct creep *creep = r->of->creep_of[expr->name];
@@ -245,7 +246,7 @@ static void take_product(struct reading *r, const struct expr *expr, double scal
             scale *= (double)expr->operand[i]->integer;
             continue;
         }
-        if (other) { /* of two that are not known */
+        if (other) { /* a product of two unknown values */
             take_unclear(r, expr);
             add_term(r, expr, scale);
             return;
@@ -264,7 +265,7 @@ static void take_recurrence(struct reading *r, const struct expr *expr, double s
     take(r, expr->operand[0], scale);
     add_to_key(r, key_of(r->of, step), scale + (double)expr->name);
     if (loop < 0 || !loop_is_within(r->of->loops, r->innermost, loop))
-        add_term(r, expr, scale); /* that loop is over */
+        add_term(r, expr, scale); /* that loop has ended before the access */
     move(r, loop, is_known ? scale * (double)step->integer : STRIDE_UNKNOWN);
 }
 
@@ -291,7 +292,7 @@ static void take(struct reading *r, const struct expr *expr, double scale)
     case EXPR_SEXT:
         if (expr->bits > 1 || fabs(scale) > r->bytes)
             take(r, expr->operand[0], scale);
-        break; /* else it is at this place or beside it */
+        break; /* otherwise it selects this element or the next one */
     case EXPR_UNKNOWN:
         r->out->wild = depth_of(r, r->innermost);
         break;
@@ -301,7 +302,7 @@ static void take(struct reading *r, const struct expr *expr, double scale)
     }
 }
 
-/* One that no formula is known of. */
+/* Describes an address without a formula by its name. */
 static void take_name(struct reading *r, const struct access *access)
 {
     r->out->key = r->out->base = r->out->start = hash_bytes(0, access->address, strlen(access->address));
@@ -310,7 +311,7 @@ static void take_name(struct reading *r, const struct access *access)
         r->out->wild = depth_of(r, r->innermost);
 }
 
-/* The stride is the longer of both ends. */
+/* Adds the stride of monotonic phis; the larger of the two ends is used. */
 static void add_creeping(struct address *out, int d, const struct creeping *creeping)
 {
     double low = out->stride[d] + creeping->low, high = out->stride[d] + creeping->high;
@@ -336,6 +337,6 @@ void address_read(const struct addresses *addresses, const struct access *access
     for (int d = 0; d < depth_of(&r, r.innermost); d++) {
         add_creeping(out, d, &r.creeping[d]);
         if (isnan(stride[d]))
-            stride[d] = STRIDE_UNKNOWN; /* forward and back */
+            stride[d] = STRIDE_UNKNOWN; /* infinite strides in both directions */
     }
 }

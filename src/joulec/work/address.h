@@ -1,9 +1,11 @@
-/* joulec/work/address.h - how the address of a load or store moves as the loops around it go round.
+/* joulec/work/address.h - describes how the address of a load or store changes with the iterations of the
+ * loops around it.
  *
- * Owns the way from scalar evolution's formula of an address to a base, an offset and a stride for each loop. What that means
- * for caches is levels.h's.
- * Newcomers: indices are taken not to wrap around. What creeps is taken to go on by as much as it may in each round. A base that a loop loads anew has no order in that loop, and may well have
- * one in the loops inside it, as rows of a matrix by pointers.
+ * Converts scalar evolution's formula of an address to a base, an offset and a stride per loop. levels.h
+ * derives the cache lines.
+ * Note: indices are assumed not to wrap. A monotonic phi is assumed to advance by its maximum in each
+ * iteration. A base that is loaded in each iteration of a loop makes the address irregular in that loop; in
+ * the loops inside, it may be regular, as for rows of a matrix of pointers.
  */
 #ifndef JOULEC_ADDRESS_H
 #define JOULEC_ADDRESS_H
@@ -11,40 +13,42 @@
 #include "joulec/module/loops.h"
 #include "joulec/trips/scev_text.h"
 
-#define STRIDE_UNKNOWN INFINITY /* it moves regularly, nobody knows by how much */
+#define STRIDE_UNKNOWN INFINITY /* it changes by the same unknown amount in each iteration */
 
 struct address {
-    uint64_t base;               /* equal ones have the same base ... */
-    uint64_t key;                /* ... and move alike, too: they differ by their offsets */
-    uint64_t start;              /* equal ones are their offsets apart when the loops around them begin */
-    double offset;               /* bytes */
-    const struct object *object; /* what it lies in; NULL: unknown */
-    double *stride;              /* of the loops around it by depth, outermost first; bytes for each round */
-    uint64_t
-        creeps; /* bit d - 1: at depth d the stride is the most that it may be; it goes on by less, or not at all */
-    /* With so many of these loops, from the outermost, it moves in no order; -1: with none, and calls have it from outside. */
+    uint64_t base;  /* equal values: the same base ... */
+    uint64_t key;   /* ... and the same strides: the addresses differ by their offsets */
+    uint64_t start; /* equal values: the addresses differ by their offsets when the loops around them begin */
+    double offset;  /* in bytes */
+    const struct object *object; /* the variable that contains it; NULL: unknown */
+    double *stride;              /* bytes per iteration of each loop around it, by depth, outermost first */
+    /* Bit d - 1: at depth d the stride is a maximum, because a monotonic phi may advance by less, or not at
+     * all. */
+    uint64_t creeps;
+    /* The address is irregular in this many of these loops, counted from the outermost one. -1: in none, and
+     * it comes from outside of the function. */
     int wild;
 };
 
-/* What names stand for in a function. */
+/* The loops, blocks and objects to which the names of a function's values refer. */
 struct addresses {
     const struct module *module;
     const struct function *function;
     const struct loops *loops;
-    const struct scev_function *facts; /* NULL: nothing is known */
+    const struct scev_function *facts; /* NULL: none */
     int32_t *loop_of;                  /* by name: the loop with this header; -1: none */
-    int32_t *block_of; /* by name: where this value is made; -1: outside, or it is looked into */
+    int32_t *block_of; /* by name: the block that computes this value; -1: none, or the value is expanded */
     const struct object **object_of; /* by name */
-    const struct creep **creep_of;   /* by name; NULL: it does not creep */
-    int32_t *creep_loop;             /* by name: where it does */
-    const struct object **locals;    /* of the function, by name */
+    const struct creep **creep_of;   /* by name; NULL: it is no monotonic phi */
+    int32_t *creep_loop;             /* by name: the loop of the monotonic phi */
+    const struct object **locals;    /* objects of the function, sorted by name */
 };
 
-/* In `arena`. NO_MEMORY, or OK. */
+/* Sets *out, which is allocated in `arena`. Returns JOULE_OK or JOULE_NO_MEMORY. */
 joule_status addresses_prepare(struct arena *arena, const struct module *module,
                                const struct function *function, const struct loops *loops,
                                const struct scev_function *facts, struct addresses *out);
-/* Of an access in `block`. `out->stride` has room for its loops. */
+/* Describes the address of an access in `block`. `out->stride` must have room for the loops around it. */
 void address_read(const struct addresses *addresses, const struct access *access, uint32_t block,
                   struct address *out);
 

@@ -1,7 +1,8 @@
 /* joulec/work/advice.c - see advice.h.
  *
- * Newcomers: lines are compared as parts of what moves now. An access that goes on by s bytes each round touches s / 64 of a new
- * line, and a whole one from there on; the levels' count of lines, which knows what stays in caches, is scaled by the quotient.
+ * Note: savings of cache lines are computed as a fraction of the lines that move now. An access with a stride
+ * of s bytes touches s / 64 of a new line per iteration, at most one line. The number of lines from levels.h,
+ * which accounts for reuse in caches, is scaled by the quotient of both orders.
  */
 #include "joulec/work/advice.h"
 
@@ -12,9 +13,9 @@
 #include "joulec/work/contract.h"
 #include "joulec/work/wide.h"
 
-#define LEAST_PART    0.05 /* of a function, to be worth a word */
-#define LEAST_GAIN    0.7  /* another order must move at most so many of the lines */
-#define MOST_ACCESSES 128  /* of one loop: larger ones are nothing for simple advice */
+#define LEAST_PART    0.05 /* part of a function's energy below which there is no advice */
+#define LEAST_GAIN    0.7  /* advice needs an order that moves at most this part of the lines */
+#define MOST_ACCESSES 128  /* maximum accesses of a loop; larger loops get no advice */
 
 struct walk {
     const struct advised *of;
@@ -23,12 +24,12 @@ struct walk {
     bool is_out_of_memory;
 };
 
-/* An access of a loop; equal ones are one. */
+/* A distinct access of a loop. */
 struct stream {
     struct address at;
-    double inner, outer; /* bytes that it goes on by, in a round of its loop and of the one around it */
+    double inner, outer; /* absolute stride in bytes per iteration of its loop, and of the one around it */
     double bytes;
-    bool is_first; /* in its line, of those that move alike */
+    bool is_first; /* first access of its cache line, among those with the same strides */
 };
 
 struct streams {
@@ -39,7 +40,7 @@ struct streams {
 static void add(struct walk *w, struct advice advice)
 {
     double all = amounts_joules(w->of->target, &w->of->sum->call, BOUND_EST);
-    advice.joules = fmin(advice.joules, all); /* what the call takes elsewhere is no saving here */
+    advice.joules = fmin(advice.joules, all); /* the function's energy limits the saving */
     advice.part = all > 0 ? advice.joules / all : 0;
     if (!(advice.part >= LEAST_PART))
         return;
@@ -53,7 +54,7 @@ static void add(struct walk *w, struct advice advice)
     w->list = list;
 }
 
-/* --- walks through memory ----------------------------------------------------------------------------------- */
+/* --- walks through memory ------------------------------------------------------------------------------- */
 
 static bool are_within(const struct stream *a, const struct stream *b, double bytes)
 {
@@ -85,7 +86,8 @@ static bool add_stream(const struct walk *w, const struct loop *loop, const stru
     return true;
 }
 
-/* Those of the loop's own blocks. False: not all of them are in an order that is known. */
+/* Reads the accesses of the loop's own blocks. Returns false if one of them is irregular or has an unknown
+ * stride. */
 static bool read_streams(const struct walk *w, int32_t l, struct streams *out)
 {
     const struct loops *loops = &w->of->f->loops;
@@ -95,7 +97,7 @@ static bool read_streams(const struct walk *w, int32_t l, struct streams *out)
         uint32_t b = loops->members[i];
         const struct block *block = &w->of->f->function->blocks[b];
         if (loops->innermost[b] != l)
-            return false; /* a loop inside: this one's order is not the innermost */
+            return false; /* not an innermost loop */
         for (size_t k = 0; k < block->access_count; k++)
             if (!add_stream(w, loop, &block->accesses[k], b, out))
                 return false;
@@ -103,7 +105,8 @@ static bool read_streams(const struct walk *w, int32_t l, struct streams *out)
     return out->count > 0;
 }
 
-/* The energy of a loop in a call, if only `part` of its lines moved, and these one after the other. */
+/* Returns the energy per call that a loop would save if only `part` of its lines moved, and these
+ * sequentially. */
 static double saved_by_lines(const struct walk *w, int32_t l, double part)
 {
     const struct target *target = w->of->target;
@@ -129,7 +132,7 @@ static double lines_of(const struct stream *s, double stride, double line)
     return fmin(fmax(1, s->bytes / line), stride / line);
 }
 
-/* NULL: it has none. */
+/* Returns the name of an object without its '@'; NULL: none. */
 static const char *name_of(const struct object *object)
 {
     const char *name = object ? object->name : NULL;
@@ -162,7 +165,7 @@ static bool advise_order(struct walk *w, int32_t l, const struct streams *stream
     return true;
 }
 
-/* What the loop uses of each stretch of its stride. */
+/* Returns the bytes that the loop uses in each stride. */
 static double used_of(const struct streams *streams, const struct stream *of)
 {
     double used = 0;
@@ -182,7 +185,8 @@ static void advise_stride(struct walk *w, int32_t l, const struct streams *strea
     for (size_t i = 0; i < streams->count; i++) {
         const struct stream *s = &streams->list[i];
         double moved = lines_of(s, s->inner, line), used = used_of(streams, s), reach = fmin(s->inner, line);
-        bool is_sparse = reach >= 2 * used && !(s->outer < s->inner); /* else it is of another loop's order */
+        /* Otherwise the data is dense in the order of the loop around. */
+        bool is_sparse = reach >= 2 * used && !(s->outer < s->inner);
         double needed = is_sparse ? fmin(moved, moved * used / reach) : moved;
         now += moved;
         then += needed;
@@ -203,7 +207,7 @@ static void advise_stride(struct walk *w, int32_t l, const struct streams *strea
                            .joules = saved_by_lines(w, l, then / now)});
 }
 
-/* What a loop would save if its vectors were used. */
+/* Adds advice about a loop whose vectors never run, with the saving if they did. */
 static void advise_overlap(struct walk *w, int32_t l)
 {
     const struct loop *loop = &w->of->f->loops.list[l];
@@ -229,7 +233,7 @@ static void advise_overlap(struct walk *w, int32_t l)
                            .joules = w->of->sum->runs[l].entries * rounds * saved});
 }
 
-/* --- memory that is asked for ------------------------------------------------------------------------------- */
+/* --- memory that is asked for --------------------------------------------------------------------------- */
 
 static bool is_allocation(const char *name)
 {
@@ -259,7 +263,7 @@ static double joules_of_call(const struct walk *w, const struct call *call)
 static void advise_allocation(struct walk *w, int32_t l, uint32_t block, const struct call *call)
 {
     double share = w->of->sum->blocks[block].share, times = share * w->of->sum->runs[l].rounds;
-    double kept = fmin(share, 1) * w->of->sum->runs[l].entries; /* one before the loop remains */
+    double kept = fmin(share, 1) * w->of->sum->runs[l].entries; /* one allocation before the loop remains */
     if (!frees_in(w, l) || !(times > 1))
         return;
     double each = joules_of_call(w, call) + joules_of_call(w, &(struct call){.name = "free", .callee = -1});
@@ -272,7 +276,7 @@ static void advise_allocation(struct walk *w, int32_t l, uint32_t block, const s
                            .joules = (times - kept) * each});
 }
 
-/* A size that is a constant more in each round. */
+/* Returns true if a size grows by a constant in each iteration of the loop. */
 static bool grows_by_constant(const struct expr *size, uint32_t loop)
 {
     if (size->kind == EXPR_RECURRENCE)
@@ -320,7 +324,7 @@ static void advise_calls(struct walk *w, uint32_t block)
     }
 }
 
-/* --- all ---------------------------------------------------------------------------------------------------- */
+/* --- all ------------------------------------------------------------------------------------------------ */
 
 static int by_joules(const void *a, const void *b)
 {

@@ -1,10 +1,10 @@
-/* joulec/work/advice.h - what in a function could take less, as far as its code shows it.
+/* joulec/work/advice.h - finds patterns in a function that waste energy, as far as its code shows them.
  *
- * Owns five patterns, and what each would save by the model: loops in the wrong order for their data, walks that use little of
- * each cache line, vectors that are never used since a loop may write what it reads again in each round, memory that is allocated
- * and freed in every round, and memory that grows by a constant.
- * Newcomers: whether loops may change places, or data its layout, is for the programmer to say. No walk is advised on where its
- * stride is unknown, or where the data stays in the first cache.
+ * Recognises five patterns, and estimates what each costs: loops in the wrong order for their data; accesses
+ * that use a small part of each cache line; vectors that never run because the loop may write what it reads
+ * in each iteration; memory that is allocated and freed in each iteration; memory that grows by a constant.
+ * Note: whether loops may be interchanged, or data may change its layout, is for the programmer to judge.
+ * There is no advice about accesses with an unknown stride, or about data that stays in L1.
  */
 #ifndef JOULEC_ADVICE_H
 #define JOULEC_ADVICE_H
@@ -16,17 +16,17 @@ enum advice_kind { ADVICE_LOOP_ORDER, ADVICE_STRIDE, ADVICE_ALLOCATION, ADVICE_G
 
 struct advice {
     enum advice_kind kind;
-    struct source_place place; /* of the loop, or of the call */
-    int32_t loop;              /* in which it is */
-    int32_t inner;             /* LOOP_ORDER: which should be the innermost */
-    const char *name;          /* of what is walked or called; NULL: it has none */
-    double used_bytes;         /* STRIDE: of each line */
-    double times;              /* ALLOCATION, GROWTH: in a call of the function, as estimated */
-    double joules;             /* that a call of the function would save; of the estimate, modelled */
-    double part;               /* of all that it takes */
+    struct source_place place; /* of the loop or of the call */
+    int32_t loop;              /* the loop that contains it */
+    int32_t inner;             /* LOOP_ORDER: the loop that should be the innermost */
+    const char *name;          /* name of the accessed object or of the called function; NULL: none */
+    double used_bytes;         /* STRIDE: bytes used per cache line */
+    double times;              /* ALLOCATION, GROWTH: estimated number per call of the function */
+    double joules;             /* estimated saving per call of the function; modelled */
+    double part;               /* part of the function's energy, 0 to 1 */
 };
 
-/* What an evaluation knows of a function. */
+/* The results of evaluating a function. */
 struct advised {
     struct arena *arena;
     const struct evaluated *f;
@@ -36,11 +36,12 @@ struct advised {
     const struct target *target;
 };
 
-/* The list in the arena, what saves most first; small savings are left out. NO_MEMORY, or OK. */
+/* Writes the advice, largest saving first, without small savings. The list is allocated in the arena. Returns
+ * JOULE_OK or JOULE_NO_MEMORY. */
 joule_status advice_find(const struct advised *of, struct advice **out_list, size_t *out_count);
-/* "loop_order", "stride", "allocation", "growth", "overlap". */
+/* Returns "loop_order", "stride", "allocation", "growth" or "overlap". */
 const char *advice_name(enum advice_kind kind);
-/* "high" from half of what the function takes, "medium" from a fifth, "low". */
+/* Returns "high" from half of the function's energy, "medium" from a fifth, else "low". */
 const char *advice_severity(const struct advice *advice);
 
 #endif

@@ -1,10 +1,10 @@
-/* joulec/work/amounts.c - see sum.h: amounts of work, and what a block does by itself. */
+/* joulec/work/amounts.c - see sum.h: amounts of work, and the work of a block without its calls. */
 #include <math.h>
 #include <string.h>
 #include "joulec/source/place.h"
 #include "joulec/work/sum.h"
 
-/* --- amounts ------------------------------------------------------------------------------------------------ */
+/* --- amounts -------------------------------------------------------------------------------------------- */
 
 void amounts_add(struct amounts *out, const double by[BOUNDS], const struct amounts *more)
 {
@@ -18,7 +18,7 @@ double amounts_joules(const struct target *target, const struct amounts *amounts
     return cost_joules(&target->table, &amounts->of[bound]);
 }
 
-/* Time is energy, too: a core waits with its clock on, and its package beside it. */
+/* Time costs energy too: a waiting core keeps its clock running, and so does the package. */
 void sum_set_time(const struct target *target, struct cost_features *work, double cycles)
 {
     work->amount[COST_CYCLES] = cycles;

@@ -1,4 +1,4 @@
-/* joulec/work/contract.c - see contract.h. */
+/* joulec/work/library_call.c - see library_call.h. */
 #include "joulec/work/contract.h"
 
 #include <math.h>
@@ -6,34 +6,36 @@
 #include <string.h>
 #include "joulec/work/contract_math.h"
 
-#define UOPS_PER_CYCLE 1.5 /* of library code, which waits for memory and mispredicts */
-#define MOST_IN_PLACE  128 /* bytes that compilers move without a call */
-#define BEGIN_CYCLES   20  /* of such a call, until it moves the first byte */
-#define WIDEST_VECTOR  64  /* bytes, of which a core stores one in a cycle */
-#define MOST_ORDERED   16  /* bytes that compilers compare without a call, for an order ... */
-#define MOST_EQUAL     32  /* ... and for equality: clang for x86-64 without AVX, which is the least of all */
-#define COMPARE_CYCLES 2   /* of 16 bytes: two loads and what asks whether they are the same */
+#define UOPS_PER_CYCLE 1.5 /* of library code, with waits for memory and mispredictions */
+#define MOST_IN_PLACE  128 /* maximum bytes that compilers copy without a call */
+#define BEGIN_CYCLES   20  /* of such a call, before it moves the first byte */
+#define WIDEST_VECTOR  64  /* in bytes; a core stores one such vector per cycle */
+#define MOST_ORDERED   16  /* maximum bytes that compilers compare for order without a call ... */
+#define MOST_EQUAL     32  /* ... and for equality: clang for x86-64 without AVX, the lowest of all */
+#define COMPARE_CYCLES 2   /* for 16 bytes: two loads and a comparison */
 
-/* What a function does to as many bytes as its third argument says; a comparison is made for an order, or only for
- * equality, which compilers make in place for more bytes. */
+/* The use of the bytes that a third argument counts. Comparisons for order and for equality
+ * differ, because compilers inline the latter for more bytes. */
 enum memory_call { MEMORY_NONE, MEMORY_MOVE, MEMORY_SET, MEMORY_ORDER, MEMORY_EQUAL };
 
-/* Cycles of a call: no core takes less than the first; the middle; and the 95 % point. Of cheap functions the first is some two
- * thirds to a half of the least that bench/calls.c saw (golden-cove, glibc 2.36), as cores do ever more at once and other libraries do
- * less; of libm's the middle lies between calls beside each other and those that wait for one another there. The others are orders
- * of magnitude on cores of 3 GHz, as microbenchmarks of glibc and of system calls show them. Sorted by name. */
+/* Cycles of a call: minimum of any core, middle, and 95 % point. The minima of cheap functions are one half
+ * to two thirds of the minimum that bench/calls.c measured (golden-cove, glibc 2.36), because later cores do
+ * more in parallel and other libraries do less. For libm the middle lies between the times of independent and
+ * of dependent calls measured there. The other figures are orders of magnitude on cores of 3 GHz, from
+ * microbenchmarks of glibc and of system calls. Sorted by name. */
 static const struct contract {
     const char *name;
-    const char *type; /* as a call's; NULL: any, as the compiler calls it of itself */
+    const char *type; /* like the type of a call; NULL: any, because the compiler inserts the call */
     double cycles[BOUNDS];
     enum memory_call does;
 } contracts[] = {
-    {"\001_mcount", NULL, {4, 30, 300}}, /* the same as below, by a name that is not to be changed */
+    {"\001_mcount", NULL, {4, 30, 300}}, /* mcount, under a name that the assembler must not change */
     {"_Exit",
      "vi",
-     {100, 300, 3000}}, /* what ends the program or the call: what comes then is no part of it */
+     /* Ends the program or the call; the work after it is not part of the call. */
+     {100, 300, 3000}},
     {"__assert_fail", "vppip", {100, 1000, 10000}},
-    {"__ctype_b_loc", "p", {1, 4, 20}}, /* glibc's isalpha() and the like, toupper(), errno */
+    {"__ctype_b_loc", "p", {1, 4, 20}}, /* glibc's isalpha() and similar, toupper(), errno */
     {"__ctype_tolower_loc", "p", {1, 4, 20}},
     {"__ctype_toupper_loc", "p", {1, 4, 20}},
     {"__divdc3", NULL, {5, 30, 100}},
@@ -51,7 +53,7 @@ static const struct contract {
     {"abs", "ii", {0.25, 1, 2}},
     {"atof", "dp", {20, 150, 600}},
     {"atoi", "ip", {5, 40, 150}},
-    /* what clang makes of a memcmp that only asks whether both are the same */
+    /* clang's replacement of a memcmp that tests only for equality */
     {"bcmp", "ippi", {3, 25, 2000}, MEMORY_EQUAL},
     {"calloc", "pii", {15, 150, 5000}},
     {"exit", "vi", {100, 1000, 100000}},
@@ -65,7 +67,7 @@ static const struct contract {
     {"getc", "ip", {2, 20, 3000}},
     {"longjmp", "vpi", {5, 30, 100}},
     {"malloc", "pi", {8, 100, 5000}},
-    {"mcount", NULL, {4, 30, 300}}, /* of -pg: gprof's, at the begin of each function */
+    {"mcount", NULL, {4, 30, 300}}, /* gprof's, with -pg: at the beginning of each function */
     {"memchr", "ppii", {3, 30, 2000}},
     {"memcmp", "ippi", {3, 25, 2000}, MEMORY_ORDER},
     {"memcpy", "pppi", {3, 40, 20000}, MEMORY_MOVE},
@@ -129,7 +131,7 @@ const char *contract_name(const struct call *call)
     return name;
 }
 
-/* By the name alone; NULL: nobody has said anything about it. */
+/* Finds a function by its name only; NULL: no figures. */
 static const struct contract *find(const struct call *call)
 {
     return bsearch(contract_name(call), contracts, sizeof contracts / sizeof *contracts, sizeof *contracts,
@@ -140,12 +142,12 @@ static bool is_of_type(const struct call *call, const char *type)
 {
     if (!type || !call->type)
         return true;
-    if (strcmp(type, MATH_COMPLEX) == 0) /* it returns a complex number, or a part of one */
+    if (strcmp(type, MATH_COMPLEX) == 0) /* returns a complex number, or a part of one */
         return call->type[0] && strchr("?dfl", call->type[0]);
     return strcmp(call->type, type) == 0;
 }
 
-/* Finds the cycles of a function of the mathematical library, which do not depend on a length. False:
+/* Finds the cycles of a mathematical function, which do not depend on a length. Returns false if it is
  * unknown. */
 static bool find_math(const struct call *call, double out_cycles[BOUNDS])
 {
@@ -162,7 +164,7 @@ const struct operand *contract_length(const struct call *call)
     return found && found->does != MEMORY_NONE && call->argument_count >= 3 ? &call->arguments[2] : NULL;
 }
 
-/* False: nobody knows. */
+/* Returns false if the number of bytes is unknown. */
 static bool bytes_of(const struct operand *operand, const struct call_length *length,
                      double out_bytes[BOUNDS])
 {
@@ -177,7 +179,8 @@ static double worst_wait(const struct cost_core *core, double bytes)
     return ceil(bytes / core->line_bytes) * core->latency[COST_DRAM_LINES];
 }
 
-/* Short ones of a constant length are made in place, of vectors of 16 bytes; all come from DRAM at worst. */
+/* Short copies of constant length are inlined with vectors of 16 bytes. In the worst case all data comes from
+ * DRAM. */
 static void set_cycles_of_bytes(const struct cost_core *core, double bytes, bool is_call,
                                 double cycles[BOUNDS])
 {
@@ -188,7 +191,7 @@ static void set_cycles_of_bytes(const struct cost_core *core, double bytes, bool
     cycles[BOUND_HIGH] = 2 * cycles[BOUND_EST] + worst_wait(core, bytes);
 }
 
-/* It ends where both differ, which may be at once; few bytes are compared in place and at once. */
+/* A comparison ends at the first difference, which may be at the beginning. Few bytes are compared inline. */
 static void set_cycles_of_compare(const struct cost_core *core, double bytes, double most_in_place,
                                   double cycles[BOUNDS])
 {
@@ -200,9 +203,9 @@ static void set_cycles_of_compare(const struct cost_core *core, double bytes, do
     cycles[BOUND_HIGH] = fmax(cycles[BOUND_HIGH], cycles[BOUND_EST]);
 }
 
-/* The lines that a move or a set reads and writes, from the nearest level that holds them all: where the call before left them. What is
- * written comes first and goes back later; but copies beyond the last level are written past the caches (glibc's non-temporal
- * threshold). */
+/* Adds the cache lines that a copy or a set reads and writes. They come from the nearest level that can hold
+ * all of them, as after the previous call. Written lines are read first and written back later, except that
+ * large copies bypass the caches (glibc's non-temporal threshold). */
 static void move_lines(const struct cost_core *core, bool is_set, double bytes, struct cost_features *work)
 {
     double touched = is_set ? bytes : 2 * bytes;
@@ -217,7 +220,7 @@ static void move_lines(const struct cost_core *core, bool is_set, double bytes, 
         cost_core_overlapped(core, work->amount[COST_CYCLES], moved / core->per_cycle[feature]);
 }
 
-/* What so many bytes take, as far as that is asked for at one bound. */
+/* Sets the cycles of a memory call for this many bytes. */
 static void set_cycles_of_memory(const struct cost_core *core, enum memory_call does, double bytes,
                                  bool is_constant, double cycles[BOUNDS])
 {

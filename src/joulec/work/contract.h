@@ -1,21 +1,23 @@
-/* joulec/work/contract.h - what functions take that have no body here: the C library's, and the compiler's own.
+/* joulec/work/library_call.h - the work of functions that have no body in the module: of the C library and of
+ * the compiler.
  *
- * Owns the list of them. What they take is a wide guess, by the order of magnitude of published latencies.
- * Newcomers: of strings the length is not known here, which is most of what they take; of memory it is where its argument is.
+ * The figures are wide estimates from published latencies and from bench/calls.c.
+ * Note: the length of strings is unknown, although it determines most of their work. The length of memory
+ * calls is that of their argument.
  */
 #ifndef JOULEC_CONTRACT_H
 #define JOULEC_CONTRACT_H
 
 #include "joulec/work/sum.h"
 
-/* The argument that says how many bytes a call goes over; NULL: none does. */
+/* Returns the argument that states how many bytes a call processes; NULL: none. */
 const struct operand *contract_length(const struct call *call);
-/* Of a call with a name, and with the type of the library's function. length: what contract_length() says there; NULL: a constant, or it
- * is not known. Returns what the amounts rest on: MISSING, nobody has said anything about it; OPEN, nobody knows over how many bytes
- * it goes; SEEN. */
+/* Sets *out_amounts to the work of a call of a library function by name and type. length: range of
+ * contract_length(); NULL: a constant, or unknown. Returns the basis: MISSING, no figures; OPEN, the number
+ * of bytes is unknown; OBSERVED. */
 enum basis contract_of(const struct call *call, const struct call_length *length, const struct target *target,
                        struct amounts *out_amounts);
-/* As programs write it: LLVM has other names for some. */
+/* Returns the function's name in C; LLVM's intrinsics have other names. */
 const char *contract_name(const struct call *call);
 
 #endif

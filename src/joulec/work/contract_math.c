@@ -1,4 +1,4 @@
-/* joulec/work/contract_math.c - see contract_math.h. */
+/* joulec/work/library_math.c - see library_math.h. */
 #include "joulec/work/contract_math.h"
 
 #include <stdlib.h>
@@ -18,7 +18,8 @@
  * functions that they call. Sorted by name. */
 static const struct family {
     const char *name;
-    const char *type; /* with d for the number; NULL: any, as machines pass complex numbers differently */
+    /* With d for the number; NULL: any, because calling conventions pass complex numbers differently */
+    const char *type;
     double cycles[BOUNDS];
     double float_factor, long_factor;
 } families[] = {

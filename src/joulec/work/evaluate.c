@@ -13,12 +13,12 @@
 #include "joulec/work/parameters.h"
 #include "joulec/work/wide.h"
 
-#define MOST_INSTANCES 256 /* of a function */
-#define MOST_DEPTH     24  /* of calls with known arguments within one another */
+#define MOST_INSTANCES 256 /* per function */
+#define MOST_DEPTH     24  /* maximum nesting of calls with known arguments */
 #define MOST_SYMBOLS   PARAMETERS_MAX
-#define GUESS_SPREAD   10 /* a loop that nothing bounds may run so many times as often as was guessed */
+#define GUESS_SPREAD   10 /* assumed maximum of a loop without a bound, as a multiple of the guess */
 
-/* --- one evaluation --------------------------------------------------------------------------------------------- */
+/* --- one evaluation ------------------------------------------------------------------------------------- */
 
 struct loop_times evaluate_times(const struct trips *trips)
 {
@@ -56,9 +56,9 @@ struct evaluation {
     struct evaluator *evaluator;
     struct evaluated *f;
     unsigned depth;
-    bool is_in_guess; /* it is called in a loop whose rounds are guessed */
+    bool is_in_guess; /* called in a loop with a guessed trip count */
     struct arena scratch;
-    struct trips_symbol symbols[2 * MOST_SYMBOLS]; /* what is known of arguments */
+    struct trips_symbol symbols[2 * MOST_SYMBOLS]; /* ranges of arguments */
     size_t symbol_count;
     struct trips *trips;
     struct value_ranges ranges;
@@ -84,7 +84,7 @@ static bool is_same_binding(const struct instance *instance, const struct trips_
     return instance->count == count;
 }
 
-/* What matters of a call's arguments, as far as it is known; their number. */
+/* Writes the known ranges of a call's relevant arguments. Returns their number. */
 static size_t bind(const struct evaluation *now, const struct evaluated *callee, uint32_t block,
                    size_t number, struct trips_symbol out[MOST_SYMBOLS])
 {
@@ -99,7 +99,7 @@ static size_t bind(const struct evaluation *now, const struct evaluated *callee,
     return count;
 }
 
-/* A new one, or NULL where it would be one too many. */
+/* Evaluates a function for these arguments. Returns NULL if a limit is reached, or out of memory. */
 static struct instance *add_instance(struct evaluator *e, struct evaluated *f,
                                      const struct trips_symbol *symbols, size_t count, unsigned depth,
                                      bool is_in_guess)
@@ -133,7 +133,8 @@ static struct instance *add_instance(struct evaluator *e, struct evaluated *f,
     return new;
 }
 
-/* Frames of a group are counted when all its functions are known. */
+/* The frames of a group are counted after all its functions were evaluated, so calls within it count as
+ * nothing here. */
 static const struct function_sum no_frame = {
     .call = {{{.version = COST_VERSION}, {.version = COST_VERSION}, {.version = COST_VERSION}}}};
 
@@ -147,7 +148,7 @@ static bool is_same_group(const struct evaluator *e, const struct evaluated *a, 
     return e->groups->group_of[a - e->functions] == e->groups->group_of[b - e->functions];
 }
 
-/* Whether what a block calls runs as often as somebody has guessed. */
+/* Returns true if the number of runs of a block's calls depends on a guess. */
 static bool calls_in_guess(const struct evaluation *now, uint32_t block)
 {
     bool is = now->is_in_guess;
@@ -156,7 +157,7 @@ static bool calls_in_guess(const struct evaluation *now, uint32_t block)
     return is && isnan(now->evaluator->default_trips);
 }
 
-/* What a function takes where a block calls it, and this is known of its arguments. */
+/* Returns the work of a function that a block calls with these arguments. */
 static const struct function_sum *sum_with(struct evaluation *now, struct evaluated *callee, uint32_t block,
                                            const struct trips_symbol *symbols, size_t count)
 {
@@ -179,7 +180,7 @@ static void keep_extreme(const struct target *target, enum bound bound, const st
         out->of[bound] = one->of[bound];
 }
 
-/* One of `count` functions. */
+/* Adds one of `count` possible callees. */
 static void add_target(const struct target *target, const struct function_sum *one, double count,
                        struct function_sum *out)
 {
@@ -194,7 +195,8 @@ static void add_target(const struct target *target, const struct function_sum *o
     out->has_guess = out->has_guess || one->has_guess;
 }
 
-/* The cheapest and the dearest of those that a pointer may lead to, and their mean; NULL: one of them is not known, or no memory. */
+/* Returns the cheapest and the most expensive callee of a call through a pointer, and their mean. Returns
+ * NULL if one of them was not evaluated, or out of memory. */
 static const struct function_sum *sum_of_targets(struct evaluation *now, uint32_t block,
                                                  const struct call *call)
 {
@@ -235,7 +237,8 @@ static const struct function_sum *sum_at_call(struct evaluation *now, uint32_t b
                     now->ranges.facts ? bind(now, callee, block, number, symbols) : 0);
 }
 
-/* Arguments as they are bound, and what the function itself promises on all ways to a block; their number. */
+/* Writes the ranges of the arguments, narrowed by the function's own assumptions that dominate a block.
+ * Returns their number. */
 static size_t bind_own(const struct evaluation *now, uint32_t block, const struct trips_symbol *symbols,
                        size_t count, struct trips_symbol out[2 * MOST_SYMBOLS])
 {
@@ -266,7 +269,7 @@ static bool promises_behind_entry(const struct function *f)
     return false;
 }
 
-/* A promise that stands on all ways to a loop counts for it. False: no memory. */
+/* Gives each loop the assumptions that dominate it. Returns false if out of memory. */
 static bool bind_loops(struct evaluation *now, const struct trips_symbol *symbols, size_t count)
 {
     const struct evaluated *f = now->f;
@@ -282,7 +285,8 @@ static bool bind_loops(struct evaluation *now, const struct trips_symbol *symbol
     return true;
 }
 
-/* Branches on the way to a loop matter where something may be more than one number. False: no memory. */
+/* Narrows the symbols of each loop by the branches that dominate it; only symbols that are ranges can change.
+ * Returns false if out of memory. */
 static bool bind_entered(struct evaluation *now)
 {
     const struct evaluated *f = now->f;
@@ -318,7 +322,7 @@ static joule_status learn(struct evaluation *now, const struct trips_symbol *sym
     return bind_loops(now, symbols, count) && bind_entered(now) ? JOULE_OK : JOULE_NO_MEMORY;
 }
 
-/* All loops of the function, or no memory. */
+/* Computes the trip counts of all loops. Returns false if out of memory. */
 static bool count_loops(struct evaluation *now)
 {
     struct evaluated *f = now->f;
@@ -327,12 +331,13 @@ static bool count_loops(struct evaluation *now)
         guess = TRIPS_GUESS_INSIDE;
     bool is_counted = trips_count(f->facts ? &f->facts->pool : NULL, f->nest, f->loops.count, now->symbols,
                                   now->symbol_count, guess, now->trips);
-    for (size_t i = 0; i < f->loops.count; i++) /* it was of this evaluation */
+    for (size_t i = 0; i < f->loops.count; i++) /* the lists belong to this evaluation */
         f->nest[i].symbols = NULL;
     return is_counted;
 }
 
-/* What branches decide by what is known, but for those of loops, which are counted. */
+/* Marks branch edges that known values make infeasible. Branches that leave or repeat a loop are left to trip
+ * counts. */
 static void close_edges(struct evaluation *now)
 {
     const struct loops *loops = &now->f->loops;
@@ -363,13 +368,13 @@ static void find_reached(struct evaluation *now)
     }
 }
 
-/* Whether all ways through do the same work. */
+/* Returns true if all paths do the same work. */
 static bool is_one_way(const struct amounts *amounts)
 {
     return amounts->of[BOUND_LOW].amount[COST_UOPS] == amounts->of[BOUND_HIGH].amount[COST_UOPS];
 }
 
-/* Of each block; NULL: no memory. */
+/* Finds the cache lines of each block. Returns NULL if out of memory. */
 static struct block_memory *find_levels(struct evaluation *now, const struct loop_times *times,
                                         double out_bytes[BOUNDS])
 {
@@ -394,7 +399,8 @@ static struct call_length length_at_call(const struct evaluation *now, uint32_t 
                                 bytes.is_by_type};
 }
 
-/* Which ways can be gone, and what is called on them. */
+/* Finds the feasible edges and reachable blocks, and the work of the calls in them. Returns false if out of
+ * memory. */
 static bool look_round(struct evaluation *now)
 {
     const struct function *f = now->f->function;
@@ -467,7 +473,7 @@ static joule_status evaluate_with(struct evaluator *e, struct evaluated *f, cons
     return status;
 }
 
-/* --- all -------------------------------------------------------------------------------------------------------- */
+/* --- all ------------------------------------------------------------------------------------------------ */
 
 joule_status evaluator_make(struct arena *arena, const struct module *module, struct scev_text *text,
                             const struct target *target, double default_trips, struct evaluator *out)

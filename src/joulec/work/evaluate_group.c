@@ -1,17 +1,19 @@
-/* joulec/work/evaluate_group.c - functions that call each other round, evaluated together: recursion.h has the rule.
+/* joulec/work/evaluate_group.c - evaluates mutually recursive functions together; recursion.h states the
+ * rule.
  *
- * Newcomers: each member is evaluated first with all calls inside of the group taken for nothing: what a frame takes by itself.
- * The high end has as many frames as there can be; the estimate as many as a profile saw, or as the depth makes likely; the low end
- * one. Where the depth allows for more than can be, the calls of one frame say how many there may be of all, as a rule: somebody who
- * walks a tree has only that to write. Then there is no high end.
+ * Note: each member is first evaluated without the calls inside of the group, which gives the work of one
+ * frame. The high end has the maximum number of frames. The estimate has the number in a profile, or one that
+ * the depth makes likely. The low end has one frame. If the depth allows more frames than can exist, the
+ * calls of one frame limit their likely number: for a function that walks a tree, the depth is all that can
+ * be stated. Then there is no high end.
  */
 #include <math.h>
 #include <string.h>
 #include "joulec/work/evaluate.h"
 
-#define UNIT_UOPS 1e12 /* of a call that is counted: all else in a path is less */
+#define UNIT_UOPS 1e12 /* of a counted call; all other work on a path is smaller */
 
-/* --- loops that call back --------------------------------------------------------------------------------------- */
+/* --- loops that call back ------------------------------------------------------------------------------- */
 
 static bool calls_group(const struct evaluator *e, const struct block *block, uint32_t group)
 {
@@ -45,9 +47,9 @@ void evaluate_find_recursive_calls(const struct evaluator *e, struct evaluated *
     }
 }
 
-/* --- how often a frame calls ------------------------------------------------------------------------------------ */
+/* --- how often a frame calls ---------------------------------------------------------------------------- */
 
-/* Its blocks with nothing in them but calls of one function. False: no memory. */
+/* Copies a function with only its calls of `callee`. Returns false if out of memory. */
 static bool keep_calls_only(struct arena *arena, const struct function *of, int32_t callee,
                             struct function *out)
 {
@@ -72,7 +74,8 @@ static bool keep_calls_only(struct arena *arena, const struct function *of, int3
     return !arena->is_out_of_memory;
 }
 
-/* Prices by which a way is as dear as it has micro-operations; those of a calibration may be free. */
+/* Returns prices by which the cost of a path is its number of micro-operations, because a calibration may
+ * have prices of 0. */
 static struct target by_uops(const struct target *target)
 {
     struct target out = *target;
@@ -81,7 +84,7 @@ static struct target by_uops(const struct target *target)
     return out;
 }
 
-/* The most times on any way through it. */
+/* Computes the maximum number of calls on any path through a function. */
 static joule_status count_calls(struct evaluator *e, const struct evaluated *f, int32_t callee,
                                 double *out_most)
 {
@@ -110,7 +113,7 @@ static joule_status count_calls(struct evaluator *e, const struct evaluated *f, 
     return status;
 }
 
-/* --- a group ------------------------------------------------------------------------------------------------------ */
+/* --- a group -------------------------------------------------------------------------------------------- */
 
 struct group {
     struct evaluator *evaluator;
@@ -118,18 +121,18 @@ struct group {
     const uint32_t *members;
     struct recursion recursion;
     struct recursion_call *calls;
-    double depth;              /* of all together; 0: nothing bounds it */
-    const double *seen;        /* frames of each member; NULL: no profile has them */
-    struct function_sum *sums; /* new ones, of each member */
+    double depth;              /* sum of the depths; 0: unbounded */
+    const double *seen;        /* frames of each member; NULL: no profile */
+    struct function_sum *sums; /* new sums, by member */
 };
 
-/* Of each member, in one call of one of them. */
+/* Frames of each member in one call of one of them. */
 struct frames {
     double *likely, *most;
-    enum basis basis; /* of their number */
+    enum basis basis; /* of the number of frames */
 };
 
-/* Calls that a frame makes on no way through it are none. */
+/* Counts the calls of each frame, and removes calls that are on no path. */
 static joule_status count_all_calls(struct group *g)
 {
     struct recursion *r = &g->recursion;
@@ -161,7 +164,8 @@ static void add_frames(const struct group *g, const double *frames, enum bound b
     }
 }
 
-/* Who leaves open what `member` takes: others of the group, or the number of frames, which is that member's then. */
+/* Adds the doubts about a member: members of the group whose work is open, or its number of frames. Returns
+ * false if out of memory. */
 static bool add_doubts(struct group *g, uint32_t member, bool has_frames)
 {
     struct function_sum *sum = &g->sums[member];
@@ -193,8 +197,9 @@ static double all_of(const struct group *g, const double *frames)
     return all;
 }
 
-/* How deep it goes, of which only the most is known: half of that, as of a loop that is entered once. Where frames stand in a chain
- * that is begun anew and anew, each order of magnitude is as likely as another, as of a loop in a loop (trips.c). */
+/* Returns the likely depth, of which only the maximum is known: half of it, like for a loop that is entered
+ * once. If frames form a chain that is started in a loop, each order of magnitude is equally likely, like for
+ * a loop in a loop (trips.c). */
 static double likely_levels(const struct group *g, const double *most)
 {
     const struct groups *groups = g->evaluator->groups;
@@ -204,7 +209,8 @@ static double likely_levels(const struct group *g, const double *most)
                : ceil(g->depth / 2);
 }
 
-/* By the depth alone. Where it allows for more than can be: a frame with all its calls, but no fewer than one for each level. */
+/* Estimates the frames from the depth alone. If the depth allows more frames than can exist, a frame with all
+ * its calls is used, but at least one frame per level. */
 static void guess_frames(struct group *g, uint32_t member, const double *most, double *out)
 {
     double levels = most ? likely_levels(g, most) : ceil(g->depth / 2);
@@ -217,7 +223,7 @@ static void guess_frames(struct group *g, uint32_t member, const double *most, d
         out[m] *= fmax(levels / all, 1);
 }
 
-/* False: no memory. */
+/* Finds the likely and the maximum number of frames. Returns false if out of memory. */
 static bool find_frames(struct group *g, uint32_t member, struct frames *out)
 {
     size_t count = g->recursion.member_count, size = (count + 1) * sizeof(double);
@@ -280,7 +286,7 @@ joule_status evaluate_group(struct evaluator *e, const uint32_t *members, size_t
     g.sums = arena_alloc(&g.scratch, (count + 1) * sizeof *g.sums);
     joule_status status = g.sums && (g.calls || !depth) ? JOULE_OK : JOULE_NO_MEMORY;
     g.recursion.calls = g.calls;
-    if (status == JOULE_OK && depth) /* which only bounds frames by how often each calls */
+    if (status == JOULE_OK && depth) /* the calls only limit the number of frames by the depth */
         status = count_all_calls(&g);
     if (status == JOULE_OK)
         status = sum_members(&g);

@@ -1,22 +1,23 @@
-/* joulec/work/foresight.c - see foresight.h. */
+/* joulec/work/branch_prediction.c - see branch_prediction.h. */
 #include "joulec/work/foresight.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Of branches that the data decide, and nobody said how: half of them at worst, hardly any where the data have an order. Which of
- * two values is more, or whether a bit is set, is as good as a coin's toss, of which a predictor learns half. That two are equal
- * is true once in six (the opcode heuristic of Ball and Larus, 1993, in the numbers of Wu and Larus, 1994), of which it learns
- * half, too. Limits: the middle of 1/32 and 1/2, in logarithms (assumed). */
+/* Misprediction rates of branches that depend on data, if no probability is known. The worst rate is one
+ * half; it is near 0 if the data has an order. Order comparisons of values and tests of bits are random, and
+ * a predictor learns half of them. Equality holds once in six (the opcode heuristic of Ball and Larus, 1993,
+ * with the figures of Wu and Larus, 1994), of which a predictor learns half. Limits: the geometric mean of
+ * 1/32 and 1/2 (assumed). */
 static const double wrong_by_data[] = {[QUESTION_LIMIT] = 1.0 / 8,
                                        [QUESTION_EQUAL] = 1.0 / 12,
                                        [QUESTION_ORDER] = 1.0 / 4,
                                        [QUESTION_BIT] = 1.0 / 4};
 
-/* A branch to a cold block is assumed to be as rare as in ways.c. */
+/* A branch to a cold block is assumed to be as rare as in branch_probability.c. */
 #define WRONG_IF_COLD (1.0 / 2001)
-/* A predictor remembers the last 93 taken branches or more (Yavarzadeh and others, "Half&Half", 2023, of Intel's since Haswell),
- * so it sees the end of a loop that is shorter. */
+/* A predictor remembers at least the last 93 taken branches (Yavarzadeh and others, "Half&Half", 2023, for
+ * Intel's since Haswell), so it predicts the end of a shorter loop. */
 #define MOST_FORESEEN 90
 /* Edges among which a predictor chooses; edges that end the program are not counted. */
 struct choice {
@@ -46,7 +47,7 @@ void foresight_of_block(const struct block *block, const enum heat *heat, double
 {
     struct choice choice = choice_of(block, heat);
     double even =
-        1 - 1 / fmax((double)choice.count, 1); /* misprediction rate where all edges are equally likely */
+        1 - 1 / fmax((double)choice.count, 1); /* misprediction rate if all edges are equally likely */
     memset(out_wrong, 0, BOUNDS * sizeof *out_wrong);
     if (!block->is_by_data || choice.count < 2)
         return;

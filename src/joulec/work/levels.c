@@ -1,30 +1,30 @@
-/* joulec/work/levels.c - see levels.h.
+/* joulec/work/cache_levels.c - see cache_levels.h.
  *
- * For a cache of a given size, the outermost loop is found whose round fits into it with all that it touches. From one such
- * round to the next nothing is lost, so that lines come in once each time that this loop is entered; one loop further out,
- * everything has been pushed out in the meantime. Lines that come from beyond one level, less those from beyond the next, are
- * those that this next one gives. Lines a power of two apart lie in few of a cache's sets, which hold less.
- * Newcomers: accesses that differ by a constant only (a[i], a[i + 1]) are one group, whose lines count once.
+ * For a cache of a given size, finds the outermost loop of which one iteration, with all that it touches,
+ * fits. Between such iterations nothing is evicted, so lines are loaded once per entry of this loop. Between
+ * iterations of the loop around it, everything is evicted. Lines that miss one level, minus those that miss
+ * the next one, come from the next level. Lines that are a power of two apart share few sets of a cache,
+ * which can hold less of them.
+ * Note: accesses that differ by a constant (a[i], a[i + 1]) form a group, whose lines count once.
  */
 #include "joulec/work/levels.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define MOST_DEPTH 24 /* of loops: deeper ones are not told apart */
-#define STREAM_MOST_BYTES                                                                                    \
-    2048 /* between one access and the next: hardware that looks ahead stays within a page */
+#define MOST_DEPTH        24   /* of loops; accesses in deeper ones are irregular */
+#define STREAM_MOST_BYTES 2048 /* maximum stride that hardware prefetchers follow, within a page */
 
 #define PAGE_BYTES  4096
-#define MOST_STRIDE 1e15 /* bytes; beyond it doubles are no whole numbers */
+#define MOST_STRIDE 1e15 /* in bytes; doubles represent larger integers inexactly */
 
-/* Of a level that code of this function can count on: at worst half, as addresses collide. */
+/* Part of a level that the function's data can use: in the worst case half, because of conflicts. */
 static const double usable[BOUNDS] = {1, 1, 0.5};
-/* What is written goes back some day; until then it may be written again. */
+/* Write-backs per written line. At best the line is written again first. */
 static const double written_back[BOUNDS] = {0, 1, 1};
 
-/* Of loads and stores whose address nobody knows, those that miss L1: all at worst, and one in 64 where programs take care. The
- * middle of both in logarithms (assumed). */
+/* Miss rate of L1 for accesses with an unknown address. In the worst case all miss; in optimised programs one
+ * in 64. The geometric mean of both is used (assumed). */
 #define MISSES_OF_UNKNOWN (1.0 / 8)
 
 struct dimension {
@@ -38,15 +38,15 @@ struct reference {
     int32_t loop; /* innermost */
 };
 
-/* references[first .. first + count): all of one key in one loop, by their offsets. */
+/* references[first .. first + count): all with one key in one loop, sorted by offset. */
 struct group {
     size_t first, count;
     unsigned depth;
-    bool is_scattered; /* in no order from access to access */
+    bool is_scattered; /* irregular from access to access */
     bool has_store, is_in_chain;
     double bytes;
-    double
-        *lines; /* [depth + 1], at one bound: of a round of the loop at this depth; of depth 0: of a call */
+    /* [depth + 1], for one bound: lines per iteration of the loop at this depth; depth 0: per call. */
+    double *lines;
 };
 
 struct memory {
@@ -60,13 +60,14 @@ struct memory {
     size_t reference_count;
     struct group *groups;
     size_t group_count;
-    enum bound bound;  /* that is worked on */
-    double *footprint; /* of a round of each loop; of the function before them: [0] */
+    enum bound bound;  /* current bound */
+    double *footprint; /* of one iteration of each loop, by loop + 1; [0]: of the function */
     struct merge *merges;
     struct dimension dimensions[MOST_DEPTH];
 };
 
-/* --- what there is ------------------------------------------------------------------------------------------ */
+/* --- references
+ * --------------------------------------------------------------------------------------------- */
 
 static unsigned depth_of(const struct memory *m, int32_t loop)
 {
@@ -144,7 +145,8 @@ static bool make_groups(struct memory *m)
     return true;
 }
 
-/* --- lines that are touched --------------------------------------------------------------------------------- */
+/* --- touched lines
+ * ------------------------------------------------------------------------------------------ */
 
 struct extent {
     double bytes, lines;
@@ -155,7 +157,7 @@ static double times_of(const struct memory *m, int32_t loop)
     return fmax(m->times[loop].times[m->bound], 1);
 }
 
-/* So many of the same, each further on by the stride. */
+/* Returns the extent of by->times copies, each by->stride bytes after the previous one. */
 static struct extent grow(const struct memory *m, struct extent one, const struct dimension *by)
 {
     double line = m->core->line_bytes;
@@ -170,7 +172,7 @@ static struct extent grow(const struct memory *m, struct extent one, const struc
     return (struct extent){bytes, by->stride < line ? fmax(one.lines, bytes / line) : one.lines * by->times};
 }
 
-/* Puts a dimension among those before it, the shortest stride first. */
+/* Inserts a dimension into the list, which is sorted by stride. */
 static void insert(struct dimension *list, size_t count, struct dimension new)
 {
     for (; count > 0 && list[count - 1].stride > new.stride; count--)
@@ -191,7 +193,7 @@ static bool is_known(const struct memory *m, const struct reference *r, int32_t 
     return depth > r->at.wild && isfinite(r->at.stride[depth - 1]);
 }
 
-/* At best what creeps never goes on. */
+/* In the best case a monotonic phi never advances. */
 static double stride_of(const struct memory *m, const struct reference *r, int32_t loop)
 {
     unsigned d = depth_of(m, loop) - 1;
@@ -199,7 +201,7 @@ static double stride_of(const struct memory *m, const struct reference *r, int32
     return may_stay ? 0 : fabs(r->at.stride[d]);
 }
 
-/* Of loops deeper than `above`, the shortest stride first. */
+/* Lists the known strides of loops deeper than `above`, shortest first. */
 static size_t known_dimensions(struct memory *m, const struct reference *r, unsigned above)
 {
     size_t count = 0;
@@ -209,8 +211,9 @@ static size_t known_dimensions(struct memory *m, const struct reference *r, unsi
     return count;
 }
 
-/* Of the loops of a reference that are deeper than `above`. Strides that are not known go beyond all that the known ones reach
- * in the whole nest; at best they go on where those end, and what has no order stays where it is. */
+/* Lists the dimensions of a reference in loops deeper than `above`. Unknown strides are assumed to exceed the
+ * extent of the known ones in the whole nest. In the best case they equal that extent, and irregular accesses
+ * stay at one place. */
 static size_t dimensions_of(struct memory *m, const struct reference *r, unsigned above)
 {
     size_t count = known_dimensions(m, r, 0);
@@ -230,7 +233,7 @@ static size_t dimensions_of(struct memory *m, const struct reference *r, unsigne
     return count;
 }
 
-/* All of a group in a round of the loop at each depth. */
+/* Computes the lines of a group per iteration of the loop at each depth. */
 static void count_lines(struct memory *m, struct group *group)
 {
     const struct reference *list = &m->references[group->first];
@@ -252,9 +255,9 @@ static void count_lines(struct memory *m, struct group *group)
     }
 }
 
-/* --- footprints --------------------------------------------------------------------------------------------- */
+/* --- footprints ----------------------------------------------------------------------------------------- */
 
-/* What a region touches of one base: loops that stand one after the other touch the same. */
+/* The data of one base that a region touches. Consecutive loops are assumed to touch the same data. */
 struct merge {
     uint64_t base;
     int32_t loop;
@@ -308,9 +311,10 @@ static void find_footprints(struct memory *m, const struct function_sum *const *
     add_calls(m, callees);
 }
 
-/* --- lines that move ---------------------------------------------------------------------------------------- */
+/* --- moved lines
+ * -------------------------------------------------------------------------------------------- */
 
-/* From beyond a level of so many bytes, in one run of the group's innermost loop's round. */
+/* Returns the lines of an irregular group that miss a level, per access. */
 static double lines_scattered(const struct memory *m, const struct group *group, enum cost_level level,
                               double runs)
 {
@@ -337,8 +341,9 @@ static uint64_t greatest_divisor(uint64_t a, uint64_t b)
     return a;
 }
 
-/* What a group's lines of a round of `loop` have of each byte of a cache: lines that lie apart by a power of two share few of
- * its sets. Beyond a page, addresses are mixed, as pages lie where they lie; so are the sets of the last level, by a hash. */
+/* Returns the part of a cache that a group's lines of one iteration of `loop` can use: lines that are a power
+ * of two apart share few of its sets. Beyond a page, physical addresses are random; the sets of the last
+ * level are selected by a hash. */
 static double part_of_sets(struct memory *m, const struct group *group, enum cost_level level, int32_t loop)
 {
     const struct reference *r = &m->references[group->first];
@@ -360,7 +365,8 @@ static double part_of_sets(struct memory *m, const struct group *group, enum cos
     return apart > line ? (double)line / (double)apart : 1;
 }
 
-/* Whether all that a round of `loop` touches stays in so many bytes of a level, and this group in its sets. */
+/* Returns true if the data of one iteration of `loop` fits into `bytes` of a level, and this group fits into
+ * its sets. */
 static bool stays(struct memory *m, const struct group *group, enum cost_level level, int32_t loop,
                   double bytes)
 {
@@ -368,8 +374,9 @@ static bool stays(struct memory *m, const struct group *group, enum cost_level l
     return m->footprint[loop + 1] <= bytes && own <= bytes * part_of_sets(m, group, level, loop);
 }
 
-/* Once each time that the loop is entered whose round just fits. At best a cache keeps of what a round of the loop around it
- * touches as much as it can hold; what cannot be kept even so comes in again, whichever loop is looked at. */
+/* Returns the lines of a regular group that miss a level, per run: they are loaded once per entry of the
+ * outermost loop whose iteration fits. In the best case a cache keeps as much as it can hold of what an
+ * iteration of the loop around touches; the rest is loaded again. */
 static double lines_in_order(struct memory *m, const struct group *group, enum cost_level level, double runs)
 {
     const struct reference *r = &m->references[group->first];
@@ -401,7 +408,8 @@ static bool is_streamed(const struct memory *m, const struct group *group)
     return false;
 }
 
-/* Each member carries its part; what waits for one of them waits for the whole line. */
+/* Distributes the lines over the members of a group. An instruction that waits for one member waits for the
+ * whole line. */
 static void share_lines(struct memory *m, const struct group *group, const double lines[COST_LEVELS],
                         double *streams)
 {

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#define MOST_ACCESSES 64 /* of one loop */
+#define MOST_ACCESSES 64 /* per loop */
 
 struct touched {
     struct address at;
@@ -18,7 +18,7 @@ struct search {
     size_t count;
 };
 
-/* Bytes from where it stands as the loop is entered. */
+/* A range of bytes, relative to the address when the loop is entered. */
 struct reach {
     double low, high;
 };
@@ -33,7 +33,7 @@ static bool is_in_order(const struct touched *t, unsigned depth)
     return true;
 }
 
-/* Those of the loop's blocks whose way is known. False: there are too many. */
+/* Reads the regular accesses of the loop's blocks. Returns false if there are too many. */
 static bool read_touched(struct search *s, const struct addresses *addresses, size_t l)
 {
     const struct loop *loop = &s->loops->list[l];
@@ -54,14 +54,14 @@ static bool read_touched(struct search *s, const struct addresses *addresses, si
     return true;
 }
 
-/* At least. */
+/* Returns the bytes that an access covers at least. */
 static struct reach reach_of(const struct search *s, size_t l, const struct touched *t)
 {
     double way = t->stride[s->loops->list[l].depth - 1] * fmax(0, s->trips[l].per_entry.low - 1);
     return (struct reach){fmin(0, way), fmax(0, way) + t->access->bytes};
 }
 
-/* How far `b` begins from where `a` does, in whichever round of the loops around. */
+/* Returns the range of distances from `a` to `b` in any iteration of the loops around. */
 static struct reach distance_of(const struct search *s, size_t l, const struct touched *a,
                                 const struct touched *b)
 {
@@ -75,7 +75,7 @@ static struct reach distance_of(const struct search *s, size_t l, const struct t
     return distance;
 }
 
-/* There is no room for both in what they lie in. */
+/* Returns true if the object has no room for both without overlap. */
 static bool must_share(const struct touched *a, const struct touched *b, struct reach of_a, struct reach of_b)
 {
     const struct object *object = a->at.object;

@@ -1,9 +1,11 @@
-/* joulec/work/overlap.h - whether a loop that the build made vectors of, for data that does not overlap, ever runs as such.
+/* joulec/work/overlap.h - whether the vector version of a loop, which the build made for data that does not
+ * overlap, ever runs.
  *
- * Owns the comparison of what a loop writes with what else it touches of the same variable. The vectoriser compares where both
- * begin and end, once each time that the loop is entered, and takes the loop as it was where they meet. (Where it compares
- * distances instead, nothing is said.)
- * Newcomers: what keeps its distance is no matter of that comparison; LLVM knows whether it may be done at once.
+ * Compares what a loop writes with the other data of the same variable that it accesses. The vectoriser
+ * compares the begin and end of both once per entry, and runs the scalar loop if they overlap. (If it
+ * compares distances instead, nothing is known.)
+ * Note: accesses at a constant distance are not part of that comparison; LLVM checks their dependence at
+ * compile time.
  */
 #ifndef JOULEC_OVERLAP_H
 #define JOULEC_OVERLAP_H
@@ -11,7 +13,7 @@
 #include "joulec/trips/trips.h"
 #include "joulec/work/address.h"
 
-/* Sets `overlap` of all loops, from how often each runs. */
+/* Sets `overlap` and `overlapped` of all loops from their trip counts. */
 void overlap_find(const struct addresses *addresses, const struct trips *trips, struct loops *loops);
 
 #endif

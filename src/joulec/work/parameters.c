@@ -204,7 +204,7 @@ static bool make_room(struct passing *p)
     return p->of;
 }
 
-/* Callers first. */
+/* Processes callers first, because the ranges of their parameters determine the arguments. */
 joule_status parameters_from_calls(struct evaluator *e)
 {
     struct passing p = {.e = e};

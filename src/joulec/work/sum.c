@@ -1,7 +1,7 @@
 /* joulec/work/sum.c - see sum.h.
  *
- * Newcomers: a region is the body of one loop, or of the function: its own blocks, and each loop inside it as one node.
- * Without the ways back it has no circle, so one walk in order finds all paths.
+ * Note: a region is the body of one loop, or of the function; each loop directly inside is one node. Without
+ * back edges a region is acyclic, so one pass in topological order covers all paths.
  */
 #include "joulec/work/sum.h"
 
@@ -15,7 +15,7 @@
 static const struct amounts nothing = {
     .of = {{.version = COST_VERSION}, {.version = COST_VERSION}, {.version = COST_VERSION}}};
 
-/* Where ways meet, the cheapest and the dearest win. */
+/* Merges a path into those that reach the same node: keeps the cheapest and the most expensive one. */
 static void meet(const struct target *target, struct amounts *at, bool *is_reached, const struct amounts *way)
 {
     if (!*is_reached)
@@ -27,7 +27,8 @@ static void meet(const struct target *target, struct amounts *at, bool *is_reach
     *is_reached = true;
 }
 
-/* What leads out of a node, which is a block or the loop `inner`. */
+/* Numbers of edges that leave a node (a block, or the loop `inner`): forward edges within the region, and
+ * back edges. */
 struct ways_out {
     size_t on, round;
 };
@@ -61,7 +62,7 @@ static struct ways_out ways_of_loop(const struct region *r, int32_t inner, int32
     return ways;
 }
 
-/* The ways out of a block. Where none is likely, all are as likely as each other. */
+/* Propagates to the successors of a block. If all probabilities are 0, the edges are equally likely. */
 static void leave_block(struct region *r, uint32_t block, int32_t loop, const struct ways_out *ways)
 {
     const struct block *b = &r->function->blocks[block];
@@ -90,7 +91,7 @@ static double sum_of_exits(const struct region *r, int32_t inner, int32_t loop)
     return sum;
 }
 
-/* Ways out of a loop inside are many; together they are taken once for each time that it is entered. */
+/* Propagates along the exits of an inner loop; together they are taken once per entry. */
 static void leave_loop(struct region *r, int32_t inner, uint32_t node, int32_t loop,
                        const struct ways_out *ways)
 {
@@ -108,7 +109,8 @@ static void leave_loop(struct region *r, int32_t inner, uint32_t node, int32_t l
 
 enum end { END_PROPER, END_DEAD, END_NONE };
 
-/* How a region ends at a node. A call that never comes back ends in a dead end, or in a loop without a way out. */
+/* Returns how a region ends at a node. A call that never returns ends in a dead end, or in a loop without an
+ * exit. */
 static enum end end_at(const struct region *r, uint32_t node, int32_t inner, int32_t loop,
                        const struct ways_out *ways)
 {
@@ -129,16 +131,16 @@ static void keep_block(struct region *r, uint32_t block, const struct amounts *o
     }
 }
 
-/* A loop's last round, which need not go as far as the others. */
+/* The last iteration of a loop, which may end before the other blocks of the body. */
 struct last_round {
-    size_t places; /* at which it may be left, but for dead ends; the first: */
+    size_t places; /* nodes with exits, except those to dead ends; the first one: */
     uint32_t first;
-    bool goes_back;      /* from there, too: then it is a whole round */
-    struct amounts sum;  /* up to the cheapest of them, and to the dearest */
-    struct amounts rest; /* as is likely, what is done behind the first one in a round that goes on */
+    bool goes_back;      /* it also has a back edge, so a last iteration that ends there is complete */
+    struct amounts sum;  /* on the cheapest and the most expensive path to an exit */
+    struct amounts rest; /* estimated work after the first exit in an iteration that continues */
 };
 
-/* Whether a node leads out of a loop, but for dead ends. */
+/* Returns true if a node has an exit of the loop, except to dead ends. */
 static bool leaves(const struct region *r, uint32_t node, int32_t inner, int32_t loop)
 {
     uint32_t from = inner < 0 ? 0 : r->loops->list[inner].first,
@@ -152,7 +154,7 @@ static bool leaves(const struct region *r, uint32_t node, int32_t inner, int32_t
     return false;
 }
 
-/* Nodes come in their order: what stands behind the place where a round is left comes after it. */
+/* Nodes come in topological order, so the nodes after the exit follow it. */
 static void note_last(const struct region *r, uint32_t node, int32_t inner, int32_t loop,
                       const struct amounts *own, struct last_round *last)
 {
@@ -173,8 +175,8 @@ static void note_last(const struct region *r, uint32_t node, int32_t inner, int3
         last->goes_back = last->goes_back || b->edges[e].to == r->loops->list[loop].header;
 }
 
-/* All rounds of one entry. Where a loop is left at one place, its last round ends there. Where there are several, it takes what comes
- * before the cheapest of them at least. */
+/* Adds all iterations of one entry. If a loop has one exit, its last iteration ends there. If it has several,
+ * the last iteration has at least the work before the cheapest one. */
 static void add_rounds(const struct amounts *round, const struct last_round *last,
                        const struct loop_times *times, struct amounts *out)
 {
@@ -192,7 +194,7 @@ static void add_rounds(const struct amounts *round, const struct last_round *las
     amounts_add(out, less, &last->rest);
 }
 
-/* One time round `loop`, and what is known of its last; or one call where it is -1. */
+/* Sums one iteration of `loop` and describes its last one, or sums one call if it is -1. */
 static struct amounts sum_region(struct region *r, int32_t loop, struct last_round *last)
 {
     static const double bounds_only[BOUNDS] = {1, 0, 1};
@@ -232,11 +234,11 @@ static struct amounts sum_region(struct region *r, int32_t loop, struct last_rou
     if (has_end[END_DEAD] && amounts_joules(r->target, &ends[END_DEAD], BOUND_HIGH) >
                                  amounts_joules(r->target, &whole, BOUND_HIGH))
         whole.of[BOUND_HIGH] =
-            ends[END_DEAD].of[BOUND_HIGH]; /* a call that ends by longjmp or exit is one, too */
+            ends[END_DEAD].of[BOUND_HIGH]; /* a call that ends by longjmp() or exit() counts too */
     return whole;
 }
 
-/* Nodes of an inner region are nodes of no other. */
+/* Resets the nodes of a region; they belong to no other region. */
 static void forget(struct region *r, int32_t loop)
 {
     for (uint32_t i = r->loops->node_begin[loop + 1]; i < r->loops->node_begin[loop + 2]; i++) {
@@ -245,7 +247,7 @@ static void forget(struct region *r, int32_t loop)
     }
 }
 
-/* From entries for each round of the loop around to those of a call. */
+/* Converts entries per iteration of the loop around to entries per call. */
 static void sum_runs(struct region *r, const struct loop_times *times)
 {
     for (size_t i = 0; i < r->loops->count; i++) { /* outer ones first */
@@ -256,7 +258,8 @@ static void sum_runs(struct region *r, const struct loop_times *times)
     }
 }
 
-/* A loop whose end is a surprise, or that calls, hides little of what comes behind it. */
+/* Returns the micro-operations of a loop entry over which its recurrence restarts. Infinite if the loop ends
+ * unpredictably or calls functions, because little of the work after it can then be overlapped. */
 static double entry_uops(const struct region *r, size_t loop, const struct loop_times *times)
 {
     double uops = 0;

@@ -1,9 +1,10 @@
-/* joulec/work/sum.h - what one call of a function takes: the work of its blocks, as often as they run, and of what it calls.
+/* joulec/work/sum.h - the work of one call of a function: of its blocks, by how often they run, and of its
+ * callees.
  *
- * Owns the way from blocks and trip counts to amounts of work: the cheapest and the dearest path, and the likely mix of them.
- * It knows no budget. Who could not be bounded, and why, is kept as doubts.
- * Newcomers: three sums go side by side. The low and the high one are of paths that exist in the graph, not of worst cases
- * of a real machine; the middle one weighs branches.
+ * Sums over paths: the cheapest one, the most expensive one, and the mean weighted by branch probabilities.
+ * Budgets are judged elsewhere. Work that could not be bounded is recorded as doubts.
+ * Note: the low and high sums are those of paths in the control flow graph, not worst cases of a real
+ * machine.
  */
 #ifndef JOULEC_SUM_H
 #define JOULEC_SUM_H
@@ -13,66 +14,67 @@
 
 enum bound { BOUND_LOW, BOUND_EST, BOUND_HIGH, BOUNDS };
 
-/* Work, with the cycles that it takes. */
+/* Work, with its cycles. */
 struct amounts {
     struct cost_features of[BOUNDS];
 };
 
-/* How often a loop goes round for each time that it is entered. */
+/* Iterations of a loop per entry. */
 struct loop_times {
-    double times[BOUNDS]; /* on the average of all entries */
-    double least, most;   /* in any of them; the same: each has as many; infinite: unknown */
+    double times[BOUNDS]; /* mean of all entries */
+    /* Minimum and maximum of any entry. Equal: all entries have the same count. Infinite: unknown. */
+    double least, most;
 };
 
 enum doubt_kind {
-    DOUBT_LOOP,      /* nobody knows how often it runs */
-    DOUBT_CALLEE,    /* a function without a body here, and without a contract */
+    DOUBT_LOOP,      /* unknown trip count */
+    DOUBT_CALLEE,    /* a function without a body and without known work */
     DOUBT_POINTER,   /* a call through a pointer */
-    DOUBT_RECURSION, /* a function that comes back to itself, without JOULE_DEPTH */
-    DOUBT_SHAPE,     /* a way into the middle of a loop */
+    DOUBT_RECURSION, /* a recursive function without JOULE_DEPTH */
+    DOUBT_SHAPE,     /* a jump into the middle of a loop */
     DOUBT_DEPTH,     /* loops nested deeper than LOOPS_MAX_DEPTH */
-    DOUBT_CALL,      /* a function that leaves something open where it is called like this */
+    DOUBT_CALL,      /* the work of a function is open for this call */
     DOUBT_DEVICE,    /* it runs on a GPU */
-    DOUBT_LENGTH,    /* nobody knows over how many bytes a function of the library goes */
-    DOUBT_FRAMES,    /* its calls of itself are too many to count, though JOULE_DEPTH says how deep they go */
+    DOUBT_LENGTH,    /* the number of bytes that a library function processes is unknown */
+    DOUBT_FRAMES,    /* JOULE_DEPTH bounds the depth, but there are too many recursive calls to count */
 };
 
 struct doubt {
     enum doubt_kind kind;
-    const char *name; /* of the callee; NULL: none */
+    const char *name; /* name of the callee; NULL: none */
     struct source_place place;
-    bool is_missing; /* it has no figure at all, and counts for nothing; else its rounds are guessed */
+    bool is_missing; /* it has no figure and counts as nothing; otherwise its figure is guessed */
 };
 
-/* A block each time that it runs, with what it calls. */
+/* The work of one run of a block, with its calls. */
 struct block_sum {
-    double share; /* how often, as is likely, for each time round its loop, or for each call */
+    double share; /* estimated runs per iteration of its loop, or per call */
     double cycles[BOUNDS], joules[BOUNDS];
 };
 
-/* A loop in a call, as is likely. */
+/* Estimated runs of a loop per call. */
 struct loop_runs {
     double entries, rounds;
 };
 
-/* The weakest thing that a figure rests on. Seen: by a profile, or on other machines (contract.h). Open: how often a loop runs is
- * guessed. Missing: something in it has no figure and counts for nothing, so that it takes this at least. */
+/* The weakest evidence of a figure. OBSERVED: from a profile or from other machines (library_call.h). OPEN: a
+ * trip count is guessed. MISSING: a part has no figure and counts as nothing, so the figure is a minimum. */
 enum basis { BASIS_EXACT, BASIS_BOUNDED, BASIS_SEEN, BASIS_OPEN, BASIS_MISSING };
 
 struct function_sum {
     struct amounts call;
-    double bytes[BOUNDS]; /* that a call touches; who knows the addresses fills them in */
-    enum basis basis;     /* that of its callees, and of its doubts; who counted the loops adds theirs */
-    bool has_ways;        /* its work may differ from call to call; the caller adds the loops */
-    bool has_guess; /* a trip count is bounded, but its likely value is guessed; the caller adds the loops */
-    struct block_sum *blocks; /* of each block; zeros where it cannot be reached */
-    struct amounts *loops;    /* of each loop, what it takes each time that it is entered */
+    double bytes[BOUNDS]; /* bytes that one call touches; set by the caller, which knows the addresses */
+    enum basis basis;     /* of callees and doubts; the caller adds that of the loops */
+    bool has_ways;        /* the work may differ from call to call; the caller adds the loops */
+    bool has_guess; /* a trip count is bounded, but its estimate is guessed; the caller adds the loops */
+    struct block_sum *blocks; /* of each block; zeros if it cannot be reached */
+    struct amounts *loops;    /* work per entry of each loop */
     struct loop_runs *runs;   /* of each loop */
     struct doubt *doubts;
     size_t doubt_count;
 };
 
-/* The machine on which it would run. */
+/* The machine for which work is priced. */
 struct target {
     struct cost_core core;
     struct cost_table table;
@@ -80,46 +82,47 @@ struct target {
 
 struct block_memory;
 
-/* How many bytes a call of the library's goes over, where that is known. */
+/* The number of bytes that a library call processes. */
 struct call_length {
-    double bytes[BOUNDS]; /* high NaN: it is not */
-    bool is_guess;        /* the likely length is guessed between low and high */
+    double bytes[BOUNDS]; /* high NaN: unknown */
+    bool is_guess;        /* the estimate is a guess between low and high */
 };
 
-/* Of a function, what is known never to happen, and how much is done where something is called. */
+/* The feasible paths of one evaluation of a function, and the lengths of its library calls. */
 struct sum_ways {
-    bool *is_closed;             /* by an edge's number: it is not taken */
-    bool *is_reached;            /* by block: it can be */
-    struct call_length *lengths; /* by call */
+    bool *is_closed;             /* by number of an edge: never taken */
+    bool *is_reached;            /* by block */
+    struct call_length *lengths; /* by number of a call */
 };
 
-/* Adds up a function. `callees` has, by the number of each call, what a function with a body takes there; NULL where that is
- * not known yet, which is a recursion. times: those of its loops; memory: of each block, levels.h, NULL:
- * all is in the first level; ways NULL: all can be gone. In `arena`. NO_MEMORY, or OK. */
+/* Sums the work of a function. callees: by the number of each call, the work of a function with a body; NULL:
+ * not known yet, which means a recursion. times: by loop; memory: of each block (cache_levels.h), NULL: all
+ * data is in L1; context NULL: all edges are feasible. Allocates in `arena`. Returns JOULE_OK or
+ * JOULE_NO_MEMORY. */
 joule_status sum_function(struct arena *arena, const struct function *function, const struct loops *loops,
                           const struct loop_times *times, const struct block_memory *memory,
                           const struct target *target, const struct function_sum *const *callees,
                           const struct sum_ways *ways, struct function_sum *out_sum);
-/* "callee"; the kinds of a report. */
+/* Returns the kind as in reports, such as "callee". */
 const char *doubt_name(enum doubt_kind kind);
-/* As strcmp does; 0: they are the same, by their callee, or, of what has no name, by their place. */
+/* Orders like strcmp(); 0: they have the same callee, or, without a name, the same place. */
 int doubt_order(const struct doubt *a, const struct doubt *b);
-/* out += by * more, in each bound. */
+/* Computes out += by * more, for each bound. */
 void amounts_add(struct amounts *out, const double by[BOUNDS], const struct amounts *more);
-/* The operations of a block, without their time. */
+/* Returns the operations of a block, without their time. */
 struct cost_features sum_features(const struct block *block);
-/* Of steps that wait for one another. */
+/* Returns the latency of operations that wait for one another, in cycles. */
 double sum_latency_cycles(const double steps[WORK_KINDS], const struct cost_core *core);
-/* Of the longest chain inside; 0: unknown. */
+/* Returns the latency of the critical path of a block; 0: unknown. */
 double sum_longest_cycles(const struct block *block, const struct cost_core *core);
-/* What a round waits for in it; NaN: unknown. */
+/* Returns the latency of the loop-carried recurrence within a block; NaN: unknown. */
 double sum_chain_cycles(const struct block *block, const struct cost_core *core);
-/* With the cycles that it takes, and what its package needs meanwhile. */
+/* Sets the cycles, and the package's time meanwhile. */
 void sum_set_time(const struct target *target, struct cost_features *work, double cycles);
-/* With those that a core takes for it at one bound. */
+/* Sets the cycles that a core needs for the work at one bound. */
 void sum_set_cycles(const struct target *target, enum bound bound, const struct cost_flow *flow,
                     struct cost_features *work);
-/* Joules by the table's middle prices. */
+/* Returns joules by the middle prices of the table. */
 double amounts_joules(const struct target *target, const struct amounts *amounts, enum bound bound);
 
 #endif

@@ -1,6 +1,6 @@
-/* joulec/work/sum_block.c - see sum_region.h: what a block takes each time that it runs.
+/* joulec/work/sum_block.c - see sum_region.h: the work of one run of a block.
  *
- * Newcomers: what it calls is part of it. What has no figure is kept as a doubt, and is never taken for nothing in silence.
+ * Note: it includes its calls. Work without a figure is recorded as a doubt.
  */
 #include <math.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "joulec/work/levels.h"
 #include "joulec/work/sum_region.h"
 
-#define SHORT_CALLS 4 /* so many of them fit into the window */
+#define SHORT_CALLS 4 /* number of calls that must fit into the reorder window to be overlapped */
 
 static void add_doubt(struct region *r, struct doubt doubt)
 {
@@ -35,7 +35,8 @@ void region_add_missing(struct region *r, enum doubt_kind kind, const char *name
     add_doubt(r, (struct doubt){kind, name, place, true});
 }
 
-/* A short call that no later round waits for: as many of them are under way at once as the window reaches. */
+/* Overlaps a short call on which no later iteration depends: as many of them run in parallel as fit into the
+ * reorder window. */
 static void run_beside(const struct target *target, struct amounts *call)
 {
     for (enum bound b = BOUND_LOW; b <= BOUND_EST; b++) {
@@ -71,7 +72,7 @@ static void add_callee(struct region *r, const struct call *call, struct amounts
         r->out->basis = basis;
 }
 
-/* What is known of it is counted, and is all of it where no other function can be meant. */
+/* Adds the known targets. There is no doubt if the list of targets is complete. */
 static void add_by_pointer(struct region *r, const struct call *call, struct amounts *out)
 {
     const struct function_sum *callee = r->callees[call->number];
@@ -84,7 +85,7 @@ static void add_by_pointer(struct region *r, const struct call *call, struct amo
         r->out->basis = callee->basis;
 }
 
-/* Who has no body here. Of contracts more was seen than their upper ends. */
+/* Adds a call of a function without a body. Its figures are observed, but their high ends are not bounds. */
 static void add_contract(struct region *r, const struct call *call, struct amounts *out)
 {
     static const double once[BOUNDS] = {1, 1, 1};
@@ -128,7 +129,7 @@ static bool ends_loop(const struct region *r, uint32_t block)
     return false;
 }
 
-/* Lines from beyond the first level at one bound, and the cycles of it all. */
+/* Sets the lines from beyond L1 and the cycles for one bound. */
 static void finish_block(const struct region *r, uint32_t block, enum bound bound, struct cost_features *work)
 {
     const struct block_memory *memory = r->memory ? &r->memory[block] : NULL;

@@ -1,6 +1,5 @@
-/* joulec/work/sum_region.h - a region while it is summed, and what its nodes take.
- *
- * Owns what sum.c, which walks regions, and sum_block.c, which knows what a block takes, share. Nobody else needs it.
+/* joulec/work/sum_region.h - the state of summing a region, shared by sum.c (paths) and sum_block.c (the work
+ * of a block).
  */
 #ifndef JOULEC_SUM_REGION_H
 #define JOULEC_SUM_REGION_H
@@ -18,23 +17,24 @@ struct region {
     const struct loop_times *times;            /* by loop */
     struct ways ways;
     struct function_sum *out;
-    /* Of each block that stands for a node: the sum up to and with it, on the cheapest and on the dearest way. */
+    /* For the first block of each node: the sum up to the node's end, on the cheapest and the most expensive
+     * path. */
     struct amounts *until;
-    double
-        entry_uops; /* of a loop that begins anew each time, what it does until then; infinite: of others */
-    double *share;  /* how often it runs for each time that the region is entered */
+    /* Micro-operations per entry of a loop that restarts its recurrence; infinite: it does not restart. */
+    double entry_uops;
+    double *share; /* runs per entry of the region */
     bool *is_reached;
     size_t doubt_room;
-    bool is_out_of_memory; /* of memory */
+    bool is_out_of_memory;
 };
 
-/* Something without a figure. */
+/* Adds a doubt about work without a figure. */
 void region_add_missing(struct region *r, enum doubt_kind kind, const char *name, struct source_place place);
-/* What a block takes each time that it runs, with what it calls; adds the doubts that this leaves. */
+/* Returns the work of one run of a block, with its calls, and adds their doubts. */
 struct amounts region_of_block(struct region *r, uint32_t block);
-/* What the end of a loop costs beside its rounds. */
+/* Returns the work at the end of a loop that is not part of its iterations. */
 struct amounts region_of_end(const struct region *r, size_t loop, const struct loop_times *times);
-/* Whether data say when a loop ends. */
+/* Returns true if an exit of the loop depends on data. */
 bool region_ends_by_data(const struct region *r, size_t loop);
 
 #endif

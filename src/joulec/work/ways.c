@@ -1,10 +1,11 @@
-/* joulec/work/ways.c - see ways.h. */
+/* joulec/work/branch_probability.c - see branch_probability.h. */
 #include "joulec/work/ways.h"
 
 #include <math.h>
 
-#define GUARDED 0.95 /* a branch that only asks whether a loop runs at all: it mostly does */
-/* As often is a value what it is compared with (Ball and Larus 1993, Wu and Larus 1994: foresight.c); of two variables, assumed. */
+#define GUARDED 0.95 /* probability that a loop's guard is passed */
+/* Probability that two values are equal (Ball and Larus 1993, Wu and Larus 1994: branch_prediction.c);
+ * assumed also for two variables. */
 #define EQUAL (1.0 / 6)
 /* Weight of a cold successor relative to a normal one: the weight of the unlikely value of __builtin_expect
  * (LLVM's LowerExpectIntrinsic). */
@@ -25,7 +26,7 @@ bool ways_goes_on(const struct ways *w, const struct edge *edge, int32_t loop)
     return ways_is_open(w, edge) && loop_has(w->loops, loop, edge->to) && !ways_goes_round(w, edge, loop);
 }
 
-/* A loop in this one that begins at the block, or right behind it; -1: none. */
+/* Returns the inner loop that begins at the block or at one of its next single successors; -1: none. */
 static int32_t loop_behind(const struct ways *w, uint32_t block, int32_t loop)
 {
     for (int steps = 0; steps < 3; steps++) {
@@ -42,8 +43,8 @@ static bool leads_to_loop(const struct ways *w, uint32_t block, int32_t loop)
     return loop_behind(w, block, loop) >= 0;
 }
 
-/* LLVM before 17 gives the guard of a rotated loop what it knows of the loop's own branch, which says how often that goes round
- * and nothing of how often the loop is entered. */
+/* Returns true if the probability is that of the loop's own branch. LLVM before 17 copies it to the guard of
+ * a rotated loop, where it does not state how often the loop is entered. */
 static bool is_of_loop(const struct ways *w, const struct edge *edge, int32_t loop)
 {
     int32_t inner = loop_behind(w, edge->to, loop);
@@ -74,7 +75,8 @@ struct leads ways_leads_of(const struct ways *w, uint32_t block, int32_t loop)
     return leads;
 }
 
-/* 1: the edge is taken where two values are equal; 0: where they are not; -1: that is not the question. */
+/* Returns 1 if the edge is taken for equal values, 0 for different ones, -1 if the branch does not test
+ * equality. */
 static int asks_equal(const struct block *b, const struct edge *edge)
 {
     const struct condition *condition = &b->condition;
@@ -85,7 +87,7 @@ static int asks_equal(const struct block *b, const struct edge *edge)
     return kind == COMPARE_EQUAL ? is_first : kind == COMPARE_NOT_EQUAL ? !is_first : -1;
 }
 
-/* What asks whether a loop runs at all does not ask for equality. */
+/* A test for equality is assumed not to be the guard of a loop. */
 static double likelihood_by_question(const struct ways *w, const struct block *b, const struct edge *edge,
                                      const struct leads *leads, int32_t loop)
 {
@@ -97,7 +99,7 @@ static double likelihood_by_question(const struct ways *w, const struct block *b
     return to_loop ? GUARDED : 1 - GUARDED;
 }
 
-/* A hint does not make a path likely that ends the program; a profile in which it was taken does. */
+/* A hint does not make a path likely that ends the program. A profile in which it was taken does. */
 double ways_likelihood(const struct ways *w, const struct block *b, const struct edge *edge,
                        const struct leads *leads, int32_t loop)
 {

@@ -1,17 +1,18 @@
-/* joulec/work/wide.c - see wide.h. */
+/* joulec/work/built_loop.c - see built_loop.h. */
 #include "joulec/work/wide.h"
 
 #include <math.h>
 #include "joulec/source/place.h"
 
-/* Cycles before and behind a loop of vectors: values spread over them, sums drawn together, whether data overlaps. */
+/* Cycles before and after a vector loop: broadcasts, reductions, tests for overlap. */
 static const double around[BOUNDS] = {2, 12, 40};
-/* Of a loop of which nobody knows what the build makes: at best as much as vectors of 256 bits save on floats. */
+/* Lowest factor for a loop whose built version is unknown: the saving of vectors of 256 bits with floats. */
 #define UNJOINED_BEST (1.0 / 8)
 
-/* --- the same loop ---------------------------------------------------------------------------------------------- */
+/* --- finding the built loop
+ * ------------------------------------------------------------------------------------- */
 
-/* The first of the build's loops with this place; NULL: there is none, or they differ. */
+/* Returns the first built loop at this place; NULL: there is none, or several with different factors. */
 static const struct wide_loop *find(const struct function *f, const struct source_place *place)
 {
     size_t low = 0, high = f->wide ? f->wide_count : 0;
@@ -51,7 +52,8 @@ void wide_join(const struct module *module, const struct function *function, str
     }
 }
 
-/* --- a round ---------------------------------------------------------------------------------------------------- */
+/* --- the work of an iteration
+ * ----------------------------------------------------------------------------------- */
 
 static struct cost_flow flow_of(const struct target *target, const struct wide_loop *wide, enum bound bound,
                                 const struct wide_order *order)
@@ -62,7 +64,7 @@ static struct cost_flow flow_of(const struct target *target, const struct wide_l
     return flow;
 }
 
-/* Of one round of the source, with the lines of `round`. */
+/* Returns the work of one iteration of the source in the build, with the cache lines of `iteration`. */
 static struct cost_features share_of(const struct target *target, const struct wide_loop *wide,
                                      enum bound bound, const struct wide_order *order,
                                      const struct cost_features *round)
@@ -81,13 +83,14 @@ static struct cost_features share_of(const struct target *target, const struct w
     return work;
 }
 
-/* Rounds for each time that a loop is entered. */
+/* The iterations of one entry. */
 struct split {
-    double together; /* several at once */
-    double alone;    /* left over */
+    double together; /* run by the vectorised or unrolled body */
+    double alone;    /* run by the remainder loop */
 };
 
-/* Where a loop may go round once less than a multiple of `at_once`, that is one less, too. */
+/* Returns the maximum remainder: factor - 1 if a count of one less than a multiple of the factor is
+ * possible. */
 static double most_left_over(const struct loop_times *times, double at_once)
 {
     double before_multiple = floor((times->most + 1) / at_once) * at_once - 1;
@@ -95,8 +98,9 @@ static double most_left_over(const struct loop_times *times, double at_once)
     return is_within ? at_once - 1 : fmod(times->most, at_once);
 }
 
-/* How so many rounds may be gone; the number of ways. Where entries have different counts, fewer rounds may be dearer and more of them
- * cheaper: of a multiple none is left over, and of one less the most. The likely count stays what it is. */
+/* Lists the possible splits of the iterations of an entry; returns their number. If entries have different
+ * counts, both multiples of the factor, without a remainder, and counts with the maximum remainder are
+ * possible. The estimate uses the count itself. */
 static size_t find_splits(const struct wide_loop *wide, const struct loop_times *times, enum bound bound,
                           struct split out[3])
 {
@@ -136,7 +140,7 @@ static void widen(const struct target *target, const struct wide_loop *wide, enu
     }
 }
 
-/* Loops inside that the build has unrolled take their part of what it takes now. */
+/* Scales the work of unrolled inner loops by the same factor. */
 static void scale_inner(const struct loops *loops, size_t loop, const double by[BOUNDS],
                         struct amounts *inner)
 {
