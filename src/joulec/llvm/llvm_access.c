@@ -1,7 +1,8 @@
-/* joulec/llvm/llvm_access.c - see llvm_module.h: loads and stores with their addresses, and variables in memory.
+/* joulec/llvm/llvm_access.c - see llvm_module.h: loads and stores with their addresses, and variables in
+ * memory.
  *
- * Newcomers: what an address is made of is scalar evolution's to say; here it only gets its name. Before LLVM 15 a pointer's type
- * says what it points to, so that casts stand between a global and what is done with it.
+ * Note: only the name of an address is read here; scalar evolution gives its formula. Before LLVM 15 a
+ * pointer's type states the pointed-to type, so there are casts between a global and its uses.
  */
 #include "joulec/llvm/llvm_module.h"
 
@@ -41,7 +42,8 @@ LLVMValueRef llvm_base_of(LLVMValueRef address)
     return address;
 }
 
-/* A vector whose length the machine knows when it runs, or what holds one: LLVM ends the program that asks for its size. */
+/* Returns true for a scalable vector, and for types that contain one. LLVM aborts when it is asked for the
+ * size of one. */
 static bool is_scalable(LLVMTypeRef type, int depth)
 {
     switch (LLVMGetTypeKind(type)) {
@@ -64,12 +66,13 @@ double llvm_size_of(LLVMTargetDataRef layout, LLVMTypeRef type)
     return LLVMTypeIsSized(type) && !is_scalable(type, 0) ? (double)LLVMABISizeOfType(layout, type) : NAN;
 }
 
-/* Bytes of a variable. */
+/* A range of bytes within a variable. */
 struct part {
     double low, high;
 };
 
-/* An index into `type`, which becomes what is there. False: nobody knows where that is. */
+/* Applies an index to *type and *part, which become those of the element. Returns false if the index is
+ * unknown. */
 static bool take_index(LLVMTargetDataRef layout, LLVMValueRef index, LLVMTypeRef *type, struct part *part)
 {
     int64_t number;
@@ -104,8 +107,8 @@ bool llvm_is_indexed(LLVMValueRef address)
            (LLVMIsAConstantExpr(address) && LLVMGetConstOpcode(address) == LLVMGetElementPtr);
 }
 
-/* Of what an indexed address is made of, the part in which it must be, as far as constant indices say it from the left. False: not all
- * are constant. */
+/* Sets *out to the bytes of the object that an indexed address can reach, as far as the leading constant
+ * indices determine them. Returns false if not all indices are constant. */
 static bool narrow(LLVMTargetDataRef layout, LLVMValueRef address, struct part *out)
 {
     int64_t first;
@@ -121,7 +124,7 @@ static bool narrow(LLVMTargetDataRef layout, LLVMValueRef address, struct part *
     return true;
 }
 
-/* Of what an address lies in, the part in which it must be. */
+/* Returns the bytes of the underlying object that an address can reach. */
 static struct part part_of(LLVMTargetDataRef layout, LLVMValueRef address)
 {
     struct part part = {-INFINITY, INFINITY};
@@ -140,7 +143,7 @@ bool llvm_may_share(LLVMTargetDataRef layout, LLVMValueRef a, LLVMValueRef b)
     return !(of_a.high <= of_b.low || of_b.high <= of_a.low);
 }
 
-/* A global as loops' text has it. */
+/* Returns the name of a global with '@', as in loop_text. */
 static const char *global_name(struct arena *arena, LLVMValueRef global)
 {
     size_t length;
@@ -171,7 +174,8 @@ static double bytes_of(LLVMTargetDataRef layout, LLVMValueRef value)
     return bytes > 0 ? bytes : 8;
 }
 
-/* Formulas go through the operations that scalar evolution knows, and so not by their names. */
+/* Returns true for values by which formulas can be named: integers and pointers that scalar evolution may not
+ * expand. */
 static bool is_opaque(LLVMValueRef value)
 {
     LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(value));

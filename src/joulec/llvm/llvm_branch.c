@@ -1,11 +1,11 @@
-/* joulec/llvm/llvm_branch.c - see llvm_module.h: where a value comes from, and so whether the data say which way a branch goes.
+/* joulec/llvm/llvm_branch.c - see llvm_module.h: whether a branch depends on data, and what it tests.
  *
- * Newcomers: a counter is no data, however it began, and neither is a comparison with no pointer at all: both go one way nearly
- * always, and branch predictors know it.
+ * Note: induction variables and comparisons with a null pointer are not data. Such branches go the same way
+ * nearly always, so they are predicted.
  */
 #include "joulec/llvm/llvm_module.h"
 
-#define MOST_STEPS 64 /* back from a value: what is farther is not looked at */
+#define MOST_STEPS 64 /* maximum values that are visited */
 
 struct search {
     LLVMValueRef seen[MOST_STEPS];
@@ -17,7 +17,7 @@ static bool is_invariant(LLVMValueRef value)
     return !LLVMIsAInstruction(value);
 }
 
-/* Returns true if `value` is a constant step from it. */
+/* Returns true if `value` is the phi plus, minus or shifted by an invariant. */
 static bool is_step_from(LLVMValueRef value, LLVMValueRef phi)
 {
     if (!LLVMIsAInstruction(value))
@@ -44,7 +44,7 @@ bool llvm_is_counter(LLVMValueRef phi)
     return false;
 }
 
-/* To be looked at, once. */
+/* Adds a value to be visited, unless it was added before. */
 static void add(struct search *search, LLVMValueRef value)
 {
     if (!LLVMIsAInstruction(value) || search->count == MOST_STEPS)
@@ -68,7 +68,7 @@ static bool is_null_check(LLVMValueRef value)
     return LLVMIsAICmpInst(value) && LLVMIsAConstantPointerNull(LLVMGetOperand(value, 1));
 }
 
-/* Comes from a load whose address is not the same each time. */
+/* Returns true if the value depends on a load whose address varies. */
 static bool is_data(LLVMValueRef condition)
 {
     struct search search = {.count = 0};
@@ -93,7 +93,7 @@ static bool is_equality(LLVMValueRef comparison)
     return kind == LLVMRealOEQ || kind == LLVMRealUEQ || kind == LLVMRealONE || kind == LLVMRealUNE;
 }
 
-/* A truth value from memory: LLVM knows its range. */
+/* Returns true for a load of a _Bool, which has a range. */
 static bool is_truth(LLVMValueRef value)
 {
     LLVMTypeRef type = LLVMTypeOf(value);
@@ -101,7 +101,7 @@ static bool is_truth(LLVMValueRef value)
            LLVMGetIntTypeWidth(type) == 8 && LLVMGetMetadata(value, LLVMGetMDKindID("range", 5));
 }
 
-/* One bit of a value, alone. */
+/* Returns true if the value is one bit of another value. */
 static bool is_bit(LLVMValueRef value)
 {
     int64_t mask;
@@ -123,7 +123,8 @@ static enum question question_of(LLVMValueRef condition)
     return is_of_two ? QUESTION_ORDER : QUESTION_LIMIT;
 }
 
-/* All cases of a switch lead to one place: whether a value is one of them. */
+/* Returns true if all cases of a switch have the same successor, so that it tests whether a value is one of
+ * them. */
 static bool has_one_way(LLVMValueRef last)
 {
     for (unsigned i = 2; i < LLVMGetNumSuccessors(last); i++)

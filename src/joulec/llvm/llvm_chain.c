@@ -1,32 +1,34 @@
-/* joulec/llvm/llvm_chain.c - see llvm_module.h: the longest chain of operations from one round of a loop to the next.
+/* joulec/llvm/llvm_chain.c - see llvm_module.h: the longest loop-carried dependence chain of each innermost
+ * loop.
  *
- * A chain begins with a phi of the header, goes through operations that wait for one another, and ends where the value comes
- * back to that phi. Of several ways the one with most cycles counts, whatever the branches do.
- * Or it comes back through memory: by a store to the place that the next round loads, or to a place of the same variable that
- * what was loaded from that variable decides. A core lets loads wait for such a store, since it has often seen them meet.
- * Of blocks that are in no such loop, the longest chain inside is taken.
- * Newcomers: addresses that a load waits for are on the way. Of memory only what each round does is looked at, and no place that
- * goes on with a counter, from which the next rounds go away.
+ * A chain begins with a phi of the header, goes through operations that depend on one another, and ends where
+ * its value enters that phi again. Of several paths the one with the highest latency counts, whatever the
+ * branches do. A chain may also be carried through memory: by a store to the location that the next iteration
+ * loads, or to one of the same variable that depends on what was loaded from that variable. Cores predict
+ * such dependences and delay the loads. For blocks outside of such loops, the critical path of the block is
+ * found.
+ * Note: chains include the addresses of loads. For memory, only accesses that run in each iteration are used,
+ * and no addresses that follow an induction variable, because later iterations access other locations.
  */
 #include "joulec/llvm/llvm_steps.h"
 
-#define MAX_STEPS       (1 << 22) /* instructions of a loop times its phis; chains of larger loops are unknown */
+#define MAX_STEPS       (1 << 22) /* instructions of a loop times its phis; larger loops have no chain */
 #define MAX_STORE_STEPS (1 << 19) /* instructions of a loop times its stores; likewise */
 
 struct walk {
     struct steps s; /* of one loop */
     const struct loops *loops;
-    size_t loop; /* which one, and so what follows: */
-    size_t phis; /* of its header, which are the first steps */
+    size_t loop; /* index of the loop */
+    size_t phis; /* number of phis in its header, which are the first nodes */
 };
 
-/* What ends a chain and is no step of it waits for this. */
+/* Extends the end of a chain, which is no node itself, by an operand. */
 static void take_end(const struct walk *w, struct step *end, LLVMValueRef operand)
 {
     steps_take_wait(&w->s, end, (struct wait){llvm_number_of(&w->s.numbers, operand), 0});
 }
 
-/* What comes back to the phi. */
+/* Returns the end of the chain through the values that enter the phi. */
 static struct step back_to(const struct walk *w, size_t first)
 {
     struct step back = steps_end();
@@ -36,7 +38,7 @@ static struct step back_to(const struct walk *w, size_t first)
     return back;
 }
 
-/* --- through memory ---------------------------------------------------------------------------------------------- */
+/* --- through memory ------------------------------------------------------------------------------------- */
 
 static void find_moving(struct walk *w)
 {
@@ -60,7 +62,8 @@ static bool runs_each_round(const struct walk *w, uint32_t block)
     return true;
 }
 
-/* Whether the load may take what the store left a round ago: it is at the same place, or both are wherever in a variable. */
+/* Returns true if the load may read what the store wrote in the previous iteration: the same location, or
+ * both at varying places of one variable. */
 static bool may_meet(const struct walk *w, size_t store, size_t load)
 {
     LLVMValueRef to = llvm_address_of(w->s.list[store].value), from = llvm_address_of(w->s.list[load].value);
@@ -70,7 +73,8 @@ static bool may_meet(const struct walk *w, size_t store, size_t load)
     return llvm_may_share(w->s.layout, to, from) && (at < 0 || !w->s.list[at].is_moving);
 }
 
-/* Returns true for a store that the next iteration may read: its address is constant or follows no counter. */
+/* Returns true for a store that the next iteration may read: its address is constant or follows no
+ * counter. */
 static bool is_writer(const struct walk *w, size_t i)
 {
     if (!LLVMIsAStoreInst(w->s.list[i].value))
@@ -80,7 +84,7 @@ static bool is_writer(const struct walk *w, size_t i)
                       llvm_number_of(&w->s.numbers, llvm_base_of(llvm_address_of(w->s.list[i].value))) < 0);
 }
 
-/* Whether both store to one place, which is the same in each round. */
+/* Returns true if node `i` stores to the same constant address as the writer. */
 static bool is_instead(const struct walk *w, size_t i, size_t writer)
 {
     LLVMValueRef own = LLVMIsAStoreInst(w->s.list[i].value);
@@ -88,10 +92,11 @@ static bool is_instead(const struct walk *w, size_t i, size_t writer)
            llvm_address_of(own) == llvm_address_of(w->s.list[writer].value);
 }
 
-/* A chain begins with what loads what the store may have left a round ago. False: there is nothing. */
+/* Starts chains at the loads that may read what the writer stored in the previous iteration. Returns false if
+ * there are none. */
 static bool begin_with_readers(struct walk *w, size_t writer)
 {
-    bool is_fresh = false, is_any = false; /* is_fresh: this round has written there itself */
+    bool is_fresh = false, is_any = false; /* is_fresh: the location was overwritten in this iteration */
     if (!runs_each_round(w, w->s.list[writer].block))
         return false;
     for (size_t i = 0; i < w->s.count; i++) {
@@ -115,9 +120,11 @@ static struct step back_by(const struct walk *w, size_t writer)
     return back;
 }
 
-/* --- a chain ----------------------------------------------------------------------------------------------------- */
+/* --- one chain
+ * ---------------------------------------------------------------------------------------------- */
 
-/* The longest chain that comes back to a phi of the header, or by a writer; its last step is `from`. Negative cycles: none. */
+/* Finds the longest chain that returns to a phi of the header or through a store; its last node is `from`.
+ * Negative cycles: none. */
 static struct step find_back(struct walk *w, size_t i)
 {
     bool is_phi = i < w->phis;
@@ -139,7 +146,7 @@ static void mark_load(struct walk *w, const struct step *step)
         block->accesses[number].is_in_chain = true;
 }
 
-/* Loads on a chain that ends at `last`. */
+/* Marks the loads on a chain that ends at `last`. */
 static void mark_loads(struct walk *w, int32_t last)
 {
     for (int32_t i = last; i >= 0; i = w->s.list[i].from)
@@ -147,7 +154,7 @@ static void mark_loads(struct walk *w, int32_t last)
             mark_load(w, &w->s.list[i]);
 }
 
-/* --- blocks ------------------------------------------------------------------------------------------------------ */
+/* --- blocks --------------------------------------------------------------------------------------------- */
 
 static bool find_longest(struct walk *w, uint32_t block)
 {
@@ -158,9 +165,10 @@ static bool find_longest(struct walk *w, uint32_t block)
     return true;
 }
 
-/* --- loops ------------------------------------------------------------------------------------------------------- */
+/* --- loops ---------------------------------------------------------------------------------------------- */
 
-/* The longest chain of all, shared out. False: the loop is too large to tell. */
+/* Finds the longest chain of the loop and adds its work to the blocks. Returns false if the loop is too
+ * large. */
 static bool find_longest_chain(struct walk *w, bool *out_is_stored)
 {
     double longest = 0;
@@ -187,7 +195,7 @@ static bool find_longest_chain(struct walk *w, bool *out_is_stored)
     return true;
 }
 
-/* The first block is the header. */
+/* Finds the chain of an innermost loop, whose first block is its header. */
 static bool find_chain(struct walk *w, size_t loop)
 {
     const struct loops *loops = w->loops;
@@ -210,8 +218,8 @@ static bool find_chain(struct walk *w, size_t loop)
     return steps_find_beside(&w->s);
 }
 
-/* Of a loop around others: where all that it takes from round to round are counters, what it does itself does not wait for the
- * round before. */
+/* Sets has_chain in the blocks of an outer loop if all its phis are induction variables: the work of its own
+ * blocks then does not depend on the previous iteration. */
 static void describe_outer(const struct walk *w, const struct loops *loops, size_t loop)
 {
     const uint32_t *nodes = loops->nodes + loops->node_begin[loop + 1];

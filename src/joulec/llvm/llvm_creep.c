@@ -1,26 +1,26 @@
-/* joulec/llvm/llvm_creep.c - see llvm_module.h: values that go on in one direction from round to round of a loop, by an amount that
- * the data decide within limits: the place where a filter puts what it lets through.
+/* joulec/llvm/llvm_monotonic_phi.c - see llvm_module.h: phis of loop headers that change in one direction
+ * only, by bounded steps that depend on data, such as the output index of a filter.
  *
- * Scalar evolution knows steps that are the same each time, and nothing of these. A phi of the loop's header creeps where all
- * ways from what comes back to it lead to the phi itself, past sums with amounts of one sign.
- * Newcomers: numbers are taken not to wrap around. What is set to anything else on the way, or comes from memory, does not
- * creep, and neither does what another loop changes inside.
+ * Scalar evolution describes only steps that are the same in each iteration. A phi of a loop header is
+ * monotonic if every value that enters it along a back edge is the phi itself plus increments of one sign.
+ * Note: integers are assumed not to wrap. A phi is not monotonic if it is set to another value, is loaded
+ * from memory, or is changed in an inner loop.
  */
 #include "joulec/llvm/llvm_module.h"
 
 #include <math.h>
 #include "base/string.h"
 
-#define MOST_STEPS 64  /* values on the ways back to one phi: of more nothing is said */
-#define MOST_LOOKS 256 /* at parts of amounts, for one phi */
-#define MOST_DEPTH 16  /* of amounts that are made of amounts */
-#define MOST_BITS  8   /* of what a mask or a shift leaves: more is a jump to anywhere */
+#define MOST_STEPS 64  /* maximum values between a phi and its back edges; phis with more are ignored */
+#define MOST_LOOKS 256 /* maximum operations that are visited in increments, per phi */
+#define MOST_DEPTH 16  /* maximum nesting of operations in an increment */
+#define MOST_BITS  8   /* maximum bits after a mask or a shift; larger increments are arbitrary jumps */
 
 struct span {
     double low, high;
 };
 
-/* A value on the way, and how far it is from the phi. */
+/* A visited value, and its difference to the phi. */
 struct step {
     LLVMValueRef value;
     struct span span;
@@ -33,7 +33,7 @@ struct walk {
     const struct numbering *blocks;
     const struct loops *loops;
     int32_t loop;
-    LLVMValueRef phi; /* of its header */
+    LLVMValueRef phi; /* of the loop's header */
     struct step steps[MOST_STEPS];
     size_t count, looks;
 };
@@ -43,14 +43,14 @@ static struct span both(struct span a, struct span b)
     return (struct span){fmin(a.low, b.low), fmax(a.high, b.high)};
 }
 
-/* `b` times `scale` beyond `a`. */
+/* Returns a + b * scale. */
 static struct span beyond(struct span a, struct span b, double scale)
 {
     double low = fmin(scale * b.low, scale * b.high), high = fmax(scale * b.low, scale * b.high);
     return (struct span){a.low + low, a.high + high};
 }
 
-/* -1: nothing leads there. */
+/* Returns the number of a block; -1: it is unreachable. */
 static int32_t number_of(const struct walk *w, LLVMBasicBlockRef block)
 {
     int32_t number = llvm_number_of(w->blocks, block);
@@ -63,7 +63,7 @@ static bool is_inside(const struct walk *w, LLVMBasicBlockRef block)
     return number >= 0 && loop_has(w->loops, w->loop, (uint32_t)number);
 }
 
-/* In the first block of any loop: what it is depends on the round. */
+/* Returns true for a phi in the header of any loop; its value depends on the iteration. */
 static bool is_of_header(const struct walk *w, LLVMValueRef phi)
 {
     int32_t block = number_of(w, LLVMGetInstructionParent(phi));
@@ -71,7 +71,8 @@ static bool is_of_header(const struct walk *w, LLVMValueRef phi)
     return block < 0 || (loop >= 0 && w->loops->list[loop].header == (uint32_t)block);
 }
 
-/* --- amounts ------------------------------------------------------------------------------------------------ */
+/* --- increments
+ * --------------------------------------------------------------------------------------------- */
 
 static unsigned bits_of(LLVMValueRef value)
 {
@@ -90,7 +91,7 @@ static bool constant_of(LLVMValueRef value, double *out)
 
 static bool amount_of(struct walk *w, LLVMValueRef value, unsigned depth, struct span *out);
 
-/* Any of those that come in. */
+/* Returns the union of the incoming values. */
 static bool amount_of_phi(struct walk *w, LLVMValueRef phi, unsigned depth, struct span *out)
 {
     struct span all = {INFINITY, -INFINITY}, one;
@@ -112,7 +113,7 @@ static bool amount_of_two(struct walk *w, LLVMValueRef value, unsigned first, un
            amount_of(w, LLVMGetOperand(value, first + 1), depth, &out[1]);
 }
 
-/* What is left of a number by a mask, or by a shift to the right. */
+/* Bounds the result of a mask or of a shift to the right. */
 static bool amount_of_bits(LLVMValueRef value, struct span *out)
 {
     double by;
@@ -123,7 +124,7 @@ static bool amount_of_bits(LLVMValueRef value, struct span *out)
     return out->high < exp2(MOST_BITS);
 }
 
-/* Bits that are set. */
+/* Bounds the result of a population count. */
 static bool amount_of_call(LLVMValueRef value, struct span *out)
 {
     LLVMValueRef callee = llvm_called_function(value);
@@ -136,7 +137,7 @@ static bool is_bit(LLVMValueRef value)
     return bits_of(value) == 1;
 }
 
-/* The limits of a whole number. False: they are not known. */
+/* Sets *out to the range of an integer. Returns false if it is unknown. */
 static bool amount_of(struct walk *w, LLVMValueRef value, unsigned depth, struct span *out)
 {
     struct span two[2];
@@ -181,7 +182,8 @@ static bool amount_of(struct walk *w, LLVMValueRef value, unsigned depth, struct
     }
 }
 
-/* --- ways back ---------------------------------------------------------------------------------------------- */
+/* --- values of back edges
+ * ----------------------------------------------------------------------------------- */
 
 static bool span_of(struct walk *w, LLVMValueRef value, struct span *out);
 
@@ -202,7 +204,7 @@ static bool span_of_sum(struct walk *w, LLVMValueRef value, struct span *out)
     return true;
 }
 
-/* Of an address with one index. */
+/* Handles an address with one index. */
 static bool span_of_address(struct walk *w, LLVMValueRef value, struct span *out)
 {
     struct span amount;
@@ -215,7 +217,7 @@ static bool span_of_address(struct walk *w, LLVMValueRef value, struct span *out
     return true;
 }
 
-/* Any of those that come in from inside the loop. */
+/* Returns the union of the values that enter the phi from inside the loop. */
 static bool span_of_incoming(struct walk *w, LLVMValueRef phi, struct span *out)
 {
     struct span all = {INFINITY, -INFINITY}, one;
@@ -262,7 +264,8 @@ static bool look(struct walk *w, LLVMValueRef value, struct span *out)
     }
 }
 
-/* How far `value`, of the loop, is from what the phi is in the same round; each is looked at once. False: it is not known. */
+/* Sets *out to the difference between `value` in the loop and the phi in the same iteration. Each value is
+ * visited once. Returns false if it is unknown. */
 static bool span_of(struct walk *w, LLVMValueRef value, struct span *out)
 {
     for (size_t i = 0; i < w->count; i++)
@@ -282,9 +285,11 @@ static bool span_of(struct walk *w, LLVMValueRef value, struct span *out)
     return true;
 }
 
-/* --- what creeps -------------------------------------------------------------------------------------------- */
+/* --- monotonic phis
+ * ----------------------------------------------------------------------------------------- */
 
-/* What all ways back make of the phi in one round. False: it is not known, may go both ways, or is the same each time. */
+/* Sets *out to the change of the phi per iteration. Returns false if it is unknown, constant, or may have
+ * both signs. */
 static bool change_of(struct walk *w, struct span *out)
 {
     w->steps[0] = (struct step){.value = w->phi, .is_known = true};
@@ -293,7 +298,7 @@ static bool change_of(struct walk *w, struct span *out)
     return span_of_incoming(w, w->phi, out) && out->low < out->high && (out->low >= 0 || out->high <= 0);
 }
 
-/* The one value that comes in from outside; NULL: there are several. */
+/* Returns the initial value; NULL: there are several. */
 static LLVMValueRef start_of(const struct walk *w)
 {
     LLVMValueRef start = NULL;
@@ -325,7 +330,8 @@ static bool add(struct walk *w, struct block *header, LLVMValueRef value, struct
     return true;
 }
 
-/* What scalar evolution gives as a name of its own, on the ways back: it is where the phi is, or a little beyond. */
+/* Returns true for values that scalar evolution names separately, although they equal the phi or are slightly
+ * beyond it. */
 static bool is_echo(const struct step *step)
 {
     LLVMOpcode opcode = LLVMGetInstructionOpcode(step->value);

@@ -1,25 +1,27 @@
-/* joulec/llvm/llvm_division.c - see llvm_module.h: divisions of whole numbers, as compilers make them.
+/* joulec/llvm/llvm_division.c - see llvm_module.h: integer divisions as compilers generate them.
  *
- * By a constant they are a product with its inverse, of which the upper half is taken, and some shifts (Granlund and Montgomery,
- * "Division by Invariant Integers using Multiplication", 1994); by a power of two, shifts alone. A remainder costs little where the
- * quotient of the same two numbers is made, too.
- * Of more than 64 bits they are calls of the compiler's own functions (__divti3 and its like), also by constants.
- * Newcomers: clang's passes leave all that to the code generator, so that the IR still says "divide".
+ * A division by a constant is a multiplication with its inverse, of which the upper half is used, and some
+ * shifts (Granlund and Montgomery, "Division by Invariant Integers using Multiplication", 1994). A division
+ * by a power of two consists of shifts. A remainder is cheap if the quotient of the same operands is computed
+ * too. Divisions of more than 64 bits are calls of the compiler's runtime (such as __divti3), also by
+ * constants.
+ * Note: clang's passes leave this to the code generator, so the IR still contains the division.
  */
 #include <math.h>
 #include <stdlib.h>
 #include "joulec/llvm/llvm_module.h"
 
-/* Of 64 bits against 32: cycles of Golden Cove, Ice Lake and Zen 3; before those it was 3 to 6 (uops.info). */
+/* Cycles for 64 bits relative to 32: Golden Cove, Ice Lake and Zen 3; on older cores 3 to 6 (uops.info). */
 #define WIDE_DIVISION (5.0 / 3)
 
-/* Of 128 bits against 32: 10 to 20 cycles of Golden Cove, where that takes 6; whole numbers' steps beside the division, which find
- * where the numbers begin and which half is 0; and its wait against that of one instruction. Measured. */
+/* For 128 bits relative to 32 on Golden Cove: 10 to 20 cycles instead of 6; integer micro-operations in
+ * addition to the division, for finding the highest bits and testing for zero halves; latency relative to one
+ * instruction. Measured. */
 #define LONG_DIVISION 3
 #define LONG_INTS     20
 #define LONG_WAIT     1.5
 
-#define MOST_USES 16 /* of a number, that are looked through for its quotient */
+#define MOST_USES 16 /* maximum uses of an operand that are searched for the quotient */
 
 enum way { WAY_DIVIDE, WAY_PRODUCT, WAY_SHIFT };
 
@@ -41,7 +43,7 @@ bool llvm_is_division(LLVMValueRef value)
     return opcode == LLVMUDiv || is_signed(opcode) || is_remainder(opcode);
 }
 
-/* Wider than a register. */
+/* Returns true for divisions wider than a register. */
 static bool is_long(LLVMValueRef division)
 {
     LLVMTypeRef type = LLVMTypeOf(division);
@@ -64,7 +66,7 @@ static enum way way_of(LLVMValueRef division)
     return number & (number - 1) ? WAY_PRODUCT : WAY_SHIFT;
 }
 
-/* Whether the quotient of a remainder's numbers is made in its block, too. */
+/* Returns true if the quotient of the same operands is computed in the same block. */
 static bool has_quotient(LLVMValueRef remainder)
 {
     LLVMOpcode wanted =
@@ -97,12 +99,12 @@ double llvm_division_steps(LLVMValueRef division)
         if (is_long(division))
             return LONG_DIVISION;
         if (is_remainder(opcode) && has_quotient(division))
-            return 0; /* one instruction makes both */
+            return 0; /* one instruction computes both */
         return LLVMGetTypeKind(type) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(type) > 32 ? WIDE_DIVISION
                                                                                               : 1;
-    case WAY_PRODUCT: /* a remainder is the number less the quotient's product */
+    case WAY_PRODUCT: /* a remainder is the dividend minus the quotient times the divisor */
         return is_remainder(opcode) && !has_quotient(division) ? 2 : 1;
-    default: /* a negative number's sign makes a correction, which is added */
+    default: /* a negative dividend needs a correction */
         return !is_signed(opcode) ? 1 : is_remainder(opcode) ? 4 : 3;
     }
 }
@@ -128,7 +130,7 @@ double llvm_division_waits(LLVMValueRef division)
         cycles += product + 1;
     switch (way_of(division)) {
     case WAY_DIVIDE:
-        return is_long(division) ? LONG_WAIT : 1; /* a wide one gives its result not much later */
+        return is_long(division) ? LONG_WAIT : 1; /* a wide division has little more latency */
     case WAY_PRODUCT:
         return cycles / product;
     default:

@@ -1,6 +1,7 @@
-/* joulec/llvm/llvm_inlined.c - see llvm_module.h: which functions were put into another one in the place of calls of them.
+/* joulec/llvm/llvm_inlined.c - see llvm_module.h: functions that were inlined into another one.
  *
- * Newcomers: places of instructions say so. Of a function of which no instruction is left nobody knows, and it takes nothing there.
+ * Note: debug locations of instructions name them. A function of which no instruction is left is not found;
+ * it costs nothing there.
  */
 #include "joulec/llvm/llvm_module.h"
 
@@ -8,7 +9,7 @@
 
 #define MOST_OPERANDS 8
 
-/* The function in whose text a place stands: scopes lead out to it. NULL: nobody knows. */
+/* Returns the subprogram that contains a location, by following its scopes outwards; NULL: unknown. */
 static LLVMMetadataRef program_of(LLVMContextRef context, LLVMMetadataRef place)
 {
     LLVMMetadataRef scope = LLVMDILocationGetScope(place);
@@ -20,13 +21,13 @@ static LLVMMetadataRef program_of(LLVMContextRef context, LLVMMetadataRef place)
         int count = node ? LLVMGetMDNodeNumOperands(node) : 0;
         if (count < 2 || count > MOST_OPERANDS)
             return NULL;
-        LLVMGetMDNodeOperands(node, operands); /* the file, and the scope around it */
+        LLVMGetMDNodeOperands(node, operands); /* the file, and the enclosing scope */
         scope = operands[1] ? LLVMValueAsMetadata(operands[1]) : NULL;
     }
     return scope;
 }
 
-/* Once. False: no memory. */
+/* Adds a function once. Returns false if out of memory. */
 static bool add(struct arena *arena, struct function *out, const struct function *inlined)
 {
     for (size_t i = 0; i < out->inlined_count; i++)
@@ -40,7 +41,7 @@ static bool add(struct arena *arena, struct function *out, const struct function
     return true;
 }
 
-/* Those of `all` that stand behind a place. */
+/* Adds the functions of `all` through which a location was inlined. Returns false if out of memory. */
 static bool add_all(struct arena *arena, LLVMContextRef context, LLVMMetadataRef place,
                     const struct numbering *programs, const struct function *all, struct function *out)
 {

@@ -1,9 +1,10 @@
-/* joulec/llvm/llvm_instrument.c - instrument.h, in LLVM's words.
+/* joulec/llvm/llvm_instrument.c - see instrument.h: inserts calls of libjoule into LLVM IR.
  *
- * Owns what <joule/budget.h> looks like in IR: joule_region, the sites, and the five functions. A change there is one here, and
- * tests/programs/test_joulec_run.py runs what this makes.
- * Newcomers: the functions that end scopes at setjmp may be missing in the program that is linked in the end: a file that
- * only calls setjmp shall not need libjoule. They are weak, and stand-ins that do nothing take their place.
+ * This file contains the IR form of <joule/budget.h>: joule_region, the sites and the five functions. Both
+ * must change together; tests/programs/test_joulec_run.py runs the result.
+ * Note: the functions that end scopes at setjmp may be missing when the program is linked, because a file
+ * that only calls setjmp must not need libjoule. They are declared weak, and functions that do nothing
+ * replace them.
  */
 #include "joulec/verdict/instrument.h"
 
@@ -23,7 +24,7 @@ struct writer {
     unsigned noreturn, returns_twice;
 };
 
-/* --- types and names ---------------------------------------------------------------------------------------- */
+/* --- types and names ------------------------------------------------------------------------------------ */
 
 static void find_types(struct writer *w)
 {
@@ -40,13 +41,14 @@ static void find_types(struct writer *w)
     LLVMStructSetBody(w->site, site, 5, false);
 }
 
-/* A pointer to anything, as all are from LLVM 15 on. */
+/* Casts to a generic pointer; from LLVM 15 on all pointers are generic. */
 static LLVMValueRef as_pointer(const struct writer *w, LLVMValueRef constant)
 {
     return LLVMConstBitCast(constant, w->pointer);
 }
 
-/* Declared, or as the source has it. A function of another type behind the name is the source's fault, and LLVM's to tell. */
+/* Returns a declaration of the function, or the one of the source. If the source declares it with another
+ * type, LLVM reports the error. */
 static LLVMValueRef function_named(struct writer *w, const char *name, LLVMTypeRef type)
 {
     LLVMValueRef known = LLVMGetNamedFunction(w->module, name);
@@ -64,9 +66,9 @@ static LLVMValueRef words(struct writer *w, const char *text)
     return as_pointer(w, global);
 }
 
-/* --- sites -------------------------------------------------------------------------------------------------- */
+/* --- sites ---------------------------------------------------------------------------------------------- */
 
-/* Line 0: the region is called as the function is. */
+/* Line 0: the region has the name of the function. */
 static LLVMValueRef site_value(struct writer *w, const struct instrument_function *f)
 {
     LLVMValueRef zero = LLVMConstInt(w->i32, 0, false);
@@ -95,7 +97,7 @@ static LLVMValueRef add_site(struct writer *w, LLVMValueRef value)
     return as_pointer(w, global);
 }
 
-/* --- calls -------------------------------------------------------------------------------------------------- */
+/* --- calls ---------------------------------------------------------------------------------------------- */
 
 static LLVMValueRef build_call(struct writer *w, LLVMTypeRef type, LLVMValueRef function,
                                LLVMValueRef argument)
@@ -108,7 +110,7 @@ static LLVMTypeRef type_of(LLVMTypeRef returned, LLVMTypeRef parameter)
     return LLVMFunctionType(returned, &parameter, parameter ? 1 : 0, false);
 }
 
-/* A structure this large is returned where the caller says, on every machine that libjoule knows. */
+/* On all machines that libjoule supports, a structure of this size is returned through a pointer argument. */
 static void build_begin(struct writer *w, LLVMValueRef region, LLVMValueRef site)
 {
     LLVMTypeRef parameters[] = {LLVMPointerType(w->region, 0), w->pointer};
@@ -129,9 +131,10 @@ static void build_end(struct writer *w, LLVMValueRef before, LLVMValueRef region
     build_call(w, type, function_named(w, "joule_end", type), region);
 }
 
-/* --- ways out of a function --------------------------------------------------------------------------------- */
+/* --- exits of a function
+ * ------------------------------------------------------------------------------------ */
 
-/* Nothing may stand between a call that must be a jump and the return behind it. */
+/* No instruction may be inserted between a tail call and its return. */
 static LLVMValueRef before_return(LLVMValueRef last)
 {
     LLVMValueRef call = LLVMGetPreviousInstruction(last);
@@ -140,7 +143,7 @@ static LLVMValueRef before_return(LLVMValueRef last)
     return call && LLVMIsACallInst(call) && LLVMIsTailCall(call) ? call : last;
 }
 
-/* The call from which control does not come back; NULL: there is none. */
+/* Returns the last call in a block if it does not return; else NULL. */
 static LLVMValueRef last_call(const struct writer *w, LLVMValueRef last)
 {
     for (LLVMValueRef v = LLVMGetPreviousInstruction(last); v; v = LLVMGetPreviousInstruction(v))
@@ -149,7 +152,7 @@ static LLVMValueRef last_call(const struct writer *w, LLVMValueRef last)
     return NULL;
 }
 
-/* Before what a region must have ended; NULL: control does not leave the function behind this block. */
+/* Returns the instruction before which a region must end; NULL: the block does not leave the function. */
 static LLVMValueRef way_out(const struct writer *w, LLVMBasicBlockRef block)
 {
     LLVMValueRef last = LLVMGetBasicBlockTerminator(block);
@@ -165,7 +168,7 @@ static LLVMValueRef way_out(const struct writer *w, LLVMBasicBlockRef block)
     }
 }
 
-/* What a caller may leave out, keep or repeat at will: it is not so any more. */
+/* Removes attributes that let callers drop, merge or repeat calls; they no longer hold. */
 static void take_promises(LLVMValueRef function)
 {
     static const char *const assumptions[] = {"readnone",   "readonly", "writeonly",
@@ -195,9 +198,9 @@ static void instrument(struct writer *w, LLVMValueRef function, const struct ins
     }
 }
 
-/* --- setjmp ------------------------------------------------------------------------------------------------- */
+/* --- setjmp --------------------------------------------------------------------------------------------- */
 
-/* `name` if it is linked in the end, or a function that does nothing. */
+/* Returns `name` if it is linked into the program, else a function that does nothing. */
 static LLVMValueRef if_linked(struct writer *w, const char *name, const char *stand_in, LLVMTypeRef type)
 {
     LLVMValueRef wanted = LLVMGetNamedFunction(w->module, name);
@@ -223,7 +226,8 @@ static LLVMValueRef if_linked(struct writer *w, const char *name, const char *st
     return LLVMBuildSelect(w->builder, is_there, wanted, instead, "");
 }
 
-/* What began since, and still runs where setjmp returns again, was left by longjmp. */
+/* When setjmp returns again, regions that began since its first return were left by longjmp, and are
+ * ended. */
 static void instrument_setjmp(struct writer *w, LLVMValueRef function, LLVMValueRef call)
 {
     LLVMTypeRef mark = type_of(w->i64, NULL), unwind = type_of(w->none, w->i64);
@@ -257,7 +261,7 @@ static void instrument_setjmps(struct writer *w, LLVMValueRef function)
         }
 }
 
-/* --- a module ----------------------------------------------------------------------------------------------- */
+/* --- a module ------------------------------------------------------------------------------------------- */
 
 static void instrument_all(struct writer *w, const struct instrument_plan *plan)
 {

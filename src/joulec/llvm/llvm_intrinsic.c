@@ -1,7 +1,7 @@
-/* joulec/llvm/llvm_intrinsic.c - see llvm_module.h: calls of LLVM's own functions, and of assembly.
+/* joulec/llvm/llvm_intrinsic.c - see llvm_module.h: calls of LLVM's intrinsics, and inline assembly.
  *
- * Owns the list of those that are known: instructions, nothing at all, and functions of the C library under another name. What is not in
- * it is a call of what nobody knows, as all assembly is that says anything.
+ * Contains the list of known intrinsics: instructions, intrinsics without code, and functions of the C
+ * library. Others are calls of unknown functions, and so is assembly that is not empty.
  */
 #include <math.h>
 #include <string.h>
@@ -9,19 +9,20 @@
 #include "joulec/llvm/llvm_module.h"
 
 #define CONSTRAINED                                                                                          \
-    "experimental.constrained." /* as the same without it, with regard to rounding and exceptions */
-#define MOST_OF_WORDS 40        /* of assembly in messages */
-#define MOST_ELEMENTS 64        /* of a vector whose length the machine knows when it runs */
+    "experimental.constrained." /* the same operation, with regard to rounding and exceptions */
+#define MOST_OF_WORDS 40        /* maximum characters of assembly in messages */
+#define MOST_ELEMENTS 64        /* assumed elements of a scalable vector */
 #define NOTHING       WORK_KINDS
 
-/* What begins so behind "llvm.", the first that does. With a library's function, by the name that it has for double: it is that, or
- * where it `needs` something, only without that and for one number. */
+/* Intrinsics by the beginning of their names after "llvm."; the first match is used. library: name of the C
+ * library's function for double. It is called always, or, if `needs` is set, for scalars on machines without
+ * this feature. */
 static const struct intrinsic {
     const char *begin;
     enum work work;
     const char *library, *needs;
 } known[] = {
-    /* said to the compiler */
+    /* information for the compiler */
     {"addressofreturnaddress", NOTHING, NULL, NULL},
     {"allow.", NOTHING, NULL, NULL},
     {"annotation.", NOTHING, NULL, NULL},
@@ -51,7 +52,7 @@ static const struct intrinsic {
     {"type.test", NOTHING, NULL, NULL},
     {"va_end", NOTHING, NULL, NULL},
     {"var.annotation", NOTHING, NULL, NULL},
-    /* whole numbers, and addresses */
+    /* integers and addresses */
     {"abs.", WORK_INT, NULL, NULL},
     {"bitreverse.", WORK_INT, NULL, NULL},
     {"bswap.", WORK_INT, NULL, NULL},
@@ -85,7 +86,7 @@ static const struct intrinsic {
     {"ushl.sat.", WORK_INT, NULL, NULL},
     {"usub.", WORK_INT, NULL, NULL},
     {"vscale.", WORK_INT, NULL, NULL},
-    /* numbers with a point */
+    /* floating point */
     {"canonicalize.", WORK_FLOAT, NULL, NULL},
     {"ceil.", WORK_FLOAT, "ceil", "+sse4.1"},
     {"copysign.", WORK_FLOAT, NULL, NULL},
@@ -114,7 +115,7 @@ static const struct intrinsic {
     {"sqrt.", WORK_FLOAT_DIV, NULL, NULL},
     {"trunc.", WORK_FLOAT, "trunc", "+sse4.1"},
     {"uitofp.", WORK_FLOAT, NULL, NULL},
-    /* the library's */
+    /* functions of the C library */
     {"acos.", NOTHING, "acos", NULL},
     {"asin.", NOTHING, "asin", NULL},
     {"atan.", NOTHING, "atan", NULL},
@@ -134,7 +135,7 @@ static const struct intrinsic {
     {"sinh.", NOTHING, "sinh", NULL},
     {"tan.", NOTHING, "tan", NULL},
     {"tanh.", NOTHING, "tanh", NULL},
-    /* vectors, and memory */
+    /* vectors and memory */
     {"experimental.stepvector.", WORK_INT, NULL, NULL},
     {"experimental.vector.deinterleave2.", WORK_INT, NULL, NULL},
     {"experimental.vector.extract.", WORK_INT, NULL, NULL},
@@ -162,15 +163,17 @@ static const struct intrinsic {
     {"vector.splice.", WORK_INT, NULL, NULL},
 };
 
-/* Of the processor's own instructions, those on vectors and bits; what works on registers alone is one instruction. */
+/* The processor's own intrinsics for vectors and bits. If they do not access memory, they are one
+ * instruction. */
 static const char *const own[] = {"x86.avx",    "x86.bmi",       "x86.f16c",        "x86.fma",
                                   "x86.mmx",    "x86.sse.",      "x86.sse2.",       "x86.sse3.",
                                   "x86.sse41.", "x86.ssse3.",    "x86.sse42.crc32", "x86.pclmulqdq",
                                   "x86.aesni.", "aarch64.neon.", "aarch64.crc32"};
 
-/* --- which it is -------------------------------------------------------------------------------------------- */
+/* --- kinds of calls
+ * ----------------------------------------------------------------------------------------- */
 
-/* Behind "llvm."; NULL: it calls none of LLVM's. */
+/* Returns the name after "llvm."; NULL: not an intrinsic. */
 static const char *name_of(LLVMValueRef call)
 {
     LLVMValueRef callee =
@@ -222,7 +225,8 @@ bool llvm_is_intrinsic(LLVMValueRef call, enum work *out_work)
     return true;
 }
 
-/* Halves of a vector come together, or its elements one after the other where that keeps how they are rounded. */
+/* A reduction combines halves of a vector; with a defined rounding order, its elements are combined one by
+ * one. */
 double llvm_reducing_steps(LLVMValueRef call)
 {
     const char *name = name_of(call);
@@ -235,9 +239,10 @@ double llvm_reducing_steps(LLVMValueRef call)
     return 2 * (is_ordered ? elements : ceil(log2(fmax(elements, 2))));
 }
 
-/* --- assembly ------------------------------------------------------------------------------------------------- */
+/* --- assembly ------------------------------------------------------------------------------------------- */
 
-/* Its text as LLVM writes it, with its length: what stands in the last but one pair of quotes. */
+/* Returns the text of assembly as LLVM prints it, with its length: the contents of the last but one pair of
+ * quotes. */
 static const char *find_words(const char *printed, size_t *out_length)
 {
     const char *quotes[4] = {0};
@@ -249,7 +254,7 @@ static const char *find_words(const char *printed, size_t *out_length)
     return found == 4 ? quotes[3] + 1 : NULL;
 }
 
-/* An empty text keeps the compiler from moving things, and a note in one line is for who reads what it makes. */
+/* Returns false for empty assembly, which is a barrier for the compiler, and for a single comment. */
 static bool says_anything(LLVMValueRef assembly)
 {
     size_t length, blank = 0;
@@ -263,7 +268,7 @@ static bool says_anything(LLVMValueRef assembly)
     return says;
 }
 
-/* As messages call it: its first line. */
+/* Returns the name for messages: the first line of the text. */
 static const char *name_assembly(struct arena *arena, LLVMValueRef assembly)
 {
     char name[MOST_OF_WORDS + 32];
@@ -278,7 +283,7 @@ static const char *name_assembly(struct arena *arena, LLVMValueRef assembly)
     return arena_copy(arena, name, strlen(name));
 }
 
-/* --- calls ------------------------------------------------------------------------------------------------------ */
+/* --- calls ---------------------------------------------------------------------------------------------- */
 
 bool llvm_is_call(LLVMValueRef value)
 {
@@ -302,7 +307,7 @@ bool llvm_returns_again(LLVMValueRef call)
            llvm_attribute(call, llvm_attribute_kind("returns_twice"));
 }
 
-/* What is done again is a loop that is not seen: no figure of the first time is enough. */
+/* A call that returns twice is the header of an unknown loop, so the figures of one run would be too low. */
 static const char *name_again(struct arena *arena, LLVMValueRef callee)
 {
     const char *name = callee ? LLVMGetValueName2(callee, &(size_t){0}) : "this";

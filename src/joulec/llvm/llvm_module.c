@@ -1,10 +1,11 @@
-/* joulec/llvm/llvm_module.c - see module.h. LLVM through its C interface, 14 to 19, which differ in how pointers are written.
+/* joulec/llvm/llvm_module.c - see module.h: reads a module through LLVM's C interface, versions 14 to 19,
+ * which differ in how pointers are written.
  *
- * Newcomers: the C interface has no loops and no scalar evolution, so that pass prints on standard error, which is a file in
- * memory meanwhile. A pipe would fill up.
- * Trust: LLVM's reader aborts on much that is not its own, so what is read is what clang wrote a moment ago, in a file of ours.
- * Bitcode and text of a user's, and profiles, go to clang, in a process of its own. What comes out of here is trusted by nobody
- * behind it (tests/fuzz/fuzz_module.c).
+ * Note: the C interface gives no access to loops and scalar evolution. So the pass prints them to standard
+ * error, which is redirected to a file in memory; a pipe could fill up.
+ * Note: LLVM's reader aborts on many invalid inputs. So only files that clang has just written to a directory
+ * of joulec are read. Users' bitcode, IR and profiles are given to clang in a process of its own. All code
+ * after this file treats its output as untrusted (tests/fuzz/fuzz_module.c).
  */
 #include "joulec/llvm/llvm_module.h"
 
@@ -23,25 +24,25 @@
 #include "joulec/source/place.h"
 #include "joulec/source/whole_file.h"
 
-/* All values have names, so that what is printed can be found again. */
+/* Gives names to all values, so that they can be found in printed text. */
 #define NAMES "function(instnamer)"
 #define LOOPS "function(print<scalar-evolution>)"
 
-#define MOST_WEIGHTS 64 /* of a branch: of more nothing is known */
+#define MOST_WEIGHTS 64 /* maximum edges of a branch whose weights are read */
 
 struct reader {
     struct arena *arena;
     struct module *out;
     LLVMModuleRef module;
     LLVMTargetDataRef layout;
-    struct pointers functions; /* as in out->functions */
+    struct pointers functions; /* in the order of out->functions */
     unsigned loop_kind, weight_kind;
-    char here[PATH_MAX];  /* the folder in which this program runs; empty: unknown */
-    LLVMMetadataRef file; /* the last one that was asked for, and its path */
+    char here[PATH_MAX];  /* working directory; empty: unknown */
+    LLVMMetadataRef file; /* the last file whose path was read, and that path */
     const char *path;
 };
 
-/* --- names and places --------------------------------------------------------------------------------------- */
+/* --- names and places ----------------------------------------------------------------------------------- */
 
 static const char *copy(struct reader *r, const char *text, size_t length)
 {
@@ -49,7 +50,7 @@ static const char *copy(struct reader *r, const char *text, size_t length)
     return kept ? kept : "";
 }
 
-/* As this program would open it: what clang calls it may be relative to another folder. */
+/* Returns the path as seen from this program's directory; clang may use another one. */
 static const char *path_of(struct reader *r, LLVMMetadataRef file)
 {
     unsigned length = 0, folder_length = 0;
@@ -98,7 +99,7 @@ static struct source_place own_place_of(struct reader *r, LLVMValueRef instructi
     return place_at(r, place);
 }
 
-/* The two places in !llvm.loop are where the loop begins and ends in the source. */
+/* Returns the loop's place: !llvm.loop contains the places of its begin and end. */
 static struct source_place loop_place(struct reader *r, LLVMValueRef last)
 {
     LLVMValueRef node = LLVMGetMetadata(last, r->loop_kind), operands[32];
@@ -118,16 +119,16 @@ static void read_last(struct reader *r, LLVMValueRef last, struct block *out)
     out->branch_place = place_of(r, last);
 }
 
-/* --- functions ---------------------------------------------------------------------------------------------- */
+/* --- functions ------------------------------------------------------------------------------------------ */
 
-/* block->promises has room. */
+/* Adds an assumption; block->assumptions has room. */
 static void read_promise(struct reader *r, LLVMValueRef instruction, struct block *block)
 {
     block->assumptions[block->assumption_count++] = (struct assumption){
         llvm_condition(r->arena, LLVMGetOperand(instruction, 0)), .calls_before = block->call_count};
 }
 
-/* block->calls has room. */
+/* Adds a call; block->calls has room. */
 static bool read_call(struct reader *r, LLVMValueRef instruction, struct function *function,
                       struct block *block)
 {
@@ -159,8 +160,8 @@ static bool make_room_for_calls(struct reader *r, LLVMBasicBlockRef from, struct
     return out->calls && out->assumptions;
 }
 
-/* !prof of a branch: weights behind a name, and from LLVM 19 on also behind who says so; of a profile they are counts + 1, or a
- * part of these. False: there are none. */
+/* Reads !prof of a branch: weights after a name, and since LLVM 19 also after their origin. Weights from a
+ * profile are counts + 1, possibly scaled down. Returns false if there are none. */
 static bool read_weights(struct reader *r, LLVMValueRef last, size_t edge_count, double *out_weights)
 {
     LLVMValueRef node = last ? LLVMGetMetadata(last, r->weight_kind) : NULL;
@@ -198,8 +199,8 @@ static bool read_edges(struct reader *r, LLVMValueRef last, const struct numberi
     return out->edges != NULL;
 }
 
-/* Of a vector's product, what is done where whole numbers are multiplied: cores begin two of them at once, and one of scalars; the
- * rest puts the numbers where they can be multiplied. */
+/* Returns the part of a vector product's micro-operations that multiplies. Cores start two of these per
+ * cycle, but one scalar product. The other micro-operations shuffle the operands. */
 static double product_part(LLVMValueRef value, double bits)
 {
     bool is_vector = bits > 0 && LLVMGetInstructionOpcode(value) == LLVMMul;
@@ -273,7 +274,7 @@ static bool read_loops(struct reader *r, LLVMBasicBlockRef *blocks, const struct
     return is_good;
 }
 
-/* How often a profile saw a call of it; NaN: it has no counts. */
+/* Returns the number of calls in a profile; NaN: there is none. */
 static double read_calls_seen(struct reader *r, LLVMValueRef function)
 {
     size_t count = 0;
@@ -320,7 +321,7 @@ static bool read_function(struct reader *r, LLVMValueRef value, struct function 
            read_loops(r, blocks, &numbers, out);
 }
 
-/* False: no memory. */
+/* Returns false if out of memory. */
 static bool read_inlined(struct reader *r)
 {
     size_t count = r->out->function_count;
@@ -359,9 +360,9 @@ static bool read_functions(struct reader *r)
     return is_good && read_inlined(r);
 }
 
-/* --- annotations -------------------------------------------------------------------------------------------- */
+/* --- annotations ---------------------------------------------------------------------------------------- */
 
-/* Typed pointers, before LLVM 15, hide what they point to behind casts. */
+/* Removes casts of typed pointers, before LLVM 15. */
 static LLVMValueRef peel(LLVMValueRef value)
 {
     while (value && LLVMIsAConstantExpr(value))
@@ -401,7 +402,8 @@ static bool read_annotations(struct reader *r)
     return is_good;
 }
 
-/* --- loops, in LLVM's words --------------------------------------------------------------------------------- */
+/* --- scalar evolution
+ * --------------------------------------------------------------------------------------- */
 
 static joule_status run_passes(struct reader *r, const char *passes, joule_error *error)
 {
@@ -425,8 +427,8 @@ static void strip(LLVMValueRef instruction)
     LLVMDisposeValueMetadataEntries(entries);
 }
 
-/* LLVM numbers all metadata of a function anew for each instruction that it prints with some. Branches are not printed, and keep
- * what is said of their loops. */
+/* Removes metadata, because LLVM numbers all metadata of a function again for each instruction that it prints
+ * with some. Branches are not printed and keep the metadata of loops. */
 static void strip_all(struct reader *r)
 {
     LLVMStripModuleDebugInfo(r->module);
@@ -438,7 +440,7 @@ static void strip_all(struct reader *r)
                     strip(v);
 }
 
-/* Standard error is `to` while LLVM prints; `kept` is what it was. */
+/* Redirects standard error to `to` while LLVM prints; `kept` is a copy of the original. */
 static joule_status print_into(struct reader *r, int kept, int to, joule_error *error)
 {
     if (kept < 0 || to < 0 || dup2(to, STDERR_FILENO) < 0)
@@ -465,7 +467,7 @@ static joule_status print_loops(struct reader *r, joule_error *error)
     return status;
 }
 
-/* --- the build ---------------------------------------------------------------------------------------------- */
+/* --- the build ------------------------------------------------------------------------------------------ */
 
 static bool take_wide(struct reader *r, LLVMValueRef value, struct function *out)
 {
@@ -482,7 +484,7 @@ static bool take_wide(struct reader *r, LLVMValueRef value, struct function *out
     return llvm_take_wide(r->arena, blocks, &built, &loops, out);
 }
 
-/* In a copy, as the passes change what they see. False: no memory. */
+/* Reads a copy of the module, because the passes change it. Returns false if out of memory. */
 static bool read_build(struct reader *r, const struct module_build *build)
 {
     r->out->is_built = build && !build->vectorises && !build->packs && !build->unrolls;
@@ -493,7 +495,8 @@ static bool read_build(struct reader *r, const struct module_build *build)
     size_t i = 0;
     copy.module = LLVMCloneModule(r->module);
     copy.layout = LLVMGetModuleDataLayout(copy.module);
-    copy.functions.numbers.count = 0; /* its calls are priced with the others */
+    /* Calls in it are not resolved; their work is that of the other module */
+    copy.functions.numbers.count = 0;
     r->out->is_built = llvm_build_loops(copy.module, build);
     for (LLVMValueRef f = LLVMGetFirstFunction(copy.module); f && r->out->is_built && is_good;
          f = LLVMGetNextFunction(f))
@@ -503,9 +506,9 @@ static bool read_build(struct reader *r, const struct module_build *build)
     return is_good;
 }
 
-/* --- a module ----------------------------------------------------------------------------------------------- */
+/* --- a module ------------------------------------------------------------------------------------------- */
 
-/* What a triple begins with, under one name for all that the same cores run. */
+/* Writes the architecture of a triple, with one name for all processors of a family. */
 static void architecture_of(const char *triple, char out[16])
 {
     string_print(out, 16, "%.*s", (int)strcspn(triple, "-"), triple);
@@ -515,7 +518,7 @@ static void architecture_of(const char *triple, char out[16])
         string_copy(out, 16, "aarch64");
 }
 
-/* False: no memory. */
+/* Returns false if out of memory. */
 static bool read_architecture(struct reader *r)
 {
     char own[16], here[16], *triple = LLVMGetDefaultTargetTriple();

@@ -1,20 +1,21 @@
-/* joulec/llvm/llvm_pointer.c - see llvm_module.h: what a call through a pointer may reach.
+/* joulec/llvm/llvm_pointer.c - see llvm_module.h: the possible targets of calls through a pointer.
  *
- * Where the pointer is a choice between functions, or comes out of a table that nobody can change, these are all. Elsewhere they are
- * the functions of the module with the same type whose address somebody has taken, and others that are not seen here.
- * Newcomers: LLVM's own lists, as of annotations, take no address.
+ * If the pointer is a choice between functions, or is loaded from a constant table, all targets are known.
+ * Otherwise they are the functions of the module with the same type whose address is taken, and unknown ones.
+ * Note: LLVM's own lists, such as that of annotations, do not take addresses.
  */
 #include <string.h>
 #include "base/string.h"
 #include "joulec/llvm/llvm_module.h"
 
 #define MOST_TARGETS 64
-#define MOST_VALUES  64 /* that one pointer may be */
-#define MOST_DEPTH   16 /* of constants in constants */
+#define MOST_VALUES  64 /* maximum possible values of a pointer */
+#define MOST_DEPTH   16 /* maximum nesting of constants */
 
-/* --- addresses that are taken ------------------------------------------------------------------------------------ */
+/* --- taken addresses
+ * ---------------------------------------------------------------------------------------- */
 
-/* Calls have what they call as their last operand. */
+/* Returns true if the use is the callee of a call, which is its last operand. */
 static bool is_called(LLVMUseRef use, LLVMValueRef user)
 {
     bool is_call = LLVMIsACallInst(user) || LLVMIsAInvokeInst(user);
@@ -61,7 +62,8 @@ bool *llvm_find_taken(struct arena *arena, LLVMValueRef *functions, size_t count
     return taken;
 }
 
-/* --- what a pointer may be --------------------------------------------------------------------------------------- */
+/* --- possible values of a pointer
+ * --------------------------------------------------------------------------- */
 
 struct targets {
     const struct pointers *pointers;
@@ -70,7 +72,7 @@ struct targets {
     size_t count;
     LLVMValueRef values[MOST_VALUES];
     size_t value_count;
-    bool is_open; /* there may be others */
+    bool is_open; /* there may be other targets */
 };
 
 static void add_function(struct targets *t, LLVMValueRef function)
@@ -97,11 +99,10 @@ static void add_value(struct targets *t, LLVMValueRef value)
         t->is_open = true;
 }
 
-/* All functions in a constant, of whichever type: who calls may have cast them. */
+/* Adds all functions in a constant, whatever their types, because the caller may have cast them. */
 static void add_constant(struct targets *t, LLVMValueRef value, unsigned depth)
 {
-    bool is_other =
-        LLVMIsAGlobalValue(value) && !LLVMIsAGlobalVariable(value); /* another name for a function */
+    bool is_other = LLVMIsAGlobalValue(value) && !LLVMIsAGlobalVariable(value); /* an alias of a function */
     if (LLVMIsAFunction(value))
         add_function(t, value);
     else if (depth == MOST_DEPTH || is_other)
@@ -111,7 +112,8 @@ static void add_constant(struct targets *t, LLVMValueRef value, unsigned depth)
             add_constant(t, LLVMGetOperand(value, (unsigned)i), depth + 1);
 }
 
-/* Those where the indices of `address` from number `next` on lead, as far as they are constant. */
+/* Adds the functions that the indices of `address` select, from index `next` on, as far as they are
+ * constant. */
 static void add_part(struct targets *t, LLVMValueRef value, LLVMValueRef address, unsigned next)
 {
     bool is_aggregate = LLVMIsAConstantArray(value) || LLVMIsAConstantStruct(value);
@@ -126,7 +128,7 @@ static void add_part(struct targets *t, LLVMValueRef value, LLVMValueRef address
             add_part(t, LLVMGetOperand(value, (unsigned)i), address, next + 1);
 }
 
-/* Whether an address is said by indices into a table from its begin on. */
+/* Returns true if an address consists of indices into a table. */
 static bool is_within(LLVMValueRef address, LLVMValueRef table)
 {
     int64_t first;
@@ -136,7 +138,7 @@ static bool is_within(LLVMValueRef address, LLVMValueRef table)
            llvm_constant(LLVMGetOperand(address, 1), &first) && first == 0;
 }
 
-/* What lies at an address: a part of a table that is never written. */
+/* Adds the values that a load from a constant table can return. */
 static void add_loaded(struct targets *t, LLVMValueRef address)
 {
     LLVMValueRef table = address;
@@ -167,11 +169,12 @@ static void look(struct targets *t, LLVMValueRef value)
             add_value(t, LLVMGetOperand(value, i));
     else if (LLVMIsALoadInst(value))
         add_loaded(t, LLVMGetOperand(value, 0));
-    else if (!LLVMIsAConstantPointerNull(value) && !LLVMIsAUndefValue(value)) /* those nobody calls */
+    /* Calls of these are undefined */
+    else if (!LLVMIsAConstantPointerNull(value) && !LLVMIsAUndefValue(value))
         t->is_open = true;
 }
 
-/* All that could be meant; none where they are too many to say anything. */
+/* Adds all functions with a matching type; none if there are too many. */
 static void add_all_taken(struct targets *t)
 {
     const struct pointers *p = t->pointers;

@@ -1,8 +1,9 @@
-/* joulec/llvm/llvm_restart.c - see llvm_module.h: whether a loop inside another begins anew each time, waiting for nothing that it
- * left when it ran before. A core then runs one beside the other.
+/* joulec/llvm/llvm_entry_dependence.c - see llvm_module.h: whether an inner loop depends on its own previous
+ * entry. If not, a core overlaps the entries.
  *
- * Newcomers: what waits may come by a value from outside that an earlier run has a part in, or by memory. Of memory only the
- * variable is looked at: another row of the same array counts as the same, and pointers from different places as different.
+ * Note: a dependence may be carried by values from outside of the loop, or by memory. For memory only the
+ * variables are compared: different rows of an array count as equal, and pointers from different places as
+ * different.
  */
 #include "joulec/llvm/llvm_module.h"
 
@@ -16,14 +17,14 @@ struct inside {
     const struct numbering *numbers; /* of the loop's instructions */
 };
 
-/* --- values ------------------------------------------------------------------------------------------------- */
+/* --- values --------------------------------------------------------------------------------------------- */
 
 struct origins {
     LLVMValueRef list[MOST_ORIGINS];
     size_t count;
 };
 
-/* To be looked at, once. False: there are too many. */
+/* Adds an instruction once. Returns false if there are too many. */
 static bool add_origin(struct origins *origins, LLVMValueRef value)
 {
     if (!LLVMIsAInstruction(value))
@@ -37,7 +38,7 @@ static bool add_origin(struct origins *origins, LLVMValueRef value)
     return true;
 }
 
-/* What a value is made of; where `numbers` has it, it is passed over. */
+/* Adds the operands of a value, except those in `passed`. Returns false if there are too many. */
 static bool add_operands(struct origins *origins, LLVMValueRef value, const struct numbering *passed)
 {
     bool is_phi = LLVMIsAPHINode(value);
@@ -64,14 +65,15 @@ static bool takes_only_new_values(const struct inside *in)
     return true;
 }
 
-/* --- memory ------------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------------- */
 
 struct stores {
     LLVMValueRef bases[MOST_STORES];
     size_t count;
 };
 
-/* Where the blocks of a loop, but for those of loops inside it, store to; -1: of the function. False: to too many places. */
+/* Adds the variables to which the own blocks of a loop store; -1: those of the function. Returns false if
+ * there are too many. */
 static bool add_stores(const struct inside *in, int32_t loop, struct stores *out)
 {
     const uint32_t *begin = in->loops->node_begin + loop + 1;

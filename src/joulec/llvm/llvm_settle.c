@@ -1,14 +1,14 @@
-/* joulec/llvm/llvm_settle.c - see llvm_module.h: sums that LLVM has taken apart by cases, put together again.
+/* joulec/llvm/llvm_phi_sum.c - see llvm_module.h: replaces phis of equal sums, into which LLVM has split a
+ * sum by cases.
  *
- * Where a round of a loop begins with a question such as j == 0, LLVM knows j in one of both ways on, and writes 1 there for
- * j + 1. The next j is then a choice of 1 and j + 1, of which scalar evolution knows nothing, and so neither how often the loop
- * runs.
- * Newcomers: all values that come in are the same sum of the same two, so that the sum can stand where the choice stood: on each
- * way its first part is there already.
+ * If an iteration begins with a test such as j == 0, LLVM knows j on one path, and replaces j + 1 by 1 there.
+ * The next j is then a phi of 1 and j + 1, which scalar evolution cannot analyse, so that the loop has no
+ * trip count.
+ * Note: all incoming values equal the same sum, whose operands dominate the phi; so the sum can replace it.
  */
 #include "joulec/llvm/llvm_module.h"
 
-#define MOST_ROUNDS 8 /* sums of sums */
+#define MOST_ROUNDS 8 /* maximum nesting of sums */
 
 /* value + by */
 struct sum {
@@ -24,7 +24,7 @@ static bool sum_of(LLVMValueRef value, struct sum *out)
     return LLVMIsAInstruction(out->value) && llvm_constant(LLVMGetOperand(value, 1), &out->by);
 }
 
-/* The one branch that leads to a block, by one of its ways; NULL: there are others. */
+/* Returns the only branch to a block; NULL: there are several edges. */
 static LLVMValueRef only_way_to(LLVMBasicBlockRef block)
 {
     LLVMUseRef use = LLVMGetFirstUse(LLVMBasicBlockAsValue(block));
@@ -32,7 +32,8 @@ static LLVMValueRef only_way_to(LLVMBasicBlockRef block)
     return user && LLVMIsABranchInst(user) ? user : NULL;
 }
 
-/* What `value` is where a branch leads to `to`. False: the branch does not say. */
+/* Sets *out to the value that an equality test gives to `value` on the edge to `to`. Returns false if there
+ * is none. */
 static bool asked_by(LLVMValueRef branch, LLVMBasicBlockRef to, LLVMValueRef value, int64_t *out)
 {
     if (!LLVMIsABranchInst(branch) || !LLVMIsConditional(branch) ||
@@ -47,7 +48,7 @@ static bool asked_by(LLVMValueRef branch, LLVMBasicBlockRef to, LLVMValueRef val
            llvm_constant(LLVMGetOperand(question, 1), out);
 }
 
-/* The same at the end of `from`, on the way to `to`. */
+/* Does the same for the path through the end of `from` to `to`. */
 static bool known_as(LLVMValueRef value, LLVMBasicBlockRef from, LLVMBasicBlockRef to, int64_t *out)
 {
     if (asked_by(LLVMGetBasicBlockTerminator(from), to, value, out))
@@ -56,7 +57,7 @@ static bool known_as(LLVMValueRef value, LLVMBasicBlockRef from, LLVMBasicBlockR
     return way && asked_by(way, from, value, out);
 }
 
-/* Whether all that comes in is one sum. */
+/* Returns true if all incoming values equal one sum. */
 static bool is_one_sum(LLVMValueRef phi, struct sum *out)
 {
     unsigned count = LLVMCountIncoming(phi);

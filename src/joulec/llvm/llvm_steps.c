@@ -1,13 +1,14 @@
-/* joulec/llvm/llvm_steps.c - see llvm_steps.h. */
+/* joulec/llvm/llvm_dependence.c - see llvm_dependence.h. */
 #include "joulec/llvm/llvm_steps.h"
 
 #include <string.h>
 
-#define MOST_STEPS (1 << 22) /* that are looked at for what calls return */
-/* Cycles of a call, to find the longest way; how long one takes is added when that is known (assumed). */
+#define MOST_STEPS (1 << 22) /* maximum nodes that are visited for the results of calls */
+/* Assumed cycles of a call when chains are compared; the work of the call is added elsewhere. */
 #define CALL_CYCLES 10
 
-/* --- the order ---------------------------------------------------------------------------------------------------- */
+/* --- building the graph
+ * ------------------------------------------------------------------------------------- */
 
 static size_t most_waits(const struct steps *s)
 {
@@ -24,7 +25,7 @@ static void describe(struct step *step)
     step->waits_at_once = is_call ? 1 : LLVMGetNumOperands(step->value) ? llvm_waits(step->value, 0) : 0;
 }
 
-/* What each step waits for, once for all walks. */
+/* Lists the operands of each node, once for all walks. */
 static bool lay_out_waits(struct steps *s)
 {
     uint32_t count = 0;
@@ -77,7 +78,8 @@ int32_t steps_address(const struct steps *s, size_t access)
     return llvm_number_of(&s->numbers, llvm_address_of(s->list[access].value));
 }
 
-/* --- ways --------------------------------------------------------------------------------------------------------- */
+/* --- paths
+ * -------------------------------------------------------------------------------------------------- */
 
 struct step steps_end(void)
 {
@@ -94,8 +96,8 @@ void steps_take_wait(const struct steps *s, struct step *step, struct wait wait)
     }
 }
 
-/* The longest way to a step, from its own begin or by those before. What it waits for may stand behind it, where blocks go round that
- * are no loop: of that nothing is known yet. */
+/* Finds the longest path to a node, from itself or through its operands. In irreducible cycles an operand may
+ * come later in the list; it is then ignored. */
 static void walk_to(const struct steps *s, size_t number, bool is_begin, bool has_waits)
 {
     struct step *step = &s->list[number];
@@ -137,9 +139,10 @@ void steps_keep(struct steps *s, const struct step *end)
         steps_add_work(&s->list[i], s->function->blocks[s->list[i].block].chain);
 }
 
-/* --- calls beside each other -------------------------------------------------------------------------------------- */
+/* --- independent calls
+ * -------------------------------------------------------------------------------------- */
 
-/* Adds the users of a step's value; each is looked at once. `is_seen` by step. False: the call is among them. */
+/* Adds the users of a node's value once. is_seen: by node. Returns false if the call is among them. */
 static bool add_users(const struct steps *s, size_t step, size_t call, bool *is_seen, size_t *queue,
                       size_t *queued)
 {
@@ -155,7 +158,7 @@ static bool add_users(const struct steps *s, size_t step, size_t call, bool *is_
     return true;
 }
 
-/* Whether what the call returns never comes back to it, by whatever round. */
+/* Returns true if the result of the call does not reach the call again in any iteration. */
 static bool is_beside(const struct steps *s, size_t call, bool *is_seen, size_t *queue)
 {
     size_t queued = 0;

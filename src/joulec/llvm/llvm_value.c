@@ -1,17 +1,17 @@
-/* joulec/llvm/llvm_value.c - see llvm_module.h: whole numbers, what is asked of them, and what calls pass.
+/* joulec/llvm/llvm_value.c - see llvm_module.h: integer operands, conditions, parameters and arguments.
  *
- * Newcomers: LLVM's numbers have bits and no sign. A constant is read as signed, but for those of one bit, and those that a
- * function takes as unsigned where C widens them.
+ * Note: LLVM's integers have no sign. Constants are read as signed, except those of one bit and unsigned
+ * arguments that C extends.
  */
 #include "joulec/llvm/llvm_module.h"
 
 #include <string.h>
 #include "base/string.h"
 
-#define MOST_PARTS   8  /* of a condition */
-#define MOST_LETTERS 64 /* of a type */
+#define MOST_PARTS   8  /* maximum comparisons of a condition */
+#define MOST_LETTERS 64 /* maximum parameters of a type */
 #define ADDRESS_BITS 64
-#define MOST_STEPS   32 /* values that are looked at for one */
+#define MOST_STEPS   32 /* maximum values that are visited */
 
 const char *llvm_name(struct arena *arena, LLVMValueRef value)
 {
@@ -43,7 +43,7 @@ struct operand llvm_operand(struct arena *arena, LLVMValueRef value, bool is_uns
                : (struct operand){0};
 }
 
-/* One side of a comparison. */
+/* Returns one side of a comparison. */
 static struct operand compared(struct arena *arena, LLVMValueRef value)
 {
     if (LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMPointerTypeKind &&
@@ -83,7 +83,7 @@ static bool is_bit(LLVMValueRef value, unsigned long long bit)
     return LLVMIsAConstantInt(value) && bits_of(value) == 1 && LLVMConstIntGetZExtValue(value) == bit;
 }
 
-/* The two parts of `a && b` or `a || b`, which C's are selects. False: it is neither. */
+/* Splits `a && b` or `a || b`, which clang may compile to a select. Returns false if it is neither. */
 static bool split(LLVMValueRef value, bool *out_is_any, LLVMValueRef parts[2])
 {
     if (bits_of(value) != 1 || !LLVMIsAInstruction(value))
@@ -100,7 +100,7 @@ static bool split(LLVMValueRef value, bool *out_is_any, LLVMValueRef parts[2])
     return true;
 }
 
-/* The comparisons of a condition, as many as have room. False: there is more to it. */
+/* Collects the comparisons of a condition. Returns false if there are other parts, or no room. */
 static bool collect(struct arena *arena, LLVMValueRef value, struct comparison list[MOST_PARTS],
                     struct condition *out)
 {
@@ -124,7 +124,8 @@ static bool collect(struct arena *arena, LLVMValueRef value, struct comparison l
     return is_whole;
 }
 
-/* A part that is no comparison is left out, which `and` bears and `or` does not. */
+/* A part that is no comparison is left out: a conjunction remains necessary, but a disjunction would be
+ * wrong. */
 struct condition llvm_condition(struct arena *arena, LLVMValueRef value)
 {
     struct comparison list[MOST_PARTS];
@@ -204,7 +205,7 @@ static bool has_words(LLVMValueRef function, const char *attribute)
     return LLVMGetStringAttributeAtIndex(function, index, attribute, (unsigned)strlen(attribute));
 }
 
-/* -ffreestanding and -fno-builtin: names are the program's own. */
+/* Returns true with -ffreestanding or -fno-builtin: the name is not that of the C library. */
 static bool is_programs_own(LLVMValueRef call, const char *name)
 {
     LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(call));

@@ -1,9 +1,10 @@
-/* joulec/llvm/llvm_wide.c - see llvm_module.h: what the build makes of loops, by LLVM's own vectoriser.
+/* joulec/llvm/llvm_built_loop.c - see llvm_module.h: the loops of the build, from LLVM's own vectoriser.
  *
- * A copy of the counted module goes through the passes that the count build left out: short loops are unrolled and others become
- * vectors, for the target and the features that each function is compiled with. That takes a part of a second build's time.
- * Newcomers: clang wrote into the loops that they are not to be unrolled, which the vectoriser takes as no interleaving either.
- * That word is taken out first.
+ * A copy of the counted module runs the passes that the count build left out: short loops are unrolled,
+ * others vectorised, for the target and the features of each function. This takes part of the time of a
+ * second build.
+ * Note: clang disables unrolling in the metadata of loops, which also prevents the vectoriser from
+ * interleaving. This metadata is removed first.
  */
 #include "joulec/llvm/llvm_module.h"
 
@@ -21,19 +22,20 @@
 #define MOST_OPERANDS      32
 #define MOST_BLOCKS_BEFORE 4
 
-/* Named in words, later versions end the program where this pass would find more to do in another round. */
+/* Without this option, versions from 18 on abort if the pass would change more in another iteration. */
 #if LLVM_VERSION_MAJOR >= 18
 #define COMBINE "instcombine<no-verify-fixpoint>,"
 #else
 #define COMBINE "instcombine,"
 #endif
-/* In the order in which clang has them. */
+/* In the order of clang's pipeline. */
 #define UNROLL    "loop-simplify,lcssa,loop(indvars,loop-unroll-full),sroa," COMBINE "simplifycfg,"
 #define VECTORISE "loop-simplify,lcssa,loop(loop-rotate),loop-vectorize,"
 #define PACK      "slp-vectorizer,"
 #define CLEAN     COMBINE "simplifycfg"
 
-/* --- how wide a register is ----------------------------------------------------------------------------------- */
+/* --- width of registers
+ * ------------------------------------------------------------------------------------- */
 
 static bool has_feature(LLVMValueRef function, const char *feature)
 {
@@ -95,7 +97,7 @@ static bool is_constant_within(LLVMValueRef value, int64_t low, int64_t high)
     return LLVMIsAConstantDataVector(value) != NULL;
 }
 
-/* Fits into 16 bits, as what is extended from so many does. */
+/* Returns true if the value fits into 16 bits. */
 static bool is_narrow(LLVMValueRef value, bool is_signed)
 {
     if (LLVMIsAZExtInst(value))
@@ -108,12 +110,13 @@ static bool is_narrow(LLVMValueRef value, bool is_signed)
 static bool is_narrow_product(LLVMValueRef value)
 {
     if (LLVMGetInstructionOpcode(value) != LLVMMul)
-        return false; /* a division by a constant: its inverse is wide */
+        return false; /* a division by a constant, whose inverse is wide */
     LLVMValueRef a = LLVMGetOperand(value, 0), b = LLVMGetOperand(value, 1);
     return (is_narrow(a, true) && is_narrow(b, true)) || (is_narrow(a, false) && is_narrow(b, false));
 }
 
-/* Of one register. What is narrow is multiplied as such: both halves of the products, and then they are put together. */
+/* Returns the micro-operations of a product on one register. Narrow values are multiplied as 16 bits: both
+ * halves of the products, which are then combined. */
 static double product_steps(LLVMValueRef value, bool is_old, double *out_products)
 {
     static const double steps_of_64 = 8, steps_of_8 = 9;
@@ -138,8 +141,8 @@ double llvm_vector_products(LLVMValueRef value)
     return products;
 }
 
-/* x86 has no vector instruction for much of what C can say of integers; before SSE4.1, for less (Intel's Intrinsics Guide). So
- * many micro-operations stand in for one. */
+/* Returns the micro-operations that replace a missing vector instruction: x86 lacks some integer operations,
+ * and more of them before SSE4.1 (Intel's Intrinsics Guide). */
 double llvm_vector_steps(LLVMValueRef value)
 {
     LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(value));
@@ -151,7 +154,7 @@ double llvm_vector_steps(LLVMValueRef value)
     case LLVMUDiv:
     case LLVMSDiv:
     case LLVMURem:
-    case LLVMSRem: /* by a constant: products */
+    case LLVMSRem: /* by a constant: multiplications */
     case LLVMMul:
         return product_steps(value, is_old, &(double){0});
     case LLVMUIToFP:
@@ -164,7 +167,7 @@ double llvm_vector_steps(LLVMValueRef value)
         return !has_512 && is_unsigned_order(value) ? 3 : 1;
     case LLVMShl:
     case LLVMLShr:
-    case LLVMAShr: /* each element by its own number */
+    case LLVMAShr: /* each element by its own amount */
         return LLVMIsAConstant(LLVMGetOperand(value, 1)) || has_feature(function, "+avx2") ? 1 : 6;
     case LLVMTrunc:
         return bits == 8 ? 3 : 2;
@@ -176,7 +179,7 @@ double llvm_vector_steps(LLVMValueRef value)
     }
 }
 
-/* --- passes --------------------------------------------------------------------------------------------------- */
+/* --- passes --------------------------------------------------------------------------------------------- */
 
 static bool forbids_unrolling(LLVMValueRef operand)
 {
@@ -191,7 +194,7 @@ static bool forbids_unrolling(LLVMValueRef operand)
     return words && string_starts(words, "llvm.loop.unroll.disable");
 }
 
-/* A loop's node stands in its own first place. */
+/* The first operand of a loop's metadata node is the node itself. */
 static void allow_unrolling(LLVMContextRef context, LLVMValueRef last, unsigned kind)
 {
     LLVMValueRef node = LLVMGetMetadata(last, kind), operands[MOST_OPERANDS];
@@ -222,7 +225,7 @@ static void allow_all(LLVMModuleRef module)
         }
 }
 
-/* NULL: this LLVM makes no code for the module's machine. */
+/* Returns NULL if this LLVM generates no code for the module's target. */
 static LLVMTargetMachineRef open_machine(LLVMModuleRef module)
 {
     LLVMTargetRef target;
@@ -244,7 +247,7 @@ bool llvm_build_loops(LLVMModuleRef module, const struct module_build *build)
     if (build->unrolls)
         allow_all(module);
     const char *unroll =
-        build->unrolls ? UNROLL UNROLL : ""; /* of a function, and again of where it was inlined */
+        build->unrolls ? UNROLL UNROLL : ""; /* once per function, and again after inlining */
     string_print(passes, sizeof passes, "function(%s%s%s" CLEAN ")", unroll,
                  build->vectorises ? VECTORISE : "", build->packs ? PACK : "");
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
@@ -256,9 +259,9 @@ bool llvm_build_loops(LLVMModuleRef module, const struct module_build *build)
     return !problem;
 }
 
-/* --- loops ---------------------------------------------------------------------------------------------------- */
+/* --- loops ---------------------------------------------------------------------------------------------- */
 
-/* Rounds of the source in one of a loop of the vectoriser, which counts them; 0: it is none of its. */
+/* Returns the iterations of the source per iteration of a vectorised loop; 0: not vectorised. */
 static double step_of(LLVMBasicBlockRef header)
 {
     size_t length;
@@ -278,8 +281,8 @@ static double step_of(LLVMBasicBlockRef header)
     return 0;
 }
 
-/* What the vectoriser compares at the end of a block, by the names that it gives: where pieces of memory begin and end, or (since
- * LLVM 15) how far they are apart. */
+/* Runtime checks of the vectoriser at the end of a block, recognised by the names that it gives: of address
+ * ranges, or (since LLVM 15) of distances. */
 enum comparing { COMPARES_NOTHING, COMPARES_RANGES, COMPARES_DISTANCES };
 
 static enum comparing compares(LLVMBasicBlockRef block)
@@ -293,7 +296,7 @@ static enum comparing compares(LLVMBasicBlockRef block)
     return string_starts(name, "diff.check") ? COMPARES_DISTANCES : COMPARES_NOTHING;
 }
 
-/* Such a comparison before the loop: in the block that leads to it, or in one of a few that lead there alone. */
+/* Returns the runtime check in one of the last blocks before the loop. */
 static enum comparing compared_before(LLVMBasicBlockRef *blocks, const struct loops *loops, size_t loop)
 {
     const struct flow *flow = &loops->flow;
@@ -312,7 +315,7 @@ static enum comparing compared_before(LLVMBasicBlockRef *blocks, const struct lo
     return found;
 }
 
-/* Blocks that one of a vector's elements needs or not run half of the time. */
+/* Blocks that run only for some elements of a vector are assumed to run half of the time. */
 static void add_block(struct block *round, const struct block *block)
 {
     double part = string_starts(block->name, "pred.") ? 0.5 : 1;

@@ -1,6 +1,7 @@
 /* joulec/llvm/llvm_work.c - see llvm_module.h: instructions as micro-operations.
  *
- * Newcomers: an address is added up by the load or store that uses it, and a comparison is one with its branch.
+ * Note: addresses are computed by the load or store that uses them, and a comparison is fused with its
+ * branch.
  */
 #include "joulec/llvm/llvm_module.h"
 
@@ -9,7 +10,7 @@
 #include <string.h>
 #include "base/string.h"
 
-#define MEMORY_WRITTEN 0xaaaaaaaau /* of LLVM's attribute "memory" */
+#define MEMORY_WRITTEN 0xaaaaaaaau /* bits of LLVM's attribute "memory" that stand for writes */
 
 static int by_address(const void *a, const void *b)
 {
@@ -35,9 +36,10 @@ int32_t llvm_number_of(const struct numbering *numbering, const void *item)
     return found ? found->number : -1;
 }
 
-/* --- what is done ------------------------------------------------------------------------------------------- */
+/* --- kinds of work
+ * ------------------------------------------------------------------------------------------ */
 
-/* From operands to result, in cycles: typical of large cores since 2013 (Agner Fog's tables; uops.info). */
+/* Latency in cycles, typical of large cores since 2013 (Agner Fog's tables; uops.info). */
 static const double latency[WORK_KINDS] = {
     [WORK_INT] = 1,        [WORK_INT_MUL] = 3, [WORK_INT_DIV] = 18, [WORK_FLOAT] = 4,   [WORK_FMA] = 4,
     [WORK_FLOAT_DIV] = 14, [WORK_LOAD] = 5,    [WORK_STORE] = 4,    [WORK_ATOMIC] = 20, [WORK_BRANCH] = 0};
@@ -48,7 +50,8 @@ static bool is_compare_of_branch(LLVMValueRef value)
     return use && !LLVMGetNextUse(use) && LLVMIsABranchInst(LLVMGetUser(use));
 }
 
-/* Of what is always the same; WORK_KINDS: phi, bitcast, address that a load or store adds up itself, and the like. */
+/* Handles opcodes of a fixed kind. Returns WORK_KINDS for phis, bitcasts, addresses that a load or store
+ * computes, and similar. */
 static enum work work_of_opcode(LLVMOpcode opcode)
 {
     switch (opcode) {
@@ -101,13 +104,13 @@ static enum work work_of_opcode(LLVMOpcode opcode)
     }
 }
 
-/* WORK_KINDS: it costs nothing of its own. */
+/* Returns WORK_KINDS if the instruction costs nothing of its own. */
 static enum work work_of_instruction(LLVMValueRef value)
 {
     LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
     switch (opcode) {
     case LLVMICmp:
-        return is_compare_of_branch(value) ? WORK_KINDS : WORK_INT; /* fused */
+        return is_compare_of_branch(value) ? WORK_KINDS : WORK_INT; /* fused with the branch */
     case LLVMUDiv:
     case LLVMSDiv:
     case LLVMURem:
@@ -131,7 +134,7 @@ LLVMValueRef llvm_called_function(LLVMValueRef call)
     return callee && LLVMIsAFunction(callee) ? callee : NULL;
 }
 
-/* -fsemantic-interposition lets a shared library's functions be replaced, too, where others see them. */
+/* -fsemantic-interposition also allows the replacement of visible functions of a shared library. */
 static bool lets_replace(LLVMValueRef global)
 {
     static const char flag[] = "SemanticInterposition";
@@ -147,7 +150,8 @@ bool llvm_is_replaceable(LLVMValueRef global)
     case LLVMCommonLinkage:
     case LLVMExternalWeakLinkage:
         return true;
-    case LLVMWeakODRLinkage: /* clang's for weak constants of C, too, whatever others have by that name */
+    /* Clang uses it for weak constants of C too, whose other definitions may differ */
+    case LLVMWeakODRLinkage:
         return LLVMIsAGlobalVariable(global);
     case LLVMExternalLinkage:
         return lets_replace(global);
@@ -177,7 +181,7 @@ LLVMAttributeRef llvm_attribute(LLVMValueRef call, unsigned kind)
     return found || !callee || !kind ? found : LLVMGetEnumAttributeAtIndex(callee, index, kind);
 }
 
-/* From LLVM 16 on, one attribute has two bits for each kind of memory: whether it is read, and whether it is written. */
+/* Since LLVM 16, one attribute has two bits for each kind of memory: read and written. */
 bool llvm_writes_nothing(LLVMValueRef call)
 {
     LLVMAttributeRef memory = llvm_attribute(call, llvm_attribute_kind("memory"));
@@ -207,7 +211,7 @@ static LLVMValueRef intrinsic_of(LLVMValueRef value)
     return LLVMIsACallInst(value) ? llvm_called_function(value) : NULL;
 }
 
-/* Whether a product and a sum are one instruction. */
+/* Returns true if a multiplication and an addition are one instruction. */
 static bool can_fuse(LLVMValueRef instruction)
 {
     return !llvm_lacks(instruction, "+fma");
@@ -236,7 +240,7 @@ static unsigned bits_of(LLVMTypeRef type)
     }
 }
 
-/* A comparison and a choice, where there is no vector instruction for both. */
+/* Returns true for intrinsics that need a comparison and a select on scalars. */
 static bool is_choice(const char *intrinsic)
 {
     static const char *const names[] = {"llvm.smax.", "llvm.smin.", "llvm.umax.", "llvm.umin.", "llvm.abs."};
@@ -246,7 +250,7 @@ static bool is_choice(const char *intrinsic)
     return false;
 }
 
-/* A comparison whose answer is a number, and not only the way of a branch or of a choice, must be fetched from the flags. */
+/* Returns true if the result of a comparison is used as a number, and must be copied from the flags. */
 static bool is_answer_kept(LLVMValueRef comparison)
 {
     for (LLVMUseRef use = LLVMGetFirstUse(comparison); use; use = LLVMGetNextUse(use))
@@ -255,7 +259,7 @@ static bool is_answer_kept(LLVMValueRef comparison)
     return false;
 }
 
-/* Micro-operations of one instruction on one register. */
+/* Returns the micro-operations of one instruction on one register. */
 static double steps_of(LLVMValueRef value, bool is_vector)
 {
     LLVMValueRef callee = intrinsic_of(value);
@@ -265,13 +269,13 @@ static double steps_of(LLVMValueRef value, bool is_vector)
     case LLVMFPToSI:
     case LLVMUIToFP:
     case LLVMSIToFP:
-        return is_vector ? 1 : 2; /* and from one kind of register to the other */
+        return is_vector ? 1 : 2; /* includes the move between kinds of registers */
     case LLVMICmp:
     case LLVMFCmp:
         return !is_vector && is_answer_kept(value) ? 2 : 1;
     case LLVMShl:
     case LLVMLShr:
-    case LLVMAShr: /* by a number that is only known when it runs: it changes the flags, where that cannot be helped */
+    case LLVMAShr: /* without BMI2, a shift by a variable amount also updates the flags */
         return !is_vector && !LLVMIsAConstant(LLVMGetOperand(value, 1)) && llvm_lacks(value, "+bmi2") ? 2 : 1;
     case LLVMUDiv:
     case LLVMSDiv:
@@ -287,7 +291,7 @@ static double steps_of(LLVMValueRef value, bool is_vector)
     }
 }
 
-/* All of what an instruction works on; 0: no vector. */
+/* Returns the bits of all elements of an instruction's vector; 0: no vector. */
 static double whole_bits(LLVMValueRef value)
 {
     LLVMTypeRef type =
@@ -316,7 +320,7 @@ double llvm_latency(enum work work)
     return work < WORK_KINDS ? latency[work] : 0;
 }
 
-/* What is added to a product does not wait for it. */
+/* The addend of a fused multiplication and addition does not wait for the product. */
 double llvm_waits(LLVMValueRef value, unsigned operand)
 {
     LLVMValueRef callee = intrinsic_of(value);
