@@ -1,7 +1,7 @@
 /* bench/calls.c - measures the cycles of functions of the C library: minimum throughput, and for libm also
  * dependent calls.
  *
- * The figures of src/joulec/work/contract.c come from here. The minimum is that of short arguments and
+ * The figures of src/joulec/work/library_call.c come from here. The minimum is that of short arguments and
  * independent calls, over many rounds. Note: calls go through volatile pointers, so that the compiler cannot
  * replace the functions.
  */

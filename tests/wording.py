@@ -16,7 +16,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MAX_COLUMNS = 110
 # Folders whose comments are not rewritten yet.
-LATER = ("src/joulec/llvm/", "src/joulec/work/", "tests/corpus/joulec/", "bench/")
+LATER = ("tests/corpus/joulec/", "bench/")
 TEXT = re.compile(r"\.(?:c|h|def|inc|py|sh|md|[1-8])$|^dev$")
 LEFT_OUT = re.compile(r"^tests/(?:fixtures|fuzz/corpus)/|^tests/wording\.py$")
 COMMENT_OR_STRING = re.compile(r"/\*|^\s*\*|//|\"")

@@ -99,19 +99,19 @@ static void lead_on(struct arena *arena, struct block *b, size_t at, size_t coun
 }
 
 /* Values may refer to each other, even in a cycle. */
-static void add_creeps(struct arena *arena, struct block *b, unsigned bits)
+static void add_monotonic_phis(struct arena *arena, struct block *b, unsigned bits)
 {
-    static const char *const creepers[] = {"c", "p", "d", "local"}, *const from[] = {"",  "c",  "d",
-                                                                                     "a", "@g", "n"};
-    b->creeps = room(arena, 2 * sizeof *b->creeps);
-    b->creep_count = 2;
-    for (size_t i = 0; i < b->creep_count; i++) {
-        b->creeps[i] = room(arena, sizeof **b->creeps);
-        *b->creeps[i] = (struct creep){.name = creepers[(bits / 8 + i) % 4],
-                                       .low = bits & 16 ? -7 : 0,
-                                       .high = bits & 32 ? 5 : 0,
-                                       .from = from[(bits / 4 + 3 * i) % 6],
-                                       .constant = bits};
+    static const char *const phi_names[] = {"c", "p", "d", "local"}, *const from[] = {"",  "c",  "d",
+                                                                                      "a", "@g", "n"};
+    b->monotonic_phis = room(arena, 2 * sizeof *b->monotonic_phis);
+    b->monotonic_phi_count = 2;
+    for (size_t i = 0; i < b->monotonic_phi_count; i++) {
+        b->monotonic_phis[i] = room(arena, sizeof **b->monotonic_phis);
+        *b->monotonic_phis[i] = (struct monotonic_phi){.name = phi_names[(bits / 8 + i) % 4],
+                                                       .low = bits & 16 ? -7 : 0,
+                                                       .high = bits & 32 ? 5 : 0,
+                                                       .from = from[(bits / 4 + 3 * i) % 6],
+                                                       .constant = bits};
     }
 }
 
@@ -136,7 +136,7 @@ static void fill_block(struct arena *arena, struct block *b, size_t at, size_t f
     b->work[WORK_INT] += 1;
     b->chain[bits % WORK_KINDS] = bits % 11;
     b->has_chain = bits % 5;
-    b->begins_anew = bits & 2;
+    b->is_entry_independent = bits & 2;
     b->is_by_data = bits & 1;
     b->loop_place = b->place = (struct source_place){"fuzz.c", (unsigned)at % 50 + 1, bits};
     if (bits % 4 == 1) {
@@ -147,14 +147,14 @@ static void fill_block(struct arena *arena, struct block *b, size_t at, size_t f
                 (struct access){addresses[(bits / 4 + i) % 6], 1 << bits % 6, bits & 8, bits & 16, bits & 32};
     }
     if (bits % 8 >= 5)
-        add_creeps(arena, b, bits);
+        add_monotonic_phis(arena, b, bits);
     if (bits % 16 == 3) {
         b->calls = room(arena, sizeof *b->calls);
         b->call_count = 1;
         bool is_own = bits & 16;
         b->calls[0] = (struct call){.name = is_own ? "f" : names[bits / 32 % 5],
                                     .callee = is_own ? (int32_t)(bits / 32 % functions) : -1,
-                                    .is_beside = bits & 64};
+                                    .is_independent = bits & 64};
         if (!b->calls[0].name)
             set_targets(arena, &b->calls[0], pattern[1], functions);
     }
@@ -215,7 +215,7 @@ static void say_loops(const struct module *m, struct input *in, struct text *out
     text_add_bytes(out, (const char *)in->at, (size_t)(in->end - in->at));
 }
 
-static char *loop_words(struct module *m, struct input *in)
+static char *random_loop_text(struct module *m, struct input *in)
 {
     struct text text;
     struct input again = *in;
@@ -307,7 +307,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     m.functions = room(&m.arena, m.function_count * sizeof *m.functions);
     for (size_t i = 0; i < m.function_count; i++)
         fill_function(&m, i, &in);
-    m.loop_text = loop_words(&m, &in);
+    m.loop_text = random_loop_text(&m, &in);
     cost_core_describe(&server, NAN, &target.core);
     cost_core_table(&server, &target.table);
     require(analysis_make(&m, &server, &target, &options, &analysis, &error) == JOULE_OK);

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_BASE_STEPS 16
-#define MOST_TYPE_DEPTH 16
+#define MAX_BASE_STEPS 16
+#define MAX_TYPE_DEPTH 16
 
 LLVMValueRef llvm_address_of(LLVMValueRef value)
 {
@@ -27,9 +27,9 @@ LLVMValueRef llvm_address_of(LLVMValueRef value)
     }
 }
 
-LLVMValueRef llvm_base_of(LLVMValueRef address)
+LLVMValueRef llvm_underlying_object(LLVMValueRef address)
 {
-    for (int steps = 0; steps < MOST_BASE_STEPS; steps++) {
+    for (int steps = 0; steps < MAX_BASE_STEPS; steps++) {
         bool is_made =
             LLVMIsAConstantExpr(address) || LLVMIsAGetElementPtrInst(address) || LLVMIsABitCastInst(address);
         if (LLVMIsAPHINode(address) && LLVMCountIncoming(address) > 0)
@@ -50,10 +50,10 @@ static bool is_scalable(LLVMTypeRef type, int depth)
     case LLVMScalableVectorTypeKind:
         return true;
     case LLVMArrayTypeKind:
-        return depth == MOST_TYPE_DEPTH || is_scalable(LLVMGetElementType(type), depth + 1);
+        return depth == MAX_TYPE_DEPTH || is_scalable(LLVMGetElementType(type), depth + 1);
     case LLVMStructTypeKind:
         for (unsigned i = 0; i < LLVMCountStructElementTypes(type); i++)
-            if (depth == MOST_TYPE_DEPTH || is_scalable(LLVMStructGetTypeAtIndex(type, i), depth + 1))
+            if (depth == MAX_TYPE_DEPTH || is_scalable(LLVMStructGetTypeAtIndex(type, i), depth + 1))
                 return true;
         return false;
     default:
@@ -73,7 +73,7 @@ struct part {
 
 /* Applies an index to *type and *part, which become those of the element. Returns false if the index is
  * unknown. */
-static bool take_index(LLVMTargetDataRef layout, LLVMValueRef index, LLVMTypeRef *type, struct part *part)
+static bool apply_index(LLVMTargetDataRef layout, LLVMValueRef index, LLVMTypeRef *type, struct part *part)
 {
     int64_t number;
     bool is_known = llvm_constant(index, &number);
@@ -119,7 +119,7 @@ static bool narrow(LLVMTargetDataRef layout, LLVMValueRef address, struct part *
     *out = (struct part){(double)first * llvm_size_of(layout, type),
                          ((double)first + 1) * llvm_size_of(layout, type)};
     for (int i = 2; i < LLVMGetNumOperands(address); i++)
-        if (!take_index(layout, LLVMGetOperand(address, (unsigned)i), &type, out))
+        if (!apply_index(layout, LLVMGetOperand(address, (unsigned)i), &type, out))
             return false;
     return true;
 }
@@ -130,14 +130,14 @@ static struct part part_of(LLVMTargetDataRef layout, LLVMValueRef address)
     struct part part = {-INFINITY, INFINITY};
     while (llvm_is_cast(address))
         address = LLVMGetOperand(address, 0);
-    if (llvm_is_indexed(address) && llvm_base_of(address) == LLVMGetOperand(address, 0))
+    if (llvm_is_indexed(address) && llvm_underlying_object(address) == LLVMGetOperand(address, 0))
         narrow(layout, address, &part);
     return part;
 }
 
-bool llvm_may_share(LLVMTargetDataRef layout, LLVMValueRef a, LLVMValueRef b)
+bool llvm_may_alias(LLVMTargetDataRef layout, LLVMValueRef a, LLVMValueRef b)
 {
-    if (llvm_base_of(a) != llvm_base_of(b))
+    if (llvm_underlying_object(a) != llvm_underlying_object(b))
         return false;
     struct part of_a = part_of(layout, a), of_b = part_of(layout, b);
     return !(of_a.high <= of_b.low || of_b.high <= of_a.low);

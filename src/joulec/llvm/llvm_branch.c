@@ -5,10 +5,10 @@
  */
 #include "joulec/llvm/llvm_module.h"
 
-#define MOST_STEPS 64 /* maximum values that are visited */
+#define MAX_STEPS 64 /* maximum values that are visited */
 
 struct search {
-    LLVMValueRef seen[MOST_STEPS];
+    LLVMValueRef visited[MAX_STEPS];
     size_t count;
 };
 
@@ -36,7 +36,7 @@ static bool is_step_from(LLVMValueRef value, LLVMValueRef phi)
     return is_from;
 }
 
-bool llvm_is_counter(LLVMValueRef phi)
+bool llvm_is_induction(LLVMValueRef phi)
 {
     for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
         if (is_step_from(LLVMGetIncomingValue(phi, i), phi))
@@ -47,12 +47,12 @@ bool llvm_is_counter(LLVMValueRef phi)
 /* Adds a value to be visited, unless it was added before. */
 static void add(struct search *search, LLVMValueRef value)
 {
-    if (!LLVMIsAInstruction(value) || search->count == MOST_STEPS)
+    if (!LLVMIsAInstruction(value) || search->count == MAX_STEPS)
         return;
     for (size_t i = 0; i < search->count; i++)
-        if (search->seen[i] == value)
+        if (search->visited[i] == value)
             return;
-    search->seen[search->count++] = value;
+    search->visited[search->count++] = value;
 }
 
 static void add_operands(struct search *search, LLVMValueRef value)
@@ -74,11 +74,11 @@ static bool is_data(LLVMValueRef condition)
     struct search search = {.count = 0};
     add(&search, condition);
     for (size_t i = 0; i < search.count; i++) {
-        LLVMValueRef value = search.seen[i];
+        LLVMValueRef value = search.visited[i];
         if (LLVMIsALoadInst(value) && !is_invariant(LLVMGetOperand(value, 0)))
             return true;
         bool is_end = LLVMIsALoadInst(value) || LLVMIsACallInst(value) || is_null_check(value) ||
-                      (LLVMIsAPHINode(value) && llvm_is_counter(value));
+                      (LLVMIsAPHINode(value) && llvm_is_induction(value));
         if (!is_end || (LLVMIsACallInst(value) && llvm_work(value) != WORK_KINDS))
             add_operands(&search, value);
     }
@@ -94,7 +94,7 @@ static bool is_equality(LLVMValueRef comparison)
 }
 
 /* Returns true for a load of a _Bool, which has a range. */
-static bool is_truth(LLVMValueRef value)
+static bool is_loaded_bool(LLVMValueRef value)
 {
     LLVMTypeRef type = LLVMTypeOf(value);
     return LLVMIsALoadInst(value) && LLVMGetTypeKind(type) == LLVMIntegerTypeKind &&
@@ -105,27 +105,27 @@ static bool is_truth(LLVMValueRef value)
 static bool is_bit(LLVMValueRef value)
 {
     int64_t mask;
-    return is_truth(value) ||
+    return is_loaded_bool(value) ||
            (LLVMIsAInstruction(value) && LLVMGetInstructionOpcode(value) == LLVMAnd &&
             llvm_constant(LLVMGetOperand(value, 1), &mask) && mask > 0 && (mask & (mask - 1)) == 0);
 }
 
-static enum question question_of(LLVMValueRef condition)
+static enum branch_test branch_test_of(LLVMValueRef condition)
 {
     if (LLVMIsATruncInst(condition))
-        return QUESTION_BIT;
+        return BRANCH_TEST_BIT;
     if (!LLVMIsAICmpInst(condition) && !LLVMIsAFCmpInst(condition))
-        return QUESTION_LIMIT;
+        return BRANCH_TEST_LIMIT;
     if (is_equality(condition))
-        return LLVMIsAICmpInst(condition) && is_bit(LLVMGetOperand(condition, 0)) ? QUESTION_BIT
-                                                                                  : QUESTION_EQUAL;
+        return LLVMIsAICmpInst(condition) && is_bit(LLVMGetOperand(condition, 0)) ? BRANCH_TEST_BIT
+                                                                                  : BRANCH_TEST_EQUAL;
     bool is_of_two = is_data(LLVMGetOperand(condition, 0)) && is_data(LLVMGetOperand(condition, 1));
-    return is_of_two ? QUESTION_ORDER : QUESTION_LIMIT;
+    return is_of_two ? BRANCH_TEST_ORDER : BRANCH_TEST_LIMIT;
 }
 
 /* Returns true if all cases of a switch have the same successor, so that it tests whether a value is one of
  * them. */
-static bool has_one_way(LLVMValueRef last)
+static bool has_one_successor(LLVMValueRef last)
 {
     for (unsigned i = 2; i < LLVMGetNumSuccessors(last); i++)
         if (LLVMGetSuccessor(last, i) != LLVMGetSuccessor(last, 1))
@@ -133,17 +133,17 @@ static bool has_one_way(LLVMValueRef last)
     return true;
 }
 
-bool llvm_is_by_data(LLVMBasicBlockRef block, enum question *out_question)
+bool llvm_is_by_data(LLVMBasicBlockRef block, enum branch_test *out_test)
 {
     LLVMValueRef last = LLVMGetBasicBlockTerminator(block);
-    *out_question = QUESTION_LIMIT;
+    *out_test = BRANCH_TEST_LIMIT;
     if (last && LLVMIsASwitchInst(last)) {
         bool is_by_data = is_data(LLVMGetOperand(last, 0));
-        *out_question = is_by_data && has_one_way(last) ? QUESTION_EQUAL : QUESTION_LIMIT;
+        *out_test = is_by_data && has_one_successor(last) ? BRANCH_TEST_EQUAL : BRANCH_TEST_LIMIT;
         return is_by_data;
     }
     if (!last || !LLVMIsABranchInst(last) || !LLVMIsConditional(last))
         return false;
-    *out_question = question_of(LLVMGetCondition(last));
+    *out_test = branch_test_of(LLVMGetCondition(last));
     return is_data(LLVMGetCondition(last));
 }

@@ -10,48 +10,50 @@
  * Note: chains include the addresses of loads. For memory, only accesses that run in each iteration are used,
  * and no addresses that follow an induction variable, because later iterations access other locations.
  */
-#include "joulec/llvm/llvm_steps.h"
+#include "joulec/llvm/llvm_dependence.h"
 
 #define MAX_STEPS       (1 << 22) /* instructions of a loop times its phis; larger loops have no chain */
 #define MAX_STORE_STEPS (1 << 19) /* instructions of a loop times its stores; likewise */
 
-struct walk {
-    struct steps s; /* of one loop */
+struct search {
+    struct dependence_graph s; /* of one loop */
     const struct loops *loops;
     size_t loop; /* index of the loop */
     size_t phis; /* number of phis in its header, which are the first nodes */
 };
 
 /* Extends the end of a chain, which is no node itself, by an operand. */
-static void take_end(const struct walk *w, struct step *end, LLVMValueRef operand)
+static void extend_end(const struct search *w, struct dependence_node *end, LLVMValueRef operand)
 {
-    steps_take_wait(&w->s, end, (struct wait){llvm_number_of(&w->s.numbers, operand), 0});
+    dependence_extend_path(&w->s, end, (struct dependence){llvm_number_of(&w->s.numbers, operand), 0});
 }
 
 /* Returns the end of the chain through the values that enter the phi. */
-static struct step back_to(const struct walk *w, size_t first)
+static struct dependence_node end_at_phi(const struct search *w, size_t first)
 {
-    struct step back = steps_end();
+    struct dependence_node back = dependence_empty_path();
     LLVMValueRef phi = w->s.list[first].value;
     for (unsigned k = 0; k < LLVMCountIncoming(phi); k++)
-        take_end(w, &back, LLVMGetIncomingValue(phi, k));
+        extend_end(w, &back, LLVMGetIncomingValue(phi, k));
     return back;
 }
 
 /* --- through memory ------------------------------------------------------------------------------------- */
 
-static void find_moving(struct walk *w)
+static void mark_induction_users(struct search *w)
 {
     for (size_t i = 0; i < w->s.count; i++) {
-        struct step *step = &w->s.list[i];
-        step->is_moving = i < w->phis && llvm_is_counter(step->value);
-        bool is_made = i >= w->phis && !LLVMIsALoadInst(step->value);
-        for (uint32_t k = 0; k < step->wait_count && is_made; k++)
-            step->is_moving = step->is_moving || w->s.list[w->s.waits[step->first_wait + k].on].is_moving;
+        struct dependence_node *node = &w->s.list[i];
+        node->follows_induction = i < w->phis && llvm_is_induction(node->value);
+        bool is_made = i >= w->phis && !LLVMIsALoadInst(node->value);
+        for (uint32_t k = 0; k < node->dependence_count && is_made; k++)
+            node->follows_induction =
+                node->follows_induction ||
+                w->s.list[w->s.dependences[node->first_dependence + k].on].follows_induction;
     }
 }
 
-static bool runs_each_round(const struct walk *w, uint32_t block)
+static bool runs_each_iteration(const struct search *w, uint32_t block)
 {
     const struct flow *flow = &w->loops->flow;
     uint32_t header = w->loops->list[w->loop].header;
@@ -64,59 +66,60 @@ static bool runs_each_round(const struct walk *w, uint32_t block)
 
 /* Returns true if the load may read what the store wrote in the previous iteration: the same location, or
  * both at varying places of one variable. */
-static bool may_meet(const struct walk *w, size_t store, size_t load)
+static bool may_read_from(const struct search *w, size_t store, size_t load)
 {
     LLVMValueRef to = llvm_address_of(w->s.list[store].value), from = llvm_address_of(w->s.list[load].value);
-    int32_t at = steps_address(&w->s, load);
-    if (steps_address(&w->s, store) < 0)
+    int32_t at = dependence_address_node(&w->s, load);
+    if (dependence_address_node(&w->s, store) < 0)
         return to == from;
-    return llvm_may_share(w->s.layout, to, from) && (at < 0 || !w->s.list[at].is_moving);
+    return llvm_may_alias(w->s.layout, to, from) && (at < 0 || !w->s.list[at].follows_induction);
 }
 
 /* Returns true for a store that the next iteration may read: its address is constant or follows no
  * counter. */
-static bool is_writer(const struct walk *w, size_t i)
+static bool is_writer(const struct search *w, size_t i)
 {
     if (!LLVMIsAStoreInst(w->s.list[i].value))
         return false;
-    int32_t at = steps_address(&w->s, i);
-    return at < 0 || (!w->s.list[at].is_moving &&
-                      llvm_number_of(&w->s.numbers, llvm_base_of(llvm_address_of(w->s.list[i].value))) < 0);
+    int32_t at = dependence_address_node(&w->s, i);
+    return at < 0 ||
+           (!w->s.list[at].follows_induction &&
+            llvm_number_of(&w->s.numbers, llvm_underlying_object(llvm_address_of(w->s.list[i].value))) < 0);
 }
 
 /* Returns true if node `i` stores to the same constant address as the writer. */
-static bool is_instead(const struct walk *w, size_t i, size_t writer)
+static bool overwrites(const struct search *w, size_t i, size_t writer)
 {
     LLVMValueRef own = LLVMIsAStoreInst(w->s.list[i].value);
-    return own && steps_address(&w->s, writer) < 0 &&
+    return own && dependence_address_node(&w->s, writer) < 0 &&
            llvm_address_of(own) == llvm_address_of(w->s.list[writer].value);
 }
 
 /* Starts chains at the loads that may read what the writer stored in the previous iteration. Returns false if
  * there are none. */
-static bool begin_with_readers(struct walk *w, size_t writer)
+static bool start_at_readers(struct search *w, size_t writer)
 {
     bool is_fresh = false, is_any = false; /* is_fresh: the location was overwritten in this iteration */
-    if (!runs_each_round(w, w->s.list[writer].block))
+    if (!runs_each_iteration(w, w->s.list[writer].block))
         return false;
     for (size_t i = 0; i < w->s.count; i++) {
-        struct step *step = &w->s.list[i];
-        bool is_loaded = LLVMIsALoadInst(step->value) && may_meet(w, writer, i);
-        step->is_begin = !is_fresh && is_loaded && runs_each_round(w, step->block);
-        is_any = is_any || step->is_begin;
-        is_fresh = is_fresh || (is_instead(w, i, writer) && runs_each_round(w, step->block));
+        struct dependence_node *node = &w->s.list[i];
+        bool is_loaded = LLVMIsALoadInst(node->value) && may_read_from(w, writer, i);
+        node->is_begin = !is_fresh && is_loaded && runs_each_iteration(w, node->block);
+        is_any = is_any || node->is_begin;
+        is_fresh = is_fresh || (overwrites(w, i, writer) && runs_each_iteration(w, node->block));
     }
     return is_any;
 }
 
 /* Returns the end of a chain through the operands of a store. A varying address counts only if it depends on
  * the chain, too. */
-static struct step back_by(const struct walk *w, size_t writer)
+static struct dependence_node end_at_store(const struct search *w, size_t writer)
 {
-    struct step back = steps_end();
-    int32_t at = steps_address(&w->s, writer);
+    struct dependence_node back = dependence_empty_path();
+    int32_t at = dependence_address_node(&w->s, writer);
     for (unsigned k = 0; k < 2 && (at < 0 || w->s.list[at].cycles >= 0); k++)
-        take_end(w, &back, LLVMGetOperand(w->s.list[writer].value, k));
+        extend_end(w, &back, LLVMGetOperand(w->s.list[writer].value, k));
     return back;
 }
 
@@ -125,29 +128,29 @@ static struct step back_by(const struct walk *w, size_t writer)
 
 /* Finds the longest chain that returns to a phi of the header or through a store; its last node is `from`.
  * Negative cycles: none. */
-static struct step find_back(struct walk *w, size_t i)
+static struct dependence_node find_chain_from(struct search *w, size_t i)
 {
     bool is_phi = i < w->phis;
-    if (!is_phi && !begin_with_readers(w, i))
-        return steps_end();
+    if (!is_phi && !start_at_readers(w, i))
+        return dependence_empty_path();
     for (size_t k = 0; is_phi && k < w->s.count; k++)
         w->s.list[k].is_begin = k == i;
-    steps_walk(&w->s, w->phis);
-    return is_phi ? back_to(w, i) : back_by(w, i);
+    dependence_find_paths(&w->s, w->phis);
+    return is_phi ? end_at_phi(w, i) : end_at_store(w, i);
 }
 
-static void mark_load(struct walk *w, const struct step *step)
+static void mark_load(struct search *w, const struct dependence_node *node)
 {
-    struct block *block = &w->s.function->blocks[step->block];
+    struct block *block = &w->s.function->blocks[node->block];
     size_t number = 0;
-    for (LLVMValueRef v = LLVMGetPreviousInstruction(step->value); v; v = LLVMGetPreviousInstruction(v))
+    for (LLVMValueRef v = LLVMGetPreviousInstruction(node->value); v; v = LLVMGetPreviousInstruction(v))
         number += llvm_address_of(v) != NULL;
     if (number < block->access_count)
         block->accesses[number].is_in_chain = true;
 }
 
 /* Marks the loads on a chain that ends at `last`. */
-static void mark_loads(struct walk *w, int32_t last)
+static void mark_loads(struct search *w, int32_t last)
 {
     for (int32_t i = last; i >= 0; i = w->s.list[i].from)
         if (LLVMGetInstructionOpcode(w->s.list[i].value) == LLVMLoad)
@@ -156,12 +159,12 @@ static void mark_loads(struct walk *w, int32_t last)
 
 /* --- blocks --------------------------------------------------------------------------------------------- */
 
-static bool find_longest(struct walk *w, uint32_t block)
+static bool find_critical_path(struct search *w, uint32_t block)
 {
-    if (!steps_lay_out(&w->s, &block, 1))
+    if (!dependence_build(&w->s, &block, 1))
         return false;
-    for (int32_t i = steps_walk_all(&w->s); i >= 0; i = w->s.list[i].from)
-        steps_add_work(&w->s.list[i], w->s.function->blocks[block].chain);
+    for (int32_t i = dependence_find_critical_path(&w->s); i >= 0; i = w->s.list[i].from)
+        dependence_add_work(&w->s.list[i], w->s.function->blocks[block].chain);
     return true;
 }
 
@@ -169,18 +172,18 @@ static bool find_longest(struct walk *w, uint32_t block)
 
 /* Finds the longest chain of the loop and adds its work to the blocks. Returns false if the loop is too
  * large. */
-static bool find_longest_chain(struct walk *w, bool *out_is_stored)
+static bool find_longest_chain(struct search *w, bool *out_is_stored)
 {
     double longest = 0;
-    size_t longest_end = 0, looks = 0;
+    size_t longest_end = 0, visits = 0;
     if (w->phis * w->s.count > MAX_STEPS)
         return false;
     for (size_t i = 0; i < w->s.count; i++) {
         bool is_candidate = i < w->phis || is_writer(w, i);
-        looks += is_candidate && i >= w->phis ? w->s.count : 0;
-        if (!is_candidate || (i >= w->phis && looks > MAX_STORE_STEPS))
+        visits += is_candidate && i >= w->phis ? w->s.count : 0;
+        if (!is_candidate || (i >= w->phis && visits > MAX_STORE_STEPS))
             continue;
-        struct step back = find_back(w, i);
+        struct dependence_node back = find_chain_from(w, i);
         mark_loads(w, back.from);
         if (back.cycles > longest) {
             longest = back.cycles;
@@ -188,25 +191,25 @@ static bool find_longest_chain(struct walk *w, bool *out_is_stored)
         }
     }
     if (longest > 0) {
-        struct step back = find_back(w, longest_end);
-        steps_keep(&w->s, &back);
+        struct dependence_node back = find_chain_from(w, longest_end);
+        dependence_add_path(&w->s, &back);
     }
     *out_is_stored = longest > 0 && longest_end >= w->phis;
     return true;
 }
 
 /* Finds the chain of an innermost loop, whose first block is its header. */
-static bool find_chain(struct walk *w, size_t loop)
+static bool find_chain(struct search *w, size_t loop)
 {
     const struct loops *loops = w->loops;
     const uint32_t *blocks = loops->nodes + loops->node_begin[loop + 1];
     size_t block_count = loops->node_begin[loop + 2] - loops->node_begin[loop + 1];
-    if (!steps_lay_out(&w->s, blocks, block_count))
+    if (!dependence_build(&w->s, blocks, block_count))
         return false;
     w->loop = loop;
     for (w->phis = 0; w->phis < w->s.count && LLVMIsAPHINode(w->s.list[w->phis].value);)
         w->phis++;
-    find_moving(w);
+    mark_induction_users(w);
     bool is_stored;
     if (!find_longest_chain(w, &is_stored))
         return true;
@@ -214,19 +217,20 @@ static bool find_chain(struct walk *w, size_t loop)
         w->s.function->blocks[blocks[i]].has_chain = true;
         w->s.function->blocks[blocks[i]].is_chain_stored = is_stored;
     }
-    w->s.function->blocks[blocks[0]].begins_anew = llvm_begins_anew(w->s.from, loops, loop, &w->s.numbers);
-    return steps_find_beside(&w->s);
+    w->s.function->blocks[blocks[0]].is_entry_independent =
+        llvm_is_entry_independent(w->s.from, loops, loop, &w->s.numbers);
+    return dependence_find_independent_calls(&w->s);
 }
 
 /* Sets has_chain in the blocks of an outer loop if all its phis are induction variables: the work of its own
  * blocks then does not depend on the previous iteration. */
-static void describe_outer(const struct walk *w, const struct loops *loops, size_t loop)
+static void find_outer_chain(const struct search *w, const struct loops *loops, size_t loop)
 {
     const uint32_t *nodes = loops->nodes + loops->node_begin[loop + 1];
     size_t count = loops->node_begin[loop + 2] - loops->node_begin[loop + 1];
     LLVMValueRef value = LLVMGetFirstInstruction(w->s.from[nodes[0]]);
     for (; value && LLVMIsAPHINode(value); value = LLVMGetNextInstruction(value))
-        if (!llvm_is_counter(value))
+        if (!llvm_is_induction(value))
             return;
     for (size_t i = 0; i < count; i++)
         if (loops->innermost[nodes[i]] == (int32_t)loop)
@@ -237,17 +241,17 @@ bool llvm_find_chains(LLVMTargetDataRef layout, LLVMBasicBlockRef *from, struct 
                       const struct loops *loops)
 {
     struct arena scratch = {0};
-    struct walk w = {{.arena = &scratch, .layout = layout, .from = from, .function = function}, loops};
+    struct search w = {{.arena = &scratch, .layout = layout, .from = from, .function = function}, loops};
     bool is_good = true;
     for (size_t i = 0; i < loops->count && is_good; i++)
         if (loops->list[i].is_outer)
-            describe_outer(&w, loops, i);
+            find_outer_chain(&w, loops, i);
         else
             is_good = find_chain(&w, i);
     for (uint32_t b = 0; b < function->block_count && is_good; b++) {
         int32_t loop = loops->innermost[b];
         if (!function->blocks[b].has_chain && (loop < 0 || loops->list[loop].is_outer))
-            is_good = find_longest(&w, b);
+            is_good = find_critical_path(&w, b);
     }
     arena_free(&scratch);
     return is_good;

@@ -17,13 +17,13 @@
 /* For 128 bits relative to 32 on Golden Cove: 10 to 20 cycles instead of 6; integer micro-operations in
  * addition to the division, for finding the highest bits and testing for zero halves; latency relative to one
  * instruction. Measured. */
-#define LONG_DIVISION 3
-#define LONG_INTS     20
-#define LONG_WAIT     1.5
+#define LONG_DIVISION       3
+#define LONG_INTS           20
+#define LONG_LATENCY_FACTOR 1.5
 
-#define MOST_USES 16 /* maximum uses of an operand that are searched for the quotient */
+#define MAX_USES 16 /* maximum uses of an operand that are searched for the quotient */
 
-enum way { WAY_DIVIDE, WAY_PRODUCT, WAY_SHIFT };
+enum division_kind { KIND_DIVIDE, KIND_PRODUCT, KIND_SHIFT };
 
 static bool is_signed(LLVMOpcode opcode)
 {
@@ -50,20 +50,20 @@ static bool is_long(LLVMValueRef division)
     return LLVMGetTypeKind(type) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(type) > 64;
 }
 
-static enum way way_of(LLVMValueRef division)
+static enum division_kind kind_of(LLVMValueRef division)
 {
     LLVMValueRef by = LLVMGetOperand(division, 1);
     int64_t shift;
     if (is_long(division))
-        return llvm_constant(by, &shift) && shift > 0 && !(shift & (shift - 1)) ? WAY_SHIFT : WAY_DIVIDE;
+        return llvm_constant(by, &shift) && shift > 0 && !(shift & (shift - 1)) ? KIND_SHIFT : KIND_DIVIDE;
     if (!LLVMIsAConstant(by) || LLVMIsAConstantExpr(by) || LLVMIsAUndefValue(by))
-        return WAY_DIVIDE;
+        return KIND_DIVIDE;
     if (!LLVMIsAConstantInt(by))
-        return WAY_PRODUCT;
+        return KIND_PRODUCT;
     bool can_be_negative = is_signed(LLVMGetInstructionOpcode(division));
     unsigned long long number = can_be_negative ? (unsigned long long)llabs(LLVMConstIntGetSExtValue(by))
                                                 : LLVMConstIntGetZExtValue(by);
-    return number & (number - 1) ? WAY_PRODUCT : WAY_SHIFT;
+    return number & (number - 1) ? KIND_PRODUCT : KIND_SHIFT;
 }
 
 /* Returns true if the quotient of the same operands is computed in the same block. */
@@ -72,7 +72,7 @@ static bool has_quotient(LLVMValueRef remainder)
     LLVMOpcode wanted =
         is_signed(LLVMGetInstructionOpcode(remainder)) ? (LLVMOpcode)LLVMSDiv : (LLVMOpcode)LLVMUDiv;
     LLVMUseRef use = LLVMGetFirstUse(LLVMGetOperand(remainder, 0));
-    for (int i = 0; use && i < MOST_USES; i++, use = LLVMGetNextUse(use)) {
+    for (int i = 0; use && i < MAX_USES; i++, use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use);
         if (LLVMIsAInstruction(user) && LLVMGetInstructionOpcode(user) == wanted &&
             LLVMGetOperand(user, 0) == LLVMGetOperand(remainder, 0) &&
@@ -86,54 +86,54 @@ static bool has_quotient(LLVMValueRef remainder)
 enum work llvm_division_work(LLVMValueRef division)
 {
     static const enum work works[] = {
-        [WAY_DIVIDE] = WORK_INT_DIV, [WAY_PRODUCT] = WORK_INT_MUL, [WAY_SHIFT] = WORK_INT};
-    return works[way_of(division)];
+        [KIND_DIVIDE] = WORK_INT_DIV, [KIND_PRODUCT] = WORK_INT_MUL, [KIND_SHIFT] = WORK_INT};
+    return works[kind_of(division)];
 }
 
-double llvm_division_steps(LLVMValueRef division)
+double llvm_division_uops(LLVMValueRef division)
 {
     LLVMOpcode opcode = LLVMGetInstructionOpcode(division);
     LLVMTypeRef type = LLVMTypeOf(division);
-    switch (way_of(division)) {
-    case WAY_DIVIDE:
+    switch (kind_of(division)) {
+    case KIND_DIVIDE:
         if (is_long(division))
             return LONG_DIVISION;
         if (is_remainder(opcode) && has_quotient(division))
             return 0; /* one instruction computes both */
         return LLVMGetTypeKind(type) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(type) > 32 ? WIDE_DIVISION
                                                                                               : 1;
-    case WAY_PRODUCT: /* a remainder is the dividend minus the quotient times the divisor */
+    case KIND_PRODUCT: /* a remainder is the dividend minus the quotient times the divisor */
         return is_remainder(opcode) && !has_quotient(division) ? 2 : 1;
     default: /* a negative dividend needs a correction */
         return !is_signed(opcode) ? 1 : is_remainder(opcode) ? 4 : 3;
     }
 }
 
-double llvm_division_ints(LLVMValueRef division)
+double llvm_division_int_uops(LLVMValueRef division)
 {
     LLVMOpcode opcode = LLVMGetInstructionOpcode(division);
     double quotient = is_signed(opcode) ? 3 : 1;
     if (is_long(division))
-        return way_of(division) == WAY_DIVIDE ? LONG_INTS : 0;
-    if (way_of(division) != WAY_PRODUCT)
+        return kind_of(division) == KIND_DIVIDE ? LONG_INTS : 0;
+    if (kind_of(division) != KIND_PRODUCT)
         return 0;
     if (!is_remainder(opcode))
         return quotient;
     return has_quotient(division) ? 1 : quotient + 1;
 }
 
-double llvm_division_waits(LLVMValueRef division)
+double llvm_division_latency_factor(LLVMValueRef division)
 {
     LLVMOpcode opcode = LLVMGetInstructionOpcode(division);
     double product = llvm_latency(WORK_INT_MUL), cycles = product + (is_signed(opcode) ? 2 : 1);
     if (is_remainder(opcode))
         cycles += product + 1;
-    switch (way_of(division)) {
-    case WAY_DIVIDE:
-        return is_long(division) ? LONG_WAIT : 1; /* a wide division has little more latency */
-    case WAY_PRODUCT:
+    switch (kind_of(division)) {
+    case KIND_DIVIDE:
+        return is_long(division) ? LONG_LATENCY_FACTOR : 1; /* a wide division has little more latency */
+    case KIND_PRODUCT:
         return cycles / product;
     default:
-        return llvm_division_steps(division);
+        return llvm_division_uops(division);
     }
 }

@@ -7,19 +7,19 @@
 
 #include <llvm-c/DebugInfo.h>
 
-#define MOST_OPERANDS 8
+#define MAX_OPERANDS 8
 
 /* Returns the subprogram that contains a location, by following its scopes outwards; NULL: unknown. */
 static LLVMMetadataRef program_of(LLVMContextRef context, LLVMMetadataRef place)
 {
     LLVMMetadataRef scope = LLVMDILocationGetScope(place);
-    LLVMValueRef operands[MOST_OPERANDS];
+    LLVMValueRef operands[MAX_OPERANDS];
     while (scope && LLVMGetMetadataKind(scope) != LLVMDISubprogramMetadataKind) {
         LLVMMetadataKind kind = LLVMGetMetadataKind(scope);
         bool is_block = kind == LLVMDILexicalBlockMetadataKind || kind == LLVMDILexicalBlockFileMetadataKind;
         LLVMValueRef node = is_block ? LLVMMetadataAsValue(context, scope) : NULL;
         int count = node ? LLVMGetMDNodeNumOperands(node) : 0;
-        if (count < 2 || count > MOST_OPERANDS)
+        if (count < 2 || count > MAX_OPERANDS)
             return NULL;
         LLVMGetMDNodeOperands(node, operands); /* the file, and the enclosing scope */
         scope = operands[1] ? LLVMValueAsMetadata(operands[1]) : NULL;

@@ -55,7 +55,7 @@ static LLVMValueRef function_named(struct writer *w, const char *name, LLVMTypeR
     return LLVMConstBitCast(known ? known : LLVMAddFunction(w->module, name, type), LLVMPointerType(type, 0));
 }
 
-static LLVMValueRef words(struct writer *w, const char *text)
+static LLVMValueRef string_constant(struct writer *w, const char *text)
 {
     LLVMValueRef string = LLVMConstStringInContext(w->context, text, (unsigned)strlen(text), false);
     LLVMValueRef global = LLVMAddGlobal(w->module, LLVMTypeOf(string), "joule.words");
@@ -72,7 +72,7 @@ static LLVMValueRef words(struct writer *w, const char *text)
 static LLVMValueRef site_value(struct writer *w, const struct instrument_function *f)
 {
     LLVMValueRef zero = LLVMConstInt(w->i32, 0, false);
-    LLVMValueRef members[] = {words(w, f->budget), words(w, f->name), zero, zero,
+    LLVMValueRef members[] = {string_constant(w, f->budget), string_constant(w, f->name), zero, zero,
                               LLVMConstNull(LLVMArrayType(w->i32, 4))};
     return LLVMConstNamedStruct(w->site, members, 5);
 }
@@ -153,7 +153,7 @@ static LLVMValueRef last_call(const struct writer *w, LLVMValueRef last)
 }
 
 /* Returns the instruction before which a region must end; NULL: the block does not leave the function. */
-static LLVMValueRef way_out(const struct writer *w, LLVMBasicBlockRef block)
+static LLVMValueRef exit_of(const struct writer *w, LLVMBasicBlockRef block)
 {
     LLVMValueRef last = LLVMGetBasicBlockTerminator(block);
     switch (last ? LLVMGetInstructionOpcode(last) : LLVMBr) {
@@ -169,12 +169,12 @@ static LLVMValueRef way_out(const struct writer *w, LLVMBasicBlockRef block)
 }
 
 /* Removes attributes that let callers drop, merge or repeat calls; they no longer hold. */
-static void take_promises(LLVMValueRef function)
+static void remove_memory_attributes(LLVMValueRef function)
 {
-    static const char *const assumptions[] = {"readnone",   "readonly", "writeonly",
-                                              "argmemonly", "memory",   "speculatable"};
-    for (size_t i = 0; i < sizeof assumptions / sizeof *assumptions; i++) {
-        unsigned kind = llvm_attribute_kind(assumptions[i]);
+    static const char *const attributes[] = {"readnone",   "readonly", "writeonly",
+                                             "argmemonly", "memory",   "speculatable"};
+    for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
+        unsigned kind = llvm_attribute_kind(attributes[i]);
         if (kind)
             LLVMRemoveEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex, kind);
     }
@@ -192,7 +192,7 @@ static void instrument(struct writer *w, LLVMValueRef function, const struct ins
     LLVMValueRef region = LLVMBuildAlloca(w->builder, w->region, "joule.region");
     build_begin(w, region, add_site(w, site_value(w, f)));
     for (LLVMBasicBlockRef b = entry; b; b = LLVMGetNextBasicBlock(b)) {
-        LLVMValueRef before = way_out(w, b);
+        LLVMValueRef before = exit_of(w, b);
         if (before)
             build_end(w, before, region);
     }
@@ -275,7 +275,7 @@ static void instrument_all(struct writer *w, const struct instrument_plan *plan)
         LLVMValueRef f = LLVMGetNamedFunction(w->module, plan->functions[i].name);
         if (!f || LLVMIsDeclaration(f) || LLVMGetEnumAttributeAtIndex(f, LLVMAttributeFunctionIndex, naked))
             continue;
-        take_promises(f);
+        remove_memory_attributes(f);
         instrument(w, f, &plan->functions[i]);
     }
 }

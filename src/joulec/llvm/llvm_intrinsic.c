@@ -10,9 +10,9 @@
 
 #define CONSTRAINED                                                                                          \
     "experimental.constrained." /* the same operation, with regard to rounding and exceptions */
-#define MOST_OF_WORDS 40        /* maximum characters of assembly in messages */
-#define MOST_ELEMENTS 64        /* assumed elements of a scalable vector */
-#define NOTHING       WORK_KINDS
+#define MAX_WORDS    40         /* maximum characters of assembly in messages */
+#define MAX_ELEMENTS 64         /* assumed elements of a scalable vector */
+#define NOTHING      WORK_KINDS
 
 /* Intrinsics by the beginning of their names after "llvm."; the first match is used. library: name of the C
  * library's function for double. It is called always, or, if `needs` is set, for scalars on machines without
@@ -200,7 +200,7 @@ static bool is_number(LLVMValueRef value)
 
 static bool is_library(const struct intrinsic *of, LLVMValueRef call)
 {
-    return of->library && (!of->needs || (is_number(call) && llvm_lacks(call, of->needs)));
+    return of->library && (!of->needs || (is_number(call) && llvm_lacks_feature(call, of->needs)));
 }
 
 static bool is_own(LLVMValueRef call, const char *name, enum work *out_work)
@@ -208,7 +208,7 @@ static bool is_own(LLVMValueRef call, const char *name, enum work *out_work)
     *out_work = strstr(name, ".div") || strstr(name, ".sqrt") ? WORK_FLOAT_DIV : WORK_FLOAT;
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (string_starts(name, own[i]))
-            return llvm_touches_nothing(call);
+            return llvm_accesses_no_memory(call);
     return false;
 }
 
@@ -227,13 +227,13 @@ bool llvm_is_intrinsic(LLVMValueRef call, enum work *out_work)
 
 /* A reduction combines halves of a vector; with a defined rounding order, its elements are combined one by
  * one. */
-double llvm_reducing_steps(LLVMValueRef call)
+double llvm_reduction_uops(LLVMValueRef call)
 {
     const char *name = name_of(call);
     if (!name || !string_starts(name, "vector.reduce."))
         return 0;
     LLVMTypeRef type = LLVMTypeOf(LLVMGetOperand(call, LLVMGetNumArgOperands(call) - 1));
-    double elements = LLVMGetTypeKind(type) == LLVMVectorTypeKind ? LLVMGetVectorSize(type) : MOST_ELEMENTS;
+    double elements = LLVMGetTypeKind(type) == LLVMVectorTypeKind ? LLVMGetVectorSize(type) : MAX_ELEMENTS;
     bool is_ordered =
         string_starts(name, "vector.reduce.fadd.") || string_starts(name, "vector.reduce.fmul.");
     return 2 * (is_ordered ? elements : ceil(log2(fmax(elements, 2))));
@@ -255,7 +255,7 @@ static const char *find_words(const char *printed, size_t *out_length)
 }
 
 /* Returns false for empty assembly, which is a barrier for the compiler, and for a single comment. */
-static bool says_anything(LLVMValueRef assembly)
+static bool has_instructions(LLVMValueRef assembly)
 {
     size_t length, blank = 0;
     char *printed = LLVMPrintValueToString(assembly);
@@ -271,12 +271,12 @@ static bool says_anything(LLVMValueRef assembly)
 /* Returns the name for messages: the first line of the text. */
 static const char *name_assembly(struct arena *arena, LLVMValueRef assembly)
 {
-    char name[MOST_OF_WORDS + 32];
+    char name[MAX_WORDS + 32];
     size_t length = 0;
     char *printed = LLVMPrintValueToString(assembly);
     const char *words = find_words(printed, &length);
     size_t kept = words ? strcspn(words, "\\\"") : 0;
-    kept = kept < MOST_OF_WORDS ? kept : MOST_OF_WORDS;
+    kept = kept < MAX_WORDS ? kept : MAX_WORDS;
     string_print(name, sizeof name, "asm(%.*s%s)", (int)kept, words ? words : "",
                  kept < length ? " ..." : "");
     LLVMDisposeMessage(printed);
@@ -297,10 +297,10 @@ bool llvm_is_real_call(LLVMValueRef value)
     if (!llvm_is_call(value))
         return false;
     LLVMValueRef callee = LLVMGetCalledValue(value);
-    return LLVMIsAInlineAsm(callee) ? says_anything(callee) : !llvm_is_intrinsic(value, &work);
+    return LLVMIsAInlineAsm(callee) ? has_instructions(callee) : !llvm_is_intrinsic(value, &work);
 }
 
-bool llvm_returns_again(LLVMValueRef call)
+bool llvm_returns_twice(LLVMValueRef call)
 {
     const char *name = name_of(call);
     return (name && string_starts(name, "eh.sjlj.setjmp")) ||
@@ -308,7 +308,7 @@ bool llvm_returns_again(LLVMValueRef call)
 }
 
 /* A call that returns twice is the header of an unknown loop, so the figures of one run would be too low. */
-static const char *name_again(struct arena *arena, LLVMValueRef callee)
+static const char *name_returns_twice(struct arena *arena, LLVMValueRef callee)
 {
     const char *name = callee ? LLVMGetValueName2(callee, &(size_t){0}) : "this";
     char words[128];
@@ -320,8 +320,8 @@ const char *llvm_call_name(struct arena *arena, LLVMValueRef call)
 {
     char name[32];
     LLVMValueRef callee = llvm_called_function(call);
-    if (llvm_returns_again(call))
-        return name_again(arena, callee);
+    if (llvm_returns_twice(call))
+        return name_returns_twice(arena, callee);
     if (LLVMIsAInlineAsm(LLVMGetCalledValue(call)))
         return name_assembly(arena, LLVMGetCalledValue(call));
     const char *own_name = name_of(call);

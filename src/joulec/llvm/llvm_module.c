@@ -28,7 +28,7 @@
 #define NAMES "function(instnamer)"
 #define LOOPS "function(print<scalar-evolution>)"
 
-#define MOST_WEIGHTS 64 /* maximum edges of a branch whose weights are read */
+#define MAX_WEIGHTS 64 /* maximum edges of a branch whose weights are read */
 
 struct reader {
     struct arena *arena;
@@ -122,7 +122,7 @@ static void read_last(struct reader *r, LLVMValueRef last, struct block *out)
 /* --- functions ------------------------------------------------------------------------------------------ */
 
 /* Adds an assumption; block->assumptions has room. */
-static void read_promise(struct reader *r, LLVMValueRef instruction, struct block *block)
+static void read_assumption(struct reader *r, LLVMValueRef instruction, struct block *block)
 {
     block->assumptions[block->assumption_count++] = (struct assumption){
         llvm_condition(r->arena, LLVMGetOperand(instruction, 0)), .calls_before = block->call_count};
@@ -134,7 +134,7 @@ static bool read_call(struct reader *r, LLVMValueRef instruction, struct functio
 {
     LLVMValueRef callee = llvm_called_function(instruction), body = llvm_body_of(instruction);
     if (callee && strcmp(LLVMGetValueName2(callee, &(size_t){0}), "llvm.assume") == 0)
-        read_promise(r, instruction, block);
+        read_assumption(r, instruction, block);
     if (!llvm_is_real_call(instruction))
         return true;
     struct call call = {.name = llvm_call_name(r->arena, instruction),
@@ -165,10 +165,10 @@ static bool make_room_for_calls(struct reader *r, LLVMBasicBlockRef from, struct
 static bool read_weights(struct reader *r, LLVMValueRef last, size_t edge_count, double *out_weights)
 {
     LLVMValueRef node = last ? LLVMGetMetadata(last, r->weight_kind) : NULL;
-    LLVMValueRef operands[MOST_WEIGHTS + 2];
+    LLVMValueRef operands[MAX_WEIGHTS + 2];
     int count = node ? LLVMGetMDNodeNumOperands(node) : 0, first = count - (int)edge_count;
     double sum = 0;
-    if (edge_count > MOST_WEIGHTS || first < 1 || first > 2)
+    if (edge_count > MAX_WEIGHTS || first < 1 || first > 2)
         return false;
     LLVMGetMDNodeOperands(node, operands);
     for (size_t i = 0; i < edge_count; i++) {
@@ -184,7 +184,7 @@ static bool read_weights(struct reader *r, LLVMValueRef last, size_t edge_count,
 static bool read_edges(struct reader *r, LLVMValueRef last, const struct numbering *blocks,
                        struct function *function, struct block *out)
 {
-    double weights[MOST_WEIGHTS], sum = 0;
+    double weights[MAX_WEIGHTS], sum = 0;
     out->edge_count = last ? LLVMGetNumSuccessors(last) : 0;
     out->edges = arena_alloc(r->arena, (out->edge_count + 1) * sizeof *out->edges);
     bool has_weights = out->edge_count > 1 && read_weights(r, last, out->edge_count, weights);
@@ -195,26 +195,27 @@ static bool read_edges(struct reader *r, LLVMValueRef last, const struct numberi
             .to = (uint32_t)llvm_number_of(blocks, LLVMGetSuccessor(last, (unsigned)i)),
             .number = (uint32_t)function->edge_count++,
             .probability = has_weights ? weights[i] / sum : NAN,
-            .seen = has_weights && !isnan(function->profiled_calls) ? fmax(weights[i] - 1, 0) : NAN};
+            .profiled_count =
+                has_weights && !isnan(function->profiled_calls) ? fmax(weights[i] - 1, 0) : NAN};
     return out->edges != NULL;
 }
 
 /* Returns the part of a vector product's micro-operations that multiplies. Cores start two of these per
  * cycle, but one scalar product. The other micro-operations shuffle the operands. */
-static double product_part(LLVMValueRef value, double bits)
+static double multiply_part(LLVMValueRef value, double bits)
 {
     bool is_vector = bits > 0 && LLVMGetInstructionOpcode(value) == LLVMMul;
-    return is_vector ? llvm_vector_products(value) / llvm_vector_steps(value) / 2 : 1;
+    return is_vector ? llvm_vector_multiplies(value) / llvm_vector_uops(value) / 2 : 1;
 }
 
 static void add_work(struct block *out, LLVMValueRef value, enum work work)
 {
-    double parts = llvm_parts(value), bits = llvm_vector_bits(value), part = product_part(value, bits);
+    double parts = llvm_uops(value), bits = llvm_vector_bits(value), part = multiply_part(value, bits);
     out->work[work] += part * parts;
     out->work[WORK_INT] += (1 - part) * parts;
-    double beside = llvm_is_division(value) ? llvm_division_ints(value) : 0;
-    if (beside > 0)
-        out->work[WORK_INT] += beside * parts / llvm_division_steps(value);
+    double additional = llvm_is_division(value) ? llvm_division_int_uops(value) : 0;
+    if (additional > 0)
+        out->work[WORK_INT] += additional * parts / llvm_division_uops(value);
     if (bits > 256)
         out->simd_512 += parts;
     else if (bits > 128)
@@ -246,7 +247,7 @@ static bool read_block(struct reader *r, LLVMBasicBlockRef from, const struct nu
     else if (last && LLVMIsASwitchInst(last) && LLVMGetNumSuccessors(last) > 2)
         out->condition = llvm_switch_condition(r->arena, last);
     out->is_dead_end = last && LLVMGetInstructionOpcode(last) == LLVMUnreachable;
-    out->is_by_data = llvm_is_by_data(from, &out->question);
+    out->is_by_data = llvm_is_by_data(from, &out->branch_test);
     return read_edges(r, last, blocks, function, out) && llvm_read_accesses(r->arena, r->layout, from, out);
 }
 
@@ -265,7 +266,7 @@ static bool read_loops(struct reader *r, LLVMBasicBlockRef *blocks, const struct
     struct loops loops;
     bool is_good = loops_find(r->arena, function, &loops) == JOULE_OK &&
                    llvm_find_chains(r->layout, blocks, function, &loops) &&
-                   llvm_find_creeps(r->arena, r->layout, blocks, numbers, function, &loops);
+                   llvm_find_monotonic_phis(r->arena, r->layout, blocks, numbers, function, &loops);
     if (is_good)
         note_calls_in_loops(function, &loops);
     if (is_good)
@@ -275,7 +276,7 @@ static bool read_loops(struct reader *r, LLVMBasicBlockRef *blocks, const struct
 }
 
 /* Returns the number of calls in a profile; NaN: there is none. */
-static double read_calls_seen(struct reader *r, LLVMValueRef function)
+static double read_profiled_calls(struct reader *r, LLVMValueRef function)
 {
     size_t count = 0;
     double seen = NAN;
@@ -301,7 +302,7 @@ static double read_calls_seen(struct reader *r, LLVMValueRef function)
 static bool read_function(struct reader *r, LLVMValueRef value, struct function *out)
 {
     out->name = llvm_name(r->arena, value);
-    out->profiled_calls = read_calls_seen(r, value);
+    out->profiled_calls = read_profiled_calls(r, value);
     out->block_count = LLVMCountBasicBlocks(value);
     out->blocks = arena_alloc(r->arena, (out->block_count + 1) * sizeof *out->blocks);
     LLVMBasicBlockRef *blocks = arena_alloc(r->arena, (out->block_count + 1) * sizeof *blocks);
@@ -350,20 +351,21 @@ static bool read_functions(struct reader *r)
             functions[i++] = f;
     r->out->function_count = count;
     r->functions.functions = functions;
-    r->functions.is_taken = llvm_find_taken(r->arena, functions, count);
-    bool is_good = r->functions.is_taken &&
+    r->functions.is_address_taken = llvm_find_address_taken(r->arena, functions, count);
+    bool is_good = r->functions.is_address_taken &&
                    llvm_number_all(r->arena, (void *const *)functions, count, &r->functions.numbers);
     for (i = 0; i < count && is_good; i++)
         is_good = read_function(r, functions[i], &r->out->functions[i]);
     for (i = 0; i < count && is_good; i++)
-        r->out->functions[i].is_local = !r->functions.is_taken[i] && llvm_is_local(r->module, functions[i]);
+        r->out->functions[i].is_local =
+            !r->functions.is_address_taken[i] && llvm_is_local(r->module, functions[i]);
     return is_good && read_inlined(r);
 }
 
 /* --- annotations ---------------------------------------------------------------------------------------- */
 
 /* Removes casts of typed pointers, before LLVM 15. */
-static LLVMValueRef peel(LLVMValueRef value)
+static LLVMValueRef strip_casts(LLVMValueRef value)
 {
     while (value && LLVMIsAConstantExpr(value))
         value = LLVMGetOperand(value, 0);
@@ -372,7 +374,8 @@ static LLVMValueRef peel(LLVMValueRef value)
 
 static bool add_annotation(struct reader *r, LLVMValueRef entry)
 {
-    LLVMValueRef function = peel(LLVMGetOperand(entry, 0)), global = peel(LLVMGetOperand(entry, 1));
+    LLVMValueRef function = strip_casts(LLVMGetOperand(entry, 0)),
+                 global = strip_casts(LLVMGetOperand(entry, 1));
     LLVMValueRef text = global && LLVMIsAGlobalVariable(global) ? LLVMGetInitializer(global) : NULL;
     int32_t index = llvm_number_of(&r->functions.numbers, function);
     size_t length;
@@ -469,7 +472,7 @@ static joule_status print_loops(struct reader *r, joule_error *error)
 
 /* --- the build ------------------------------------------------------------------------------------------ */
 
-static bool take_wide(struct reader *r, LLVMValueRef value, struct function *out)
+static bool read_built_loops(struct reader *r, LLVMValueRef value, struct function *out)
 {
     struct function built = {0};
     struct loops loops;
@@ -481,7 +484,7 @@ static bool take_wide(struct reader *r, LLVMValueRef value, struct function *out
     if (!blocks)
         return false;
     LLVMGetBasicBlocks(value, blocks);
-    return llvm_take_wide(r->arena, blocks, &built, &loops, out);
+    return llvm_read_built_loops(r->arena, blocks, &built, &loops, out);
 }
 
 /* Reads a copy of the module, because the passes change it. Returns false if out of memory. */
@@ -501,7 +504,7 @@ static bool read_build(struct reader *r, const struct module_build *build)
     for (LLVMValueRef f = LLVMGetFirstFunction(copy.module); f && r->out->is_built && is_good;
          f = LLVMGetNextFunction(f))
         if (!LLVMIsDeclaration(f))
-            is_good = take_wide(&copy, f, &r->out->functions[i++]);
+            is_good = read_built_loops(&copy, f, &r->out->functions[i++]);
     LLVMDisposeModule(copy.module);
     return is_good;
 }
@@ -534,7 +537,7 @@ static bool read_architecture(struct reader *r)
 
 static joule_status read_parsed(struct reader *r, const struct module_build *build, joule_error *error)
 {
-    llvm_settle(r->module);
+    llvm_fold_phi_sums(r->module);
     joule_status status = run_passes(r, NAMES, error);
     r->layout = LLVMGetModuleDataLayout(r->module);
     if (status == JOULE_OK &&

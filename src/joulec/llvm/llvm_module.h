@@ -32,30 +32,30 @@ joule_status llvm_parse(LLVMContextRef context, const char *path, LLVMModuleRef 
                         joule_error *out_error);
 
 /* Replaces phis whose incoming values all equal one sum by that sum. */
-void llvm_settle(LLVMModuleRef module);
+void llvm_fold_phi_sums(LLVMModuleRef module);
 
 /* --- work ----------------------------------------------------------------------------------------------- */
 
 /* Returns the kind of an instruction; WORK_KINDS: it costs nothing of its own. */
 enum work llvm_work(LLVMValueRef instruction);
 /* Returns the number of micro-operations of that kind; a vector longer than a register needs several. */
-double llvm_parts(LLVMValueRef instruction);
+double llvm_uops(LLVMValueRef instruction);
 /* For an integer division or remainder: its kind, the number of micro-operations of that kind, additional
  * integer micro-operations, and its latency in multiples of the kind's latency. */
 bool llvm_is_division(LLVMValueRef value);
 enum work llvm_division_work(LLVMValueRef division);
-double llvm_division_steps(LLVMValueRef division);
-double llvm_division_ints(LLVMValueRef division);
-double llvm_division_waits(LLVMValueRef division);
+double llvm_division_uops(LLVMValueRef division);
+double llvm_division_int_uops(LLVMValueRef division);
+double llvm_division_latency_factor(LLVMValueRef division);
 /* Returns true for a call of an intrinsic that is an instruction, or that needs none (WORK_KINDS). Returns
  * false for other calls and instructions. */
 bool llvm_is_intrinsic(LLVMValueRef call, enum work *out_work);
 /* Returns the micro-operations of a vector reduction; 0: not a reduction. */
-double llvm_reducing_steps(LLVMValueRef call);
+double llvm_reduction_uops(LLVMValueRef call);
 /* Returns true for a phi that changes by the same step in each iteration. */
-bool llvm_is_counter(LLVMValueRef phi);
+bool llvm_is_induction(LLVMValueRef phi);
 /* Returns true if a block's branch depends on values from memory. Sets *out_test to what it tests. */
-bool llvm_is_by_data(LLVMBasicBlockRef block, enum question *out_question);
+bool llvm_is_by_data(LLVMBasicBlockRef block, enum branch_test *out_test);
 /* Sets may_be_two of the header of each loop that may be two nested loops of the source. from: LLVM's blocks,
  * as in function->blocks; blocks: their indices. */
 void llvm_find_merged(LLVMBasicBlockRef *from, const struct numbering *blocks, struct function *function,
@@ -71,13 +71,13 @@ LLVMValueRef llvm_body_of(LLVMValueRef call);
 /* Returns true for a call that is neither an intrinsic without a call nor empty assembly. */
 bool llvm_is_real_call(LLVMValueRef value);
 /* Returns true if a call may return twice, like setjmp(). */
-bool llvm_returns_again(LLVMValueRef call);
+bool llvm_returns_twice(LLVMValueRef call);
 /* Returns the name of what is called: of an intrinsic, the C library's function; of assembly, its text. NULL:
  * a call through a pointer, or out of memory. */
 const char *llvm_call_name(struct arena *arena, LLVMValueRef call);
 /* Return true if the callee writes no memory, and if it does not access memory at all. */
-bool llvm_writes_nothing(LLVMValueRef call);
-bool llvm_touches_nothing(LLVMValueRef call);
+bool llvm_writes_no_memory(LLVMValueRef call);
+bool llvm_accesses_no_memory(LLVMValueRef call);
 /* Return the kind of an attribute, 0: unknown to this LLVM; and the attribute of a call or of its callee,
  * NULL: none. */
 unsigned llvm_attribute_kind(const char *name);
@@ -87,18 +87,18 @@ bool llvm_constant(LLVMValueRef value, int64_t *out_value);
 /* Return the latency of a kind of work, in cycles of typical large cores, and the latency of an instruction
  * from one operand, in multiples of it. */
 double llvm_latency(enum work work);
-double llvm_waits(LLVMValueRef instruction, unsigned operand);
+double llvm_latency_factor(LLVMValueRef instruction, unsigned operand);
 
 /* --- pointers to functions ------------------------------------------------------------------------------ */
 
 struct pointers {
     LLVMValueRef *functions; /* with bodies */
     struct numbering numbers;
-    const bool *is_taken; /* for each function: its address is taken */
+    const bool *is_address_taken; /* for each function: its address is taken */
 };
 
 /* Returns for each function whether its address is taken; NULL: out of memory. */
-bool *llvm_find_taken(struct arena *arena, LLVMValueRef *functions, size_t count);
+bool *llvm_find_address_taken(struct arena *arena, LLVMValueRef *functions, size_t count);
 /* Returns true if no code outside of the module can call the function, unless its address is taken. */
 bool llvm_is_local(LLVMModuleRef module, LLVMValueRef function);
 /* Sets the possible targets of a call through a pointer. Returns false if out of memory. */
@@ -115,10 +115,10 @@ LLVMValueRef llvm_address_of(LLVMValueRef instruction);
 bool llvm_is_cast(LLVMValueRef address);
 bool llvm_is_indexed(LLVMValueRef address);
 /* Returns the variable that contains an address, or the value from which the address is computed. */
-LLVMValueRef llvm_base_of(LLVMValueRef address);
+LLVMValueRef llvm_underlying_object(LLVMValueRef address);
 /* Returns true if two addresses may be equal: they are in one variable, and not in different members of
  * it. */
-bool llvm_may_share(LLVMTargetDataRef layout, LLVMValueRef a, LLVMValueRef b);
+bool llvm_may_alias(LLVMTargetDataRef layout, LLVMValueRef a, LLVMValueRef b);
 /* Returns the size of a type in bytes; NaN: unknown at compile time. */
 double llvm_size_of(LLVMTargetDataRef layout, LLVMTypeRef type);
 /* Returns the name of a value in loop_text; for a global or a constant address in one, "@name". NULL: out of
@@ -141,13 +141,14 @@ bool llvm_find_chains(LLVMTargetDataRef layout, LLVMBasicBlockRef *from, struct 
 
 /* Returns true if the innermost loop number `loop`, which has these instructions, is inside another loop and
  * does not depend on its own previous entry. */
-bool llvm_begins_anew(LLVMBasicBlockRef *from, const struct loops *loops, size_t loop,
-                      const struct numbering *instructions);
+bool llvm_is_entry_independent(LLVMBasicBlockRef *from, const struct loops *loops, size_t loop,
+                               const struct numbering *instructions);
 
 /* Adds the monotonic phis of each loop to its header. from: LLVM's blocks, as in function->blocks; blocks:
  * their indices. Returns false if out of memory. */
-bool llvm_find_creeps(struct arena *arena, LLVMTargetDataRef layout, LLVMBasicBlockRef *from,
-                      const struct numbering *blocks, struct function *function, const struct loops *loops);
+bool llvm_find_monotonic_phis(struct arena *arena, LLVMTargetDataRef layout, LLVMBasicBlockRef *from,
+                              const struct numbering *blocks, struct function *function,
+                              const struct loops *loops);
 
 /* Lists the functions of `all`, which are those of the module, that were inlined into `from`. programs:
  * indices of their subprograms. Returns false if out of memory. */
@@ -182,18 +183,18 @@ struct operand *llvm_arguments(struct arena *arena, LLVMValueRef call, LLVMValue
  * vectors. */
 double llvm_vector_bits(LLVMValueRef instruction);
 /* Returns true if the target is x86 and the function may not use a feature, such as "+fma". */
-bool llvm_lacks(LLVMValueRef instruction, const char *feature);
+bool llvm_lacks_feature(LLVMValueRef instruction, const char *feature);
 /* Returns the micro-operations of one instruction on one vector register. */
-double llvm_vector_steps(LLVMValueRef instruction);
+double llvm_vector_uops(LLVMValueRef instruction);
 /* Returns how many of the micro-operations of a product multiply. */
-double llvm_vector_products(LLVMValueRef product);
+double llvm_vector_multiplies(LLVMValueRef product);
 /* Returns the width of the widest vector register that the instruction's function may use, in bits. */
 double llvm_register_bits(LLVMValueRef instruction);
 /* Optimises the loops of a counted module like the build. Returns false if this LLVM cannot. */
 bool llvm_build_loops(LLVMModuleRef module, const struct module_build *build);
 /* Reads the innermost loops of `built`, whose LLVM blocks are `blocks`, into out->built_loops. Returns false
  * if out of memory. */
-bool llvm_take_wide(struct arena *arena, LLVMBasicBlockRef *blocks, const struct function *built,
-                    const struct loops *loops, struct function *out);
+bool llvm_read_built_loops(struct arena *arena, LLVMBasicBlockRef *blocks, const struct function *built,
+                           const struct loops *loops, struct function *out);
 
 #endif

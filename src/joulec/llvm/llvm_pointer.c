@@ -8,9 +8,9 @@
 #include "base/string.h"
 #include "joulec/llvm/llvm_module.h"
 
-#define MOST_TARGETS 64
-#define MOST_VALUES  64 /* maximum possible values of a pointer */
-#define MOST_DEPTH   16 /* maximum nesting of constants */
+#define MAX_TARGETS 64
+#define MAX_VALUES  64 /* maximum possible values of a pointer */
+#define MAX_DEPTH   16 /* maximum nesting of constants */
 
 /* --- taken addresses
  * ---------------------------------------------------------------------------------------- */
@@ -22,16 +22,16 @@ static bool is_called(LLVMUseRef use, LLVMValueRef user)
     return is_call && LLVMGetOperandUse(user, (unsigned)LLVMGetNumOperands(user) - 1) == use;
 }
 
-static bool is_taken(LLVMValueRef value, unsigned depth)
+static bool is_address_taken(LLVMValueRef value, unsigned depth)
 {
-    bool is = depth == MOST_DEPTH;
+    bool is = depth == MAX_DEPTH;
     size_t length;
     for (LLVMUseRef use = LLVMGetFirstUse(value); use && !is; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use);
         if (LLVMIsAGlobalVariable(user))
             is = !string_starts(LLVMGetValueName2(user, &length), "llvm.");
         else if (LLVMIsAConstant(user))
-            is = is_taken(user, depth + 1);
+            is = is_address_taken(user, depth + 1);
         else
             is = !is_called(use, user);
     }
@@ -54,11 +54,11 @@ bool llvm_is_local(LLVMModuleRef module, LLVMValueRef function)
     return is && length == 0;
 }
 
-bool *llvm_find_taken(struct arena *arena, LLVMValueRef *functions, size_t count)
+bool *llvm_find_address_taken(struct arena *arena, LLVMValueRef *functions, size_t count)
 {
     bool *taken = arena_alloc(arena, count + 1);
     for (size_t i = 0; i < count && taken; i++)
-        taken[i] = is_taken(functions[i], 0);
+        taken[i] = is_address_taken(functions[i], 0);
     return taken;
 }
 
@@ -68,9 +68,9 @@ bool *llvm_find_taken(struct arena *arena, LLVMValueRef *functions, size_t count
 struct targets {
     const struct pointers *pointers;
     LLVMTypeRef type; /* of the call */
-    int32_t list[MOST_TARGETS];
+    int32_t list[MAX_TARGETS];
     size_t count;
-    LLVMValueRef values[MOST_VALUES];
+    LLVMValueRef values[MAX_VALUES];
     size_t value_count;
     bool is_open; /* there may be other targets */
 };
@@ -82,7 +82,7 @@ static void add_function(struct targets *t, LLVMValueRef function)
     for (size_t i = 0; i < t->count; i++)
         if (t->list[i] == number)
             return;
-    if (number >= 0 && t->count < MOST_TARGETS)
+    if (number >= 0 && t->count < MAX_TARGETS)
         t->list[t->count++] = number;
     else
         t->is_open = true;
@@ -93,7 +93,7 @@ static void add_value(struct targets *t, LLVMValueRef value)
     for (size_t i = 0; i < t->value_count; i++)
         if (t->values[i] == value)
             return;
-    if (t->value_count < MOST_VALUES)
+    if (t->value_count < MAX_VALUES)
         t->values[t->value_count++] = value;
     else
         t->is_open = true;
@@ -105,7 +105,7 @@ static void add_constant(struct targets *t, LLVMValueRef value, unsigned depth)
     bool is_other = LLVMIsAGlobalValue(value) && !LLVMIsAGlobalVariable(value); /* an alias of a function */
     if (LLVMIsAFunction(value))
         add_function(t, value);
-    else if (depth == MOST_DEPTH || is_other)
+    else if (depth == MAX_DEPTH || is_other)
         t->is_open = true;
     else if (LLVMIsAConstant(value) && !LLVMIsAGlobalVariable(value))
         for (int i = 0; i < LLVMGetNumOperands(value); i++)
@@ -155,7 +155,7 @@ static void add_loaded(struct targets *t, LLVMValueRef address)
         add_constant(t, content, 0);
 }
 
-static void look(struct targets *t, LLVMValueRef value)
+static void add_possible_values(struct targets *t, LLVMValueRef value)
 {
     if (LLVMIsAFunction(value))
         add_function(t, value);
@@ -178,11 +178,11 @@ static void look(struct targets *t, LLVMValueRef value)
 static void add_all_taken(struct targets *t)
 {
     const struct pointers *p = t->pointers;
-    for (size_t i = 0; i < p->numbers.count && t->count < MOST_TARGETS; i++)
-        if (p->is_taken[i] && LLVMGlobalGetValueType(p->functions[i]) == t->type &&
+    for (size_t i = 0; i < p->numbers.count && t->count < MAX_TARGETS; i++)
+        if (p->is_address_taken[i] && LLVMGlobalGetValueType(p->functions[i]) == t->type &&
             !llvm_is_replaceable(p->functions[i]))
             add_function(t, p->functions[i]);
-    if (t->count == MOST_TARGETS)
+    if (t->count == MAX_TARGETS)
         t->count = 0;
 }
 
@@ -192,7 +192,7 @@ bool llvm_find_targets(struct arena *arena, const struct pointers *pointers, LLV
     struct targets t = {.pointers = pointers, .type = LLVMGetCalledFunctionType(instruction)};
     add_value(&t, LLVMGetCalledValue(instruction));
     for (size_t i = 0; i < t.value_count && !t.is_open; i++)
-        look(&t, t.values[i]);
+        add_possible_values(&t, t.values[i]);
     out->is_closed = !t.is_open && t.count > 0;
     if (t.is_open)
         add_all_taken(&t);

@@ -8,10 +8,10 @@
 #include <string.h>
 #include "base/string.h"
 
-#define MOST_PARTS   8  /* maximum comparisons of a condition */
-#define MOST_LETTERS 64 /* maximum parameters of a type */
+#define MAX_PARTS    8  /* maximum comparisons of a condition */
+#define MAX_LETTERS  64 /* maximum parameters of a type */
 #define ADDRESS_BITS 64
-#define MOST_STEPS   32 /* maximum values that are visited */
+#define MAX_STEPS    32 /* maximum values that are visited */
 
 const char *llvm_name(struct arena *arena, LLVMValueRef value)
 {
@@ -56,25 +56,25 @@ static enum compare compare_of(LLVMIntPredicate predicate)
 {
     switch (predicate) {
     case LLVMIntEQ:
-        return COMPARE_EQUAL;
+        return COMPARE_EQ;
     case LLVMIntNE:
-        return COMPARE_NOT_EQUAL;
+        return COMPARE_NE;
     case LLVMIntSLT:
-        return COMPARE_LESS;
+        return COMPARE_SLT;
     case LLVMIntSLE:
-        return COMPARE_AT_MOST;
+        return COMPARE_SLE;
     case LLVMIntSGT:
-        return COMPARE_MORE;
+        return COMPARE_SGT;
     case LLVMIntSGE:
-        return COMPARE_AT_LEAST;
+        return COMPARE_SGE;
     case LLVMIntULT:
-        return COMPARE_BELOW;
+        return COMPARE_ULT;
     case LLVMIntULE:
-        return COMPARE_BELOW_OR_SAME;
+        return COMPARE_ULE;
     case LLVMIntUGT:
-        return COMPARE_ABOVE;
+        return COMPARE_UGT;
     default:
-        return COMPARE_ABOVE_OR_SAME;
+        return COMPARE_UGE;
     }
 }
 
@@ -101,18 +101,18 @@ static bool split(LLVMValueRef value, bool *out_is_any, LLVMValueRef parts[2])
 }
 
 /* Collects the comparisons of a condition. Returns false if there are other parts, or no room. */
-static bool collect(struct arena *arena, LLVMValueRef value, struct comparison list[MOST_PARTS],
+static bool collect(struct arena *arena, LLVMValueRef value, struct comparison list[MAX_PARTS],
                     struct condition *out)
 {
-    LLVMValueRef waiting[MOST_STEPS] = {value}, parts[2];
+    LLVMValueRef waiting[MAX_STEPS] = {value}, parts[2];
     size_t count = 1;
     bool is_whole = true, is_any, is_split = split(value, &out->is_any, parts);
     for (size_t i = 0; i < count; i++) {
         LLVMValueRef part = waiting[i];
-        if (is_split && count + 2 <= MOST_STEPS && split(part, &is_any, parts) && is_any == out->is_any) {
+        if (is_split && count + 2 <= MAX_STEPS && split(part, &is_any, parts) && is_any == out->is_any) {
             waiting[count++] = parts[0];
             waiting[count++] = parts[1];
-        } else if (LLVMIsAICmpInst(part) && out->count < MOST_PARTS) {
+        } else if (LLVMIsAICmpInst(part) && out->count < MAX_PARTS) {
             LLVMValueRef left = LLVMGetOperand(part, 0), right = LLVMGetOperand(part, 1);
             list[out->count++] = (struct comparison){
                 compare_of(LLVMGetICmpPredicate(part)), compared(arena, left), compared(arena, right),
@@ -128,7 +128,7 @@ static bool collect(struct arena *arena, LLVMValueRef value, struct comparison l
  * wrong. */
 struct condition llvm_condition(struct arena *arena, LLVMValueRef value)
 {
-    struct comparison list[MOST_PARTS];
+    struct comparison list[MAX_PARTS];
     struct condition out = {0};
     out.is_part = !collect(arena, value, list, &out);
     if (out.count && !(out.is_part && out.is_any))
@@ -142,16 +142,16 @@ struct condition llvm_condition(struct arena *arena, LLVMValueRef value)
 struct condition llvm_switch_condition(struct arena *arena, LLVMValueRef last)
 {
     unsigned cases = LLVMGetNumSuccessors(last) - 1;
-    struct condition out = {.list = arena_alloc(arena, MOST_PARTS * sizeof *out.list)};
+    struct condition out = {.list = arena_alloc(arena, MAX_PARTS * sizeof *out.list)};
     struct operand asked = llvm_operand(arena, LLVMGetOperand(last, 0), false);
     for (unsigned i = 1; i <= cases && out.list; i++) {
         if (LLVMGetSuccessor(last, i) == LLVMGetSuccessor(last, 0))
             continue;
-        out.is_part = out.count == MOST_PARTS;
+        out.is_part = out.count == MAX_PARTS;
         if (out.is_part)
             break;
         out.list[out.count++] = (struct comparison){
-            COMPARE_NOT_EQUAL, asked, llvm_operand(arena, LLVMGetOperand(last, 2 * i), false), false};
+            COMPARE_NE, asked, llvm_operand(arena, LLVMGetOperand(last, 2 * i), false), false};
     }
     return out;
 }
@@ -209,7 +209,7 @@ static bool has_words(LLVMValueRef function, const char *attribute)
 static bool is_programs_own(LLVMValueRef call, const char *name)
 {
     LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(call));
-    char words[MOST_LETTERS];
+    char words[MAX_LETTERS];
     string_print(words, sizeof words, "no-builtin-%s", name);
     return llvm_attribute(call, llvm_attribute_kind("nobuiltin")) || has_words(function, "no-builtins") ||
            has_words(function, words);
@@ -219,12 +219,12 @@ const char *llvm_call_type(struct arena *arena, LLVMValueRef call)
 {
     LLVMValueRef callee = llvm_called_function(call);
     const char *name = callee ? LLVMGetValueName2(callee, &(size_t){0}) : "";
-    LLVMTypeRef type = LLVMGetCalledFunctionType(call), parameters[MOST_LETTERS];
+    LLVMTypeRef type = LLVMGetCalledFunctionType(call), parameters[MAX_LETTERS];
     unsigned count = LLVMCountParamTypes(type), length = 0;
-    char letters[MOST_LETTERS + 3];
+    char letters[MAX_LETTERS + 3];
     if (!callee || string_starts(name, "llvm."))
         return NULL;
-    if (count > MOST_LETTERS || is_programs_own(call, name))
+    if (count > MAX_LETTERS || is_programs_own(call, name))
         return "";
     LLVMGetParamTypes(type, parameters);
     letters[length++] = letter_of(LLVMGetReturnType(type));

@@ -164,7 +164,7 @@ LLVMValueRef llvm_body_of(LLVMValueRef call)
 {
     LLVMValueRef callee = llvm_called_function(call);
     bool is_sure =
-        callee && !LLVMIsDeclaration(callee) && !llvm_is_replaceable(callee) && !llvm_returns_again(call);
+        callee && !LLVMIsDeclaration(callee) && !llvm_is_replaceable(callee) && !llvm_returns_twice(call);
     return is_sure ? callee : NULL;
 }
 
@@ -182,7 +182,7 @@ LLVMAttributeRef llvm_attribute(LLVMValueRef call, unsigned kind)
 }
 
 /* Since LLVM 16, one attribute has two bits for each kind of memory: read and written. */
-bool llvm_writes_nothing(LLVMValueRef call)
+bool llvm_writes_no_memory(LLVMValueRef call)
 {
     LLVMAttributeRef memory = llvm_attribute(call, llvm_attribute_kind("memory"));
     if (memory)
@@ -191,7 +191,7 @@ bool llvm_writes_nothing(LLVMValueRef call)
            llvm_attribute(call, llvm_attribute_kind("readonly"));
 }
 
-bool llvm_touches_nothing(LLVMValueRef call)
+bool llvm_accesses_no_memory(LLVMValueRef call)
 {
     LLVMAttributeRef memory = llvm_attribute(call, llvm_attribute_kind("memory"));
     return memory ? !LLVMGetEnumAttributeValue(memory)
@@ -214,7 +214,7 @@ static LLVMValueRef intrinsic_of(LLVMValueRef value)
 /* Returns true if a multiplication and an addition are one instruction. */
 static bool can_fuse(LLVMValueRef instruction)
 {
-    return !llvm_lacks(instruction, "+fma");
+    return !llvm_lacks_feature(instruction, "+fma");
 }
 
 enum work llvm_work(LLVMValueRef value)
@@ -260,7 +260,7 @@ static bool is_answer_kept(LLVMValueRef comparison)
 }
 
 /* Returns the micro-operations of one instruction on one register. */
-static double steps_of(LLVMValueRef value, bool is_vector)
+static double uops_of(LLVMValueRef value, bool is_vector)
 {
     LLVMValueRef callee = intrinsic_of(value);
     const char *name = callee ? LLVMGetValueName2(callee, &(size_t){0}) : "";
@@ -276,17 +276,19 @@ static double steps_of(LLVMValueRef value, bool is_vector)
     case LLVMShl:
     case LLVMLShr:
     case LLVMAShr: /* without BMI2, a shift by a variable amount also updates the flags */
-        return !is_vector && !LLVMIsAConstant(LLVMGetOperand(value, 1)) && llvm_lacks(value, "+bmi2") ? 2 : 1;
+        return !is_vector && !LLVMIsAConstant(LLVMGetOperand(value, 1)) && llvm_lacks_feature(value, "+bmi2")
+                   ? 2
+                   : 1;
     case LLVMUDiv:
     case LLVMSDiv:
     case LLVMURem:
     case LLVMSRem:
-        return llvm_division_steps(value);
+        return llvm_division_uops(value);
     default:
         if (string_starts(name, "llvm.fmuladd."))
             return can_fuse(value) ? 1 : 2;
         if (string_starts(name, "llvm.vector.reduce."))
-            return llvm_reducing_steps(value);
+            return llvm_reduction_uops(value);
         return !is_vector && is_choice(name) ? 2 : 1;
     }
 }
@@ -306,12 +308,12 @@ double llvm_vector_bits(LLVMValueRef value)
     return bits > 128 ? fmin(bits, llvm_register_bits(value)) : bits;
 }
 
-double llvm_parts(LLVMValueRef value)
+double llvm_uops(LLVMValueRef value)
 {
     double bits = whole_bits(value);
     if (bits <= 0)
-        return steps_of(value, false);
-    return steps_of(value, true) * llvm_vector_steps(value) *
+        return uops_of(value, false);
+    return uops_of(value, true) * llvm_vector_uops(value) *
            (bits > 128 ? ceil(bits / llvm_register_bits(value)) : 1);
 }
 
@@ -321,13 +323,13 @@ double llvm_latency(enum work work)
 }
 
 /* The addend of a fused multiplication and addition does not wait for the product. */
-double llvm_waits(LLVMValueRef value, unsigned operand)
+double llvm_latency_factor(LLVMValueRef value, unsigned operand)
 {
     LLVMValueRef callee = intrinsic_of(value);
     const char *name = callee ? LLVMGetValueName2(callee, &(size_t){0}) : "";
     if (string_starts(name, "llvm.fmuladd.") && operand == 2)
         return 1;
     if (llvm_is_division(value))
-        return llvm_division_waits(value);
-    return steps_of(value, LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMVectorTypeKind);
+        return llvm_division_latency_factor(value);
+    return uops_of(value, LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMVectorTypeKind);
 }

@@ -22,12 +22,12 @@ enum overlap {
 
 /* A natural loop of the function. */
 struct loop {
-    uint32_t header;              /* index of a block */
-    int32_t parent;               /* index of the loop around it; -1: none */
-    unsigned depth;               /* 1: outermost */
-    struct source_place place;    /* place in the source; file NULL: unknown */
-    struct source_place last;     /* place of its latch; file NULL: unknown */
-    const struct wide_loop *wide; /* the loop as built (wide.h); NULL: unchanged, or unknown */
+    uint32_t header;                /* index of a block */
+    int32_t parent;                 /* index of the loop around it; -1: none */
+    unsigned depth;                 /* 1: outermost */
+    struct source_place place;      /* place in the source; file NULL: unknown */
+    struct source_place last;       /* place of its latch; file NULL: unknown */
+    const struct built_loop *built; /* the loop as built (built_loop.h); NULL: unchanged, or unknown */
     enum overlap overlap;
     const struct object *overlapped; /* for OVERLAP_ONE_PLACE: the object that the loop reads; NULL:
                                       * unknown */

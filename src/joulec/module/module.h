@@ -40,27 +40,26 @@ struct operand {
 
 /* Kinds of comparisons of integers. */
 enum compare {
-    COMPARE_EQUAL,
-    COMPARE_NOT_EQUAL,
-    COMPARE_LESS, /* signed */
-    COMPARE_AT_MOST,
-    COMPARE_MORE,
-    COMPARE_AT_LEAST,
-    COMPARE_BELOW, /* unsigned */
-    COMPARE_BELOW_OR_SAME,
-    COMPARE_ABOVE,
-    COMPARE_ABOVE_OR_SAME
+    COMPARE_EQ,
+    COMPARE_NE,
+    COMPARE_SLT, /* signed */
+    COMPARE_SLE,
+    COMPARE_SGT,
+    COMPARE_SGE,
+    COMPARE_ULT, /* unsigned */
+    COMPARE_ULE,
+    COMPARE_UGT,
+    COMPARE_UGE
 };
 
 /* Returns the negated comparison. */
 static inline enum compare compare_inverse(enum compare kind)
 {
     static const enum compare inverses[] = {
-        [COMPARE_EQUAL] = COMPARE_NOT_EQUAL,     [COMPARE_NOT_EQUAL] = COMPARE_EQUAL,
-        [COMPARE_LESS] = COMPARE_AT_LEAST,       [COMPARE_AT_MOST] = COMPARE_MORE,
-        [COMPARE_MORE] = COMPARE_AT_MOST,        [COMPARE_AT_LEAST] = COMPARE_LESS,
-        [COMPARE_BELOW] = COMPARE_ABOVE_OR_SAME, [COMPARE_BELOW_OR_SAME] = COMPARE_ABOVE,
-        [COMPARE_ABOVE] = COMPARE_BELOW_OR_SAME, [COMPARE_ABOVE_OR_SAME] = COMPARE_BELOW};
+        [COMPARE_EQ] = COMPARE_NE,   [COMPARE_NE] = COMPARE_EQ,   [COMPARE_SLT] = COMPARE_SGE,
+        [COMPARE_SLE] = COMPARE_SGT, [COMPARE_SGT] = COMPARE_SLE, [COMPARE_SGE] = COMPARE_SLT,
+        [COMPARE_ULT] = COMPARE_UGE, [COMPARE_ULE] = COMPARE_UGT, [COMPARE_UGT] = COMPARE_ULE,
+        [COMPARE_UGE] = COMPARE_ULT};
     return inverses[kind];
 }
 
@@ -97,7 +96,7 @@ struct call {
     bool is_in_loop;
     /* true if the call writes no memory, and no instruction of the next iteration of its innermost loop waits
      * for its result */
-    bool is_beside;
+    bool is_independent;
     struct operand *arguments;
     size_t argument_count;
     /* For calls through a pointer: the possible targets that have a body. If is_closed, there are no other
@@ -137,7 +136,7 @@ struct access {
 
 /* A value that moves in only one direction, by steps that depend on data (a monotonic phi). Scalar evolution
  * does not describe such values. */
-struct creep {
+struct monotonic_phi {
     const char *name;
     /* Step per iteration, in bytes for pointers. If both are 0, the value stays at or just after `from`. */
     double low, high;
@@ -152,15 +151,15 @@ struct edge {
     double probability; /* from a profile or __builtin_expect; NaN: unknown */
     uint32_t number;    /* number among the edges of its function */
     /* Approximate number of executions in a profile. NaN: there is no profile, or LLVM has moved the edge. */
-    double seen;
+    double profiled_count;
 };
 
 /* Kinds of branch conditions. */
-enum question {
-    QUESTION_LIMIT, /* compares with a limit; or any other condition */
-    QUESTION_EQUAL, /* tests for equality */
-    QUESTION_BIT,   /* tests one bit */
-    QUESTION_ORDER  /* compares two data values */
+enum branch_test {
+    BRANCH_TEST_LIMIT, /* compares with a limit; or any other condition */
+    BRANCH_TEST_EQUAL, /* tests for equality */
+    BRANCH_TEST_BIT,   /* tests one bit */
+    BRANCH_TEST_ORDER  /* compares two data values */
 };
 
 /* A basic block with its work, accesses and calls. */
@@ -175,14 +174,14 @@ struct block {
     bool is_chain_stored; /* in an innermost loop: the chain is carried through memory */
     /* For the header of an innermost loop: true if the loop does not depend on values from its previous
      * entry. */
-    bool begins_anew;
+    bool is_entry_independent;
     double simd_256, simd_512; /* micro-operations on vectors of this width */
     struct access *accesses;
     size_t access_count;
     const char **values; /* integers and pointers computed here that scalar evolution cannot analyse */
     size_t value_count;
-    struct creep **creeps; /* for the header of a loop: its monotonic values */
-    size_t creep_count;
+    struct monotonic_phi **monotonic_phis; /* for the header of a loop: its monotonic values */
+    size_t monotonic_phi_count;
     struct edge *edges;
     size_t edge_count;
     /* edges[0] is taken only if this condition is true. If the block has two edges, edges[1] is taken only
@@ -190,10 +189,10 @@ struct block {
     struct condition condition;
     struct assumption *assumptions;
     size_t assumption_count;
-    bool is_dead_end;       /* the block ends the program, or is unreachable */
-    bool is_cold;           /* the block calls a function with the attribute cold */
-    bool is_by_data;        /* the block's branch depends on values from memory */
-    enum question question; /* what the block's branch tests */
+    bool is_dead_end;             /* the block ends the program, or is unreachable */
+    bool is_cold;                 /* the block calls a function with the attribute cold */
+    bool is_by_data;              /* the block's branch depends on values from memory */
+    enum branch_test branch_test; /* what the block's branch tests */
     struct call *calls;
     size_t call_count;
     struct source_place place; /* place of the first instruction that has one */
@@ -205,13 +204,14 @@ struct block {
 };
 
 /* An innermost loop as the build compiled it. */
-struct wide_loop {
+struct built_loop {
     struct source_place place; /* place of the loop in the source */
-    double at_once;            /* iterations of the source loop per iteration of the built loop */
-    struct block round;        /* work of one iteration of the built loop */
-    bool is_whole;   /* `round` is complete: there are no branches, or only those of a vector's elements */
-    bool is_vector;  /* made by the vectorizer; a scalar loop executes the remainder */
-    bool is_checked; /* the loop runs only after a check that data does not overlap */
+    double factor;             /* iterations of the source loop per iteration of the built loop */
+    struct block iteration;    /* work of one iteration of the built loop */
+    /* `iteration` is complete: there are no branches, or only those of a vector's elements. */
+    bool is_complete;
+    bool is_vector;       /* made by the vectorizer; a scalar loop executes the remainder */
+    bool is_checked;      /* the loop runs only after a check that data does not overlap */
     bool compares_ranges; /* the check compares the ranges of addresses, not their distance */
 };
 
@@ -229,8 +229,8 @@ struct function {
     size_t parameter_count;
     bool is_local; /* all calls of the function are in this module and name it */
     bool has_loops;
-    struct wide_loop *wide; /* sorted by place, then by descending at_once */
-    size_t wide_count;
+    struct built_loop *built_loops; /* sorted by place, then by descending factor */
+    size_t built_loop_count;
     const struct function **inlined; /* functions of the module that were inlined into this one */
     size_t inlined_count;
     const char **annotations; /* texts of clang's `annotate` attributes */

@@ -232,7 +232,7 @@ static void call_from(const struct recursion *r, const struct by_caller *by, uin
 {
     for (size_t k = by->begin[from]; k < by->begin[from + 1] && level->now[from] > 0; k++) {
         const struct recursion_call *call = &r->calls[by->list[k]];
-        (r->depth[call->to] > 0 ? level->next : level->now)[call->to] += level->now[from] * call->most;
+        (r->depth[call->to] > 0 ? level->next : level->now)[call->to] += level->now[from] * call->max;
     }
 }
 

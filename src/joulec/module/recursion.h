@@ -36,7 +36,7 @@ bool groups_is_call_of(const struct groups *groups, uint32_t group, const struct
 /* Calls from one member of a group to another or to itself. Both are positions among the members. */
 struct recursion_call {
     uint32_t from, to;
-    double most; /* maximum number of calls per frame */
+    double max; /* maximum number of calls per frame */
 };
 
 /* Returns each pair of caller and callee within a group once, with `most` set to 1, in memory of `arena`.

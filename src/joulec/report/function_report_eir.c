@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 #include "joulec/trips/figure_words.h"
-#include "joulec/work/contract.h"
+#include "joulec/work/library_call.h"
 
 /* State of the output: the function that is being printed. */
 struct page {
@@ -57,7 +57,7 @@ static double joules_of_call(const struct page *p, const struct call *call)
     struct amounts contract;
     if (call->callee >= 0)
         return p->analysis->results[call->callee].judgement.joules.est;
-    if (call->name && contract_of(call, NULL, &p->analysis->target, &contract))
+    if (call->name && library_call_work(call, NULL, &p->analysis->target, &contract))
         return amounts_joules(&p->analysis->target, &contract, BOUND_EST);
     return NAN;
 }
@@ -86,7 +86,7 @@ static void add_block(const struct page *p, uint32_t index, unsigned depth)
     const struct block *block = &p->result->function->blocks[index];
     const struct block_sum *sum = &p->result->sum.blocks[index];
     indent(p, depth);
-    text_printf(p->out, "block %s x %.4g:", block->name, sum->share);
+    text_printf(p->out, "block %s x %.4g:", block->name, sum->frequency);
     add_work(p, block);
     text_printf(p->out, "; cycles %.4g (%.4g .. %.4g); ", sum->cycles[BOUND_EST], sum->cycles[BOUND_LOW],
                 sum->cycles[BOUND_HIGH]);

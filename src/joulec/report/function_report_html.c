@@ -68,7 +68,7 @@ static struct line *line_of(struct page *p, const struct source_place *place)
 static double runs_of(const struct function_result *r, uint32_t block)
 {
     int32_t loop = r->loops.innermost[block];
-    return r->sum.blocks[block].share * (loop < 0 ? 1 : r->sum.runs[loop].rounds);
+    return r->sum.blocks[block].frequency * (loop < 0 ? 1 : r->sum.runs[loop].iterations);
 }
 
 /* Sums the joules of one function's blocks by line in own[]. Then stores each sum in the line if it is larger

@@ -80,7 +80,7 @@ static void add_at_once(struct json *json, const struct loop *loop)
     if (loop->is_unjoined)
         json_null(json, "at_once");
     else
-        json_double(json, "at_once", loop->wide ? loop->wide->at_once : 1);
+        json_double(json, "at_once", loop->built ? loop->built->factor : 1);
 }
 
 static void add_loops(struct json *json, const struct analysis *analysis, const struct function_result *r)

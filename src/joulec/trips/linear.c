@@ -267,19 +267,19 @@ static bool is_implied(enum compare kind, const struct linear *left, const struc
                        const struct linear *that)
 {
     switch (kind) {
-    case COMPARE_EQUAL:
+    case COMPARE_EQ:
         return follows(left, right, 0, that) || follows(right, left, 0, that);
     /* Assumes that `that` >= -1, so that the other side of the inequality cannot occur. */
-    case COMPARE_NOT_EQUAL:
+    case COMPARE_NE:
         return goes_with(left, right, 1, that) || goes_with(right, left, 1, that);
-    case COMPARE_LESS:
-    case COMPARE_BELOW:
+    case COMPARE_SLT:
+    case COMPARE_ULT:
         return follows(right, left, 1, that);
-    case COMPARE_AT_MOST:
-    case COMPARE_BELOW_OR_SAME:
+    case COMPARE_SLE:
+    case COMPARE_ULE:
         return follows(right, left, 0, that);
-    case COMPARE_MORE:
-    case COMPARE_ABOVE:
+    case COMPARE_SGT:
+    case COMPARE_UGT:
         return follows(left, right, 1, that);
     default:
         return follows(left, right, 0, that);
@@ -296,10 +296,10 @@ bool linear_implies(const struct comparison *comparison, bool is_inverse, const 
         return false;
     if (assumptions->side_count + 2 > LINEAR_MAX_SIDES)
         return false;
-    assumptions->is_equality_test = assumptions->is_equality_test || kind == COMPARE_NOT_EQUAL;
+    assumptions->is_equality_test = assumptions->is_equality_test || kind == COMPARE_NE;
     if (comparison->is_of_addresses)
         return true;
-    bool is_unsigned = !(kind >= COMPARE_LESS && kind <= COMPARE_AT_LEAST);
+    bool is_unsigned = !(kind >= COMPARE_SLT && kind <= COMPARE_SGE);
     assumptions->sides[assumptions->side_count++] = (struct linear_side){*left, is_unsigned};
     assumptions->sides[assumptions->side_count++] = (struct linear_side){*right, is_unsigned};
     return true;

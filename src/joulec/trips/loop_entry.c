@@ -7,9 +7,9 @@
 
 #include <string.h>
 #include "joulec/source/place.h"
-#include "joulec/trips/value_range.h"
 #include "joulec/trips/linear.h"
 #include "joulec/trips/loop_exits.h"
+#include "joulec/trips/value_range.h"
 
 #define MAX_CONDITIONS 4
 #define MAX_STEPS      (1 << 24) /* per function; the guards of the remaining loops stay unknown */

@@ -5,8 +5,8 @@
  * Note: clang rotates `while (c) ...` to `if (c) do ... while (c)`. Such a guard is distinguished from other
  * branches by its condition: it is equivalent to the sign of the loop's formula.
  */
-#ifndef JOULEC_NEST_H
-#define JOULEC_NEST_H
+#ifndef JOULEC_LOOP_ENTRY_H
+#define JOULEC_LOOP_ENTRY_H
 
 #include "joulec/module/loops.h"
 #include "joulec/source/marks.h"

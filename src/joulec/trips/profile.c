@@ -77,8 +77,8 @@ static bool count_blocks(struct arena *arena, const struct function *f, const st
         for (size_t e = 0; e < f->blocks[b].edge_count; e++) {
             const struct edge *edge = &f->blocks[b].edges[e];
             /* clang makes such an edge for a `continue` past the end of a variable's lifetime. */
-            bool is_impossible = isnan(edge->seen) && f->blocks[edge->to].is_dead_end;
-            out->of_edge[edge->number] = is_impossible ? 0 : edge->seen;
+            bool is_impossible = isnan(edge->profiled_count) && f->blocks[edge->to].is_dead_end;
+            out->of_edge[edge->number] = is_impossible ? 0 : edge->profiled_count;
         }
     }
     bool is_new = true;
@@ -176,7 +176,7 @@ static bool may_be_divided(const struct function *f)
 {
     for (size_t b = 0; b < f->block_count; b++)
         for (size_t e = 0; e < f->blocks[b].edge_count; e++)
-            if (f->blocks[b].edges[e].seen >= UINT32_MAX / 2)
+            if (f->blocks[b].edges[e].profiled_count >= UINT32_MAX / 2)
                 return true;
     return false;
 }

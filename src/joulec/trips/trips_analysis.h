@@ -4,8 +4,8 @@
  * Note: formulas are over true integers, but the machine's numbers may overflow. So for a formula over
  * ranges, all values between the ends must be checked too.
  */
-#ifndef JOULEC_TRIPS_COUNTING_H
-#define JOULEC_TRIPS_COUNTING_H
+#ifndef JOULEC_TRIPS_ANALYSIS_H
+#define JOULEC_TRIPS_ANALYSIS_H
 
 #include "joulec/trips/trips.h"
 

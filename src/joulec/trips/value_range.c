@@ -106,7 +106,7 @@ static void narrow(struct constraints *constraints, enum compare kind, const str
     struct expr_range limit = value_of(constraints->ranges, right);
     uint32_t name;
     expr_int shift;
-    bool is_zero_extended, is_unsigned = kind >= COMPARE_BELOW;
+    bool is_zero_extended, is_unsigned = kind >= COMPARE_ULT;
     if (!is_symbol_plus_constant(left, &name, &shift, &is_zero_extended) || !limit.is_known ||
         limit.has_wrapped)
         return;
@@ -116,43 +116,42 @@ static void narrow(struct constraints *constraints, enum compare kind, const str
     if (!constraint)
         return;
     switch (kind) {
-    case COMPARE_EQUAL:
+    case COMPARE_EQ:
         limit_low(constraint, limit.low);
         limit_high(constraint, limit.high);
         break;
-    case COMPARE_NOT_EQUAL:
+    case COMPARE_NE:
         if (limit.low == limit.high)
             exclude(constraint, limit.low - shift);
         break;
-    case COMPARE_LESS:
-    case COMPARE_BELOW:
+    case COMPARE_SLT:
+    case COMPARE_ULT:
         limit_high(constraint, limit.high - 1 - shift);
         break;
-    case COMPARE_AT_MOST:
-    case COMPARE_BELOW_OR_SAME:
+    case COMPARE_SLE:
+    case COMPARE_ULE:
         limit_high(constraint, limit.high - shift);
         break;
-    case COMPARE_MORE:
+    case COMPARE_SGT:
         limit_low(constraint, limit.low + 1);
         break;
-    case COMPARE_AT_LEAST:
+    case COMPARE_SGE:
         limit_low(constraint, limit.low);
         break;
     default:
         break; /* a negative number is also above any limit */
     }
-    if (kind == COMPARE_BELOW || kind == COMPARE_BELOW_OR_SAME || (is_zero_extended && constraint->has_high))
+    if (kind == COMPARE_ULT || kind == COMPARE_ULE || (is_zero_extended && constraint->has_high))
         limit_low(constraint, -shift);
 }
 
 static enum compare swapped(enum compare kind)
 {
     static const enum compare swapped_kinds[] = {
-        [COMPARE_EQUAL] = COMPARE_EQUAL, [COMPARE_NOT_EQUAL] = COMPARE_NOT_EQUAL,
-        [COMPARE_LESS] = COMPARE_MORE,   [COMPARE_AT_MOST] = COMPARE_AT_LEAST,
-        [COMPARE_MORE] = COMPARE_LESS,   [COMPARE_AT_LEAST] = COMPARE_AT_MOST,
-        [COMPARE_BELOW] = COMPARE_ABOVE, [COMPARE_BELOW_OR_SAME] = COMPARE_ABOVE_OR_SAME,
-        [COMPARE_ABOVE] = COMPARE_BELOW, [COMPARE_ABOVE_OR_SAME] = COMPARE_BELOW_OR_SAME};
+        [COMPARE_EQ] = COMPARE_EQ,   [COMPARE_NE] = COMPARE_NE,   [COMPARE_SLT] = COMPARE_SGT,
+        [COMPARE_SLE] = COMPARE_SGE, [COMPARE_SGT] = COMPARE_SLT, [COMPARE_SGE] = COMPARE_SLE,
+        [COMPARE_ULT] = COMPARE_UGT, [COMPARE_ULE] = COMPARE_UGE, [COMPARE_UGT] = COMPARE_ULT,
+        [COMPARE_UGE] = COMPARE_ULE};
     return swapped_kinds[kind];
 }
 
@@ -413,26 +412,26 @@ static enum truth evaluate(const struct value_ranges *ranges, const struct compa
     struct expr left_room, right_room;
     struct expr_range left = value_of(ranges, operand_formula(ranges->facts, &c->left, &left_room)),
                       right = value_of(ranges, operand_formula(ranges->facts, &c->right, &right_room));
-    bool is_unsigned = c->kind >= COMPARE_BELOW;
+    bool is_unsigned = c->kind >= COMPARE_ULT;
     unsigned bits = c->left.bits ? c->left.bits : c->right.bits;
     if (!fits(left, bits, is_unsigned) || !fits(right, bits, is_unsigned))
         return TRUTH_UNKNOWN;
     switch (c->kind) {
-    case COMPARE_EQUAL:
-    case COMPARE_NOT_EQUAL: {
+    case COMPARE_EQ:
+    case COMPARE_NE: {
         bool is_apart = left.high < right.low || right.high < left.low;
         bool is_same = left.low == left.high && right.low == right.high && left.low == right.low;
         enum truth equal = is_apart ? TRUTH_FALSE : is_same ? TRUTH_TRUE : TRUTH_UNKNOWN;
-        return c->kind == COMPARE_EQUAL ? equal : negate(equal);
+        return c->kind == COMPARE_EQ ? equal : negate(equal);
     }
-    case COMPARE_LESS:
-    case COMPARE_BELOW:
+    case COMPARE_SLT:
+    case COMPARE_ULT:
         return less(left, right);
-    case COMPARE_AT_LEAST:
-    case COMPARE_ABOVE_OR_SAME:
+    case COMPARE_SGE:
+    case COMPARE_UGE:
         return negate(less(left, right));
-    case COMPARE_MORE:
-    case COMPARE_ABOVE:
+    case COMPARE_SGT:
+    case COMPARE_UGT:
         return less(right, left);
     default:
         return negate(less(right, left));

@@ -4,8 +4,8 @@
  * combined with scalar evolution's formulas and with the known ranges of the function's arguments and loops.
  * Note: a range that is no narrower than its type is unknown.
  */
-#ifndef JOULEC_KNOWN_H
-#define JOULEC_KNOWN_H
+#ifndef JOULEC_VALUE_RANGE_H
+#define JOULEC_VALUE_RANGE_H
 
 #include "joulec/module/loops.h"
 #include "joulec/trips/trips.h"

@@ -338,7 +338,7 @@ static void judge_whole(struct analysis *a)
         if (!r->is_root)
             continue;
         amounts_add(&whole->sum.call, once, &r->sum.call);
-        whole->sum.has_ways = whole->sum.has_ways || r->sum.has_ways;
+        whole->sum.is_variable = whole->sum.is_variable || r->sum.is_variable;
         whole->sum.has_guess = whole->sum.has_guess || r->sum.has_guess;
         if (r->sum.basis > whole->sum.basis)
             whole->sum.basis = r->sum.basis;

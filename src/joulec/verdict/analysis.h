@@ -18,7 +18,7 @@ struct function_result {
     struct loops loops;
     struct trips *trips; /* trip count of each loop */
     uint32_t *marks;     /* mark of each loop; MARK_NONE: none */
-    const struct loop_words *words;
+    const struct loop_notes *words;
     struct function_sum sum;
     /* Number of frames in one call, including the call itself: 1 without recursion, infinite if unbounded. */
     double frames[BOUNDS];

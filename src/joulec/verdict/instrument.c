@@ -31,7 +31,7 @@ static const char *keep(struct arena *arena, const char *text)
  * depends on a profile, on a guess, or on a higher level of optimization. */
 static bool is_brief(const struct analysis *analysis, const struct function_result *result)
 {
-    enum basis weakest = analysis->options.profile ? BASIS_BOUNDED : BASIS_SEEN;
+    enum basis weakest = analysis->options.profile ? BASIS_BOUNDED : BASIS_OBSERVED;
     return !analysis->options.level && !analysis->options.merges_threads && result->sum.basis <= weakest &&
            result->judgement.seconds.high < INSTRUMENT_SECONDS;
 }

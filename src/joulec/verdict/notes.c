@@ -69,8 +69,8 @@ static void add_build(const struct loop *loop, char *words, size_t size)
     size_t length = strlen(words);
     if (loop->is_unjoined)
         string_print(words + length, size - length, "; not joined: it is unknown what the build makes of it");
-    else if (loop->wide && loop->wide->at_once > 1)
-        string_print(words + length, size - length, "; %.0f iterations at once", loop->wide->at_once);
+    else if (loop->built && loop->built->factor > 1)
+        string_print(words + length, size - length, "; %.0f iterations at once", loop->built->factor);
 }
 
 /* Appends the class of the trip count, such as "(exact)". If it is guessed and not every call runs the loop,
@@ -99,7 +99,7 @@ static bool note_largest(const struct finding *f, struct note *out)
     bool is_of_joules = f->dimension != JOULE_DIMENSION_POWER && f->dimension != JOULE_DIMENSION_TEMPERATURE;
     string_print(out->words, sizeof out->words, "%.0f %% of %s in this loop, %.4g iterations per call",
                  100 * fmin(part, 1), is_of_joules ? "it" : "its energy",
-                 f->result->frames[BOUND_EST] * f->result->sum.runs[largest].rounds);
+                 f->result->frames[BOUND_EST] * f->result->sum.runs[largest].iterations);
     add_class(f->result, largest, out->words, sizeof out->words);
     add_shares(f, (size_t)largest, out->words, sizeof out->words);
     add_build(&f->result->loops.list[largest], out->words, sizeof out->words);

@@ -203,7 +203,7 @@ void judge(const struct target *target, const struct function_sum *sum, const st
 {
     static const char qualities[] = {[BASIS_EXACT] = 'A',
                                      [BASIS_BOUNDED] = 'B',
-                                     [BASIS_SEEN] = 'C',
+                                     [BASIS_OBSERVED] = 'C',
                                      [BASIS_OPEN] = 'D',
                                      [BASIS_MISSING] = 'E'};
     enum basis basis = sum->basis;
@@ -213,7 +213,7 @@ void judge(const struct target *target, const struct function_sum *sum, const st
     struct grounds grounds = {is_measured && basis <= BASIS_BOUNDED, basis >= BASIS_OPEN, sum->has_guess};
     *out = (struct judgement){.basis = basis, .quality = is_measured ? qualities[basis] : 'E'};
     find_figures(target, &sum->call, cooling, budget && budget->is_sustained, out);
-    if (sum->has_ways)
+    if (sum->is_variable)
         forget_power(target, cooling, budget && budget->is_sustained, out);
     if (basis == BASIS_MISSING)
         forget_power_ends(out);

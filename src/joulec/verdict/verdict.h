@@ -47,7 +47,7 @@ struct judgement {
     char quality;  /* A exact, B bounded, C profiled, D guessed, E unmeasured price table or vague figure */
 };
 
-/* Judges a function by the amounts of a call and their basis. BASIS_OPEN decides nothing, and BASIS_SEEN
+/* Judges a function by the amounts of a call and their basis. BASIS_OPEN decides nothing, and BASIS_OBSERVED
  * proves nothing. With BASIS_OPEN or BASIS_MISSING, joules and seconds have no upper end. With BASIS_MISSING,
  * watts and kelvin have no ends at all, because missing time may lower them. If calls may take several paths,
  * watts and kelvin have no `max`, and their `min` is that of an idle core, because paths are ordered by

@@ -7,10 +7,10 @@
 #include "base/hash.h"
 
 /* Maximum monotonic phis that one address contains, with those in their initial values */
-#define MOST_CREEPS 32
+#define MAX_MONOTONIC_PHIS 32
 
 /* The stride from monotonic phis in one loop, in bytes per iteration. */
-struct creeping {
+struct phi_stride {
     double low, high;
 };
 
@@ -20,8 +20,8 @@ struct reading {
     int32_t innermost; /* loop of the access */
     double bytes;      /* of the access */
     struct address *out;
-    struct creeping creeping[LOOPS_MAX_DEPTH]; /* like out->stride */
-    unsigned creeps;                           /* number of monotonic phis that were expanded */
+    struct phi_stride phi_stride[LOOPS_MAX_DEPTH]; /* like out->stride */
+    unsigned monotonic_phis;                       /* number of monotonic phis that were expanded */
 };
 
 /* --- names ---------------------------------------------------------------------------------------------- */
@@ -65,7 +65,7 @@ static bool sort_locals(struct arena *arena, struct addresses *a)
     return a->locals;
 }
 
-static void place_values(struct addresses *a)
+static void index_values(struct addresses *a)
 {
     const struct expr_pool *pool = &a->facts->pool;
     for (uint32_t b = 0; b < a->function->block_count; b++)
@@ -77,16 +77,16 @@ static void place_values(struct addresses *a)
 }
 
 /* Fills phi_of and phi_loop with the monotonic phis of loop headers. */
-static void place_creeps(struct addresses *a)
+static void index_monotonic_phis(struct addresses *a)
 {
     for (size_t i = 0; i < a->loops->count; i++) {
         const struct block *header = &a->function->blocks[a->loops->list[i].header];
-        for (size_t k = 0; k < header->creep_count; k++) {
-            uint32_t name = expr_find_name(&a->facts->pool, header->creeps[k]->name);
+        for (size_t k = 0; k < header->monotonic_phi_count; k++) {
+            uint32_t name = expr_find_name(&a->facts->pool, header->monotonic_phis[k]->name);
             if (name == INDEX_NONE)
                 continue;
-            a->creep_of[name] = header->creeps[k];
-            a->creep_loop[name] = (int32_t)i;
+            a->monotonic_phi_of[name] = header->monotonic_phis[k];
+            a->monotonic_phi_loop[name] = (int32_t)i;
         }
     }
 }
@@ -96,17 +96,18 @@ joule_status addresses_prepare(struct arena *arena, const struct module *module,
                                const struct scev_function *facts, struct addresses *out)
 {
     size_t names = facts ? facts->pool.name_count : 0;
-    *out = (struct addresses){.module = module,
-                              .function = function,
-                              .loops = loops,
-                              .facts = facts,
-                              .loop_of = arena_alloc(arena, (names + 1) * sizeof *out->loop_of),
-                              .block_of = arena_alloc(arena, (names + 1) * sizeof *out->block_of),
-                              .object_of = arena_alloc(arena, (names + 1) * sizeof(struct object *)),
-                              .creep_of = arena_alloc(arena, (names + 1) * sizeof(struct creep *)),
-                              .creep_loop = arena_alloc(arena, (names + 1) * sizeof *out->creep_loop)};
-    if (!out->loop_of || !out->block_of || !out->object_of || !out->creep_of || !out->creep_loop ||
-        !sort_locals(arena, out))
+    *out = (struct addresses){
+        .module = module,
+        .function = function,
+        .loops = loops,
+        .facts = facts,
+        .loop_of = arena_alloc(arena, (names + 1) * sizeof *out->loop_of),
+        .block_of = arena_alloc(arena, (names + 1) * sizeof *out->block_of),
+        .object_of = arena_alloc(arena, (names + 1) * sizeof(struct object *)),
+        .monotonic_phi_of = arena_alloc(arena, (names + 1) * sizeof(struct monotonic_phi *)),
+        .monotonic_phi_loop = arena_alloc(arena, (names + 1) * sizeof *out->monotonic_phi_loop)};
+    if (!out->loop_of || !out->block_of || !out->object_of || !out->monotonic_phi_of ||
+        !out->monotonic_phi_loop || !sort_locals(arena, out))
         return JOULE_NO_MEMORY;
     for (size_t i = 0; i < names; i++) {
         out->loop_of[i] = out->block_of[i] = -1;
@@ -114,8 +115,8 @@ joule_status addresses_prepare(struct arena *arena, const struct module *module,
     }
     if (!facts)
         return JOULE_OK;
-    place_values(out);
-    place_creeps(out);
+    index_values(out);
+    index_monotonic_phis(out);
     for (size_t i = 0; i < loops->count; i++) {
         uint32_t name = expr_find_name(&facts->pool, function->blocks[loops->list[i].header].name);
         if (name != INDEX_NONE)
@@ -156,7 +157,7 @@ static void add_term(struct reading *r, const struct expr *expr, double scale)
 }
 
 /* Adds to the stride of a loop. Loops that have ended before the access are ignored. */
-static void move(struct reading *r, int32_t loop, double bytes)
+static void add_stride(struct reading *r, int32_t loop, double bytes)
 {
     if (loop >= 0 && loop_is_within(r->of->loops, r->innermost, loop))
         r->out->stride[r->of->loops->list[loop].depth - 1] += bytes;
@@ -168,77 +169,78 @@ static int depth_of(const struct reading *r, int32_t loop)
 }
 
 /* Marks the address as irregular in the loops around both block `at` and the access. */
-static void go_wild(struct reading *r, int32_t at)
+static void mark_irregular(struct reading *r, int32_t at)
 {
     int32_t loop = r->of->loops->innermost[at];
     while (loop >= 0 && !loop_is_within(r->of->loops, r->innermost, loop))
         loop = r->of->loops->list[loop].parent;
-    if (depth_of(r, loop) > r->out->wild)
-        r->out->wild = depth_of(r, loop);
+    if (depth_of(r, loop) > r->out->irregular_depth)
+        r->out->irregular_depth = depth_of(r, loop);
 }
 
 /* Marks the strides of all loops in a formula as unknown. */
-static void take_unclear(struct reading *r, const struct expr *expr)
+static void add_unknown_strides(struct reading *r, const struct expr *expr)
 {
     if (expr->kind == EXPR_SYMBOL && r->of->block_of[expr->name] >= 0)
-        go_wild(r, r->of->block_of[expr->name]);
+        mark_irregular(r, r->of->block_of[expr->name]);
     if (expr->kind == EXPR_RECURRENCE)
-        move(r, r->of->loop_of[expr->name], STRIDE_UNKNOWN);
+        add_stride(r, r->of->loop_of[expr->name], STRIDE_UNKNOWN);
     for (uint32_t i = 0; i < expr->count; i++)
-        take_unclear(r, expr->operand[i]);
+        add_unknown_strides(r, expr->operand[i]);
 }
 
-static void take(struct reading *r, const struct expr *expr, double scale);
+static void add_expr(struct reading *r, const struct expr *expr, double scale);
 
 /* Adds the initial value of a monotonic phi. */
-static void take_start(struct reading *r, const struct creep *creep, double scale)
+static void add_initial_value(struct reading *r, const struct monotonic_phi *monotonic_phi, double scale)
 {
     const struct scev_function *facts = r->of->facts;
-    const struct expr *value = creep->from[0] ? scev_value_of(facts, creep->from) : NULL;
-    uint32_t name = creep->from[0] ? expr_find_name(&facts->pool, creep->from) : INDEX_NONE;
+    const struct expr *value = monotonic_phi->from[0] ? scev_value_of(facts, monotonic_phi->from) : NULL;
+    uint32_t name = monotonic_phi->from[0] ? expr_find_name(&facts->pool, monotonic_phi->from) : INDEX_NONE;
     struct expr symbol = {.kind = EXPR_SYMBOL, .name = name};
-    if (!creep->from[0])
-        r->out->offset += scale * creep->constant;
+    if (!monotonic_phi->from[0])
+        r->out->offset += scale * monotonic_phi->constant;
     else if (value && value->kind != EXPR_UNKNOWN)
-        take(r, value, scale);
+        add_expr(r, value, scale);
     else if (name != INDEX_NONE)
-        take(r, &symbol, scale);
+        add_expr(r, &symbol, scale);
     else { /* an argument or a global variable that is in no formula */
-        r->out->base += hash_bytes(HASH_START, creep->from, strlen(creep->from));
+        r->out->base += hash_bytes(HASH_START, monotonic_phi->from, strlen(monotonic_phi->from));
         if (scale == 1)
-            r->out->object = find_object(r->of, creep->from);
+            r->out->object = find_object(r->of, monotonic_phi->from);
     }
 }
 
 /* Adds a monotonic phi. Returns false if it is none, or not of a loop around the access. */
-static bool take_creep(struct reading *r, const struct expr *expr, double scale)
+static bool add_monotonic_phi(struct reading *r, const struct expr *expr, double scale)
 {
-    const struct creep *creep = r->of->creep_of[expr->name];
-    int32_t loop = r->of->creep_loop[expr->name];
-    if (!creep || !loop_is_within(r->of->loops, r->innermost, loop) || ++r->creeps > MOST_CREEPS)
+    const struct monotonic_phi *monotonic_phi = r->of->monotonic_phi_of[expr->name];
+    int32_t loop = r->of->monotonic_phi_loop[expr->name];
+    if (!monotonic_phi || !loop_is_within(r->of->loops, r->innermost, loop) ||
+        ++r->monotonic_phis > MAX_MONOTONIC_PHIS)
         return false;
-    struct creeping *here = &r->creeping[r->of->loops->list[loop].depth - 1];
-    here->low += fmin(scale * creep->low, scale * creep->high);
-    here->high += fmax(scale * creep->low, scale * creep->high);
-    if (creep->low < creep->high)
+    struct phi_stride *here = &r->phi_stride[r->of->loops->list[loop].depth - 1];
+    here->low += fmin(scale * monotonic_phi->low, scale * monotonic_phi->high);
+    here->high += fmax(scale * monotonic_phi->low, scale * monotonic_phi->high);
+    if (monotonic_phi->low < monotonic_phi->high)
         add_to_key(r, key_of(r->of, expr), scale);
-    take_start(r, creep, scale);
+    add_initial_value(r, monotonic_phi, scale);
     return true;
 }
 
-static void take_symbol(struct reading *r, const struct expr *expr, double scale)
+static void add_symbol(struct reading *r, const struct expr *expr, double scale)
 {
-    if (take_creep(r, expr, scale))
+    if (add_monotonic_phi(r, expr, scale))
         return;
     if (r->of->block_of[expr->name] >= 0)
-        go_wild(r, r->of->block_of[expr->name]);
+        mark_irregular(r, r->of->block_of[expr->name]);
     if (r->of->object_of[expr->name] && scale == 1)
         r->out->object = r->of->object_of[expr->name];
     r->out->base += key_of(r->of, expr);
     add_term(r, expr, scale);
 }
 
-static void take_product(struct reading *r, const struct expr *expr, double scale)
+static void add_product(struct reading *r, const struct expr *expr, double scale)
 {
     const struct expr *other = NULL;
     for (uint32_t i = 0; i < expr->count; i++) {
@@ -247,76 +249,76 @@ static void take_product(struct reading *r, const struct expr *expr, double scal
             continue;
         }
         if (other) { /* a product of two unknown values */
-            take_unclear(r, expr);
+            add_unknown_strides(r, expr);
             add_term(r, expr, scale);
             return;
         }
         other = expr->operand[i];
     }
     if (other)
-        take(r, other, scale);
+        add_expr(r, other, scale);
 }
 
-static void take_recurrence(struct reading *r, const struct expr *expr, double scale)
+static void add_recurrence(struct reading *r, const struct expr *expr, double scale)
 {
     const struct expr *step = expr->operand[expr->count - 1];
     bool is_known = expr->count == 2 && step->kind == EXPR_INTEGER;
     int32_t loop = r->of->loop_of[expr->name];
-    take(r, expr->operand[0], scale);
+    add_expr(r, expr->operand[0], scale);
     add_to_key(r, key_of(r->of, step), scale + (double)expr->name);
     if (loop < 0 || !loop_is_within(r->of->loops, r->innermost, loop))
         add_term(r, expr, scale); /* that loop has ended before the access */
-    move(r, loop, is_known ? scale * (double)step->integer : STRIDE_UNKNOWN);
+    add_stride(r, loop, is_known ? scale * (double)step->integer : STRIDE_UNKNOWN);
 }
 
-static void take(struct reading *r, const struct expr *expr, double scale)
+static void add_expr(struct reading *r, const struct expr *expr, double scale)
 {
     switch (expr->kind) {
     case EXPR_INTEGER:
         r->out->offset += scale * (double)expr->integer;
         break;
     case EXPR_SYMBOL:
-        take_symbol(r, expr, scale);
+        add_symbol(r, expr, scale);
         break;
     case EXPR_ADD:
         for (uint32_t i = 0; i < expr->count; i++)
-            take(r, expr->operand[i], scale);
+            add_expr(r, expr->operand[i], scale);
         break;
     case EXPR_MUL:
-        take_product(r, expr, scale);
+        add_product(r, expr, scale);
         break;
     case EXPR_RECURRENCE:
-        take_recurrence(r, expr, scale);
+        add_recurrence(r, expr, scale);
         break;
     case EXPR_ZEXT:
     case EXPR_SEXT:
         if (expr->bits > 1 || fabs(scale) > r->bytes)
-            take(r, expr->operand[0], scale);
+            add_expr(r, expr->operand[0], scale);
         break; /* otherwise it selects this element or the next one */
     case EXPR_UNKNOWN:
-        r->out->wild = depth_of(r, r->innermost);
+        r->out->irregular_depth = depth_of(r, r->innermost);
         break;
     default:
-        take_unclear(r, expr);
+        add_unknown_strides(r, expr);
         add_term(r, expr, scale);
     }
 }
 
 /* Describes an address without a formula by its name. */
-static void take_name(struct reading *r, const struct access *access)
+static void describe_by_name(struct reading *r, const struct access *access)
 {
     r->out->key = r->out->base = r->out->start = hash_bytes(0, access->address, strlen(access->address));
     r->out->object = find_object(r->of, access->address);
     if (!access->is_fixed)
-        r->out->wild = depth_of(r, r->innermost);
+        r->out->irregular_depth = depth_of(r, r->innermost);
 }
 
 /* Adds the stride of monotonic phis; the larger of the two ends is used. */
-static void add_creeping(struct address *out, int d, const struct creeping *creeping)
+static void add_phi_stride(struct address *out, int d, const struct phi_stride *phi_stride)
 {
-    double low = out->stride[d] + creeping->low, high = out->stride[d] + creeping->high;
-    if (creeping->low < creeping->high)
-        out->creeps |= (uint64_t)1 << d;
+    double low = out->stride[d] + phi_stride->low, high = out->stride[d] + phi_stride->high;
+    if (phi_stride->low < phi_stride->high)
+        out->monotonic_phis |= (uint64_t)1 << d;
     out->stride[d] = fabs(low) > fabs(high) ? low : high;
 }
 
@@ -327,15 +329,15 @@ void address_read(const struct addresses *addresses, const struct access *access
     struct reading r = {addresses, addresses->loops->innermost[block], access->bytes, out};
     const struct scev_function *facts = addresses->facts;
     const struct expr *value = facts ? scev_value_of(facts, access->address) : NULL;
-    *out = (struct address){.stride = stride, .wild = -1};
+    *out = (struct address){.stride = stride, .irregular_depth = -1};
     for (int d = 0; d < depth_of(&r, r.innermost); d++)
         stride[d] = 0;
     if (value && value->kind != EXPR_UNKNOWN)
-        take(&r, value, 1);
+        add_expr(&r, value, 1);
     else
-        take_name(&r, access);
+        describe_by_name(&r, access);
     for (int d = 0; d < depth_of(&r, r.innermost); d++) {
-        add_creeping(out, d, &r.creeping[d]);
+        add_phi_stride(out, d, &r.phi_stride[d]);
         if (isnan(stride[d]))
             stride[d] = STRIDE_UNKNOWN; /* infinite strides in both directions */
     }

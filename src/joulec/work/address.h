@@ -1,8 +1,8 @@
 /* joulec/work/address.h - describes how the address of a load or store changes with the iterations of the
  * loops around it.
  *
- * Converts scalar evolution's formula of an address to a base, an offset and a stride per loop. levels.h
- * derives the cache lines.
+ * Converts scalar evolution's formula of an address to a base, an offset and a stride per loop.
+ * cache_levels.h derives the cache lines.
  * Note: indices are assumed not to wrap. A monotonic phi is assumed to advance by its maximum in each
  * iteration. A base that is loaded in each iteration of a loop makes the address irregular in that loop; in
  * the loops inside, it may be regular, as for rows of a matrix of pointers.
@@ -24,10 +24,10 @@ struct address {
     double *stride;              /* bytes per iteration of each loop around it, by depth, outermost first */
     /* Bit d - 1: at depth d the stride is a maximum, because a monotonic phi may advance by less, or not at
      * all. */
-    uint64_t creeps;
+    uint64_t monotonic_phis;
     /* The address is irregular in this many of these loops, counted from the outermost one. -1: in none, and
      * it comes from outside of the function. */
-    int wild;
+    int irregular_depth;
 };
 
 /* The loops, blocks and objects to which the names of a function's values refer. */
@@ -38,10 +38,10 @@ struct addresses {
     const struct scev_function *facts; /* NULL: none */
     int32_t *loop_of;                  /* by name: the loop with this header; -1: none */
     int32_t *block_of; /* by name: the block that computes this value; -1: none, or the value is expanded */
-    const struct object **object_of; /* by name */
-    const struct creep **creep_of;   /* by name; NULL: it is no monotonic phi */
-    int32_t *creep_loop;             /* by name: the loop of the monotonic phi */
-    const struct object **locals;    /* objects of the function, sorted by name */
+    const struct object **object_of;               /* by name */
+    const struct monotonic_phi **monotonic_phi_of; /* by name; NULL: it is no monotonic phi */
+    int32_t *monotonic_phi_loop;                   /* by name: the loop of the monotonic phi */
+    const struct object **locals;                  /* objects of the function, sorted by name */
 };
 
 /* Sets *out, which is allocated in `arena`. Returns JOULE_OK or JOULE_NO_MEMORY. */

@@ -1,8 +1,8 @@
 /* joulec/work/advice.c - see advice.h.
  *
  * Note: savings of cache lines are computed as a fraction of the lines that move now. An access with a stride
- * of s bytes touches s / 64 of a new line per iteration, at most one line. The number of lines from levels.h,
- * which accounts for reuse in caches, is scaled by the quotient of both orders.
+ * of s bytes touches s / 64 of a new line per iteration, at most one line. The number of lines from
+ * cache_levels.h, which accounts for reuse in caches, is scaled by the quotient of both orders.
  */
 #include "joulec/work/advice.h"
 
@@ -10,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/string.h"
-#include "joulec/work/contract.h"
-#include "joulec/work/wide.h"
+#include "joulec/work/built_loop.h"
+#include "joulec/work/library_call.h"
 
-#define LEAST_PART    0.05 /* part of a function's energy below which there is no advice */
-#define LEAST_GAIN    0.7  /* advice needs an order that moves at most this part of the lines */
-#define MOST_ACCESSES 128  /* maximum accesses of a loop; larger loops get no advice */
+#define MIN_PART       0.05 /* part of a function's energy below which there is no advice */
+#define MAX_LINES_PART 0.7  /* advice needs an order that moves at most this part of the lines */
+#define MAX_ACCESSES   128  /* maximum accesses of a loop; larger loops get no advice */
 
-struct walk {
+struct search {
     const struct advised *of;
     struct advice *list;
     size_t count;
@@ -33,16 +33,16 @@ struct stream {
 };
 
 struct streams {
-    struct stream list[MOST_ACCESSES];
+    struct stream list[MAX_ACCESSES];
     size_t count;
 };
 
-static void add(struct walk *w, struct advice advice)
+static void add(struct search *w, struct advice advice)
 {
     double all = amounts_joules(w->of->target, &w->of->sum->call, BOUND_EST);
     advice.joules = fmin(advice.joules, all); /* the function's energy limits the saving */
     advice.part = all > 0 ? advice.joules / all : 0;
-    if (!(advice.part >= LEAST_PART))
+    if (!(advice.part >= MIN_PART))
         return;
     struct advice *list = arena_alloc(w->of->arena, (w->count + 1) * sizeof *list);
     w->is_out_of_memory = w->is_out_of_memory || !list;
@@ -61,15 +61,15 @@ static bool are_within(const struct stream *a, const struct stream *b, double by
     return a->at.base == b->at.base && a->at.key == b->at.key && fabs(a->at.offset - b->at.offset) < bytes;
 }
 
-static bool add_stream(const struct walk *w, const struct loop *loop, const struct access *access,
+static bool add_stream(const struct search *w, const struct loop *loop, const struct access *access,
                        uint32_t block, struct streams *out)
 {
     double strides[LOOPS_MAX_DEPTH + 1] = {0};
     struct stream new = {.at = {.stride = strides}, .bytes = access->bytes};
-    if (out->count == MOST_ACCESSES || loop->depth > LOOPS_MAX_DEPTH)
+    if (out->count == MAX_ACCESSES || loop->depth > LOOPS_MAX_DEPTH)
         return false;
     address_read(w->of->addresses, access, block, &new.at);
-    if (new.at.wild >= (int)loop->depth - (loop->depth > 1) || new.at.creeps)
+    if (new.at.irregular_depth >= (int)loop->depth - (loop->depth > 1) || new.at.monotonic_phis)
         return false;
     new.inner = fabs(strides[loop->depth - 1]);
     new.outer = loop->depth > 1 ? fabs(strides[loop->depth - 2]) : INFINITY;
@@ -88,7 +88,7 @@ static bool add_stream(const struct walk *w, const struct loop *loop, const stru
 
 /* Reads the accesses of the loop's own blocks. Returns false if one of them is irregular or has an unknown
  * stride. */
-static bool read_streams(const struct walk *w, int32_t l, struct streams *out)
+static bool read_streams(const struct search *w, int32_t l, struct streams *out)
 {
     const struct loops *loops = &w->of->f->loops;
     const struct loop *loop = &loops->list[l];
@@ -107,7 +107,7 @@ static bool read_streams(const struct walk *w, int32_t l, struct streams *out)
 
 /* Returns the energy per call that a loop would save if only `part` of its lines moved, and these
  * sequentially. */
-static double saved_by_lines(const struct walk *w, int32_t l, double part)
+static double saved_by_lines(const struct search *w, int32_t l, double part)
 {
     const struct target *target = w->of->target;
     const struct cost_features *now = &w->of->sum->loops[l].of[BOUND_EST];
@@ -139,22 +139,22 @@ static const char *name_of(const struct object *object)
     return name && name[0] == '@' ? name + 1 : name;
 }
 
-static bool advise_order(struct walk *w, int32_t l, const struct streams *streams)
+static bool advise_order(struct search *w, int32_t l, const struct streams *streams)
 {
     const struct loop *loop = &w->of->f->loops.list[l];
-    double line = w->of->target->core.line_bytes, now = 0, then = 0, most = 0;
+    double line = w->of->target->core.line_bytes, now = 0, then = 0, largest = 0;
     const struct stream *worst = NULL;
     for (size_t i = 0; i < streams->count && loop->depth > 1; i++) {
         const struct stream *s = &streams->list[i];
         double inner = lines_of(s, s->inner, line), outer = lines_of(s, s->outer, line);
         now += inner;
         then += outer;
-        if (inner - outer > most) {
-            most = inner - outer;
+        if (inner - outer > largest) {
+            largest = inner - outer;
             worst = s;
         }
     }
-    if (!worst || worst->inner < line || then > LEAST_GAIN * now)
+    if (!worst || worst->inner < line || then > MAX_LINES_PART * now)
         return false;
     add(w, (struct advice){.kind = ADVICE_LOOP_ORDER,
                            .place = loop->place,
@@ -177,10 +177,10 @@ static double used_of(const struct streams *streams, const struct stream *of)
     return used;
 }
 
-static void advise_stride(struct walk *w, int32_t l, const struct streams *streams)
+static void advise_stride(struct search *w, int32_t l, const struct streams *streams)
 {
     const struct loop *loop = &w->of->f->loops.list[l];
-    double line = w->of->target->core.line_bytes, now = 0, then = 0, most = 0, used_bytes = 0;
+    double line = w->of->target->core.line_bytes, now = 0, then = 0, largest = 0, used_bytes = 0;
     const struct stream *worst = NULL;
     for (size_t i = 0; i < streams->count; i++) {
         const struct stream *s = &streams->list[i];
@@ -190,13 +190,13 @@ static void advise_stride(struct walk *w, int32_t l, const struct streams *strea
         double needed = is_sparse ? fmin(moved, moved * used / reach) : moved;
         now += moved;
         then += needed;
-        if (moved - needed > most) {
-            most = moved - needed;
+        if (moved - needed > largest) {
+            largest = moved - needed;
             used_bytes = used * line / reach;
             worst = s;
         }
     }
-    if (!worst || then > LEAST_GAIN * now)
+    if (!worst || then > MAX_LINES_PART * now)
         return;
     add(w, (struct advice){.kind = ADVICE_STRIDE,
                            .place = loop->place,
@@ -208,21 +208,21 @@ static void advise_stride(struct walk *w, int32_t l, const struct streams *strea
 }
 
 /* Adds advice about a loop whose vectors never run, with the saving if they did. */
-static void advise_overlap(struct walk *w, int32_t l)
+static void advise_overlap(struct search *w, int32_t l)
 {
     const struct loop *loop = &w->of->f->loops.list[l];
     const struct trips *trips = &w->of->trips[l];
     struct loop_times times = evaluate_times(trips);
-    double rounds = times.times[BOUND_EST];
-    if (loop->overlap != OVERLAP_ONE_PLACE || !(rounds > 0))
+    double iterations = times.times[BOUND_EST];
+    if (loop->overlap != OVERLAP_ONE_PLACE || !(iterations > 0))
         return;
-    const struct wide_order order = {.streamed = NAN, .entry_uops = INFINITY};
+    const struct built_loop_order order = {.streamed = NAN, .entry_uops = INFINITY};
     struct amounts now = w->of->sum->loops[l];
     for (int b = 0; b < BOUNDS; b++)
         for (int i = 0; i < COST_FEATURES; i++)
             now.of[b].amount[i] /= fmax(times.times[b], 1);
     struct amounts then = now;
-    wide_apply(w->of->target, &w->of->f->loops, (size_t)l, &times, &order, &then, NULL);
+    built_loop_apply(w->of->target, &w->of->f->loops, (size_t)l, &times, &order, &then, NULL);
     double saved =
         amounts_joules(w->of->target, &now, BOUND_EST) - amounts_joules(w->of->target, &then, BOUND_EST);
     add(w, (struct advice){.kind = ADVICE_OVERLAP,
@@ -230,7 +230,7 @@ static void advise_overlap(struct walk *w, int32_t l)
                            .loop = l,
                            .inner = -1,
                            .name = name_of(loop->overlapped),
-                           .joules = w->of->sum->runs[l].entries * rounds * saved});
+                           .joules = w->of->sum->runs[l].entries * iterations * saved});
 }
 
 /* --- memory that is asked for --------------------------------------------------------------------------- */
@@ -241,7 +241,7 @@ static bool is_allocation(const char *name)
     return string_is_one_of(name, names);
 }
 
-static bool frees_in(const struct walk *w, int32_t l)
+static bool frees_in(const struct search *w, int32_t l)
 {
     static const char *const names[] = {"free", NULL};
     const struct loops *loops = &w->of->f->loops;
@@ -254,16 +254,19 @@ static bool frees_in(const struct walk *w, int32_t l)
     return false;
 }
 
-static double joules_of_call(const struct walk *w, const struct call *call)
+static double joules_of_call(const struct search *w, const struct call *call)
 {
     struct amounts one;
-    return contract_of(call, NULL, w->of->target, &one) ? amounts_joules(w->of->target, &one, BOUND_EST) : 0;
+    return library_call_work(call, NULL, w->of->target, &one) ? amounts_joules(w->of->target, &one, BOUND_EST)
+                                                              : 0;
 }
 
-static void advise_allocation(struct walk *w, int32_t l, uint32_t block, const struct call *call)
+static void advise_allocation(struct search *w, int32_t l, uint32_t block, const struct call *call)
 {
-    double share = w->of->sum->blocks[block].share, times = share * w->of->sum->runs[l].rounds;
-    double kept = fmin(share, 1) * w->of->sum->runs[l].entries; /* one allocation before the loop remains */
+    double frequency = w->of->sum->blocks[block].frequency,
+           times = frequency * w->of->sum->runs[l].iterations;
+    double kept =
+        fmin(frequency, 1) * w->of->sum->runs[l].entries; /* one allocation before the loop remains */
     if (!frees_in(w, l) || !(times > 1))
         return;
     double each = joules_of_call(w, call) + joules_of_call(w, &(struct call){.name = "free", .callee = -1});
@@ -289,29 +292,29 @@ static bool grows_by_constant(const struct expr *size, uint32_t loop)
     return growing == 1;
 }
 
-static void advise_growth(struct walk *w, int32_t l, uint32_t block, const struct call *call)
+static void advise_growth(struct search *w, int32_t l, uint32_t block, const struct call *call)
 {
     const struct evaluated *f = w->of->f;
     struct expr room;
-    double share = w->of->sum->blocks[block].share;
-    double times = share * w->of->sum->runs[l].rounds, entries = w->of->sum->runs[l].entries;
+    double frequency = w->of->sum->blocks[block].frequency;
+    double times = frequency * w->of->sum->runs[l].iterations, entries = w->of->sum->runs[l].entries;
     if (!f->facts || call->argument_count < 2 || !(times > entries) || !(entries > 0))
         return;
     uint32_t header = expr_find_name(&f->facts->pool, f->function->blocks[f->loops.list[l].header].name);
     if (header == INDEX_NONE ||
         !grows_by_constant(operand_formula(f->facts, &call->arguments[1], &room), header))
         return;
-    double each = joules_of_call(w, call), rounds = times / entries;
+    double each = joules_of_call(w, call), iterations = times / entries;
     add(w, (struct advice){.kind = ADVICE_GROWTH,
                            .place = call->place,
                            .loop = l,
                            .inner = -1,
                            .name = call->name,
                            .times = times,
-                           .joules = entries * fmax(0, rounds - log2(rounds + 1)) * each});
+                           .joules = entries * fmax(0, iterations - log2(iterations + 1)) * each});
 }
 
-static void advise_calls(struct walk *w, uint32_t block)
+static void advise_calls(struct search *w, uint32_t block)
 {
     int32_t l = w->of->f->loops.innermost[block];
     const struct block *b = &w->of->f->function->blocks[block];
@@ -334,7 +337,7 @@ static int by_joules(const void *a, const void *b)
 
 joule_status advice_find(const struct advised *of, struct advice **out_list, size_t *out_count)
 {
-    struct walk w = {.of = of};
+    struct search w = {.of = of};
     const struct loops *loops = &of->f->loops;
     struct streams streams;
     for (size_t i = 0; i < loops->count && !loops->is_irregular; i++)

@@ -81,12 +81,12 @@ double sum_latency_cycles(const double steps[WORK_KINDS], const struct cost_core
     return cycles;
 }
 
-double sum_longest_cycles(const struct block *block, const struct cost_core *core)
+double sum_critical_path_cycles(const struct block *block, const struct cost_core *core)
 {
     return sum_latency_cycles(block->chain, core);
 }
 
 double sum_chain_cycles(const struct block *block, const struct cost_core *core)
 {
-    return block->has_chain ? sum_longest_cycles(block, core) : NAN;
+    return block->has_chain ? sum_critical_path_cycles(block, core) : NAN;
 }

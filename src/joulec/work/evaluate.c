@@ -7,16 +7,16 @@
 #include "joulec/trips/formula.h"
 #include "joulec/trips/loop_entry.h"
 #include "joulec/work/advice.h"
-#include "joulec/work/contract.h"
-#include "joulec/work/levels.h"
+#include "joulec/work/built_loop.h"
+#include "joulec/work/cache_levels.h"
+#include "joulec/work/library_call.h"
 #include "joulec/work/overlap.h"
 #include "joulec/work/parameters.h"
-#include "joulec/work/wide.h"
 
-#define MOST_INSTANCES 256 /* per function */
-#define MOST_DEPTH     24  /* maximum nesting of calls with known arguments */
-#define MOST_SYMBOLS   PARAMETERS_MAX
-#define GUESS_SPREAD   10 /* assumed maximum of a loop without a bound, as a multiple of the guess */
+#define MAX_INSTANCES 256 /* per function */
+#define MAX_DEPTH     24  /* maximum nesting of calls with known arguments */
+#define MAX_SYMBOLS   PARAMETERS_MAX
+#define GUESS_SPREAD  10 /* assumed maximum of a loop without a bound, as a multiple of the guess */
 
 /* --- one evaluation ------------------------------------------------------------------------------------- */
 
@@ -40,7 +40,7 @@ static enum basis basis_of(const struct trips *trips)
     if (trips->cls == TRIPS_GUESSED || trips->total_cls == TRIPS_GUESSED)
         return BASIS_OPEN;
     if (trips->cls == TRIPS_PROFILED || trips->total_cls == TRIPS_PROFILED)
-        return BASIS_SEEN;
+        return BASIS_OBSERVED;
     bool is_one = trips->total_cls <= TRIPS_SYMBOLIC && trips->iterations.low == trips->iterations.high;
     return is_one ? BASIS_EXACT : BASIS_BOUNDED;
 }
@@ -56,14 +56,14 @@ struct evaluation {
     struct evaluator *evaluator;
     struct evaluated *f;
     unsigned depth;
-    bool is_in_guess; /* called in a loop with a guessed trip count */
+    bool is_in_guessed_loop; /* called in a loop with a guessed trip count */
     struct arena scratch;
-    struct trips_symbol symbols[2 * MOST_SYMBOLS]; /* ranges of arguments */
+    struct trips_symbol symbols[2 * MAX_SYMBOLS]; /* ranges of arguments */
     size_t symbol_count;
     struct trips *trips;
     struct value_ranges ranges;
     const struct function_sum **callees;
-    struct sum_ways ways;
+    struct sum_context context;
     struct addresses addresses;
 };
 
@@ -72,9 +72,9 @@ static joule_status evaluate_with(struct evaluator *e, struct evaluated *f, cons
                                   struct function_sum *out);
 
 static bool is_same_binding(const struct instance *instance, const struct trips_symbol *symbols, size_t count,
-                            bool is_in_guess)
+                            bool is_in_guessed_loop)
 {
-    if (instance->is_in_guess != is_in_guess)
+    if (instance->is_in_guessed_loop != is_in_guessed_loop)
         return false;
     for (size_t i = 0; i < count && instance->count == count; i++)
         if (strcmp(instance->symbols[i].name, symbols[i].name) != 0 ||
@@ -86,12 +86,12 @@ static bool is_same_binding(const struct instance *instance, const struct trips_
 
 /* Writes the known ranges of a call's relevant arguments. Returns their number. */
 static size_t bind(const struct evaluation *now, const struct evaluated *callee, uint32_t block,
-                   size_t number, struct trips_symbol out[MOST_SYMBOLS])
+                   size_t number, struct trips_symbol out[MAX_SYMBOLS])
 {
     const struct call *call = &now->f->function->blocks[block].calls[number];
     size_t count = 0;
     for (size_t i = 0; i < call->argument_count && i < callee->function->parameter_count; i++) {
-        if (!callee->matters[i] || count == MOST_SYMBOLS)
+        if (!callee->is_relevant[i] || count == MAX_SYMBOLS)
             continue;
         out[count].name = callee->function->parameters[i].name;
         count += value_range_of_argument(&now->ranges, block, number, &call->arguments[i], &out[count]);
@@ -102,10 +102,9 @@ static size_t bind(const struct evaluation *now, const struct evaluated *callee,
 /* Evaluates a function for these arguments. Returns NULL if a limit is reached, or out of memory. */
 static struct instance *add_instance(struct evaluator *e, struct evaluated *f,
                                      const struct trips_symbol *symbols, size_t count, unsigned depth,
-                                     bool is_in_guess)
+                                     bool is_in_guessed_loop)
 {
-    if (f->instance_count >= MOST_INSTANCES || depth >= MOST_DEPTH ||
-        e->blocks_left < f->function->block_count)
+    if (f->instance_count >= MAX_INSTANCES || depth >= MAX_DEPTH || e->blocks_left < f->function->block_count)
         return NULL;
     e->blocks_left -= f->function->block_count;
     struct instance *new = arena_alloc(e->arena, sizeof *new);
@@ -115,7 +114,7 @@ static struct instance *add_instance(struct evaluator *e, struct evaluated *f,
         return NULL;
     if (count)
         memcpy(kept, symbols, count * sizeof *kept);
-    *new = (struct instance){.symbols = kept, .count = count, .is_in_guess = is_in_guess};
+    *new = (struct instance){.symbols = kept, .count = count, .is_in_guessed_loop = is_in_guessed_loop};
     struct arena scratch = {0};
     struct trips *trips = arena_alloc(&scratch, (f->loops.count + 1) * sizeof *trips);
     joule_status status =
@@ -151,7 +150,7 @@ static bool is_same_group(const struct evaluator *e, const struct evaluated *a, 
 /* Returns true if the number of runs of a block's calls depends on a guess. */
 static bool calls_in_guess(const struct evaluation *now, uint32_t block)
 {
-    bool is = now->is_in_guess;
+    bool is = now->is_in_guessed_loop;
     for (int32_t l = now->f->loops.innermost[block]; l >= 0 && !is; l = now->f->loops.list[l].parent)
         is = trips_is_guess(&now->trips[l]);
     return is && isnan(now->evaluator->default_trips);
@@ -161,14 +160,14 @@ static bool calls_in_guess(const struct evaluation *now, uint32_t block)
 static const struct function_sum *sum_with(struct evaluation *now, struct evaluated *callee, uint32_t block,
                                            const struct trips_symbol *symbols, size_t count)
 {
-    bool is_in_guess = callee->sum.basis >= BASIS_OPEN && calls_in_guess(now, block);
-    if (is_in_counted_group(now->evaluator, callee) || (!count && !is_in_guess))
+    bool is_in_guessed_loop = callee->sum.basis >= BASIS_OPEN && calls_in_guess(now, block);
+    if (is_in_counted_group(now->evaluator, callee) || (!count && !is_in_guessed_loop))
         return &callee->sum;
     for (size_t i = 0; i < callee->instance_count; i++)
-        if (is_same_binding(callee->instances[i], symbols, count, is_in_guess))
+        if (is_same_binding(callee->instances[i], symbols, count, is_in_guessed_loop))
             return &callee->instances[i]->sum;
     const struct instance *new =
-        add_instance(now->evaluator, callee, symbols, count, now->depth, is_in_guess);
+        add_instance(now->evaluator, callee, symbols, count, now->depth, is_in_guessed_loop);
     return new ? &new->sum : &callee->sum;
 }
 
@@ -213,7 +212,7 @@ static const struct function_sum *sum_of_targets(struct evaluation *now, uint32_
     *out = (struct function_sum){.call = first->call,
                                  .bytes = {first->bytes[BOUND_LOW], 0, 0},
                                  .basis = BASIS_BOUNDED,
-                                 .has_ways = true};
+                                 .is_variable = true};
     out->call.of[BOUND_EST] = (struct cost_features){.version = COST_VERSION};
     for (size_t i = 0; i < call->target_count; i++)
         add_target(now->evaluator->target, sum_with(now, &functions[call->targets[i]], block, NULL, 0),
@@ -225,7 +224,7 @@ static const struct function_sum *sum_at_call(struct evaluation *now, uint32_t b
 {
     const struct call *call = &now->f->function->blocks[block].calls[number];
     struct evaluated *callee = call->callee < 0 ? NULL : &now->evaluator->functions[call->callee];
-    struct trips_symbol symbols[MOST_SYMBOLS];
+    struct trips_symbol symbols[MAX_SYMBOLS];
     if (!call->name)
         return sum_of_targets(now, block, call);
     if (callee && is_in_counted_group(now->evaluator, callee) &&
@@ -240,28 +239,28 @@ static const struct function_sum *sum_at_call(struct evaluation *now, uint32_t b
 /* Writes the ranges of the arguments, narrowed by the function's own assumptions that dominate a block.
  * Returns their number. */
 static size_t bind_own(const struct evaluation *now, uint32_t block, const struct trips_symbol *symbols,
-                       size_t count, struct trips_symbol out[2 * MOST_SYMBOLS])
+                       size_t count, struct trips_symbol out[2 * MAX_SYMBOLS])
 {
-    struct trips_symbol promised[MOST_SYMBOLS];
-    size_t more = value_range_assumed(&now->ranges, block, promised, MOST_SYMBOLS), bound = count;
+    struct trips_symbol assumed[MAX_SYMBOLS];
+    size_t more = value_range_assumed(&now->ranges, block, assumed, MAX_SYMBOLS), bound = count;
     for (size_t i = 0; i < count; i++)
         out[i] = symbols[i];
     for (size_t i = 0; i < more; i++) {
         size_t k = 0;
-        while (k < count && strcmp(symbols[k].name, promised[i].name) != 0)
+        while (k < count && strcmp(symbols[k].name, assumed[i].name) != 0)
             k++;
         struct trips_symbol *own = &out[k];
         if (k == count)
-            out[bound++] = promised[i];
-        else if (promised[i].low <= own->est && own->est <= promised[i].high) {
-            own->low = own->low > promised[i].low ? own->low : promised[i].low;
-            own->high = own->high < promised[i].high ? own->high : promised[i].high;
+            out[bound++] = assumed[i];
+        else if (assumed[i].low <= own->est && own->est <= assumed[i].high) {
+            own->low = own->low > assumed[i].low ? own->low : assumed[i].low;
+            own->high = own->high < assumed[i].high ? own->high : assumed[i].high;
         }
     }
     return bound;
 }
 
-static bool promises_behind_entry(const struct function *f)
+static bool has_assumptions_after_entry(const struct function *f)
 {
     for (size_t i = 1; i < f->block_count; i++)
         if (f->blocks[i].assumption_count)
@@ -273,10 +272,10 @@ static bool promises_behind_entry(const struct function *f)
 static bool bind_loops(struct evaluation *now, const struct trips_symbol *symbols, size_t count)
 {
     const struct evaluated *f = now->f;
-    bool has_more = promises_behind_entry(f->function);
+    bool has_more = has_assumptions_after_entry(f->function);
     for (size_t i = 0; i < f->loops.count; i++) {
         struct trips_symbol *own =
-            has_more ? arena_alloc(&now->scratch, 2 * MOST_SYMBOLS * sizeof *own) : NULL;
+            has_more ? arena_alloc(&now->scratch, 2 * MAX_SYMBOLS * sizeof *own) : NULL;
         if (has_more && !own)
             return false;
         f->nest[i].symbols = own;
@@ -309,7 +308,7 @@ static bool bind_entered(struct evaluation *now)
     return true;
 }
 
-static joule_status learn(struct evaluation *now, const struct trips_symbol *symbols, size_t count)
+static joule_status bind_symbols(struct evaluation *now, const struct trips_symbol *symbols, size_t count)
 {
     struct evaluated *f = now->f;
     if (!f->facts)
@@ -327,7 +326,7 @@ static bool count_loops(struct evaluation *now)
 {
     struct evaluated *f = now->f;
     double guess = now->evaluator->default_trips;
-    if (isnan(guess) && now->is_in_guess)
+    if (isnan(guess) && now->is_in_guessed_loop)
         guess = TRIPS_GUESS_INSIDE;
     bool is_counted = trips_count(f->facts ? &f->facts->pool : NULL, f->nest, f->loops.count, now->symbols,
                                   now->symbol_count, guess, now->trips);
@@ -338,7 +337,7 @@ static bool count_loops(struct evaluation *now)
 
 /* Marks branch edges that known values make infeasible. Branches that leave or repeat a loop are left to trip
  * counts. */
-static void close_edges(struct evaluation *now)
+static void find_infeasible_edges(struct evaluation *now)
 {
     const struct loops *loops = &now->f->loops;
     for (size_t i = 0; i < loops->flow.reached && now->ranges.facts && !loops->is_irregular; i++) {
@@ -352,24 +351,24 @@ static void close_edges(struct evaluation *now)
         enum truth answer = value_range_evaluate(&now->ranges, &b->condition);
         if (answer == TRUTH_UNKNOWN || b->edges[0].to == header || b->edges[1].to == header)
             continue;
-        now->ways.is_closed[b->edges[answer == TRUTH_TRUE].number] = true;
+        now->context.is_infeasible[b->edges[answer == TRUTH_TRUE].number] = true;
     }
 }
 
-static void find_reached(struct evaluation *now)
+static void find_reachable(struct evaluation *now)
 {
     const struct flow *flow = &now->f->loops.flow;
     for (size_t i = 0; i < flow->reached; i++) {
         const struct block *b = &now->f->function->blocks[flow->order[i]];
-        now->ways.is_reached[flow->order[i]] = now->ways.is_reached[flow->order[i]] || i == 0;
-        for (size_t e = 0; e < b->edge_count && now->ways.is_reached[flow->order[i]]; e++)
-            if (!now->ways.is_closed[b->edges[e].number])
-                now->ways.is_reached[b->edges[e].to] = true;
+        now->context.is_reachable[flow->order[i]] = now->context.is_reachable[flow->order[i]] || i == 0;
+        for (size_t e = 0; e < b->edge_count && now->context.is_reachable[flow->order[i]]; e++)
+            if (!now->context.is_infeasible[b->edges[e].number])
+                now->context.is_reachable[b->edges[e].to] = true;
     }
 }
 
 /* Returns true if all paths do the same work. */
-static bool is_one_way(const struct amounts *amounts)
+static bool has_constant_work(const struct amounts *amounts)
 {
     return amounts->of[BOUND_LOW].amount[COST_UOPS] == amounts->of[BOUND_HIGH].amount[COST_UOPS];
 }
@@ -383,14 +382,14 @@ static struct block_memory *find_levels(struct evaluation *now, const struct loo
     if (!memory || addresses_prepare(&now->scratch, now->evaluator->module, f->function, &f->loops, f->facts,
                                      &now->addresses) != JOULE_OK)
         return NULL;
-    joule_status status = levels_describe(&now->scratch, &now->addresses, times,
-                                          &now->evaluator->target->core, now->callees, memory, out_bytes);
+    joule_status status = cache_levels_find(&now->scratch, &now->addresses, times,
+                                            &now->evaluator->target->core, now->callees, memory, out_bytes);
     return status == JOULE_OK ? memory : NULL;
 }
 
 static struct call_length length_at_call(const struct evaluation *now, uint32_t block, size_t number)
 {
-    const struct operand *length = contract_length(&now->f->function->blocks[block].calls[number]);
+    const struct operand *length = library_call_length(&now->f->function->blocks[block].calls[number]);
     struct trips_symbol bytes;
     if (!length || !now->ranges.facts ||
         !value_range_of_argument(&now->ranges, block, number, length, &bytes) || bytes.high < 0)
@@ -401,21 +400,21 @@ static struct call_length length_at_call(const struct evaluation *now, uint32_t 
 
 /* Finds the feasible edges and reachable blocks, and the work of the calls in them. Returns false if out of
  * memory. */
-static bool look_round(struct evaluation *now)
+static bool find_callees(struct evaluation *now)
 {
     const struct function *f = now->f->function;
     now->callees = arena_alloc(&now->scratch, (f->call_count + 1) * sizeof *now->callees);
-    now->ways.is_closed = arena_alloc(&now->scratch, f->edge_count + 1);
-    now->ways.is_reached = arena_alloc(&now->scratch, f->block_count + 1);
-    now->ways.lengths = arena_alloc(&now->scratch, (f->call_count + 1) * sizeof *now->ways.lengths);
-    if (!now->callees || !now->ways.is_closed || !now->ways.is_reached || !now->ways.lengths)
+    now->context.is_infeasible = arena_alloc(&now->scratch, f->edge_count + 1);
+    now->context.is_reachable = arena_alloc(&now->scratch, f->block_count + 1);
+    now->context.lengths = arena_alloc(&now->scratch, (f->call_count + 1) * sizeof *now->context.lengths);
+    if (!now->callees || !now->context.is_infeasible || !now->context.is_reachable || !now->context.lengths)
         return false;
-    close_edges(now);
-    find_reached(now);
+    find_infeasible_edges(now);
+    find_reachable(now);
     for (uint32_t b = 0; b < f->block_count; b++)
-        for (size_t c = 0; c < f->blocks[b].call_count && now->ways.is_reached[b]; c++) {
+        for (size_t c = 0; c < f->blocks[b].call_count && now->context.is_reachable[b]; c++) {
             now->callees[f->blocks[b].calls[c].number] = sum_at_call(now, b, c);
-            now->ways.lengths[f->blocks[b].calls[c].number] = length_at_call(now, b, c);
+            now->context.lengths[f->blocks[b].calls[c].number] = length_at_call(now, b, c);
         }
     return true;
 }
@@ -428,12 +427,12 @@ static joule_status advise(struct evaluation *now)
     return advice_find(&advised, &f->advice, &f->advice_count);
 }
 
-static joule_status add_up(struct evaluation *now, struct arena *arena, struct function_sum *out)
+static joule_status sum_up(struct evaluation *now, struct arena *arena, struct function_sum *out)
 {
     struct evaluated *f = now->f;
     double bytes[BOUNDS];
     struct loop_times *times = arena_alloc(&now->scratch, (f->loops.count + 1) * sizeof *times);
-    if (!times || !look_round(now))
+    if (!times || !find_callees(now))
         return JOULE_NO_MEMORY;
     for (size_t i = 0; i < f->loops.count; i++)
         times[i] = evaluate_times(&now->trips[i]);
@@ -442,15 +441,15 @@ static joule_status add_up(struct evaluation *now, struct arena *arena, struct f
         return JOULE_NO_MEMORY;
     overlap_find(&now->addresses, now->trips, &f->loops);
     joule_status status = sum_function(arena, f->function, &f->loops, times, memory, now->evaluator->target,
-                                       now->callees, &now->ways, out);
+                                       now->callees, &now->context, out);
     memcpy(out->bytes, bytes, sizeof bytes);
     if (status == JOULE_OK && out == &f->sum)
         status = advise(now);
     for (size_t i = 0; i < f->loops.count; i++)
-        if (now->ways.is_reached[f->loops.list[i].header])
+        if (now->context.is_reachable[f->loops.list[i].header])
             add_basis(&now->trips[i], out);
-    out->has_ways = out->has_ways || !is_one_way(&out->call);
-    if (out->basis == BASIS_BOUNDED && is_one_way(&out->call))
+    out->is_variable = out->is_variable || !has_constant_work(&out->call);
+    if (out->basis == BASIS_BOUNDED && has_constant_work(&out->call))
         out->basis = BASIS_EXACT;
     return status;
 }
@@ -460,15 +459,15 @@ static joule_status evaluate_with(struct evaluator *e, struct evaluated *f, cons
                                   struct function_sum *out)
 {
     struct evaluation now = {
-        .evaluator = e, .f = f, .depth = depth, .is_in_guess = as->is_in_guess, .trips = trips};
-    joule_status status = learn(&now, as->symbols, as->count);
+        .evaluator = e, .f = f, .depth = depth, .is_in_guessed_loop = as->is_in_guessed_loop, .trips = trips};
+    joule_status status = bind_symbols(&now, as->symbols, as->count);
     if (status == JOULE_OK && !count_loops(&now))
         status = JOULE_NO_MEMORY;
     if (status == JOULE_OK && f->facts)
         status = value_range_prepare(&now.scratch, f->function, &f->loops, f->facts, now.symbols,
                                      now.symbol_count, trips, &now.ranges);
     if (status == JOULE_OK)
-        status = add_up(&now, arena, out);
+        status = sum_up(&now, arena, out);
     arena_free(&now.scratch);
     return status;
 }
@@ -491,15 +490,15 @@ joule_status evaluator_make(struct arena *arena, const struct module *module, st
         out->functions[i] = (struct evaluated){.function = f,
                                                .facts = facts,
                                                .frames = {1, 1, 1},
-                                               .matters = arena_alloc(arena, f->parameter_count + 1)};
+                                               .is_relevant = arena_alloc(arena, f->parameter_count + 1)};
         out->blocks_left += 8 * f->block_count;
-        if (!out->functions[i].matters || (facts && !parameters_name(f, &facts->pool)))
+        if (!out->functions[i].is_relevant || (facts && !parameters_name(f, &facts->pool)))
             return JOULE_NO_MEMORY;
     }
     return out->functions ? JOULE_OK : JOULE_NO_MEMORY;
 }
 
-static void find_words(struct evaluator *e, struct evaluated *f)
+static void find_loop_notes(struct evaluator *e, struct evaluated *f)
 {
     for (size_t i = 0; i < f->loops.count; i++) {
         const struct scev_loop *loop = f->nest[i].facts;
@@ -525,7 +524,7 @@ joule_status evaluate_prepare(struct evaluator *e, size_t index)
     joule_status status = loops_find(e->arena, f->function, &f->loops);
     if (status != JOULE_OK)
         return status;
-    wide_join(e->module, f->function, &f->loops);
+    built_loop_join(e->module, f->function, &f->loops);
     f->nest = arena_alloc(e->arena, (f->loops.count + 1) * sizeof *f->nest);
     f->trips = arena_alloc(e->arena, (f->loops.count + 1) * sizeof *f->trips);
     f->words = arena_alloc(e->arena, (f->loops.count + 1) * sizeof *f->words);
@@ -541,8 +540,8 @@ joule_status evaluate(struct evaluator *e, size_t index)
 {
     struct evaluated *f = &e->functions[index];
     f->order = ++e->order;
-    parameters_find_what_matters(e, f);
-    find_words(e, f);
+    parameters_find_relevant(e, f);
+    find_loop_notes(e, f);
     struct instance general = {.symbols = f->passed, .count = f->passed_count};
     return evaluate_with(e, f, &general, 0, f->trips, e->arena, &f->sum);
 }

@@ -17,12 +17,12 @@
 struct instance {
     struct trips_symbol *symbols;
     size_t count;
-    bool is_in_guess;
+    bool is_in_guessed_loop;
     struct function_sum sum; /* without loops and doubts */
 };
 
 /* Texts about a loop; NULL: none. */
-struct loop_words {
+struct loop_notes {
     const char *formula;   /* iterations per entry, as a formula */
     const char *parameter; /* the parameter that needs a bound */
 };
@@ -33,13 +33,13 @@ struct evaluated {
     struct loops loops;
     struct trips_loop *nest; /* of each loop */
     struct trips *trips;     /* of each loop, in general */
-    struct loop_words *words;
+    struct loop_notes *words;
     struct function_sum sum; /* in general */
     double frames[BOUNDS];   /* frames of the function in one call of it, including that call */
     struct advice *advice;   /* in general; largest saving first */
     size_t advice_count;
     uint32_t order;              /* position in the order of evaluation, from 1; 0: not evaluated */
-    bool *matters;               /* for each parameter: true if the work depends on it */
+    bool *is_relevant;           /* for each parameter: true if the work depends on it */
     struct trips_symbol *passed; /* values that all calls of the function pass, as far as known */
     size_t passed_count;
     struct instance **instances;
@@ -74,7 +74,7 @@ void evaluate_find_recursive_calls(const struct evaluator *evaluator, struct eva
  * none; NULL: the depths do not bound the group. profiled: frames of each function per call from outside,
  * from a profile; NULL: none. One of both must be given. Returns JOULE_OK or JOULE_NO_MEMORY. */
 joule_status evaluate_group(struct evaluator *evaluator, const uint32_t *members, size_t count,
-                            const double *depth, const double *seen);
+                            const double *depth, const double *profiled);
 /* Returns the iterations per entry of a loop. Without a bound, the maximum is ten times the guess. */
 struct loop_times evaluate_times(const struct trips *trips);
 

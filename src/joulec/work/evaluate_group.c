@@ -23,7 +23,7 @@ static bool calls_group(const struct evaluator *e, const struct block *block, ui
     return false;
 }
 
-static bool runs_each_round(const struct evaluated *f, int32_t loop, uint32_t block)
+static bool runs_each_iteration(const struct evaluated *f, int32_t loop, uint32_t block)
 {
     const struct flow *flow = &f->loops.flow;
     uint32_t header = f->loops.list[loop].header;
@@ -42,7 +42,7 @@ void evaluate_find_recursive_calls(const struct evaluator *e, struct evaluated *
         int32_t loop = f->loops.innermost[block];
         if (loop < 0 || !calls_group(e, &f->function->blocks[block], group))
             continue;
-        for (; loop >= 0 && runs_each_round(f, loop, block); loop = f->loops.list[loop].parent)
+        for (; loop >= 0 && runs_each_iteration(f, loop, block); loop = f->loops.list[loop].parent)
             f->nest[loop].has_recursive_call = true;
     }
 }
@@ -86,7 +86,7 @@ static struct target by_uops(const struct target *target)
 
 /* Computes the maximum number of calls on any path through a function. */
 static joule_status count_calls(struct evaluator *e, const struct evaluated *f, int32_t callee,
-                                double *out_most)
+                                double *out_max)
 {
     struct arena scratch = {0};
     struct target target = by_uops(e->target);
@@ -107,7 +107,7 @@ static joule_status count_calls(struct evaluator *e, const struct evaluated *f, 
             times[i] = evaluate_times(&f->trips[i]);
         status = sum_function(&scratch, &only, &f->loops, times, NULL, &target, callees, NULL, &sum);
     }
-    *out_most =
+    *out_max =
         status == JOULE_OK ? rint(sum.call.of[BOUND_HIGH].amount[COST_UOPS] / UNIT_UOPS * 1e6) / 1e6 : 0;
     arena_free(&scratch);
     return status;
@@ -122,13 +122,13 @@ struct group {
     struct recursion recursion;
     struct recursion_call *calls;
     double depth;              /* sum of the depths; 0: unbounded */
-    const double *seen;        /* frames of each member; NULL: no profile */
+    const double *profiled;    /* frames of each member; NULL: no profile */
     struct function_sum *sums; /* new sums, by member */
 };
 
 /* Frames of each member in one call of one of them. */
 struct frames {
-    double *likely, *most;
+    double *likely, *max;
     enum basis basis; /* of the number of frames */
 };
 
@@ -141,10 +141,10 @@ static joule_status count_all_calls(struct group *g)
     for (size_t i = 0; i < count; i++) {
         struct recursion_call call = g->calls[i];
         const struct evaluated *f = &g->evaluator->functions[g->members[call.from]];
-        joule_status status = count_calls(g->evaluator, f, (int32_t)g->members[call.to], &call.most);
+        joule_status status = count_calls(g->evaluator, f, (int32_t)g->members[call.to], &call.max);
         if (status != JOULE_OK)
             return status;
-        if (call.most > 0)
+        if (call.max > 0)
             g->calls[r->call_count++] = call;
     }
     return JOULE_OK;
@@ -200,10 +200,10 @@ static double all_of(const struct group *g, const double *frames)
 /* Returns the likely depth, of which only the maximum is known: half of it, like for a loop that is entered
  * once. If frames form a chain that is started in a loop, each order of magnitude is equally likely, like for
  * a loop in a loop (trips.c). */
-static double likely_levels(const struct group *g, const double *most)
+static double likely_levels(const struct group *g, const double *max)
 {
     const struct groups *groups = g->evaluator->groups;
-    bool is_chain = all_of(g, most) <= g->depth;
+    bool is_chain = all_of(g, max) <= g->depth;
     return is_chain && groups->is_called_in_loop[groups->group_of[g->members[0]]]
                ? ceil(sqrt(2 * (g->depth + 1)) - 1)
                : ceil(g->depth / 2);
@@ -211,15 +211,15 @@ static double likely_levels(const struct group *g, const double *most)
 
 /* Estimates the frames from the depth alone. If the depth allows more frames than can exist, a frame with all
  * its calls is used, but at least one frame per level. */
-static void guess_frames(struct group *g, uint32_t member, const double *most, double *out)
+static void guess_frames(struct group *g, uint32_t member, const double *max, double *out)
 {
-    double levels = most ? likely_levels(g, most) : ceil(g->depth / 2);
-    if (!recursion_frames(&g->scratch, &g->recursion, member, most ? levels : fmin(g->depth, 2), out)) {
+    double levels = max ? likely_levels(g, max) : ceil(g->depth / 2);
+    if (!recursion_frames(&g->scratch, &g->recursion, member, max ? levels : fmin(g->depth, 2), out)) {
         memset(out, 0, g->recursion.member_count * sizeof *out);
         out[member] = 1;
     }
     double all = all_of(g, out);
-    for (size_t m = 0; m < g->recursion.member_count && !most; m++)
+    for (size_t m = 0; m < g->recursion.member_count && !max; m++)
         out[m] *= fmax(levels / all, 1);
 }
 
@@ -228,18 +228,18 @@ static bool find_frames(struct group *g, uint32_t member, struct frames *out)
 {
     size_t count = g->recursion.member_count, size = (count + 1) * sizeof(double);
     *out = (struct frames){arena_alloc(&g->scratch, size), arena_alloc(&g->scratch, size), BASIS_BOUNDED};
-    if (!out->likely || !out->most)
+    if (!out->likely || !out->max)
         return false;
-    bool has_most = g->depth > 0 && recursion_frames(&g->scratch, &g->recursion, member, g->depth, out->most);
-    if (!has_most)
-        out->basis = g->seen ? BASIS_SEEN : BASIS_MISSING;
-    if (!g->seen)
-        guess_frames(g, member, has_most ? out->most : NULL, out->likely);
+    bool has_max = g->depth > 0 && recursion_frames(&g->scratch, &g->recursion, member, g->depth, out->max);
+    if (!has_max)
+        out->basis = g->profiled ? BASIS_OBSERVED : BASIS_MISSING;
+    if (!g->profiled)
+        guess_frames(g, member, has_max ? out->max : NULL, out->likely);
     for (size_t m = 0; m < count; m++) {
-        if (g->seen)
-            out->likely[m] = has_most ? fmin(g->seen[m], out->most[m]) : g->seen[m];
-        if (!has_most)
-            out->most[m] = (g->seen ? TRIPS_PROFILE_SPREAD : 1) * out->likely[m];
+        if (g->profiled)
+            out->likely[m] = has_max ? fmin(g->profiled[m], out->max[m]) : g->profiled[m];
+        if (!has_max)
+            out->max[m] = (g->profiled ? TRIPS_PROFILE_SPREAD : 1) * out->likely[m];
     }
     return true;
 }
@@ -256,11 +256,11 @@ static bool sum_member(struct group *g, uint32_t member)
     memset(&sum->call.of[BOUND_HIGH].amount, 0, sizeof sum->call.of[BOUND_HIGH].amount);
     sum->bytes[BOUND_EST] = sum->bytes[BOUND_HIGH] = 0;
     add_frames(g, frames.likely, BOUND_EST, sum);
-    add_frames(g, frames.most, BOUND_HIGH, sum);
+    add_frames(g, frames.max, BOUND_HIGH, sum);
     f->frames[BOUND_EST] = frames.likely[member];
-    f->frames[BOUND_HIGH] = frames.basis == BASIS_MISSING ? INFINITY : frames.most[member];
-    sum->has_ways = sum->has_ways || frames.basis == BASIS_MISSING || all_of(g, frames.most) > 1;
-    if ((frames.most[member] > 1 || frames.basis == BASIS_MISSING) && sum->basis < frames.basis)
+    f->frames[BOUND_HIGH] = frames.basis == BASIS_MISSING ? INFINITY : frames.max[member];
+    sum->is_variable = sum->is_variable || frames.basis == BASIS_MISSING || all_of(g, frames.max) > 1;
+    if ((frames.max[member] > 1 || frames.basis == BASIS_MISSING) && sum->basis < frames.basis)
         sum->basis = frames.basis;
     return sum->basis < BASIS_OPEN || add_doubts(g, member, frames.basis != BASIS_MISSING);
 }
@@ -276,9 +276,10 @@ static joule_status sum_members(struct group *g)
 }
 
 joule_status evaluate_group(struct evaluator *e, const uint32_t *members, size_t count, const double *depth,
-                            const double *seen)
+                            const double *profiled)
 {
-    struct group g = {.evaluator = e, .members = members, .recursion = {NULL, 0, depth, count}, .seen = seen};
+    struct group g = {
+        .evaluator = e, .members = members, .recursion = {NULL, 0, depth, count}, .profiled = profiled};
     for (size_t m = 0; m < count && depth; m++)
         g.depth += depth[m];
     uint32_t group = e->groups->group_of[members[0]];

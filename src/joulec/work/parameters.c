@@ -2,7 +2,7 @@
 #include "joulec/work/parameters.h"
 
 #include <string.h>
-#include "joulec/work/contract.h"
+#include "joulec/work/library_call.h"
 
 bool parameters_name(const struct function *f, struct expr_pool *pool)
 {
@@ -33,14 +33,14 @@ static bool call_uses(const struct evaluator *e, const struct evaluated *f, cons
                       uint32_t name)
 {
     const struct evaluated *callee = call->callee < 0 ? NULL : &e->functions[call->callee];
-    const struct operand *length = call->callee < 0 ? contract_length(call) : NULL;
+    const struct operand *length = call->callee < 0 ? library_call_length(call) : NULL;
     struct expr room;
     if (length && expr_uses(operand_formula(f->facts, length, &room), name))
         return true;
     if (!callee || !callee->order || callee->order >= f->order)
         return false;
     for (size_t i = 0; i < call->argument_count && i < callee->function->parameter_count; i++)
-        if (callee->matters[i] && expr_uses(operand_formula(f->facts, &call->arguments[i], &room), name))
+        if (callee->is_relevant[i] && expr_uses(operand_formula(f->facts, &call->arguments[i], &room), name))
             return true;
     return false;
 }
@@ -55,7 +55,7 @@ static bool condition_uses(const struct evaluated *f, const struct condition *co
     return false;
 }
 
-static bool parameter_matters(const struct evaluator *e, const struct evaluated *f, uint32_t name)
+static bool parameter_is_relevant(const struct evaluator *e, const struct evaluated *f, uint32_t name)
 {
     for (size_t i = 0; i < f->facts->loop_count; i++)
         if (loop_uses(&f->facts->loops[i], name))
@@ -70,11 +70,11 @@ static bool parameter_matters(const struct evaluator *e, const struct evaluated 
     return false;
 }
 
-void parameters_find_what_matters(const struct evaluator *e, struct evaluated *f)
+void parameters_find_relevant(const struct evaluator *e, struct evaluated *f)
 {
     for (size_t i = 0; f->facts && i < f->function->parameter_count; i++) {
         const char *name = f->function->parameters[i].name;
-        f->matters[i] = name && parameter_matters(e, f, expr_find_name(&f->facts->pool, name));
+        f->is_relevant[i] = name && parameter_is_relevant(e, f, expr_find_name(&f->facts->pool, name));
     }
 }
 

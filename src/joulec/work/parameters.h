@@ -16,7 +16,7 @@
 bool parameters_name(const struct function *function, struct expr_pool *pool);
 /* Sets f->matters: for each parameter, whether loops, branches or calls depend on it. Process the functions
  * that it calls first. */
-void parameters_find_what_matters(const struct evaluator *e, struct evaluated *f);
+void parameters_find_relevant(const struct evaluator *e, struct evaluated *f);
 /* Prepares all functions and sets `passed` of those that only this module calls. Needs e->groups. NO_MEMORY,
  * or OK. */
 joule_status parameters_from_calls(struct evaluator *e);

@@ -23,7 +23,7 @@ struct amounts {
 struct loop_times {
     double times[BOUNDS]; /* mean of all entries */
     /* Minimum and maximum of any entry. Equal: all entries have the same count. Infinite: unknown. */
-    double least, most;
+    double min, max;
 };
 
 enum doubt_kind {
@@ -48,24 +48,24 @@ struct doubt {
 
 /* The work of one run of a block, with its calls. */
 struct block_sum {
-    double share; /* estimated runs per iteration of its loop, or per call */
+    double frequency; /* estimated runs per iteration of its loop, or per call */
     double cycles[BOUNDS], joules[BOUNDS];
 };
 
 /* Estimated runs of a loop per call. */
 struct loop_runs {
-    double entries, rounds;
+    double entries, iterations;
 };
 
 /* The weakest evidence of a figure. OBSERVED: from a profile or from other machines (library_call.h). OPEN: a
  * trip count is guessed. MISSING: a part has no figure and counts as nothing, so the figure is a minimum. */
-enum basis { BASIS_EXACT, BASIS_BOUNDED, BASIS_SEEN, BASIS_OPEN, BASIS_MISSING };
+enum basis { BASIS_EXACT, BASIS_BOUNDED, BASIS_OBSERVED, BASIS_OPEN, BASIS_MISSING };
 
 struct function_sum {
     struct amounts call;
     double bytes[BOUNDS]; /* bytes that one call touches; set by the caller, which knows the addresses */
     enum basis basis;     /* of callees and doubts; the caller adds that of the loops */
-    bool has_ways;        /* the work may differ from call to call; the caller adds the loops */
+    bool is_variable;     /* the work may differ from call to call; the caller adds the loops */
     bool has_guess; /* a trip count is bounded, but its estimate is guessed; the caller adds the loops */
     struct block_sum *blocks; /* of each block; zeros if it cannot be reached */
     struct amounts *loops;    /* work per entry of each loop */
@@ -89,9 +89,9 @@ struct call_length {
 };
 
 /* The feasible paths of one evaluation of a function, and the lengths of its library calls. */
-struct sum_ways {
-    bool *is_closed;             /* by number of an edge: never taken */
-    bool *is_reached;            /* by block */
+struct sum_context {
+    bool *is_infeasible;         /* by number of an edge: never taken */
+    bool *is_reachable;          /* by block */
     struct call_length *lengths; /* by number of a call */
 };
 
@@ -102,7 +102,7 @@ struct sum_ways {
 joule_status sum_function(struct arena *arena, const struct function *function, const struct loops *loops,
                           const struct loop_times *times, const struct block_memory *memory,
                           const struct target *target, const struct function_sum *const *callees,
-                          const struct sum_ways *ways, struct function_sum *out_sum);
+                          const struct sum_context *context, struct function_sum *out_sum);
 /* Returns the kind as in reports, such as "callee". */
 const char *doubt_name(enum doubt_kind kind);
 /* Orders like strcmp(); 0: they have the same callee, or, without a name, the same place. */
@@ -114,7 +114,7 @@ struct cost_features sum_features(const struct block *block);
 /* Returns the latency of operations that wait for one another, in cycles. */
 double sum_latency_cycles(const double steps[WORK_KINDS], const struct cost_core *core);
 /* Returns the latency of the critical path of a block; 0: unknown. */
-double sum_longest_cycles(const struct block *block, const struct cost_core *core);
+double sum_critical_path_cycles(const struct block *block, const struct cost_core *core);
 /* Returns the latency of the loop-carried recurrence within a block; NaN: unknown. */
 double sum_chain_cycles(const struct block *block, const struct cost_core *core);
 /* Sets the cycles, and the package's time meanwhile. */

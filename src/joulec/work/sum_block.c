@@ -4,9 +4,9 @@
  */
 #include <math.h>
 #include <string.h>
-#include "joulec/work/contract.h"
-#include "joulec/work/foresight.h"
-#include "joulec/work/levels.h"
+#include "joulec/work/branch_prediction.h"
+#include "joulec/work/cache_levels.h"
+#include "joulec/work/library_call.h"
 #include "joulec/work/sum_region.h"
 
 #define SHORT_CALLS 4 /* number of calls that must fit into the reorder window to be overlapped */
@@ -37,17 +37,17 @@ void region_add_missing(struct region *r, enum doubt_kind kind, const char *name
 
 /* Overlaps a short call on which no later iteration depends: as many of them run in parallel as fit into the
  * reorder window. */
-static void run_beside(const struct target *target, struct amounts *call)
+static void overlap_calls(const struct target *target, struct amounts *call)
 {
     for (enum bound b = BOUND_LOW; b <= BOUND_EST; b++) {
         struct cost_features *work = &call->of[b];
         double cycles = work->amount[COST_CYCLES], uops = work->amount[COST_UOPS];
         if (!(SHORT_CALLS * uops <= target->core.window))
             continue;
-        double beside = cost_core_overlapped(&target->core, cost_core_throughput(&target->core, work),
-                                             cost_core_restarted(&target->core, cycles, uops));
-        if (beside < cycles)
-            sum_set_time(target, work, beside);
+        double overlapped = cost_core_overlapped(&target->core, cost_core_throughput(&target->core, work),
+                                                 cost_core_restarted(&target->core, cycles, uops));
+        if (overlapped < cycles)
+            sum_set_time(target, work, overlapped);
     }
 }
 
@@ -55,10 +55,10 @@ static void add_amounts(struct region *r, const struct call *call, struct amount
 {
     static const double once[BOUNDS] = {1, 1, 1};
     struct amounts amounts = r->callees[call->number]->call;
-    r->out->has_ways = r->out->has_ways || r->callees[call->number]->has_ways;
+    r->out->is_variable = r->out->is_variable || r->callees[call->number]->is_variable;
     r->out->has_guess = r->out->has_guess || r->callees[call->number]->has_guess;
-    if (call->is_beside)
-        run_beside(r->target, &amounts);
+    if (call->is_independent)
+        overlap_calls(r->target, &amounts);
     amounts_add(out, once, &amounts);
 }
 
@@ -86,21 +86,21 @@ static void add_by_pointer(struct region *r, const struct call *call, struct amo
 }
 
 /* Adds a call of a function without a body. Its figures are observed, but their high ends are not bounds. */
-static void add_contract(struct region *r, const struct call *call, struct amounts *out)
+static void add_library_call(struct region *r, const struct call *call, struct amounts *out)
 {
     static const double once[BOUNDS] = {1, 1, 1};
-    const struct call_length *lengths = r->ways.closed ? r->ways.closed->lengths : NULL;
-    struct amounts contract;
-    enum basis basis = contract_of(call, lengths ? &lengths[call->number] : NULL, r->target, &contract);
+    const struct call_length *lengths = r->branches.context ? r->branches.context->lengths : NULL;
+    struct amounts work;
+    enum basis basis = library_call_work(call, lengths ? &lengths[call->number] : NULL, r->target, &work);
     if (basis == BASIS_MISSING) {
         region_add_missing(r, DOUBT_CALLEE, call->name, call->place);
         return;
     }
-    amounts_add(out, once, &contract);
-    r->out->has_ways = true;
+    amounts_add(out, once, &work);
+    r->out->is_variable = true;
     r->out->has_guess = r->out->has_guess || (lengths && lengths[call->number].is_guess);
     if (basis == BASIS_OPEN)
-        add_doubt(r, (struct doubt){DOUBT_LENGTH, contract_name(call), call->place, false});
+        add_doubt(r, (struct doubt){DOUBT_LENGTH, library_call_name(call), call->place, false});
     else if (r->out->basis < basis)
         r->out->basis = basis;
 }
@@ -114,7 +114,7 @@ static void add_call(struct region *r, const struct call *call, struct amounts *
     else if (call->callee >= 0)
         region_add_missing(r, DOUBT_RECURSION, call->name, call->place);
     else
-        add_contract(r, call, out);
+        add_library_call(r, call, out);
 }
 
 /* A branch that ends its loop is mispredicted as often as the loop ends. A branch that ends the program is
@@ -124,7 +124,7 @@ static bool ends_loop(const struct region *r, uint32_t block)
     const struct block *b = &r->function->blocks[block];
     int32_t loop = r->loops->innermost[block];
     for (size_t e = 0; e < b->edge_count && loop >= 0; e++)
-        if (!loop_has(r->loops, loop, b->edges[e].to) && !heat_is_dead(r->ways.heat[b->edges[e].to]))
+        if (!loop_has(r->loops, loop, b->edges[e].to) && !heat_is_dead(r->branches.heat[b->edges[e].to]))
             return true;
     return false;
 }
@@ -136,7 +136,7 @@ static void finish_block(const struct region *r, uint32_t block, enum bound boun
     const struct cost_core *core = &r->target->core;
     struct cost_flow flow = {.chain_cycles = sum_chain_cycles(&r->function->blocks[block], core),
                              .streamed = NAN,
-                             .longest_cycles = sum_longest_cycles(&r->function->blocks[block], core)};
+                             .longest_cycles = sum_critical_path_cycles(&r->function->blocks[block], core)};
     if (memory) {
         flow.chain_cycles += memory->wait_cycles[bound];
         flow.streamed = memory->streamed;
@@ -153,10 +153,10 @@ struct amounts region_of_block(struct region *r, uint32_t block)
     const struct block *b = &r->function->blocks[block];
     struct cost_features work = sum_features(b);
     struct amounts sum = {{work, work, work}};
-    double wrong[BOUNDS];
-    foresight_of_block(b, r->ways.heat, wrong);
+    double mispredictions[BOUNDS];
+    misprediction_of_block(b, r->branches.heat, mispredictions);
     for (enum bound bound = BOUND_LOW; bound < BOUNDS; bound++) {
-        sum.of[bound].amount[COST_MISPREDICTS] = ends_loop(r, block) ? 0 : wrong[bound];
+        sum.of[bound].amount[COST_MISPREDICTS] = ends_loop(r, block) ? 0 : mispredictions[bound];
         finish_block(r, block, bound, &sum.of[bound]);
     }
     for (size_t i = 0; i < b->call_count; i++)
@@ -168,7 +168,7 @@ bool region_ends_by_data(const struct region *r, size_t loop)
 {
     for (uint32_t i = r->loops->exit_begin[loop]; i < r->loops->exit_begin[loop + 1]; i++) {
         const struct block *b = &r->function->blocks[r->loops->exits[i].block];
-        if (b->is_by_data && !heat_is_dead(r->ways.heat[b->edges[r->loops->exits[i].edge].to]))
+        if (b->is_by_data && !heat_is_dead(r->branches.heat[b->edges[r->loops->exits[i].edge].to]))
             return true;
     }
     return false;
@@ -178,10 +178,10 @@ struct amounts region_of_end(const struct region *r, size_t loop, const struct l
 {
     struct cost_flow flow = {.chain_cycles = 0, .streamed = NAN};
     struct amounts sum = {{{.version = COST_VERSION}, {.version = COST_VERSION}, {.version = COST_VERSION}}};
-    double wrong[BOUNDS];
-    foresight_of_loop(times, region_ends_by_data(r, loop), wrong);
+    double mispredictions[BOUNDS];
+    misprediction_of_loop(times, region_ends_by_data(r, loop), mispredictions);
     for (enum bound bound = BOUND_LOW; bound < BOUNDS; bound++) {
-        sum.of[bound].amount[COST_MISPREDICTS] = wrong[bound];
+        sum.of[bound].amount[COST_MISPREDICTS] = mispredictions[bound];
         sum_set_cycles(r->target, bound, &flow, &sum.of[bound]);
     }
     return sum;

@@ -4,8 +4,8 @@
 #ifndef JOULEC_SUM_REGION_H
 #define JOULEC_SUM_REGION_H
 
+#include "joulec/work/branch_probability.h"
 #include "joulec/work/sum.h"
-#include "joulec/work/ways.h"
 
 struct region {
     struct arena *arena;
@@ -15,14 +15,14 @@ struct region {
     const struct target *target;
     const struct function_sum *const *callees; /* by call */
     const struct loop_times *times;            /* by loop */
-    struct ways ways;
+    struct branch_probabilities branches;
     struct function_sum *out;
     /* For the first block of each node: the sum up to the node's end, on the cheapest and the most expensive
      * path. */
-    struct amounts *until;
+    struct amounts *path_to;
     /* Micro-operations per entry of a loop that restarts its recurrence; infinite: it does not restart. */
     double entry_uops;
-    double *share; /* runs per entry of the region */
+    double *frequency; /* runs per entry of the region */
     bool *is_reached;
     size_t doubt_room;
     bool is_out_of_memory;

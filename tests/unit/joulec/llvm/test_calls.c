@@ -134,9 +134,9 @@ static void test_a_callee_takes_what_it_takes_there(void **state)
     static const char *const one_way[] = {"seven", "twelve"}, *const ways[] = {"ticks", "passes",
                                                                                "below_nine"};
     for (size_t i = 0; i < sizeof one_way / sizeof *one_way; i++)
-        assert_false(result_of(&subject, one_way[i])->sum.has_ways);
+        assert_false(result_of(&subject, one_way[i])->sum.is_variable);
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-        assert_true(result_of(&subject, ways[i])->sum.has_ways);
+        assert_true(result_of(&subject, ways[i])->sum.is_variable);
     assert_string_equal(result_of(&subject, "ticks")->words[0].formula, "n");
     assert_string_equal(result_of(&subject, "ticks")->words[0].parameter, "n");
     assert_int_equal(result_of(&subject, "passes")->sum.doubts[0].kind, DOUBT_CALL);

@@ -219,12 +219,13 @@ static bool has_circle(const struct graph *g)
     do { /* removes blocks without successors */
         before = left;
         for (uint32_t b = 0; b < g->function.block_count; b++) {
-            bool leads = false;
+            bool loop_successors = false;
             for (size_t e = 0; e < g->blocks[b].edge_count; e++) {
                 uint32_t to = g->blocks[b].edges[e].to;
-                leads = leads || (left >> to & 1 && left >> b & 1 && !dominates(g, to, b));
+                loop_successors =
+                    loop_successors || (left >> to & 1 && left >> b & 1 && !dominates(g, to, b));
             }
-            if (!leads)
+            if (!loop_successors)
                 left &= ~(1u << b);
         }
     } while (left != before);

@@ -98,7 +98,7 @@ static void call(const struct recursion *r, uint32_t f, double left, double *out
         return;
     out[f]++;
     for (size_t i = 0; i < r->call_count; i++)
-        for (int times = 0; r->calls[i].from == f && times < (int)r->calls[i].most; times++)
+        for (int times = 0; r->calls[i].from == f && times < (int)r->calls[i].max; times++)
             call(r, r->calls[i].to, left, out);
 }
 

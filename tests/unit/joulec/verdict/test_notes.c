@@ -22,7 +22,7 @@ struct trial {
     struct function functions[2];
     struct loop loops[2][MAX_LOOPS];
     struct trips trips[2][MAX_LOOPS];
-    struct loop_words words[2][MAX_LOOPS];
+    struct loop_notes words[2][MAX_LOOPS];
     struct doubt doubts[2][MAX_LOOPS];
     struct loop_runs runs[MAX_LOOPS];
     struct amounts amounts[MAX_LOOPS];

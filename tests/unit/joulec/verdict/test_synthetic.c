@@ -13,9 +13,9 @@
 #include <string.h>
 #include <cmocka.h>
 #include "joulec/verdict/verdict.h"
-#include "joulec/work/contract.h"
-#include "joulec/work/foresight.h"
-#include "joulec/work/levels.h"
+#include "joulec/work/branch_prediction.h"
+#include "joulec/work/cache_levels.h"
+#include "joulec/work/library_call.h"
 #include "support/chance.h"
 
 #define FUNCTIONS 40 /* in each group */
@@ -350,7 +350,7 @@ static struct cost_features work_of(const struct run *run, uint32_t block)
     work.amount[COST_L2_LINES] += run->collisions * accesses;
     work.amount[COST_L3_LINES] += run->collisions / 10 * accesses;
     double wrong[BOUNDS];
-    foresight_of_block(b, NULL, wrong);
+    misprediction_of_block(b, NULL, wrong);
     work.amount[COST_MISPREDICTS] = chance_between(wrong[BOUND_LOW], wrong[BOUND_HIGH]);
     return work;
 }
@@ -394,7 +394,7 @@ static void add_loop(const struct run *run, const struct piece *piece, struct co
     latch.amount[COST_BRANCHES] = latch.amount[COST_UOPS] = 1;
     set_cycles(run, &(struct cost_flow){NAN, NAN}, &latch);
     add(&round, 1, &latch);
-    foresight_of_loop(&piece->times, false, wrong);
+    misprediction_of_loop(&piece->times, false, wrong);
     end.amount[COST_MISPREDICTS] = chance_between(wrong[BOUND_LOW], wrong[BOUND_HIGH]);
     set_cycles(run, &(struct cost_flow){0, NAN}, &end);
     add(out, rounds, &round);
@@ -405,8 +405,8 @@ static void add_call(const struct run *run, const struct piece *piece, struct co
 {
     struct amounts amounts;
     assert_int_equal(
-        contract_of(&(struct call){.name = piece->name, .callee = -1}, NULL, run->target, &amounts),
-        BASIS_SEEN);
+        library_call_work(&(struct call){.name = piece->name, .callee = -1}, NULL, run->target, &amounts),
+        BASIS_OBSERVED);
     double cycles =
         drawn(amounts.of[BOUND_LOW].amount[COST_CYCLES], amounts.of[BOUND_EST].amount[COST_CYCLES],
               amounts.of[BOUND_HIGH].amount[COST_CYCLES], fmax(-Z90, normal())); /* none takes less */

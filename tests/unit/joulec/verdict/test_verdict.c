@@ -18,7 +18,7 @@ struct trial {
     struct amounts call;
     enum basis basis;
     bool has_guess;
-    bool has_ways;
+    bool is_variable;
 };
 
 /* 1000, 2000 and 8000 operations, two in a cycle. */
@@ -44,7 +44,7 @@ static struct judgement judge_by(const struct trial *t, const struct budget_text
     struct judgement out;
     judge(&t->target,
           &(struct function_sum){
-              .call = t->call, .basis = t->basis, .has_ways = t->has_ways, .has_guess = t->has_guess},
+              .call = t->call, .basis = t->basis, .is_variable = t->is_variable, .has_guess = t->has_guess},
           &t->cooling, budget, &out);
     return out;
 }
@@ -224,7 +224,7 @@ static void test_quality(void **state)
     assert_int_equal(judge_by(&t, NULL).quality, 'A');
     t.basis = BASIS_BOUNDED;
     assert_int_equal(judge_by(&t, NULL).quality, 'B');
-    t.basis = BASIS_SEEN;
+    t.basis = BASIS_OBSERVED;
     assert_int_equal(judge_by(&t, NULL).quality, 'C');
     assert_int_equal(verdict_at(&t, 1.001 * judge_by(&t, NULL).joules.max), VERDICT_LIKELY);
     t.basis = BASIS_OPEN;
@@ -281,7 +281,7 @@ static void test_vacuous(void **state)
     assert_false(judge_joules(&t, 999 * high).joules_limit.is_vacuous);
     t.basis = BASIS_BOUNDED;
     assert_true(judge_joules(&t, 1001 * high).joules_limit.is_vacuous);
-    t.basis = BASIS_SEEN; /* a higher value may exceed the budget */
+    t.basis = BASIS_OBSERVED; /* a higher value may exceed the budget */
     assert_false(judge_joules(&t, 1001 * high).joules_limit.is_vacuous);
 }
 
@@ -326,7 +326,7 @@ static void test_power_of_several_ways(void **state)
     struct judgement one = judge_by(&t, NULL);
     struct budget_text budget = {2 * one.joules.max, 2 * one.watts.max, NAN, false, false};
     assert_int_equal(judge_by(&t, &budget).watts_limit.verdict, VERDICT_PROVED);
-    t.has_ways = true;
+    t.is_variable = true;
     struct judgement j = judge_by(&t, &budget);
     assert_int_equal(j.joules_limit.verdict, VERDICT_PROVED);
     assert_int_equal(j.watts_limit.verdict, VERDICT_LIKELY);
@@ -351,9 +351,9 @@ static void test_warmth_of_several_ways(void **state)
     memset(t.target.table.log_sd, 0, sizeof t.target.table.log_sd);
     for (int is_sustained = 0; is_sustained < 2; is_sustained++) {
         struct budget_text budget = {NAN, NAN, 1, is_sustained, false};
-        t.has_ways = false;
+        t.is_variable = false;
         struct judgement one = judge_by(&t, &budget);
-        t.has_ways = true;
+        t.is_variable = true;
         struct judgement j = judge_by(&t, &budget);
         assert_true(isnan(j.kelvin.max) && j.kelvin.min > 0);
         NEAR(j.kelvin.high, one.kelvin.high);

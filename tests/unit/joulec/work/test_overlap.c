@@ -33,7 +33,7 @@ static enum overlap overlap_of(const char *written, const char *read, double obj
     struct function function = {.name = "f", .blocks = blocks, .block_count = 5};
     struct module module = {.objects = &object, .object_count = 1};
     struct trips trips[] = {{.per_entry = {40, 40, 40}}, {.per_entry = {100, 100, 100}}};
-    struct wide_loop wide = {.is_checked = true, .compares_ranges = true};
+    struct built_loop built = {.is_checked = true, .compares_ranges = true};
     struct arena arena = {0};
     struct scev_text text;
     struct loops loops;
@@ -50,10 +50,10 @@ static enum overlap overlap_of(const char *written, const char *read, double obj
     assert_int_equal(
         addresses_prepare(&arena, &module, &function, &loops, scev_text_function(&text, "f"), &addresses),
         JOULE_OK);
-    loops.list[1].wide = &wide;
+    loops.list[1].built = &built;
     overlap_find(&addresses, trips, &loops);
     enum overlap found = loops.list[1].overlap;
-    wide.compares_ranges = false;
+    built.compares_ranges = false;
     overlap_find(&addresses, trips, &loops);
     assert_int_equal(loops.list[1].overlap, OVERLAP_NONE);
     scev_text_free(&text);

@@ -317,14 +317,14 @@ static void test_contract_of_the_c_library(void **state)
     trial_free(t);
 }
 
-static bool has_ways(const char *edges, const char *name)
+static bool is_variable(const char *edges, const char *name)
 {
     struct trial *t = trial_new(edges, (double[]){1, 1, 1, 1, 1, 1});
     set_function(t, 1, "0>1 0>2 1>3 2>3", (double[]){1, 1, 1, 1});
     add_up(t, 1);
     if (name)
         call(t, 0, 0, name, strcmp(name, "g") == 0 ? 1 : -1);
-    bool has = add_up(t, 0)->has_ways;
+    bool has = add_up(t, 0)->is_variable;
     trial_free(t);
     return has;
 }
@@ -333,14 +333,14 @@ static bool has_ways(const char *edges, const char *name)
 static void test_several_ways(void **state)
 {
     (void)state;
-    assert_false(has_ways("0>1 1>2", NULL));
-    assert_false(has_ways("0>1 1>1 1>2", NULL));
-    assert_false(has_ways("0>1 1>2 2>1 1>3", NULL)); /* the loop is left from its first block */
-    assert_true(has_ways("0>1 0>2 1>3 2>3", NULL));
-    assert_true(has_ways("0>1 1>2 1>3 2>4 3>4 4>1 4>5", NULL)); /* in each iteration */
-    assert_true(has_ways("0>1 1>1 1>2 1>3", NULL));             /* after a loop */
-    assert_true(has_ways("", "g"));
-    assert_true(has_ways("", "sin"));
+    assert_false(is_variable("0>1 1>2", NULL));
+    assert_false(is_variable("0>1 1>1 1>2", NULL));
+    assert_false(is_variable("0>1 1>2 2>1 1>3", NULL)); /* the loop is left from its first block */
+    assert_true(is_variable("0>1 0>2 1>3 2>3", NULL));
+    assert_true(is_variable("0>1 1>2 1>3 2>4 3>4 4>1 4>5", NULL)); /* in each iteration */
+    assert_true(is_variable("0>1 1>1 1>2 1>3", NULL));             /* after a loop */
+    assert_true(is_variable("", "g"));
+    assert_true(is_variable("", "sin"));
 }
 
 static double cycles_of_bytes(const char *name, struct operand length, enum bound bound)
@@ -386,7 +386,7 @@ static void test_copies_of_known_length(void **state)
 }
 
 /* A dependence chain with products of 10 steps, in a loop of `times` iterations inside another loop. */
-static double cycles_of_inner(bool begins_anew, double times, enum bound bound)
+static double cycles_of_inner(bool is_entry_independent, double times, enum bound bound)
 {
     struct trial *t = trial_new("0>1 1>2 2>2 2>3 3>1 3>4", (double[]){0, 0, 4, 0, 0});
     struct block *inner = &t->bodies[0].blocks[2];
@@ -394,7 +394,7 @@ static double cycles_of_inner(bool begins_anew, double times, enum bound bound)
     t->times[1] = (struct loop_times){{times, times, times}};
     inner->has_chain = true;
     inner->chain[WORK_INT_MUL] = 10;
-    inner->begins_anew = begins_anew;
+    inner->is_entry_independent = is_entry_independent;
     double cycles = add_up(t, 0)->loops[1].of[bound].amount[COST_CYCLES];
     trial_free(t);
     return cycles;

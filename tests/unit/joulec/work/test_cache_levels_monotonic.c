@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "support/levels_trial.h"
+#include "support/cache_levels_trial.h"
 
 #define FILTER "  %p = x\n  -->  ((8 * (zext i32 %c to i64))<nuw> + %a) U: full-set\n"
 
@@ -17,14 +17,14 @@ static void test_a_filter_is_a_stream(void **state)
     for (int extent = -1; extent <= 3; extent += 2) {
         double times = 8 * MIB;
         struct trial *t = trial_new(1, &times, FILTER);
-        add_creep(t, 1, "c", extent, NULL);
+        add_monotonic_phi(t, 1, "c", extent, NULL);
         add_load(t, "p");
         describe(t);
         expect(t, BOUND_LOW, 0, 0, 0);
         expect(t, BOUND_EST, 0, 0, fabs((double)extent) * MIB);
         expect(t, BOUND_HIGH, 0, 0, fabs((double)extent) * MIB);
         assert_true(t->memory[1].streamed >= 1);
-        t->blocks[1].creep_count = 0;
+        t->blocks[1].monotonic_phi_count = 0;
         describe(t); /* nothing is known about it */
         assert_true(t->memory[1].streamed <= 0);
         trial_free(t);
@@ -32,12 +32,12 @@ static void test_a_filter_is_a_stream(void **state)
 }
 
 /* Its address is the value itself, which starts from a variable. */
-static void test_a_pointer_creeps_in_a_variable(void **state)
+static void test_a_monotonic_pointer_in_a_variable(void **state)
 {
     (void)state;
     double times = 1e6;
     struct trial *t = trial_new(1, &times, "  %p = x\n  -->  %p U: full-set\n");
-    add_creep(t, 1, "p", 8, "@table");
+    add_monotonic_phi(t, 1, "p", 8, "@table");
     add_load(t, "p");
     t->global = (struct object){"@table", 4 * KIB, false};
     t->module.object_count = 1;
@@ -57,8 +57,8 @@ static void test_places_beside_each_other_are_one(void **state)
         1, &times,
         FILTER "  %q = x\n  -->  ((8 * (zext i32 ((zext i1 %b to i32) + %c) to i64)) + %a) U: full-set\n"
                "  %r = x\n  -->  ((8 * (zext i32 %d to i64)) + %a) U: full-set\n");
-    add_creep(t, 1, "c", 2, NULL);
-    add_creep(t, 1, "d", 0, "c"); /* where the paths merge after it */
+    add_monotonic_phi(t, 1, "c", 2, NULL);
+    add_monotonic_phi(t, 1, "d", 0, "c"); /* where the paths merge after it */
     add_load(t, "p");
     add_load(t, "q");
     add_load(t, "r");
@@ -73,7 +73,7 @@ static void test_the_rest_is_a_stream(void **state)
     (void)state;
     double times = 8 * MIB;
     struct trial *t = trial_new(1, &times, "  %p = x\n  -->  ({%a,+,8}<%b1> + (-8 * %c)) U: full-set\n");
-    add_creep(t, 1, "c", 1, NULL);
+    add_monotonic_phi(t, 1, "c", 1, NULL);
     add_load(t, "p");
     describe(t);
     expect(t, BOUND_LOW, 0, 0, 0);
@@ -96,7 +96,7 @@ static void test_filters_in_nests(void **state)
         struct trial *t = trial_new(2, times,
                                     FILTER "  %row = x\n  -->  {0,+,1000}<%b1> U: full-set\n"
                                            "  %left = x\n  -->  %left U: full-set\n");
-        add_creep(t, 2, "c", 1, starts[i].from);
+        add_monotonic_phi(t, 2, "c", 1, starts[i].from);
         add_value(t, 1, "left");
         add_load(t, "p");
         describe(t);
@@ -107,12 +107,12 @@ static void test_filters_in_nests(void **state)
 }
 
 /* It grows in the outer loop: it is constant in the inner one. */
-static void test_what_creeps_around(void **state)
+static void test_a_monotonic_phi_of_an_outer_loop(void **state)
 {
     (void)state;
     double times[] = {1000, 1000};
     struct trial *t = trial_new(2, times, "  %p = x\n  -->  {((8 * %c) + %a),+,8}<%b2> U: full-set\n");
-    add_creep(t, 1, "c", 1, NULL);
+    add_monotonic_phi(t, 1, "c", 1, NULL);
     add_load(t, "p");
     describe(t);
     NEAR(t->bytes[BOUND_EST], 16000);
@@ -123,11 +123,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_filter_is_a_stream),
-        cmocka_unit_test(test_a_pointer_creeps_in_a_variable),
+        cmocka_unit_test(test_a_monotonic_pointer_in_a_variable),
         cmocka_unit_test(test_places_beside_each_other_are_one),
         cmocka_unit_test(test_the_rest_is_a_stream),
         cmocka_unit_test(test_filters_in_nests),
-        cmocka_unit_test(test_what_creeps_around),
+        cmocka_unit_test(test_a_monotonic_phi_of_an_outer_loop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

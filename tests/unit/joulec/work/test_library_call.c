@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <cmocka.h>
-#include "joulec/work/contract.h"
+#include "joulec/work/library_call.h"
 
 static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
 
@@ -15,7 +15,7 @@ static enum basis ask(const struct call *call, const struct call_length *length,
     struct target target;
     cost_core_describe(&server, NAN, &target.core);
     cost_core_table(&server, &target.table);
-    return contract_of(call, length, &target, out);
+    return library_call_work(call, length, &target, out);
 }
 
 static double cycles(const struct amounts *amounts, enum bound bound)
@@ -48,14 +48,14 @@ static void test_others(void **state)
     struct amounts amounts;
     assert_int_equal(ask(&(struct call){.name = "nobody_knows"}, NULL, &amounts), BASIS_MISSING);
     assert_int_equal(ask(&(struct call){.name = NULL}, NULL, &amounts), BASIS_MISSING);
-    assert_int_equal(ask(&(struct call){.name = "sin", .type = "dd"}, NULL, &amounts), BASIS_SEEN);
+    assert_int_equal(ask(&(struct call){.name = "sin", .type = "dd"}, NULL, &amounts), BASIS_OBSERVED);
     assert_int_equal(ask(&(struct call){.name = "sin", .type = "ii"}, NULL, &amounts), BASIS_MISSING);
 }
 
 static double middle_of(const char *name, const char *type)
 {
     struct amounts amounts;
-    if (ask(&(struct call){.name = name, .type = type}, NULL, &amounts) != BASIS_SEEN)
+    if (ask(&(struct call){.name = name, .type = type}, NULL, &amounts) != BASIS_OBSERVED)
         fail_msg("nothing is said of %s, of type %s", name, type);
     double low = cycles(&amounts, BOUND_LOW), est = cycles(&amounts, BOUND_EST);
     assert_true(low > 0 && low <= est && est < cycles(&amounts, BOUND_HIGH));
@@ -141,20 +141,20 @@ static void test_bytes(void **state)
     struct operand arguments[3] = {{.name = "to"}, {.name = "from"}, {.name = "n"}};
     struct call call = {.name = "llvm.memcpy.p0.p0.i64", .arguments = arguments, .argument_count = 3};
     struct amounts any, few, many, between;
-    assert_string_equal(contract_name(&call), "memcpy");
-    assert_ptr_equal(contract_length(&call), &arguments[2]);
+    assert_string_equal(library_call_name(&call), "memcpy");
+    assert_ptr_equal(library_call_length(&call), &arguments[2]);
     assert_int_equal(ask(&call, NULL, &any), BASIS_OPEN);
     assert_int_equal(ask(&call, &(struct call_length){{NAN, NAN, NAN}}, &any), BASIS_OPEN);
-    assert_int_equal(ask(&call, &(struct call_length){{0, 4096, 65536}}, &between), BASIS_SEEN);
+    assert_int_equal(ask(&call, &(struct call_length){{0, 4096, 65536}}, &between), BASIS_OBSERVED);
     arguments[2] = (struct operand){.constant = 16, .is_constant = true};
-    assert_int_equal(ask(&call, NULL, &few), BASIS_SEEN);
+    assert_int_equal(ask(&call, NULL, &few), BASIS_OBSERVED);
     arguments[2].constant = 65536;
-    assert_int_equal(ask(&call, NULL, &many), BASIS_SEEN);
+    assert_int_equal(ask(&call, NULL, &many), BASIS_OBSERVED);
     assert_true(cycles(&few, BOUND_HIGH) < cycles(&many, BOUND_LOW));
     assert_true(cycles(&between, BOUND_LOW) <= cycles(&few, BOUND_EST));
     assert_true(cycles(&between, BOUND_HIGH) >= cycles(&many, BOUND_HIGH));
-    assert_null(contract_length(&(struct call){.name = "memcpy", .argument_count = 2}));
-    assert_null(contract_length(&(struct call){.name = "strlen", .argument_count = 3}));
+    assert_null(library_call_length(&(struct call){.name = "memcpy", .argument_count = 2}));
+    assert_null(library_call_length(&(struct call){.name = "strlen", .argument_count = 3}));
 }
 
 int main(void)

@@ -8,7 +8,7 @@
  */
 #include "joulec/llvm/llvm_module.h"
 
-#define MOST_ROUNDS 8 /* maximum nesting of sums */
+#define MAX_PASSES 8 /* maximum nesting of sums */
 
 /* value + by */
 struct sum {
@@ -25,7 +25,7 @@ static bool sum_of(LLVMValueRef value, struct sum *out)
 }
 
 /* Returns the only branch to a block; NULL: there are several edges. */
-static LLVMValueRef only_way_to(LLVMBasicBlockRef block)
+static LLVMValueRef only_branch_to(LLVMBasicBlockRef block)
 {
     LLVMUseRef use = LLVMGetFirstUse(LLVMBasicBlockAsValue(block));
     LLVMValueRef user = use && !LLVMGetNextUse(use) ? LLVMGetUser(use) : NULL;
@@ -34,27 +34,27 @@ static LLVMValueRef only_way_to(LLVMBasicBlockRef block)
 
 /* Sets *out to the value that an equality test gives to `value` on the edge to `to`. Returns false if there
  * is none. */
-static bool asked_by(LLVMValueRef branch, LLVMBasicBlockRef to, LLVMValueRef value, int64_t *out)
+static bool value_by_branch(LLVMValueRef branch, LLVMBasicBlockRef to, LLVMValueRef value, int64_t *out)
 {
     if (!LLVMIsABranchInst(branch) || !LLVMIsConditional(branch) ||
         LLVMGetSuccessor(branch, 0) == LLVMGetSuccessor(branch, 1))
         return false;
-    LLVMValueRef question = LLVMGetCondition(branch);
-    if (!LLVMIsAICmpInst(question) || LLVMGetOperand(question, 0) != value)
+    LLVMValueRef condition = LLVMGetCondition(branch);
+    if (!LLVMIsAICmpInst(condition) || LLVMGetOperand(condition, 0) != value)
         return false;
-    LLVMIntPredicate kind = LLVMGetICmpPredicate(question);
+    LLVMIntPredicate kind = LLVMGetICmpPredicate(condition);
     bool is_there = LLVMGetSuccessor(branch, kind == LLVMIntEQ ? 0 : 1) == to;
     return (kind == LLVMIntEQ || kind == LLVMIntNE) && is_there &&
-           llvm_constant(LLVMGetOperand(question, 1), out);
+           llvm_constant(LLVMGetOperand(condition, 1), out);
 }
 
 /* Does the same for the path through the end of `from` to `to`. */
-static bool known_as(LLVMValueRef value, LLVMBasicBlockRef from, LLVMBasicBlockRef to, int64_t *out)
+static bool value_on_path(LLVMValueRef value, LLVMBasicBlockRef from, LLVMBasicBlockRef to, int64_t *out)
 {
-    if (asked_by(LLVMGetBasicBlockTerminator(from), to, value, out))
+    if (value_by_branch(LLVMGetBasicBlockTerminator(from), to, value, out))
         return true;
-    LLVMValueRef way = only_way_to(from);
-    return way && asked_by(way, from, value, out);
+    LLVMValueRef branch = only_branch_to(from);
+    return branch && value_by_branch(branch, from, value, out);
 }
 
 /* Returns true if all incoming values equal one sum. */
@@ -69,16 +69,16 @@ static bool is_one_sum(LLVMValueRef phi, struct sum *out)
         struct sum sum;
         int64_t number, known;
         if (llvm_constant(value, &number))
-            is_found =
-                known_as(out->value, LLVMGetIncomingBlock(phi, i), LLVMGetInstructionParent(phi), &known) &&
-                (uint64_t)known + (uint64_t)out->by == (uint64_t)number;
+            is_found = value_on_path(out->value, LLVMGetIncomingBlock(phi, i), LLVMGetInstructionParent(phi),
+                                     &known) &&
+                       (uint64_t)known + (uint64_t)out->by == (uint64_t)number;
         else
             is_found = sum_of(value, &sum) && sum.value == out->value && sum.by == out->by;
     }
     return is_found && count > 1;
 }
 
-static bool settle_block(LLVMBuilderRef builder, LLVMBasicBlockRef block)
+static bool fold_block(LLVMBuilderRef builder, LLVMBasicBlockRef block)
 {
     bool is_changed = false;
     LLVMValueRef next, first = LLVMGetFirstInstruction(block);
@@ -98,15 +98,15 @@ static bool settle_block(LLVMBuilderRef builder, LLVMBasicBlockRef block)
     return is_changed;
 }
 
-void llvm_settle(LLVMModuleRef module)
+void llvm_fold_phi_sums(LLVMModuleRef module)
 {
     LLVMBuilderRef builder = LLVMCreateBuilderInContext(LLVMGetModuleContext(module));
     for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
         bool is_changed = true;
-        for (int round = 0; is_changed && round < MOST_ROUNDS; round++) {
+        for (int round = 0; is_changed && round < MAX_PASSES; round++) {
             is_changed = false;
             for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
-                is_changed = settle_block(builder, b) || is_changed;
+                is_changed = fold_block(builder, b) || is_changed;
         }
     }
     LLVMDisposeBuilder(builder);

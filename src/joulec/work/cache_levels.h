@@ -8,8 +8,8 @@
  * Note: data with an unknown address is in L1 in the best case, estimated to be in L1 or sometimes L2, and in
  * DRAM in the worst case, unless the variable that contains it is known.
  */
-#ifndef JOULEC_LEVELS_H
-#define JOULEC_LEVELS_H
+#ifndef JOULEC_CACHE_LEVELS_H
+#define JOULEC_CACHE_LEVELS_H
 
 #include "joulec/work/address.h"
 #include "joulec/work/sum.h"
@@ -23,9 +23,9 @@ struct block_memory {
 
 /* Fills out[0..block_count), and the bytes that one call of the function touches. callees: by the number of
  * each call, as for sum_function(). Allocates in `arena`. Returns JOULE_OK or JOULE_NO_MEMORY. */
-joule_status levels_describe(struct arena *arena, const struct addresses *addresses,
-                             const struct loop_times *times, const struct cost_core *core,
-                             const struct function_sum *const *callees, struct block_memory *out,
-                             double out_bytes[BOUNDS]);
+joule_status cache_levels_find(struct arena *arena, const struct addresses *addresses,
+                               const struct loop_times *times, const struct cost_core *core,
+                               const struct function_sum *const *callees, struct block_memory *out,
+                               double out_bytes[BOUNDS]);
 
 #endif

@@ -1,18 +1,18 @@
 /* joulec/work/library_call.c - see library_call.h. */
-#include "joulec/work/contract.h"
+#include "joulec/work/library_call.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "joulec/work/contract_math.h"
+#include "joulec/work/library_math.h"
 
-#define UOPS_PER_CYCLE 1.5 /* of library code, with waits for memory and mispredictions */
-#define MOST_IN_PLACE  128 /* maximum bytes that compilers copy without a call */
-#define BEGIN_CYCLES   20  /* of such a call, before it moves the first byte */
-#define WIDEST_VECTOR  64  /* in bytes; a core stores one such vector per cycle */
-#define MOST_ORDERED   16  /* maximum bytes that compilers compare for order without a call ... */
-#define MOST_EQUAL     32  /* ... and for equality: clang for x86-64 without AVX, the lowest of all */
-#define COMPARE_CYCLES 2   /* for 16 bytes: two loads and a comparison */
+#define UOPS_PER_CYCLE   1.5 /* of library code, with waits for memory and mispredictions */
+#define MAX_INLINE_COPY  128 /* maximum bytes that compilers copy without a call */
+#define BEGIN_CYCLES     20  /* of such a call, before it moves the first byte */
+#define WIDEST_VECTOR    64  /* in bytes; a core stores one such vector per cycle */
+#define MAX_INLINE_ORDER 16  /* maximum bytes that compilers compare for order without a call ... */
+#define MAX_INLINE_EQUAL 32  /* ... and for equality: clang for x86-64 without AVX, the lowest of all */
+#define COMPARE_CYCLES   2   /* for 16 bytes: two loads and a comparison */
 
 /* The use of the bytes that a third argument counts. Comparisons for order and for equality
  * differ, because compilers inline the latter for more bytes. */
@@ -23,12 +23,12 @@ enum memory_call { MEMORY_NONE, MEMORY_MOVE, MEMORY_SET, MEMORY_ORDER, MEMORY_EQ
  * more in parallel and other libraries do less. For libm the middle lies between the times of independent and
  * of dependent calls measured there. The other figures are orders of magnitude on cores of 3 GHz, from
  * microbenchmarks of glibc and of system calls. Sorted by name. */
-static const struct contract {
+static const struct library_function {
     const char *name;
     const char *type; /* like the type of a call; NULL: any, because the compiler inserts the call */
     double cycles[BOUNDS];
     enum memory_call does;
-} contracts[] = {
+} library_functions[] = {
     {"\001_mcount", NULL, {4, 30, 300}}, /* mcount, under a name that the assembler must not change */
     {"_Exit",
      "vi",
@@ -111,12 +111,12 @@ static const struct contract {
 
 static int by_name(const void *key, const void *row)
 {
-    return strcmp(key, ((const struct contract *)row)->name);
+    return strcmp(key, ((const struct library_function *)row)->name);
 }
 
 /* LLVM's intrinsics that become calls of these functions. powi multiplies once per bit of the power, which
  * takes about as long as ldexp. */
-const char *contract_name(const struct call *call)
+const char *library_call_name(const struct call *call)
 {
     const char *name = call->name ? call->name : "";
     static const struct {
@@ -132,10 +132,10 @@ const char *contract_name(const struct call *call)
 }
 
 /* Finds a function by its name only; NULL: no figures. */
-static const struct contract *find(const struct call *call)
+static const struct library_function *find(const struct call *call)
 {
-    return bsearch(contract_name(call), contracts, sizeof contracts / sizeof *contracts, sizeof *contracts,
-                   by_name);
+    return bsearch(library_call_name(call), library_functions,
+                   sizeof library_functions / sizeof *library_functions, sizeof *library_functions, by_name);
 }
 
 static bool is_of_type(const struct call *call, const char *type)
@@ -151,16 +151,16 @@ static bool is_of_type(const struct call *call, const char *type)
  * unknown. */
 static bool find_math(const struct call *call, double out_cycles[BOUNDS])
 {
-    struct math_contract math;
-    if (!contract_math_find(contract_name(call), &math) || !is_of_type(call, math.type))
+    struct library_math math;
+    if (!library_math_find(library_call_name(call), &math) || !is_of_type(call, math.type))
         return false;
     memcpy(out_cycles, math.cycles, sizeof math.cycles);
     return true;
 }
 
-const struct operand *contract_length(const struct call *call)
+const struct operand *library_call_length(const struct call *call)
 {
-    const struct contract *found = find(call);
+    const struct library_function *found = find(call);
     return found && found->does != MEMORY_NONE && call->argument_count >= 3 ? &call->arguments[2] : NULL;
 }
 
@@ -174,7 +174,7 @@ static bool bytes_of(const struct operand *operand, const struct call_length *le
     return is_constant || (operand && length && length->bytes[BOUND_HIGH] >= 0);
 }
 
-static double worst_wait(const struct cost_core *core, double bytes)
+static double max_latency(const struct cost_core *core, double bytes)
 {
     return ceil(bytes / core->line_bytes) * core->latency[COST_DRAM_LINES];
 }
@@ -185,33 +185,33 @@ static void set_cycles_of_bytes(const struct cost_core *core, double bytes, bool
                                 double cycles[BOUNDS])
 {
     double moves = bytes / (16 * core->per_cycle[COST_L1_STORES]),
-           begin = !is_call && bytes <= MOST_IN_PLACE ? 0 : BEGIN_CYCLES;
+           begin = !is_call && bytes <= MAX_INLINE_COPY ? 0 : BEGIN_CYCLES;
     cycles[BOUND_LOW] = fmax(1, bytes / WIDEST_VECTOR);
     cycles[BOUND_EST] = begin + fmax(1, moves);
-    cycles[BOUND_HIGH] = 2 * cycles[BOUND_EST] + worst_wait(core, bytes);
+    cycles[BOUND_HIGH] = 2 * cycles[BOUND_EST] + max_latency(core, bytes);
 }
 
 /* A comparison ends at the first difference, which may be at the beginning. Few bytes are compared inline. */
-static void set_cycles_of_compare(const struct cost_core *core, double bytes, double most_in_place,
+static void set_cycles_of_compare(const struct cost_core *core, double bytes, double max_inline,
                                   double cycles[BOUNDS])
 {
     double in_place = fmax(COMPARE_CYCLES, ceil(bytes / 16) * COMPARE_CYCLES);
-    bool is_call = bytes > most_in_place;
+    bool is_call = bytes > max_inline;
     cycles[BOUND_LOW] = 1;
     cycles[BOUND_EST] = is_call ? cycles[BOUND_EST] : in_place;
-    cycles[BOUND_HIGH] = 2 * ((is_call ? BEGIN_CYCLES : 0) + in_place) + worst_wait(core, 2 * bytes);
+    cycles[BOUND_HIGH] = 2 * ((is_call ? BEGIN_CYCLES : 0) + in_place) + max_latency(core, 2 * bytes);
     cycles[BOUND_HIGH] = fmax(cycles[BOUND_HIGH], cycles[BOUND_EST]);
 }
 
 /* Adds the cache lines that a copy or a set reads and writes. They come from the nearest level that can hold
  * all of them, as after the previous call. Written lines are read first and written back later, except that
  * large copies bypass the caches (glibc's non-temporal threshold). */
-static void move_lines(const struct cost_core *core, bool is_set, double bytes, struct cost_features *work)
+static void add_lines(const struct cost_core *core, bool is_set, double bytes, struct cost_features *work)
 {
     double touched = is_set ? bytes : 2 * bytes;
     enum cost_level level = cost_core_level(core, touched);
-    bool goes_past = level == COST_DRAM && !is_set;
-    double moved = (goes_past ? touched : touched + bytes) / core->line_bytes;
+    bool bypasses_caches = level == COST_DRAM && !is_set;
+    double moved = (bypasses_caches ? touched : touched + bytes) / core->line_bytes;
     if (level == COST_L1)
         return;
     int feature = COST_L2_LINES + (int)level - COST_L2;
@@ -225,34 +225,35 @@ static void set_cycles_of_memory(const struct cost_core *core, enum memory_call 
                                  bool is_constant, double cycles[BOUNDS])
 {
     if (does == MEMORY_ORDER || does == MEMORY_EQUAL)
-        set_cycles_of_compare(core, bytes, does == MEMORY_EQUAL ? MOST_EQUAL : MOST_ORDERED, cycles);
+        set_cycles_of_compare(core, bytes, does == MEMORY_EQUAL ? MAX_INLINE_EQUAL : MAX_INLINE_ORDER,
+                              cycles);
     else
         set_cycles_of_bytes(core, bytes, !is_constant, cycles);
 }
 
-enum basis contract_of(const struct call *call, const struct call_length *length, const struct target *target,
-                       struct amounts *out_amounts)
+enum basis library_call_work(const struct call *call, const struct call_length *length,
+                             const struct target *target, struct amounts *out_amounts)
 {
-    const struct contract *found = find(call);
-    const struct operand *operand = contract_length(call);
+    const struct library_function *found = find(call);
+    const struct operand *operand = library_call_length(call);
     double bytes[BOUNDS];
     *out_amounts = (struct amounts){0};
-    double at_once[BOUNDS];
-    if (found ? !is_of_type(call, found->type) : !find_math(call, at_once))
+    double math_cycles[BOUNDS];
+    if (found ? !is_of_type(call, found->type) : !find_math(call, math_cycles))
         return BASIS_MISSING;
     enum memory_call does = found && bytes_of(operand, length, bytes) ? found->does : MEMORY_NONE;
     for (int b = 0; b < BOUNDS; b++) {
         struct cost_features *work = &out_amounts->of[b];
         double cycles[BOUNDS];
-        memcpy(cycles, found ? found->cycles : at_once, sizeof cycles);
+        memcpy(cycles, found ? found->cycles : math_cycles, sizeof cycles);
         if (does != MEMORY_NONE)
             set_cycles_of_memory(&target->core, does, bytes[b], operand->is_constant, cycles);
         work->version = COST_VERSION;
         work->amount[COST_UOPS] = cycles[b] * UOPS_PER_CYCLE;
         work->amount[COST_CYCLES] = cycles[b];
         if ((does == MEMORY_MOVE || does == MEMORY_SET) && b != BOUND_LOW)
-            move_lines(&target->core, does == MEMORY_SET, bytes[b], work);
+            add_lines(&target->core, does == MEMORY_SET, bytes[b], work);
         sum_set_time(target, work, work->amount[COST_CYCLES]);
     }
-    return operand && does == MEMORY_NONE ? BASIS_OPEN : BASIS_SEEN;
+    return operand && does == MEMORY_NONE ? BASIS_OPEN : BASIS_OBSERVED;
 }

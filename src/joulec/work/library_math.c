@@ -1,5 +1,5 @@
 /* joulec/work/library_math.c - see library_math.h. */
-#include "joulec/work/contract_math.h"
+#include "joulec/work/library_math.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -201,14 +201,14 @@ static const char *with_letter_last(const char *name, char *buffer, size_t size)
 }
 
 /* Writes the call's type: "ddp" becomes "ffp" for a float's function. */
-static void set_type(const char *type, char letter, struct math_contract *out)
+static void set_type(const char *type, char letter, struct library_math *out)
 {
     string_copy(out->type, sizeof out->type, type ? type : MATH_COMPLEX);
     for (char *at = out->type; *at; at++)
         *at = *at == 'd' ? letter : *at;
 }
 
-bool contract_math_find(const char *name, struct math_contract *out_contract)
+bool library_math_find(const char *name, struct library_math *out_contract)
 {
     char buffer[MAX_NAME], reordered[MAX_NAME];
     name = with_letter_last(without_finite(name, buffer, sizeof buffer), reordered, sizeof reordered);

@@ -1,4 +1,4 @@
-/* support/levels_trial.h - builds functions by hand to test what their loads take from each memory level.
+/* support/cache_levels_trial.h - builds functions by hand to test what their loads take from each memory level.
  *
  * Blocks and loops are given as a graph, addresses as scalar evolution prints them. Results are cache lines
  * per call. The core has caches of 32 KiB, 1 MiB and 32 MiB; expectations are lines per call from L2, L3 and
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "joulec/work/levels.h"
+#include "joulec/work/cache_levels.h"
 
 #define MAX_BLOCKS 8
 #define KIB        1024.0
@@ -32,9 +32,9 @@ struct trial {
     struct edge edges[MAX_BLOCKS][2];
     struct access accesses[MAX_BLOCKS][4];
     const char *values[MAX_BLOCKS][4];
-    struct creep creeps[MAX_BLOCKS];
-    struct creep *creep_lists[MAX_BLOCKS][2];
-    size_t creep_count;
+    struct monotonic_phi monotonic_phis[MAX_BLOCKS];
+    struct monotonic_phi *phi_lists[MAX_BLOCKS][2];
+    size_t monotonic_phi_count;
     struct object global, local;
     struct call call;
     struct loop_times times[MAX_BLOCKS];
@@ -73,7 +73,7 @@ static inline struct trial *trial_new(unsigned depth, const double *times, const
         t->blocks[b] = (struct block){.name = names[b],
                                       .accesses = t->accesses[b],
                                       .values = t->values[b],
-                                      .creeps = t->creep_lists[b]};
+                                      .monotonic_phis = t->phi_lists[b]};
     for (unsigned d = 0; d < depth; d++)
         t->times[d] = (struct loop_times){{times[d], times[d], times[d]}};
     t->function.name = "f";
@@ -104,14 +104,14 @@ static inline void add_value(struct trial *t, uint32_t block, const char *name)
 }
 
 /* Adds a value of block `header` that grows by 0 to `extent` per iteration. `from`: its start; NULL: 0. */
-static inline void add_creep(struct trial *t, uint32_t header, const char *name, double extent,
-                             const char *from)
+static inline void add_monotonic_phi(struct trial *t, uint32_t header, const char *name, double extent,
+                                     const char *from)
 {
     struct block *b = &t->blocks[header];
-    struct creep *creep = &t->creeps[t->creep_count++];
-    *creep = (struct creep){
+    struct monotonic_phi *monotonic_phi = &t->monotonic_phis[t->monotonic_phi_count++];
+    *monotonic_phi = (struct monotonic_phi){
         .name = name, .low = fmin(extent, 0), .high = fmax(extent, 0), .from = from ? from : ""};
-    b->creeps[b->creep_count++] = creep;
+    b->monotonic_phis[b->monotonic_phi_count++] = monotonic_phi;
     add_value(t, header, name);
 }
 
@@ -123,8 +123,8 @@ static inline void describe(struct trial *t)
     assert_int_equal(addresses_prepare(&t->arena, &t->module, &t->function, &t->loops,
                                        scev_text_function(&t->text, "f"), &addresses),
                      JOULE_OK);
-    assert_int_equal(levels_describe(&t->arena, &addresses, t->times, &t->core,
-                                     (const struct function_sum *const[]){&t->callee}, t->memory, t->bytes),
+    assert_int_equal(cache_levels_find(&t->arena, &addresses, t->times, &t->core,
+                                       (const struct function_sum *const[]){&t->callee}, t->memory, t->bytes),
                      JOULE_OK);
 }
 

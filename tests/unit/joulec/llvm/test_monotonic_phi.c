@@ -38,21 +38,22 @@ static void read_module(const char *way_back, const char *other, struct module *
     module_text_read(parts, 4, out);
 }
 
-static const struct creep *find(const struct module *module, const char *name)
+static const struct monotonic_phi *find(const struct module *module, const char *name)
 {
     const struct function *f = &module->functions[0];
     for (size_t b = 0; b < f->block_count; b++)
-        for (size_t i = 0; i < f->blocks[b].creep_count; i++)
-            if (strcmp(f->blocks[b].creeps[i]->name, name) == 0)
-                return f->blocks[b].creeps[i];
+        for (size_t i = 0; i < f->blocks[b].monotonic_phi_count; i++)
+            if (strcmp(f->blocks[b].monotonic_phis[i]->name, name) == 0)
+                return f->blocks[b].monotonic_phis[i];
     return NULL;
 }
 
 static void expect(const struct module *module, const char *name, double low, double high)
 {
-    const struct creep *creep = find(module, name);
-    if (!creep || creep->low < low || creep->low > low || creep->high < high || creep->high > high)
-        fail_msg("%s does not creep by %g to %g", name, low, high);
+    const struct monotonic_phi *monotonic_phi = find(module, name);
+    if (!monotonic_phi || monotonic_phi->low < low || monotonic_phi->low > low ||
+        monotonic_phi->high < high || monotonic_phi->high > high)
+        fail_msg("%s does not change by %g to %g", name, low, high);
 }
 
 struct creep_case {
@@ -103,7 +104,7 @@ static void test_numbers(void **state)
         if (cases[i].low < cases[i].high)
             expect(&module, "c", cases[i].low, cases[i].high);
         else if (find(&module, "c"))
-            fail_msg("it creeps: %s", cases[i].text);
+            fail_msg("it is monotonic: %s", cases[i].text);
         assert_null(find(&module, "i"));
         assert_null(find(&module, "p"));
         module_free(&module);
@@ -131,7 +132,7 @@ static void test_pointers(void **state)
         if (cases[i].low < cases[i].high)
             expect(&module, "p", cases[i].low, cases[i].high);
         else if (find(&module, "p"))
-            fail_msg("it creeps: %s", cases[i].text);
+            fail_msg("it is monotonic: %s", cases[i].text);
         assert_null(find(&module, "c"));
         module_free(&module);
     }

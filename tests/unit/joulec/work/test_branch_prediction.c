@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "joulec/work/foresight.h"
+#include "joulec/work/branch_prediction.h"
 
 #define NEAR(a, b) assert_true(fabs((double)(a) - (double)(b)) <= 1e-12)
 
@@ -17,7 +17,7 @@ static void check_block(bool is_by_data, size_t edge_count, const double *probab
     for (size_t i = 0; i < edge_count; i++)
         edges[i] = (struct edge){(uint32_t)i, probability[i]};
     struct block block = {.edges = edges, .edge_count = edge_count, .is_by_data = is_by_data};
-    foresight_of_block(&block, NULL, wrong);
+    misprediction_of_block(&block, NULL, wrong);
     NEAR(wrong[BOUND_LOW], 0);
     NEAR(wrong[BOUND_EST], est);
     NEAR(wrong[BOUND_HIGH], high);
@@ -37,12 +37,13 @@ static void test_what_is_asked(void **state)
 {
     (void)state;
     struct edge edges[2] = {{1, NAN}, {2, NAN}};
-    struct block block = {.edges = edges, .edge_count = 2, .is_by_data = true, .question = QUESTION_EQUAL};
+    struct block block = {
+        .edges = edges, .edge_count = 2, .is_by_data = true, .branch_test = BRANCH_TEST_EQUAL};
     double wrong[BOUNDS];
-    foresight_of_block(&block, NULL, wrong);
+    misprediction_of_block(&block, NULL, wrong);
     NEAR(wrong[BOUND_EST], 1. / 12);
-    block.question = QUESTION_ORDER;
-    foresight_of_block(&block, NULL, wrong);
+    block.branch_test = BRANCH_TEST_ORDER;
+    misprediction_of_block(&block, NULL, wrong);
     NEAR(wrong[BOUND_EST], 1. / 4);
     NEAR(wrong[BOUND_HIGH], 1. / 2);
 }
@@ -60,7 +61,7 @@ static void test_paths_that_hardly_ever_run(void **state)
     struct block block = {.edges = edges, .edge_count = 2, .is_by_data = true};
     for (size_t i = 0; i < sizeof heats / sizeof *heats; i++) {
         double wrong[BOUNDS];
-        foresight_of_block(&block, heats[i], wrong);
+        misprediction_of_block(&block, heats[i], wrong);
         NEAR(wrong[BOUND_EST], est[i]);
         NEAR(wrong[BOUND_HIGH], high[i]);
     }
@@ -79,7 +80,7 @@ static void check_loop(double low, double est, double high, bool ends_by_data, d
                        double high_wrong)
 {
     double wrong[BOUNDS];
-    foresight_of_loop(&(struct loop_times){{low, est, high}}, ends_by_data, wrong);
+    misprediction_of_loop(&(struct loop_times){{low, est, high}}, ends_by_data, wrong);
     NEAR(wrong[BOUND_LOW], 0);
     NEAR(wrong[BOUND_EST], est_wrong);
     NEAR(wrong[BOUND_HIGH], high_wrong);

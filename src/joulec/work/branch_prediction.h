@@ -5,17 +5,19 @@
  * Note: a predictor uses the history of the last few hundred branches. It predicts constant branches and the
  * ends of short loops.
  */
-#ifndef JOULEC_FORESIGHT_H
-#define JOULEC_FORESIGHT_H
+#ifndef JOULEC_BRANCH_PREDICTION_H
+#define JOULEC_BRANCH_PREDICTION_H
 
 #include "joulec/module/loops.h"
 #include "joulec/work/sum.h"
 
 /* Computes mispredictions at the end of `block` per execution. heat: heat of each block of the function;
  * NULL: all are normal. */
-void foresight_of_block(const struct block *block, const enum heat *heat, double out_wrong[BOUNDS]);
+void misprediction_of_block(const struct block *block, const enum heat *heat,
+                            double out_mispredictions[BOUNDS]);
 /* Computes mispredictions at the end of a loop, per entry. ends_by_data: an exit of the loop depends on
  * data. */
-void foresight_of_loop(const struct loop_times *times, bool ends_by_data, double out_wrong[BOUNDS]);
+void misprediction_of_loop(const struct loop_times *times, bool ends_by_data,
+                           double out_mispredictions[BOUNDS]);
 
 #endif

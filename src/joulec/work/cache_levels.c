@@ -7,16 +7,16 @@
  * which can hold less of them.
  * Note: accesses that differ by a constant (a[i], a[i + 1]) form a group, whose lines count once.
  */
-#include "joulec/work/levels.h"
+#include "joulec/work/cache_levels.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define MOST_DEPTH        24   /* of loops; accesses in deeper ones are irregular */
-#define STREAM_MOST_BYTES 2048 /* maximum stride that hardware prefetchers follow, within a page */
+#define MAX_DEPTH         24   /* of loops; accesses in deeper ones are irregular */
+#define MAX_STREAM_STRIDE 2048 /* maximum stride that hardware prefetchers follow, within a page */
 
-#define PAGE_BYTES  4096
-#define MOST_STRIDE 1e15 /* in bytes; doubles represent larger integers inexactly */
+#define PAGE_BYTES 4096
+#define MAX_STRIDE 1e15 /* in bytes; doubles represent larger integers inexactly */
 
 /* Part of a level that the function's data can use: in the worst case half, because of conflicts. */
 static const double usable[BOUNDS] = {1, 1, 0.5};
@@ -42,7 +42,7 @@ struct reference {
 struct group {
     size_t first, count;
     unsigned depth;
-    bool is_scattered; /* irregular from access to access */
+    bool is_irregular; /* irregular from access to access */
     bool has_store, is_in_chain;
     double bytes;
     /* [depth + 1], for one bound: lines per iteration of the loop at this depth; depth 0: per call. */
@@ -63,7 +63,7 @@ struct memory {
     enum bound bound;  /* current bound */
     double *footprint; /* of one iteration of each loop, by loop + 1; [0]: of the function */
     struct merge *merges;
-    struct dimension dimensions[MOST_DEPTH];
+    struct dimension dimensions[MAX_DEPTH];
 };
 
 /* --- references
@@ -131,7 +131,7 @@ static bool make_groups(struct memory *m)
             m->groups[m->group_count++] =
                 (struct group){.first = i,
                                .depth = depth,
-                               .is_scattered = r->at.wild == (int)depth || depth > MOST_DEPTH,
+                               .is_irregular = r->at.irregular_depth == (int)depth || depth > MAX_DEPTH,
                                .lines = arena_alloc(m->arena, (depth + 1) * sizeof(double))};
             if (!m->groups[m->group_count - 1].lines)
                 return false;
@@ -158,7 +158,7 @@ static double times_of(const struct memory *m, int32_t loop)
 }
 
 /* Returns the extent of by->times copies, each by->stride bytes after the previous one. */
-static struct extent grow(const struct memory *m, struct extent one, const struct dimension *by)
+static struct extent extend(const struct memory *m, struct extent one, const struct dimension *by)
 {
     double line = m->core->line_bytes;
     if (!(by->stride > 0) || !(by->times > 1))
@@ -180,24 +180,24 @@ static void insert(struct dimension *list, size_t count, struct dimension new)
     list[count] = new;
 }
 
-static struct extent grow_all(const struct memory *m, struct extent one, size_t count)
+static struct extent extend_all(const struct memory *m, struct extent one, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        one = grow(m, one, &m->dimensions[i]);
+        one = extend(m, one, &m->dimensions[i]);
     return one;
 }
 
 static bool is_known(const struct memory *m, const struct reference *r, int32_t loop)
 {
     int depth = (int)depth_of(m, loop);
-    return depth > r->at.wild && isfinite(r->at.stride[depth - 1]);
+    return depth > r->at.irregular_depth && isfinite(r->at.stride[depth - 1]);
 }
 
 /* In the best case a monotonic phi never advances. */
 static double stride_of(const struct memory *m, const struct reference *r, int32_t loop)
 {
     unsigned d = depth_of(m, loop) - 1;
-    bool may_stay = m->bound == BOUND_LOW && r->at.creeps >> d & 1;
+    bool may_stay = m->bound == BOUND_LOW && r->at.monotonic_phis >> d & 1;
     return may_stay ? 0 : fabs(r->at.stride[d]);
 }
 
@@ -217,7 +217,7 @@ static size_t known_dimensions(struct memory *m, const struct reference *r, unsi
 static size_t dimensions_of(struct memory *m, const struct reference *r, unsigned above)
 {
     size_t count = known_dimensions(m, r, 0);
-    double reach = grow_all(m, (struct extent){r->access->bytes, 1}, count).bytes;
+    double reach = extend_all(m, (struct extent){r->access->bytes, 1}, count).bytes;
     bool is_low = m->bound == BOUND_LOW;
     if (!is_low)
         reach = fmax(reach, m->core->line_bytes);
@@ -225,7 +225,7 @@ static size_t dimensions_of(struct memory *m, const struct reference *r, unsigne
     for (int32_t loop = r->loop; loop >= 0; loop = m->loops->list[loop].parent) {
         if (is_known(m, r, loop))
             continue;
-        bool is_wild = (int)depth_of(m, loop) <= r->at.wild;
+        bool is_wild = (int)depth_of(m, loop) <= r->at.irregular_depth;
         if (depth_of(m, loop) > above)
             m->dimensions[count++] = (struct dimension){is_wild && is_low ? 0 : reach, times_of(m, loop)};
         reach *= times_of(m, loop);
@@ -239,9 +239,9 @@ static void count_lines(struct memory *m, struct group *group)
     const struct reference *list = &m->references[group->first];
     double line = m->core->line_bytes;
     for (unsigned depth = 0; depth <= group->depth; depth++) {
-        size_t count = group->depth > MOST_DEPTH ? 0 : dimensions_of(m, list, depth);
+        size_t count = group->depth > MAX_DEPTH ? 0 : dimensions_of(m, list, depth);
         struct extent one = {group->bytes, fmax(1, group->bytes / line)};
-        one = grow_all(m, one, count);
+        one = extend_all(m, one, count);
         double lines = one.lines;
         for (size_t i = 1; i < group->count; i++) {
             double gap = list[i].at.offset - list[i - 1].at.offset;
@@ -249,7 +249,7 @@ static void count_lines(struct memory *m, struct group *group)
         }
         if (list->at.object)
             lines = fmin(lines, fmax(1, list->at.object->bytes / line));
-        else if (group->is_scattered && m->bound == BOUND_EST)
+        else if (group->is_irregular && m->bound == BOUND_EST)
             lines = fmin(lines, fmax(1, m->core->cache_bytes[COST_L1] / line / 2));
         group->lines[depth] = lines;
     }
@@ -261,7 +261,7 @@ static void count_lines(struct memory *m, struct group *group)
 struct merge {
     uint64_t base;
     int32_t loop;
-    double now, most;
+    double now, max;
     bool is_used;
 };
 
@@ -272,9 +272,9 @@ static void add_bytes(struct memory *m, int32_t region, const struct reference *
         *merge = (struct merge){.base = r->at.base, .loop = r->loop, .is_used = true};
     merge->now = merge->loop == r->loop ? merge->now + bytes : bytes;
     merge->loop = r->loop;
-    if (merge->now > merge->most) {
-        m->footprint[region + 1] += merge->now - merge->most;
-        merge->most = merge->now;
+    if (merge->now > merge->max) {
+        m->footprint[region + 1] += merge->now - merge->max;
+        merge->max = merge->now;
     }
 }
 
@@ -315,7 +315,7 @@ static void find_footprints(struct memory *m, const struct function_sum *const *
  * -------------------------------------------------------------------------------------------- */
 
 /* Returns the lines of an irregular group that miss a level, per access. */
-static double lines_scattered(const struct memory *m, const struct group *group, enum cost_level level,
+static double irregular_lines(const struct memory *m, const struct group *group, enum cost_level level,
                               double runs)
 {
     const struct object *object = m->references[group->first].at.object;
@@ -331,7 +331,7 @@ static double lines_scattered(const struct memory *m, const struct group *group,
     return object->is_local ? 0 : fmin(each, object->bytes / m->core->line_bytes / runs);
 }
 
-static uint64_t greatest_divisor(uint64_t a, uint64_t b)
+static uint64_t common_divisor(uint64_t a, uint64_t b)
 {
     while (b) {
         uint64_t rest = a % b;
@@ -344,7 +344,7 @@ static uint64_t greatest_divisor(uint64_t a, uint64_t b)
 /* Returns the part of a cache that a group's lines of one iteration of `loop` can use: lines that are a power
  * of two apart share few of its sets. Beyond a page, physical addresses are random; the sets of the last
  * level are selected by a hash. */
-static double part_of_sets(struct memory *m, const struct group *group, enum cost_level level, int32_t loop)
+static double usable_part(struct memory *m, const struct group *group, enum cost_level level, int32_t loop)
 {
     const struct reference *r = &m->references[group->first];
     uint64_t line = (uint64_t)m->core->line_bytes, apart = PAGE_BYTES;
@@ -352,66 +352,66 @@ static double part_of_sets(struct memory *m, const struct group *group, enum cos
         return 1;
     for (int32_t inner = r->loop; inner != loop; inner = m->loops->list[inner].parent) {
         double stride = is_known(m, r, inner) ? stride_of(m, r, inner) : 1;
-        if (!(stride < MOST_STRIDE))
+        if (!(stride < MAX_STRIDE))
             return 1;
-        apart = greatest_divisor(apart, (uint64_t)stride);
+        apart = common_divisor(apart, (uint64_t)stride);
     }
     for (size_t i = 1; i < group->count; i++) {
         double gap = r[i].at.offset - r[i - 1].at.offset;
-        if (!(gap < MOST_STRIDE))
+        if (!(gap < MAX_STRIDE))
             return 1;
-        apart = greatest_divisor(apart, (uint64_t)gap / line * line);
+        apart = common_divisor(apart, (uint64_t)gap / line * line);
     }
     return apart > line ? (double)line / (double)apart : 1;
 }
 
 /* Returns true if the data of one iteration of `loop` fits into `bytes` of a level, and this group fits into
  * its sets. */
-static bool stays(struct memory *m, const struct group *group, enum cost_level level, int32_t loop,
-                  double bytes)
+static bool fits(struct memory *m, const struct group *group, enum cost_level level, int32_t loop,
+                 double bytes)
 {
     double own = group->lines[m->loops->list[loop].depth] * m->core->line_bytes;
-    return m->footprint[loop + 1] <= bytes && own <= bytes * part_of_sets(m, group, level, loop);
+    return m->footprint[loop + 1] <= bytes && own <= bytes * usable_part(m, group, level, loop);
 }
 
 /* Returns the lines of a regular group that miss a level, per run: they are loaded once per entry of the
  * outermost loop whose iteration fits. In the best case a cache keeps as much as it can hold of what an
  * iteration of the loop around touches; the rest is loaded again. */
-static double lines_in_order(struct memory *m, const struct group *group, enum cost_level level, double runs)
+static double regular_lines(struct memory *m, const struct group *group, enum cost_level level, double runs)
 {
     const struct reference *r = &m->references[group->first];
     double bytes = m->core->cache_bytes[level] * usable[m->bound];
     bool is_local = r->at.object && r->at.object->is_local;
-    bool is_spread = group->lines[0] * m->core->line_bytes <= bytes * part_of_sets(m, group, level, -1);
+    bool is_spread = group->lines[0] * m->core->line_bytes <= bytes * usable_part(m, group, level, -1);
     if (m->footprint[0] <= bytes && is_spread)
         return m->bound == BOUND_HIGH && !is_local ? group->lines[0] / runs : 0;
-    double entries = runs, lines = group->lines[group->depth], least = 0;
+    double entries = runs, lines = group->lines[group->depth], min_lines = 0;
     for (int32_t loop = r->loop; loop >= 0; loop = m->loops->list[loop].parent) {
-        if (m->bound != BOUND_LOW && !stays(m, group, level, loop, bytes))
+        if (m->bound != BOUND_LOW && !fits(m, group, level, loop, bytes))
             break;
         double around = m->footprint[m->loops->list[loop].parent + 1];
         entries /= times_of(m, loop);
         lines = group->lines[m->loops->list[loop].depth - 1];
-        least = fmax(least, fmax(0, 1 - bytes / around) * lines * entries);
+        min_lines = fmax(min_lines, fmax(0, 1 - bytes / around) * lines * entries);
     }
-    return (m->bound == BOUND_LOW ? least : lines * entries) / runs;
+    return (m->bound == BOUND_LOW ? min_lines : lines * entries) / runs;
 }
 
 static bool is_streamed(const struct memory *m, const struct group *group)
 {
     const struct reference *r = &m->references[group->first];
-    for (int32_t loop = r->loop; loop >= 0 && !group->is_scattered; loop = m->loops->list[loop].parent) {
+    for (int32_t loop = r->loop; loop >= 0 && !group->is_irregular; loop = m->loops->list[loop].parent) {
         double stride = fabs(r->at.stride[m->loops->list[loop].depth - 1]);
         if (stride > 0)
-            return stride <= STREAM_MOST_BYTES;
+            return stride <= MAX_STREAM_STRIDE;
     }
     return false;
 }
 
 /* Distributes the lines over the members of a group. An instruction that waits for one member waits for the
  * whole line. */
-static void share_lines(struct memory *m, const struct group *group, const double lines[COST_LEVELS],
-                        double *streams)
+static void distribute_lines(struct memory *m, const struct group *group, const double lines[COST_LEVELS],
+                             double *streams)
 {
     double wait = 0;
     double moved = group->has_store ? 1 + written_back[m->bound] : 1;
@@ -435,21 +435,21 @@ static void move_lines(struct memory *m, const struct group *group, double *stre
     for (int32_t loop = m->references[group->first].loop; loop >= 0; loop = m->loops->list[loop].parent)
         runs *= times_of(m, loop);
     for (int level = COST_L1; level < COST_DRAM; level++) {
-        beyond[level] = group->is_scattered ? lines_scattered(m, group, (enum cost_level)level, runs)
-                                            : lines_in_order(m, group, (enum cost_level)level, runs);
+        beyond[level] = group->is_irregular ? irregular_lines(m, group, (enum cost_level)level, runs)
+                                            : regular_lines(m, group, (enum cost_level)level, runs);
         if (level > COST_L1)
             beyond[level] = fmin(beyond[level], beyond[level - 1]);
     }
     lines[COST_L2] = beyond[COST_L1] - beyond[COST_L2];
     lines[COST_L3] = beyond[COST_L2] - beyond[COST_L3];
     lines[COST_DRAM] = beyond[COST_L3];
-    share_lines(m, group, lines, streams);
+    distribute_lines(m, group, lines, streams);
 }
 
-joule_status levels_describe(struct arena *arena, const struct addresses *addresses,
-                             const struct loop_times *times, const struct cost_core *core,
-                             const struct function_sum *const *callees, struct block_memory *out,
-                             double out_bytes[BOUNDS])
+joule_status cache_levels_find(struct arena *arena, const struct addresses *addresses,
+                               const struct loop_times *times, const struct cost_core *core,
+                               const struct function_sum *const *callees, struct block_memory *out,
+                               double out_bytes[BOUNDS])
 {
     size_t blocks = addresses->function->block_count, regions = addresses->loops->count + 1;
     struct memory m = {.arena = arena,

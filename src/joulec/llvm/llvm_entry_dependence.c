@@ -7,8 +7,8 @@
  */
 #include "joulec/llvm/llvm_module.h"
 
-#define MOST_ORIGINS 128
-#define MOST_STORES  64
+#define MAX_ORIGINS 128
+#define MAX_STORES  64
 
 struct inside {
     LLVMBasicBlockRef *from;
@@ -20,7 +20,7 @@ struct inside {
 /* --- values --------------------------------------------------------------------------------------------- */
 
 struct origins {
-    LLVMValueRef list[MOST_ORIGINS];
+    LLVMValueRef list[MAX_ORIGINS];
     size_t count;
 };
 
@@ -32,7 +32,7 @@ static bool add_origin(struct origins *origins, LLVMValueRef value)
     for (size_t i = 0; i < origins->count; i++)
         if (origins->list[i] == value)
             return true;
-    if (origins->count == MOST_ORIGINS)
+    if (origins->count == MAX_ORIGINS)
         return false;
     origins->list[origins->count++] = value;
     return true;
@@ -52,7 +52,7 @@ static bool add_operands(struct origins *origins, LLVMValueRef value, const stru
     return true;
 }
 
-static bool takes_only_new_values(const struct inside *in)
+static bool uses_only_new_values(const struct inside *in)
 {
     struct origins origins = {.count = 0};
     for (size_t i = 0; i < in->numbers->count; i++)
@@ -68,7 +68,7 @@ static bool takes_only_new_values(const struct inside *in)
 /* --- memory --------------------------------------------------------------------------------------------- */
 
 struct stores {
-    LLVMValueRef bases[MOST_STORES];
+    LLVMValueRef bases[MAX_STORES];
     size_t count;
 };
 
@@ -82,9 +82,9 @@ static bool add_stores(const struct inside *in, int32_t loop, struct stores *out
         for (LLVMValueRef v = LLVMGetFirstInstruction(block); v; v = LLVMGetNextInstruction(v)) {
             if (!LLVMIsAStoreInst(v))
                 continue;
-            if (out->count == MOST_STORES)
+            if (out->count == MAX_STORES)
                 return false;
-            out->bases[out->count++] = llvm_base_of(LLVMGetOperand(v, 1));
+            out->bases[out->count++] = llvm_underlying_object(LLVMGetOperand(v, 1));
         }
     }
     return true;
@@ -94,7 +94,7 @@ static bool loads_from(const struct inside *in, const struct stores *stores)
 {
     for (size_t i = 0; i < in->numbers->count; i++) {
         LLVMValueRef value = (LLVMValueRef)in->numbers->list[i].item;
-        LLVMValueRef base = LLVMIsALoadInst(value) ? llvm_base_of(LLVMGetOperand(value, 0)) : NULL;
+        LLVMValueRef base = LLVMIsALoadInst(value) ? llvm_underlying_object(LLVMGetOperand(value, 0)) : NULL;
         for (size_t k = 0; base && k < stores->count; k++)
             if (stores->bases[k] == base)
                 return true;
@@ -102,12 +102,12 @@ static bool loads_from(const struct inside *in, const struct stores *stores)
     return false;
 }
 
-bool llvm_begins_anew(LLVMBasicBlockRef *from, const struct loops *loops, size_t loop,
-                      const struct numbering *numbers)
+bool llvm_is_entry_independent(LLVMBasicBlockRef *from, const struct loops *loops, size_t loop,
+                               const struct numbering *numbers)
 {
     struct inside in = {from, loops, loop, numbers};
     struct stores stores = {.count = 0};
     int32_t around = loops->list[loop].parent;
-    return around >= 0 && takes_only_new_values(&in) && add_stores(&in, (int32_t)loop, &stores) &&
+    return around >= 0 && uses_only_new_values(&in) && add_stores(&in, (int32_t)loop, &stores) &&
            add_stores(&in, around, &stores) && !loads_from(&in, &stores);
 }

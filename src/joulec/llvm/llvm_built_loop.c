@@ -19,8 +19,8 @@
 #include "base/string.h"
 #include "joulec/source/place.h"
 
-#define MOST_OPERANDS      32
-#define MOST_BLOCKS_BEFORE 4
+#define MAX_OPERANDS      32
+#define MAX_BLOCKS_BEFORE 4
 
 /* Without this option, versions from 18 on abort if the pass would change more in another iteration. */
 #if LLVM_VERSION_MAJOR >= 18
@@ -58,7 +58,7 @@ static bool is_x86(LLVMValueRef function)
     return string_starts(target, "x86_64") || string_starts(target, "i686") || string_starts(target, "i386");
 }
 
-bool llvm_lacks(LLVMValueRef instruction, const char *feature)
+bool llvm_lacks_feature(LLVMValueRef instruction, const char *feature)
 {
     LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(instruction));
     return is_x86(function) && !has_feature(function, feature);
@@ -98,7 +98,7 @@ static bool is_constant_within(LLVMValueRef value, int64_t low, int64_t high)
 }
 
 /* Returns true if the value fits into 16 bits. */
-static bool is_narrow(LLVMValueRef value, bool is_signed)
+static bool fits_16_bits(LLVMValueRef value, bool is_signed)
 {
     if (LLVMIsAZExtInst(value))
         return element_bits(LLVMGetOperand(value, 0)) <= (is_signed ? 15 : 16);
@@ -112,18 +112,19 @@ static bool is_narrow_product(LLVMValueRef value)
     if (LLVMGetInstructionOpcode(value) != LLVMMul)
         return false; /* a division by a constant, whose inverse is wide */
     LLVMValueRef a = LLVMGetOperand(value, 0), b = LLVMGetOperand(value, 1);
-    return (is_narrow(a, true) && is_narrow(b, true)) || (is_narrow(a, false) && is_narrow(b, false));
+    return (fits_16_bits(a, true) && fits_16_bits(b, true)) ||
+           (fits_16_bits(a, false) && fits_16_bits(b, false));
 }
 
 /* Returns the micro-operations of a product on one register. Narrow values are multiplied as 16 bits: both
  * halves of the products, which are then combined. */
-static double product_steps(LLVMValueRef value, bool is_old, double *out_products)
+static double product_uops(LLVMValueRef value, bool is_old, double *out_products)
 {
-    static const double steps_of_64 = 8, steps_of_8 = 9;
+    static const double uops_of_64 = 8, uops_of_8 = 9;
     unsigned bits = element_bits(value);
     *out_products = bits == 16 ? 1 : bits == 64 ? 3 : 2;
     if (bits != 32)
-        return bits == 16 ? 1 : bits == 64 ? steps_of_64 : steps_of_8;
+        return bits == 16 ? 1 : bits == 64 ? uops_of_64 : uops_of_8;
     if (!is_old)
         return 2;
     if (!is_narrow_product(value))
@@ -132,18 +133,18 @@ static double product_steps(LLVMValueRef value, bool is_old, double *out_product
     return 2;
 }
 
-double llvm_vector_products(LLVMValueRef value)
+double llvm_vector_multiplies(LLVMValueRef value)
 {
     LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(value));
     double products = 1;
     if (is_x86(function))
-        product_steps(value, !has_feature(function, "+sse4.1"), &products);
+        product_uops(value, !has_feature(function, "+sse4.1"), &products);
     return products;
 }
 
 /* Returns the micro-operations that replace a missing vector instruction: x86 lacks some integer operations,
  * and more of them before SSE4.1 (Intel's Intrinsics Guide). */
-double llvm_vector_steps(LLVMValueRef value)
+double llvm_vector_uops(LLVMValueRef value)
 {
     LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(value));
     if (!is_x86(function))
@@ -156,7 +157,7 @@ double llvm_vector_steps(LLVMValueRef value)
     case LLVMURem:
     case LLVMSRem: /* by a constant: multiplications */
     case LLVMMul:
-        return product_steps(value, is_old, &(double){0});
+        return product_uops(value, is_old, &(double){0});
     case LLVMUIToFP:
         return has_512 ? 1 : 4;
     case LLVMFPToUI:
@@ -183,7 +184,7 @@ double llvm_vector_steps(LLVMValueRef value)
 
 static bool forbids_unrolling(LLVMValueRef operand)
 {
-    LLVMValueRef first[MOST_OPERANDS];
+    LLVMValueRef first[MAX_OPERANDS];
     unsigned length;
     LLVMMetadataRef node = operand ? LLVMValueAsMetadata(operand) : NULL;
     if (!node || LLVMGetMetadataKind(node) != LLVMMDTupleMetadataKind ||
@@ -197,11 +198,11 @@ static bool forbids_unrolling(LLVMValueRef operand)
 /* The first operand of a loop's metadata node is the node itself. */
 static void allow_unrolling(LLVMContextRef context, LLVMValueRef last, unsigned kind)
 {
-    LLVMValueRef node = LLVMGetMetadata(last, kind), operands[MOST_OPERANDS];
-    LLVMMetadataRef list[MOST_OPERANDS];
+    LLVMValueRef node = LLVMGetMetadata(last, kind), operands[MAX_OPERANDS];
+    LLVMMetadataRef list[MAX_OPERANDS];
     size_t count = 1;
     unsigned all = node ? LLVMGetMDNodeNumOperands(node) : 0;
-    if (all < 1 || all > MOST_OPERANDS)
+    if (all < 1 || all > MAX_OPERANDS)
         return;
     LLVMGetMDNodeOperands(node, operands);
     for (unsigned i = 1; i < all; i++)
@@ -302,7 +303,7 @@ static enum comparing compared_before(LLVMBasicBlockRef *blocks, const struct lo
     const struct flow *flow = &loops->flow;
     uint32_t at = loops->list[loop].header;
     enum comparing found = COMPARES_NOTHING;
-    for (int steps = 0; steps < MOST_BLOCKS_BEFORE && found == COMPARES_NOTHING; steps++) {
+    for (int steps = 0; steps < MAX_BLOCKS_BEFORE && found == COMPARES_NOTHING; steps++) {
         uint32_t next = FLOW_NONE;
         for (uint32_t i = flow->before_begin[at]; i < flow->before_begin[at + 1]; i++)
             if (!loop_has(loops, (int32_t)loop, flow->before[i]))
@@ -316,32 +317,32 @@ static enum comparing compared_before(LLVMBasicBlockRef *blocks, const struct lo
 }
 
 /* Blocks that run only for some elements of a vector are assumed to run half of the time. */
-static void add_block(struct block *round, const struct block *block)
+static void add_block(struct block *iteration, const struct block *block)
 {
     double part = string_starts(block->name, "pred.") ? 0.5 : 1;
     for (int k = 0; k < WORK_KINDS; k++) {
-        round->work[k] += part * block->work[k];
-        round->chain[k] += block->chain[k];
+        iteration->work[k] += part * block->work[k];
+        iteration->chain[k] += block->chain[k];
     }
-    round->simd_256 += part * block->simd_256;
-    round->simd_512 += part * block->simd_512;
-    round->has_chain = block->has_chain;
-    round->is_chain_stored = block->is_chain_stored;
-    round->call_count += block->call_count;
+    iteration->simd_256 += part * block->simd_256;
+    iteration->simd_512 += part * block->simd_512;
+    iteration->has_chain = block->has_chain;
+    iteration->is_chain_stored = block->is_chain_stored;
+    iteration->call_count += block->call_count;
 }
 
 static int by_place(const void *a, const void *b)
 {
-    const struct wide_loop *x = a, *y = b;
+    const struct built_loop *x = a, *y = b;
     int order = source_place_order(&x->place, &y->place);
-    return order ? order : (x->at_once < y->at_once) - (x->at_once > y->at_once);
+    return order ? order : (x->factor < y->factor) - (x->factor > y->factor);
 }
 
-bool llvm_take_wide(struct arena *arena, LLVMBasicBlockRef *blocks, const struct function *built,
-                    const struct loops *loops, struct function *out)
+bool llvm_read_built_loops(struct arena *arena, LLVMBasicBlockRef *blocks, const struct function *built,
+                           const struct loops *loops, struct function *out)
 {
-    out->wide = arena_alloc(arena, (loops->count + 1) * sizeof *out->wide);
-    if (!out->wide)
+    out->built_loops = arena_alloc(arena, (loops->count + 1) * sizeof *out->built_loops);
+    if (!out->built_loops)
         return false;
     for (size_t i = 0; i < loops->count; i++) {
         if (loops->list[i].is_outer || !loops->list[i].place.file)
@@ -349,16 +350,16 @@ bool llvm_take_wide(struct arena *arena, LLVMBasicBlockRef *blocks, const struct
         double step = step_of(blocks[loops->list[i].header]);
         enum comparing comparing = step > 0 ? compared_before(blocks, loops, i) : COMPARES_NOTHING;
         uint32_t begin = loops->node_begin[i + 1], end = loops->node_begin[i + 2];
-        struct wide_loop *loop = &out->wide[out->wide_count++];
-        *loop = (struct wide_loop){.place = loops->list[i].place,
-                                   .at_once = fmax(step, 1),
-                                   .is_whole = step > 0 || end - begin == 1,
-                                   .is_vector = step > 0,
-                                   .is_checked = comparing != COMPARES_NOTHING,
-                                   .compares_ranges = comparing == COMPARES_RANGES};
+        struct built_loop *loop = &out->built_loops[out->built_loop_count++];
+        *loop = (struct built_loop){.place = loops->list[i].place,
+                                    .factor = fmax(step, 1),
+                                    .is_complete = step > 0 || end - begin == 1,
+                                    .is_vector = step > 0,
+                                    .is_checked = comparing != COMPARES_NOTHING,
+                                    .compares_ranges = comparing == COMPARES_RANGES};
         for (uint32_t k = begin; k < end; k++)
-            add_block(&loop->round, &built->blocks[loops->nodes[k]]);
+            add_block(&loop->iteration, &built->blocks[loops->nodes[k]]);
     }
-    qsort(out->wide, out->wide_count, sizeof *out->wide, by_place);
+    qsort(out->built_loops, out->built_loop_count, sizeof *out->built_loops, by_place);
     return true;
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 #include "support/chance.h"
-#include "support/levels_trial.h"
+#include "support/cache_levels_trial.h"
 
 #define STREAM "  %p = x\n  -->  {%a,+,8}<%b1> U: full-set\n"
 
@@ -321,7 +321,7 @@ static struct trial *any_nest(void)
     add_load(t, "p");
     add_load(t, "q")->is_store = below(2) == 1;
     add_load(t, "r");
-    add_creep(t, 1 + below(3), "c", below(2) ? -1 : 3, below(2) ? "row" : NULL);
+    add_monotonic_phi(t, 1 + below(3), "c", below(2) ? -1 : 3, below(2) ? "row" : NULL);
     add_load(t, "s");
     return t;
 }

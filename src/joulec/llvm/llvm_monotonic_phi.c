@@ -11,60 +11,60 @@
 #include <math.h>
 #include "base/string.h"
 
-#define MOST_STEPS 64  /* maximum values between a phi and its back edges; phis with more are ignored */
-#define MOST_LOOKS 256 /* maximum operations that are visited in increments, per phi */
-#define MOST_DEPTH 16  /* maximum nesting of operations in an increment */
-#define MOST_BITS  8   /* maximum bits after a mask or a shift; larger increments are arbitrary jumps */
+#define MAX_STEPS  64  /* maximum values between a phi and its back edges; phis with more are ignored */
+#define MAX_VISITS 256 /* maximum operations that are visited in increments, per phi */
+#define MAX_DEPTH  16  /* maximum nesting of operations in an increment */
+#define MAX_BITS   8   /* maximum bits after a mask or a shift; larger increments are arbitrary jumps */
 
-struct span {
+struct range {
     double low, high;
 };
 
 /* A visited value, and its difference to the phi. */
 struct step {
     LLVMValueRef value;
-    struct span span;
+    struct range range;
     bool is_known;
 };
 
-struct walk {
+struct search {
     struct arena *arena;
     LLVMTargetDataRef layout;
     const struct numbering *blocks;
     const struct loops *loops;
     int32_t loop;
     LLVMValueRef phi; /* of the loop's header */
-    struct step steps[MOST_STEPS];
-    size_t count, looks;
+    struct step steps[MAX_STEPS];
+    size_t count, visits;
 };
 
-static struct span both(struct span a, struct span b)
+static struct range join(struct range a, struct range b)
 {
-    return (struct span){fmin(a.low, b.low), fmax(a.high, b.high)};
+    return (struct range){fmin(a.low, b.low), fmax(a.high, b.high)};
 }
 
 /* Returns a + b * scale. */
-static struct span beyond(struct span a, struct span b, double scale)
+static struct range add_scaled(struct range a, struct range b, double scale)
 {
     double low = fmin(scale * b.low, scale * b.high), high = fmax(scale * b.low, scale * b.high);
-    return (struct span){a.low + low, a.high + high};
+    return (struct range){a.low + low, a.high + high};
 }
 
 /* Returns the number of a block; -1: it is unreachable. */
-static int32_t number_of(const struct walk *w, LLVMBasicBlockRef block)
+static int32_t number_of(const struct search *w, LLVMBasicBlockRef block)
 {
     int32_t number = llvm_number_of(w->blocks, block);
     return number >= 0 && w->loops->flow.rank[number] != FLOW_NONE ? number : -1;
 }
 
-static bool is_inside(const struct walk *w, LLVMBasicBlockRef block)
+static bool is_inside(const struct search *w, LLVMBasicBlockRef block)
 {
     int32_t number = number_of(w, block);
     return number >= 0 && loop_has(w->loops, w->loop, (uint32_t)number);
 }
 
 /* Returns true for a phi in the header of any loop; its value depends on the iteration. */
-static bool is_of_header(const struct walk *w, LLVMValueRef phi)
+static bool is_of_header(const struct search *w, LLVMValueRef phi)
 {
     int32_t block = number_of(w, LLVMGetInstructionParent(phi));
     int32_t loop = block < 0 ? -1 : w->loops->innermost[block];
@@ -89,46 +89,46 @@ static bool constant_of(LLVMValueRef value, double *out)
     return is;
 }
 
-static bool amount_of(struct walk *w, LLVMValueRef value, unsigned depth, struct span *out);
+static bool increment_of(struct search *w, LLVMValueRef value, unsigned depth, struct range *out);
 
 /* Returns the union of the incoming values. */
-static bool amount_of_phi(struct walk *w, LLVMValueRef phi, unsigned depth, struct span *out)
+static bool increment_of_phi(struct search *w, LLVMValueRef phi, unsigned depth, struct range *out)
 {
-    struct span all = {INFINITY, -INFINITY}, one;
+    struct range all = {INFINITY, -INFINITY}, one;
     if (is_of_header(w, phi))
         return false;
     for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
-        if (!amount_of(w, LLVMGetIncomingValue(phi, i), depth, &one))
+        if (!increment_of(w, LLVMGetIncomingValue(phi, i), depth, &one))
             return false;
-        all = both(all, one);
+        all = join(all, one);
     }
     *out = all;
     return true;
 }
 
-static bool amount_of_two(struct walk *w, LLVMValueRef value, unsigned first, unsigned depth,
-                          struct span out[2])
+static bool increments_of_two(struct search *w, LLVMValueRef value, unsigned first, unsigned depth,
+                              struct range out[2])
 {
-    return amount_of(w, LLVMGetOperand(value, first), depth, &out[0]) &&
-           amount_of(w, LLVMGetOperand(value, first + 1), depth, &out[1]);
+    return increment_of(w, LLVMGetOperand(value, first), depth, &out[0]) &&
+           increment_of(w, LLVMGetOperand(value, first + 1), depth, &out[1]);
 }
 
 /* Bounds the result of a mask or of a shift to the right. */
-static bool amount_of_bits(LLVMValueRef value, struct span *out)
+static bool increment_of_bits(LLVMValueRef value, struct range *out)
 {
     double by;
     if (!constant_of(LLVMGetOperand(value, 1), &by) || by < 0)
         return false;
     bool is_mask = LLVMGetInstructionOpcode(value) == LLVMAnd;
-    *out = (struct span){0, is_mask ? by : exp2(bits_of(value) - by) - 1};
-    return out->high < exp2(MOST_BITS);
+    *out = (struct range){0, is_mask ? by : exp2(bits_of(value) - by) - 1};
+    return out->high < exp2(MAX_BITS);
 }
 
 /* Bounds the result of a population count. */
-static bool amount_of_call(LLVMValueRef value, struct span *out)
+static bool increment_of_call(LLVMValueRef value, struct range *out)
 {
     LLVMValueRef callee = llvm_called_function(value);
-    *out = (struct span){0, bits_of(value)};
+    *out = (struct range){0, bits_of(value)};
     return callee && out->high > 0 && string_starts(LLVMGetValueName2(callee, &(size_t){0}), "llvm.ctpop.");
 }
 
@@ -138,10 +138,10 @@ static bool is_bit(LLVMValueRef value)
 }
 
 /* Sets *out to the range of an integer. Returns false if it is unknown. */
-static bool amount_of(struct walk *w, LLVMValueRef value, unsigned depth, struct span *out)
+static bool increment_of(struct search *w, LLVMValueRef value, unsigned depth, struct range *out)
 {
-    struct span two[2];
-    if (depth == MOST_DEPTH || ++w->looks > MOST_LOOKS)
+    struct range two[2];
+    if (depth == MAX_DEPTH || ++w->visits > MAX_VISITS)
         return false;
     if (constant_of(value, &out->low)) {
         out->high = out->low;
@@ -152,31 +152,31 @@ static bool amount_of(struct walk *w, LLVMValueRef value, unsigned depth, struct
     LLVMValueRef first = LLVMGetNumOperands(value) ? LLVMGetOperand(value, 0) : NULL;
     switch (LLVMGetInstructionOpcode(value)) {
     case LLVMZExt:
-        *out = (struct span){0, 1};
-        return is_bit(first) || (amount_of(w, first, depth + 1, out) && out->low >= 0);
+        *out = (struct range){0, 1};
+        return is_bit(first) || (increment_of(w, first, depth + 1, out) && out->low >= 0);
     case LLVMSExt:
-        *out = (struct span){-1, 0};
-        return is_bit(first) || amount_of(w, first, depth + 1, out);
+        *out = (struct range){-1, 0};
+        return is_bit(first) || increment_of(w, first, depth + 1, out);
     case LLVMTrunc:
-        return amount_of(w, first, depth + 1, out);
+        return increment_of(w, first, depth + 1, out);
     case LLVMAnd:
     case LLVMLShr:
-        return amount_of_bits(value, out);
+        return increment_of_bits(value, out);
     case LLVMCall:
-        return amount_of_call(value, out);
+        return increment_of_call(value, out);
     case LLVMAdd:
     case LLVMSub:
-        if (!amount_of_two(w, value, 0, depth + 1, two))
+        if (!increments_of_two(w, value, 0, depth + 1, two))
             return false;
-        *out = beyond(two[0], two[1], LLVMGetInstructionOpcode(value) == LLVMAdd ? 1 : -1);
+        *out = add_scaled(two[0], two[1], LLVMGetInstructionOpcode(value) == LLVMAdd ? 1 : -1);
         return true;
     case LLVMSelect:
-        if (!amount_of_two(w, value, 1, depth + 1, two))
+        if (!increments_of_two(w, value, 1, depth + 1, two))
             return false;
-        *out = both(two[0], two[1]);
+        *out = join(two[0], two[1]);
         return true;
     case LLVMPHI:
-        return amount_of_phi(w, value, depth + 1, out);
+        return increment_of_phi(w, value, depth + 1, out);
     default:
         return false;
     }
@@ -185,80 +185,82 @@ static bool amount_of(struct walk *w, LLVMValueRef value, unsigned depth, struct
 /* --- values of back edges
  * ----------------------------------------------------------------------------------- */
 
-static bool span_of(struct walk *w, LLVMValueRef value, struct span *out);
+static bool change_of_value(struct search *w, LLVMValueRef value, struct range *out);
 
-static bool span_of_sum(struct walk *w, LLVMValueRef value, struct span *out)
+static bool change_of_sum(struct search *w, LLVMValueRef value, struct range *out)
 {
-    struct span amount;
+    struct range increment;
     bool is_sub = LLVMGetInstructionOpcode(value) == LLVMSub;
     LLVMValueRef left = LLVMGetOperand(value, 0), right = LLVMGetOperand(value, 1);
-    if (!amount_of(w, right, 0, &amount)) {
+    if (!increment_of(w, right, 0, &increment)) {
         LLVMValueRef kept = left;
         left = right;
-        if (is_sub || !amount_of(w, kept, 0, &amount))
+        if (is_sub || !increment_of(w, kept, 0, &increment))
             return false;
     }
-    if (!span_of(w, left, out))
+    if (!change_of_value(w, left, out))
         return false;
-    *out = beyond(*out, amount, is_sub ? -1 : 1);
+    *out = add_scaled(*out, increment, is_sub ? -1 : 1);
     return true;
 }
 
 /* Handles an address with one index. */
-static bool span_of_address(struct walk *w, LLVMValueRef value, struct span *out)
+static bool change_of_address(struct search *w, LLVMValueRef value, struct range *out)
 {
-    struct span amount;
+    struct range increment;
     LLVMTypeRef type = LLVMGetGEPSourceElementType(value);
     double size = llvm_size_of(w->layout, type);
     if (LLVMGetNumOperands(value) != 2 || isnan(size) ||
-        !amount_of(w, LLVMGetOperand(value, 1), 0, &amount) || !span_of(w, LLVMGetOperand(value, 0), out))
+        !increment_of(w, LLVMGetOperand(value, 1), 0, &increment) ||
+        !change_of_value(w, LLVMGetOperand(value, 0), out))
         return false;
-    *out = beyond(*out, amount, size);
+    *out = add_scaled(*out, increment, size);
     return true;
 }
 
 /* Returns the union of the values that enter the phi from inside the loop. */
-static bool span_of_incoming(struct walk *w, LLVMValueRef phi, struct span *out)
+static bool change_of_incoming(struct search *w, LLVMValueRef phi, struct range *out)
 {
-    struct span all = {INFINITY, -INFINITY}, one;
+    struct range all = {INFINITY, -INFINITY}, one;
     for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
         if (!is_inside(w, LLVMGetIncomingBlock(phi, i)))
             continue;
-        if (!span_of(w, LLVMGetIncomingValue(phi, i), &one))
+        if (!change_of_value(w, LLVMGetIncomingValue(phi, i), &one))
             return false;
-        all = both(all, one);
+        all = join(all, one);
     }
     *out = all;
     return true;
 }
 
-static bool span_of_choice(struct walk *w, LLVMValueRef value, struct span *out)
+static bool change_of_choice(struct search *w, LLVMValueRef value, struct range *out)
 {
-    struct span other;
-    if (!span_of(w, LLVMGetOperand(value, 1), out) || !span_of(w, LLVMGetOperand(value, 2), &other))
+    struct range other;
+    if (!change_of_value(w, LLVMGetOperand(value, 1), out) ||
+        !change_of_value(w, LLVMGetOperand(value, 2), &other))
         return false;
-    *out = both(*out, other);
+    *out = join(*out, other);
     return true;
 }
 
-static bool look(struct walk *w, LLVMValueRef value, struct span *out)
+static bool change_of_operation(struct search *w, LLVMValueRef value, struct range *out)
 {
     switch (LLVMGetInstructionOpcode(value)) {
     case LLVMAdd:
     case LLVMSub:
-        return span_of_sum(w, value, out);
+        return change_of_sum(w, value, out);
     case LLVMGetElementPtr:
-        return span_of_address(w, value, out);
+        return change_of_address(w, value, out);
     case LLVMSelect:
-        return span_of_choice(w, value, out);
+        return change_of_choice(w, value, out);
     case LLVMPHI:
-        return !is_of_header(w, value) && span_of_incoming(w, value, out);
+        return !is_of_header(w, value) && change_of_incoming(w, value, out);
     case LLVMZExt:
     case LLVMSExt:
     case LLVMTrunc:
     case LLVMBitCast:
     case LLVMFreeze:
-        return span_of(w, LLVMGetOperand(value, 0), out);
+        return change_of_value(w, LLVMGetOperand(value, 0), out);
     default:
         return false;
     }
@@ -266,21 +268,20 @@ static bool look(struct walk *w, LLVMValueRef value, struct span *out)
 
 /* Sets *out to the difference between `value` in the loop and the phi in the same iteration. Each value is
  * visited once. Returns false if it is unknown. */
-static bool span_of(struct walk *w, LLVMValueRef value, struct span *out)
+static bool change_of_value(struct search *w, LLVMValueRef value, struct range *out)
 {
     for (size_t i = 0; i < w->count; i++)
         if (w->steps[i].value == value) {
-            *out = w->steps[i].span;
+            *out = w->steps[i].range;
             return w->steps[i].is_known;
         }
-    if (!LLVMIsAInstruction(value) || !is_inside(w, LLVMGetInstructionParent(value)) ||
-        w->count == MOST_STEPS)
+    if (!LLVMIsAInstruction(value) || !is_inside(w, LLVMGetInstructionParent(value)) || w->count == MAX_STEPS)
         return false;
     size_t here = w->count++;
     w->steps[here] = (struct step){.value = value};
-    if (!look(w, value, out))
+    if (!change_of_operation(w, value, out))
         return false;
-    w->steps[here].span = *out;
+    w->steps[here].range = *out;
     w->steps[here].is_known = true;
     return true;
 }
@@ -290,16 +291,16 @@ static bool span_of(struct walk *w, LLVMValueRef value, struct span *out)
 
 /* Sets *out to the change of the phi per iteration. Returns false if it is unknown, constant, or may have
  * both signs. */
-static bool change_of(struct walk *w, struct span *out)
+static bool change_of_phi(struct search *w, struct range *out)
 {
     w->steps[0] = (struct step){.value = w->phi, .is_known = true};
     w->count = 1;
-    w->looks = 0;
-    return span_of_incoming(w, w->phi, out) && out->low < out->high && (out->low >= 0 || out->high <= 0);
+    w->visits = 0;
+    return change_of_incoming(w, w->phi, out) && out->low < out->high && (out->low >= 0 || out->high <= 0);
 }
 
 /* Returns the initial value; NULL: there are several. */
-static LLVMValueRef start_of(const struct walk *w)
+static LLVMValueRef initial_value_of(const struct search *w)
 {
     LLVMValueRef start = NULL;
     for (unsigned i = 0; i < LLVMCountIncoming(w->phi); i++) {
@@ -313,56 +314,59 @@ static LLVMValueRef start_of(const struct walk *w)
     return start;
 }
 
-static bool add(struct walk *w, struct block *header, LLVMValueRef value, struct span span, LLVMValueRef from)
+static bool add(struct search *w, struct block *header, LLVMValueRef value, struct range range,
+                LLVMValueRef from)
 {
-    struct creep *creep = arena_alloc(w->arena, sizeof *creep);
-    if (!creep)
+    struct monotonic_phi *monotonic_phi = arena_alloc(w->arena, sizeof *monotonic_phi);
+    if (!monotonic_phi)
         return false;
-    *creep = (struct creep){
-        .name = llvm_address_name(w->arena, value), .low = span.low, .high = span.high, .from = ""};
-    if (!constant_of(from, &creep->constant))
-        creep->from = llvm_address_name(w->arena, from);
-    struct creep **list = arena_push(w->arena, header->creeps, header->creep_count, creep);
-    if (!list || !creep->name || !creep->from)
+    *monotonic_phi = (struct monotonic_phi){
+        .name = llvm_address_name(w->arena, value), .low = range.low, .high = range.high, .from = ""};
+    if (!constant_of(from, &monotonic_phi->constant))
+        monotonic_phi->from = llvm_address_name(w->arena, from);
+    struct monotonic_phi **list =
+        arena_push(w->arena, header->monotonic_phis, header->monotonic_phi_count, monotonic_phi);
+    if (!list || !monotonic_phi->name || !monotonic_phi->from)
         return false;
-    header->creeps = list;
-    header->creep_count++;
+    header->monotonic_phis = list;
+    header->monotonic_phi_count++;
     return true;
 }
 
 /* Returns true for values that scalar evolution names separately, although they equal the phi or are slightly
  * beyond it. */
-static bool is_echo(const struct step *step)
+static bool is_equal_or_beyond(const struct step *step)
 {
     LLVMOpcode opcode = LLVMGetInstructionOpcode(step->value);
     return step->is_known && (opcode == LLVMPHI || opcode == LLVMSelect || opcode == LLVMFreeze);
 }
 
-static bool take_phi(struct walk *w, struct block *header)
+static bool read_phi(struct search *w, struct block *header)
 {
     LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(w->phi));
-    LLVMValueRef start = start_of(w);
-    struct span change;
-    if ((kind != LLVMIntegerTypeKind && kind != LLVMPointerTypeKind) || !start || !change_of(w, &change))
+    LLVMValueRef start = initial_value_of(w);
+    struct range change;
+    if ((kind != LLVMIntegerTypeKind && kind != LLVMPointerTypeKind) || !start || !change_of_phi(w, &change))
         return true;
     bool is_good = add(w, header, w->phi, change, start);
     for (size_t i = 1; i < w->count && is_good; i++)
-        if (is_echo(&w->steps[i]))
-            is_good = add(w, header, w->steps[i].value, (struct span){0, 0}, w->phi);
+        if (is_equal_or_beyond(&w->steps[i]))
+            is_good = add(w, header, w->steps[i].value, (struct range){0, 0}, w->phi);
     return is_good;
 }
 
-bool llvm_find_creeps(struct arena *arena, LLVMTargetDataRef layout, LLVMBasicBlockRef *from,
-                      const struct numbering *blocks, struct function *function, const struct loops *loops)
+bool llvm_find_monotonic_phis(struct arena *arena, LLVMTargetDataRef layout, LLVMBasicBlockRef *from,
+                              const struct numbering *blocks, struct function *function,
+                              const struct loops *loops)
 {
-    struct walk w = {.arena = arena, .layout = layout, .blocks = blocks, .loops = loops};
+    struct search w = {.arena = arena, .layout = layout, .blocks = blocks, .loops = loops};
     bool is_good = true;
     for (size_t i = 0; i < loops->count && !loops->is_irregular; i++) {
         uint32_t header = loops->list[i].header;
         w.loop = (int32_t)i;
         w.phi = LLVMGetFirstInstruction(from[header]);
         for (; is_good && w.phi && LLVMIsAPHINode(w.phi); w.phi = LLVMGetNextInstruction(w.phi))
-            is_good = take_phi(&w, &function->blocks[header]);
+            is_good = read_phi(&w, &function->blocks[header]);
     }
     return is_good;
 }

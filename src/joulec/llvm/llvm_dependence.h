@@ -1,0 +1,65 @@
+/* joulec/llvm/llvm_dependence.h - the data dependence graph of the instructions of some blocks.
+ *
+ * Note: a node depends on its operands. llvm_chain.c decides where chains begin and end.
+ */
+#ifndef JOULEC_LLVM_DEPENDENCE_H
+#define JOULEC_LLVM_DEPENDENCE_H
+
+#include "joulec/llvm/llvm_module.h"
+
+/* A dependence on another node. */
+struct dependence {
+    int32_t on;   /* index of that node */
+    double times; /* latency, in multiples of the node's latency */
+};
+
+struct dependence_node {
+    LLVMValueRef value;
+    double latency;
+    uint32_t first_dependence, dependence_count;
+    double ready_factor;    /* latency factor if all operands are ready */
+    uint32_t block;         /* index in the function */
+    struct call *call;      /* NULL: not a real call */
+    bool follows_induction; /* depends on an induction variable */
+    /* The longest path to this node in the current search. */
+    bool is_begin;      /* paths may begin here */
+    double cycles;      /* latency up to the node's result; negative: no path */
+    double path_factor; /* latency factor of the node on this path */
+    int32_t from;       /* previous node; -1: none */
+};
+
+struct dependence_graph {
+    struct arena *arena;
+    LLVMTargetDataRef layout;
+    LLVMBasicBlockRef *from; /* LLVM's blocks, as in function->blocks */
+    struct function *function;
+    struct numbering numbers;
+    struct dependence_node *list; /* in program order */
+    size_t count;
+    struct dependence *dependences; /* of all nodes */
+};
+
+/* Builds the graph of these blocks. Returns false if out of memory. */
+bool dependence_build(struct dependence_graph *graph, const uint32_t *blocks, size_t block_count);
+/* Finds the longest path to each node from the begin of the chain. The first `phis` nodes have no
+ * dependences. */
+void dependence_find_paths(struct dependence_graph *graph, size_t phis);
+/* Finds the longest path to each node if paths may begin anywhere. Returns the last node of the longest one;
+ * -1: there are no nodes. */
+int32_t dependence_find_critical_path(struct dependence_graph *graph);
+/* Return the end of an empty path; and extend a path by a dependence, if it becomes longer. */
+struct dependence_node dependence_empty_path(void);
+void dependence_extend_path(const struct dependence_graph *graph, struct dependence_node *end,
+                            struct dependence dependence);
+/* Adds a node's work on a path. */
+void dependence_add_work(const struct dependence_node *node, double out_chain[WORK_KINDS]);
+/* Adds the work of the path with this end to the chains of its blocks. */
+void dependence_add_path(struct dependence_graph *graph, const struct dependence_node *end);
+/* Returns the node that computes the address of an access; -1: it is computed outside of the blocks. */
+int32_t dependence_address_node(const struct dependence_graph *graph, size_t access);
+
+/* Sets is_independent of calls on whose results no later iteration depends. Returns false if out of
+ * memory. */
+bool dependence_find_independent_calls(struct dependence_graph *graph);
+
+#endif
