@@ -34,8 +34,7 @@
 #define PACK      "slp-vectorizer,"
 #define CLEAN     COMBINE "simplifycfg"
 
-/* --- width of registers
- * ------------------------------------------------------------------------------------- */
+/* --- width of registers --------------------------------------------------------------------------------- */
 
 static bool has_feature(LLVMValueRef function, const char *feature)
 {

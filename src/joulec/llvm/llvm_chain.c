@@ -123,8 +123,7 @@ static struct dependence_node end_at_store(const struct search *w, size_t writer
     return back;
 }
 
-/* --- one chain
- * ---------------------------------------------------------------------------------------------- */
+/* --- one chain ------------------------------------------------------------------------------------------ */
 
 /* Finds the longest chain that returns to a phi of the header or through a store; its last node is `from`.
  * Negative cycles: none. */

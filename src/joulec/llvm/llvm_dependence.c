@@ -7,8 +7,7 @@
 /* Assumed cycles of a call when chains are compared; the work of the call is added elsewhere. */
 #define CALL_CYCLES 10
 
-/* --- building the graph
- * ------------------------------------------------------------------------------------- */
+/* --- building the graph --------------------------------------------------------------------------------- */
 
 static size_t max_dependences(const struct dependence_graph *s)
 {
@@ -81,8 +80,7 @@ int32_t dependence_address_node(const struct dependence_graph *s, size_t access)
     return llvm_number_of(&s->numbers, llvm_address_of(s->list[access].value));
 }
 
-/* --- paths
- * -------------------------------------------------------------------------------------------------- */
+/* --- paths ---------------------------------------------------------------------------------------------- */
 
 struct dependence_node dependence_empty_path(void)
 {
@@ -144,8 +142,7 @@ void dependence_add_path(struct dependence_graph *s, const struct dependence_nod
         dependence_add_work(&s->list[i], s->function->blocks[s->list[i].block].chain);
 }
 
-/* --- independent calls
- * -------------------------------------------------------------------------------------- */
+/* --- independent calls ---------------------------------------------------------------------------------- */
 
 /* Adds the users of a node's value once. is_seen: by node. Returns false if the call is among them. */
 static bool add_users(const struct dependence_graph *s, size_t node, size_t call, bool *is_seen,

@@ -131,8 +131,7 @@ static void build_end(struct writer *w, LLVMValueRef before, LLVMValueRef region
     build_call(w, type, function_named(w, "joule_end", type), region);
 }
 
-/* --- exits of a function
- * ------------------------------------------------------------------------------------ */
+/* --- exits of a function -------------------------------------------------------------------------------- */
 
 /* No instruction may be inserted between a tail call and its return. */
 static LLVMValueRef before_return(LLVMValueRef last)

@@ -170,8 +170,7 @@ static const char *const own[] = {"x86.avx",    "x86.bmi",       "x86.f16c",    
                                   "x86.sse41.", "x86.ssse3.",    "x86.sse42.crc32", "x86.pclmulqdq",
                                   "x86.aesni.", "aarch64.neon.", "aarch64.crc32"};
 
-/* --- kinds of calls
- * ----------------------------------------------------------------------------------------- */
+/* --- kinds of calls ------------------------------------------------------------------------------------- */
 
 /* Returns the name after "llvm."; NULL: not an intrinsic. */
 static const char *name_of(LLVMValueRef call)

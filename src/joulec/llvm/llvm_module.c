@@ -405,8 +405,7 @@ static bool read_annotations(struct reader *r)
     return is_good;
 }
 
-/* --- scalar evolution
- * --------------------------------------------------------------------------------------- */
+/* --- scalar evolution ----------------------------------------------------------------------------------- */
 
 static joule_status run_passes(struct reader *r, const char *passes, joule_error *error)
 {

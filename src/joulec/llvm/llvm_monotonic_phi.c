@@ -71,8 +71,7 @@ static bool is_of_header(const struct search *w, LLVMValueRef phi)
     return block < 0 || (loop >= 0 && w->loops->list[loop].header == (uint32_t)block);
 }
 
-/* --- increments
- * --------------------------------------------------------------------------------------------- */
+/* --- increments ----------------------------------------------------------------------------------------- */
 
 static unsigned bits_of(LLVMValueRef value)
 {
@@ -182,8 +181,7 @@ static bool increment_of(struct search *w, LLVMValueRef value, unsigned depth, s
     }
 }
 
-/* --- values of back edges
- * ----------------------------------------------------------------------------------- */
+/* --- values of back edges ------------------------------------------------------------------------------- */
 
 static bool change_of_value(struct search *w, LLVMValueRef value, struct range *out);
 
@@ -286,8 +284,7 @@ static bool change_of_value(struct search *w, LLVMValueRef value, struct range *
     return true;
 }
 
-/* --- monotonic phis
- * ----------------------------------------------------------------------------------------- */
+/* --- monotonic phis ------------------------------------------------------------------------------------- */
 
 /* Sets *out to the change of the phi per iteration. Returns false if it is unknown, constant, or may have
  * both signs. */

@@ -12,8 +12,7 @@
 #define MAX_VALUES  64 /* maximum possible values of a pointer */
 #define MAX_DEPTH   16 /* maximum nesting of constants */
 
-/* --- taken addresses
- * ---------------------------------------------------------------------------------------- */
+/* --- taken addresses ------------------------------------------------------------------------------------ */
 
 /* Returns true if the use is the callee of a call, which is its last operand. */
 static bool is_called(LLVMUseRef use, LLVMValueRef user)
@@ -62,8 +61,7 @@ bool *llvm_find_address_taken(struct arena *arena, LLVMValueRef *functions, size
     return taken;
 }
 
-/* --- possible values of a pointer
- * --------------------------------------------------------------------------- */
+/* --- possible values of a pointer ----------------------------------------------------------------------- */
 
 struct targets {
     const struct pointers *pointers;

@@ -36,8 +36,7 @@ int32_t llvm_number_of(const struct numbering *numbering, const void *item)
     return found ? found->number : -1;
 }
 
-/* --- kinds of work
- * ------------------------------------------------------------------------------------------ */
+/* --- kinds of work -------------------------------------------------------------------------------------- */
 
 /* Latency in cycles, typical of large cores since 2013 (Agner Fog's tables; uops.info). */
 static const double latency[WORK_KINDS] = {

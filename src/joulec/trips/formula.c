@@ -46,7 +46,7 @@ const char *formula_parameter(const struct scev_function *facts, const struct sc
     return NULL;
 }
 
-/* --- words ---------------------------------------------------------------------------------------------- */
+/* --- printing ------------------------------------------------------------------------------------------- */
 
 static bool add_sum(const struct scev_function *facts, const struct expr *expr, expr_int more,
                     struct text *out);

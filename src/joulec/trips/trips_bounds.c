@@ -79,8 +79,7 @@ struct expr_range trips_formula_range(struct trips_analysis *analysis, const str
     return value_of(analysis, expr);
 }
 
-/* --- lower bounds of formulas
- * -------------------------------------------------------------------------------- */
+/* --- lower bounds of formulas --------------------------------------------------------------------------- */
 
 static struct expr_range factor_range(const struct trips_analysis *analysis,
                                       const struct linear_factor *factor)
@@ -194,8 +193,7 @@ static bool is_at_least(const struct trips_analysis *analysis, const struct expr
     return never_wraps(analysis, expr, loop) && formula_lower_bound(analysis, expr, loop, &low) && low >= min;
 }
 
-/* --- formulas and guards
- * --------------------------------------------------------------------------------------- */
+/* --- formulas and guards -------------------------------------------------------------------------------- */
 
 /* Returns true if the formula contains the iteration number of an unbounded loop. */
 static bool uses_unbounded_iteration(const struct trips_analysis *analysis, const struct expr *expr)

@@ -387,7 +387,7 @@ void value_range_narrow_at_entry(const struct value_ranges *ranges, int32_t loop
         narrow_symbol(ranges, &constraints, &symbols[i]);
 }
 
-/* --- answers -------------------------------------------------------------------------------------------- */
+/* --- evaluating conditions ------------------------------------------------------------------------------ */
 
 /* Returns true if the comparison has the same result for true integers and for values of `bits` bits. */
 static bool fits(struct expr_range range, unsigned bits, bool is_unsigned)

@@ -54,7 +54,7 @@ static void add(struct search *w, struct advice advice)
     w->list = list;
 }
 
-/* --- walks through memory ------------------------------------------------------------------------------- */
+/* --- accesses to memory --------------------------------------------------------------------------------- */
 
 static bool are_within(const struct stream *a, const struct stream *b, double bytes)
 {
@@ -233,7 +233,7 @@ static void advise_overlap(struct search *w, int32_t l)
                            .joules = w->of->sum->runs[l].entries * iterations * saved});
 }
 
-/* --- memory that is asked for --------------------------------------------------------------------------- */
+/* --- allocations ---------------------------------------------------------------------------------------- */
 
 static bool is_allocation(const char *name)
 {
@@ -327,7 +327,7 @@ static void advise_calls(struct search *w, uint32_t block)
     }
 }
 
-/* --- all ------------------------------------------------------------------------------------------------ */
+/* --- all advice ----------------------------------------------------------------------------------------- */
 
 static int by_joules(const void *a, const void *b)
 {

@@ -53,7 +53,7 @@ int doubt_order(const struct doubt *a, const struct doubt *b)
     return order || a->name ? order : source_place_order(&a->place, &b->place);
 }
 
-/* --- a block ------------------------------------------------------------------------------------------ */
+/* --- a block -------------------------------------------------------------------------------------------- */
 
 static const enum cost_feature feature_of[WORK_KINDS] = {
     [WORK_INT] = COST_INT_OPS,    [WORK_INT_MUL] = COST_INT_MULS, [WORK_INT_DIV] = COST_INT_DIVS,

@@ -9,8 +9,7 @@ static const double outside_cycles[BOUNDS] = {2, 12, 40};
 /* Lowest factor for a loop whose built version is unknown: the saving of vectors of 256 bits with floats. */
 #define UNJOINED_BEST (1.0 / 8)
 
-/* --- finding the built loop
- * ------------------------------------------------------------------------------------- */
+/* --- finding the built loop ----------------------------------------------------------------------------- */
 
 /* Returns the first built loop at this place; NULL: there is none, or several with different factors. */
 static const struct built_loop *find(const struct function *f, const struct source_place *place)
@@ -54,8 +53,7 @@ void built_loop_join(const struct module *module, const struct function *functio
     }
 }
 
-/* --- the work of an iteration
- * ----------------------------------------------------------------------------------- */
+/* --- the work of an iteration --------------------------------------------------------------------------- */
 
 static struct cost_flow flow_of(const struct target *target, const struct built_loop *built, enum bound bound,
                                 const struct built_loop_order *order)

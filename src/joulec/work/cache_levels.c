@@ -66,8 +66,7 @@ struct memory {
     struct dimension dimensions[MAX_DEPTH];
 };
 
-/* --- references
- * --------------------------------------------------------------------------------------------- */
+/* --- references ----------------------------------------------------------------------------------------- */
 
 static unsigned depth_of(const struct memory *m, int32_t loop)
 {
@@ -145,8 +144,7 @@ static bool make_groups(struct memory *m)
     return true;
 }
 
-/* --- touched lines
- * ------------------------------------------------------------------------------------------ */
+/* --- touched lines -------------------------------------------------------------------------------------- */
 
 struct extent {
     double bytes, lines;
@@ -311,8 +309,7 @@ static void find_footprints(struct memory *m, const struct function_sum *const *
     add_calls(m, callees);
 }
 
-/* --- moved lines
- * -------------------------------------------------------------------------------------------- */
+/* --- moved lines ---------------------------------------------------------------------------------------- */
 
 /* Returns the lines of an irregular group that miss a level, per access. */
 static double irregular_lines(const struct memory *m, const struct group *group, enum cost_level level,

@@ -472,7 +472,7 @@ static joule_status evaluate_with(struct evaluator *e, struct evaluated *f, cons
     return status;
 }
 
-/* --- all ------------------------------------------------------------------------------------------------ */
+/* --- all functions -------------------------------------------------------------------------------------- */
 
 joule_status evaluator_make(struct arena *arena, const struct module *module, struct scev_text *text,
                             const struct target *target, double default_trips, struct evaluator *out)

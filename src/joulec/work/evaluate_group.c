@@ -13,7 +13,7 @@
 
 #define UNIT_UOPS 1e12 /* of a counted call; all other work on a path is smaller */
 
-/* --- loops that call back ------------------------------------------------------------------------------- */
+/* --- recursive calls in loops --------------------------------------------------------------------------- */
 
 static bool calls_group(const struct evaluator *e, const struct block *block, uint32_t group)
 {
@@ -47,7 +47,7 @@ void evaluate_find_recursive_calls(const struct evaluator *e, struct evaluated *
     }
 }
 
-/* --- how often a frame calls ---------------------------------------------------------------------------- */
+/* --- calls of one frame --------------------------------------------------------------------------------- */
 
 /* Copies a function with only its calls of `callee`. Returns false if out of memory. */
 static bool keep_calls_only(struct arena *arena, const struct function *of, int32_t callee,

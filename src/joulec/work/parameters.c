@@ -19,7 +19,7 @@ bool parameters_name(const struct function *f, struct expr_pool *pool)
     return pool->bits;
 }
 
-/* --- what matters --------------------------------------------------------------------------------------- */
+/* --- relevant parameters -------------------------------------------------------------------------------- */
 
 static bool loop_uses(const struct scev_loop *loop, uint32_t name)
 {
@@ -78,7 +78,7 @@ void parameters_find_relevant(const struct evaluator *e, struct evaluated *f)
     }
 }
 
-/* --- what calls pass ------------------------------------------------------------------------------------ */
+/* --- ranges of arguments -------------------------------------------------------------------------------- */
 
 /* The range of values that all calls read so far pass for one parameter. */
 struct passed {
