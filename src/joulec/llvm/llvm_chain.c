@@ -53,17 +53,6 @@ static void mark_induction_users(struct search *w)
     }
 }
 
-static bool runs_each_iteration(const struct search *w, uint32_t block)
-{
-    const struct flow *flow = &w->loops->flow;
-    uint32_t header = w->loops->list[w->loop].header;
-    for (uint32_t i = flow->before_begin[header]; i < flow->before_begin[header + 1]; i++)
-        if (loop_has(w->loops, (int32_t)w->loop, flow->before[i]) &&
-            !flow_dominates(flow, block, flow->before[i]))
-            return false;
-    return true;
-}
-
 /* Returns true if the load may read what the store wrote in the previous iteration: the same location, or
  * both at varying places of one variable. */
 static bool may_read_from(const struct search *w, size_t store, size_t load)
@@ -100,14 +89,15 @@ static bool overwrites(const struct search *w, size_t i, size_t writer)
 static bool start_at_readers(struct search *w, size_t writer)
 {
     bool is_fresh = false, is_any = false; /* is_fresh: the location was overwritten in this iteration */
-    if (!runs_each_iteration(w, w->s.list[writer].block))
+    if (!loop_always_runs(w->loops, (int32_t)w->loop, w->s.list[writer].block))
         return false;
     for (size_t i = 0; i < w->s.count; i++) {
         struct dependence_node *node = &w->s.list[i];
         bool is_loaded = LLVMIsALoadInst(node->value) && may_read_from(w, writer, i);
-        node->is_begin = !is_fresh && is_loaded && runs_each_iteration(w, node->block);
+        node->is_begin = !is_fresh && is_loaded && loop_always_runs(w->loops, (int32_t)w->loop, node->block);
         is_any = is_any || node->is_begin;
-        is_fresh = is_fresh || (overwrites(w, i, writer) && runs_each_iteration(w, node->block));
+        is_fresh = is_fresh ||
+                   (overwrites(w, i, writer) && loop_always_runs(w->loops, (int32_t)w->loop, node->block));
     }
     return is_any;
 }

@@ -82,6 +82,8 @@ bool llvm_accesses_no_memory(LLVMValueRef call);
  * NULL: none. */
 unsigned llvm_attribute_kind(const char *name);
 LLVMAttributeRef llvm_attribute(LLVMValueRef call, unsigned kind);
+/* Returns the width of an integer; 0: another type. */
+unsigned llvm_integer_bits(LLVMValueRef value);
 /* Reads a constant as a signed integer. Returns false if it is no constant, or wider than 64 bits. */
 bool llvm_constant(LLVMValueRef value, int64_t *out_value);
 /* Return the latency of a kind of work, in cycles of typical large cores, and the latency of an instruction
@@ -163,8 +165,6 @@ bool llvm_has_dropped_bodies(LLVMModuleRef module);
 
 /* Returns a copy of a value's name in `arena`; "" if out of memory. */
 const char *llvm_name(struct arena *arena, LLVMValueRef value);
-/* Returns an operand. is_unsigned: constants narrower than 32 bits are unsigned. */
-struct operand llvm_operand(struct arena *arena, LLVMValueRef value, bool is_unsigned);
 /* Returns the condition under which a value of one bit is true. */
 struct condition llvm_condition(struct arena *arena, LLVMValueRef value);
 /* Returns the condition under which a switch goes to its default. */

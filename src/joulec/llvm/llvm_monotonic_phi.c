@@ -73,12 +73,6 @@ static bool is_of_header(const struct search *w, LLVMValueRef phi)
 
 /* --- increments ----------------------------------------------------------------------------------------- */
 
-static unsigned bits_of(LLVMValueRef value)
-{
-    LLVMTypeRef type = LLVMTypeOf(value);
-    return LLVMGetTypeKind(type) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(type) : 0;
-}
-
 static bool constant_of(LLVMValueRef value, double *out)
 {
     int64_t number;
@@ -119,7 +113,7 @@ static bool increment_of_bits(LLVMValueRef value, struct range *out)
     if (!constant_of(LLVMGetOperand(value, 1), &by) || by < 0)
         return false;
     bool is_mask = LLVMGetInstructionOpcode(value) == LLVMAnd;
-    *out = (struct range){0, is_mask ? by : exp2(bits_of(value) - by) - 1};
+    *out = (struct range){0, is_mask ? by : exp2(llvm_integer_bits(value) - by) - 1};
     return out->high < exp2(MAX_BITS);
 }
 
@@ -127,13 +121,13 @@ static bool increment_of_bits(LLVMValueRef value, struct range *out)
 static bool increment_of_call(LLVMValueRef value, struct range *out)
 {
     LLVMValueRef callee = llvm_called_function(value);
-    *out = (struct range){0, bits_of(value)};
+    *out = (struct range){0, llvm_integer_bits(value)};
     return callee && out->high > 0 && string_starts(LLVMGetValueName2(callee, &(size_t){0}), "llvm.ctpop.");
 }
 
 static bool is_bit(LLVMValueRef value)
 {
-    return bits_of(value) == 1;
+    return llvm_integer_bits(value) == 1;
 }
 
 /* Sets *out to the range of an integer. Returns false if it is unknown. */

@@ -21,15 +21,16 @@ const char *llvm_name(struct arena *arena, LLVMValueRef value)
     return kept ? kept : "";
 }
 
-static unsigned bits_of(LLVMValueRef value)
+unsigned llvm_integer_bits(LLVMValueRef value)
 {
     LLVMTypeRef type = LLVMTypeOf(value);
     return LLVMGetTypeKind(type) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(type) : 0;
 }
 
-struct operand llvm_operand(struct arena *arena, LLVMValueRef value, bool is_unsigned)
+/* Returns an operand. is_unsigned: constants narrower than 32 bits are unsigned. */
+static struct operand operand_of(struct arena *arena, LLVMValueRef value, bool is_unsigned)
 {
-    unsigned bits = bits_of(value);
+    unsigned bits = llvm_integer_bits(value);
     if (!bits || bits > 64)
         return (struct operand){0};
     if (LLVMIsAConstantInt(value)) {
@@ -49,7 +50,7 @@ static struct operand compared(struct arena *arena, LLVMValueRef value)
     if (LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMPointerTypeKind &&
         (LLVMIsAInstruction(value) || LLVMIsAArgument(value)))
         return (struct operand){.name = llvm_name(arena, value), .bits = ADDRESS_BITS};
-    return llvm_operand(arena, value, false);
+    return operand_of(arena, value, false);
 }
 
 static enum compare compare_of(LLVMIntPredicate predicate)
@@ -80,13 +81,14 @@ static enum compare compare_of(LLVMIntPredicate predicate)
 
 static bool is_bit(LLVMValueRef value, unsigned long long bit)
 {
-    return LLVMIsAConstantInt(value) && bits_of(value) == 1 && LLVMConstIntGetZExtValue(value) == bit;
+    return LLVMIsAConstantInt(value) && llvm_integer_bits(value) == 1 &&
+           LLVMConstIntGetZExtValue(value) == bit;
 }
 
 /* Splits `a && b` or `a || b`, which clang may compile to a select. Returns false if it is neither. */
 static bool split(LLVMValueRef value, bool *out_is_any, LLVMValueRef parts[2])
 {
-    if (bits_of(value) != 1 || !LLVMIsAInstruction(value))
+    if (llvm_integer_bits(value) != 1 || !LLVMIsAInstruction(value))
         return false;
     LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
     parts[0] =
@@ -143,7 +145,7 @@ struct condition llvm_switch_condition(struct arena *arena, LLVMValueRef last)
 {
     unsigned cases = LLVMGetNumSuccessors(last) - 1;
     struct condition out = {.list = arena_alloc(arena, MAX_PARTS * sizeof *out.list)};
-    struct operand asked = llvm_operand(arena, LLVMGetOperand(last, 0), false);
+    struct operand asked = operand_of(arena, LLVMGetOperand(last, 0), false);
     for (unsigned i = 1; i <= cases && out.list; i++) {
         if (LLVMGetSuccessor(last, i) == LLVMGetSuccessor(last, 0))
             continue;
@@ -151,7 +153,7 @@ struct condition llvm_switch_condition(struct arena *arena, LLVMValueRef last)
         if (out.is_part)
             break;
         out.list[out.count++] = (struct comparison){
-            COMPARE_NE, asked, llvm_operand(arena, LLVMGetOperand(last, 2 * i), false), false};
+            COMPARE_NE, asked, operand_of(arena, LLVMGetOperand(last, 2 * i), false), false};
     }
     return out;
 }
@@ -161,7 +163,7 @@ struct operand *llvm_parameters(struct arena *arena, LLVMValueRef function)
     unsigned count = LLVMCountParams(function);
     struct operand *parameters = arena_alloc(arena, (count + 1) * sizeof *parameters);
     for (unsigned i = 0; parameters && i < count; i++)
-        parameters[i] = llvm_operand(arena, LLVMGetParam(function, i), false);
+        parameters[i] = operand_of(arena, LLVMGetParam(function, i), false);
     return parameters;
 }
 
@@ -172,7 +174,7 @@ struct operand *llvm_arguments(struct arena *arena, LLVMValueRef call, LLVMValue
     for (unsigned i = 0; arguments && i < count; i++) {
         bool is_unsigned =
             callee && i < LLVMCountParams(callee) && LLVMGetEnumAttributeAtIndex(callee, i + 1, kind) != NULL;
-        arguments[i] = llvm_operand(arena, LLVMGetOperand(call, i), is_unsigned);
+        arguments[i] = operand_of(arena, LLVMGetOperand(call, i), is_unsigned);
     }
     return arguments;
 }

@@ -330,3 +330,16 @@ bool loop_is_top_tested(const struct function *function, const struct loops *loo
     }
     return leaves && !goes_back;
 }
+
+bool loop_always_runs(const struct loops *loops, int32_t loop, uint32_t block)
+{
+    const struct flow *flow = &loops->flow;
+    uint32_t header = loops->list[loop].header;
+    for (uint32_t i = flow->before_begin[header]; i < flow->before_begin[header + 1]; i++) {
+        uint32_t from = flow->before[i];
+        if (flow->rank[from] != FLOW_NONE && loop_has(loops, loop, from) &&
+            !flow_dominates(flow, block, from))
+            return false;
+    }
+    return true;
+}

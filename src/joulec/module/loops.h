@@ -67,6 +67,9 @@ joule_status loops_find(struct arena *arena, const struct function *function, st
 /* Returns true if the loop exits from its header. The header then runs once more than the body. */
 bool loop_is_top_tested(const struct function *function, const struct loops *loops, int32_t loop);
 
+/* Returns true if each complete iteration of `loop` runs `block`: the block dominates all latches. */
+bool loop_always_runs(const struct loops *loops, int32_t loop, uint32_t block);
+
 /* Returns true if `loop` is `outer` or lies within it. Always true for outer -1. */
 static inline bool loop_is_within(const struct loops *loops, int32_t loop, int32_t outer)
 {

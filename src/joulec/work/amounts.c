@@ -73,17 +73,12 @@ struct cost_features sum_features(const struct block *block)
     return work;
 }
 
-double sum_latency_cycles(const double steps[WORK_KINDS], const struct cost_core *core)
+double sum_critical_path_cycles(const struct block *block, const struct cost_core *core)
 {
     double cycles = 0;
     for (int k = 0; k < WORK_KINDS; k++)
-        cycles += steps[k] * core->latency[feature_of[k]];
+        cycles += block->chain[k] * core->latency[feature_of[k]];
     return cycles;
-}
-
-double sum_critical_path_cycles(const struct block *block, const struct cost_core *core)
-{
-    return sum_latency_cycles(block->chain, core);
 }
 
 double sum_chain_cycles(const struct block *block, const struct cost_core *core)

@@ -11,7 +11,7 @@
  * (LLVM's LowerExpectIntrinsic). */
 #define COLD_WEIGHT (1.0 / 2000)
 
-bool branch_is_feasible(const struct branch_probabilities *w, const struct edge *edge)
+static bool is_feasible(const struct branch_probabilities *w, const struct edge *edge)
 {
     return !w->context || !w->context->is_infeasible[edge->number];
 }
@@ -23,8 +23,7 @@ bool branch_is_back_edge(const struct branch_probabilities *w, const struct edge
 
 bool branch_is_forward(const struct branch_probabilities *w, const struct edge *edge, int32_t loop)
 {
-    return branch_is_feasible(w, edge) && loop_has(w->loops, loop, edge->to) &&
-           !branch_is_back_edge(w, edge, loop);
+    return is_feasible(w, edge) && loop_has(w->loops, loop, edge->to) && !branch_is_back_edge(w, edge, loop);
 }
 
 /* Returns the inner loop that begins at the block or at one of its next single successors; -1: none. */

@@ -24,7 +24,6 @@ struct loop_successors {
 
 /* Fills `heat`, which must be zeroed. */
 void branch_find_heat(struct branch_probabilities *branches);
-bool branch_is_feasible(const struct branch_probabilities *branches, const struct edge *edge);
 /* Returns true if an edge leads back to the header of `loop`. */
 bool branch_is_back_edge(const struct branch_probabilities *branches, const struct edge *edge, int32_t loop);
 /* Returns true if an edge is feasible, stays in the region, and is no back edge. */

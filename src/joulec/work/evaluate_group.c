@@ -23,17 +23,6 @@ static bool calls_group(const struct evaluator *e, const struct block *block, ui
     return false;
 }
 
-static bool runs_each_iteration(const struct evaluated *f, int32_t loop, uint32_t block)
-{
-    const struct flow *flow = &f->loops.flow;
-    uint32_t header = f->loops.list[loop].header;
-    for (uint32_t k = flow->before_begin[header]; k < flow->before_begin[header + 1]; k++)
-        if (flow->rank[flow->before[k]] != FLOW_NONE && loop_has(&f->loops, loop, flow->before[k]) &&
-            !flow_dominates(flow, block, flow->before[k]))
-            return false;
-    return true;
-}
-
 void evaluate_find_recursive_calls(const struct evaluator *e, struct evaluated *f)
 {
     uint32_t group = e->groups->group_of[f - e->functions];
@@ -42,7 +31,7 @@ void evaluate_find_recursive_calls(const struct evaluator *e, struct evaluated *
         int32_t loop = f->loops.innermost[block];
         if (loop < 0 || !calls_group(e, &f->function->blocks[block], group))
             continue;
-        for (; loop >= 0 && runs_each_iteration(f, loop, block); loop = f->loops.list[loop].parent)
+        for (; loop >= 0 && loop_always_runs(&f->loops, loop, block); loop = f->loops.list[loop].parent)
             f->nest[loop].has_recursive_call = true;
     }
 }

@@ -111,8 +111,6 @@ int doubt_order(const struct doubt *a, const struct doubt *b);
 void amounts_add(struct amounts *out, const double by[BOUNDS], const struct amounts *more);
 /* Returns the operations of a block, without their time. */
 struct cost_features sum_features(const struct block *block);
-/* Returns the latency of operations that wait for one another, in cycles. */
-double sum_latency_cycles(const double steps[WORK_KINDS], const struct cost_core *core);
 /* Returns the latency of the critical path of a block; 0: unknown. */
 double sum_critical_path_cycles(const struct block *block, const struct cost_core *core);
 /* Returns the latency of the loop-carried recurrence within a block; NaN: unknown. */
