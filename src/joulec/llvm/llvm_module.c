@@ -279,7 +279,7 @@ static bool read_loops(struct reader *r, LLVMBasicBlockRef *blocks, const struct
 static double read_profiled_calls(struct reader *r, LLVMValueRef function)
 {
     size_t count = 0;
-    double seen = NAN;
+    double calls = NAN;
     LLVMValueMetadataEntry *all = LLVMGlobalCopyAllMetadata(function, &count);
     for (unsigned i = 0; i < count; i++) {
         LLVMValueRef operands[2];
@@ -292,11 +292,11 @@ static double read_profiled_calls(struct reader *r, LLVMValueRef function)
         LLVMGetMDNodeOperands(node, operands);
         if (operands[1] && LLVMIsAConstantInt(operands[1]) &&
             LLVMGetIntTypeWidth(LLVMTypeOf(operands[1])) <= 64)
-            seen = (double)LLVMConstIntGetZExtValue(operands[1]);
+            calls = (double)LLVMConstIntGetZExtValue(operands[1]);
     }
     if (all)
         LLVMDisposeValueMetadataEntries(all);
-    return seen;
+    return calls;
 }
 
 static bool read_function(struct reader *r, LLVMValueRef value, struct function *out)

@@ -41,17 +41,17 @@ static bool is_hardly_ever(double probability)
 
 /* Returns the probability, from hints, that a block leaves the loop; NaN: there is no hint, or the block is
  * in an inner loop. */
-static double told_probability(const struct exits *x, uint32_t block)
+static double hinted_probability(const struct exits *x, uint32_t block)
 {
     const struct block *b = &x->function->blocks[block];
     double sum = 0;
     for (size_t e = 0; e < b->edge_count; e++)
         if (!loop_has(x->loops, x->loop, b->edges[e].to))
             sum += b->edges[e].probability;
-    bool is_of_round = x->loops->innermost[block] == x->loop || sum <= RARE;
+    bool is_of_iteration = x->loops->innermost[block] == x->loop || sum <= RARE;
     if (is_hardly_ever(sum))
         sum = 0;
-    return is_of_round && isnan(x->function->profiled_calls) ? sum : NAN;
+    return is_of_iteration && isnan(x->function->profiled_calls) ? sum : NAN;
 }
 
 static enum exit_kind kind_of_edge(const struct exits *x, const struct edge *edge, bool is_counted)
@@ -74,8 +74,8 @@ static enum exit_kind kind_of_block(const struct exits *x, uint32_t block, bool 
         enum exit_kind one = kind_of_edge(x, &b->edges[e], is_counted);
         kind = one > kind ? one : kind;
     }
-    bool is_told = kind == EXIT_REGULAR && !is_counted && !isnan(told_probability(x, block));
-    return is_told ? EXIT_EARLY : kind;
+    bool is_hinted = kind == EXIT_REGULAR && !is_counted && !isnan(hinted_probability(x, block));
+    return is_hinted ? EXIT_EARLY : kind;
 }
 
 /* Returns the index of a block in LLVM's list of exits; exit_count: none. */
@@ -100,9 +100,9 @@ static void judge_blocks(struct exits *x, const struct scev_loop *facts, bool is
         bool is_listed = facts && at < facts->exit_count && at < MAX_EXITS;
         bool is_counted = is_only || (is_listed && facts->exits[at].taken->kind != EXPR_UNKNOWN);
         enum exit_kind kind = kind_of_block(x, block, is_counted);
-        double told = kind == EXIT_EARLY ? told_probability(x, block) : NAN;
+        double hinted = kind == EXIT_EARLY ? hinted_probability(x, block) : NAN;
         x->count[kind]++;
-        x->probability += isnan(told) ? 0 : told;
+        x->probability += isnan(hinted) ? 0 : hinted;
         bool is_regular = kind == EXIT_NONE || kind == EXIT_REGULAR;
         x->has_other_bounds =
             x->has_other_bounds || (!is_regular && (is_counted || !x->function->blocks[block].is_by_data));

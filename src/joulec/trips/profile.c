@@ -300,11 +300,12 @@ static bool header_runs_once_more(const struct function *function, const struct 
 
 /* Returns the only loop that LLVM made of calls of the function by itself; loops->count: there is none, or it
  * is unclear. */
-static size_t loop_of_calls(const struct profile_function *seen, const struct loops *loops)
+static size_t loop_of_calls(const struct profile_function *profiled, const struct loops *loops)
 {
     size_t loop = next_without_keyword(loops, 0);
     bool is_one = loop < loops->count && next_without_keyword(loops, loop + 1) == loops->count;
-    return seen && seen->frames > 1 && !seen->has_loops_without_keyword && is_one ? loop : loops->count;
+    return profiled && profiled->frames > 1 && !profiled->has_loops_without_keyword && is_one ? loop
+                                                                                              : loops->count;
 }
 
 static bool has_loop_at(const struct loops *loops, const struct source_place *place)
@@ -317,13 +318,14 @@ static bool has_loop_at(const struct loops *loops, const struct source_place *pl
 
 /* Returns true if LLVM may have merged the loop with its neighbour in the source: the neighbour has no loop
  * of its own in the function. The counts are then those of only one of the two. */
-static bool may_be_merged(const struct profile *profile, const struct profile_loop *seen,
+static bool may_be_merged(const struct profile *profile, const struct profile_loop *profiled,
                           const struct loops *loops)
 {
     const struct profile_loop *end = profile->loops + profile->loop_count;
-    bool after = seen + 1 < end && seen[1].function == seen->function && !has_loop_at(loops, &seen[1].place);
-    bool before =
-        seen > profile->loops && seen[-1].function == seen->function && !has_loop_at(loops, &seen[-1].place);
+    bool after = profiled + 1 < end && profiled[1].function == profiled->function &&
+                 !has_loop_at(loops, &profiled[1].place);
+    bool before = profiled > profile->loops && profiled[-1].function == profiled->function &&
+                  !has_loop_at(loops, &profiled[-1].place);
     return after || before;
 }
 
@@ -340,17 +342,18 @@ void profile_join(const struct profile *profile, const struct function *function
 {
     for (size_t i = 0; i < loops->count && profile->loop_count; i++) {
         struct profile_loop key = {.place = loops->list[i].place};
-        const struct profile_loop *seen = key.place.file ? bsearch(&key, profile->loops, profile->loop_count,
-                                                                   sizeof *profile->loops, by_place)
-                                                         : NULL;
-        if (!seen || !(seen->entries > 0) || !isfinite(seen->iterations) ||
-            (loops->list[i].may_be_two && may_be_merged(profile, seen, loops)))
+        const struct profile_loop *profiled =
+            key.place.file
+                ? bsearch(&key, profile->loops, profile->loop_count, sizeof *profile->loops, by_place)
+                : NULL;
+        if (!profiled || !(profiled->entries > 0) || !isfinite(profiled->iterations) ||
+            (loops->list[i].may_be_two && may_be_merged(profile, profiled, loops)))
             continue;
-        set_profiled(&out[i],
-                     seen->iterations / seen->entries + header_runs_once_more(function, loops, (int32_t)i));
+        set_profiled(&out[i], profiled->iterations / profiled->entries +
+                                  header_runs_once_more(function, loops, (int32_t)i));
     }
-    const struct profile_function *seen = profile_find(profile, function->name);
-    size_t of_calls = loop_of_calls(seen, loops);
+    const struct profile_function *profiled = profile_find(profile, function->name);
+    size_t of_calls = loop_of_calls(profiled, loops);
     if (of_calls < loops->count && !out[of_calls].has_profile)
-        set_profiled(&out[of_calls], calls_itself ? 1 : seen->frames);
+        set_profiled(&out[of_calls], calls_itself ? 1 : profiled->frames);
 }

@@ -39,7 +39,7 @@ static char peek(const struct reader *reader)
 }
 
 /* Skips `word` and returns true if it is next. */
-static bool take(struct reader *reader, const char *word)
+static bool accept(struct reader *reader, const char *word)
 {
     size_t length = strlen(word);
     if ((size_t)(reader->end - reader->at) < length || memcmp(reader->at, word, length) != 0)
@@ -48,10 +48,10 @@ static bool take(struct reader *reader, const char *word)
     return true;
 }
 
-static bool take_integer(struct reader *reader, int64_t *out_value)
+static bool read_integer(struct reader *reader, int64_t *out_value)
 {
     const char *from = reader->at;
-    bool is_negative = take(reader, "-");
+    bool is_negative = accept(reader, "-");
     uint64_t value = 0, max = is_negative ? (uint64_t)1 << 63 : INT64_MAX;
     if (!is_digit(peek(reader))) {
         reader->at = from;
@@ -68,11 +68,11 @@ static bool take_integer(struct reader *reader, int64_t *out_value)
 }
 
 /* Reads an integer type such as "i32" and sets its width in bits. Returns false for other types. */
-static bool take_type(struct reader *reader, uint32_t *out_bits)
+static bool read_type(struct reader *reader, uint32_t *out_bits)
 {
     const char *from = reader->at;
     int64_t bits = 0;
-    if (take(reader, "i") && is_digit(peek(reader)) && take_integer(reader, &bits) && bits >= 1 &&
+    if (accept(reader, "i") && is_digit(peek(reader)) && read_integer(reader, &bits) && bits >= 1 &&
         bits <= 1 << 23) {
         *out_bits = (uint32_t)bits;
         return true;
@@ -88,7 +88,7 @@ static bool is_of_name(char c)
 }
 
 /* Reads a name after its '%' or '@', without quotes. Returns false for a name with an escape. */
-static bool take_name(struct reader *reader, uint32_t *out_name)
+static bool read_name(struct reader *reader, uint32_t *out_name)
 {
     const char *from = reader->at;
     if (peek(reader) == '"') {
@@ -112,7 +112,7 @@ static bool take_name(struct reader *reader, uint32_t *out_name)
 
 static void skip_flags(struct reader *reader)
 {
-    while (take(reader, "<nuw>") || take(reader, "<nsw>") || take(reader, "<nw>"))
+    while (accept(reader, "<nuw>") || accept(reader, "<nsw>") || accept(reader, "<nw>"))
         ;
 }
 
@@ -133,14 +133,14 @@ static bool skip_to_close(struct reader *reader)
     return open == 0;
 }
 
-static bool take_cast(struct reader *reader, enum expr_kind *out_kind)
+static bool read_cast_kind(struct reader *reader, enum expr_kind *out_kind)
 {
     static const struct {
         const char *word;
         enum expr_kind kind;
     } casts[] = {{"zext ", EXPR_ZEXT}, {"sext ", EXPR_SEXT}, {"trunc ", EXPR_TRUNC}};
     for (size_t i = 0; i < sizeof casts / sizeof *casts; i++) {
-        if (!take(reader, casts[i].word))
+        if (!accept(reader, casts[i].word))
             continue;
         *out_kind = casts[i].kind;
         return true;
@@ -151,15 +151,15 @@ static bool take_cast(struct reader *reader, enum expr_kind *out_kind)
 static const struct expr *read_cast(struct reader *reader, enum expr_kind kind)
 {
     uint32_t from = 0, to = 0;
-    if (!take_type(reader, &from) || !take(reader, " "))
+    if (!read_type(reader, &from) || !accept(reader, " "))
         return NULL;
     const struct expr *operand = read_expression(reader);
-    if (!operand || !take(reader, " to ") || !take_type(reader, &to))
+    if (!operand || !accept(reader, " to ") || !read_type(reader, &to))
         return NULL;
     return expr_cast(reader->pool, kind, operand, from < to ? from : to, to);
 }
 
-static bool take_operator(struct reader *reader, enum expr_kind *out_kind)
+static bool read_operator(struct reader *reader, enum expr_kind *out_kind)
 {
     static const struct {
         const char *word;
@@ -168,7 +168,7 @@ static bool take_operator(struct reader *reader, enum expr_kind *out_kind)
                      {" umin ", EXPR_UMIN}, {" umin_seq ", EXPR_UMIN}, {" umax ", EXPR_UMAX},
                      {" smin ", EXPR_SMIN}, {" smax ", EXPR_SMAX}};
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
-        if (!take(reader, operators[i].word))
+        if (!accept(reader, operators[i].word))
             continue;
         *out_kind = operators[i].kind;
         return true;
@@ -186,7 +186,7 @@ static const struct expr *read_operands(struct reader *reader)
         if (!operand || count == MAX_OPERANDS)
             return NULL;
         operands[count++] = operand;
-        if (!take_operator(reader, &next))
+        if (!read_operator(reader, &next))
             break;
         if (count > 1 && next != kind)
             return NULL;
@@ -199,8 +199,8 @@ static const struct expr *read_parenthesis(struct reader *reader)
 {
     const char *inside = reader->at;
     enum expr_kind kind = EXPR_UNKNOWN;
-    const struct expr *expr = take_cast(reader, &kind) ? read_cast(reader, kind) : read_operands(reader);
-    if (expr && !take(reader, ")"))
+    const struct expr *expr = read_cast_kind(reader, &kind) ? read_cast(reader, kind) : read_operands(reader);
+    if (expr && !accept(reader, ")"))
         expr = NULL;
     if (!expr) {
         reader->at = inside;
@@ -223,11 +223,11 @@ static const struct expr *read_recurrence(struct reader *reader)
         operands[count] = read_expression(reader);
         if (!operands[count++])
             return NULL;
-    } while (take(reader, ",+,"));
-    if (!take(reader, "}"))
+    } while (accept(reader, ",+,"));
+    if (!accept(reader, "}"))
         return NULL;
     skip_flags(reader);
-    if (!take(reader, "<%") || !take_name(reader, &loop) || !take(reader, ">"))
+    if (!accept(reader, "<%") || !read_name(reader, &loop) || !accept(reader, ">"))
         return NULL;
     return expr_recurrence(reader->pool, operands, count, loop);
 }
@@ -248,11 +248,11 @@ static const struct expr *read_atom(struct reader *reader)
     uint32_t name = INDEX_NONE, bits = 0;
     if (peek(reader) == '@')
         return read_global(reader);
-    if (take(reader, "%"))
-        return take_name(reader, &name) ? expr_symbol(reader->pool, name) : NULL;
-    if (take_type(reader, &bits) && !take(reader, " "))
+    if (accept(reader, "%"))
+        return read_name(reader, &name) ? expr_symbol(reader->pool, name) : NULL;
+    if (read_type(reader, &bits) && !accept(reader, " "))
         return NULL;
-    return take_integer(reader, &value) ? expr_integer(reader->pool, value) : NULL;
+    return read_integer(reader, &value) ? expr_integer(reader->pool, value) : NULL;
 }
 
 /* Returns NULL if the text is not understood. */
@@ -262,9 +262,9 @@ static const struct expr *read_expression(struct reader *reader)
         return NULL;
     reader->depth++;
     const struct expr *expr;
-    if (take(reader, "("))
+    if (accept(reader, "("))
         expr = read_parenthesis(reader);
-    else if (take(reader, "{"))
+    else if (accept(reader, "{"))
         expr = read_recurrence(reader);
     else
         expr = read_atom(reader);

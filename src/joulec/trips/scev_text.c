@@ -22,7 +22,7 @@ struct reading {
     bool is_in_loops, is_out_of_memory;
 };
 
-static bool take(struct line *line, const char *words)
+static bool accept(struct line *line, const char *words)
 {
     size_t length = strlen(words);
     if ((size_t)(line->end - line->at) < length || memcmp(line->at, words, length) != 0)
@@ -33,14 +33,14 @@ static bool take(struct line *line, const char *words)
 
 /* Removes a name, which may be quoted, from the beginning of the line and returns it. Empty: there is none,
  * or it contains an escape. */
-static struct line take_name(struct line *line)
+static struct line read_name(struct line *line)
 {
-    bool is_quoted = take(line, "\"");
+    bool is_quoted = accept(line, "\"");
     struct line name = {line->at, line->at};
     while (name.end < line->end && !strchr(is_quoted ? "\"\\" : ": =", *name.end))
         name.end++;
     line->at = name.end;
-    if (is_quoted && !take(line, "\""))
+    if (is_quoted && !accept(line, "\""))
         name.end = name.at;
     return name;
 }
@@ -64,7 +64,7 @@ static struct scev_function *current(const struct reading *reading)
 static void begin_function(struct reading *reading, struct line line)
 {
     struct scev_text *text = reading->text;
-    struct line name = take_name(&line);
+    struct line name = read_name(&line);
     struct scev_function *now = current(reading);
     size_t length = (size_t)(name.end - name.at);
     reading->value_name = (struct line){0};
@@ -122,18 +122,18 @@ static int64_t number(struct reading *reading, struct line line, int64_t otherwi
 
 static void read_loop(struct reading *reading, struct line line)
 {
-    struct scev_loop *loop = loop_named(reading, take_name(&line));
-    if (!loop || !take(&line, ": "))
+    struct scev_loop *loop = loop_named(reading, read_name(&line));
+    if (!loop || !accept(&line, ": "))
         return;
-    if (take(&line, "<multiple exits> "))
+    if (accept(&line, "<multiple exits> "))
         loop->has_several_exits = true;
-    if (take(&line, "backedge-taken count is ")) {
+    if (accept(&line, "backedge-taken count is ")) {
         loop->taken = expression(reading, line);
-    } else if (take(&line, "max backedge-taken count is ") ||
-               take(&line, "constant max backedge-taken count is ")) {
+    } else if (accept(&line, "max backedge-taken count is ") ||
+               accept(&line, "constant max backedge-taken count is ")) {
         int64_t max = number(reading, line, -1);
         loop->max_taken = max <= SCEV_MAX_TAKEN ? max : -1;
-    } else if (take(&line, "Trip multiple is ")) {
+    } else if (accept(&line, "Trip multiple is ")) {
         int64_t multiple = number(reading, line, 1);
         loop->multiple = multiple ? multiple : 1;
     }
@@ -160,7 +160,7 @@ static void read_exit(struct reading *reading, struct line line)
 static struct expr_range read_range(struct reading *reading, const struct line *line)
 {
     struct line rest = {find(line, " S: ["), line->end};
-    if (!take(&rest, " S: ["))
+    if (!accept(&rest, " S: ["))
         return (struct expr_range){0};
     const char *comma = find(&rest, ","), *close = find(&rest, ")");
     if (comma >= close || close == rest.end)
@@ -194,19 +194,19 @@ static void read_value(struct reading *reading, struct line line)
 
 static void read_line(struct reading *reading, struct line line)
 {
-    bool is_values = take(&line, "Classifying expressions for: @");
-    if (is_values || take(&line, "Determining loop execution counts for: @")) {
+    bool is_values = accept(&line, "Classifying expressions for: @");
+    if (is_values || accept(&line, "Determining loop execution counts for: @")) {
         reading->is_in_loops = !is_values;
         begin_function(reading, line);
     } else if (!current(reading)) {
         return;
-    } else if (!reading->is_in_loops && take(&line, "  %")) {
-        reading->value_name = take_name(&line);
-    } else if (!reading->is_in_loops && take(&line, "  -->  ")) {
+    } else if (!reading->is_in_loops && accept(&line, "  %")) {
+        reading->value_name = read_name(&line);
+    } else if (!reading->is_in_loops && accept(&line, "  -->  ")) {
         read_value(reading, line);
-    } else if (reading->is_in_loops && take(&line, "Loop %")) {
+    } else if (reading->is_in_loops && accept(&line, "Loop %")) {
         read_loop(reading, line);
-    } else if (reading->is_in_loops && take(&line, "  exit count for ")) {
+    } else if (reading->is_in_loops && accept(&line, "  exit count for ")) {
         read_exit(reading, line);
     }
 }

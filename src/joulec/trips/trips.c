@@ -372,9 +372,9 @@ static void count_loop(struct trips_analysis *analysis, size_t loop)
     enum trips_status status[3];
     plan(analysis, loop);
     sum_all(analysis, loop, sums, status);
-    bool is_wrong = status[EST] == TRIPS_NO_FORMULA || status[HIGH] == TRIPS_NO_FORMULA;
+    bool is_invalid = status[EST] == TRIPS_NO_FORMULA || status[HIGH] == TRIPS_NO_FORMULA;
     /* The loops around it were already checked when they were counted */
-    if (is_wrong && analysis->plans[loop].taken) {
+    if (is_invalid && analysis->plans[loop].taken) {
         plan_range(analysis, loop, NULL);
         sum_all(analysis, loop, sums, status);
     }

@@ -184,15 +184,16 @@ static void advise_stride(struct search *w, int32_t l, const struct streams *str
     const struct stream *worst = NULL;
     for (size_t i = 0; i < streams->count; i++) {
         const struct stream *s = &streams->list[i];
-        double moved = lines_of(s, s->inner, line), used = used_of(streams, s), reach = fmin(s->inner, line);
+        double moved = lines_of(s, s->inner, line), used = used_of(streams, s),
+               bytes_per_stride = fmin(s->inner, line);
         /* Otherwise the data is dense in the order of the loop around. */
-        bool is_sparse = reach >= 2 * used && !(s->outer < s->inner);
-        double needed = is_sparse ? fmin(moved, moved * used / reach) : moved;
+        bool is_sparse = bytes_per_stride >= 2 * used && !(s->outer < s->inner);
+        double needed = is_sparse ? fmin(moved, moved * used / bytes_per_stride) : moved;
         now += moved;
         then += needed;
         if (moved - needed > largest) {
             largest = moved - needed;
-            used_bytes = used * line / reach;
+            used_bytes = used * line / bytes_per_stride;
             worst = s;
         }
     }

@@ -215,18 +215,19 @@ static size_t known_dimensions(struct memory *m, const struct reference *r, unsi
 static size_t dimensions_of(struct memory *m, const struct reference *r, unsigned above)
 {
     size_t count = known_dimensions(m, r, 0);
-    double reach = extend_all(m, (struct extent){r->access->bytes, 1}, count).bytes;
+    double extent_bytes = extend_all(m, (struct extent){r->access->bytes, 1}, count).bytes;
     bool is_low = m->bound == BOUND_LOW;
     if (!is_low)
-        reach = fmax(reach, m->core->line_bytes);
+        extent_bytes = fmax(extent_bytes, m->core->line_bytes);
     count = known_dimensions(m, r, above);
     for (int32_t loop = r->loop; loop >= 0; loop = m->loops->list[loop].parent) {
         if (is_known(m, r, loop))
             continue;
-        bool is_wild = (int)depth_of(m, loop) <= r->at.irregular_depth;
+        bool is_irregular = (int)depth_of(m, loop) <= r->at.irregular_depth;
         if (depth_of(m, loop) > above)
-            m->dimensions[count++] = (struct dimension){is_wild && is_low ? 0 : reach, times_of(m, loop)};
-        reach *= times_of(m, loop);
+            m->dimensions[count++] =
+                (struct dimension){is_irregular && is_low ? 0 : extent_bytes, times_of(m, loop)};
+        extent_bytes *= times_of(m, loop);
     }
     return count;
 }
@@ -428,18 +429,18 @@ static void distribute_lines(struct memory *m, const struct group *group, const 
 
 static void move_lines(struct memory *m, const struct group *group, double *streams)
 {
-    double beyond[COST_LEVELS], lines[COST_LEVELS] = {0}, runs = 1;
+    double misses[COST_LEVELS], lines[COST_LEVELS] = {0}, runs = 1;
     for (int32_t loop = m->references[group->first].loop; loop >= 0; loop = m->loops->list[loop].parent)
         runs *= times_of(m, loop);
     for (int level = COST_L1; level < COST_DRAM; level++) {
-        beyond[level] = group->is_irregular ? irregular_lines(m, group, (enum cost_level)level, runs)
+        misses[level] = group->is_irregular ? irregular_lines(m, group, (enum cost_level)level, runs)
                                             : regular_lines(m, group, (enum cost_level)level, runs);
         if (level > COST_L1)
-            beyond[level] = fmin(beyond[level], beyond[level - 1]);
+            misses[level] = fmin(misses[level], misses[level - 1]);
     }
-    lines[COST_L2] = beyond[COST_L1] - beyond[COST_L2];
-    lines[COST_L3] = beyond[COST_L2] - beyond[COST_L3];
-    lines[COST_DRAM] = beyond[COST_L3];
+    lines[COST_L2] = misses[COST_L1] - misses[COST_L2];
+    lines[COST_L3] = misses[COST_L2] - misses[COST_L3];
+    lines[COST_DRAM] = misses[COST_L3];
     distribute_lines(m, group, lines, streams);
 }
 
