@@ -1,10 +1,11 @@
-/* support/cache_levels_trial.h - builds functions by hand to test what their loads take from each memory level.
+/* support/cache_levels_trial.h - builds functions by hand to test what their loads take from each memory
+ * level.
  *
  * Blocks and loops are given as a graph, addresses as scalar evolution prints them. Results are cache lines
  * per call. The core has caches of 32 KiB, 1 MiB and 32 MiB; expectations are lines per call from L2, L3 and
  * DRAM. Note: include <cmocka.h> first. */
-#ifndef SUPPORT_LEVELS_TRIAL_H
-#define SUPPORT_LEVELS_TRIAL_H
+#ifndef SUPPORT_CACHE_LEVELS_TRIAL_H
+#define SUPPORT_CACHE_LEVELS_TRIAL_H
 
 #include <math.h>
 #include <stdio.h>

@@ -120,7 +120,7 @@ static void test_branches_and_calls_stay(void **state)
     assert_null(t.list[1].built);
 }
 
-/* --- iterations --------------------------------------------------------------------------------------------- */
+/* --- iterations ---------------------------------------------------------------------------------------- */
 
 /* 32 operations per iteration, and one line. */
 static struct amounts iteration_of(const struct target *target)
