@@ -16,7 +16,7 @@
 #define MAX_STORE_STEPS (1 << 19) /* instructions of a loop times its stores; likewise */
 
 struct search {
-    struct dependence_graph s; /* of one loop */
+    struct dependence_graph graph; /* of one loop */
     const struct loops *loops;
     size_t loop; /* index of the loop */
     size_t phis; /* number of phis in its header, which are the first nodes */
@@ -25,14 +25,15 @@ struct search {
 /* Extends the end of a chain, which is no node itself, by an operand. */
 static void extend_end(const struct search *w, struct dependence_node *end, LLVMValueRef operand)
 {
-    dependence_extend_path(&w->s, end, (struct dependence){llvm_number_of(&w->s.numbers, operand), 0});
+    dependence_extend_path(&w->graph, end,
+                           (struct dependence){llvm_number_of(&w->graph.numbers, operand), 0});
 }
 
 /* Returns the end of the chain through the values that enter the phi. */
 static struct dependence_node end_at_phi(const struct search *w, size_t first)
 {
     struct dependence_node back = dependence_empty_path();
-    LLVMValueRef phi = w->s.list[first].value;
+    LLVMValueRef phi = w->graph.list[first].value;
     for (unsigned k = 0; k < LLVMCountIncoming(phi); k++)
         extend_end(w, &back, LLVMGetIncomingValue(phi, k));
     return back;
@@ -42,14 +43,14 @@ static struct dependence_node end_at_phi(const struct search *w, size_t first)
 
 static void mark_induction_users(struct search *w)
 {
-    for (size_t i = 0; i < w->s.count; i++) {
-        struct dependence_node *node = &w->s.list[i];
+    for (size_t i = 0; i < w->graph.count; i++) {
+        struct dependence_node *node = &w->graph.list[i];
         node->follows_induction = i < w->phis && llvm_is_induction(node->value);
         bool is_made = i >= w->phis && !LLVMIsALoadInst(node->value);
         for (uint32_t k = 0; k < node->dependence_count && is_made; k++)
             node->follows_induction =
                 node->follows_induction ||
-                w->s.list[w->s.dependences[node->first_dependence + k].on].follows_induction;
+                w->graph.list[w->graph.dependences[node->first_dependence + k].on].follows_induction;
     }
 }
 
@@ -57,31 +58,32 @@ static void mark_induction_users(struct search *w)
  * both at varying places of one variable. */
 static bool may_read_from(const struct search *w, size_t store, size_t load)
 {
-    LLVMValueRef to = llvm_address_of(w->s.list[store].value), from = llvm_address_of(w->s.list[load].value);
-    int32_t at = dependence_address_node(&w->s, load);
-    if (dependence_address_node(&w->s, store) < 0)
+    LLVMValueRef to = llvm_address_of(w->graph.list[store].value),
+                 from = llvm_address_of(w->graph.list[load].value);
+    int32_t at = dependence_address_node(&w->graph, load);
+    if (dependence_address_node(&w->graph, store) < 0)
         return to == from;
-    return llvm_may_alias(w->s.layout, to, from) && (at < 0 || !w->s.list[at].follows_induction);
+    return llvm_may_alias(w->graph.layout, to, from) && (at < 0 || !w->graph.list[at].follows_induction);
 }
 
 /* Returns true for a store that the next iteration may read: its address is constant or follows no
- * counter. */
+ * induction variable. */
 static bool is_writer(const struct search *w, size_t i)
 {
-    if (!LLVMIsAStoreInst(w->s.list[i].value))
+    if (!LLVMIsAStoreInst(w->graph.list[i].value))
         return false;
-    int32_t at = dependence_address_node(&w->s, i);
-    return at < 0 ||
-           (!w->s.list[at].follows_induction &&
-            llvm_number_of(&w->s.numbers, llvm_underlying_object(llvm_address_of(w->s.list[i].value))) < 0);
+    int32_t at = dependence_address_node(&w->graph, i);
+    return at < 0 || (!w->graph.list[at].follows_induction &&
+                      llvm_number_of(&w->graph.numbers,
+                                     llvm_underlying_object(llvm_address_of(w->graph.list[i].value))) < 0);
 }
 
 /* Returns true if node `i` stores to the same constant address as the writer. */
 static bool overwrites(const struct search *w, size_t i, size_t writer)
 {
-    LLVMValueRef own = LLVMIsAStoreInst(w->s.list[i].value);
-    return own && dependence_address_node(&w->s, writer) < 0 &&
-           llvm_address_of(own) == llvm_address_of(w->s.list[writer].value);
+    LLVMValueRef own = LLVMIsAStoreInst(w->graph.list[i].value);
+    return own && dependence_address_node(&w->graph, writer) < 0 &&
+           llvm_address_of(own) == llvm_address_of(w->graph.list[writer].value);
 }
 
 /* Starts chains at the loads that may read what the writer stored in the previous iteration. Returns false if
@@ -89,10 +91,10 @@ static bool overwrites(const struct search *w, size_t i, size_t writer)
 static bool start_at_readers(struct search *w, size_t writer)
 {
     bool is_fresh = false, is_any = false; /* is_fresh: the location was overwritten in this iteration */
-    if (!loop_always_runs(w->loops, (int32_t)w->loop, w->s.list[writer].block))
+    if (!loop_always_runs(w->loops, (int32_t)w->loop, w->graph.list[writer].block))
         return false;
-    for (size_t i = 0; i < w->s.count; i++) {
-        struct dependence_node *node = &w->s.list[i];
+    for (size_t i = 0; i < w->graph.count; i++) {
+        struct dependence_node *node = &w->graph.list[i];
         bool is_loaded = LLVMIsALoadInst(node->value) && may_read_from(w, writer, i);
         node->is_begin = !is_fresh && is_loaded && loop_always_runs(w->loops, (int32_t)w->loop, node->block);
         is_any = is_any || node->is_begin;
@@ -107,9 +109,9 @@ static bool start_at_readers(struct search *w, size_t writer)
 static struct dependence_node end_at_store(const struct search *w, size_t writer)
 {
     struct dependence_node back = dependence_empty_path();
-    int32_t at = dependence_address_node(&w->s, writer);
-    for (unsigned k = 0; k < 2 && (at < 0 || w->s.list[at].cycles >= 0); k++)
-        extend_end(w, &back, LLVMGetOperand(w->s.list[writer].value, k));
+    int32_t at = dependence_address_node(&w->graph, writer);
+    for (unsigned k = 0; k < 2 && (at < 0 || w->graph.list[at].cycles >= 0); k++)
+        extend_end(w, &back, LLVMGetOperand(w->graph.list[writer].value, k));
     return back;
 }
 
@@ -122,15 +124,15 @@ static struct dependence_node find_chain_from(struct search *w, size_t i)
     bool is_phi = i < w->phis;
     if (!is_phi && !start_at_readers(w, i))
         return dependence_empty_path();
-    for (size_t k = 0; is_phi && k < w->s.count; k++)
-        w->s.list[k].is_begin = k == i;
-    dependence_find_paths(&w->s, w->phis);
+    for (size_t k = 0; is_phi && k < w->graph.count; k++)
+        w->graph.list[k].is_begin = k == i;
+    dependence_find_paths(&w->graph, w->phis);
     return is_phi ? end_at_phi(w, i) : end_at_store(w, i);
 }
 
 static void mark_load(struct search *w, const struct dependence_node *node)
 {
-    struct block *block = &w->s.function->blocks[node->block];
+    struct block *block = &w->graph.function->blocks[node->block];
     size_t number = 0;
     for (LLVMValueRef v = LLVMGetPreviousInstruction(node->value); v; v = LLVMGetPreviousInstruction(v))
         number += llvm_address_of(v) != NULL;
@@ -141,19 +143,19 @@ static void mark_load(struct search *w, const struct dependence_node *node)
 /* Marks the loads on a chain that ends at `last`. */
 static void mark_loads(struct search *w, int32_t last)
 {
-    for (int32_t i = last; i >= 0; i = w->s.list[i].from)
-        if (LLVMGetInstructionOpcode(w->s.list[i].value) == LLVMLoad)
-            mark_load(w, &w->s.list[i]);
+    for (int32_t i = last; i >= 0; i = w->graph.list[i].from)
+        if (LLVMGetInstructionOpcode(w->graph.list[i].value) == LLVMLoad)
+            mark_load(w, &w->graph.list[i]);
 }
 
 /* --- blocks --------------------------------------------------------------------------------------------- */
 
 static bool find_critical_path(struct search *w, uint32_t block)
 {
-    if (!dependence_build(&w->s, &block, 1))
+    if (!dependence_build(&w->graph, &block, 1))
         return false;
-    for (int32_t i = dependence_find_critical_path(&w->s); i >= 0; i = w->s.list[i].from)
-        dependence_add_work(&w->s.list[i], w->s.function->blocks[block].chain);
+    for (int32_t i = dependence_find_critical_path(&w->graph); i >= 0; i = w->graph.list[i].from)
+        dependence_add_work(&w->graph.list[i], w->graph.function->blocks[block].chain);
     return true;
 }
 
@@ -165,11 +167,11 @@ static bool find_longest_chain(struct search *w, bool *out_is_stored)
 {
     double longest = 0;
     size_t longest_end = 0, visits = 0;
-    if (w->phis * w->s.count > MAX_STEPS)
+    if (w->phis * w->graph.count > MAX_STEPS)
         return false;
-    for (size_t i = 0; i < w->s.count; i++) {
+    for (size_t i = 0; i < w->graph.count; i++) {
         bool is_candidate = i < w->phis || is_writer(w, i);
-        visits += is_candidate && i >= w->phis ? w->s.count : 0;
+        visits += is_candidate && i >= w->phis ? w->graph.count : 0;
         if (!is_candidate || (i >= w->phis && visits > MAX_STORE_STEPS))
             continue;
         struct dependence_node back = find_chain_from(w, i);
@@ -181,7 +183,7 @@ static bool find_longest_chain(struct search *w, bool *out_is_stored)
     }
     if (longest > 0) {
         struct dependence_node back = find_chain_from(w, longest_end);
-        dependence_add_path(&w->s, &back);
+        dependence_add_path(&w->graph, &back);
     }
     *out_is_stored = longest > 0 && longest_end >= w->phis;
     return true;
@@ -193,22 +195,22 @@ static bool find_chain(struct search *w, size_t loop)
     const struct loops *loops = w->loops;
     const uint32_t *blocks = loops->nodes + loops->node_begin[loop + 1];
     size_t block_count = loops->node_begin[loop + 2] - loops->node_begin[loop + 1];
-    if (!dependence_build(&w->s, blocks, block_count))
+    if (!dependence_build(&w->graph, blocks, block_count))
         return false;
     w->loop = loop;
-    for (w->phis = 0; w->phis < w->s.count && LLVMIsAPHINode(w->s.list[w->phis].value);)
+    for (w->phis = 0; w->phis < w->graph.count && LLVMIsAPHINode(w->graph.list[w->phis].value);)
         w->phis++;
     mark_induction_users(w);
     bool is_stored;
     if (!find_longest_chain(w, &is_stored))
         return true;
     for (size_t i = 0; i < block_count; i++) {
-        w->s.function->blocks[blocks[i]].has_chain = true;
-        w->s.function->blocks[blocks[i]].is_chain_stored = is_stored;
+        w->graph.function->blocks[blocks[i]].has_chain = true;
+        w->graph.function->blocks[blocks[i]].is_chain_stored = is_stored;
     }
-    w->s.function->blocks[blocks[0]].is_entry_independent =
-        llvm_is_entry_independent(w->s.from, loops, loop, &w->s.numbers);
-    return dependence_find_independent_calls(&w->s);
+    w->graph.function->blocks[blocks[0]].is_entry_independent =
+        llvm_is_entry_independent(w->graph.from, loops, loop, &w->graph.numbers);
+    return dependence_find_independent_calls(&w->graph);
 }
 
 /* Sets has_chain in the blocks of an outer loop if all its phis are induction variables: the work of its own
@@ -217,13 +219,13 @@ static void find_outer_chain(const struct search *w, const struct loops *loops, 
 {
     const uint32_t *nodes = loops->nodes + loops->node_begin[loop + 1];
     size_t count = loops->node_begin[loop + 2] - loops->node_begin[loop + 1];
-    LLVMValueRef value = LLVMGetFirstInstruction(w->s.from[nodes[0]]);
+    LLVMValueRef value = LLVMGetFirstInstruction(w->graph.from[nodes[0]]);
     for (; value && LLVMIsAPHINode(value); value = LLVMGetNextInstruction(value))
         if (!llvm_is_induction(value))
             return;
     for (size_t i = 0; i < count; i++)
         if (loops->innermost[nodes[i]] == (int32_t)loop)
-            w->s.function->blocks[nodes[i]].has_chain = true;
+            w->graph.function->blocks[nodes[i]].has_chain = true;
 }
 
 bool llvm_find_chains(LLVMTargetDataRef layout, LLVMBasicBlockRef *from, struct function *function,

@@ -100,14 +100,14 @@ void dependence_extend_path(const struct dependence_graph *s, struct dependence_
 
 /* Finds the longest path to a node, from itself or through its operands. In irreducible cycles an operand may
  * come later in the list; it is then ignored. */
-static void find_path_to(const struct dependence_graph *s, size_t number, bool is_begin, bool has_waits)
+static void find_path_to(const struct dependence_graph *s, size_t number, bool is_begin, bool has_dependences)
 {
     struct dependence_node *node = &s->list[number];
     node->from = -1;
-    node->path_factor = is_begin && has_waits ? node->ready_factor : 0;
+    node->path_factor = is_begin && has_dependences ? node->ready_factor : 0;
     node->cycles = is_begin ? node->path_factor * node->latency : -1;
     for (uint32_t i = node->first_dependence;
-         i < node->first_dependence + node->dependence_count && has_waits; i++)
+         i < node->first_dependence + node->dependence_count && has_dependences; i++)
         if (s->dependences[i].on < (int32_t)number)
             dependence_extend_path(s, node, s->dependences[i]);
 }
