@@ -5,11 +5,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void nothing(const void *bytes, size_t size, void *context)
-{
-    (void)bytes, (void)size, (void)context;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static forge_device *device;
@@ -34,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (forge_program_print(program, &page, NULL) == JOULE_OK)
             free(page);
         if (program_is_small(program))
-            program_try(program, device, nothing, NULL);
+            program_try(program, device, program_ignore, NULL);
     }
     free(program);
     return 0;

@@ -40,6 +40,12 @@ def wait_until(condition, what):
     raise AssertionError(f"waited {PATIENCE_S} s in vain for {what}")
 
 
+def check(condition, *what):
+    """Raises AssertionError with `what` unless the condition holds, also with python -O."""
+    if not condition:
+        raise AssertionError(what)
+
+
 def read_file(path):
     try:
         with open(path, encoding="utf-8") as file:

@@ -13,6 +13,7 @@ import threading
 import time
 
 import schema_check
+from run_support import check
 
 JOULE = os.environ["JOULE"]
 LEVEL_ZERO = os.path.abspath(os.path.join(os.environ["JOULE_BUILD"], "tests", "fakes", "level_zero", "1.17", "libze_loader.so.1"))
@@ -23,11 +24,6 @@ def joule(*arguments, expect=0, **environment):
     done = subprocess.run([JOULE, *arguments], capture_output=True, text=True, env={**os.environ, **environment})
     assert done.returncode == expect, (arguments, done.returncode, done.stdout, done.stderr)
     return done
-
-
-def check(condition, *what):
-    if not condition:
-        raise AssertionError(what)
 
 
 def machine(root, files):

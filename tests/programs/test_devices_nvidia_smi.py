@@ -8,6 +8,7 @@ import sys
 import tempfile
 
 import schema_check
+from run_support import check
 
 JOULE = os.environ["JOULE"]
 FIXTURES = os.path.join(os.environ["JOULE_SOURCE"], "tests", "fixtures", "nvidia_smi")
@@ -42,11 +43,6 @@ elif argument.startswith("--query-gpu="):
 else:
     sys.exit(2)
 """
-
-
-def check(condition, *what):
-    if not condition:
-        raise AssertionError(what)
 
 
 def devices(folder, *arguments, mode="", **environment):

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from run_support import sanitizer_of, skip
+from run_support import check, sanitizer_of, skip
 
 BUILD = os.environ["JOULE_BUILD"]
 JOULE = os.path.abspath(os.environ["JOULE"])
@@ -46,11 +46,6 @@ def run(code, variable, expect=0, prefix=()):
 
 def lines(code, variable="1", expect=0, prefix=()):
     return [json.loads(line) for line in run(code, variable, expect, prefix).splitlines()]
-
-
-def check(condition, *what):
-    if not condition:
-        raise AssertionError(what)
 
 
 def test_one_line():

@@ -15,7 +15,7 @@ import tempfile
 import time
 import unittest
 
-from run_support import JOULE, PYTHON, Machine, main, read_file, recorded_machine, state_of, wait_until
+from run_support import JOULE, PYTHON, Machine, children_of, main, read_file, recorded_machine, state_of, wait_until
 
 SPIN = "while :; do :; done"
 # Uses a given number of CPU seconds in each of: itself, a child, a daemon.
@@ -118,15 +118,11 @@ class Joules(unittest.TestCase):
     def test_time_while_stopped_is_told(self):
         script = "kill -STOP $$; exit 0"
         with subprocess.Popen([JOULE, "run", "--", "sh", "-c", script], stderr=subprocess.PIPE, text=True) as process:
-            child = wait_until(lambda: [p for p in read_children(process.pid) if state_of(p) == "T"], "the stop")[0]
+            child = wait_until(lambda: [p for p in children_of(process.pid) if state_of(p) == "T"], "the stop")[0]
             time.sleep(0.3)
             os.kill(child, signal.SIGCONT)
             error = process.stderr.read()
         self.assertRegex(error, r"stopped for (2[5-9]\d|[3-9]\d\d) ms|stopped for [1-9]")
-
-
-def read_children(pid):
-    return [int(word) for word in read_file(f"/proc/{pid}/task/{pid}/children").split()]
 
 
 class Boards(unittest.TestCase):
@@ -236,7 +232,7 @@ class Family(unittest.TestCase):
                         found += [os.path.join(root, f) for f in folders if f.startswith("joule-")]
             return found
         with subprocess.Popen([JOULE, "run", "-q", "--", "sleep", "1000"]) as process:
-            child = wait_until(lambda: [p for p in read_children(process.pid)
+            child = wait_until(lambda: [p for p in children_of(process.pid)
                                         if read_file(f"/proc/{p}/cmdline").startswith("sleep")], "the command")[0]
             process.kill()
         self.assertIn(state_of(child), "RSD")  # killing joule is not killing the command
@@ -268,7 +264,7 @@ class Family(unittest.TestCase):
         with subprocess.Popen([JOULE, "run", "-q", "--wait-all", "--", "sh", "-c", script], text=True,
                               stdout=subprocess.PIPE) as process:
             left = int(process.stdout.readline())
-            wait_until(lambda: not [p for p in read_children(process.pid) if p != left], "the command to end")
+            wait_until(lambda: not [p for p in children_of(process.pid) if p != left], "the command to end")
             time.sleep(0.1)
             self.assertIsNone(process.poll())
             process.send_signal(signal.SIGINT)

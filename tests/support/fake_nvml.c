@@ -3,10 +3,15 @@
 #include "support/fake_nvml.h"
 
 #include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <cmocka.h>
 #include "joule/sources/nvidia/nvml_abi.h"
+#include "support/machine.h"
 
 #define BEGIN_NS INT64_C(1000300000000) /* not a multiple of any period of the fake */
 #define STEP_NS  INT64_C(100000000)
@@ -117,4 +122,15 @@ unsigned long fake_nvml_call_count(struct fake_nvml *fake)
     unsigned long (*calls)(void);
     *(void **)&calls = symbol(fake, "fake_nvml_calls");
     return calls();
+}
+
+joule_device fake_nvml_device(struct fake_nvml *fake, const char *folder, const char *line,
+                              const char *script, size_t position)
+{
+    if (!fake->meter) {
+        assert_true(fake_nvml_prepare(fake, folder, line, script));
+        fake_nvml_open_devices(fake);
+        fake_nvml_run(fake, 3);
+    }
+    return machine_device(fake->meter, position);
 }

@@ -34,6 +34,10 @@ void fake_nvml_free_clock(struct fake_nvml *fake);
 /* Returns the channel with that name, or NULL; the second returns the source's state. */
 struct channel *fake_nvml_channel(struct fake_nvml *fake, const char *name);
 struct source *fake_nvml_source(struct fake_nvml *fake);
+/* Returns the device at `position`. If no meter is open, prepares the fake, opens one with devices, and runs
+ * for 3 s. */
+joule_device fake_nvml_device(struct fake_nvml *fake, const char *folder, const char *line,
+                              const char *script, size_t position);
 /* Returns how many calls on devices the library has received. */
 unsigned long fake_nvml_call_count(struct fake_nvml *fake);
 

@@ -1,5 +1,4 @@
 /* support/machine.c - see machine.h. */
-#include "joule/api/open.h"
 #include "support/machine.h"
 
 #include <ftw.h>
@@ -11,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "joule/api/open.h"
+#include "support/check.h"
 #include "support/test_data.h"
 
 static struct { /* static, because callbacks of nftw get no context */
@@ -67,8 +68,7 @@ static joule_meter *open_with(struct joule_host *host, const char *sources, uint
     joule_options options = {.struct_size = sizeof options, .flags = flags, .sources = sources, .wait_s = 30};
     joule_error error = {0};
     joule_meter *meter = NULL;
-    if (meter_open_on(host, false, &options, &meter, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(meter_open_on(host, false, &options, &meter, &error), &error);
     return meter;
 }
 
@@ -99,12 +99,34 @@ const struct channel *machine_channel(joule_meter *meter, const char *name)
     return NULL;
 }
 
-int32_t machine_domain(joule_meter *meter, const char *name)
+const struct channel *machine_require_channel(joule_meter *meter, const char *name)
 {
     const struct channel *ch = machine_channel(meter, name);
     if (!ch)
-        fail_msg("no domain is called %s", name);
-    return ch->info.id;
+        fail_msg("no channel is called %s", name);
+    return ch;
+}
+
+const struct source *machine_source(joule_meter *meter, const char *name)
+{
+    for (size_t i = 0; i < meter->lane_count; i++)
+        for (size_t k = 0; k < meter->lanes[i]->source_count; k++)
+            if (strcmp(meter->lanes[i]->sources[k]->ops->name, name) == 0)
+                return meter->lanes[i]->sources[k];
+    fail_msg("no source is called %s", name);
+    return NULL;
+}
+
+joule_device machine_device(joule_meter *meter, size_t position)
+{
+    joule_device device = {.struct_size = sizeof device};
+    assert_int_equal(joule_device_get(meter, position, &device), JOULE_OK);
+    return device;
+}
+
+int32_t machine_domain(joule_meter *meter, const char *name)
+{
+    return machine_require_channel(meter, name)->info.id;
 }
 
 double machine_joules(joule_meter *meter, const char *name)
@@ -119,6 +141,11 @@ double machine_mean_watts(joule_meter *meter, int32_t domain)
 {
     struct window w = meter_window(meter, domain, meter->begin_ns, meter_now_ns(meter));
     return w.joules.value / w.covered_s;
+}
+
+double machine_watts(joule_meter *meter, const char *name)
+{
+    return machine_mean_watts(meter, machine_domain(meter, name));
 }
 
 /* --- parts of a scripted machine ------------------------------------------------------------------------ */
@@ -189,6 +216,28 @@ int machine_teardown(void **state)
     bench->host->ops->close(bench->host);
     free(bench);
     return 0;
+}
+
+void machine_put(struct machine_bench *bench, const char *path, const char *text)
+{
+    assert_true(host_script_text(bench->host, path, text));
+}
+
+void machine_run_until(struct machine_bench *bench, int64_t end_ns)
+{
+    for (; bench->next_ns <= end_ns; bench->next_ns += 100000000) {
+        host_script_set_time(bench->host, bench->next_ns);
+        meter_tick(bench->meter);
+    }
+}
+
+void machine_expect_absent(struct machine_bench *bench, const char *source, joule_status status,
+                           const char *words)
+{
+    bench->meter = machine_open(bench->host, source);
+    assert_int_equal(joule_domain_count(bench->meter), 0);
+    assert_int_equal(machine_source(bench->meter, source)->state, status);
+    assert_contains(machine_source(bench->meter, source)->remedy, words);
 }
 
 void machine_put_amd_card(struct joule_host *host)

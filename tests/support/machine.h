@@ -26,22 +26,39 @@ joule_meter *machine_open_devices(struct joule_host *host, const char *sources);
 void machine_run(joule_meter *meter, double seconds, double step_s);
 /* Returns the channel called `name`, or NULL. */
 const struct channel *machine_channel(joule_meter *meter, const char *name);
+/* The same; fails the test if there is none. */
+const struct channel *machine_require_channel(joule_meter *meter, const char *name);
+/* Returns the source called `name`; fails the test if the meter did not try to open it. */
+const struct source *machine_source(joule_meter *meter, const char *name);
+/* Returns the device at a position of the meter's list; fails the test if there is none. */
+joule_device machine_device(joule_meter *meter, size_t position);
 /* Returns the domain called `name`; fails the test if there is none. */
 int32_t machine_domain(joule_meter *meter, const char *name);
 /* Returns the joules of domain `name` since the meter was opened; fails the test if they are unknown. */
 double machine_joules(joule_meter *meter, const char *name);
 /* Returns the mean watts of a domain, or of JOULE_TOTAL ..., since the meter was opened; NaN if unknown. */
 double machine_mean_watts(joule_meter *meter, int32_t domain);
+/* The same, of the domain called `name`; fails the test if there is none. */
+double machine_watts(joule_meter *meter, const char *name);
 
 /* --- a test's machine ----------------------------------------------------------------------------------- */
 
 struct machine_bench {
     struct joule_host *host;
     joule_meter *meter; /* NULL until the test opens it */
+    int64_t next_ns;    /* when machine_run_until reads next */
 };
 /* Set-up and tear-down of a test that begins with an empty scripted machine; *state is its bench. */
 int machine_setup(void **state);
 int machine_teardown(void **state);
+/* Writes a file; fails the test if out of memory. */
+void machine_put(struct machine_bench *bench, const char *path, const char *text);
+/* Reads every 0.1 s from bench->next_ns to end_ns. */
+void machine_run_until(struct machine_bench *bench, int64_t end_ns);
+/* Opens a meter with one source. Fails the test unless the meter has no domain, the source has this status,
+ * and its remedy contains `words`. */
+void machine_expect_absent(struct machine_bench *bench, const char *source, joule_status status,
+                           const char *words);
 
 /* --- parts of a scripted machine; sensors and counts must outlive the host ------------------------------ */
 

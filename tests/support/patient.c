@@ -1,15 +1,16 @@
 /* tests/support/patient.c - see patient.h. */
-#include "joule/api/open.h"
 #include "support/patient.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <cmocka.h>
+#include "joule/api/open.h"
+#include "support/check.h"
 
 #define ZONE "/sys/class/powercap/intel-rapl:0"
 
@@ -52,8 +53,7 @@ void patient_examine(struct patient *patient, double clock_read_ns)
     joule_error error;
     if (patient->meter)
         dismiss(patient);
-    if (meter_open_on(patient->host, false, NULL, &patient->meter, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(meter_open_on(patient->host, false, NULL, &patient->meter, &error), &error);
     for (int64_t end_ns = patient->meter->begin_ns + 2000000000,
                  time_ns = patient->meter->begin_ns + 100000000;
          time_ns < end_ns; time_ns += 100000000) {

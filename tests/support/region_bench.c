@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <cmocka.h>
+#include "support/check.h"
 #include "support/machine.h"
 #include "support/region_bench.h"
 
@@ -13,12 +14,6 @@
 
 static double swing_watts;
 static bool has_board;
-
-void bench_near(double a, double b, double tolerance)
-{
-    if (!(fabs(a - b) <= tolerance))
-        fail_msg("%.15g is not within %.3g of %.15g", a, tolerance, b);
-}
 
 int64_t bench_at(double s)
 {

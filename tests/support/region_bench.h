@@ -55,7 +55,5 @@ void bench_end(struct bench *bench, unsigned thread, unsigned index, uint32_t ta
 /* Return results of the bench's meter; fail the test if the status is not the expected one. */
 joule_result bench_result(struct bench *bench, const joule_region *region, joule_status expected);
 joule_result bench_tag(struct bench *bench, uint32_t tag, joule_status expected);
-/* Fails the test unless |a - b| <= tolerance. */
-void bench_near(double a, double b, double tolerance);
 
 #endif

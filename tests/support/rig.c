@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include "support/check.h"
 
 int rig_set_up(void **state)
 {
@@ -54,20 +55,14 @@ const struct channel *rig_channel(const struct rig *rig, const char *name)
     return rig->meter->channels[machine_domain(rig->meter, name)].channel;
 }
 
-void expect_near(double a, double b, double tolerance)
-{
-    if (!(fabs(a - b) <= tolerance))
-        fail_msg("%.12g is not within %.3g of %.12g", a, tolerance, b);
-}
-
 void rig_expect(const struct rig *rig, int32_t domain, double joules, double tolerance, double unseen_s)
 {
     joule_quantity q;
     struct window w = meter_window(rig->meter, domain, rig->meter->begin_ns, meter_now_ns(rig->meter));
     assert_int_equal(joule_energy_joules(rig->meter, domain, &q), JOULE_OK);
-    expect_near(q.value, joules, tolerance);
+    assert_near(q.value, joules, tolerance);
     assert_true(q.low <= joules && joules <= q.high);
-    expect_near(w.length_s - w.covered_s, unseen_s, 0.005);
+    assert_near(w.length_s - w.covered_s, unseen_s, 0.005);
 }
 
 void rig_expect_unknown(const struct rig *rig, int32_t domain)

@@ -47,7 +47,6 @@ bool rig_is_partial(const struct rig *rig);        /* of the total */
 const char *rig_cover_name(const struct rig *rig); /* coverage of the total, as text; valid until the next
                                                     * call */
 
-void expect_near(double a, double b, double tolerance);
 /* Checks a domain since the meter was opened: joules are within the tolerance and inside the meter's
  * interval, and unobserved seconds are as given. */
 void rig_expect(const struct rig *rig, int32_t domain, double joules, double tolerance, double unseen_s);

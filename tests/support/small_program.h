@@ -38,6 +38,20 @@ static inline bool program_is_small(const forge_program *program)
 
 typedef void program_take_fn(const void *bytes, size_t size, void *context);
 
+/* program_take_fn without an effect. */
+static inline void program_ignore(const void *bytes, size_t size, void *context)
+{
+    (void)bytes, (void)size, (void)context;
+}
+
+/* program_take_fn that updates a hash; `context`: a uint64_t. */
+static inline void program_hash_bytes(const void *bytes, size_t size, void *context)
+{
+    uint64_t *hash = context;
+    for (size_t i = 0; i < size; i++)
+        *hash = (*hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
+}
+
 /* Runs with each symbol at its maximum minus `less` steps, if it has that many. */
 static inline joule_status program_try_at(const forge_program *program, forge_instance *instance,
                                           int64_t less, program_take_fn *take, void *context)

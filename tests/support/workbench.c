@@ -1,4 +1,5 @@
 /* support/workbench.c - see workbench.h. */
+#include "support/check.h"
 #include "support/workbench.h"
 
 #include <setjmp.h>
@@ -53,8 +54,7 @@ joule_status workbench_try_load(struct workbench *bench, forge_builder *b, joule
 void workbench_load(struct workbench *bench, forge_builder *b)
 {
     joule_error error = {0};
-    if (workbench_try_load(bench, b, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(workbench_try_load(bench, b, &error), &error);
 }
 
 void workbench_unload(struct workbench *bench)
@@ -92,16 +92,14 @@ void workbench_set(struct workbench *bench, const char *input, const void *eleme
 void workbench_run(struct workbench *bench)
 {
     joule_error error = {0};
-    if (forge_instance_run(bench->instance, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(forge_instance_run(bench->instance, &error), &error);
 }
 
 forge_tensor workbench_output(const struct workbench *bench, const char *name)
 {
     forge_tensor tensor;
     joule_error error = {0};
-    if (forge_instance_get(bench->instance, name, &tensor, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(forge_instance_get(bench->instance, name, &tensor, &error), &error);
     return tensor;
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "joule/api/open.h"
+#include "support/check.h"
 
 #define S                           1000000000LL
 #define UNKNOWN_FLAG                0x80000000u
@@ -79,7 +80,7 @@ static void test_opening_asks_for_sense(void **state)
     assert_status(joule_open(&options, &opened, &error), INVALID);
     options = (joule_options){.struct_size = sizeof options, .sources = "no_such_source"};
     assert_status(joule_open(&options, &opened, &error), INVALID);
-    assert_non_null(strstr(error.message, "no_such_source"));
+    assert_contains(error.message, "no_such_source");
     options = (joule_options){.struct_size = sizeof options, .flags = UNKNOWN_FLAG};
     assert_status(joule_open(&options, &opened, &error), UNSUPPORTED);
     options = (joule_options){.struct_size = sizeof options, .root = "/nowhere/at/all"};

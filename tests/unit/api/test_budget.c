@@ -13,6 +13,8 @@
 #include "joule/api/budget_list.h"
 #include "joule/session/session.h"
 #include "joule/api/open.h"
+#include "support/check.h"
+#include "support/machine.h"
 
 #define ZONE "/sys/class/powercap/intel-rapl:0"
 #define CHIP "/sys/class/hwmon/hwmon0"
@@ -38,54 +40,23 @@ static ssize_t millidegrees(void *context, int64_t time_ns, char *buffer, size_t
     return snprintf(buffer, size, "%lld\n", 40000 + (long long)(time_ns / 1000000));
 }
 
-struct fixture {
-    struct joule_host *host;
-    joule_meter *meter;
-    int64_t now_ns;
-};
-
-static void open_meter(struct fixture *fixture, const char *sources)
-{
-    joule_options options = {.struct_size = sizeof options, .sources = sources};
-    joule_error error;
-    if (meter_open_on(fixture->host, false, &options, &fixture->meter, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
-}
-
 static int set_up(void **state)
 {
-    static struct fixture fixture;
-    fixture = (struct fixture){.host = host_script_open(), .now_ns = 1 * S};
-    host_script_set_time(fixture.host, fixture.now_ns);
-    host_script_text(fixture.host, ZONE "/name", "package-0\n");
-    host_script_text(fixture.host, ZONE "/max_energy_range_uj", "262143328850\n");
-    host_script_file(fixture.host, ZONE "/energy_uj", energy_uj, NULL);
-    host_script_text(fixture.host, CHIP "/name", "coretemp\n");
-    host_script_text(fixture.host, CHIP "/temp1_label", "Package id 0\n");
-    host_script_file(fixture.host, CHIP "/temp1_input", millidegrees, NULL);
-    *state = &fixture;
+    machine_setup(state);
+    struct machine_bench *bench = *state;
+    bench->next_ns = 1 * S;
+    host_script_set_time(bench->host, bench->next_ns);
+    host_script_text(bench->host, ZONE "/name", "package-0\n");
+    host_script_text(bench->host, ZONE "/max_energy_range_uj", "262143328850\n");
+    host_script_file(bench->host, ZONE "/energy_uj", energy_uj, NULL);
+    host_script_text(bench->host, CHIP "/name", "coretemp\n");
+    host_script_text(bench->host, CHIP "/temp1_label", "Package id 0\n");
+    host_script_file(bench->host, CHIP "/temp1_input", millidegrees, NULL);
     return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *fixture = *state;
-    joule_close(fixture->meter);
-    fixture->host->ops->close(fixture->host);
-    return 0;
-}
-
-/* Ten readings a second. */
-static void run_until(struct fixture *fixture, int64_t end_ns)
-{
-    for (; fixture->now_ns <= end_ns; fixture->now_ns += S / 10) {
-        host_script_set_time(fixture->host, fixture->now_ns);
-        meter_tick(fixture->meter);
-    }
 }
 
 struct witness {
-    const struct fixture *fixture;
+    const struct machine_bench *bench;
     joule_budget_status statuses[8];
     int64_t when_ns[8];
     double used_joules[8];
@@ -99,23 +70,22 @@ static void note(joule_budget *budget, joule_budget_status status, void *context
     assert_int_equal(joule_budget_now(budget, &result), JOULE_OK);
     assert_true(witness->count < 8);
     witness->statuses[witness->count] = status;
-    witness->when_ns[witness->count] = witness->fixture->now_ns;
+    witness->when_ns[witness->count] = witness->bench->next_ns;
     witness->used_joules[witness->count++] = result.joules.value;
 }
 
-static joule_budget *begin(struct fixture *fixture, joule_budget_options options, struct witness *witness)
+static joule_budget *begin(struct machine_bench *bench, joule_budget_options options, struct witness *witness)
 {
     joule_budget *budget;
     joule_error error;
     options.struct_size = sizeof options;
     options.domain = JOULE_TOTAL;
     if (witness) {
-        *witness = (struct witness){.fixture = fixture};
+        *witness = (struct witness){.bench = bench};
         options.notify = note;
         options.context = witness;
     }
-    if (joule_budget_begin(fixture->meter, &options, &budget, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(joule_budget_begin(bench->meter, &options, &budget, &error), &error);
     return budget;
 }
 
@@ -160,13 +130,13 @@ static void test_judge(void **state)
 
 static void test_near_and_over_are_told_once(void **state)
 {
-    struct fixture *fixture = *state;
+    struct machine_bench *bench = *state;
     struct witness witness;
-    open_meter(fixture, "rapl_powercap");
-    run_until(fixture, 2 * S);
-    double before = true_joules(fixture->now_ns - S / 10);
-    joule_budget *budget = begin(fixture, (joule_budget_options){.max_joules = 300}, &witness);
-    run_until(fixture, 9 * S);
+    bench->meter = machine_open(bench->host, "rapl_powercap");
+    machine_run_until(bench, 2 * S);
+    double before = true_joules(bench->next_ns - S / 10);
+    joule_budget *budget = begin(bench, (joule_budget_options){.max_joules = 300}, &witness);
+    machine_run_until(bench, 9 * S);
     assert_int_equal(witness.count, 2);
     assert_int_equal(witness.statuses[0], JOULE_BUDGET_NEAR);
     assert_int_equal(witness.statuses[1], JOULE_BUDGET_OVER);
@@ -177,18 +147,18 @@ static void test_near_and_over_are_told_once(void **state)
     assert_int_equal(result.status, JOULE_BUDGET_OVER);
     assert_true(result.probability < 0.01);
     assert_true(witness.used_joules[1] - 300 <= result.overshoot_bound_joules);
-    double truth = true_joules(fixture->now_ns - S / 10) - before;
+    double truth = true_joules(bench->next_ns - S / 10) - before;
     assert_true(result.joules.low <= truth && truth <= result.joules.high);
 }
 
 static void test_within(void **state)
 {
-    struct fixture *fixture = *state;
+    struct machine_bench *bench = *state;
     struct witness witness;
-    open_meter(fixture, "rapl_powercap");
-    run_until(fixture, 2 * S);
-    joule_budget *budget = begin(fixture, (joule_budget_options){.max_joules = 1000}, &witness);
-    run_until(fixture, 5 * S);
+    bench->meter = machine_open(bench->host, "rapl_powercap");
+    machine_run_until(bench, 2 * S);
+    joule_budget *budget = begin(bench, (joule_budget_options){.max_joules = 1000}, &witness);
+    machine_run_until(bench, 5 * S);
     joule_budget_result result = end(budget);
     assert_int_equal(result.status, JOULE_BUDGET_WITHIN);
     assert_true(result.probability > 0.99);
@@ -198,14 +168,14 @@ static void test_within(void **state)
 
 static void test_nested_budgets_are_judged_for_themselves(void **state)
 {
-    struct fixture *fixture = *state;
+    struct machine_bench *bench = *state;
     struct witness outer_witness, inner_witness;
-    open_meter(fixture, "rapl_powercap");
-    run_until(fixture, 2 * S);
-    joule_budget *outer = begin(fixture, (joule_budget_options){.max_joules = 1000}, &outer_witness);
-    run_until(fixture, 4 * S);
-    joule_budget *inner = begin(fixture, (joule_budget_options){.max_joules = 60}, &inner_witness);
-    run_until(fixture, 6 * S);
+    bench->meter = machine_open(bench->host, "rapl_powercap");
+    machine_run_until(bench, 2 * S);
+    joule_budget *outer = begin(bench, (joule_budget_options){.max_joules = 1000}, &outer_witness);
+    machine_run_until(bench, 4 * S);
+    joule_budget *inner = begin(bench, (joule_budget_options){.max_joules = 60}, &inner_witness);
+    machine_run_until(bench, 6 * S);
     assert_int_equal(end(inner).status, JOULE_BUDGET_OVER);
     joule_budget_result result = end(outer);
     assert_int_equal(result.status, JOULE_BUDGET_WITHIN);
@@ -218,14 +188,14 @@ static void test_nested_budgets_are_judged_for_themselves(void **state)
 
 static void test_watts_over_the_last_second(void **state)
 {
-    struct fixture *fixture = *state;
+    struct machine_bench *bench = *state;
     struct witness witness;
-    open_meter(fixture, "rapl_powercap");
-    run_until(fixture, 2 * S);
-    joule_budget *budget = begin(fixture, (joule_budget_options){.max_watts = 90}, &witness);
-    run_until(fixture, 9 * S);
+    bench->meter = machine_open(bench->host, "rapl_powercap");
+    machine_run_until(bench, 2 * S);
+    joule_budget *budget = begin(bench, (joule_budget_options){.max_watts = 90}, &witness);
+    machine_run_until(bench, 9 * S);
     assert_int_equal(witness.count, 0);
-    run_until(fixture, 13 * S);
+    machine_run_until(bench, 13 * S);
     assert_int_equal(witness.statuses[witness.count - 1], JOULE_BUDGET_OVER);
     /* The mean of 60 and 120 W passes 90 W half a second after the step. */
     assert_in_range(witness.when_ns[witness.count - 1], 10 * S + 2 * S / 5, 10 * S + 4 * S / 5);
@@ -238,12 +208,12 @@ static void test_watts_over_the_last_second(void **state)
 /* A budget that is shorter than the period of a mean is judged and reported at its end. */
 static void test_what_is_passed_at_the_end_is_told_there(void **state)
 {
-    struct fixture *fixture = *state;
+    struct machine_bench *bench = *state;
     struct witness witness;
-    open_meter(fixture, "rapl_powercap");
-    run_until(fixture, 2 * S);
-    joule_budget *budget = begin(fixture, (joule_budget_options){.max_watts = 10}, &witness);
-    run_until(fixture, 2 * S + S / 2);
+    bench->meter = machine_open(bench->host, "rapl_powercap");
+    machine_run_until(bench, 2 * S);
+    joule_budget *budget = begin(bench, (joule_budget_options){.max_watts = 10}, &witness);
+    machine_run_until(bench, 2 * S + S / 2);
     assert_int_equal(witness.count, 0);
     assert_int_equal(end(budget).status, JOULE_BUDGET_OVER);
     assert_int_equal(witness.count, 1);
@@ -252,15 +222,15 @@ static void test_what_is_passed_at_the_end_is_told_there(void **state)
 
 static void test_temperature_rise(void **state)
 {
-    struct fixture *fixture = *state;
+    struct machine_bench *bench = *state;
     struct witness witness;
-    open_meter(fixture, "rapl_powercap,thermal");
-    run_until(fixture, 2 * S);
-    joule_budget *budget = begin(fixture, (joule_budget_options){.max_temperature_rise_kelvin = 5}, &witness);
-    run_until(fixture, 6 * S + S / 2);
+    bench->meter = machine_open(bench->host, "rapl_powercap,thermal");
+    machine_run_until(bench, 2 * S);
+    joule_budget *budget = begin(bench, (joule_budget_options){.max_temperature_rise_kelvin = 5}, &witness);
+    machine_run_until(bench, 6 * S + S / 2);
     assert_int_equal(witness.count, 1);
     assert_int_equal(witness.statuses[0], JOULE_BUDGET_NEAR);
-    run_until(fixture, 8 * S);
+    machine_run_until(bench, 8 * S);
     assert_int_equal(witness.count, 2);
     joule_budget_result result = end(budget);
     assert_int_equal(result.status, JOULE_BUDGET_OVER);
@@ -271,22 +241,22 @@ static void test_temperature_rise(void **state)
 
 static void test_no_gauge_is_not_measured(void **state)
 {
-    struct fixture *fixture = *state;
-    open_meter(fixture, "rapl_powercap");
-    run_until(fixture, 2 * S);
-    joule_budget *budget = begin(fixture, (joule_budget_options){.max_temperature_rise_kelvin = 5}, NULL);
-    run_until(fixture, 4 * S);
+    struct machine_bench *bench = *state;
+    bench->meter = machine_open(bench->host, "rapl_powercap");
+    machine_run_until(bench, 2 * S);
+    joule_budget *budget = begin(bench, (joule_budget_options){.max_temperature_rise_kelvin = 5}, NULL);
+    machine_run_until(bench, 4 * S);
     assert_int_equal(end(budget).status, JOULE_BUDGET_NOT_MEASURED);
 }
 
 static void test_no_sensor_is_not_measured(void **state)
 {
-    struct fixture *fixture = *state;
+    struct machine_bench *bench = *state;
     struct witness witness;
-    open_meter(fixture, "rapl_perf");
-    run_until(fixture, 2 * S);
-    joule_budget *budget = begin(fixture, (joule_budget_options){.max_joules = 1, .max_watts = 1}, &witness);
-    run_until(fixture, 4 * S);
+    bench->meter = machine_open(bench->host, "rapl_perf");
+    machine_run_until(bench, 2 * S);
+    joule_budget *budget = begin(bench, (joule_budget_options){.max_joules = 1, .max_watts = 1}, &witness);
+    machine_run_until(bench, 4 * S);
     joule_budget_result result = end(budget);
     assert_int_equal(result.status, JOULE_BUDGET_NOT_MEASURED);
     assert_true(isnan(result.joules.value));
@@ -296,7 +266,7 @@ static void test_no_sensor_is_not_measured(void **state)
 
 /* --- tags ----------------------------------------------------------------------------------------------- */
 
-static void add_span(struct fixture *fixture, uint32_t tag, int64_t begin_ns, int64_t end_ns)
+static void add_span(struct machine_bench *bench, uint32_t tag, int64_t begin_ns, int64_t end_ns)
 {
     joule_span span = {.struct_size = sizeof span,
                        .tag = tag,
@@ -304,27 +274,27 @@ static void add_span(struct fixture *fixture, uint32_t tag, int64_t begin_ns, in
                        .begin = (double)begin_ns,
                        .end = (double)end_ns,
                        .scale_ns = 1};
-    assert_int_equal(joule_span_add(fixture->meter, &span), JOULE_OK);
+    assert_int_equal(joule_span_add(bench->meter, &span), JOULE_OK);
 }
 
 static void test_budget_of_a_tag(void **state)
 {
-    struct fixture *fixture = *state;
+    struct machine_bench *bench = *state;
     struct witness witness;
     uint32_t tag = joule_tag("budgeted"), other = joule_tag("other");
-    open_meter(fixture, "rapl_powercap");
-    run_until(fixture, 2 * S);
-    add_span(fixture, tag, 1 * S, 2 * S); /* 60 J from before the budget began */
-    run_until(fixture, 4 * S);
-    joule_budget *budget = begin(fixture, (joule_budget_options){.max_joules = 100, .tag = tag}, &witness);
-    run_until(fixture, 6 * S);
-    add_span(fixture, tag, 5 * S, 6 * S);
-    run_until(fixture, 7 * S);
-    add_span(fixture, other, 6 * S, 7 * S);
-    run_until(fixture, 8 * S);
+    bench->meter = machine_open(bench->host, "rapl_powercap");
+    machine_run_until(bench, 2 * S);
+    add_span(bench, tag, 1 * S, 2 * S); /* 60 J from before the budget began */
+    machine_run_until(bench, 4 * S);
+    joule_budget *budget = begin(bench, (joule_budget_options){.max_joules = 100, .tag = tag}, &witness);
+    machine_run_until(bench, 6 * S);
+    add_span(bench, tag, 5 * S, 6 * S);
+    machine_run_until(bench, 7 * S);
+    add_span(bench, other, 6 * S, 7 * S);
+    machine_run_until(bench, 8 * S);
     assert_int_equal(witness.count, 0);
-    add_span(fixture, tag, 7 * S, 8 * S);
-    run_until(fixture, 9 * S);
+    add_span(bench, tag, 7 * S, 8 * S);
+    machine_run_until(bench, 9 * S);
     joule_budget_result result = end(budget);
     if (fabs(result.joules.value - 120) > 2)
         fail_msg("%f J instead of 120 J", result.joules.value);
@@ -336,37 +306,37 @@ static void test_budget_of_a_tag(void **state)
 
 /* --- bad input, callbacks, signals, threads ------------------------------------------------------------- */
 
-static void refuse(struct fixture *fixture, joule_budget_options options)
+static void refuse(struct machine_bench *bench, joule_budget_options options)
 {
     joule_budget *budget = NULL;
     joule_error error = {0};
-    assert_int_equal(joule_budget_begin(fixture->meter, &options, &budget, &error), JOULE_INVALID);
+    assert_int_equal(joule_budget_begin(bench->meter, &options, &budget, &error), JOULE_INVALID);
     assert_null(budget);
     assert_true(error.message[0] != '\0');
 }
 
 static void test_bad_options(void **state)
 {
-    struct fixture *fixture = *state;
+    struct machine_bench *bench = *state;
     const joule_budget_options good = {.struct_size = sizeof good, .domain = JOULE_TOTAL, .max_joules = 1};
     joule_budget_options bad = good;
-    open_meter(fixture, "rapl_powercap,thermal");
+    bench->meter = machine_open(bench->host, "rapl_powercap,thermal");
     bad.struct_size = 4;
-    refuse(fixture, bad);
+    refuse(bench, bad);
     bad = good;
     bad.max_joules = 0;
-    refuse(fixture, bad);
+    refuse(bench, bad);
     bad.max_joules = -1;
-    refuse(fixture, bad);
+    refuse(bench, bad);
     bad.max_joules = NAN;
-    refuse(fixture, bad);
+    refuse(bench, bad);
     bad.max_joules = INFINITY;
-    refuse(fixture, bad);
+    refuse(bench, bad);
     bad = good;
     bad.domain = 999;
-    refuse(fixture, bad);
+    refuse(bench, bad);
     bad.domain = -4;
-    refuse(fixture, bad);
+    refuse(bench, bad);
     assert_int_equal(joule_budget_now(NULL, NULL), JOULE_INVALID);
     assert_int_equal(joule_budget_end(NULL, NULL), JOULE_INVALID);
 }
@@ -375,7 +345,7 @@ static void use_everything(joule_budget *budget, joule_budget_status status, voi
 {
     joule_budget_result result = {.struct_size = sizeof result};
     joule_budget_options options = {.struct_size = sizeof options, .domain = JOULE_TOTAL, .max_joules = 1e6};
-    joule_meter *meter = ((struct fixture *)context)->meter;
+    joule_meter *meter = ((struct machine_bench *)context)->meter;
     joule_budget *another;
     (void)status;
     assert_int_equal(joule_budget_now(budget, &result), JOULE_OK);
@@ -385,13 +355,12 @@ static void use_everything(joule_budget *budget, joule_budget_status status, voi
 
 static void test_a_callback_may_use_the_meter(void **state)
 {
-    struct fixture *fixture = *state;
-    open_meter(fixture, "rapl_powercap");
-    run_until(fixture, 2 * S);
-    joule_budget *budget =
-        begin(fixture, (joule_budget_options){.max_joules = 60, .notify = use_everything, .context = fixture},
-              NULL);
-    run_until(fixture, 5 * S);
+    struct machine_bench *bench = *state;
+    bench->meter = machine_open(bench->host, "rapl_powercap");
+    machine_run_until(bench, 2 * S);
+    joule_budget *budget = begin(
+        bench, (joule_budget_options){.max_joules = 60, .notify = use_everything, .context = bench}, NULL);
+    machine_run_until(bench, 5 * S);
     assert_int_equal(end(budget).status, JOULE_BUDGET_OVER);
 } /* budgets that the callback began are freed with the meter */
 
@@ -405,16 +374,16 @@ static void count_termination(int signal)
 
 static void test_stop_sends_one_sigterm(void **state)
 {
-    struct fixture *fixture = *state;
+    struct machine_bench *bench = *state;
     struct sigaction action = {.sa_handler = count_termination}, before;
     sigaction(SIGTERM, &action, &before);
-    open_meter(fixture, "rapl_powercap");
-    run_until(fixture, 2 * S);
+    bench->meter = machine_open(bench->host, "rapl_powercap");
+    machine_run_until(bench, 2 * S);
     joule_budget *budget =
-        begin(fixture, (joule_budget_options){.max_joules = 60, .flags = JOULE_BUDGET_STOP}, NULL);
-    run_until(fixture, 2 * S + S / 2);
+        begin(bench, (joule_budget_options){.max_joules = 60, .flags = JOULE_BUDGET_STOP}, NULL);
+    machine_run_until(bench, 2 * S + S / 2);
     assert_int_equal(terminations, 0);
-    run_until(fixture, 6 * S);
+    machine_run_until(bench, 6 * S);
     assert_int_equal(terminations, 1);
     end(budget);
     sigaction(SIGTERM, &before, NULL);
@@ -450,11 +419,11 @@ static void *begin_and_end(void *argument)
 
 static void test_many_threads(void **state)
 {
-    struct fixture *fixture = *state;
+    struct machine_bench *bench = *state;
     pthread_t checkers[2], users[2];
-    open_meter(fixture, "rapl_powercap");
-    run_until(fixture, 2 * S);
-    struct crowd crowd = {.meter = fixture->meter};
+    bench->meter = machine_open(bench->host, "rapl_powercap");
+    machine_run_until(bench, 2 * S);
+    struct crowd crowd = {.meter = bench->meter};
     for (int i = 0; i < 2; i++) {
         pthread_create(&checkers[i], NULL, check_all_the_time, &crowd);
         pthread_create(&users[i], NULL, begin_and_end, &crowd);
@@ -466,7 +435,7 @@ static void test_many_threads(void **state)
         pthread_join(checkers[i], NULL);
 }
 
-#define machine(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define machine(test) cmocka_unit_test_setup_teardown(test, set_up, machine_teardown)
 
 int main(void)
 {

@@ -20,6 +20,8 @@
 #include "joule/api/open.h"
 #include "joule/report/report.h"
 #include "joule/session/session.h"
+#include "support/check.h"
+#include "support/machine.h"
 
 #define ZONE "/sys/class/powercap/intel-rapl:0"
 #define S    1000000000LL /* nanoseconds */
@@ -29,12 +31,6 @@ static ssize_t energy_uj(void *context, int64_t time_ns, char *buffer, size_t si
     (void)context;
     return snprintf(buffer, size, "%.0f\n", 60.0 * (double)time_ns * 1e-3);
 }
-
-struct fixture {
-    struct joule_host *host;
-    joule_meter *meter;
-    int64_t now_ns;
-};
 
 static atomic_int calls_of_handler;
 static struct {
@@ -59,36 +55,23 @@ static void hear(const joule_budget_event *event, void *context)
 
 static int set_up(void **state)
 {
-    static struct fixture fixture;
-    fixture = (struct fixture){.host = host_script_open(), .now_ns = 1 * S};
-    host_script_set_time(fixture.host, fixture.now_ns);
-    host_script_text(fixture.host, ZONE "/name", "package-0\n");
-    host_script_text(fixture.host, ZONE "/max_energy_range_uj", "262143328850\n");
-    host_script_file(fixture.host, ZONE "/energy_uj", energy_uj, NULL);
-    joule_options options = {.struct_size = sizeof options, .sources = "rapl_powercap"};
-    assert_int_equal(meter_open_on(fixture.host, false, &options, &fixture.meter, NULL), JOULE_OK);
-    joule_budget_set_handler(hear, &fixture.meter);
+    machine_setup(state);
+    struct machine_bench *bench = *state;
+    bench->next_ns = 1 * S;
+    host_script_set_time(bench->host, bench->next_ns);
+    host_script_text(bench->host, ZONE "/name", "package-0\n");
+    host_script_text(bench->host, ZONE "/max_energy_range_uj", "262143328850\n");
+    host_script_file(bench->host, ZONE "/energy_uj", energy_uj, NULL);
+    bench->meter = machine_open(bench->host, "rapl_powercap");
+    joule_budget_set_handler(hear, &bench->meter);
     atomic_store(&calls_of_handler, 0);
-    *state = &fixture;
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    struct fixture *fixture = *state;
     joule_budget_set_handler(NULL, NULL);
-    joule_close(fixture->meter);
-    fixture->host->ops->close(fixture->host);
-    return 0;
-}
-
-/* Ten readings a second. */
-static void run_until(struct fixture *fixture, int64_t end_ns)
-{
-    for (; fixture->now_ns <= end_ns; fixture->now_ns += S / 10) {
-        host_script_set_time(fixture->host, fixture->now_ns);
-        meter_tick(fixture->meter);
-    }
+    return machine_teardown(state);
 }
 
 /* Returns the tag of a site after entering it once. */
@@ -99,7 +82,7 @@ static uint32_t enter(joule_budget_site *site)
     return region.tag;
 }
 
-static void call(struct fixture *fixture, uint32_t tag, int64_t begin_ns, int64_t end_ns)
+static void call(struct machine_bench *bench, uint32_t tag, int64_t begin_ns, int64_t end_ns)
 {
     joule_span span = {.struct_size = sizeof span,
                        .tag = tag,
@@ -107,34 +90,34 @@ static void call(struct fixture *fixture, uint32_t tag, int64_t begin_ns, int64_
                        .begin = (double)begin_ns,
                        .end = (double)end_ns,
                        .scale_ns = 1};
-    run_until(fixture, end_ns);
-    assert_int_equal(joule_span_add(fixture->meter, &span), JOULE_OK);
+    machine_run_until(bench, end_ns);
+    assert_int_equal(joule_span_add(bench->meter, &span), JOULE_OK);
 }
 
 static void test_the_mean_call_decides(void **state)
 {
-    struct fixture *fixture = *state;
+    struct machine_bench *bench = *state;
     joule_budget_site over = {.budget = "max_joules=50J", .function = "over", .line = 7};
     joule_budget_site within = {.budget = "max_joules=50J", .function = "within", .line = 8};
     uint32_t dear = enter(&over), mixed = enter(&within);
-    call(fixture, mixed, 2 * S, 2 * S + S / 10); /* 6 J */
-    call(fixture, mixed, 3 * S, 4 * S);          /* 60 J: over the limit if it were alone */
-    run_until(fixture, 6 * S);
+    call(bench, mixed, 2 * S, 2 * S + S / 10); /* 6 J */
+    call(bench, mixed, 3 * S, 4 * S);          /* 60 J: over the limit if it were alone */
+    machine_run_until(bench, 6 * S);
     assert_int_equal(calls_of_handler, 0);
-    call(fixture, dear, 6 * S, 7 * S);
-    call(fixture, dear, 7 * S, 8 * S);
-    run_until(fixture, 10 * S);
+    call(bench, dear, 6 * S, 7 * S);
+    call(bench, dear, 7 * S, 8 * S);
+    machine_run_until(bench, 10 * S);
     assert_int_equal(calls_of_handler, 1);
     assert_int_equal(last.status, JOULE_BUDGET_OVER);
     assert_string_equal(last.name, "over:7");
     assert_true(fabs(last.joules.value - 60) < 2 && last.count >= 1 && last.count <= 2);
-    assert_non_null(strstr(last.message, "its budget is max_joules=50J"));
+    assert_contains(last.message, "its budget is max_joules=50J");
 
     struct tag_row row;
-    assert_true(tag_row_get(fixture->meter, mixed, &row));
+    assert_true(tag_row_get(bench->meter, mixed, &row));
     assert_true(row.attributed_count == 2 && row.budget_joules == 100);
     assert_true(fabs(row.result.attributed.value - 66) < 2);
-    assert_false(tag_row_get(fixture->meter, joule_tag("never ran"), &row));
+    assert_false(tag_row_get(bench->meter, joule_tag("never ran"), &row));
 }
 
 static void test_a_wrong_budget_is_said_once(void **state)
@@ -145,8 +128,8 @@ static void test_a_wrong_budget_is_said_once(void **state)
     enter(&site);
     assert_int_equal(calls_of_handler, 1);
     assert_int_equal(last.status, JOULE_BUDGET_NOT_MEASURED);
-    assert_non_null(strstr(last.message, "wrong:9"));
-    assert_non_null(strstr(last.message, "column 14"));
+    assert_contains(last.message, "wrong:9");
+    assert_contains(last.message, "column 14");
     assert_true(isnan(last.joules.value) && isnan(session_get_call_budget(session_current(), tag)));
     joule_budget_site nothing = {0};
     enter(&nothing);
@@ -198,7 +181,7 @@ static void jump(jmp_buf back)
 
 static void test_scopes_that_longjmp_left_are_ended(void **state)
 {
-    struct fixture *fixture = *state;
+    struct machine_bench *bench = *state;
     jmp_buf back;
     joule_region outer = joule_budget_scope_begin(&around),
                  other = joule_begin(joule_tag("not bound to a call"));
@@ -206,30 +189,30 @@ static void test_scopes_that_longjmp_left_are_ended(void **state)
     if (setjmp(back) == 0)
         jump(back);
     joule_budget_scope_unwind(mark);
-    fixture->now_ns = clock_now_ns(); /* the regions' clock */
-    run_until(fixture, fixture->now_ns + 2 * S);
+    bench->next_ns = clock_now_ns(); /* the regions' clock */
+    machine_run_until(bench, bench->next_ns + 2 * S);
     struct tag_row row;
-    assert_true(tag_row_get(fixture->meter, joule_tag("jumped:3"), &row));
+    assert_true(tag_row_get(bench->meter, joule_tag("jumped:3"), &row));
     assert_int_equal(row.result.count, 2);
-    assert_false(tag_row_get(fixture->meter, joule_tag("around:4"), &row));
+    assert_false(tag_row_get(bench->meter, joule_tag("around:4"), &row));
     assert_int_equal(joule_end(&outer), JOULE_OK);
     assert_int_equal(joule_end(&other), JOULE_OK);
     joule_budget_scope_unwind(mark); /* nothing is left */
-    run_until(fixture, fixture->now_ns + 2 * S);
-    assert_true(tag_row_get(fixture->meter, joule_tag("jumped:3"), &row));
+    machine_run_until(bench, bench->next_ns + 2 * S);
+    assert_true(tag_row_get(bench->meter, joule_tag("jumped:3"), &row));
     assert_int_equal(row.result.count, 2);
 }
 
 static void test_short_functions_are_counted(void **state)
 {
-    struct fixture *fixture = *state;
+    struct machine_bench *bench = *state;
     joule_budget_counted tiny = {.site = {.budget = "max_joules=1nJ", .function = "tiny"},
                                  .joules_per_call = {3e-9, 2e-9, 5e-9, JOULE_CLASS_MODELLED, 0}};
-    uint64_t folded = collector_folded(collector_of(fixture->meter));
+    uint64_t folded = collector_folded(collector_of(bench->meter));
     for (int i = 0; i < 1000; i++)
         joule_budget_count(&tiny);
     struct tag_row row;
-    assert_true(tag_row_get(fixture->meter, joule_tag("tiny"), &row));
+    assert_true(tag_row_get(bench->meter, joule_tag("tiny"), &row));
     assert_int_equal(row.result.count, 1000);
     assert_true(row.flags & TAG_COUNTED);
     assert_true(fabs(row.result.attributed.value - 3e-6) < 1e-12);
@@ -239,21 +222,21 @@ static void test_short_functions_are_counted(void **state)
     assert_true(isnan(row.result.duration_s) && isnan(row.timestamp_joules.value));
     assert_true(fabs(row.budget_joules - 1e-6) < 1e-12);
     assert_int_equal(joule_budget_judge(row.result.attributed, row.budget_joules), JOULE_BUDGET_OVER);
-    assert_int_equal(collector_folded(collector_of(fixture->meter)), folded);
+    assert_int_equal(collector_folded(collector_of(bench->meter)), folded);
 }
 
 static void test_stamps_are_subtracted(void **state)
 {
-    struct fixture *fixture = *state;
+    struct machine_bench *bench = *state;
     joule_budget_site site = {.budget = "max_joules=50J", .function = "stamped", .line = 8};
     uint32_t tag = enter(&site);
     double stamp_s = session_timestamp_seconds(session_current());
     assert_true(stamp_s > 0 && stamp_s < 1e-3);
-    call(fixture, tag, 2 * S, 3 * S);
-    call(fixture, tag, 4 * S, 5 * S);
-    run_until(fixture, 7 * S);
+    call(bench, tag, 2 * S, 3 * S);
+    call(bench, tag, 4 * S, 5 * S);
+    machine_run_until(bench, 7 * S);
     struct tag_row row;
-    assert_true(tag_row_get(fixture->meter, tag, &row));
+    assert_true(tag_row_get(bench->meter, tag, &row));
     double part = row.timestamp_joules.value / (row.timestamp_joules.value + row.result.attributed.value);
     double stamped = (double)row.result.count; /* including the region that made the tag */
     assert_true(fabs(part - stamped * stamp_s / row.result.duration_s) < 1e-6 * part);
@@ -261,14 +244,14 @@ static void test_stamps_are_subtracted(void **state)
 
 static void test_nothing_but_stamps_is_no_certain_zero(void **state)
 {
-    struct fixture *fixture = *state;
+    struct machine_bench *bench = *state;
     joule_budget_site site = {.budget = "max_joules=1nJ", .function = "nothing", .line = 9};
     uint32_t tag = enter(&site);
     int64_t stamp_ns = (int64_t)lround(session_timestamp_seconds(session_current()) * 1e9);
-    call(fixture, tag, 2 * S, 2 * S + stamp_ns);
-    run_until(fixture, 4 * S);
+    call(bench, tag, 2 * S, 2 * S + stamp_ns);
+    machine_run_until(bench, 4 * S);
     struct tag_row row;
-    assert_true(tag_row_get(fixture->meter, tag, &row));
+    assert_true(tag_row_get(bench->meter, tag, &row));
     assert_true(row.timestamp_joules.value > 0 && row.result.attributed.low >= 0);
     assert_true(row.result.attributed.high > row.timestamp_joules.value * 0.1);
     assert_int_equal(report_function_status(&row), JOULE_BUDGET_BELOW_RESOLUTION);
@@ -276,18 +259,18 @@ static void test_nothing_but_stamps_is_no_certain_zero(void **state)
 
 static void test_too_short_to_be_judged(void **state)
 {
-    struct fixture *fixture = *state;
+    struct machine_bench *bench = *state;
     joule_budget_site site = {.budget = "max_joules=1J", .function = "brief", .line = 6};
     uint32_t tag = enter(&site);
     struct tag_row row;
-    call(fixture, tag, 2 * S + S / 20, 2 * S + S / 10); /* 3 J in 50 ticks of a millisecond */
-    run_until(fixture, 4 * S);
-    assert_true(tag_row_get(fixture->meter, tag, &row));
+    call(bench, tag, 2 * S + S / 20, 2 * S + S / 10); /* 3 J in 50 ticks of a millisecond */
+    machine_run_until(bench, 4 * S);
+    assert_true(tag_row_get(bench->meter, tag, &row));
     assert_int_equal(report_function_status(&row), JOULE_BUDGET_BELOW_RESOLUTION);
     assert_int_equal(calls_of_handler, 0);
-    call(fixture, tag, 4 * S, 4 * S + S / 10);
-    run_until(fixture, 6 * S);
-    assert_true(tag_row_get(fixture->meter, tag, &row));
+    call(bench, tag, 4 * S, 4 * S + S / 10);
+    machine_run_until(bench, 6 * S);
+    assert_true(tag_row_get(bench->meter, tag, &row));
     assert_int_equal(report_function_status(&row), JOULE_BUDGET_OVER);
     assert_int_equal(calls_of_handler, 1);
 }

@@ -25,15 +25,9 @@
 #include "joule/attribute/attribute.h"
 #include "joule/attribute/attribute_cgroup.h"
 #include "joule/attribute/attribute_tree.h"
+#include "support/check.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
-/* Compares doubles; cmocka's own comparison uses floats, which are exact to 1e-7 only. */
-static void assert_near(double value, double wanted, double tolerance)
-{
-    if (!(fabs(value - wanted) <= tolerance))
-        fail_msg("%.17g instead of %.17g", value, wanted);
-}
 
 /* --- usable cgroups ------------------------------------------------------------------------------------- */
 

@@ -5,12 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "joule/attribute/idle_baseline.h"
-
-static void near(double a, double b, double tolerance)
-{
-    if (!(fabs(a - b) <= tolerance))
-        fail_msg("%.12g is not within %.3g of %.12g", a, tolerance, b);
-}
+#include "support/check.h"
 
 static double sd_of(joule_quantity q)
 {
@@ -27,8 +22,8 @@ static void test_one_meter_errs_alike_in_both(void **state)
     (void)state;
     struct estimate total = measured(100, 0.02), idle = measured(60, 0.02);
     joule_quantity net = baseline_net(&total, &idle);
-    near(net.value, 40, 1e-9);
-    near(sd_of(net), 0.02 * 40, 1e-9);
+    assert_near(net.value, 40, 1e-9);
+    assert_near(sd_of(net), 0.02 * 40, 1e-9);
 }
 
 static void test_unsteady_idling_stays(void **state)
@@ -37,7 +32,7 @@ static void test_unsteady_idling_stays(void **state)
     struct estimate total = measured(100, 0.02), idle = measured(60, 0.02);
     struct estimate scatter = estimate_make(0, JOULE_CLASS_MEASURED, 0, CAUSE_IDLE, 3);
     idle = estimate_add(idle, 1, &scatter);
-    near(sd_of(baseline_net(&total, &idle)), hypot(0.8, 3), 1e-9);
+    assert_near(sd_of(baseline_net(&total, &idle)), hypot(0.8, 3), 1e-9);
 }
 
 static void test_two_models_may_cancel_to_nothing(void **state)
@@ -46,7 +41,7 @@ static void test_two_models_may_cancel_to_nothing(void **state)
     struct estimate total = estimate_make(10, JOULE_CLASS_MODELLED, 0, CAUSE_CPU_SEED, 4);
     struct estimate idle = estimate_make(9, JOULE_CLASS_MODELLED, 0, CAUSE_CPU_SEED, 4);
     joule_quantity net = baseline_net(&total, &idle);
-    near(net.value, 1, 1e-9);
+    assert_near(net.value, 1, 1e-9);
     assert_true(net.low < 0 && net.high > 5);
     assert_int_equal(net.cls, JOULE_CLASS_MODELLED);
 }

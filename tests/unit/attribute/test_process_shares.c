@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "joule/attribute/attribute_process.h"
+#include "support/check.h"
 #include "support/fake_nvml.h"
 #include "support/rig.h"
 
@@ -118,7 +119,7 @@ static void run(struct tenants *tenants, int seconds)
         assert_int_equal(tenants_update(tenants), JOULE_ABSENT); /* this machine has no cgroups */
         expect_growth(&before, rows, tenants->processes);
         double seen_s = (double)(tenants->begin_ns - tenants->meter->begin_ns) * 1e-9;
-        expect_near(all_joules(tenants->processes), 200 * seen_s, 0.5);
+        assert_near(all_joules(tenants->processes), 200 * seen_s, 0.5);
     }
 }
 
@@ -133,7 +134,7 @@ static void test_those_that_use_most(void **state)
     run(&tenants, 21);
     assert_int_equal(shares.count, MAX_PICKED);
     assert_string_equal(row(&shares, 1000)->name, "worker");
-    expect_near(row(&shares, 1000)->cpu_joules, 2 * row(&shares, 1001)->cpu_joules, 5);
+    assert_near(row(&shares, 1000)->cpu_joules, 2 * row(&shares, 1001)->cpu_joules, 5);
     assert_true(row(&shares, 1000)->cpu_joules > 50 * 17 && row(&shares, 1000)->cpu_joules < 50 * 20);
     assert_true(shares.other_cpu_joules > 50 * 0.55 * 17);
     assert_true(row(&shares, 1000)->gpu_joules == 0 && shares.gpu_class == JOULE_CLASS_NONE);
@@ -173,7 +174,7 @@ static void expect_share(const struct tenants *tenants, const struct worker *wor
     const struct process_row *found = row(tenants->processes, worker->pid);
     assert_non_null(found);
     double seconds = (double)tenants->begin_ns * 1e-9 - worker->from_s;
-    expect_near(found->cpu_joules, 50 * worker->cpus * seconds, tolerance);
+    assert_near(found->cpu_joules, 50 * worker->cpus * seconds, tolerance);
 }
 
 /* While rows are free, a process gets all of its joules, including those before its first update. At most a
@@ -229,9 +230,9 @@ static void test_idle_time_is_told(void **state)
     struct tenants tenants = {.meter = rig->meter, .processes = &shares};
     run(&tenants, 13); /* the first window has no idle time, because no update came before it */
     double seconds = (double)(tenants.begin_ns - rig->meter->begin_ns) * 1e-9;
-    expect_near(shares.idle_cpu_joules, 75 * (seconds - 1), 2);
-    expect_near(shares.rest_cpu_joules, 25 * (seconds - 1) + 200, 4);
-    expect_near(row(&shares, 3000)->cpu_joules, 100 * (seconds - 1), 2);
+    assert_near(shares.idle_cpu_joules, 75 * (seconds - 1), 2);
+    assert_near(shares.rest_cpu_joules, 25 * (seconds - 1) + 200, 4);
+    assert_near(row(&shares, 3000)->cpu_joules, 100 * (seconds - 1), 2);
     tenants_free(&tenants);
     process_shares_free(&shares);
 }
@@ -277,13 +278,13 @@ static void test_process_that_ends(void **state)
     assert_true(joules > 1000);
     machine_run(rig->meter, 1, 0.1);
     tenants_settle(&tenants); /* up to the last update, as soon as the sensors have reported it */
-    expect_near(all_joules(&shares), 200 * (double)(tenants.end_ns - rig->meter->begin_ns) * 1e-9, 0.5);
+    assert_near(all_joules(&shares), 200 * (double)(tenants.end_ns - rig->meter->begin_ns) * 1e-9, 0.5);
     joules = row(&shares, 1000)->cpu_joules;
     run(&tenants, 200);
     assert_true(row(&shares, 1000)->cpu_joules == joules); /* for callers that query only now and then */
     run(&tenants, 110);
     assert_null(row(&shares, 1000));
-    expect_near(shares.ended_cpu_joules, joules, 1e-9);
+    assert_near(shares.ended_cpu_joules, joules, 1e-9);
     tenants_free(&tenants);
     process_shares_free(&shares);
 }
@@ -352,7 +353,7 @@ static void test_device_goes_to_processes(void **state)
     assert_string_equal(train->tenant, JOB);
     assert_string_equal(train->tenant_name.slurm_job, "1");
     assert_true(train->gpu_joules > 2000 && shares.other_gpu_joules > 1000 && shares.rest_gpu_joules > 1500);
-    expect_near(train->gpu_joules + shares.other_gpu_joules + shares.rest_gpu_joules, 8400, 20);
+    assert_near(train->gpu_joules + shares.other_gpu_joules + shares.rest_gpu_joules, 8400, 20);
     assert_true(shares.cpu_class == JOULE_CLASS_NONE); /* there is no sensor of processors */
     tenants_free(&tenants);
     process_shares_free(&shares);

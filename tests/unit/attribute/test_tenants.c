@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "joule/attribute/attribute_pod.h"
+#include "support/check.h"
 #include "support/fake_nvml.h"
 #include "support/rig.h"
 
@@ -133,7 +134,7 @@ static void expect_conserved(const struct tenants *tenants, double joules)
     double sum = tenants->rest_cpu_joules + tenants->ended_cpu_joules;
     for (size_t i = 0; i < tenants->count; i++)
         sum += tenants->list[i].cpu_joules;
-    expect_near(sum, joules, 0.5);
+    assert_near(sum, joules, 0.5);
 }
 
 static void test_shares_by_cpu_time(void **state)
@@ -149,11 +150,11 @@ static void test_shares_by_cpu_time(void **state)
     struct tenants tenants = {.meter = rig->meter};
     run(&tenants, 11); /* ten windows have ended, of which nine are settled */
     assert_int_equal(tenants.count, 3);
-    expect_near(tenant(&tenants, "/system.slice/slurmstepd.scope/job_42")->cpu_joules, 900, 1);
-    expect_near(tenant(&tenants, "/system.slice/slurmstepd.scope/job_42")->cpu_s, 18, 0.01);
-    expect_near(tenant(&tenants, "/system.slice/docker-" ID ".scope")->cpu_joules, 225, 0.5);
-    expect_near(tenant(&tenants, "/system.slice/cron.service")->cpu_joules, 0.45, 0.01);
-    expect_near(tenants.rest_cpu_joules, 2000 - 900 - 225 - 0.45, 2);
+    assert_near(tenant(&tenants, "/system.slice/slurmstepd.scope/job_42")->cpu_joules, 900, 1);
+    assert_near(tenant(&tenants, "/system.slice/slurmstepd.scope/job_42")->cpu_s, 18, 0.01);
+    assert_near(tenant(&tenants, "/system.slice/docker-" ID ".scope")->cpu_joules, 225, 0.5);
+    assert_near(tenant(&tenants, "/system.slice/cron.service")->cpu_joules, 0.45, 0.01);
+    assert_near(tenants.rest_cpu_joules, 2000 - 900 - 225 - 0.45, 2);
     expect_conserved(&tenants, 2000); /* including the meter's joules before the first update */
     assert_int_equal(tenants.cpu_class, JOULE_CLASS_DERIVED);
     host_script_file(rig->host, V2 "/user.slice/user-1000.slice/cpu.stat", cpu_stat, &late);
@@ -179,7 +180,7 @@ static void test_job_that_begins(void **state)
     host_script_file(rig->host, V2 "/slurm/uid_7/job_1/cpu.stat", cpu_stat, &job);
     run(&tenants, 6);
     double seconds = (double)tenants.begin_ns * 1e-9 - job.from_s;
-    expect_near(tenant(&tenants, "/slurm/uid_7/job_1")->cpu_joules, 50 * job.cpus * seconds, 2);
+    assert_near(tenant(&tenants, "/slurm/uid_7/job_1")->cpu_joules, 50 * job.cpus * seconds, 2);
     expect_conserved(&tenants, 2000);
     tenants_free(&tenants);
 }
@@ -199,11 +200,11 @@ static void test_job_that_ends(void **state)
     host_script_text(rig->host, V2 "/slurm/uid_7/job_1/cpu.stat", NULL);
     run(&tenants, 4);
     double joules = tenant(&tenants, "/slurm/uid_7/job_1")->cpu_joules;
-    expect_near(joules, 500, 1);
+    assert_near(joules, 500, 1);
     run(&tenants, 310);
     assert_int_equal(tenants.count, 1);
-    expect_near(tenants.ended_cpu_joules, joules, 1e-9);
-    expect_near(tenants.ended_cpu_s, 10, 0.01);
+    assert_near(tenants.ended_cpu_joules, joules, 1e-9);
+    assert_near(tenants.ended_cpu_s, 10, 0.01);
     expect_conserved(&tenants, 200 * 319);
     tenants_free(&tenants);
 }
@@ -217,7 +218,7 @@ static void test_first_version_of_cgroups(void **state)
     rig_open_powercap(rig);
     struct tenants tenants = {.meter = rig->meter};
     run(&tenants, 6);
-    expect_near(tenant(&tenants, "/slurm/uid_7/job_1")->cpu_joules, 400, 1);
+    assert_near(tenant(&tenants, "/slurm/uid_7/job_1")->cpu_joules, 400, 1);
     expect_conserved(&tenants, 1000);
     tenants_free(&tenants);
 }
@@ -284,8 +285,8 @@ static void test_device_goes_to_who_runs_on_it(void **state)
     struct fake_nvml fake;
     struct tenants tenants = look_at_board(&fake, BOARD, 12);
     const struct tenant *mine = tenant(&tenants, "/slurm/uid_7/job_1");
-    expect_near(mine->gpu_joules + tenants.rest_gpu_joules, 4400, 20); /* eleven windows are settled */
-    expect_near(mine->gpu_joules, 2200, 400);
+    assert_near(mine->gpu_joules + tenants.rest_gpu_joules, 4400, 20); /* eleven windows are settled */
+    assert_near(mine->gpu_joules, 2200, 400);
     tenants_free(&tenants);
     fake_nvml_close(&fake);
 }
@@ -300,7 +301,7 @@ static void test_slow_device_is_waited_for(void **state)
     double shared = mine->gpu_joules + tenants.rest_gpu_joules;
     if (!(shared > 400 * (39 - 2 * 3.7) && shared <= 400 * 39.0))
         fail_msg("%g J were shared out", shared);
-    expect_near(mine->gpu_joules, shared / 2, 800);
+    assert_near(mine->gpu_joules, shared / 2, 800);
     tenants_free(&tenants);
     fake_nvml_close(&fake);
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "base/thread.h"
+#include "support/check.h"
 
 static struct pool *make_pool(unsigned width)
 {
@@ -220,7 +221,7 @@ static void test_resize(void **state)
     }
     joule_error error = {0};
     assert_int_equal(pool_resize(pool, POOL_MAX_WIDTH + 1, &error), JOULE_INVALID);
-    assert_non_null(strstr(error.message, "1025"));
+    assert_contains(error.message, "1025");
     assert_int_equal(pool_width(pool), 5);
     assert_int_equal(pool_resize(pool, 0, NULL), JOULE_OK);
     cpu_set_t set;
@@ -268,7 +269,7 @@ static void test_workers_stay_on_their_cpu_and_get_no_signals(void **state)
     joule_error error = {0};
     options.cpus = &(unsigned){CPU_SETSIZE - 1};
     assert_int_equal(pool_create(&options, &pool, &error), JOULE_INVALID);
-    assert_non_null(strstr(error.message, "1023"));
+    assert_contains(error.message, "1023");
     options.cpus = &(unsigned){100000};
     assert_int_equal(pool_create(&options, &pool, &error), JOULE_INVALID);
 }

@@ -11,6 +11,7 @@
 #include "joule/api/tag_row.h"
 #include "joule/collector/collector_state.h"
 #include "joule/record/record.h"
+#include "support/check.h"
 #include "support/region_bench.h"
 
 static void a_region_alone_gets_its_window(void **state)
@@ -25,12 +26,12 @@ static void a_region_alone_gets_its_window(void **state)
     bench_tag(bench, tag, JOULE_PENDING);
     bench_run(bench, 0.3);
     r = bench_result(bench, &region, JOULE_OK);
-    bench_near(r.duration_s, 0.64, 1e-12);
-    bench_near(r.coverage, 1, 1e-9);
-    bench_near(r.window.value, 32, 1e-4);
-    bench_near(r.attributed.value, r.window.value, 1e-9);
-    bench_near(r.self.value, r.window.value, 1e-9);
-    bench_near(r.cpu.value, r.window.value, 1e-9);
+    assert_near(r.duration_s, 0.64, 1e-12);
+    assert_near(r.coverage, 1, 1e-9);
+    assert_near(r.window.value, 32, 1e-4);
+    assert_near(r.attributed.value, r.window.value, 1e-9);
+    assert_near(r.self.value, r.window.value, 1e-9);
+    assert_near(r.cpu.value, r.window.value, 1e-9);
     assert_true(isnan(r.gpu.value));
     assert_int_equal(r.window.cls, JOULE_CLASS_MEASURED);
     assert_int_equal(r.attributed.cls, JOULE_CLASS_DERIVED);
@@ -38,7 +39,7 @@ static void a_region_alone_gets_its_window(void **state)
     assert_true(r.window.low < 32 && r.window.high > 32);
     joule_result t = bench_tag(bench, tag, JOULE_OK);
     assert_int_equal(t.count, 1);
-    bench_near(t.attributed.value, r.attributed.value, 1e-9);
+    assert_near(t.attributed.value, r.attributed.value, 1e-9);
 }
 
 static void regions_before_the_first_reading_say_so(void **state)
@@ -50,9 +51,9 @@ static void regions_before_the_first_reading_say_so(void **state)
     bench_run(bench, 2);
     joule_result t = bench_tag(bench, tag, JOULE_OK);
     assert_int_equal(t.count, 2);
-    bench_near(t.duration_s, 3, 1e-9);
-    bench_near(t.coverage, 1.0 / 3, 1e-3);
-    bench_near(t.window.value, 50, 0.1);
+    assert_near(t.duration_s, 3, 1e-9);
+    assert_near(t.coverage, 1.0 / 3, 1e-3);
+    assert_near(t.window.value, 50, 0.1);
 }
 
 static void threads_share_equally_and_nested_ones_take_over(void **state)
@@ -66,12 +67,12 @@ static void threads_share_equally_and_nested_ones_take_over(void **state)
     bench_run(bench, 0.3);
     joule_result o = bench_tag(bench, outer, JOULE_OK), i = bench_tag(bench, inner, JOULE_OK),
                  x = bench_tag(bench, other, JOULE_OK);
-    bench_near(o.window.value, 40, 1e-3);
-    bench_near(o.attributed.value, 0.3 * 50 + 0.4 * 25 + 0.1 * 50, 1e-3);
-    bench_near(o.self.value, o.attributed.value - i.attributed.value, 1e-9);
-    bench_near(i.attributed.value, 0.1 * 50 + 0.1 * 25, 1e-3);
-    bench_near(x.attributed.value, 0.4 * 25, 1e-3);
-    bench_near(x.window.value, 20, 1e-3);
+    assert_near(o.window.value, 40, 1e-3);
+    assert_near(o.attributed.value, 0.3 * 50 + 0.4 * 25 + 0.1 * 50, 1e-3);
+    assert_near(o.self.value, o.attributed.value - i.attributed.value, 1e-9);
+    assert_near(i.attributed.value, 0.1 * 50 + 0.1 * 25, 1e-3);
+    assert_near(x.attributed.value, 0.4 * 25, 1e-3);
+    assert_near(x.window.value, 20, 1e-3);
 }
 
 static void a_region_may_stay_open_for_many_readings(void **state)
@@ -90,11 +91,11 @@ static void a_region_may_stay_open_for_many_readings(void **state)
     joule_result s = bench_tag(bench, slow, JOULE_OK), q = bench_tag(bench, quick, JOULE_OK);
     assert_int_equal(s.count, 1);
     assert_int_equal(q.count, 20);
-    bench_near(s.coverage, 1, 1e-9);
-    bench_near(s.window.value, 101.5, 1e-3);
-    bench_near(q.window.value, 50, 1e-3);
-    bench_near(s.attributed.value, s.window.value, 1e-9);
-    bench_near(s.self.value, s.window.value - q.window.value, 1e-9);
+    assert_near(s.coverage, 1, 1e-9);
+    assert_near(s.window.value, 101.5, 1e-3);
+    assert_near(q.window.value, 50, 1e-3);
+    assert_near(s.attributed.value, s.window.value, 1e-9);
+    assert_near(s.self.value, s.window.value - q.window.value, 1e-9);
 }
 
 static void another_thread_may_end_it(void **state)
@@ -108,8 +109,8 @@ static void another_thread_may_end_it(void **state)
     bench_run(bench, 0.3);
     joule_result r = bench_tag(bench, tag, JOULE_OK);
     assert_int_equal(r.count, 1);
-    bench_near(r.window.value, 50, 1e-3);
-    bench_near(r.coverage, 1, 1e-9);
+    assert_near(r.window.value, 50, 1e-3);
+    assert_near(r.coverage, 1, 1e-9);
 }
 
 static void a_region_whose_end_never_comes_stops_taking(void **state)
@@ -125,7 +126,7 @@ static void a_region_whose_end_never_comes_stops_taking(void **state)
     bench_run(bench, 0.3);
     bench_tag(bench, lost, JOULE_ABSENT);
     joule_result k = bench_tag(bench, kept, JOULE_OK);
-    bench_near(k.attributed.value, k.window.value, 1e-9);
+    assert_near(k.attributed.value, k.window.value, 1e-9);
 }
 
 /* More missing ends than the limit: only the region that has waited longest is given up. */
@@ -156,8 +157,8 @@ static void too_many_lost_regions_give_up_the_oldest(void **state)
     bench_end(bench, 0, oldest_place, oldest, 0.45, 0.95, 7);
     bench_end(bench, 1 + (FULL - 1) / SESSION_OPEN, places[FULL - 1], last, 0.45, 0.95, 7);
     bench_run(bench, 0.3);
-    bench_near(bench_tag(bench, first, JOULE_OK).coverage, 1, 1e-9);
-    bench_near(bench_tag(bench, last, JOULE_OK).coverage, 1, 1e-9);
+    assert_near(bench_tag(bench, first, JOULE_OK).coverage, 1, 1e-9);
+    assert_near(bench_tag(bench, last, JOULE_OK).coverage, 1, 1e-9);
     assert_true(bench_tag(bench, oldest, JOULE_OK).coverage < 0.5);
 }
 
@@ -170,7 +171,7 @@ static void finish_does_not_wait_for_the_next_reading(void **state)
     bench_put(bench, 0, tag, 0, 0.9, 1.0001);
     collector_finish(collector_of(bench->meter));
     joule_result r = bench_tag(bench, tag, JOULE_OK);
-    bench_near(r.window.value, 5.005, 0.03);
+    assert_near(r.window.value, 5.005, 0.03);
     assert_true(r.coverage > 0.99);
 }
 
@@ -267,7 +268,7 @@ static void many_regions_cost_little(void **state)
     bench_run(bench, 0.3);
     joule_result r = bench_tag(bench, tag, JOULE_OK);
     assert_int_equal(r.count, 5 * 8 * 3500);
-    bench_near(r.attributed.value, 5 * 3500 * 2e-5 * 50, 0.01);
+    assert_near(r.attributed.value, 5 * 3500 * 2e-5 * 50, 0.01);
 }
 
 #define STEADY(test) cmocka_unit_test_setup_teardown(test, bench_set_up_steady, bench_tear_down)

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include "support/check.h"
 #include "support/machine.h"
 #include "support/region_bench.h"
 
@@ -17,17 +18,17 @@ static void regions_claim_devices(void **state)
     bench_run(bench, 0.3);
     joule_result c = bench_result(bench, &cpu, JOULE_OK), g = bench_result(bench, &gpu, JOULE_OK),
                  a = bench_result(bench, &all, JOULE_OK);
-    bench_near(c.window.value, 30, 0.01);
-    bench_near(c.attributed.value, 10 + 10, 0.01);
+    assert_near(c.window.value, 30, 0.01);
+    assert_near(c.attributed.value, 10 + 10, 0.01);
     assert_true(isnan(c.gpu.value));
-    bench_near(g.window.value, 120, 0.1);
-    bench_near(g.attributed.value, 40 + 40, 0.1);
+    assert_near(g.window.value, 120, 0.1);
+    assert_near(g.attributed.value, 40 + 40, 0.1);
     assert_true(isnan(g.cpu.value));
     assert_int_equal(g.unsynchronised, 0);
-    bench_near(a.window.value, 100, 0.1);
-    bench_near(a.cpu.value, 20, 0.01);
-    bench_near(a.gpu.value, 80, 0.1);
-    bench_near(a.attributed.value, 50, 0.1);
+    assert_near(a.window.value, 100, 0.1);
+    assert_near(a.cpu.value, 20, 0.01);
+    assert_near(a.gpu.value, 80, 0.1);
+    assert_near(a.attributed.value, 50, 0.1);
 }
 
 /* For each device, the innermost region that claims it has the share, even if others are further inside. */
@@ -39,9 +40,9 @@ static void an_inner_region_takes_only_what_it_claims(void **state)
     joule_region inner = bench_put(bench, 0, joule_tag("kernel"), JOULE_REGION_GPU, 0.4, 0.6);
     bench_run(bench, 0.3);
     joule_result o = bench_result(bench, &outer, JOULE_OK), i = bench_result(bench, &inner, JOULE_OK);
-    bench_near(o.attributed.value, 0.6 * 250, 0.1);
-    bench_near(o.self.value, 0.6 * 50 + 0.4 * 200, 0.1);
-    bench_near(i.self.value, 0.2 * 200, 0.1);
+    assert_near(o.attributed.value, 0.6 * 250, 0.1);
+    assert_near(o.self.value, 0.6 * 50 + 0.4 * 200, 0.1);
+    assert_near(i.self.value, 0.2 * 200, 0.1);
     assert_int_equal(i.unsynchronised, 1);
     assert_int_equal(bench_tag(bench, joule_tag("kernel"), JOULE_OK).unsynchronised, 1);
 }
@@ -99,11 +100,11 @@ static void foreign_spans_share_like_threads(void **state)
     bench_run(bench, 2); /* spans may come up to a second late */
     joule_result r = bench_tag(bench, tag, JOULE_OK), h = bench_result(bench, &host, JOULE_OK);
     assert_int_equal(r.count, 2);
-    bench_near(r.coverage, 1, 1e-6);
-    bench_near(r.window.value, 160, 0.1);
-    bench_near(r.attributed.value, 0.6 * 200, 0.1);
+    assert_near(r.coverage, 1, 1e-6);
+    assert_near(r.window.value, 160, 0.1);
+    assert_near(r.attributed.value, 0.6 * 200, 0.1);
     assert_int_equal(r.unsynchronised, 0);
-    bench_near(h.attributed.value, 30, 0.01);
+    assert_near(h.attributed.value, 30, 0.01);
 }
 
 static void late_spans_say_what_they_missed_and_are_waited_for(void **state)
@@ -120,8 +121,8 @@ static void late_spans_say_what_they_missed_and_are_waited_for(void **state)
     bench_tag(bench, next, JOULE_PENDING);
     bench_run(bench, 15);
     joule_result r = bench_tag(bench, next, JOULE_OK);
-    bench_near(r.coverage, 1, 1e-6);
-    bench_near(r.attributed.value, 100, 0.1);
+    assert_near(r.coverage, 1, 1e-6);
+    assert_near(r.attributed.value, 100, 0.1);
     bench_close(bench, 0, index, busy, 0.5, 30, 0);
 }
 
@@ -150,8 +151,8 @@ static void two_meters_share_what_is_read(void **state)
     }
     joule_result r = {.struct_size = sizeof r};
     assert_int_equal(joule_tag_result(second, tag, &r), JOULE_OK);
-    bench_near(r.window.value, 10, 0.01);
-    bench_near(bench_tag(bench, tag, JOULE_OK).window.value, 10, 0.01);
+    assert_near(r.window.value, 10, 0.01);
+    assert_near(bench_tag(bench, tag, JOULE_OK).window.value, 10, 0.01);
     joule_close(second);
 }
 

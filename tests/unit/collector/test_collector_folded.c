@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 #include "joule/collector/collector_state.h"
+#include "support/check.h"
 #include "support/region_bench.h"
 
 #define ROUNDS 10
@@ -33,11 +34,11 @@ static void a_flooded_thread_gets_its_energy(void **state)
     joule_result r = bench_tag(bench, tag, JOULE_OK);
     assert_int_equal(r.count, ROUNDS * 9010);
     assert_int_equal(r.folded, ROUNDS * 9000);
-    bench_near(r.duration_s, 0.8, 1e-6);
-    bench_near(r.coverage, 1, 1e-3);
-    bench_near(r.attributed.value, 40, 0.1);
-    bench_near(r.self.value, 40, 0.1);
-    bench_near(r.window.value, 40, 0.1);
+    assert_near(r.duration_s, 0.8, 1e-6);
+    assert_near(r.coverage, 1, 1e-3);
+    assert_near(r.attributed.value, 40, 0.1);
+    assert_near(r.self.value, 40, 0.1);
+    assert_near(r.window.value, 40, 0.1);
     assert_true(r.attributed.low < 40 && r.attributed.high > 40);
     assert_int_equal(collector_folded(collector_of(bench->meter)), ROUNDS * 9000);
 }
@@ -55,10 +56,10 @@ static void folded_calls_nest(void **state)
     }
     bench_run(bench, 0.3);
     joule_result o = bench_tag(bench, outer, JOULE_OK), i = bench_tag(bench, inner, JOULE_OK);
-    bench_near(o.attributed.value, 45, 0.1);
-    bench_near(o.self.value, 10, 0.1);
-    bench_near(i.attributed.value, 35, 0.1);
-    bench_near(i.self.value, 35, 0.1);
+    assert_near(o.attributed.value, 45, 0.1);
+    assert_near(o.self.value, 10, 0.1);
+    assert_near(i.attributed.value, 35, 0.1);
+    assert_near(i.self.value, 35, 0.1);
 }
 
 /* Nested regions of one tag have more time than elapsed, but no more energy than was used. */
@@ -70,8 +71,8 @@ static void folded_recursion_gets_no_more_than_there_was(void **state)
     bench_fold(bench, 0, tag, 1000, 0.7, 0.09, 1.09);
     bench_run(bench, 0.4);
     joule_result r = bench_tag(bench, tag, JOULE_OK);
-    bench_near(r.attributed.value, 4.5, 0.1);
-    bench_near(r.self.value, 4.5, 0.1);
+    assert_near(r.attributed.value, 4.5, 0.1);
+    assert_near(r.self.value, 4.5, 0.1);
 }
 
 static void a_kept_region_around_folded_ones_keeps_its_share(void **state)
@@ -87,9 +88,9 @@ static void a_kept_region_around_folded_ones_keeps_its_share(void **state)
     bench_close(bench, 0, index, outer, 1, 2, 0);
     bench_run(bench, 0.3);
     joule_result o = bench_tag(bench, outer, JOULE_OK), i = bench_tag(bench, inner, JOULE_OK);
-    bench_near(o.attributed.value, 50, 0.1);
-    bench_near(i.attributed.value, 30, 0.1);
-    bench_near(o.self.value, 20, 0.3);
+    assert_near(o.attributed.value, 50, 0.1);
+    assert_near(i.attributed.value, 30, 0.1);
+    assert_near(o.self.value, 20, 0.3);
 }
 
 static void a_flooded_thread_shares_with_others(void **state)
@@ -104,8 +105,8 @@ static void a_flooded_thread_shares_with_others(void **state)
     }
     bench_close(bench, 1, index, kept, 1, 2, 1);
     bench_run(bench, 0.3);
-    bench_near(bench_tag(bench, folded, JOULE_OK).attributed.value, 25, 0.1);
-    bench_near(bench_tag(bench, kept, JOULE_OK).attributed.value, 25, 0.1);
+    assert_near(bench_tag(bench, folded, JOULE_OK).attributed.value, 25, 0.1);
+    assert_near(bench_tag(bench, kept, JOULE_OK).attributed.value, 25, 0.1);
 }
 
 /* Power varies between 20 and 80 W; the thread is busy for half of each tick. */
@@ -122,7 +123,7 @@ static void power_that_wanders_is_in_the_interval(void **state)
     joule_result r = bench_tag(bench, tag, JOULE_OK);
     double truth = (50 * 2 + 30 * (cos(3.0) - cos(9.0)) / 3) / 2;
     assert_true(r.attributed.low <= truth && r.attributed.high >= truth);
-    bench_near(r.attributed.value, truth, 0.05 * truth);
+    assert_near(r.attributed.value, truth, 0.05 * truth);
 }
 
 /* A region that was folded, and one whose values were replaced by later ones. */
@@ -139,8 +140,8 @@ static void a_single_folded_region_is_never_ok_and_unknown(void **state)
                            .slot = 100 | SPAN_NOT_LISTED << 16};
     joule_result r = bench_result(bench, &region, JOULE_OK);
     assert_int_equal(r.folded, 1);
-    bench_near(r.window.value, 0.5, 0.01);
-    bench_near(r.attributed.value, 0.5, 0.01);
+    assert_near(r.window.value, 0.5, 0.01);
+    assert_near(r.attributed.value, 0.5, 0.01);
     assert_true(r.attributed.low == 0 && r.attributed.high >= r.window.value);
     assert_int_equal(r.attributed.cls, JOULE_CLASS_DERIVED);
 }
@@ -171,7 +172,7 @@ static void claims_of_folded_regions_are_kept(void **state)
     slot_fold(bench->slots[0], &span, 50000000);
     bench_run(bench, 0.4);
     joule_result r = bench_tag(bench, tag, JOULE_OK);
-    bench_near(r.attributed.value, 0.05 * BENCH_GPU_WATTS, 0.1);
+    assert_near(r.attributed.value, 0.05 * BENCH_GPU_WATTS, 0.1);
     assert_true(isnan(r.cpu.value));
     assert_int_equal(r.unsynchronised, 1);
 }
@@ -197,8 +198,8 @@ static void too_many_waiting_regions_share_by_their_time(void **state)
     assert_int_equal(r.count, ROOM + MORE);
     assert_int_equal(r.folded, MORE);
     assert_int_equal(collector_folded(collector), MORE);
-    bench_near(r.duration_s, 40e-9 * (ROOM + MORE), 1e-6);
-    bench_near(r.attributed.value, r.duration_s * BENCH_WATTS, 0.01);
+    assert_near(r.duration_s, 40e-9 * (ROOM + MORE), 1e-6);
+    assert_near(r.attributed.value, r.duration_s * BENCH_WATTS, 0.01);
 }
 
 static void a_meter_closes_while_folded_regions_wait(void **state)

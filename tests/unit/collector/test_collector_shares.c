@@ -5,17 +5,9 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <cmocka.h>
+#include "support/chance.h"
+#include "support/check.h"
 #include "support/region_bench.h"
-
-static uint64_t random_state;
-
-static double draw(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (double)(random_state >> 11) * 0x1p-53;
-}
 
 /* One thread holds one region all the time, seven have random ones at random depth, and power varies: all
  * `self` add up to the meter's joules, and thread shares to the window. */
@@ -24,7 +16,7 @@ static void all_shares_add_up_to_the_window(void **state)
     struct bench *bench = *state;
     enum { TAGS = 40, TICKS = 100 };
     uint32_t tags[TAGS], frame = joule_tag("frame");
-    random_state = 42;
+    chance_state = 42;
     for (int i = 0; i < TAGS; i++) {
         char name[32];
         snprintf(name, sizeof name, "random %d", i);
@@ -36,9 +28,9 @@ static void all_shares_add_up_to_the_window(void **state)
         bench_run(bench, BENCH_TICK_S);
         double begin_s = 0.5 + tick * BENCH_TICK_S;
         for (int i = 0; i < 200; i++) {
-            double a = begin_s + draw() * BENCH_TICK_S,
-                   b = a + draw() * draw() * (begin_s + BENCH_TICK_S - a);
-            bench_put(bench, 1 + (unsigned)(draw() * 7), tags[(int)(draw() * TAGS)], 0, a, b);
+            double a = begin_s + chance() * BENCH_TICK_S,
+                   b = a + chance() * chance() * (begin_s + BENCH_TICK_S - a);
+            bench_put(bench, 1 + (unsigned)(chance() * 7), tags[(int)(chance() * TAGS)], 0, a, b);
         }
     }
     double end_s = 0.5 + TICKS * BENCH_TICK_S;
@@ -54,8 +46,8 @@ static void all_shares_add_up_to_the_window(void **state)
     }
     assert_int_equal(count, 200 * TICKS);
     struct window w = meter_window(bench->meter, JOULE_TOTAL, bench_at(0.5), bench_at(end_s));
-    bench_near(self, w.joules.value, 1e-9 * w.joules.value);
-    bench_near(bench_tag(bench, frame, JOULE_OK).window.value, w.joules.value, 1e-9 * w.joules.value);
+    assert_near(self, w.joules.value, 1e-9 * w.joules.value);
+    assert_near(bench_tag(bench, frame, JOULE_OK).window.value, w.joules.value, 1e-9 * w.joules.value);
 }
 
 static void parts_of_a_window_add_up(void **state)
@@ -63,18 +55,18 @@ static void parts_of_a_window_add_up(void **state)
     struct bench *bench = *state;
     bench_run(bench, 5);
     uint32_t part = joule_tag("part"), whole = joule_tag("whole");
-    random_state = 3;
+    chance_state = 3;
     double at_s = 4;
     for (int i = 0; at_s < 4.8 && i < 3000; i++) {
-        double next_s = fmin(4.8, at_s + draw() * 0.001);
+        double next_s = fmin(4.8, at_s + chance() * 0.001);
         bench_put(bench, 0, part, 0, at_s, next_s);
         at_s = next_s;
     }
     bench_put(bench, 1, whole, 0, 4, 4.8);
     bench_run(bench, 0.3);
     joule_result p = bench_tag(bench, part, JOULE_OK), w = bench_tag(bench, whole, JOULE_OK);
-    bench_near(p.window.value, w.window.value, 1e-9 * w.window.value);
-    bench_near(p.attributed.value + w.attributed.value, w.window.value, 1e-9 * w.window.value);
+    assert_near(p.window.value, w.window.value, 1e-9 * w.window.value);
+    assert_near(p.attributed.value + w.attributed.value, w.window.value, 1e-9 * w.window.value);
 }
 
 /* A tag that is always open is as certain as the meter. One that is open half of the time, in slices shorter
@@ -97,7 +89,7 @@ static void unseen_slices_widen_the_interval(void **state)
     struct window w = meter_window(bench->meter, JOULE_TOTAL, bench_at(1), bench_at(6));
     joule_quantity q = estimate_quantity(&w.joules);
     double width = (q.high - q.low) / q.value;
-    bench_near((a.window.high - a.window.low) / a.window.value, width, 0.2 * width);
+    assert_near((a.window.high - a.window.low) / a.window.value, width, 0.2 * width);
     assert_true((s.window.high - s.window.low) / s.window.value > width);
     assert_true(s.window.low < q.value / 2 && s.window.high > q.value / 2);
 }
@@ -124,9 +116,9 @@ static ssize_t rough_uj(void *unused, int64_t time_ns, char *buffer, size_t size
 static void intervals_hold_the_truth(void **state)
 {
     struct bench *bench = *state;
-    random_state = 11;
+    chance_state = 11;
     for (int i = 0; i < ROUGH_STEPS; i++)
-        rough_joules[i + 1] = rough_joules[i] + 0.005 * (20 + 80 * draw());
+        rough_joules[i + 1] = rough_joules[i] + 0.005 * (20 + 80 * chance());
     host_script_file(bench->host, "/sys/class/powercap/intel-rapl:0/energy_uj", rough_uj, NULL);
     bench_run(bench, 3);
     int held = 0, runs = 0;
@@ -136,7 +128,7 @@ static void intervals_hold_the_truth(void **state)
         double truth[4];
         bench_run(bench, 0.6);
         for (int i = 0; i < 4; i++) {
-            double length_s = 0.001 * pow(500, draw()), end_s = now_s + 0.5 + 0.1 * draw();
+            double length_s = 0.001 * pow(500, chance()), end_s = now_s + 0.5 + 0.1 * chance();
             regions[i] = bench_put(bench, (unsigned)i, 1, 0, end_s - length_s, end_s);
             truth[i] = rough_at(end_s) - rough_at(end_s - length_s);
         }

@@ -9,26 +9,12 @@
 #include <time.h>
 #include <cmocka.h>
 #include "joule/collector/sweep.h"
-
-static void near(double a, double b, double tolerance)
-{
-    if (!(fabs(a - b) <= tolerance))
-        fail_msg("%.15g is not within %.3g of %.15g", a, tolerance, b);
-}
-
-static uint64_t random_state;
-
-static uint64_t draw(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state;
-}
+#include "support/chance.h"
+#include "support/check.h"
 
 static int64_t draw_below(int64_t n)
 {
-    return (int64_t)(draw() % (uint64_t)n);
+    return (int64_t)(chance_bits() % (uint64_t)n);
 }
 
 /* --- slow reference: each interval between edges, each pair of regions ---------------------------------- */
@@ -157,12 +143,12 @@ static void draw_regions(struct sweep *s, size_t count, int tracks)
 static void compare(const struct sweep *s, const struct share *slow, const double *unattributed)
 {
     for (size_t i = 0; i < s->region_count * s->columns; i++) {
-        near(s->shares[i].window, slow[i].window, 1e-12);
-        near(s->shares[i].attributed, slow[i].attributed, 1e-12);
-        near(s->shares[i].self, slow[i].self, 1e-12);
+        assert_near(s->shares[i].window, slow[i].window, 1e-12);
+        assert_near(s->shares[i].attributed, slow[i].attributed, 1e-12);
+        assert_near(s->shares[i].self, slow[i].self, 1e-12);
     }
     for (unsigned g = 0; g < GROUPS; g++)
-        near(s->unattributed[g], unattributed[g], 1e-12);
+        assert_near(s->unattributed[g], unattributed[g], 1e-12);
 }
 
 static double step_energy(const struct sweep *s, unsigned group)
@@ -185,7 +171,7 @@ static void check_conserved(const struct sweep *s, double relative)
         double sum = s->unattributed[g], all = step_energy(s, g);
         for (size_t i = 0; i < s->region_count; i++)
             sum += sweep_share(s, i, g)->self;
-        near(sum, all, relative * all);
+        assert_near(sum, all, relative * all);
     }
 }
 
@@ -197,7 +183,7 @@ static void random_schedules_are_shared_as_the_rule_says(void **state)
     static struct share fast[MAX_REGIONS * GROUPS], slow[MAX_REGIONS * GROUPS];
     struct sweep s = {.regions = regions, .shares = fast};
     for (uint64_t seed = 1; seed <= 600; seed++) {
-        random_state = seed * UINT64_C(0x9e3779b97f4a7c15);
+        chance_state = seed * UINT64_C(0x9e3779b97f4a7c15);
         draw_steps(&s);
         draw_regions(&s, (size_t)(1 + draw_below(MAX_REGIONS)), 1 + (int)draw_below(6));
         sweep_set_groups(&s, seed % 3 ? 1u << GROUP_CPU | 1u << GROUP_GPU0 : 1u << GROUP_REST);
@@ -223,7 +209,7 @@ static void two_halves_make_the_whole(void **state)
     struct sweep s = {.regions = regions};
     sweep_set_groups(&s, 1u << GROUP_CPU);
     for (uint64_t seed = 1; seed <= 100; seed++) {
-        random_state = seed;
+        chance_state = seed;
         memset(whole, 0, sizeof whole);
         memset(halves, 0, sizeof halves);
         draw_steps(&s);
@@ -244,9 +230,9 @@ static void two_halves_make_the_whole(void **state)
         s.end_ns = one.end_ns = end_ns;
         assert_true(sweep_run(&s));
         for (size_t i = 0; i < COUNT; i++) {
-            near(halves[i].window, whole[i].window, 1e-12);
-            near(halves[i].attributed, whole[i].attributed, 1e-12);
-            near(halves[i].self, whole[i].self, 1e-12);
+            assert_near(halves[i].window, whole[i].window, 1e-12);
+            assert_near(halves[i].attributed, whole[i].attributed, 1e-12);
+            assert_near(halves[i].self, whole[i].self, 1e-12);
         }
     }
     sweep_free(&s);
@@ -263,7 +249,7 @@ static void a_million_regions_conserve(void **state)
     sweep_set_groups(&s, 1u << GROUP_CPU);
     assert_non_null(s.regions);
     assert_non_null(s.shares);
-    random_state = 7;
+    chance_state = 7;
     draw_steps(&s);
     s.end_ns = s.begin_ns + 100000000;
     for (int i = 0; i < STEPS; i++)
@@ -309,12 +295,12 @@ static void nested_regions_share_by_the_innermost(void **state)
                       .end_ns = step.end_ns};
     sweep_set_groups(&s, 1u << GROUP_CPU);
     assert_true(sweep_run(&s));
-    near(shares[0].window, 80, 1e-9);
-    near(shares[0].attributed, 20 + 10 + 5 + 15 + 10, 1e-9);
-    near(shares[0].self, 20 + 15 + 10, 1e-9);
-    near(shares[1].attributed, 15, 1e-9);
-    near(shares[2].attributed, 20, 1e-9);
-    near(s.unattributed[GROUP_CPU], 20, 1e-9);
+    assert_near(shares[0].window, 80, 1e-9);
+    assert_near(shares[0].attributed, 20 + 10 + 5 + 15 + 10, 1e-9);
+    assert_near(shares[0].self, 20 + 15 + 10, 1e-9);
+    assert_near(shares[1].attributed, 15, 1e-9);
+    assert_near(shares[2].attributed, 20, 1e-9);
+    assert_near(s.unattributed[GROUP_CPU], 20, 1e-9);
     sweep_free(&s);
 }
 

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include "calibrate/calibration_page.h"
 #include "joule/sources/cpu/cpu_calibration.h"
+#include "support/check.h"
 
 #define TEXT_SIZE 65536
 #define DAY       86400
@@ -96,8 +97,7 @@ static void check_round_trip(bool has_energy)
     struct cost_calibration read;
     char *text = write_text(c);
     joule_error error;
-    if (parse(text, &read, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(parse(text, &read, &error), &error);
     free(text);
     assert_same(&read.speeds.hz, &c->calibration.speeds.hz);
     assert_same(&read.speeds.overlap, &c->calibration.speeds.overlap);
@@ -267,7 +267,7 @@ static void test_old_foreign_and_broken(void **state)
     assert_false(cpu_calibration_is_used(&f->found));
     host_script_text(f->host, own, "{\"schema\":");
     assert_int_equal(load(f), CALIBRATION_BROKEN);
-    assert_non_null(strstr(f->found.error.message, own));
+    assert_contains(f->found.error.message, own);
     host_script_error(f->host, own, EACCES);
     assert_int_equal(load(f), CALIBRATION_BROKEN);
     put(f, CALIBRATION_SYSTEM_PATH, 1, 4);

@@ -13,6 +13,7 @@
 #include "calibrate/kernels.h"
 #include "joule/cost/fit.h"
 #include "support/chance.h"
+#include "support/check.h"
 
 static const struct cost_cpu cpu = {"intel", 6, 85, "", 2, 40, 80, false};
 
@@ -158,8 +159,7 @@ static void test_prices_come_back_within_their_ends(void **state)
         struct cost_prices prices;
         struct fit_errors errors;
         joule_error error;
-        if (fit_prices(w.kernels, w.count, &w.guessed, &prices, &errors, &error) != JOULE_OK)
-            fail_msg("%s", error.message);
+        assert_ok(fit_prices(w.kernels, w.count, &w.guessed, &prices, &errors, &error), &error);
         assert_true(errors.residual_log_sd < 0.05);
         for (int i = 0; i < COST_FEATURES; i++) {
             const struct cost_term *term = &prices.joules[i];
@@ -211,8 +211,7 @@ static void test_classes_that_look_alike_share_a_price(void **state)
         if (w.kernels[i].family == FIT_CHAINS || w.kernels[i].family == FIT_IDLE)
             w.kernels[kept++] = w.kernels[i];
     joule_error error;
-    if (fit_prices(w.kernels, kept, &w.guessed, &prices, &errors, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(fit_prices(w.kernels, kept, &w.guessed, &prices, &errors, &error), &error);
     double size = w.table.joules[COST_CYCLES] / w.guessed.joules[COST_CYCLES];
     for (int i = COST_CYCLES; i < COST_FEATURES; i++)
         if (!isnan(prices.joules[i].value))
@@ -231,8 +230,7 @@ static void assert_refused(const struct world *w, const char *word)
         fail_msg("taken, with L3 at %g, DRAM at %g, products at %g and quotients at %g cycles",
                  speeds.latency[COST_L3_LINES].value, speeds.latency[COST_DRAM_LINES].value,
                  speeds.latency[COST_INT_MULS].value, speeds.latency[COST_INT_DIVS].value);
-    if (!strstr(error.message, word))
-        fail_msg("'%s' is not in: %s", word, error.message);
+    assert_contains(error.message, word);
 }
 
 static void test_a_busy_machine_is_refused(void **state)
@@ -285,11 +283,11 @@ static void test_joules_by_chance_are_no_table(void **state)
     for (size_t i = 0; i < w.count; i++)
         w.kernels[i].joules *= chance_scale(0.02, 50);
     assert_int_equal(fit_prices(w.kernels, w.count, &w.guessed, &prices, &errors, &error), JOULE_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "nothing is kept"));
+    assert_contains(error.message, "nothing is kept");
     for (size_t i = 0; i < w.count; i++)
         w.kernels[i].joules_log_sd = 0.3;
     assert_int_equal(fit_prices(w.kernels, w.count, &w.guessed, &prices, &errors, &error), JOULE_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "--full"));
+    assert_contains(error.message, "--full");
 }
 
 /* They run, end, and stay within their memory; their times are not checked. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "joule/cost/fit_errors.h"
+#include "support/check.h"
 
 #define KERNELS 4
 #define ALL     100.0
@@ -69,7 +70,7 @@ static void test_too_much_is_refused(void **state)
     assert_int_equal(fit_check_errors(&errors, &error), JOULE_OK);
     errors.log_sd = log(3);
     assert_int_equal(fit_check_errors(&errors, &error), JOULE_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "a factor of 3:"));
+    assert_contains(error.message, "a factor of 3:");
     errors.log_sd = NAN; /* no kernel could be left out */
     assert_int_equal(fit_check_errors(&errors, NULL), JOULE_UNSUPPORTED);
 }

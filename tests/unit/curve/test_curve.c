@@ -6,15 +6,10 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include "joule/curve/curve.h"
+#include "support/check.h"
 
 #define MS 1000000LL
 static const struct curve_traits traits = {.cls = JOULE_CLASS_MEASURED, .tick_s = 0.001, .unit_joules = 1e-6};
-
-static void near(double a, double b, double tolerance)
-{
-    if (!(fabs(a - b) <= tolerance))
-        fail_msg("%.12g is not within %.3g of %.12g", a, tolerance, b);
-}
 
 /* Returns a curve with `watts` at a point every 100 ms. */
 static struct curve steady(double watts, size_t points, size_t limit)
@@ -34,10 +29,10 @@ static void test_steady_power(void **state)
     (void)state;
     struct curve c = steady(50, 11, 100);
     struct window w = curve_window(&c, &traits, 130 * MS, 870 * MS);
-    near(w.joules.value, 50 * 0.74, 1e-9);
-    near(w.covered_s, 0.74, 1e-9);
+    assert_near(w.joules.value, 50 * 0.74, 1e-9);
+    assert_near(w.covered_s, 0.74, 1e-9);
     assert_true(w.is_final);
-    near(curve_power(&c, &traits, 0.05).value, 50, 1e-9);
+    assert_near(curve_power(&c, &traits, 0.05).value, 50, 1e-9);
     curve_free(&c);
 }
 
@@ -46,10 +41,10 @@ static void test_nothing_is_known_outside(void **state)
     (void)state;
     struct curve c = steady(50, 11, 100);
     struct window w = curve_window(&c, &traits, -500 * MS, 500 * MS);
-    near(w.covered_s, 0.5, 1e-9);
-    near(w.joules.value, 25, 1e-9);
+    assert_near(w.covered_s, 0.5, 1e-9);
+    assert_near(w.joules.value, 25, 1e-9);
     w = curve_window(&c, &traits, 5000 * MS, 6000 * MS);
-    near(w.covered_s, 0, 0);
+    assert_near(w.covered_s, 0, 0);
     assert_true(isnan(w.joules.value));
     assert_false(w.is_final);
     curve_free(&c);
@@ -79,10 +74,10 @@ static void test_the_tail_reaches_as_far_as_the_sensor_was_read(void **state)
     struct curve c = steady(50, 11, 100);
     c.read_ns = 1040 * MS; /* read again without a new tick */
     struct window w = curve_window(&c, &traits, 0, 1040 * MS);
-    near(w.joules.value, 52, 1e-9);
+    assert_near(w.joules.value, 52, 1e-9);
     assert_false(w.is_final);
     w = curve_window(&c, &traits, 0, 2000 * MS);
-    near(w.covered_s, 1.041, 1e-6);
+    assert_near(w.covered_s, 1.041, 1e-6);
     curve_free(&c);
 }
 
@@ -96,8 +91,8 @@ static void test_a_gap_is_not_covered(void **state)
     curve_append(&c, (struct curve_point){.time_ns = 900 * MS, .joules = 5, .covered_s = 0.1});
     curve_append(&c, (struct curve_point){.time_ns = 1000 * MS, .joules = 10, .covered_s = 0.2});
     struct window w = curve_window(&c, &traits, 0, 1000 * MS);
-    near(w.joules.value, 10, 1e-9);
-    near(w.covered_s, 0.2, 1e-9);
+    assert_near(w.joules.value, 10, 1e-9);
+    assert_near(w.covered_s, 0.2, 1e-9);
     w = curve_window(&c, &traits, 200 * MS, 800 * MS);
     assert_true(isnan(w.joules.value));
     curve_free(&c);
@@ -132,8 +127,8 @@ static void test_splits_add_up(void **state)
             sum += isnan(w.joules.value) ? 0 : w.joules.value;
         }
         struct window whole = curve_window(&c, &traits, cuts[0], cuts[11]);
-        near(sum, whole.joules.value, 1e-9 * (1 + joules));
-        near(whole.joules.value, curve_window(&c, &traits, 0, cuts[11]).joules.value, 0);
+        assert_near(sum, whole.joules.value, 1e-9 * (1 + joules));
+        assert_near(whole.joules.value, curve_window(&c, &traits, 0, cuts[11]).joules.value, 0);
         curve_free(&c);
     }
 }
@@ -144,8 +139,8 @@ static void test_thinning_loses_no_energy(void **state)
     struct curve c = steady(50, 100000, 64);
     assert_true(c.count <= 64);
     struct window w = curve_window(&c, &traits, 0, 99999LL * 100 * MS);
-    near(w.joules.value, 50 * 9999.9, 1e-6);
-    near(w.covered_s, 9999.9, 1e-6);
+    assert_near(w.joules.value, 50 * 9999.9, 1e-6);
+    assert_near(w.covered_s, 9999.9, 1e-6);
     curve_free(&c);
 }
 
@@ -155,13 +150,13 @@ static void test_what_is_reserved_suffices(void **state)
     struct curve c = steady(50, 11, 100);
     assert_true(curve_reserve(&c));
     const struct curve_point *points = c.points;
-    near(curve_window(&c, &traits, 0, 1000 * MS).joules.value, 50, 1e-9);
+    assert_near(curve_window(&c, &traits, 0, 1000 * MS).joules.value, 50, 1e-9);
     for (int i = 11; i < 1000; i++)
         assert_true(curve_append(
             &c, (struct curve_point){.time_ns = i * 100 * MS, .joules = 5.0 * i, .covered_s = 0.1 * i}));
     assert_true(curve_reserve(&c));
     assert_ptr_equal(c.points, points);
-    near(curve_window(&c, &traits, 0, 99900 * MS).joules.value, 4995, 1e-6);
+    assert_near(curve_window(&c, &traits, 0, 99900 * MS).joules.value, 4995, 1e-6);
     curve_free(&c);
 }
 
@@ -177,7 +172,7 @@ static void test_an_edge_costs_what_the_tick_hides(void **state)
                                               .covered_s = i * 0.1,
                                               .time_sd_s = tick / sqrt(12)});
     struct window w = curve_window(&c, &traits, 0, 2000 * MS);
-    near(estimate_sd(&w.joules), watts * tick / sqrt(6), 1e-6);
+    assert_near(estimate_sd(&w.joules), watts * tick / sqrt(6), 1e-6);
     curve_free(&c);
 }
 
@@ -193,8 +188,8 @@ static void test_a_slice_of_a_segment_errs_by_its_share(void **state)
                                               .covered_s = i * 0.1,
                                               .time_sd_s = 0.01});
     struct window w = curve_window(&c, &traits, 1010 * MS, 1020 * MS);
-    near(w.joules.value, 1, 1e-9);
-    near(estimate_sd(&w.joules), 0.1 * 100 * 0.01 * sqrt(2), 1e-6);
+    assert_near(w.joules.value, 1, 1e-9);
+    assert_near(estimate_sd(&w.joules), 0.1 * 100 * 0.01 * sqrt(2), 1e-6);
     curve_free(&c);
 }
 
@@ -214,7 +209,7 @@ static void test_shared_lateness_costs_what_power_changed(void **state)
                                                   .covered_s = i * 0.1,
                                                   .time_sd_s = 0.03});
         struct window w = curve_window(&c, &sampled, 1000 * MS, 3000 * MS); /* 100 W/s for 2 s */
-        near(estimate_sd(&w.joules), slope * 200 * 0.03, 1e-6);
+        assert_near(estimate_sd(&w.joules), slope * 200 * 0.03, 1e-6);
         curve_free(&c);
     }
 }
@@ -233,7 +228,7 @@ static void test_a_long_mean_blurs_both_edges(void **state)
     struct window sharp = curve_window(&c, &sampled, 1550 * MS, 4450 * MS);
     sampled.blur_s = 1;
     struct window blurred = curve_window(&c, &sampled, 1550 * MS, 4450 * MS);
-    near(blurred.joules.value, sharp.joules.value, 0);
+    assert_near(blurred.joules.value, sharp.joules.value, 0);
     assert_true(estimate_sd(&blurred.joules) > 3 * estimate_sd(&sharp.joules));
     curve_free(&c);
 }

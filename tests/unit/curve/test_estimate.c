@@ -6,12 +6,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include "joule/curve/estimate.h"
-
-static void near(double a, double b, double tolerance)
-{
-    if (!(fabs(a - b) <= tolerance))
-        fail_msg("%.12g is not within %.3g of %.12g", a, tolerance, b);
-}
+#include "support/check.h"
 
 static void test_independent_errors_add_in_quadrature(void **state)
 {
@@ -19,11 +14,11 @@ static void test_independent_errors_add_in_quadrature(void **state)
     struct estimate a = estimate_make(100, JOULE_CLASS_MEASURED, 3, CAUSE_NONE, 0);
     struct estimate b = estimate_make(50, JOULE_CLASS_MEASURED, 4, CAUSE_NONE, 0);
     struct estimate sum = estimate_add(a, 1, &b);
-    near(sum.value, 150, 0);
-    near(estimate_sd(&sum), 5, 1e-12);
+    assert_near(sum.value, 150, 0);
+    assert_near(estimate_sd(&sum), 5, 1e-12);
     joule_quantity q = estimate_quantity(&sum);
-    near(q.low, 150 - Z90 * 5, 1e-9);
-    near(q.high, 150 + Z90 * 5, 1e-9);
+    assert_near(q.low, 150 - Z90 * 5, 1e-9);
+    assert_near(q.high, 150 + Z90 * 5, 1e-9);
 }
 
 static void test_a_common_gain_adds_in_sums_and_cancels_in_differences(void **state)
@@ -33,11 +28,11 @@ static void test_a_common_gain_adds_in_sums_and_cancels_in_differences(void **st
     struct estimate a = estimate_make(100, JOULE_CLASS_MEASURED, 0, gain, 2);
     struct estimate b = estimate_make(100, JOULE_CLASS_MEASURED, 0, gain, 2);
     struct estimate sum = estimate_add(a, 1, &b), difference = estimate_add(a, -1, &b);
-    near(estimate_sd(&sum), 4, 1e-12);
-    near(estimate_sd(&difference), 0, 1e-12);
+    assert_near(estimate_sd(&sum), 4, 1e-12);
+    assert_near(estimate_sd(&difference), 0, 1e-12);
     struct estimate other = estimate_make(100, JOULE_CLASS_MEASURED, 0, CAUSE(CAUSE_RAPL_GAIN, 1), 2);
     difference = estimate_add(a, -1, &other);
-    near(estimate_sd(&difference), 2 * sqrt(2), 1e-12);
+    assert_near(estimate_sd(&difference), 2 * sqrt(2), 1e-12);
 }
 
 static void test_a_sum_carries_the_weakest_class_and_subtotals(void **state)
@@ -47,8 +42,8 @@ static void test_a_sum_carries_the_weakest_class_and_subtotals(void **state)
     struct estimate b = estimate_make(20, JOULE_CLASS_MODELLED, 1, CAUSE_NONE, 0);
     struct estimate sum = estimate_add(a, 1, &b);
     assert_int_equal(sum.cls, JOULE_CLASS_MODELLED);
-    near(sum.by_class[JOULE_CLASS_MEASURED], 100, 0);
-    near(sum.by_class[JOULE_CLASS_MODELLED], 20, 0);
+    assert_near(sum.by_class[JOULE_CLASS_MEASURED], 100, 0);
+    assert_near(sum.by_class[JOULE_CLASS_MODELLED], 20, 0);
 }
 
 static void test_unknown_is_never_zero(void **state)
@@ -68,21 +63,21 @@ static void test_modelled_values_are_lognormal(void **state)
     (void)state;
     struct estimate e = estimate_make(10, JOULE_CLASS_MODELLED, 0, CAUSE_CPU_SEED, 4);
     joule_quantity q = estimate_quantity(&e);
-    near(q.low, 10 * exp(-Z90 * 0.4), 1e-9);
-    near(q.high, 10 * exp(Z90 * 0.4), 1e-9);
-    near(joule_probability_below(q, q.low), 0.05, 1e-9);
-    near(joule_probability_below(q, 10), 0.5, 1e-9);
-    near(joule_probability_below(q, q.high), 0.95, 1e-9);
-    near(joule_probability_below(q, 0), 0, 0);
+    assert_near(q.low, 10 * exp(-Z90 * 0.4), 1e-9);
+    assert_near(q.high, 10 * exp(Z90 * 0.4), 1e-9);
+    assert_near(joule_probability_below(q, q.low), 0.05, 1e-9);
+    assert_near(joule_probability_below(q, 10), 0.5, 1e-9);
+    assert_near(joule_probability_below(q, q.high), 0.95, 1e-9);
+    assert_near(joule_probability_below(q, 0), 0, 0);
 }
 
 static void test_confidence(void **state)
 {
     (void)state;
     struct estimate e = estimate_make(100, JOULE_CLASS_MEASURED, 20 / 1.959963985, CAUSE_NONE, 0);
-    near(joule_confidence(estimate_quantity(&e)), 0.95, 1e-9);
+    assert_near(joule_confidence(estimate_quantity(&e)), 0.95, 1e-9);
     e = estimate_make(100, JOULE_CLASS_MEASURED, 0, CAUSE_NONE, 0);
-    near(joule_confidence(estimate_quantity(&e)), 1, 0);
+    assert_near(joule_confidence(estimate_quantity(&e)), 1, 0);
 }
 
 static void test_more_causes_than_places_never_shrink_the_error(void **state)
@@ -103,18 +98,18 @@ static void test_scale_and_weaken(void **state)
     (void)state;
     struct estimate e = estimate_make(10, JOULE_CLASS_MEASURED, 1, CAUSE_RAPL_GAIN, 2);
     struct estimate half = estimate_scale(e, 0.5);
-    near(estimate_sd(&half), estimate_sd(&e) / 2, 1e-12);
+    assert_near(estimate_sd(&half), estimate_sd(&e) / 2, 1e-12);
     struct estimate weak = estimate_weaken(e, JOULE_CLASS_DERIVED);
     assert_int_equal(weak.cls, JOULE_CLASS_DERIVED);
-    near(weak.by_class[JOULE_CLASS_DERIVED], 10, 0);
-    near(weak.by_class[JOULE_CLASS_MEASURED], 0, 0);
-    near(weak.value, 10, 0);
+    assert_near(weak.by_class[JOULE_CLASS_DERIVED], 10, 0);
+    assert_near(weak.by_class[JOULE_CLASS_MEASURED], 0, 0);
+    assert_near(weak.value, 10, 0);
     joule_quantity whole = estimate_quantity(&e), part = quantity_scale(whole, 0.25);
-    near(part.value, 2.5, 0);
-    near(part.low, whole.low / 4, 0);
-    near(part.high, whole.high / 4, 0);
+    assert_near(part.value, 2.5, 0);
+    assert_near(part.low, whole.low / 4, 0);
+    assert_near(part.high, whole.high / 4, 0);
     assert_int_equal(part.cls, JOULE_CLASS_MEASURED);
-    near(joule_confidence(part), joule_confidence(whole), 1e-12);
+    assert_near(joule_confidence(part), joule_confidence(whole), 1e-12);
     assert_true(isnan(quantity_scale(quantity_unknown(), 2).value));
 }
 

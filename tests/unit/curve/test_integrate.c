@@ -6,14 +6,9 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include "joule/curve/integrate.h"
+#include "support/check.h"
 
 #define MS 1000000LL
-
-static void near(double a, double b, double tolerance)
-{
-    if (!(fabs(a - b) <= tolerance))
-        fail_msg("%.12g is not within %.3g of %.12g", a, tolerance, b);
-}
 
 typedef double (*signal_fn)(double t_s);
 
@@ -47,20 +42,20 @@ static void test_a_ramp_is_exact(void **state)
 {
     (void)state;
     struct integrator in = run(ramp, 0.1, 0.8);
-    near(in.joules, 10 * 10 + 1.5 * 100, 1e-6);
-    near(in.covered_s, 10, 1e-6);
+    assert_near(in.joules, 10 * 10 + 1.5 * 100, 1e-6);
+    assert_near(in.covered_s, 10, 1e-6);
 }
 
 static void test_a_sine_converges_with_the_square_of_the_period(void **state)
 {
     (void)state;
     struct integrator coarse = run(sine, 0.04, 0), fine = run(sine, 0.02, 0);
-    near(coarse.joules, 1000, 1e-6); /* whole periods: the trapezoid rule is exact */
+    assert_near(coarse.joules, 1000, 1e-6); /* whole periods: the trapezoid rule is exact */
     struct integrator part = {.period_s = 0.01};
     for (int i = 0; i <= 25; i++)
         integrate_power(&part, i * 10 * MS, true, sine(i * 0.01));
-    near(part.joules, 25 + 50 / (2 * M_PI), 0.03);
-    near(fine.joules, 1000, 1e-6);
+    assert_near(part.joules, 25 + 50 / (2 * M_PI), 0.03);
+    assert_near(fine.joules, 1000, 1e-6);
 }
 
 static void test_a_square_wave_within_its_own_error(void **state)
@@ -83,7 +78,7 @@ static void test_duplicates_are_one_sample(void **state)
             integrate_power(&once, ms * MS, true, watts);
         integrate_power(&often, ms * MS, false, watts);
     }
-    near(often.joules, once.joules, 1e-9);
+    assert_near(often.joules, once.joules, 1e-9);
     assert_true(often.duplicates > 800);
 }
 
@@ -93,8 +88,9 @@ static void test_a_steady_reading_is_no_duplicate_for_ever(void **state)
     struct integrator in = {.period_s = 0.1};
     for (int ms = 0; ms <= 10000; ms += 10)
         integrate_power(&in, ms * MS, false, 250);
-    near(in.covered_s, 9.85, 0.051); /* a change that began in the last period may not be visible yet */
-    near(in.joules / in.covered_s, 250, 1e-9);
+    assert_near(in.covered_s, 9.85,
+                0.051); /* a change that began in the last period may not be visible yet */
+    assert_near(in.joules / in.covered_s, 250, 1e-9);
 }
 
 /* A sensor that updates within 0.1 s is read once per second: an equal value is a new sample. */
@@ -104,10 +100,10 @@ static void test_a_steady_reading_of_a_fast_sensor_is_news(void **state)
     struct integrator in = {.period_s = 1, .age_s = 0.1};
     for (int ms = 0; ms <= 2000; ms += 1000)
         integrate_power(&in, ms * MS, false, 110);
-    near(in.covered_s, 2, 1e-9);
-    near(in.joules, 220, 1e-9);
+    assert_near(in.covered_s, 2, 1e-9);
+    assert_near(in.joules, 220, 1e-9);
     integrate_power(&in, 2050 * MS, false, 110); /* too early: possibly the same sample */
-    near(in.covered_s, 2, 1e-9);
+    assert_near(in.covered_s, 2, 1e-9);
 }
 
 /* Returns the mean over a minute as a percentage of the truth: `high` periods at 300 W, `low` at 60 W, polled
@@ -133,7 +129,7 @@ static void test_levels_that_stay_are_not_shortened(void **state)
         for (int high = 1; high <= 5; high++)
             for (int low = 1; low <= 5; low++)
                 for (int seen = 0; seen <= 1; seen++)
-                    near(percent_of_truth(high, low, polls_s[p], seen), 100, 2);
+                    assert_near(percent_of_truth(high, low, polls_s[p], seen), 100, 2);
 }
 
 static void test_gaps_are_not_bridged(void **state)
@@ -143,8 +139,8 @@ static void test_gaps_are_not_bridged(void **state)
     for (int ms = 0; ms <= 10000; ms += 100)
         if (ms <= 4000 || ms >= 7000)
             integrate_power(&in, ms * MS, true, 50);
-    near(in.joules, 350, 1e-9);
-    near(in.covered_s, 7, 1e-9);
+    assert_near(in.joules, 350, 1e-9);
+    assert_near(in.covered_s, 7, 1e-9);
     assert_true(in.gaps == 1);
 }
 
@@ -162,9 +158,9 @@ static void test_a_gap_is_more_than_three_periods(void **state)
                 integrate_energy(&sum, times_ns[i], exact, 5);
             }
             assert_true(power.gaps == (ms > 300) && sum.gaps == (ms > 300));
-            near(power.covered_s, ms > 300 ? 0.1 : 0.1 + ms * 1e-3, 1e-9);
-            near(sum.covered_s, ms > 300 ? 0.3 : 0.2 + ms * 1e-3, 1e-9);
-            near(sum.joules, 15, 1e-9);
+            assert_near(power.covered_s, ms > 300 ? 0.1 : 0.1 + ms * 1e-3, 1e-9);
+            assert_near(sum.covered_s, ms > 300 ? 0.3 : 0.2 + ms * 1e-3, 1e-9);
+            assert_near(sum.joules, 15, 1e-9);
         }
 }
 
@@ -178,14 +174,14 @@ static void test_nonsense_is_rejected(void **state)
     assert_int_equal(integrate_power(&in, 100 * MS, true, 4294967.295), INTEGRATE_REJECTED);
     assert_int_equal(integrate_power(&in, 100 * MS, true, INFINITY), INTEGRATE_REJECTED);
     assert_int_equal(integrate_power(&in, 100 * MS, true, 100), INTEGRATE_MOVED);
-    near(in.joules, 10, 1e-9);
+    assert_near(in.joules, 10, 1e-9);
     assert_true(in.rejected == 4);
     assert_int_equal(integrate_power(&in, 50 * MS, true, 100), INTEGRATE_HELD); /* out of order */
     struct integrator sum = {.period_s = 0.1};
     assert_int_equal(integrate_energy(&sum, 100 * MS, true, 5), INTEGRATE_MOVED);
     assert_int_equal(integrate_energy(&sum, 100 * MS, true, 5), INTEGRATE_HELD);
     assert_int_equal(integrate_energy(&sum, 100 * MS, true, NAN), INTEGRATE_REJECTED);
-    near(sum.joules, 5, 0);
+    assert_near(sum.joules, 5, 0);
 }
 
 static void test_plain_sum(void **state)
@@ -194,8 +190,8 @@ static void test_plain_sum(void **state)
     struct integrator in = {.period_s = 0.001};
     for (int i = 1; i <= 1000; i++)
         integrate_energy(&in, i * MS, true, 0.0005);
-    near(in.joules, 0.5, 1e-12);
-    near(in.covered_s, 1, 1e-9);
+    assert_near(in.joules, 0.5, 1e-12);
+    assert_near(in.covered_s, 1, 1e-9);
 }
 
 static void test_a_trailing_average_speaks_for_the_past(void **state)

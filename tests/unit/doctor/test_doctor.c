@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "support/check.h"
 #include "support/patient.h"
 
 #define ZONE "/sys/class/powercap/intel-rapl:0"
@@ -51,7 +52,7 @@ static void test_a_source_that_was_asked_for(void **state)
     host_script_env(patient->host, "JOULE_PDU", "bogus");
     patient_examine(patient, 25);
     patient_assert_finding(patient, "asked_for", FINDING_LIMIT, NULL);
-    assert_non_null(strstr(patient_find(patient, "asked_for")->what, "JOULE_PDU"));
+    assert_contains(patient_find(patient, "asked_for")->what, "JOULE_PDU");
     assert_true(patient_find(patient, "asked_for")->why[0] != '\0');
 }
 
@@ -152,7 +153,7 @@ static void test_container_with_capability_out_of_reach(void **state)
     patient_examine(patient, 25);
     patient_assert_finding(patient, "container", FINDING_FACT, NULL);
     patient_assert_finding(patient, "perf_denied", FINDING_ADVICE, "setcap");
-    assert_non_null(strstr(patient_find(patient, "perf_denied")->what, "CAP_PERFMON"));
+    assert_contains(patient_find(patient, "perf_denied")->what, "CAP_PERFMON");
 }
 
 static void test_container_without_capability(void **state)
@@ -204,7 +205,7 @@ static void test_virtual_machine(void **state)
     patient_make_virtual(patient->host);
     patient_examine(patient, 25);
     patient_assert_finding(patient, "virtual_machine", FINDING_LIMIT, NULL);
-    assert_non_null(strstr(patient_find(patient, "virtual_machine")->what, "KVM, Google Compute Engine"));
+    assert_contains(patient_find(patient, "virtual_machine")->what, "KVM, Google Compute Engine");
     patient_assert_absent(patient, "no_rapl_driver");
 }
 
@@ -256,8 +257,8 @@ static void test_a_board_is_measured_where_the_cpu_is_not(void **state)
     host_script_text(patient->host, "/sys/class/hwmon/hwmon0/power1_average", "32000000\n");
     patient_examine(patient, 25);
     patient_assert_finding(patient, "no_sensor", FINDING_LIMIT, NULL);
-    assert_non_null(strstr(patient_find(patient, "no_sensor")->what, "CPU's energy"));
-    assert_non_null(strstr(patient_find(patient, "no_sensor")->why, "gpu-0 is derived, by hwmon"));
+    assert_contains(patient_find(patient, "no_sensor")->what, "CPU's energy");
+    assert_contains(patient_find(patient, "no_sensor")->why, "gpu-0 is derived, by hwmon");
 }
 
 /* The report names the variable that hides a board. */
@@ -270,7 +271,7 @@ static void test_hidden_boards_are_named(void **state)
     host_script_env(patient->host, "ROCR_VISIBLE_DEVICES", "");
     patient_examine(patient, 25);
     patient_assert_finding(patient, "hidden_boards", FINDING_FACT, "unset ROCR_VISIBLE_DEVICES");
-    assert_non_null(strstr(patient_find(patient, "hidden_boards")->what, "gpu:0"));
+    assert_contains(patient_find(patient, "hidden_boards")->what, "gpu:0");
 }
 
 static void test_counter_that_stands_still(void **state)

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include <string.h>
+#include "support/check.h"
 #include "support/patient.h"
 
 #define WRITABLE  "35 24 0:30 / /sys/fs/cgroup rw,nosuid,nodev - cgroup2 cgroup2 rw,nsdelegate\n"
@@ -33,8 +34,7 @@ static void be_root(struct patient *patient)
 static void assert_why(const struct patient *patient, const char *id, const char *words)
 {
     const char *why = patient_find(patient, id)->why;
-    if (!strstr(why, words))
-        fail_msg("no \"%s\" in \"%s\"", words, why);
+    assert_contains(why, words);
 }
 
 static void test_cgroups_work(void **state)
@@ -53,7 +53,7 @@ static void test_shell_of_a_user_with_a_systemd(void **state)
     host_script_text(patient->host, "/run/user/1000/systemd/notify", "");
     patient_examine(patient, 25);
     patient_assert_finding(patient, "cgroup_denied", FINDING_ADVICE, "systemd-run --user --scope");
-    assert_non_null(strstr(patient_find(patient, "cgroup_denied")->what, "by process (subreaper)"));
+    assert_contains(patient_find(patient, "cgroup_denied")->what, "by process (subreaper)");
 }
 
 static void test_shell_of_a_user_without_a_systemd(void **state)
@@ -70,7 +70,7 @@ static void test_method_is_named(void **state)
     struct patient *patient = mounted(state, WRITABLE);
     patient->run_method = ATTRIBUTE_WAIT4;
     patient_examine(patient, 25);
-    assert_non_null(strstr(patient_find(patient, "cgroup_denied")->what, "(wait4)"));
+    assert_contains(patient_find(patient, "cgroup_denied")->what, "(wait4)");
 }
 
 static void test_containers(void **state)

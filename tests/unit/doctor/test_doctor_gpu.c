@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include "support/check.h"
 #include "support/patient.h"
 
 /* --- NVIDIA --------------------------------------------------------------------------------------------- */
@@ -37,7 +38,7 @@ static void test_board_held_by_nouveau(void **state)
     add_board(patient->host, "../../../bus/pci/drivers/nouveau");
     patient_examine(patient, 25);
     patient_assert_finding(patient, "nvidia_driver", FINDING_ADVICE, "nvidia-driver");
-    assert_non_null(strstr(patient_find(patient, "nvidia_driver")->what, "1, bound to nouveau"));
+    assert_contains(patient_find(patient, "nvidia_driver")->what, "1, bound to nouveau");
 }
 
 static void test_board_lent_to_a_guest(void **state)
@@ -107,7 +108,7 @@ static void test_amd_card_without_driver(void **state)
     add_amd_card(patient->host);
     patient_examine(patient, 25);
     patient_assert_finding(patient, "amd_gpu_no_driver", FINDING_ADVICE, "sudo modprobe amdgpu");
-    assert_non_null(strstr(patient_find(patient, "amd_gpu_no_driver")->what, "GPU (" CARD "):"));
+    assert_contains(patient_find(patient, "amd_gpu_no_driver")->what, "GPU (" CARD "):");
 }
 
 static void test_driver_is_not_loaded_from_a_container(void **state)
@@ -137,7 +138,7 @@ static void test_amd_card_is_read(void **state)
     add_hwmon(patient->host, "amdgpu", "power1_average", 0);
     patient_examine(patient, 25);
     patient_assert_finding(patient, "amd_gpu_energy", FINDING_FACT, NULL);
-    assert_non_null(strstr(patient_find(patient, "amd_gpu_energy")->what, "derived by hwmon"));
+    assert_contains(patient_find(patient, "amd_gpu_energy")->what, "derived by hwmon");
     patient_assert_nothing_to_do(patient);
 }
 
@@ -179,8 +180,8 @@ static void test_accelerators_without_meter(void **state)
     patient_examine(patient, 25);
     patient_assert_finding(patient, "amd_gpu_no_meter", FINDING_LIMIT, NULL);
     const char *what = patient_find(patient, "amd_gpu_no_meter")->what;
-    assert_non_null(strstr(patient_find(patient, "amd_gpu_no_meter")->why, "amd_smi (absent)"));
-    assert_non_null(strstr(what, "GPUs (0000:10:00.0, 0000:20:00.0, 0000:30:00.0, 0000:40:00.0 ...)"));
+    assert_contains(patient_find(patient, "amd_gpu_no_meter")->why, "amd_smi (absent)");
+    assert_contains(what, "GPUs (0000:10:00.0, 0000:20:00.0, 0000:30:00.0, 0000:40:00.0 ...)");
     size_t limits = 0;
     for (size_t i = 0; i < patient->diagnosis.count; i++)
         limits += patient->diagnosis.findings[i].severity == FINDING_LIMIT;
@@ -198,8 +199,8 @@ static void test_intel_cards(void **state)
     add_hwmon(patient->host, "xe", "energy1_input", 0);
     patient_examine(patient, 25);
     patient_assert_finding(patient, "intel_gpu_energy", FINDING_FACT, NULL);
-    assert_non_null(strstr(patient_find(patient, "intel_gpu_energy")->why, "driver xe"));
-    assert_non_null(strstr(patient_find(patient, "intel_gpu_energy")->why, "hwmon (ok), level_zero ("));
+    assert_contains(patient_find(patient, "intel_gpu_energy")->why, "driver xe");
+    assert_contains(patient_find(patient, "intel_gpu_energy")->why, "hwmon (ok), level_zero (");
     patient_assert_finding(patient, "intel_gpu_lent", FINDING_LIMIT, NULL);
 }
 

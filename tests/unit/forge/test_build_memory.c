@@ -10,6 +10,7 @@
 #include <forge/optim.h>
 #include <forge/program.h>
 #include "support/allocations.h"
+#include "support/check.h"
 
 typedef forge_value (*model_fn)(forge_builder *b);
 
@@ -73,8 +74,7 @@ static void check(model_fn model, unsigned max_trials)
 {
     joule_error error = {0};
     allocations = failing_allocation = 0;
-    if (make(model, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(make(model, &error), &error);
     unsigned count = allocations,
              step = 1 + count / (getenv("JOULE_TEST_FULL") ? 10 * max_trials : max_trials);
     for (unsigned number = 1; number <= count; number += step) {

@@ -22,6 +22,7 @@
 #include <cmocka.h>
 #include <forge/checkpoint.h>
 #include <forge/optim.h>
+#include "support/check.h"
 #include "support/scratch.h"
 #include "support/workbench.h"
 
@@ -95,11 +96,9 @@ static void test_there_and_back(void **state)
                            .energy = {0.1, 1e-300, 12345.678901234567, JOULE_CLASS_DERIVED, 0}},
                      out = {.struct_size = sizeof out};
     const forge_metadata texts[] = {{"model", "mlp"}, {"note", "a\nb"}};
-    if (forge_checkpoint_write(path, m.states, &in, texts, 2, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(forge_checkpoint_write(path, m.states, &in, texts, 2, &error), &error);
     assert_int_equal(read_whole(path), 1);
-    if (forge_checkpoint_read(path, n.states, &out, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(forge_checkpoint_read(path, n.states, &out, &error), &error);
     assert_memory_equal(&in, &out, sizeof in);
     forge_tensor tensor;
     assert_int_equal(forge_states_find(n.states, "b", &tensor), JOULE_OK);
@@ -124,8 +123,8 @@ static void expect_refused(const forge_metadata *metadata, size_t count, joule_s
     memset(&error, 0, sizeof error);
     assert_int_equal(forge_safetensors_write(path, NULL, 0, metadata, count, NULL), JOULE_OK);
     assert_int_equal(forge_checkpoint_query(path, &c, &error), status);
-    if (!strstr(error.message, part) || !strstr(error.message, path))
-        fail_msg("\"%s\" is not in \"%s\"", part, error.message);
+    assert_contains(error.message, part);
+    assert_contains(error.message, path);
 }
 
 static void test_what_is_no_checkpoint(void **state)
@@ -178,7 +177,7 @@ static void test_what_does_not_fit(void **state)
     assert_int_equal(forge_checkpoint_write(path, m.states, &c, NULL, 0, &error), JOULE_OK);
     assert_int_equal(forge_instance_run(n.instance, NULL), JOULE_OK);
     assert_int_equal(forge_checkpoint_read(path, n.states, NULL, &error), JOULE_INVALID);
-    assert_non_null(strstr(error.message, "wrong: 'a' is f32[3], not f32[4]"));
+    assert_contains(error.message, "wrong: 'a' is f32[3], not f32[4]");
     forge_tensor tensor;
     assert_int_equal(forge_states_find(n.states, "a", &tensor), JOULE_OK);
     assert_true(((float *)forge_tensor_data(&tensor))[0] == 1);
@@ -233,8 +232,7 @@ static void begin_training(struct training *t, uint64_t seed)
     forge_loader_options options = {
         .struct_size = sizeof options, .batch_size = BATCH, .seed = seed, .shuffle = true, .workers = 1};
     assert_int_equal(forge_loader_new(t->data, &options, &t->loader, NULL), JOULE_OK);
-    if (begin(&t->m, learner(), seed) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(begin(&t->m, learner(), seed), &error);
 }
 
 static void end_training(struct training *t)
@@ -276,8 +274,7 @@ static void test_going_on_gives_the_same_bits(void **state)
 
     assert_int_equal(forge_checkpoint_query(path, &found, &error), JOULE_OK);
     begin_training(&second, found.seed);
-    if (forge_checkpoint_read(path, second.m.states, &found, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(forge_checkpoint_read(path, second.m.states, &found, &error), &error);
     second.step = found.step;
     assert_int_equal(forge_loader_seek(second.loader, found.cursor, &error), JOULE_OK);
     train(&second, 10, &cursor);
@@ -415,7 +412,7 @@ static void test_a_write_that_fails(void **state)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
     signal(SIGXFSZ, before);
     assert_int_equal(status, JOULE_FAILED);
-    assert_non_null(strstr(error.message, "File too large; the old file is unchanged"));
+    assert_contains(error.message, "File too large; the old file is unchanged");
     assert_int_equal(access(partial, F_OK), -1);
     assert_int_equal(read_whole(path), 1);
     assert_int_equal(forge_checkpoint_write(path, m.states, &c, NULL, 0, &error), JOULE_OK);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <forge/program.h>
 #include "forge/compiler/pass.h"
+#include "support/check.h"
 
 static joule_error error;
 static const forge_group four = {"data", 4}, one = {"data", 1};
@@ -92,8 +93,7 @@ static void they_are_written_and_read(void **state)
                                "output \"y\" = %6\n";
     forge_graph *graph = NULL;
     char *printed = NULL;
-    if (forge_graph_parse(text, strlen(text), &graph, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(forge_graph_parse(text, strlen(text), &graph, &error), &error);
     assert_int_equal(forge_graph_print(graph, &printed, NULL), JOULE_OK);
     assert_string_equal(printed, text);
     free(printed);

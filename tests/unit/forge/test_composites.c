@@ -14,6 +14,8 @@
 #include "forge/compiler/pass.h"
 #include "forge/ir/library.h"
 #include "forge/runtime/items.h"
+#include "support/check.h"
+#include "support/graphs.h"
 #include "support/small_program.h"
 #include "support/workbench.h"
 
@@ -41,15 +43,6 @@ static void put_out(forge_builder *b, const forge_value *out)
 
 static const struct composite_attributes adamw = {.name = "adamw"};
 
-static forge_graph *finish(forge_builder *b)
-{
-    forge_graph *graph = NULL;
-    joule_error error = {0};
-    if (forge_builder_finish(b, &graph, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
-    return graph;
-}
-
 static forge_graph *step(void)
 {
     forge_builder *b = forge_builder_new();
@@ -57,7 +50,7 @@ static forge_graph *step(void)
     adamw_inputs(b, forge_shape_of(2, 3), in);
     library_composite_many(b, &adamw, in, ADAMW_INPUTS, out);
     put_out(b, out);
-    return finish(b);
+    return graph_of(b);
 }
 
 /* --- untrusted names ------------------------------------------------------------------------------------ */
@@ -142,10 +135,10 @@ static void test_attributes_as_text(void **state)
     struct composite_attributes a = {.name = "group_norm", .reals = {1e-5}, .numbers = {1}};
     x = library_composite(b, &a, &x, 1);
     forge_output(b, "y", x);
-    forge_graph *graph = finish(b), *again = NULL;
+    forge_graph *graph = graph_of(b), *again = NULL;
     char *text = NULL, *twice = NULL;
     assert_int_equal(forge_graph_print(graph, &text, NULL), JOULE_OK);
-    assert_non_null(strstr(text, "composite.group_norm(%1) reals=[1e-05] numbers=[1] body=$0"));
+    assert_contains(text, "composite.group_norm(%1) reals=[1e-05] numbers=[1] body=$0");
     assert_int_equal(forge_graph_parse(text, strlen(text), &again, NULL), JOULE_OK);
     assert_int_equal(forge_graph_print(again, &twice, NULL), JOULE_OK);
     assert_string_equal(text, twice);
@@ -175,7 +168,7 @@ static void test_a_gradient_is_a_composite(void **state)
     forge_value labels = forge_input(b, "labels", FORGE_I32, forge_shape_of(4));
     forge_gradients(b, forge_cross_entropy(b, x, labels), &x, 1, &gradient);
     forge_output(b, "gradient", gradient);
-    forge_graph *graph = finish(b);
+    forge_graph *graph = graph_of(b);
     const struct node *node = composite_named(graph, "cross_entropy.gradient");
     assert_non_null(node);
     const struct composite_attributes *a = node->attributes;
@@ -283,17 +276,11 @@ static void test_a_kernel_for_some_sizes(void **state)
 
 /* --- files ---------------------------------------------------------------------------------------------- */
 
-static void nothing(const void *bytes, size_t size, void *context)
-{
-    (void)bytes, (void)size, (void)context;
-}
-
 static forge_program *compile(struct workbench *bench, forge_graph *graph)
 {
     forge_program *program = NULL;
     joule_error error = {0};
-    if (forge_compile(graph, bench->device, &program, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(forge_compile(graph, bench->device, &program, &error), &error);
     forge_graph_free(graph);
     return program;
 }
@@ -307,7 +294,7 @@ static void try_with(struct workbench *bench, const forge_program *program, size
     other->size_bytes = program->size_bytes;
     other->hash = program_hash(other);
     if (program_check(other, other->size_bytes, NULL) == JOULE_OK && program_is_small(other))
-        program_try(other, bench->device, nothing, NULL);
+        program_try(other, bench->device, program_ignore, NULL);
     free(other);
 }
 
@@ -315,9 +302,8 @@ static void assert_trusted_but_for_harm(struct workbench *bench, forge_program *
 {
     static const uint32_t words[] = {0, 1, 2, 7, 64, 1u << 20, 0x7fffffff, UINT32_MAX};
     joule_error error = {0};
-    if (program_check(program, program->size_bytes, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
-    assert_int_equal(program_try(program, bench->device, nothing, NULL), JOULE_OK);
+    assert_ok(program_check(program, program->size_bytes, &error), &error);
+    assert_int_equal(program_try(program, bench->device, program_ignore, NULL), JOULE_OK);
     for (size_t at = sizeof *program; at < program->bytes.offset + program->bytes.count; at += 4)
         for (size_t k = at / 4 % 3; k < 8; k += 3)
             try_with(bench, program, at, words[k]);
@@ -347,7 +333,7 @@ static forge_graph *training(bool has_runs)
     forge_output(b, "loss", loss);
     for (size_t i = 0; i < count; i++)
         forge_output(b, (char[]){(char)('0' + i), 0}, gradients[i]);
-    return finish(b);
+    return graph_of(b);
 }
 
 static void test_programs_that_mean_harm(void **state)
@@ -387,13 +373,6 @@ static void test_composites_are_told_apart(void **state)
 
 /* --- threads -------------------------------------------------------------------------------------------- */
 
-static void add_bytes(const void *bytes, size_t size, void *context)
-{
-    uint64_t *hash = context;
-    for (size_t i = 0; i < size; i++)
-        *hash = (*hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
-}
-
 /* Large enough to be split between threads. */
 static forge_graph *large_training(void)
 {
@@ -409,7 +388,7 @@ static forge_graph *large_training(void)
     forge_output(b, "loss", loss);
     forge_output(b, "0", gradients[0]);
     forge_output(b, "1", gradients[1]);
-    return finish(b);
+    return graph_of(b);
 }
 
 static void test_any_number_of_threads(void **state)
@@ -420,7 +399,8 @@ static void test_any_number_of_threads(void **state)
     for (unsigned threads = 1; threads <= 5; threads++) {
         hashes[threads - 1] = 1;
         assert_int_equal(forge_device_set_threads(bench->device, threads, NULL), JOULE_OK);
-        assert_int_equal(program_try(program, bench->device, add_bytes, &hashes[threads - 1]), JOULE_OK);
+        assert_int_equal(program_try(program, bench->device, program_hash_bytes, &hashes[threads - 1]),
+                         JOULE_OK);
         assert_true(hashes[threads - 1] == hashes[0]);
     }
     assert_true(hashes[0] != 1);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <forge/program.h>
 #include "forge/backends/cpu/isa.h"
+#include "support/check.h"
 #include "support/workbench.h"
 
 static void test_isa_by_name(void **state)
@@ -21,7 +22,7 @@ static void test_isa_by_name(void **state)
         joule_status status = forge_device_open("cpu", &device, &error);
         assert_int_equal(status, isa_is_here(isa) ? JOULE_OK : JOULE_ABSENT);
         if (status != JOULE_OK)
-            assert_non_null(strstr(error.message, isa_name(isa)));
+            assert_contains(error.message, isa_name(isa));
         forge_device_close(device);
     }
     unsetenv("FORGE_ISA");
@@ -37,7 +38,7 @@ static void test_isa_nobody_knows(void **state)
         setenv("FORGE_ISA", names[i], 1);
         assert_int_equal(forge_device_open("cpu", &device, &error), JOULE_INVALID);
         assert_null(device);
-        assert_non_null(strstr(error.message, "plain, avx2, avx512"));
+        assert_contains(error.message, "plain, avx2, avx512");
     }
     unsetenv("FORGE_ISA");
 }
@@ -96,8 +97,7 @@ static forge_graph *layer(void)
     forge_value y = forge_matmul(b, x, w, 0);
     forge_output(b, "y", forge_unary(b, FORGE_RELU, y));
     forge_output(b, "sum", forge_reduce(b, FORGE_SUM, y, 1, false));
-    if (forge_builder_finish(b, &graph, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(forge_builder_finish(b, &graph, &error), &error);
     return graph;
 }
 

@@ -3,6 +3,7 @@
 #include "unit/forge/composite_trial.h"
 
 #include "forge/ir/program.h"
+#include "support/check.h"
 
 static struct trial adamw_of(float *data, size_t count, const float *numbers)
 {
@@ -107,7 +108,7 @@ static void test_what_a_step_costs(void **state)
     assert_string_equal(facts.op, "adamw");
     char *page = NULL;
     assert_int_equal(forge_program_print(bench->program, &page, NULL), JOULE_OK);
-    assert_non_null(strstr(page, "  adamw by f32_adamw: "));
+    assert_contains(page, "  adamw by f32_adamw: ");
     free(page);
 }
 

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <forge/data.h>
 #include <zlib.h>
+#include "support/check.h"
 #include "support/scratch.h"
 
 static const char *const path = scratch_path;
@@ -50,17 +51,15 @@ static void expect_invalid(const void *bytes, size_t size, const char *part)
     assert_int_equal(read_bytes(bytes, size, &tensor), JOULE_INVALID);
     assert_null(tensor.buffer);
     assert_int_equal(error.status, JOULE_INVALID);
-    assert_non_null(strstr(error.message, path));
-    if (!strstr(error.message, part))
-        fail_msg("\"%s\" is not in \"%s\"", part, error.message);
+    assert_contains(error.message, path);
+    assert_contains(error.message, part);
 }
 
 static void expect_tensor(const void *file, size_t size, forge_dtype dtype, const forge_shape *shape,
                           const void *elements)
 {
     forge_tensor tensor;
-    if (read_bytes(file, size, &tensor) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(read_bytes(file, size, &tensor), &error);
     assert_int_equal(tensor.dtype, dtype);
     assert_true(forge_shape_equal(&tensor.shape, shape));
     assert_true(forge_tensor_is_packed(&tensor));
@@ -228,7 +227,7 @@ static void test_packed_damage(void **state)
                 assert_memory_equal(forge_tensor_data(&tensor), sample_elements, sizeof sample_elements);
                 forge_buffer_release(tensor.buffer);
             } else {
-                assert_non_null(strstr(error.message, "byte "));
+                assert_contains(error.message, "byte ");
             }
             packed[at] ^= (uint8_t)(1 << bit);
         }
@@ -267,9 +266,9 @@ static void test_no_file(void **state)
     (void)state;
     forge_tensor tensor;
     assert_int_equal(forge_idx_read("/nowhere/at/all", &tensor, &error), JOULE_ABSENT);
-    assert_non_null(strstr(error.message, "/nowhere/at/all"));
+    assert_contains(error.message, "/nowhere/at/all");
     assert_int_not_equal(forge_idx_read("/tmp", &tensor, &error), JOULE_OK);
-    assert_non_null(strstr(error.message, "/tmp is a folder, not a file"));
+    assert_contains(error.message, "/tmp is a folder, not a file");
     assert_int_equal(forge_idx_read(NULL, &tensor, &error), JOULE_INVALID);
     assert_int_equal(forge_idx_read(path, NULL, &error), JOULE_INVALID);
     assert_int_equal(forge_idx_read("/nowhere/at/all", &tensor, NULL), JOULE_ABSENT);

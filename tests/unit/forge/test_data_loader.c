@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include <forge/data.h>
+#include "support/check.h"
 
 enum { EXAMPLES = 103, WIDTH = 5, BATCH = 10 };
 
@@ -54,8 +55,7 @@ static forge_loader_options usual(void)
 static forge_loader *new_loader(const forge_loader_options *options)
 {
     forge_loader *loader;
-    if (forge_loader_new(dataset, options, &loader, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(forge_loader_new(dataset, options, &loader, &error), &error);
     return loader;
 }
 
@@ -382,8 +382,7 @@ static void expect_refused(const forge_loader_options *options, joule_status sta
     forge_loader *loader = NULL;
     assert_int_equal(forge_loader_new(dataset, options, &loader, &error), status);
     assert_null(loader);
-    if (!strstr(error.message, part))
-        fail_msg("\"%s\" is not in \"%s\"", part, error.message);
+    assert_contains(error.message, part);
 }
 
 static void test_bad_options(void **state)
@@ -421,7 +420,7 @@ static void test_bad_datasets(void **state)
     columns[0] = columns[1] = first;
     columns[1].shape.dims[0]--;
     assert_int_equal(forge_dataset_new(columns, 2, &made, &error), JOULE_INVALID);
-    assert_non_null(strstr(error.message, "column 1 has 102 rows where column 0 has 103"));
+    assert_contains(error.message, "column 1 has 102 rows where column 0 has 103");
     columns[1] = first;
     columns[1].strides[1] = 0;
     assert_int_equal(forge_dataset_new(columns, 2, &made, &error), JOULE_INVALID);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <forge/data.h>
 #include <zlib.h>
+#include "support/check.h"
 #include "support/test_data.h"
 
 enum { PIXELS = 28 * 28 };
@@ -60,8 +61,7 @@ static void put(const char *name, size_t row, unsigned first, unsigned count)
 static void expect_counting(size_t count)
 {
     forge_dataset *dataset;
-    if (forge_dataset_mnist(folder, false, &dataset, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(forge_dataset_mnist(folder, false, &dataset, &error), &error);
     assert_int_equal(forge_dataset_examples(dataset), count);
     assert_int_equal(forge_dataset_columns(dataset), 2);
     forge_tensor images = forge_dataset_column(dataset, 0), labels = forge_dataset_column(dataset, 1);
@@ -81,8 +81,7 @@ static void expect_status(joule_status status, const char *part)
     forge_dataset *dataset = NULL;
     assert_int_equal(forge_dataset_mnist(folder, false, &dataset, &error), status);
     assert_null(dataset);
-    if (!strstr(error.message, part))
-        fail_msg("\"%s\" is not in \"%s\"", part, error.message);
+    assert_contains(error.message, part);
 }
 
 static void test_whole(void **state)
@@ -94,7 +93,7 @@ static void test_whole(void **state)
     expect_counting(5);
     forge_dataset *dataset;
     assert_int_equal(forge_dataset_mnist(folder, true, &dataset, &error), JOULE_ABSENT);
-    assert_non_null(strstr(error.message, "t10k-labels-idx1-ubyte"));
+    assert_contains(error.message, "t10k-labels-idx1-ubyte");
 }
 
 static void test_parts_in_order(void **state)
@@ -131,7 +130,7 @@ static void test_absent(void **state)
     expect_status(JOULE_ABSENT, "train-labels-idx1-ubyte");
     forge_dataset *dataset;
     assert_int_equal(forge_dataset_mnist("/nowhere/at/all", true, &dataset, &error), JOULE_ABSENT);
-    assert_non_null(strstr(error.message, "/nowhere/at/all"));
+    assert_contains(error.message, "/nowhere/at/all");
     assert_int_equal(forge_dataset_mnist(NULL, true, &dataset, &error), JOULE_INVALID);
 }
 
@@ -164,14 +163,12 @@ static void test_real(void **state)
     if (!real)
         skip();
     forge_dataset *dataset;
-    if (forge_dataset_mnist(real, true, &dataset, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(forge_dataset_mnist(real, true, &dataset, &error), &error);
     assert_int_equal(forge_dataset_examples(dataset), 10000);
     expect_labels(dataset, (unsigned[10]){980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009});
     forge_dataset_free(dataset);
 
-    if (forge_dataset_mnist(real, false, &dataset, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(forge_dataset_mnist(real, false, &dataset, &error), &error);
     assert_int_equal(forge_dataset_examples(dataset), 60000);
     expect_labels(dataset, (unsigned[10]){5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949});
     forge_tensor images = forge_dataset_column(dataset, 0);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <forge/data.h>
 #include <zlib.h>
+#include "support/check.h"
 #include "support/scratch.h"
 #include "support/test_data.h"
 
@@ -26,8 +27,7 @@ static forge_text *read_text(const char *string, forge_text_kind kind)
 {
     forge_text *text;
     write_file(string, strlen(string), "wbT");
-    if (forge_text_read(scratch_path, kind, &text, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(forge_text_read(scratch_path, kind, &text, &error), &error);
     return text;
 }
 
@@ -148,8 +148,7 @@ static void expect_refused(const char *string, size_t size, const char *words)
     write_file(string, size, "wbT");
     assert_int_equal(forge_text_read(scratch_path, FORGE_TEXT_CHARACTERS, &text, &error), JOULE_INVALID);
     assert_null(text);
-    if (!strstr(error.message, words))
-        fail_msg("'%s' is not in: %s", words, error.message);
+    assert_contains(error.message, words);
 }
 
 static void test_messages(void **state)
@@ -162,9 +161,9 @@ static void test_messages(void **state)
     expect_refused("ab\xe2\x82", 4, "byte 2 is not UTF-8");
     text = read_text("0123456789", FORGE_TEXT_CHARACTERS);
     assert_int_equal(forge_dataset_text(text, false, 9, &dataset, &error), JOULE_INVALID);
-    assert_non_null(strstr(error.message, "the 9 tokens for training are fewer than a window of 10"));
+    assert_contains(error.message, "the 9 tokens for training are fewer than a window of 10");
     assert_int_equal(forge_dataset_text(text, true, 1, &dataset, &error), JOULE_INVALID);
-    assert_non_null(strstr(error.message, "the 1 tokens for validation (a tenth)"));
+    assert_contains(error.message, "the 1 tokens for validation (a tenth)");
     assert_int_equal(forge_dataset_text(text, false, 0, &dataset, &error), JOULE_INVALID);
     assert_null(dataset);
     forge_text_free(text);

@@ -14,6 +14,7 @@
 #include <forge/optim.h>
 #include <forge/program.h>
 #include "forge/runtime/items.h"
+#include "support/check.h"
 
 int __real_strcmp(const char *a, const char *b);
 int __real_strncmp(const char *a, const char *b, size_t size);
@@ -40,12 +41,6 @@ int __wrap_memcmp(const void *a, const void *b, size_t size)
 {
     comparisons++;
     return __real_memcmp(a, b, size);
-}
-
-static void require_ok(joule_status status, const joule_error *error)
-{
-    if (status != JOULE_OK)
-        fail_msg("%s", error->message);
 }
 
 /* --- a network ------------------------------------------------------------------------------------------ */
@@ -81,7 +76,7 @@ static forge_graph *graph_of(unsigned layers, bool checkpoint_activations)
         forge_output(b, name, forge_read(b, forge_parameter_slot(b, i)));
     }
     forge_adamw(b, loss, forge_scalar(b, FORGE_F32, 1e-4), &adamw);
-    require_ok(forge_builder_finish(b, &graph, &error), &error);
+    assert_ok(forge_builder_finish(b, &graph, &error), &error);
     return graph;
 }
 
@@ -91,8 +86,8 @@ static void make_instance(const forge_program *program, forge_device *device)
     forge_states *states = NULL;
     forge_instance *instance = NULL;
     struct items items;
-    require_ok(forge_states_new(device, 1, &states, &error), &error);
-    require_ok(forge_instance_new(program, device, states, &instance, &error), &error);
+    assert_ok(forge_states_new(device, 1, &states, &error), &error);
+    assert_ok(forge_instance_new(program, device, states, &instance, &error), &error);
     assert_true(items_make(&items, program));
     items_free(&items);
     forge_instance_free(instance);
@@ -104,8 +99,8 @@ static void print_and_parse(const forge_graph *graph)
     joule_error error;
     char *text = NULL;
     forge_graph *again = NULL;
-    require_ok(forge_graph_print(graph, &text, &error), &error);
-    require_ok(forge_graph_parse(text, strlen(text), &again, &error), &error);
+    assert_ok(forge_graph_print(graph, &text, &error), &error);
+    assert_ok(forge_graph_parse(text, strlen(text), &again, &error), &error);
     assert_int_equal(forge_graph_nodes(again), forge_graph_nodes(graph));
     forge_graph_free(again);
     free(text);
@@ -118,7 +113,7 @@ static size_t comparisons_for(forge_device *device, unsigned layers, bool checkp
     forge_program *program = NULL;
     comparisons = 0;
     forge_graph *graph = graph_of(layers, checkpoint_activations);
-    require_ok(forge_compile(graph, device, &program, &error), &error);
+    assert_ok(forge_compile(graph, device, &program, &error), &error);
     make_instance(program, device);
     print_and_parse(graph);
     size_t all = comparisons;
@@ -133,7 +128,7 @@ static void test_comparisons_for_each_layer(void **state)
     enum { FEW = 16, MANY = 64 };
     joule_error error;
     forge_device *device = NULL;
-    require_ok(forge_device_open("cpu", &device, &error), &error);
+    assert_ok(forge_device_open("cpu", &device, &error), &error);
     for (int checkpoint_activations = 0; checkpoint_activations < 2; checkpoint_activations++) {
         double few = (double)comparisons_for(device, FEW, checkpoint_activations) / FEW;
         double many = (double)comparisons_for(device, MANY, checkpoint_activations) / MANY;

@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "forge/runtime/energy.h"
 #include "support/allocations.h"
+#include "support/check.h"
 #include "support/workbench.h"
 
 /* --- a machine ------------------------------------------------------------------------------------------ */
@@ -176,7 +177,7 @@ static forge_energy_facts facts_of(struct machine *m, size_t i)
     return facts;
 }
 
-static void assert_near(double a, double b, double relative)
+static void assert_relative_error(double a, double b, double relative)
 {
     if (!(fabs(a - b) <= relative * fabs(b)))
         fail_msg("%.12g is not %.12g", a, b);
@@ -196,9 +197,9 @@ static void assert_adds_up(struct machine *m, forge_energy_sum sum)
         assert_true(facts.joules.cls >= sum.joules.cls);
         assert_true(facts.group <= i && facts.group_joules.value >= facts.joules.value * (1 - 1e-12));
     }
-    assert_near(joules, sum.joules.value, 1e-9);
-    assert_near(joules + sum.unattributed_joules.value, sum.all_joules.value, 1e-9);
-    assert_near(seconds, sum.covered_seconds, 1e-9);
+    assert_relative_error(joules, sum.joules.value, 1e-9);
+    assert_relative_error(joules + sum.unattributed_joules.value, sum.all_joules.value, 1e-9);
+    assert_relative_error(seconds, sum.covered_seconds, 1e-9);
     assert_true(*facts_of(m, count - 1).op == '\0' && *facts_of(m, 0).op);
 }
 
@@ -212,9 +213,9 @@ static void test_shares_add_up_to_the_meter(void **state)
     assert_int_equal(joule_window_joules(m->meter, JOULE_TOTAL, e->begin_ns, e->cut_ns, &meter, NULL),
                      JOULE_OK);
     assert_int_equal(sum.basis, FORGE_ENERGY_OF_MACHINE);
-    assert_near(sum.joules.value, meter.value, 1e-9);
+    assert_relative_error(sum.joules.value, meter.value, 1e-9);
     assert_true(sum.joules.value > 0 && sum.joules.cls < JOULE_CLASS_MODELLED);
-    assert_near(sum.covered_seconds, sum.seconds, 1e-9);
+    assert_relative_error(sum.covered_seconds, sum.seconds, 1e-9);
     assert_true(sum.joules.low < meter.value && meter.value < sum.joules.high);
     assert_adds_up(m, sum);
 }
@@ -260,8 +261,8 @@ static void test_neighbours_work_is_not_attributed(void **state)
     assert_int_equal(joule_cpu_work_joules(used_s, sum.seconds, &own), JOULE_OK);
     assert_int_equal(sum.basis, FORGE_ENERGY_OF_PROCESS);
     assert_int_equal(sum.joules.cls, JOULE_CLASS_MODELLED);
-    assert_near(sum.all_joules.value, own.value, 0.1);
-    assert_near(sum.all_joules.high / sum.all_joules.value, own.high / own.value, 0.1);
+    assert_relative_error(sum.all_joules.value, own.value, 0.1);
+    assert_relative_error(sum.all_joules.high / sum.all_joules.value, own.high / own.value, 0.1);
     assert_adds_up(m, sum);
     assert_int_equal(forge_energy_now(m->bench.instance, &now), JOULE_OK);
     assert_true(now.value >= sum.all_joules.value * (1 - 1e-9));
@@ -314,9 +315,9 @@ static void test_sums_by_scope_and_phase(void **state)
     start(m);
     forge_energy_sum sum = run_windows(m, 5);
     double first = in_scope(m, "net/first", -1), second = in_scope(m, "net/second", -1);
-    assert_near(first + second, in_scope(m, "net", FORGE_PHASE_FORWARD), 1e-9);
-    assert_near(in_scope(m, "", FORGE_PHASE_FORWARD) + in_scope(m, "", FORGE_PHASE_OPTIMISER),
-                in_scope(m, "", -1), 1e-9);
+    assert_relative_error(first + second, in_scope(m, "net", FORGE_PHASE_FORWARD), 1e-9);
+    assert_relative_error(in_scope(m, "", FORGE_PHASE_FORWARD) + in_scope(m, "", FORGE_PHASE_OPTIMISER),
+                          in_scope(m, "", -1), 1e-9);
     joule_quantity joules, step, forward;
     assert_int_equal(forge_scope_energy(m->bench.instance, "net/fir", FORGE_ALL_PHASES, &joules),
                      JOULE_ABSENT);
@@ -324,11 +325,11 @@ static void test_sums_by_scope_and_phase(void **state)
     assert_true(isnan(joules.value));
     assert_int_equal(forge_step_energy(m->bench.instance, FORGE_ALL_PHASES, &step), JOULE_OK);
     assert_int_equal(forge_step_energy(m->bench.instance, FORGE_PHASE_FORWARD, &forward), JOULE_OK);
-    assert_near(forward.value / step.value, in_scope(m, "net", -1) / sum.joules.value, 0.2);
+    assert_relative_error(forward.value / step.value, in_scope(m, "net", -1) / sum.joules.value, 0.2);
     assert_true(step.value * (double)m->bench.instance->runs >= sum.joules.value * (1 - 1e-9));
     joule_quantity rate = forge_per_joule(100, step);
-    assert_near(rate.value * step.value, 100, 1e-12);
-    assert_near(rate.low * step.high, 100, 1e-12);
+    assert_relative_error(rate.value * step.value, 100, 1e-12);
+    assert_relative_error(rate.low * step.high, 100, 1e-12);
     assert_true(isnan(forge_per_joule(1, (joule_quantity){NAN, NAN, NAN, JOULE_CLASS_NONE, 0}).value));
 }
 
@@ -351,7 +352,7 @@ static void test_launches_share_their_item(void **state)
     assert_string_equal(facts.op, "matmul");
     assert_string_equal(facts.scope, "net/first");
     assert_true(matmuls == 2 && facts.launches == 2 && facts.flop == 2 * 2 * 48.0 * 48 * 48);
-    assert_near(of_item, facts.joules.value, 0.2); /* the meter has not reached the last runs yet */
+    assert_relative_error(of_item, facts.joules.value, 0.2); /* the meter has not reached the last runs yet */
     joule_quantity joules;
     assert_int_equal(forge_launch_energy(m->bench.instance, launches, &joules), JOULE_INVALID);
 }
@@ -368,7 +369,7 @@ static void test_what_is_not_known_is_said(void **state)
     assert_true(isnan(joules.value));
     assert_int_equal(forge_energy_get(m->bench.instance, 0, &facts), JOULE_ABSENT);
     assert_int_equal(forge_energy_start(m->bench.instance, m->meter, 4711, &error), JOULE_INVALID);
-    assert_non_null(strstr(error.message, "4711"));
+    assert_contains(error.message, "4711");
     start(m);
     assert_int_equal(forge_energy_get(m->bench.instance, 1000, &facts), JOULE_INVALID);
     facts.struct_size = 8;
@@ -460,14 +461,14 @@ static void test_time_is_taken_once(void **state)
     }
     double active_s[2] = {0};
     assert_true(spans_take(&spans, 50, 105, item_of, active_s));
-    assert_near(active_s[0], 5e-9, 1e-9);
+    assert_relative_error(active_s[0], 5e-9, 1e-9);
     assert_true(spans_take(&spans, 105, 130, item_of, active_s));
-    assert_near(active_s[0], 30e-9, 1e-9);
+    assert_relative_error(active_s[0], 30e-9, 1e-9);
     assert_true(spans_take(&spans, 130, 205, item_of, active_s));
-    assert_near(active_s[0], 45e-9, 1e-9);
+    assert_relative_error(active_s[0], 45e-9, 1e-9);
     assert_true(active_s[1] == 0); /* a launch without length */
     assert_true(spans_take(&spans, 205, 300, item_of, active_s));
-    assert_near(active_s[0], 80e-9, 1e-9);
+    assert_relative_error(active_s[0], 80e-9, 1e-9);
     for (int64_t begin = 300; begin <= 500; begin += 100) { /* one too many */
         memcpy(spans_next_row(&spans), (int64_t[]){begin, begin + 10, begin + 20, begin + 30},
                4 * sizeof(int64_t));
@@ -475,10 +476,10 @@ static void test_time_is_taken_once(void **state)
     }
     memset(active_s, 0, sizeof active_s);
     assert_false(spans_take(&spans, 300, 420, item_of, active_s));
-    assert_near(active_s[0], 10e-9, 1e-9);
+    assert_relative_error(active_s[0], 10e-9, 1e-9);
     assert_true(spans_take(&spans, 420, 600, item_of, active_s));
-    assert_near(active_s[0], 40e-9, 1e-9);
-    assert_near(active_s[1], 20e-9, 1e-9);
+    assert_relative_error(active_s[0], 40e-9, 1e-9);
+    assert_relative_error(active_s[1], 20e-9, 1e-9);
     spans_free(&spans);
 }
 

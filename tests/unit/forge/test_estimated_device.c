@@ -14,13 +14,12 @@
 #include <forge/telemetry.h>
 #include "forge/backends/estimated/reference_rates.h"
 #include "forge/reference/reference.h"
+#include "support/check.h"
 
 /* 1 GFLOP/s, 1 GB/s, 1 ms, 2 W + 8 W, 1 nJ/FLOP, 10 nJ/byte. */
 #define MACHINE                                                                                              \
     "flop_per_s=1e9,bytes_per_s=1e9,launch_seconds=1e-3,idle_watts=2,busy_watts=8,flop_joules=1e-9,"         \
     "byte_joules=1e-8"
-
-#define assert_close(a, b, tolerance) assert_true(fabs((a) - (b)) <= (tolerance))
 
 enum { N = 256 };
 
@@ -94,8 +93,8 @@ static double seconds_of(const forge_launch_facts *launch)
     double bytes = (is_product ? 3.0 : 2.0) * N * N * 4;
     bytes += strcmp(launch->op, "binary") == 0 ? 4 : 0; /* the constant 1 */
     double flop = is_product ? 2.0 * N * N * N : (double)N * N;
-    assert_close(launch->flop, flop, 0.5);
-    assert_close(launch->read_bytes + launch->written_bytes, bytes, 0.5);
+    assert_near(launch->flop, flop, 0.5);
+    assert_near(launch->read_bytes + launch->written_bytes, bytes, 0.5);
     return fmax(flop, bytes) * 1e-9 + 1e-3;
 }
 
@@ -105,9 +104,9 @@ static double joules_of(const forge_launch_facts *launch)
            (launch->read_bytes + launch->written_bytes) * 1e-8;
 }
 
-static void assert_near(joule_quantity q, double value)
+static void assert_modelled(joule_quantity q, double value)
 {
-    assert_close(q.value, value, 1e-9 * fabs(value) + 1e-12);
+    assert_near(q.value, value, 1e-9 * fabs(value) + 1e-12);
     assert_true(q.low < value && value < q.high);
     assert_int_equal(q.cls, JOULE_CLASS_MODELLED);
 }
@@ -123,15 +122,15 @@ static void test_launches_take_what_the_roofline_says(void **state)
     for (int i = 0; i < 5; i++)
         assert_int_equal(forge_instance_run(bench->instance, NULL), JOULE_OK);
     for (; forge_instance_launch(bench->instance, count, &launch) == JOULE_OK; count++) {
-        assert_close(launch.seconds, 5 * seconds_of(&launch), 10e-9);
+        assert_near(launch.seconds, 5 * seconds_of(&launch), 10e-9);
         assert_int_equal(launch.runs, 5);
         all_s += seconds_of(&launch);
         all_joules += joules_of(&launch);
     }
     assert_int_equal(count, 3);
     assert_int_equal(forge_expected_run(bench->instance, &seconds, &joules), JOULE_OK);
-    assert_near(seconds, all_s);
-    assert_near(joules, all_joules);
+    assert_modelled(seconds, all_s);
+    assert_modelled(joules, all_joules);
 }
 
 static void test_telemetry_counts_from_a_reset_on(void **state)
@@ -141,18 +140,18 @@ static void test_telemetry_counts_from_a_reset_on(void **state)
     assert_int_equal(forge_expected_run(bench->instance, &seconds, &joules), JOULE_OK);
     assert_int_equal(forge_energy_consumed(bench->device, &q), JOULE_OK);
     assert_true(q.value == 0 && q.high == 0);
-    assert_close(forge_power_draw_watts(bench->device), 2, 1e-9); /* idle */
+    assert_near(forge_power_draw_watts(bench->device), 2, 1e-9); /* idle */
     for (int i = 0; i < 3; i++)
         assert_int_equal(forge_instance_run(bench->instance, NULL), JOULE_OK);
     assert_int_equal(forge_energy_consumed(bench->device, &q), JOULE_OK);
-    assert_near(q, 3 * joules.value);
+    assert_modelled(q, 3 * joules.value);
     assert_int_equal(forge_power_draw(bench->device, &q), JOULE_OK);
-    assert_near(q, joules.value / seconds.value);
+    assert_modelled(q, joules.value / seconds.value);
     assert_true(q.high / q.value < joules.high / joules.value); /* errors of time do not apply to power */
     assert_int_equal(forge_reset_counters(bench->device), JOULE_OK);
-    assert_close(forge_energy_consumed_joules(bench->device), 0, 0);
+    assert_near(forge_energy_consumed_joules(bench->device), 0, 0);
     assert_int_equal(forge_instance_run(bench->instance, NULL), JOULE_OK);
-    assert_close(forge_energy_consumed_joules(bench->device), joules.value, 1e-9);
+    assert_near(forge_energy_consumed_joules(bench->device), joules.value, 1e-9);
     assert_int_equal(forge_temperature(bench->device, &q), JOULE_ABSENT);
     assert_true(isnan(q.value) && isnan(forge_temperature_celsius(bench->device)));
 }
@@ -174,24 +173,24 @@ static void test_steps_phases_and_operations_add_up(void **state)
         assert_int_equal(forge_instance_run(instance, NULL), JOULE_OK);
     assert_int_equal(forge_energy_collect(instance), JOULE_OK);
     assert_int_equal(forge_step_energy(instance, FORGE_ALL_PHASES, &step), JOULE_OK);
-    assert_near(step, joules.value);
-    assert_close(step.high, joules.high, 1e-9);
+    assert_modelled(step, joules.value);
+    assert_near(step.high, joules.high, 1e-9);
     assert_int_equal(forge_step_energy(instance, FORGE_PHASE_FORWARD, &forward), JOULE_OK);
     assert_int_equal(forge_step_energy(instance, FORGE_PHASE_OPTIMISER, &update), JOULE_OK);
-    assert_close(forward.value + update.value, step.value, 1e-9);
+    assert_near(forward.value + update.value, step.value, 1e-9);
     assert_int_equal(forge_scope_energy(instance, "layer", FORGE_ALL_PHASES, &forward), JOULE_OK);
-    assert_close(forward.value, 7 * (step.value - update.value), 1e-9);
+    assert_near(forward.value, 7 * (step.value - update.value), 1e-9);
     for (size_t i = 0; i < forge_energy_count(instance); i++) {
         assert_int_equal(forge_energy_get(instance, i, &item), JOULE_OK);
         assert_int_equal(item.group, i);
         items += item.joules.value;
     }
     assert_string_equal(item.op, ""); /* the last item: no time is between launches */
-    assert_close(item.joules.value, 0, 0);
+    assert_near(item.joules.value, 0, 0);
     assert_int_equal(forge_energy_total(instance, &sum), JOULE_OK);
-    assert_near(sum.joules, items);
-    assert_close(sum.seconds, 7 * seconds.value, 1e-8);
-    assert_close(sum.covered_seconds, sum.seconds, 0);
+    assert_modelled(sum.joules, items);
+    assert_near(sum.seconds, 7 * seconds.value, 1e-8);
+    assert_near(sum.covered_seconds, sum.seconds, 0);
     assert_int_equal(forge_launch_energy(instance, 0, &joules), JOULE_OK);
     assert_true(joules.value > 0 && joules.value < sum.joules.value);
 }
@@ -207,7 +206,7 @@ static void test_nothing_has_a_value(void **state)
     assert_true(file >= 0 && close(file) == 0 && unlink(path) == 0);
     assert_int_equal(forge_instance_run(bench->instance, NULL), JOULE_OK);
     assert_int_equal(forge_instance_get(bench->instance, "y", &tensor, &error), JOULE_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "only estimates"));
+    assert_contains(error.message, "only estimates");
     assert_int_equal(forge_instance_get(bench->instance, "z", &tensor, &error), JOULE_ABSENT);
     assert_int_equal(forge_states_count(bench->states), 1);
     assert_int_equal(forge_states_get(bench->states, 0, &tensor, &name), JOULE_UNSUPPORTED);
@@ -271,7 +270,7 @@ static void test_what_does_not_fit_can_be_estimated(void **state)
     unsetenv("FORGE_MACHINE");
     assert_int_equal(forge_instance_run(bench.instance, NULL), JOULE_OK);
     assert_int_equal(forge_expected_run(bench.instance, &seconds, &joules), JOULE_OK);
-    assert_close(seconds.value, 0x1p36 * 1e-9, 0.01); /* bytes at 1 GB/s */
+    assert_near(seconds.value, 0x1p36 * 1e-9, 0.01); /* bytes at 1 GB/s */
     unload(&bench);
 }
 
@@ -293,7 +292,7 @@ static void test_this_machine_is_described(void **state)
     assert_true(count >= 7);
     assert_int_equal(forge_device_set_threads(device, 1, NULL), JOULE_OK);
     assert_int_equal(forge_device_query(device, &half), JOULE_OK);
-    assert_close(half.figures[0].value.value / facts.figures[0].value.value, 0.5, 1e-9);
+    assert_near(half.figures[0].value.value / facts.figures[0].value.value, 0.5, 1e-9);
     forge_device_close(device);
 }
 
@@ -312,7 +311,7 @@ static void test_wrong_figures_are_told(void **state)
         joule_error error = {0};
         setenv("FORGE_MACHINE", cases[i].text, 1);
         assert_int_equal(forge_device_open("estimated", &device, &error), JOULE_INVALID);
-        assert_non_null(strstr(error.message, cases[i].message));
+        assert_contains(error.message, cases[i].message);
     }
     unsetenv("FORGE_MACHINE");
 }

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include "forge/compiler/pass.h"
+#include "support/check.h"
+#include "support/graphs.h"
 
 static void assert_shape(const forge_builder *b, forge_value value, const char *expected)
 {
@@ -15,17 +17,6 @@ static void assert_shape(const forge_builder *b, forge_value value, const char *
     forge_shape shape = forge_value_shape(b, value);
     forge_shape_format(&shape, text, sizeof text);
     assert_string_equal(text, expected);
-}
-
-/* Finishing must fail with a message that contains these words. */
-static void assert_refused(forge_builder *b, const char *words)
-{
-    forge_graph *graph = NULL;
-    joule_error error = {0};
-    assert_int_equal(forge_builder_finish(b, &graph, &error), JOULE_INVALID);
-    assert_null(graph);
-    if (!strstr(error.message, words))
-        fail_msg("'%s' is not in: %s", words, error.message);
 }
 
 static forge_graph *finish(forge_builder *b)
@@ -77,7 +68,7 @@ static void test_symbols_in_shapes(void **state)
     batch = forge_symbol(b, "B", 1, 64, 1);
     x = forge_input(b, "x", FORGE_F32, forge_shape_of(batch, 8));
     forge_output(b, "y", forge_reshape(b, x, forge_shape_of(8, 8)));
-    assert_refused(b, "reshape(f32[B,8]): [8,8] has another number");
+    assert_builder_refused(b, "reshape(f32[B,8]): [8,8] has another number");
 }
 
 /* -1 stands for the remaining size, even if -1 is also the id of a symbol. */
@@ -105,7 +96,8 @@ static void test_reshape_finds_the_size_that_is_left(void **state)
         b = forge_builder_new();
         x = forge_input(b, "x", FORGE_F32, forge_shape_of(4, 8));
         forge_output(b, "y", forge_reshape(b, x, forge_shape_of(wrong[i][0], wrong[i][1])));
-        assert_refused(b, "reshape(f32[4,8]): the sizes are too large, several are to be computed (-1)");
+        assert_builder_refused(b,
+                               "reshape(f32[4,8]): the sizes are too large, several are to be computed (-1)");
     }
 }
 
@@ -119,38 +111,38 @@ static void test_messages_name_operation_and_shapes(void **state)
     forge_value bad = forge_matmul(b, x, x, 0);
     assert_int_equal(bad, FORGE_NO_VALUE);
     assert_int_equal(forge_add(b, bad, x), FORGE_NO_VALUE); /* returns an error value without a message */
-    assert_refused(b, "encoder/fc1: matmul(f32[2,3], f32[2,3]): the inner dimensions differ");
+    assert_builder_refused(b, "encoder/fc1: matmul(f32[2,3], f32[2,3]): the inner dimensions differ");
 
     b = forge_builder_new();
     x = forge_input(b, "x", FORGE_F32, forge_shape_of(2));
     forge_add(b, x, forge_input(b, "y", FORGE_F64, forge_shape_of(2)));
-    assert_refused(b, "values of one type");
+    assert_builder_refused(b, "values of one type");
     b = forge_builder_new();
     forge_add(b, forge_input(b, "x", FORGE_F32, forge_shape_of(2)),
               forge_input(b, "y", FORGE_F32, forge_shape_of(3)));
-    assert_refused(b, "binary(f32[2], f32[3]): add: the shapes do not broadcast");
+    assert_builder_refused(b, "binary(f32[2], f32[3]): add: the shapes do not broadcast");
     b = forge_builder_new();
     forge_relu(b, forge_input(b, "x", FORGE_Q8_0, forge_shape_of(32)));
-    assert_refused(b, "operations do not support q8_0");
+    assert_builder_refused(b, "operations do not support q8_0");
     b = forge_builder_new();
     forge_exp(b, forge_input(b, "x", FORGE_I32, forge_shape_of(2)));
-    assert_refused(b, "exp does not support i32");
+    assert_builder_refused(b, "exp does not support i32");
     b = forge_builder_new();
     forge_reduce(b, FORGE_MAXIMUM, forge_input(b, "x", FORGE_F32, forge_shape_of(0)), 1, false);
-    assert_refused(b, "maximum needs at least one element");
+    assert_builder_refused(b, "maximum needs at least one element");
     b = forge_builder_new();
     forge_input(b, "x", FORGE_F32, forge_shape_of(2));
     forge_input(b, "x", FORGE_F32, forge_shape_of(2));
-    assert_refused(b, "input 'x' already exists");
+    assert_builder_refused(b, "input 'x' already exists");
     b = forge_builder_new();
     forge_input(b, "x", FORGE_F32, forge_shape_of(2));
-    assert_refused(b, "needs an output");
+    assert_builder_refused(b, "needs an output");
     b = forge_builder_new();
     forge_input(b, "x", FORGE_F32, (forge_shape){.rank = 9});
-    assert_refused(b, "rank 9");
+    assert_builder_refused(b, "rank 9");
     b = forge_builder_new();
     forge_transpose(b, forge_input(b, "x", FORGE_F32, forge_shape_of(2, 2)), (uint32_t[]){1, 1});
-    assert_refused(b, "not a permutation");
+    assert_builder_refused(b, "not a permutation");
 }
 
 static void test_equal_nodes_are_one_and_unused_ones_go(void **state)
@@ -227,15 +219,15 @@ static void test_slots(void **state)
     assert_int_equal(forge_read(b, slot), w);
     forge_write(b, slot, forge_exp(b, w), true);
     forge_write(b, slot, w, false);
-    assert_refused(b, "slot 'w' is written twice");
+    assert_builder_refused(b, "slot 'w' is written twice");
     b = forge_builder_new();
     forge_state(b, "w", FORGE_F32, forge_shape_of(2), (forge_init){0});
     forge_state(b, "w", FORGE_F32, forge_shape_of(3), (forge_init){0});
-    assert_refused(b, "another type or shape");
+    assert_builder_refused(b, "another type or shape");
     b = forge_builder_new();
     slot = forge_state(b, "w", FORGE_F32, forge_shape_of(2), (forge_init){0});
     forge_write(b, slot, forge_scalar(b, FORGE_F32, 1), false);
-    assert_refused(b, "another type or shape");
+    assert_builder_refused(b, "another type or shape");
 }
 
 static void test_verifier_sees_what_is_broken(void **state)
@@ -250,7 +242,7 @@ static void test_verifier_sees_what_is_broken(void **state)
     forge_value right = graph->edges[last->first_input];
     graph->edges[last->first_input] = last->output;
     assert_int_equal(graph_verify(graph, &error), JOULE_FAILED);
-    assert_non_null(strstr(error.message, "uses a value of a later node"));
+    assert_contains(error.message, "uses a value of a later node");
     graph->edges[last->first_input] = right;
     graph->values[last->output].shape.dims[0] = 3;
     assert_int_equal(graph_verify(graph, &error), JOULE_FAILED);
@@ -278,7 +270,7 @@ static void test_a_failed_builder_is_harmless(void **state)
     forge_scope_pop(b);
     forge_value y;
     forge_gradients(b, 1, (forge_value[]){1}, 1, &y);
-    assert_refused(b, "first 1");
+    assert_builder_refused(b, "first 1");
 }
 
 int main(void)

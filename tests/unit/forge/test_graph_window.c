@@ -6,18 +6,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include "forge/ir/builder.h"
-
-static void assert_shape(const forge_builder *b, forge_value value, const char *expected)
-{
-    char text[200];
-    struct text out;
-    forge_shape shape = forge_value_shape(b, value);
-    if (b->has_failed)
-        fail_msg("%s", b->error.message);
-    text_init(&out, text, sizeof text);
-    dim_print_shape(&b->graph->dims, &shape, &out);
-    assert_string_equal(text, expected);
-}
+#include "support/check.h"
+#include "support/graphs.h"
 
 static forge_value input(forge_builder *b, forge_shape shape)
 {
@@ -33,15 +23,14 @@ static forge_value conv(forge_builder *b, forge_shape x, forge_shape weight, for
 static void assert_conv(forge_shape x, forge_shape weight, forge_conv_options o, const char *expected)
 {
     forge_builder *b = forge_builder_new();
-    assert_shape(b, conv(b, x, weight, o), expected);
+    assert_value_shape(b, conv(b, x, weight, o), expected);
     forge_builder_free(b);
 }
 
 static void assert_message(forge_builder *b, const char *words)
 {
     assert_true(b->has_failed);
-    if (!strstr(b->error.message, words))
-        fail_msg("'%s' is not in: %s", words, b->error.message);
+    assert_contains(b->error.message, words);
     forge_builder_free(b);
 }
 
@@ -80,9 +69,9 @@ static void test_symbols(void **state)
     forge_value w = forge_input(b, "w", FORGE_F32, forge_shape_of(4, 3, 3));
     forge_conv_options same = {.struct_size = sizeof same, .padding_before = {1}, .padding_after = {1}};
     forge_value y, g[2];
-    assert_shape(b, forge_conv(b, x, w, &same), "[B,4,T]");
+    assert_value_shape(b, forge_conv(b, x, w, &same), "[B,4,T]");
     same.stride[0] = 2;
-    assert_shape(b, forge_conv(b, x, w, &same), "[B,4,((T+1)/2)]");
+    assert_value_shape(b, forge_conv(b, x, w, &same), "[B,4,((T+1)/2)]");
     forge_builder_free(b);
 
     b = forge_builder_new();
@@ -92,17 +81,17 @@ static void test_symbols(void **state)
     w = forge_input(b, "w", FORGE_F32, forge_shape_of(4, 2, 3));
     forge_conv_options o = {.struct_size = sizeof o, .groups = 2};
     y = forge_conv(b, x, w, &o);
-    assert_shape(b, y, "[B,4,T]");
+    assert_value_shape(b, y, "[B,4,T]");
     o.is_transposed = true;
     o.stride[0] = 2;
     o.padding_before[0] = 1;
     o.output_padding[0] = 1;
-    assert_shape(b, forge_conv(b, y, w, &o), "[B,4,((T*2)+1)]");
-    assert_shape(b, forge_max_pool(b, y, 2, 0, 0), "[B,4,(T/2)]");
+    assert_value_shape(b, forge_conv(b, y, w, &o), "[B,4,((T*2)+1)]");
+    assert_value_shape(b, forge_max_pool(b, y, 2, 0, 0), "[B,4,(T/2)]");
     forge_value loss = forge_reduce(b, FORGE_SUM, forge_max_pool(b, y, 2, 0, 0), 7, false);
     forge_gradients(b, loss, (forge_value[]){x, w}, 2, g);
-    assert_shape(b, g[0], "[B,4,(T+2)]");
-    assert_shape(b, g[1], "[4,2,3]");
+    assert_value_shape(b, g[0], "[B,4,(T+2)]");
+    assert_value_shape(b, g[1], "[4,2,3]");
     forge_builder_free(b);
 
     b = forge_builder_new();
@@ -155,14 +144,14 @@ static void test_windows(void **state)
     forge_builder *b = forge_builder_new();
     forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(2, 3, 9, 8));
     forge_window windows[] = {{.size = 3, .stride = 2, .before = 1, .after = 1}, {.size = 2, .dilation = 3}};
-    assert_shape(b, forge_max_pool(b, x, 2, 0, 0), "[2,3,4,4]");
-    assert_shape(b, forge_avg_pool(b, x, 3, 2, 1, false), "[2,3,5,4]");
-    assert_shape(b, forge_window_reduce(b, FORGE_SUM, x, 12, windows, false), "[2,3,5,3]");
+    assert_value_shape(b, forge_max_pool(b, x, 2, 0, 0), "[2,3,4,4]");
+    assert_value_shape(b, forge_avg_pool(b, x, 3, 2, 1, false), "[2,3,5,4]");
+    assert_value_shape(b, forge_window_reduce(b, FORGE_SUM, x, 12, windows, false), "[2,3,5,3]");
     forge_value parts = forge_unfold(b, x, 12, windows, 0);
-    assert_shape(b, parts, "[2,3,5,3,3,2]");
-    assert_shape(b, forge_fold(b, parts, forge_shape_of(2, 3, 9, 8), 12, windows), "[2,3,9,8]");
+    assert_value_shape(b, parts, "[2,3,5,3,3,2]");
+    assert_value_shape(b, forge_fold(b, parts, forge_shape_of(2, 3, 9, 8), 12, windows), "[2,3,9,8]");
     forge_value y = forge_window_reduce(b, FORGE_MAXIMUM, x, 12, windows, false);
-    assert_shape(b, forge_share(b, x, y, y, 12, windows), "[2,3,9,8]");
+    assert_value_shape(b, forge_share(b, x, y, y, 12, windows), "[2,3,9,8]");
     forge_builder_free(b);
 }
 
@@ -214,7 +203,7 @@ static void test_random(void **state)
     forge_value step = forge_input(b, "step", FORGE_U32, (forge_shape){0});
     forge_shape shape = forge_shape_of(forge_symbol(b, "B", 1, 64, 1), 3);
     forge_value bits = forge_random_numbers(b, FORGE_RANDOM_BITS, shape, key, step, 1);
-    assert_shape(b, bits, "[B,3]");
+    assert_value_shape(b, bits, "[B,3]");
     assert_int_equal(forge_value_dtype(b, bits), FORGE_U32);
     assert_int_equal(forge_value_dtype(b, forge_random_numbers(b, FORGE_RANDOM_NORMAL, shape, key, step, 1)),
                      FORGE_F32);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "forge/hal/memory.h"
+#include "support/check.h"
 
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
@@ -17,8 +18,7 @@ static forge_device *open_cpu(void)
 {
     forge_device *device = NULL;
     joule_error error = {0};
-    if (forge_device_open("cpu", &device, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(forge_device_open("cpu", &device, &error), &error);
     return device;
 }
 
@@ -33,8 +33,7 @@ static forge_buffer *take(forge_device *device, size_t size_bytes, const char *p
 {
     forge_buffer *buffer = NULL;
     joule_error error = {0};
-    if (device_take(device, size_bytes, purpose, &buffer, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(device_take(device, size_bytes, purpose, &buffer, &error), &error);
     assert_int_equal(forge_buffer_size_bytes(buffer), size_bytes);
     assert_int_equal((uintptr_t)forge_buffer_data(buffer) % PROGRAM_ALIGNMENT, 0);
     return buffer;

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <forge/nn.h>
 #include <forge/random.h>
+#include "support/check.h"
 #include "support/derivative.h"
 #include "support/workbench.h"
 
@@ -128,12 +129,6 @@ static bool in_group(size_t a, size_t b) /* two groups of two channels */
     return a / (2 * AREA) == b / (2 * AREA);
 }
 
-static void assert_near(double found, double wanted)
-{
-    if (!(fabs(found - wanted) <= 1e-12 * (1 + fabs(wanted))))
-        fail_msg("%.17g is not %.17g", found, wanted);
-}
-
 /* --- single layers -------------------------------------------------------------------------------------- */
 
 static forge_value layer_norm(forge_builder *b, forge_value x)
@@ -227,14 +222,14 @@ static void test_batch_norm(void **state)
         for (size_t i = 0; i < COUNT; i++) {
             struct moments m = moments_of(x, i, in_channel);
             size_t c = channel_of(i);
-            assert_near(y[i], (x[i] - m.mean) / sqrt(m.variance + EPSILON) * weight[c] + bias[c]);
+            assert_relative(y[i], (x[i] - m.mean) / sqrt(m.variance + EPSILON) * weight[c] + bias[c], 1e-12);
         }
         for (size_t c = 0; c < CHANNELS; c++) {
             struct moments m = moments_of(x, c * AREA, in_channel);
             mean[c] = 0.8 * mean[c] + 0.2 * m.mean;
             variance[c] = 0.8 * variance[c] + 0.2 * m.variance * (double)m.count / (double)(m.count - 1);
-            assert_near(slot(&layer, "norm.running_mean")[c], mean[c]);
-            assert_near(slot(&layer, "norm.running_var")[c], variance[c]);
+            assert_relative(slot(&layer, "norm.running_mean")[c], mean[c], 1e-12);
+            assert_relative(slot(&layer, "norm.running_var")[c], variance[c], 1e-12);
         }
     }
     assert_int_equal(*(int64_t *)slot(&layer, "norm.num_batches_tracked"), 3);
@@ -242,9 +237,9 @@ static void test_batch_norm(void **state)
     y = run(&layer, -1, 2, 9, &x);
     for (size_t i = 0; i < COUNT; i++) {
         size_t c = channel_of(i);
-        assert_near(y[i], (x[i] - mean[c]) / sqrt(variance[c] + EPSILON) * weight[c] + bias[c]);
+        assert_relative(y[i], (x[i] - mean[c]) / sqrt(variance[c] + EPSILON) * weight[c] + bias[c], 1e-12);
     }
-    assert_near(slot(&layer, "norm.running_mean")[0], mean[0]); /* untouched */
+    assert_relative(slot(&layer, "norm.running_mean")[0], mean[0], 1e-12); /* untouched */
     assert_int_equal(*(int64_t *)slot(&layer, "norm.num_batches_tracked"), 3);
     end(&layer);
 }
@@ -306,8 +301,7 @@ static void assert_refused(forge_shape shape, forge_dtype dtype, layer_fn *fn, c
     forge_builder *b = forge_builder_new();
     assert_int_equal(fn(b, forge_input(b, "x", dtype, shape)), FORGE_NO_VALUE);
     assert_int_equal(forge_builder_finish(b, &graph, &error), JOULE_INVALID);
-    if (!strstr(error.message, words))
-        fail_msg("'%s' is not in: %s", words, error.message);
+    assert_contains(error.message, words);
 }
 
 static forge_value too_many_dims(forge_builder *b, forge_value x)
@@ -345,8 +339,7 @@ static void test_symbolic_batch(void **state)
     x = forge_batch_norm(b, "a", x, 0.1, EPSILON, true);
     x = forge_instance_norm(b, "b", forge_group_norm(b, "c", x, 2, EPSILON), EPSILON, true);
     forge_output(b, "y", x);
-    if (forge_builder_finish(b, &graph, &error))
-        fail_msg("%s", error.message);
+    assert_ok(forge_builder_finish(b, &graph, &error), &error);
     forge_graph_free(graph);
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include <forge/serialize.h>
+#include "support/check.h"
 #include "support/scratch.h"
 #include "support/test_data.h"
 
@@ -98,8 +99,8 @@ static void expect_refused(int version, const char *header, size_t size, joule_s
     memset(&error, 0, sizeof error);
     write_file(version, strlen(header), header, data, size);
     assert_int_equal(forge_npy_read(path, &tensor, &error), status);
-    if (!strstr(error.message, part) || !strstr(error.message, path))
-        fail_msg("\"%s\" is not in \"%s\"", part, error.message);
+    assert_contains(error.message, part);
+    assert_contains(error.message, path);
 }
 
 static void test_damage(void **state)
@@ -141,14 +142,14 @@ static void test_cut_and_foreign_files(void **state)
     forge_tensor tensor;
     write_file(2, (size_t)1 << 31, "{}", "", 0);
     assert_int_equal(forge_npy_read(path, &tensor, &error), JOULE_INVALID);
-    assert_non_null(strstr(error.message, "byte 8: a header of 2147483648 bytes in a file of 14"));
+    assert_contains(error.message, "byte 8: a header of 2147483648 bytes in a file of 14");
     assert_int_equal(truncate(path, 11), 0);
     assert_int_equal(forge_npy_read(path, &tensor, &error), JOULE_INVALID);
     assert_int_equal(truncate(path, 9), 0);
     assert_int_equal(forge_npy_read(path, &tensor, &error), JOULE_INVALID);
-    assert_non_null(strstr(error.message, "byte 9: the file ends before"));
+    assert_contains(error.message, "byte 9: the file ends before");
     assert_int_equal(forge_npy_read("/proc/self/exe", &tensor, &error), JOULE_INVALID);
-    assert_non_null(strstr(error.message, "not an .npy file"));
+    assert_contains(error.message, "not an .npy file");
     assert_int_equal(forge_npy_read("/dev/null", &tensor, &error), JOULE_UNSUPPORTED);
     assert_int_equal(forge_npy_read("/nowhere.npy", &tensor, &error), JOULE_ABSENT);
 }
@@ -166,8 +167,7 @@ static void test_writing(void **state)
         joule_status status = forge_npy_write(path, &tensor, &error);
         assert_int_equal(status, d == FORGE_BF16 ? JOULE_UNSUPPORTED : JOULE_OK);
         if (status == JOULE_OK) {
-            if (forge_npy_read(path, &is, &error) != JOULE_OK)
-                fail_msg("%s", error.message);
+            assert_ok(forge_npy_read(path, &is, &error), &error);
             assert_true(is.dtype == tensor.dtype && forge_shape_equal(&is.shape, &tensor.shape));
             assert_memory_equal(forge_tensor_data(&is), forge_tensor_data(&tensor), size);
             forge_buffer_release(is.buffer);
@@ -212,8 +212,7 @@ static void test_a_file_that_numpy_wrote(void **state)
         print_message("no weights in the test data: skipped\n");
         skip();
     }
-    if (forge_npy_read(found, &tensor, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(forge_npy_read(found, &tensor, &error), &error);
     assert_true(tensor.dtype == FORGE_I64 && tensor.shape.rank == 1 && tensor.shape.dims[0] == 10);
     for (int64_t i = 0; i < 10; i++)
         assert_int_equal(((int64_t *)forge_tensor_data(&tensor))[i], i);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <forge/optim.h>
 #include <forge/program.h>
+#include "support/check.h"
 #include "support/workbench.h"
 
 enum { WEIGHTS = 6, BIASES = 3, ALL = WEIGHTS + BIASES, STEPS = 100 };
@@ -95,8 +96,7 @@ static forge_builder *build(const struct trial *t)
 static void begin(struct trial *t)
 {
     joule_error error = {0};
-    if (workbench_begin(&t->bench, 7, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(workbench_begin(&t->bench, 7, &error), &error);
     workbench_load(&t->bench, build(t));
 }
 
@@ -124,7 +124,7 @@ static double step(struct trial *t, double rate)
     return *(double *)forge_tensor_data(&tensor);
 }
 
-static void assert_near(const double *is, const double *wanted, int count, double tolerance, int at)
+static void assert_elements_near(const double *is, const double *wanted, int count, double tolerance, int at)
 {
     for (int i = 0; i < count; i++)
         if (!(fabs(is[i] - wanted[i]) <= tolerance * (1 + fabs(wanted[i]))))
@@ -178,13 +178,13 @@ static void follow(struct trial *t, double tolerance)
     for (int s = 0; s < STEPS; s++) {
         double norm = gradients(p, max_norm, g);
         double norm_is = step(t, rate_of(s));
-        assert_near(&norm_is, &norm, 1, tolerance, s);
+        assert_elements_near(&norm_is, &norm, 1, tolerance, s);
         if (t->is_adamw)
             naive_adamw(&t->adamw, p, g, first, second, s);
         else
             naive_sgd(&t->sgd, p, g, first, s);
         get_parameters(t, is);
-        assert_near(is, p, ALL, tolerance, s);
+        assert_elements_near(is, p, ALL, tolerance, s);
     }
     workbench_end(&t->bench);
 }
@@ -286,7 +286,7 @@ static void test_groups(void **state)
                 wanted += 0.01 * 0.1 * before[k];
             if (i == 2 && k < WEIGHTS)
                 wanted = (plain[k] + before[k]) / 2;
-            assert_near(&is[k], &wanted, 1, 1e-14, k);
+            assert_elements_near(&is[k], &wanted, 1, 1e-14, k);
         }
     }
 }
@@ -319,8 +319,7 @@ static void expect_refusal(struct trial *t, const char *text)
     forge_graph *graph = NULL;
     t->dtype = FORGE_F32;
     assert_int_equal(forge_builder_finish(build(t), &graph, &error), JOULE_INVALID);
-    if (!strstr(error.message, text))
-        fail_msg("'%s' does not say '%s'", error.message, text);
+    assert_contains(error.message, text);
 }
 
 static void test_wrong_options(void **state)
@@ -383,7 +382,7 @@ static double rate_at(forge_schedule s, uint64_t step)
 static void assert_rate(forge_schedule s, uint64_t step, double wanted)
 {
     double is = rate_at(s, step);
-    assert_near(&is, &wanted, 1, 1e-15, (int)step);
+    assert_elements_near(&is, &wanted, 1, 1e-15, (int)step);
 }
 
 static void test_schedules(void **state)

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <forge/optim.h>
 #include <forge/program.h>
+#include "support/check.h"
 #include "support/workbench.h"
 
 /* Mean squared error of y = x w against t, by rows. */
@@ -173,8 +174,7 @@ static void refuse_gradients(const char *text, int kind)
         forge_accumulate_gradients(b, gradients, 1, 0, true);
     take_step(b, gradients, kind == 0 ? 2 : kind == 5 ? 0 : 1, false);
     assert_int_equal(forge_builder_finish(b, &graph, &error), JOULE_INVALID);
-    if (!strstr(error.message, text))
-        fail_msg("'%s' does not say '%s'", error.message, text);
+    assert_contains(error.message, text);
 }
 
 static void test_wrong_gradients(void **state)

@@ -9,23 +9,16 @@
 #include <cmocka.h>
 #include <forge/compiler.h>
 #include "forge/ir/graph.h"
+#include "support/check.h"
+#include "support/graphs.h"
 #include "support/workbench.h"
 
 static joule_error error;
 
-static forge_graph *finish(forge_builder *b)
-{
-    forge_graph *graph = NULL;
-    if (forge_builder_finish(b, &graph, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
-    return graph;
-}
-
 static forge_graph *parse(const char *text)
 {
     forge_graph *graph = NULL;
-    if (forge_graph_parse(text, strlen(text), &graph, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(forge_graph_parse(text, strlen(text), &graph, &error), &error);
     return graph;
 }
 
@@ -93,8 +86,7 @@ static void assert_refused(const forge_compile_options *options, joule_status st
 {
     forge_graph *graph = small_graph(), *made = NULL;
     assert_int_equal(forge_passes_run(graph, NULL, options, &made, &error), status);
-    if (!strstr(error.message, message))
-        fail_msg("'%s' is not about '%s'", error.message, message);
+    assert_contains(error.message, message);
     assert_null(made);
     forge_graph_free(graph);
 }
@@ -122,7 +114,7 @@ static void test_orders_that_cannot_be(void **state)
     forge_graph *graph = small_graph();
     forge_compile_options early = {.struct_size = sizeof early, .stop_after = "expand"};
     assert_int_equal(forge_compile_with(graph, m->device, &early, &m->program, &error), JOULE_INVALID);
-    assert_non_null(strstr(error.message, "stop_after is set"));
+    assert_contains(error.message, "stop_after is set");
     forge_graph_free(graph);
 }
 
@@ -182,7 +174,7 @@ static void test_work_is_counted(void **state)
     y = forge_composite(b, "twice", &y, 1, twice, NULL);
     y = forge_reshape(b, forge_mul(b, y, five), forge_shape_of(32));
     forge_output(b, "y", y);
-    run_with_facts(finish(b), facts);
+    run_with_facts(graph_of(b), facts);
     double flop = 2 * 8 * 16 * 4 + 32 + 32, bytes = 4 * (8 * 16 + 16 * 4 + 32) + 4 * 96 + 4 * 65;
     assert_int_equal(facts[0].nodes_before, 9);
     assert_int_equal(facts[0].nodes_after, 9); /* x + x is one node, too */
@@ -204,7 +196,7 @@ static void test_work_with_symbols_is_unknown(void **state)
     forge_builder *b = forge_builder_new();
     forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(forge_symbol(b, "B", 1, 9, 1), 3));
     forge_output(b, "y", forge_relu(b, x));
-    run_with_facts(finish(b), facts);
+    run_with_facts(graph_of(b), facts);
     assert_true(isnan(facts[0].flop_before) && isnan(facts[1].bytes_after));
     assert_true(isnan(facts[1].joules_after.value) && facts[1].joules_after.cls == JOULE_CLASS_NONE);
     assert_int_equal(facts[1].nodes_after, 2);
@@ -269,9 +261,9 @@ static void test_what_is_made_keeps_its_place(void **state)
     char *text;
     assert_int_equal(forge_graph_rewrite(graph, turn, NULL, &made, &error), JOULE_OK);
     assert_int_equal(forge_graph_print(made, &text, &error), JOULE_OK);
-    assert_non_null(strstr(text, "%5 = binary.sub(%4, %2) : f32[4] @c\n"));
-    assert_non_null(strstr(text, "parameter"));
-    assert_non_null(strstr(text, "in_place"));
+    assert_contains(text, "%5 = binary.sub(%4, %2) : f32[4] @c\n");
+    assert_contains(text, "parameter");
+    assert_contains(text, "in_place");
     free(text);
     forge_graph_free(made);
     forge_graph_free(graph);

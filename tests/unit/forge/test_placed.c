@@ -15,30 +15,11 @@
 #include <forge/random.h>
 #include "forge/hal/backend.h"
 #include "forge/ir/graph.h"
+#include "support/check.h"
+#include "support/graphs.h"
 #include "support/random_graph.h"
 
 static joule_error error;
-
-static void must(joule_status status)
-{
-    if (status != JOULE_OK)
-        fail_msg("%s", error.message);
-}
-
-static forge_graph *finish(forge_builder *b)
-{
-    forge_graph *graph = NULL;
-    must(forge_builder_finish(b, &graph, &error));
-    return graph;
-}
-
-static forge_value input_on(forge_builder *b, const char *name, const char *place)
-{
-    const char *before = forge_place_set(b, place);
-    forge_value value = forge_input(b, name, FORGE_F32, forge_shape_of(2));
-    forge_place_set(b, before);
-    return value;
-}
 
 /* --- devices that can be watched ------------------------------------------------------------------------ */
 
@@ -88,7 +69,7 @@ static void watch(void)
     have_met = false;
     for (int i = 0; i < 2; i++) {
         watched[i] = (struct watched){0};
-        must(forge_device_open("cpu", &watched[i].device, &error));
+        assert_ok(forge_device_open("cpu", &watched[i].device, &error), &error);
         real = watched[i].device->ops;
         watched[i].ops = *real;
         watched[i].ops.run = watched_run;
@@ -119,20 +100,20 @@ static void load_placed(struct side *s, const forge_graph *graph, const char *co
 {
     forge_place places[DEVICES];
     for (size_t i = 0; i < count; i++) {
-        must(forge_device_open("cpu", &s->devices[i], &error));
-        must(forge_states_new(s->devices[i], 7, &s->states[i], &error));
+        assert_ok(forge_device_open("cpu", &s->devices[i], &error), &error);
+        assert_ok(forge_states_new(s->devices[i], 7, &s->states[i], &error), &error);
         places[i] = (forge_place){names[i], s->devices[i]};
     }
-    must(forge_compile_placed(graph, places, count, &s->placed, &error));
-    must(forge_placed_instance_new(s->placed, s->states, count, &s->placed_instance, &error));
+    assert_ok(forge_compile_placed(graph, places, count, &s->placed, &error), &error);
+    assert_ok(forge_placed_instance_new(s->placed, s->states, count, &s->placed_instance, &error), &error);
 }
 
 static void load_plain(struct side *s, const forge_graph *graph)
 {
-    must(forge_device_open("cpu", &s->devices[0], &error));
-    must(forge_states_new(s->devices[0], 7, &s->states[0], &error));
-    must(forge_compile(graph, s->devices[0], &s->program, &error));
-    must(forge_instance_new(s->program, s->devices[0], s->states[0], &s->instance, &error));
+    assert_ok(forge_device_open("cpu", &s->devices[0], &error), &error);
+    assert_ok(forge_states_new(s->devices[0], 7, &s->states[0], &error), &error);
+    assert_ok(forge_compile(graph, s->devices[0], &s->program, &error), &error);
+    assert_ok(forge_instance_new(s->program, s->devices[0], s->states[0], &s->instance, &error), &error);
 }
 
 static void unload(struct side *s)
@@ -152,16 +133,18 @@ static void step(const struct side *s, const forge_graph *graph, uint32_t round)
     for (size_t i = 0; i < graph->input_count; i++) {
         const struct value *value = &graph->values[graph->inputs[i].value];
         forge_tensor x;
-        must(forge_tensor_new(value->dtype, &value->shape, &x, &error));
+        assert_ok(forge_tensor_new(value->dtype, &value->shape, &x, &error), &error);
         if (value->dtype == FORGE_F32)
             forge_random_uniform(&(forge_random){.key = round, .stream = (uint32_t)i}, 0,
                                  forge_tensor_elements(&x), forge_tensor_data(&x));
-        must(s->placed ? forge_placed_instance_set(s->placed_instance, graph->inputs[i].name, &x, &error)
-                       : forge_instance_set(s->instance, graph->inputs[i].name, &x, &error));
+        assert_ok(s->placed ? forge_placed_instance_set(s->placed_instance, graph->inputs[i].name, &x, &error)
+                            : forge_instance_set(s->instance, graph->inputs[i].name, &x, &error),
+                  &error);
         forge_buffer_release(x.buffer);
     }
-    must(s->placed ? forge_placed_instance_run(s->placed_instance, &error)
-                   : forge_instance_run(s->instance, &error));
+    assert_ok(s->placed ? forge_placed_instance_run(s->placed_instance, &error)
+                        : forge_instance_run(s->instance, &error),
+              &error);
 }
 
 static void find(const struct side *s, const char *slot, forge_tensor *out)
@@ -185,8 +168,9 @@ static void compare(const struct side *plain, const struct side *placed, const f
 {
     forge_tensor x, y;
     for (size_t i = 0; i < graph->output_count; i++) {
-        must(forge_instance_get(plain->instance, graph->outputs[i].name, &x, &error));
-        must(forge_placed_instance_get(placed->placed_instance, graph->outputs[i].name, &y, &error));
+        assert_ok(forge_instance_get(plain->instance, graph->outputs[i].name, &x, &error), &error);
+        assert_ok(forge_placed_instance_get(placed->placed_instance, graph->outputs[i].name, &y, &error),
+                  &error);
         assert_same(&x, &y, seed, graph->outputs[i].name);
     }
     for (size_t i = 0; i < graph->slot_count; i++)
@@ -234,7 +218,7 @@ static forge_graph *training(void)
         .struct_size = sizeof adamw, .beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-8, .max_norm = 1};
     forge_output(b, "norm", forge_adamw(b, loss, forge_scalar(b, FORGE_F32, 0.01), &adamw));
     forge_output(b, "loss", loss);
-    return finish(b);
+    return graph_of(b);
 }
 
 static void a_training_on_three_devices(void **state)
@@ -276,7 +260,7 @@ static void slots_that_change_places(void **state)
     forge_place_set(b, "a");
     late = forge_mul(b, forge_sub(b, late, values[2]), forge_add(b, values[1], values[4]));
     forge_output(b, "y", late);
-    assert_same_bits(finish(b), 0);
+    assert_same_bits(graph_of(b), 0);
 }
 
 /* Outputs that are an input, a constant or an old value; and an input without users. */
@@ -292,7 +276,7 @@ static void results_that_nobody_computes(void **state)
     forge_output(b, "constant", forge_scalar(b, FORGE_F32, 2.5));
     forge_output(b, "input", forge_transfer(b, x, "b"));
     forge_write(b, slot, forge_transfer(b, x, "b"), false);
-    assert_same_bits(finish(b), 0);
+    assert_same_bits(graph_of(b), 0);
 }
 
 /* --- segments ------------------------------------------------------------------------------------------- */
@@ -308,7 +292,7 @@ static forge_graph *pipeline(void)
         forge_place_set(b, "b");
         forge_output(b, batch ? "y1" : "y0", forge_tanh(b, forge_mul(b, x, x)));
     }
-    return finish(b);
+    return graph_of(b);
 }
 
 static void a_stretch_ends_where_another_device_goes_on(void **state)
@@ -319,7 +303,7 @@ static void a_stretch_ends_where_another_device_goes_on(void **state)
     forge_segment_facts facts = {.struct_size = sizeof facts};
     load_placed(&s, graph, (const char *const[]){"a", "b"}, 2);
     for (size_t i = 0; i < 4; i++) {
-        must(forge_placed_segment(s.placed, i, &facts));
+        assert_ok(forge_placed_segment(s.placed, i, &facts), &error);
         assert_ptr_equal(facts.device, s.devices[i % 2]);
         assert_int_equal(facts.transfer_count, i % 2); /* once, for both operands */
         assert_int_equal(facts.transfer_bytes, i % 2 * 8);
@@ -327,10 +311,11 @@ static void a_stretch_ends_where_another_device_goes_on(void **state)
     assert_int_equal(forge_placed_segment(s.placed, 4, &facts), JOULE_INVALID);
     unload(&s);
     s = (struct side){0};
-    must(forge_device_open("cpu", &s.devices[0], &error)); /* both places on one device */
-    must(forge_compile_placed(graph, (forge_place[]){{"a", s.devices[0]}, {"b", s.devices[0]}}, 2, &s.placed,
-                              &error));
-    must(forge_placed_segment(s.placed, 0, &facts));
+    assert_ok(forge_device_open("cpu", &s.devices[0], &error), &error); /* both places on one device */
+    assert_ok(forge_compile_placed(graph, (forge_place[]){{"a", s.devices[0]}, {"b", s.devices[0]}}, 2,
+                                   &s.placed, &error),
+              &error);
+    assert_ok(forge_placed_segment(s.placed, 0, &facts), &error);
     assert_int_equal(forge_placed_segment(s.placed, 1, &facts), JOULE_INVALID);
     unload(&s);
     forge_graph_free(graph);
@@ -350,14 +335,14 @@ static struct placed_run begin(forge_graph *graph)
 {
     struct placed_run r = {.graph = graph};
     forge_place places[2] = {{"a", watched[0].device}, {"b", watched[1].device}};
-    must(forge_compile_placed(graph, places, 2, &r.placed, &error));
+    assert_ok(forge_compile_placed(graph, places, 2, &r.placed, &error), &error);
     for (int i = 0; i < 2; i++)
-        must(forge_states_new(watched[i].device, 1, &r.states[i], &error));
-    must(forge_placed_instance_new(r.placed, r.states, 2, &r.instance, &error));
+        assert_ok(forge_states_new(watched[i].device, 1, &r.states[i], &error), &error);
+    assert_ok(forge_placed_instance_new(r.placed, r.states, 2, &r.instance, &error), &error);
     assert_int_equal(forge_placed_instance_run(r.instance, &error), JOULE_INVALID);
-    assert_non_null(strstr(error.message, "was never set"));
+    assert_contains(error.message, "was never set");
     assert_int_equal(forge_placed_instance_set_zeros(r.instance, "no such", &error), JOULE_ABSENT);
-    must(forge_placed_instance_set_zeros(r.instance, NULL, &error));
+    assert_ok(forge_placed_instance_set_zeros(r.instance, NULL, &error), &error);
     return r;
 }
 
@@ -384,9 +369,9 @@ static void two_devices_work_at_once(void **state)
     forge_value of_b = forge_neg(b, x);
     forge_place_set(b, "a");
     forge_output(b, "y", forge_add(b, of_a, of_b));
-    struct placed_run r = begin(finish(b));
+    struct placed_run r = begin(graph_of(b));
     watched[0].meets = watched[1].meets = true;
-    must(forge_placed_instance_run(r.instance, &error));
+    assert_ok(forge_placed_instance_run(r.instance, &error), &error);
     assert_true(have_met);
     assert_int_equal(watched[0].runs, 2);
     assert_int_equal(watched[1].runs, 1);
@@ -400,7 +385,7 @@ static void a_failure_reaches_the_caller(void **state)
     watch();
     struct placed_run r = begin(pipeline());
     watched[1].fails_at = 3;
-    must(forge_placed_instance_run(r.instance, &error));
+    assert_ok(forge_placed_instance_run(r.instance, &error), &error);
     assert_int_equal(forge_placed_instance_run(r.instance, &error), JOULE_FAILED);
     assert_string_equal(error.message, "segment 1, on the device cpu: the board is gone");
     assert_int_equal(watched[1].runs, 3); /* later work on this device has not begun */
@@ -441,7 +426,7 @@ static void what_cannot_be_placed(void **state)
     forge_place places[9];
     forge_graph *graph = pipeline();
     for (int i = 0; i < 9; i++) {
-        must(forge_device_open("cpu", &devices[i], &error));
+        assert_ok(forge_device_open("cpu", &devices[i], &error), &error);
         places[i] =
             (forge_place){(const char *[]){"a", "b", "c", "d", "e", "f", "g", "h", "i"}[i], devices[i]};
     }
@@ -455,7 +440,7 @@ static void what_cannot_be_placed(void **state)
     forge_builder *b = forge_builder_new();
     forge_dim batch = forge_symbol(b, "B", 1, 8, 1);
     forge_output(b, "y", forge_exp(b, forge_input(b, "x", FORGE_F32, forge_shape_of(batch))));
-    graph = finish(b);
+    graph = graph_of(b);
     assert_refused(graph, places, 1, JOULE_INVALID,
                    "a placed program cannot have symbolic sizes: give them numbers with forge_graph_bind");
     forge_graph_free(graph);
@@ -467,7 +452,7 @@ static void what_cannot_be_placed(void **state)
     forge_place_set(b, "b");
     moved = forge_transfer(b, forge_exp(b, moved), "a");
     forge_write(b, slot, moved, true);
-    graph = finish(b);
+    graph = graph_of(b);
     places[1].name = "b";
     assert_refused(graph, places, 2, JOULE_FAILED,
                    "slot 's' cannot be written in place: another segment computes its value");
@@ -489,7 +474,7 @@ static void what_an_instance_needs(void **state)
     assert_string_equal(error.message, "no states are given for device 1, cpu, of a placed program");
     assert_int_equal(forge_placed_instance_get(s.placed_instance, "z", &y, &error), JOULE_ABSENT);
     assert_string_equal(error.message, "the program has no output 'z'");
-    must(forge_tensor_new(FORGE_F32, &(forge_shape){.rank = 1, .dims = {3}}, &y, &error));
+    assert_ok(forge_tensor_new(FORGE_F32, &(forge_shape){.rank = 1, .dims = {3}}, &y, &error), &error);
     assert_int_equal(forge_placed_instance_set(s.placed_instance, "z", &y, &error), JOULE_ABSENT);
     assert_string_equal(error.message, "the program has no input 'z'");
     assert_int_equal(forge_placed_instance_set(s.placed_instance, "x1", &y, &error), JOULE_INVALID);
@@ -498,10 +483,11 @@ static void what_an_instance_needs(void **state)
     unload(&s);
 
     s = (struct side){0};
-    must(forge_device_open("cpu", &s.devices[0], &error));
-    must(forge_device_open("estimated", &estimated, &error));
-    must(forge_compile_placed(graph, (forge_place[]){{"a", s.devices[0]}, {"b", estimated}}, 2, &s.placed,
-                              &error));
+    assert_ok(forge_device_open("cpu", &s.devices[0], &error), &error);
+    assert_ok(forge_device_open("estimated", &estimated, &error), &error);
+    assert_ok(forge_compile_placed(graph, (forge_place[]){{"a", s.devices[0]}, {"b", estimated}}, 2,
+                                   &s.placed, &error),
+              &error);
     assert_int_equal(forge_placed_instance_new(s.placed, s.states, 0, &none, &error), JOULE_UNSUPPORTED);
     assert_string_equal(error.message,
                         "cannot transfer values from the device estimated, because it only estimates");

@@ -8,20 +8,15 @@
 #include <string.h>
 #include <cmocka.h>
 #include <forge/queue.h>
+#include "support/check.h"
 
 #define ROUNDS 40
-
-static void pass(joule_status status, const joule_error *error)
-{
-    if (status != JOULE_OK)
-        fail_msg("%s", error->message);
-}
 
 static forge_timeline *make_timeline(void)
 {
     forge_timeline *timeline = NULL;
     joule_error error = {0};
-    pass(forge_timeline_new(&timeline, &error), &error);
+    assert_ok(forge_timeline_new(&timeline, &error), &error);
     return timeline;
 }
 
@@ -29,7 +24,7 @@ static forge_queue *make_queue(void)
 {
     forge_queue *queue = NULL;
     joule_error error = {0};
-    pass(forge_queue_new(&queue, &error), &error);
+    assert_ok(forge_queue_new(&queue, &error), &error);
     return queue;
 }
 
@@ -44,7 +39,7 @@ static void a_timeline_only_grows(void **state)
     assert_int_equal(forge_timeline_wait(timeline, 0, 0, &error), JOULE_OK);
     assert_int_equal(forge_timeline_wait(timeline, 1, 0.001, &error), JOULE_PENDING);
     assert_string_equal(error.message, "the timeline is at 0, and has not reached 1");
-    pass(forge_timeline_signal(timeline, 5, &error), &error);
+    assert_ok(forge_timeline_signal(timeline, 5, &error), &error);
     assert_int_equal(forge_timeline_wait(timeline, 5, -1, &error), JOULE_OK);
     assert_int_equal(forge_timeline_signal(timeline, 5, &error), JOULE_INVALID);
     assert_string_equal(error.message, "cannot set a timeline from 5 to 5: values must increase");
@@ -57,7 +52,7 @@ static void a_failed_timeline_says_why(void **state)
     (void)state;
     forge_timeline *timeline = make_timeline();
     joule_error error = {0};
-    pass(forge_timeline_signal(timeline, 2, &error), &error);
+    assert_ok(forge_timeline_signal(timeline, 2, &error), &error);
     forge_timeline_fail(timeline, "the first reason");
     forge_timeline_fail(timeline, "the second");
     assert_int_equal(forge_timeline_wait(timeline, 2, -1, &error), JOULE_OK); /* reached before the wait */
@@ -141,9 +136,9 @@ static void a_failure_travels_to_who_waits_and_no_further(void **state)
     forge_order third = order_of(NULL, &(forge_point){c, 1});
     int runs = 0;
     joule_error error = {0};
-    pass(forge_queue_call(queue, refuse, (void *)"the disk is full", &first, &error), &error);
-    pass(forge_queue_call(queue, note, &runs, &second, &error), &error);
-    pass(forge_queue_call(queue, note, &runs, &third, &error), &error);
+    assert_ok(forge_queue_call(queue, refuse, (void *)"the disk is full", &first, &error), &error);
+    assert_ok(forge_queue_call(queue, note, &runs, &second, &error), &error);
+    assert_ok(forge_queue_call(queue, note, &runs, &third, &error), &error);
     assert_int_equal(forge_timeline_wait(c, 1, 10, &error), JOULE_OK);
     assert_int_equal(runs, 1);
     assert_int_equal(forge_timeline_wait(b, 1, 10, &error), JOULE_FAILED);
@@ -163,9 +158,9 @@ static void freeing_a_queue_ends_what_waits_for_nothing(void **state)
     forge_order last = order_of(NULL, &(forge_point){after, 1});
     int runs = 0;
     joule_error error = {0};
-    pass(forge_queue_call(queue, note, &runs, NULL, &error), &error);
-    pass(forge_queue_call(queue, note, &runs, &stuck, &error), &error);
-    pass(forge_queue_call(queue, note, &runs, &last, &error), &error);
+    assert_ok(forge_queue_call(queue, note, &runs, NULL, &error), &error);
+    assert_ok(forge_queue_call(queue, note, &runs, &stuck, &error), &error);
+    assert_ok(forge_queue_call(queue, note, &runs, &last, &error), &error);
     forge_queue_free(queue);
     assert_int_equal(runs, 1);
     assert_int_equal(forge_timeline_wait(done, 1, 0, &error), JOULE_FAILED);
@@ -212,11 +207,11 @@ static void open_half(struct half *half, uint64_t seed)
     forge_slot slot = forge_state(b, "w", FORGE_F32, forge_shape_of(17, 17),
                                   (forge_init){.kind = FORGE_INIT_NORMAL, .a = 0, .b = 0.3});
     forge_output(b, "y", forge_tanh(b, forge_matmul(b, x, forge_read(b, slot), 0)));
-    pass(forge_builder_finish(b, &graph, &error), &error);
-    pass(forge_device_open("cpu", &half->device, &error), &error);
-    pass(forge_states_new(half->device, seed, &half->states, &error), &error);
-    pass(forge_compile(graph, half->device, &half->program, &error), &error);
-    pass(forge_instance_new(half->program, half->device, half->states, &half->instance, &error), &error);
+    assert_ok(forge_builder_finish(b, &graph, &error), &error);
+    assert_ok(forge_device_open("cpu", &half->device, &error), &error);
+    assert_ok(forge_states_new(half->device, seed, &half->states, &error), &error);
+    assert_ok(forge_compile(graph, half->device, &half->program, &error), &error);
+    assert_ok(forge_instance_new(half->program, half->device, half->states, &half->instance, &error), &error);
     forge_graph_free(graph);
 }
 
@@ -247,10 +242,10 @@ static void set_ones(struct half *half, float ones[33 * 17])
     joule_error error = {0};
     for (int i = 0; i < 33 * 17; i++)
         ones[i] = (float)(i % 13) / 13;
-    pass(forge_buffer_wrap(ones, 33 * 17 * sizeof *ones, NULL, NULL, &buffer, &error), &error);
+    assert_ok(forge_buffer_wrap(ones, 33 * 17 * sizeof *ones, NULL, NULL, &buffer, &error), &error);
     forge_shape shape = forge_shape_of(33, 17);
-    pass(forge_tensor_view(buffer, 0, FORGE_F32, &shape, &tensor, &error), &error);
-    pass(forge_instance_set(half->instance, "x", &tensor, &error), &error);
+    assert_ok(forge_tensor_view(buffer, 0, FORGE_F32, &shape, &tensor, &error), &error);
+    assert_ok(forge_instance_set(half->instance, "x", &tensor, &error), &error);
     forge_buffer_release(buffer);
 }
 
@@ -258,7 +253,7 @@ static void read_result(struct half *half, float out[33 * 17])
 {
     forge_tensor y;
     joule_error error = {0};
-    pass(forge_instance_get(half->instance, "y", &y, &error), &error);
+    assert_ok(forge_instance_get(half->instance, "y", &y, &error), &error);
     memcpy(out, forge_tensor_data(&y), 33 * 17 * sizeof *out);
 }
 
@@ -273,10 +268,10 @@ static void run_with_queues(struct half *a, struct half *b)
     for (uint64_t i = 0; i < ROUNDS; i++) {
         forge_point before = {done, 2 * i}, between = {done, 2 * i + 1}, after = {done, 2 * i + 2};
         forge_order run = order_of(&before, &between), give = order_of(&between, &after);
-        pass(forge_queue_run(queues[i % 2], halves[i % 2]->instance, &run, &error), &error);
-        pass(forge_queue_call(queues[i % 2], hand_over, &hands[i % 2], &give, &error), &error);
+        assert_ok(forge_queue_run(queues[i % 2], halves[i % 2]->instance, &run, &error), &error);
+        assert_ok(forge_queue_call(queues[i % 2], hand_over, &hands[i % 2], &give, &error), &error);
     }
-    pass(forge_timeline_wait(done, 2 * ROUNDS, 60, &error), &error);
+    assert_ok(forge_timeline_wait(done, 2 * ROUNDS, 60, &error), &error);
     forge_queue_free(queues[0]);
     forge_queue_free(queues[1]);
     forge_timeline_free(done);
@@ -296,8 +291,8 @@ static void two_devices_give_the_bits_of_one_after_the_other(void **state)
     struct hand_over hands[2] = {{&a, &b}, {&b, &a}};
     joule_error error = {0};
     for (int i = 0; i < ROUNDS; i++) {
-        pass(forge_instance_run(i % 2 ? b.instance : a.instance, &error), &error);
-        pass(hand_over(&hands[i % 2], &error), &error);
+        assert_ok(forge_instance_run(i % 2 ? b.instance : a.instance, &error), &error);
+        assert_ok(hand_over(&hands[i % 2], &error), &error);
     }
     read_result(&b, one_by_one);
     assert_memory_equal(by_queues, one_by_one, sizeof one_by_one);

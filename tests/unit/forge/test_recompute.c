@@ -12,6 +12,8 @@
 #include <forge/optim.h>
 #include <forge/random.h>
 #include "forge/ir/graph.h"
+#include "support/check.h"
+#include "support/graphs.h"
 #include "support/workbench.h"
 
 static joule_error error;
@@ -278,7 +280,7 @@ static void test_marks_are_kept(void **state)
     }
     assert_int_equal(tanhs, 2);
     assert_int_equal(forge_graph_print(plain, &text, &error), JOULE_OK);
-    assert_non_null(strstr(text, " @inner backward again 1\n"));
+    assert_contains(text, " @inner backward again 1\n");
     assert_int_equal(forge_graph_parse(text, strlen(text), &again, &error), JOULE_OK);
     assert_int_equal(forge_graph_print(again, &text_again, &error), JOULE_OK);
     assert_string_equal(text, text_again);
@@ -313,31 +315,23 @@ static void test_what_leaves_is_kept(void **state)
     forge_graph_free(graph);
 }
 
-static void assert_refused(forge_builder *b, const char *message)
-{
-    forge_graph *graph;
-    assert_int_equal(forge_builder_finish(b, &graph, &error), JOULE_INVALID);
-    if (!strstr(error.message, message))
-        fail_msg("'%s' is not about '%s'", error.message, message);
-}
-
 static void test_regions_that_cannot_be(void **state)
 {
     (void)state;
     forge_builder *b = forge_builder_new();
     forge_recompute_begin(b);
     forge_recompute_begin(b);
-    assert_refused(b, "regions do not nest");
+    assert_builder_refused(b, "regions do not nest");
     b = forge_builder_new();
     forge_recompute_begin(b);
     forge_recompute_end(b);
     forge_recompute_end(b);
-    assert_refused(b, "forge_recompute_end without forge_recompute_begin");
+    assert_builder_refused(b, "forge_recompute_end without forge_recompute_begin");
     b = forge_builder_new();
     forge_recompute_begin(b);
     forge_value x = forge_input(b, "x", FORGE_F32, (forge_shape){0}), g;
     forge_gradients(b, forge_exp(b, x), &x, 1, &g);
-    assert_refused(b, "has no forge_recompute_end");
+    assert_builder_refused(b, "has no forge_recompute_end");
     forge_recompute_begin(NULL);
     forge_recompute_end(NULL);
 }

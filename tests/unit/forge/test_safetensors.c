@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include <forge/serialize.h>
+#include "support/check.h"
 #include "support/scratch.h"
 #include "support/test_data.h"
 
@@ -47,8 +48,9 @@ static void expect_invalid(const char *header, size_t data_size, const char *par
     write_file(header, strlen(header), data_size);
     assert_int_equal(forge_safetensors_open(path, &file, &error), JOULE_INVALID);
     assert_null(file);
-    if (!strstr(error.message, part) || !strstr(error.message, path) || !strstr(error.message, ": byte "))
-        fail_msg("\"%s\" is not in \"%s\"", part, error.message);
+    assert_contains(error.message, part);
+    assert_contains(error.message, path);
+    assert_contains(error.message, ": byte ");
 }
 
 #define ENTRY(name, dtype, shape, offsets)                                                                   \
@@ -176,10 +178,10 @@ static void test_cut_and_foreign_files(void **state)
     forge_safetensors *file = NULL;
     write_file("{}", 3, 0);
     assert_int_equal(forge_safetensors_open(path, &file, &error), JOULE_INVALID);
-    assert_non_null(strstr(error.message, "byte 0: a header of 3 bytes, where the file has 2"));
+    assert_contains(error.message, "byte 0: a header of 3 bytes, where the file has 2");
     assert_int_equal(truncate(path, 7), 0);
     assert_int_equal(forge_safetensors_open(path, &file, &error), JOULE_INVALID);
-    assert_non_null(strstr(error.message, "byte 7: the file ends before"));
+    assert_contains(error.message, "byte 7: the file ends before");
     assert_int_equal(forge_safetensors_open("/dev/zero", &file, &error), JOULE_UNSUPPORTED);
     assert_int_equal(forge_safetensors_open(scratch_folder, &file, &error), JOULE_UNSUPPORTED);
     assert_int_equal(forge_safetensors_open("/nowhere/x", &file, &error), JOULE_ABSENT);
@@ -194,7 +196,7 @@ static void test_a_file_that_shrinks(void **state)
     forge_tensor tensor;
     assert_int_equal(truncate(path, 65), 0);
     assert_int_equal(forge_safetensors_read(file, 0, &tensor, &error), JOULE_INVALID);
-    assert_non_null(strstr(error.message, "the file ends here, but had"));
+    assert_contains(error.message, "the file ends here, but had");
     forge_safetensors_close(file);
 }
 
@@ -246,12 +248,10 @@ static void test_writing_and_reading_back(void **state)
         count++;
     }
     const forge_metadata metadata[] = {{"z", "line\nand \"more\" \\ \x01"}, {"a", ""}};
-    if (forge_safetensors_write(path, tensors, count, metadata, 2, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(forge_safetensors_write(path, tensors, count, metadata, 2, &error), &error);
     assert_int_equal(access(partial, F_OK), -1);
     forge_safetensors *file = NULL;
-    if (forge_safetensors_open(path, &file, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(forge_safetensors_open(path, &file, &error), &error);
     assert_int_equal(forge_safetensors_count(file), count);
     for (size_t k = 0; k < count; k++) {
         forge_tensor is, *wanted = &tensors[k].tensor;
@@ -274,8 +274,7 @@ static void expect_unwritten(const forge_named_tensor *tensors, size_t count, co
     memset(&error, 0, sizeof error);
     assert_int_equal(forge_safetensors_write(path, tensors, count, metadata, metadata ? 2 : 0, &error),
                      status);
-    if (!strstr(error.message, part))
-        fail_msg("\"%s\" is not in \"%s\"", part, error.message);
+    assert_contains(error.message, part);
 }
 
 static void test_what_cannot_be_written(void **state)
@@ -317,7 +316,7 @@ static void test_one_writer_at_a_time(void **state)
     assert_true(fd >= 0 && write(fd, "left over", 9) == 9);
     assert_int_equal(flock(fd, LOCK_EX), 0);
     assert_int_equal(forge_safetensors_write(path, NULL, 0, NULL, 0, &error), JOULE_PENDING);
-    assert_non_null(strstr(error.message, "another process is writing it"));
+    assert_contains(error.message, "another process is writing it");
     assert_int_equal(access(partial, F_OK), 0);
     close(fd);
     assert_int_equal(forge_safetensors_write(path, NULL, 0, NULL, 0, &error), JOULE_OK);
@@ -340,8 +339,7 @@ static void test_foreign_files(void **state)
         print_message("no weights in the test data: skipped\n");
         skip();
     }
-    if (forge_safetensors_open(found, &file, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(forge_safetensors_open(found, &file, &error), &error);
     assert_int_equal(forge_safetensors_find(file, "fc1.weight", &i), JOULE_OK);
     assert_int_equal(forge_safetensors_read(file, i, &tensor, &error), JOULE_OK);
     assert_true(tensor.dtype == FORGE_F32 && tensor.shape.dims[0] == 32 && tensor.shape.dims[1] == 11616);
@@ -355,8 +353,7 @@ static void test_foreign_files(void **state)
 
     found = test_data("weights/formats/safetensors/overall.safetensors");
     assert_non_null(found);
-    if (forge_safetensors_open(found, &file, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(forge_safetensors_open(found, &file, &error), &error);
     assert_int_equal(forge_safetensors_count(file), 9);
     assert_string_equal(forge_safetensors_metadata(file, "test"), "a");
     forge_safetensors_close(file);

@@ -17,6 +17,7 @@
 #include "forge/ir/library.h"
 #include "forge/ir/program.h"
 #include "support/allocations.h"
+#include "support/check.h"
 #include "support/random_graph.h"
 
 /* --- a program, its states, and an instance ------------------------------------------------------------- */
@@ -85,10 +86,8 @@ static void run(const struct side *side, const forge_graph *graph, const forge_t
 {
     joule_error error = {0};
     for (size_t i = 0; i < graph->input_count; i++)
-        if (forge_instance_set(side->instance, graph->inputs[i].name, &inputs[i], &error) != JOULE_OK)
-            fail_msg("%s", error.message);
-    if (forge_instance_run(side->instance, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+        assert_ok(forge_instance_set(side->instance, graph->inputs[i].name, &inputs[i], &error), &error);
+    assert_ok(forge_instance_run(side->instance, &error), &error);
 }
 
 static void assert_same(const forge_tensor *a, const forge_tensor *b, uint64_t round, const char *name)
@@ -196,8 +195,7 @@ static forge_graph *build(build_fn *model, int64_t batch, int64_t length)
     joule_error error = {0};
     model(b, batch ? batch : forge_symbol(b, "batch", 2, 40, 1),
           length ? length : forge_symbol(b, "length", 1, 20, 1));
-    if (forge_builder_finish(b, &graph, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(forge_builder_finish(b, &graph, &error), &error);
     return graph;
 }
 
@@ -362,8 +360,7 @@ static void assert_says(joule_status status, joule_status expected, const joule_
                         const char *words)
 {
     assert_int_equal(status, expected);
-    if (!strstr(error->message, words))
-        fail_msg("'%s' is not in: %s", words, error->message);
+    assert_contains(error->message, words);
 }
 
 static void load_sums(struct side *side)

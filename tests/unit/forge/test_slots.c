@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <forge/nn.h>
 #include <forge/serialize.h>
+#include "support/check.h"
 #include "support/scratch.h"
 #include "support/test_data.h"
 #include "support/workbench.h"
@@ -21,8 +22,7 @@ static struct workbench layer(const char *name, forge_dtype dtype, int64_t in, i
     forge_builder *b = forge_builder_new();
     forge_value x = forge_input(b, "x", dtype, forge_shape_of(1, in));
     forge_output(b, "y", forge_linear(b, name, x, out, true));
-    if (workbench_begin(&n, seed, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(workbench_begin(&n, seed, &error), &error);
     workbench_load(&n, b);
     return n;
 }
@@ -44,8 +44,8 @@ static void expect_refused(const struct workbench *n, uint32_t flags, const char
 {
     memset(&error, 0, sizeof error);
     assert_int_equal(forge_states_load(n->states, path, flags, &error), JOULE_INVALID);
-    if (!strstr(error.message, part) || !strstr(error.message, path))
-        fail_msg("\"%s\" is not in \"%s\"", part, error.message);
+    assert_contains(error.message, part);
+    assert_contains(error.message, path);
 }
 
 static bool is_bias(const char *name, void *context)
@@ -140,7 +140,7 @@ static void test_weights_that_others_trained(void **state)
     }
     struct workbench n = layer("fc1", FORGE_F32, 256, 16, 1);
     assert_int_equal(forge_states_load(n.states, found, 0, &error), JOULE_INVALID);
-    assert_non_null(strstr(error.message, "unexpected: 'norm1.num_batches_tracked', 'conv1.bias'"));
+    assert_contains(error.message, "unexpected: 'norm1.num_batches_tracked', 'conv1.bias'");
     assert_int_equal(forge_states_load(n.states, found, FORGE_LOAD_SKIP_UNEXPECTED, &error), JOULE_OK);
     workbench_end(&n);
 }

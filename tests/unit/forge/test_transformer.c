@@ -12,7 +12,9 @@
 #include <forge/nn.h>
 #include <forge/optim.h>
 #include <forge/random.h>
+#include "support/check.h"
 #include "support/derivative.h"
+#include "support/graphs.h"
 #include "support/workbench.h"
 
 /* --- attention ------------------------------------------------------------------------------------------ */
@@ -380,15 +382,6 @@ static void test_causal_model(void **state)
 
 /* --- refused inputs ------------------------------------------------------------------------------------- */
 
-static void assert_refused(forge_builder *b, const char *words)
-{
-    forge_graph *graph;
-    joule_error error = {0};
-    assert_int_equal(forge_builder_finish(b, &graph, &error), JOULE_INVALID);
-    if (!strstr(error.message, words))
-        fail_msg("'%s' is not in: %s", words, error.message);
-}
-
 static void test_messages(void **state)
 {
     (void)state;
@@ -403,27 +396,27 @@ static void test_messages(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         forge_builder *b = forge_builder_new();
         attention_of(b, &wrong[i].sizes, FORGE_F64, 0);
-        assert_refused(b, wrong[i].words);
+        assert_builder_refused(b, wrong[i].words);
     }
     forge_gpt_options o = gpt2;
     forge_builder *b = forge_builder_new();
     forge_gpt(b, NULL, forge_input(b, "x", FORGE_I32, forge_shape_of(1, 1025)), &o);
-    assert_refused(b, "a t of 1024 at most");
+    assert_builder_refused(b, "a t of 1024 at most");
     o.heads = 7;
     b = forge_builder_new();
     forge_gpt(b, NULL, forge_input(b, "x", FORGE_I32, forge_shape_of(1, 8)), &o);
-    assert_refused(b, "a width of 768 in 7 heads");
+    assert_builder_refused(b, "a width of 768 in 7 heads");
     b = forge_builder_new();
     o.struct_size = 4;
     forge_gpt(b, NULL, forge_input(b, "x", FORGE_I32, forge_shape_of(1, 8)), &o);
-    assert_refused(b, "struct_size");
+    assert_builder_refused(b, "struct_size");
     b = forge_builder_new();
     forge_embedding(b, "e", forge_input(b, "x", FORGE_F32, forge_shape_of(3)), FORGE_F32, 4, 4, 1);
-    assert_refused(b, "embedding 'e': it takes integers");
+    assert_builder_refused(b, "embedding 'e': it takes integers");
     b = forge_builder_new();
     forge_rope(b, forge_input(b, "x", FORGE_F32, forge_shape_of(3, 5)), forge_scalar(b, FORGE_I32, 0), 10,
                true);
-    assert_refused(b, "an even d");
+    assert_builder_refused(b, "an even d");
 }
 
 /* Batch and length are known at run time only. */
@@ -435,8 +428,7 @@ static void test_symbols(void **state)
     forge_builder *b = forge_builder_new();
     forge_dim n = forge_symbol(b, "B", 1, 64, 1), t = forge_symbol(b, "T", 1, 1024, 1);
     forge_output(b, "y", forge_gpt(b, NULL, forge_input(b, "x", FORGE_I32, forge_shape_of(n, t)), &gpt2));
-    if (forge_builder_finish(b, &graph, &error))
-        fail_msg("%s", error.message);
+    assert_ok(forge_builder_finish(b, &graph, &error), &error);
     forge_graph_free(graph);
 }
 

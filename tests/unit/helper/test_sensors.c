@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include "base/clock.h"
 #include "helper/sensors.h"
+#include "support/check.h"
 
 #define PMU   "/sys/bus/event_source/devices/power"
 #define ZONE  "/sys/class/powercap/intel-rapl:0"
@@ -86,8 +87,7 @@ static void add_pmu(struct joule_host *host, script_value_fn package)
 static void open_all(void)
 {
     joule_error error;
-    if (sensors_open(&sensors, "rapl_perf,rapl_powercap,rapl_msr,hwmon", &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(sensors_open(&sensors, "rapl_perf,rapl_powercap,rapl_msr,hwmon", &error), &error);
 }
 
 static void expect(size_t i, const char *zone, const char *source)
@@ -139,7 +139,7 @@ static void test_nothing_to_offer(void **state)
     (void)state;
     joule_error error;
     assert_int_equal(sensors_open(&sensors, "rapl_powercap", &error), JOULE_ABSENT);
-    assert_non_null(strstr(error.message, "modprobe"));
+    assert_contains(error.message, "modprobe");
     assert_int_equal(sensors_open(&sensors, "rapl_powercap,nvml", &error), JOULE_INVALID);
 }
 
@@ -148,7 +148,7 @@ static void test_no_source(void **state)
     (void)state;
     joule_error error;
     assert_int_equal(sensors_open(&sensors, "", &error), JOULE_ABSENT);
-    assert_non_null(strstr(error.message, "no source was requested"));
+    assert_contains(error.message, "no source was requested");
 }
 
 static void test_steps(void **state)

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 #include "joule/live/live.h"
 #include "support/chance.h"
+#include "support/check.h"
 #include "support/machine.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
@@ -27,12 +28,6 @@ static struct {
     double now_s;  /* after boot */
     double busy_s; /* of all CPUs */
 } rig;
-
-static void assert_near(double value, double expected, double tolerance)
-{
-    if (!(fabs(value - expected) <= tolerance))
-        fail_msg("%.9g is not within %g of %.9g", value, tolerance, expected);
-}
 
 /* --- contents of /proc ---------------------------------------------------------------------------------- */
 

@@ -10,17 +10,12 @@
 #include <cmocka.h>
 #include <joule/devices.h>
 #include "joule/live/live.h"
+#include "support/check.h"
 #include "support/fake_nvml.h"
 #include "support/machine.h"
 
 #define SLOT "0000:03:00.0"
 #define CARD "/sys/class/drm/card1/device/"
-
-static void assert_near(double value, double expected, double tolerance)
-{
-    if (!(fabs(value - expected) <= tolerance))
-        fail_msg("%.9g is not within %g of %.9g", value, tolerance, expected);
-}
 
 /* --- a board of AMD ------------------------------------------------------------------------------------- */
 
@@ -29,18 +24,13 @@ struct bench {
     struct live *live;
 };
 
-static void put(struct machine_bench *bench, const char *path, const char *text)
-{
-    assert_true(host_script_text(bench->host, path, text));
-}
-
 static void put_process(struct machine_bench *bench, int pid, double own_s)
 {
     char path[32], text[128];
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
     snprintf(text, sizeof text, "%d (w) R 1 1 1 0 -1 0 0 0 0 0 %d 0 0 0 20 0 1 0 5 0 0\n", pid,
              (int)(own_s * 100));
-    put(bench, path, text);
+    machine_put(bench, path, text);
 }
 
 /* File `number` of a process is client `id` of the board, with this active time. */
@@ -54,7 +44,7 @@ static void put_client(struct machine_bench *bench, int pid, int number, int id,
              "drm-driver: amdgpu\ndrm-client-id: %d\ndrm-pdev: " SLOT
              "\ndrm-memory-vram: 1024 KiB\ndrm-engine-gfx: %lld ns\n",
              id, (long long)(active_s * 1e9));
-    put(bench, path, text);
+    machine_put(bench, path, text);
 }
 
 static const struct seen_process *process_of(const struct live *live, int pid)
@@ -85,10 +75,11 @@ static const struct live_sum *sum_of(const struct live *live, const char *device
 
 static void put_board(struct machine_bench *bench)
 {
-    put(bench, CARD "uevent", "DRIVER=amdgpu\nPCI_CLASS=30000\nPCI_ID=1002:740F\nPCI_SLOT_NAME=" SLOT "\n");
-    put(bench, CARD "gpu_busy_percent", "90\n");
-    put(bench, "/sys/class/hwmon/hwmon4/name", "amdgpu");
-    put(bench, "/sys/class/hwmon/hwmon4/power1_average", "200000000");
+    machine_put(bench, CARD "uevent",
+                "DRIVER=amdgpu\nPCI_CLASS=30000\nPCI_ID=1002:740F\nPCI_SLOT_NAME=" SLOT "\n");
+    machine_put(bench, CARD "gpu_busy_percent", "90\n");
+    machine_put(bench, "/sys/class/hwmon/hwmon4/name", "amdgpu");
+    machine_put(bench, "/sys/class/hwmon/hwmon4/power1_average", "200000000");
     assert_true(host_script_link(bench->host, "/sys/class/hwmon/hwmon4/device", "../../../" SLOT));
 }
 
@@ -135,7 +126,7 @@ static void test_a_board_is_shared_by_active_time(void **state)
     assert_int_equal(process_of(live, 10)->gpu_memory_bytes, 1 << 20);
     assert_true(live_uses(live, process_of(live, 11), "gpu:0"));
     assert_false(live_uses(live, process_of(live, 12), "gpu:0"));
-    put(bench, "/proc/10/stat", NULL);
+    machine_put(bench, "/proc/10/stat", NULL);
     machine_run(bench->meter, 1, 0.1);
     assert_int_equal(live_update(live), JOULE_OK);
     assert_near(sum_of(live, "gpu:0")->ended_joules, 1000, 10);
@@ -147,7 +138,7 @@ static void test_nothing_is_idle_where_it_is_not_known_how_busy(void **state)
 {
     struct machine_bench *bench = *state;
     put_board(bench);
-    put(bench, CARD "gpu_busy_percent", NULL);
+    machine_put(bench, CARD "gpu_busy_percent", NULL);
     put_process(bench, 10, 0);
     put_client(bench, 10, 5, 1, 0);
     struct live *live = look_first(bench);
@@ -168,7 +159,7 @@ static void test_a_board_without_power_has_processes_all_the_same(void **state)
 {
     struct machine_bench *bench = *state;
     put_board(bench);
-    put(bench, "/sys/class/hwmon/hwmon4/power1_average", NULL);
+    machine_put(bench, "/sys/class/hwmon/hwmon4/power1_average", NULL);
     put_process(bench, 10, 0);
     put_client(bench, 10, 5, 1, 0);
     struct live *live = look_first(bench);
@@ -177,7 +168,7 @@ static void test_a_board_without_power_has_processes_all_the_same(void **state)
     assert_int_equal(live_update(live), JOULE_OK);
     assert_near(process_of(live, 10)->gpu_share, 0.5, 1e-3);
     assert_int_equal(sum_of(live, "gpu:0")->cls, JOULE_CLASS_NONE);
-    put(bench, "/proc/10/stat", NULL);
+    machine_put(bench, "/proc/10/stat", NULL);
     machine_run(bench->meter, 1, 0.1);
     assert_int_equal(live_update(live), JOULE_OK);
     assert_near(sum_of(live, "gpu:0")->total_joules, 0, 0);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "joule/report/report.h"
+#include "support/check.h"
 #include "support/machine.h"
 
 static void put_board(struct joule_host *host, int number, const char *address, const char *microwatts)
@@ -58,7 +59,7 @@ static void test_a_hidden_board_is_in_no_total(void **state)
     joule_domain hidden = domain(bench, "gpu-0"), shown = domain(bench, "gpu-1");
     assert_int_equal(hidden.state, JOULE_OK);
     assert_int_equal(hidden.in_total, 0);
-    assert_non_null(strstr(hidden.remedy, "ROCR_VISIBLE_DEVICES"));
+    assert_contains(hidden.remedy, "ROCR_VISIBLE_DEVICES");
     assert_int_equal(shown.in_total, 1);
     assert_string_equal(shown.remedy, "");
 }

@@ -11,18 +11,13 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "joule/api/open.h"
+#include "support/check.h"
 
 #define MS       1000000LL
 #define POWERCAP "/sys/class/powercap/"
 
 /* A reading shows the previous tick, half a millisecond ago on average. */
 #define LATE_S 0.6e-3
-
-static void near(double a, double b, double tolerance)
-{
-    if (!(fabs(a - b) <= tolerance))
-        fail_msg("%.12g is not within %.3g of %.12g", a, tolerance, b);
-}
 
 /* A counter in microjoules that rises at *watts. */
 static ssize_t counter_uj(void *watts, int64_t time_ns, char *buffer, size_t size)
@@ -58,8 +53,7 @@ static joule_meter *open_meter(struct joule_host *host, const char *sources)
     joule_options options = {.struct_size = sizeof options, .sources = sources};
     joule_meter *meter = NULL;
     joule_error error = {0};
-    if (meter_open_on(host, true, &options, &meter, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(meter_open_on(host, true, &options, &meter, &error), &error);
     return meter;
 }
 
@@ -96,14 +90,14 @@ static void test_a_package_is_counted_once_and_has_a_rest(void **state)
     pass(meter, host, 100, 1000);
     joule_quantity joules;
     assert_int_equal(joule_energy_joules(meter, JOULE_TOTAL, &joules), JOULE_OK);
-    near(joules.value, 100, LATE_S * 100);
+    assert_near(joules.value, 100, LATE_S * 100);
     assert_int_equal(joules.cls, JOULE_CLASS_MEASURED);
     assert_int_equal(joule_rest_joules(meter, id_of(meter, "package-0"), &joules), JOULE_OK);
-    near(joules.value, 35, 0.01);
+    assert_near(joules.value, 35, 0.01);
     assert_int_equal(joule_rest_joules(meter, id_of(meter, "core-0"), &joules), JOULE_ABSENT);
     joule_quantity watts;
     assert_int_equal(joule_power_watts(meter, JOULE_TOTAL, &watts), JOULE_OK);
-    near(watts.value, 100, 0.1);
+    assert_near(watts.value, 100, 0.1);
     joule_close(meter);
 }
 
@@ -137,7 +131,7 @@ static void test_energy_since_the_opening_never_falls(void **state)
             fail_msg("after %d ms %.9g J, less than %.9g J", ms, total.value, before);
         before = total.value;
     }
-    near(before, 5 * (50 + 30), 0.1);
+    assert_near(before, 5 * (50 + 30), 0.1);
     joule_close(meter);
 }
 
@@ -153,7 +147,7 @@ static void test_dram_is_beside_the_package_and_psys_is_not_added(void **state)
     pass(meter, host, 100, 2000);
     joule_quantity joules;
     joule_energy_joules(meter, JOULE_TOTAL, &joules);
-    near(joules.value, 2 * 92, LATE_S * 92);
+    assert_near(joules.value, 2 * 92, LATE_S * 92);
     struct cover cover;
     char name[100];
     meter_cover(meter, JOULE_TOTAL, meter->begin_ns, meter_now_ns(meter), &cover);
@@ -195,7 +189,7 @@ static void test_an_unreadable_domain_makes_the_total_partial(void **state)
     assert_true(cover.is_partial);
     joule_quantity joules;
     joule_energy_joules(meter, JOULE_TOTAL, &joules);
-    near(joules.value, 80, LATE_S * 80);
+    assert_near(joules.value, 80, LATE_S * 80);
     joule_close(meter);
 }
 
@@ -225,8 +219,8 @@ static void test_a_suspend_is_a_gap(void **state)
     host_script_suspend(host, 3600 * 1000 * MS);
     pass(meter, host, 1100, 2000);
     struct window w = meter_window(meter, JOULE_TOTAL, meter->begin_ns, meter_now_ns(meter));
-    near(w.length_s - w.covered_s, 0.1, 0.002); /* the round in which the suspend occurred */
-    near(w.joules.value / w.covered_s, 50.5, 0.6);
+    assert_near(w.length_s - w.covered_s, 0.1, 0.002); /* the round in which the suspend occurred */
+    assert_near(w.joules.value / w.covered_s, 50.5, 0.6);
     joule_quantity joules;
     double coverage = NAN;
     int64_t inside = 1000 * MS + 1030 * MS;
@@ -254,7 +248,7 @@ static void test_any_split_of_a_window_sums_to_it(void **state)
                                   begin + (end - begin) * (i + 1) / 17)
                    .joules.value;
     double whole = meter_cover_window(meter, &cover, begin, end).joules.value;
-    near(sum, whole, 1e-9 * whole);
+    assert_near(sum, whole, 1e-9 * whole);
     joule_close(meter);
 }
 
@@ -265,7 +259,7 @@ static void test_bad_options_say_what_to_do(void **state)
     joule_error error = {0};
     joule_options options = {.struct_size = sizeof options, .sources = "rapl_perf,nosuch"};
     assert_int_equal(joule_open(&options, &meter, &error), JOULE_INVALID);
-    assert_non_null(strstr(error.message, "nosuch"));
+    assert_contains(error.message, "nosuch");
     options = (joule_options){.struct_size = sizeof options, .period_s = 1e-6};
     assert_int_equal(joule_open(&options, &meter, &error), JOULE_INVALID);
     options = (joule_options){.struct_size = 3};

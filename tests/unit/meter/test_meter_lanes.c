@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "joule/api/open.h"
 #include "joule/meter/meter_lanes.h"
+#include "support/check.h"
 #include "support/machine.h"
 
 #define PATIENCE_NS (20 * NS_PER_S)
@@ -20,8 +21,7 @@ static joule_meter *open_meter(const char *sources, uint32_t flags, bool watches
                              .flags = flags | JOULE_OPEN_NO_SESSION,
                              .sources = sources,
                              .root = machine_fixture("accelerators")};
-    if (meter_open(&options, watches, &meter, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(meter_open(&options, watches, &meter, &error), &error);
     return meter;
 }
 

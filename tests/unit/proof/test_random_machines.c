@@ -9,25 +9,17 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
+#include "support/chance.h"
+#include "support/check.h"
 #include "support/rig.h"
 
 /* --- any machine ---------------------------------------------------------------------------------------- */
 
-static uint64_t random_state;
-
-static double uniform(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (double)(random_state >> 11) * 0x1p-53;
-}
-
 static struct load random_load(double most_watts)
 {
-    struct load load = {.repeat_s = 3 + 4 * uniform()};
-    for (double t_s = 0; t_s < load.repeat_s && load.count < LOAD_LEVELS; t_s += 0.05 + 0.3 * uniform())
-        load_add(&load, t_s, 1 + most_watts * uniform());
+    struct load load = {.repeat_s = 3 + 4 * chance()};
+    for (double t_s = 0; t_s < load.repeat_s && load.count < LOAD_LEVELS; t_s += 0.05 + 0.3 * chance())
+        load_add(&load, t_s, 1 + most_watts * chance());
     return load;
 }
 
@@ -35,9 +27,9 @@ static struct load random_load(double most_watts)
 static struct trouble random_trouble(void)
 {
     static const enum trouble_kind kinds[] = {TROUBLE_NONE, TROUBLE_FREEZE, TROUBLE_RESTART, TROUBLE_REFUSE};
-    struct trouble trouble = {.kind = kinds[(int)(4 * uniform())], .from_s = 2 + 8 * uniform(), .error = EIO};
+    struct trouble trouble = {.kind = kinds[(int)(4 * chance())], .from_s = 2 + 8 * chance(), .error = EIO};
     if (trouble.kind != TROUBLE_RESTART) /* a restarted count never returns to the old one */
-        trouble.until_s = trouble.from_s + 3 * uniform();
+        trouble.until_s = trouble.from_s + 3 * chance();
     return trouble;
 }
 
@@ -54,17 +46,17 @@ static void make_random_machine(struct rig *rig, struct random_machine *m)
         m->sensors[i].troubles[0] = random_trouble();
         /* A restart just below the maximum looks like a wrap. */
         bool restarts = m->sensors[i].troubles[0].kind == TROUBLE_RESTART;
-        m->sensors[i].start_joules = (restarts ? 50000 : 65530) * uniform();
+        m->sensors[i].start_joules = (restarts ? 50000 : 65530) * chance();
     }
     m->core_load = m->packages[0];
     for (size_t i = 0; i < m->core_load.count; i++)
-        m->core_load.levels[i].watts *= 0.2 + 0.7 * uniform();
+        m->core_load.levels[i].watts *= 0.2 + 0.7 * chance();
     m->core = sensor_amd(&m->core_load);
     rig_put_two_packages(rig, &m->sensors[0], &m->sensors[1]);
     machine_put_zone(rig->host, "intel-rapl:0:0", "core\n", AMD_RANGE, &m->core);
     rig_open_powercap(rig);
     for (double t_s = 0; t_s < 12;) {
-        double step_s = 0.02 + (uniform() < 0.02 ? 2 : 0.2) * uniform();
+        double step_s = 0.02 + (chance() < 0.02 ? 2 : 0.2) * chance();
         rig_sleep(rig, step_s);
         meter_tick(rig->meter);
         t_s += step_s;
@@ -78,14 +70,14 @@ static void check_splits(const struct rig *rig, const char *name)
     int64_t begin_ns = rig->meter->begin_ns, end_ns = meter_now_ns(rig->meter), from_ns = begin_ns;
     double whole = meter_channel_window(rig->meter, id, begin_ns, end_ns).joules.value, sum = 0;
     while (from_ns < end_ns) {
-        int64_t to_ns = from_ns + (int64_t)(0.2 * uniform() * (double)(end_ns - begin_ns)) + 1;
+        int64_t to_ns = from_ns + (int64_t)(0.2 * chance() * (double)(end_ns - begin_ns)) + 1;
         if (to_ns > end_ns)
             to_ns = end_ns;
         double part = meter_channel_window(rig->meter, id, from_ns, to_ns).joules.value;
         sum += isnan(part) ? 0 : part;
         from_ns = to_ns;
     }
-    expect_near(sum, whole, 1e-9 * whole);
+    assert_near(sum, whole, 1e-9 * whole);
 }
 
 /* One package: the error is at most what the window's edges can hide, and covered time is complete. */
@@ -97,7 +89,7 @@ static void check_package(const struct rig *rig, const char *name, const struct 
     if (w.joules.value > used + edges)
         fail_msg("%s: %g J of %g J", name, w.joules.value, used);
     if (is_whole)
-        expect_near(w.joules.value, used, 1);
+        assert_near(w.joules.value, used, 1);
     assert_true(w.covered_s <= w.length_s + 1e-9);
 }
 
@@ -115,7 +107,7 @@ static void test_any_machine(void **state)
     struct rig *rig = *state;
     for (int seed = 1; seed <= 200; seed++) {
         static struct random_machine m;
-        random_state = 0x9E3779B97F4A7C15u * (uint64_t)seed;
+        chance_state = 0x9E3779B97F4A7C15u * (uint64_t)seed;
         if (rig->meter) {
             rig_tear_down(state);
             rig_set_up(state);

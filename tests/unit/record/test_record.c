@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include "joule/api/open.h"
 #include "joule/record/record.h"
+#include "support/check.h"
 #include "support/forgery.h"
 #include "support/test_data.h"
 
@@ -329,7 +330,7 @@ static void test_noise_is_refused(void **state)
     struct record record;
     joule_error error = {0};
     assert_int_equal(record_parse(bytes, length, &record, &error), JOULE_FAILED);
-    assert_non_null(strstr(error.message, "not a joule record"));
+    assert_contains(error.message, "not a joule record");
     memcpy(bytes, "JOULEREC\1\0\0\0\20\0\0\0", 16);
     assert_int_equal(record_parse(bytes, length, &record, &error), JOULE_FAILED);
     memcpy(bytes, "JOULEREC\2\0\0\0\20\0\0\0", 16);
@@ -373,7 +374,7 @@ static void test_times_beyond_all_clocks_are_refused(void **state)
         struct record record;
         joule_error error = {0};
         assert_int_equal(record_parse(f->bytes, f->length, &record, &error), JOULE_FAILED);
-        assert_non_null(strstr(error.message, "first block"));
+        assert_contains(error.message, "first block");
         free(f);
         f = forge_begin(1);
         forge_block(f, RECORD_END);
@@ -491,7 +492,7 @@ static void test_a_full_disk_is_reported(void **state)
     assert_int_equal(recorder_open(meter, "/dev/full", "x", &recorder, &error), JOULE_OK);
     meter_tick(meter);
     assert_int_equal(recorder_close(recorder, &error), JOULE_FAILED);
-    assert_non_null(strstr(error.message, "incomplete"));
+    assert_contains(error.message, "incomplete");
     assert_int_equal(recorder_open(meter, "/nowhere/at/all", "x", &recorder, &error), JOULE_ABSENT);
     joule_close(meter);
 }

@@ -15,6 +15,7 @@
 #include "joule/attribute/attribute_process.h"
 #include "joule/report/metrics.h"
 #include "joule/sources/device.h"
+#include "support/check.h"
 #include "support/rig.h"
 
 static char page[1 << 18];
@@ -32,8 +33,7 @@ static void expect_line(const char *line)
 {
     char whole[512];
     snprintf(whole, sizeof whole, "\n%s\n", line);
-    if (!strstr(page, whole))
-        fail_msg("no line '%s' in\n%s", line, page);
+    assert_contains(page, whole);
 }
 
 /* Returns the number after the last blank of a line. */
@@ -193,7 +193,7 @@ static void test_names_are_escaped(void **state)
     struct overview overview = three_domains();
     strcpy(overview.domains[0].domain.model, "a\"b\\c\nd\xff\xc3\xa9");
     print(&overview, METRICS_TEXT);
-    assert_non_null(strstr(page, "model=\"a\\\"b\\\\c\\nd?\xc3\xa9\""));
+    assert_contains(page, "model=\"a\\\"b\\\\c\\nd?\xc3\xa9\"");
 }
 
 static void test_values(void **state)
@@ -455,8 +455,8 @@ static void test_dcgm_names_of_instances(void **state)
         "DCGM_FI_DEV_FB_USED{gpu=\"0\",UUID=\"GPU-1234\",pci_bus_id=\"00000000:C5:00.0\",device=\"nvidia0\","
         "modelName=\"NVIDIA H200\",GPU_I_PROFILE=\"1g.18gb\",GPU_I_ID=\"7\",Hostname=\"node-7\","
         "DCGM_FI_DRIVER_VERSION=\"580.95.05\"} 512");
-    assert_non_null(strstr(page, "GPU_I_PROFILE=\"2g.35gb\",GPU_I_ID=\"9\",Hostname=\"node-7\","
-                                 "DCGM_FI_DRIVER_VERSION=\"580.95.05\"} 256\n"));
+    assert_contains(page, "GPU_I_PROFILE=\"2g.35gb\",GPU_I_ID=\"9\",Hostname=\"node-7\","
+                          "DCGM_FI_DRIVER_VERSION=\"580.95.05\"} 256\n");
     assert_null(strstr(page, "DCGM_FI_DEV_FB_USED" H200));
     expect_line("DCGM_FI_DEV_POWER_USAGE" H200 " 612.25"); /* of the board only */
     expect_line("joule_device_partition_info{device=\"gpu:0\",instance=\"7\",compute_instance=\"0\",profile="
@@ -544,7 +544,7 @@ static void test_processes(void **state)
     shares.gpu_class = JOULE_CLASS_DERIVED;
     print(&overview, METRICS_OPENMETRICS);
     expect_line("# UNIT joule_process_energy_joules joules");
-    assert_non_null(strstr(page, "part=\"gpu\",class=\"derived\"} 400.25\n"));
+    assert_contains(page, "part=\"gpu\",class=\"derived\"} 400.25\n");
     assert_null(strstr(page, "unit=\"cron.service\",part=\"gpu\"")); /* it never used one */
 }
 
@@ -558,9 +558,8 @@ static void test_dcgm_names_of_a_pod(void **state)
     struct overview overview = one_board();
     overview.tenants = &tenants;
     print(&overview, METRICS_TEXT);
-    assert_non_null(strstr(page,
-                           "DCGM_FI_DRIVER_VERSION=\"580.95.05\",container=\"nginx\",namespace=\"shop\","
-                           "pod=\"web-0\",pod_uid=\"1a2b\"} 612.25\n"));
+    assert_contains(page, "DCGM_FI_DRIVER_VERSION=\"580.95.05\",container=\"nginx\",namespace=\"shop\","
+                          "pod=\"web-0\",pod_uid=\"1a2b\"} 612.25\n");
     expect_line("DCGM_FI_DEV_GPU_UTIL{gpu=\"1\",device=\"gpu:1\",Hostname=\"node-7\"} 50");
 }
 
@@ -644,9 +643,9 @@ static void test_figures_of_a_machine(void **state)
     print(&overview, METRICS_TEXT);
 #define ZONE(n) "{domain=\"package-" n "\",device=\"cpu:" n "\",source=\"rapl_powercap\""
     const char *first_energy = "joule_energy_joules_total" ZONE("0") ",scope=\"package\",class=\"measured\"}";
-    expect_near(sample(first_energy), rig_truth(rig, &load), 0.3);
-    expect_near(sample("joule_power_watts" ZONE("0") ",scope=\"package\",class=\"measured\"}"), 100, 0.5);
-    expect_near(sample("joule_total_energy_joules_total{part=\"all\",class=\"measured\"}"),
+    assert_near(sample(first_energy), rig_truth(rig, &load), 0.3);
+    assert_near(sample("joule_power_watts" ZONE("0") ",scope=\"package\",class=\"measured\"}"), 100, 0.5);
+    assert_near(sample("joule_total_energy_joules_total{part=\"all\",class=\"measured\"}"),
                 rig_truth(rig, &load), 0.3);
     expect_line("joule_total_cover_info{part=\"all\",cover=\"package-0 (partial)\",partial=\"true\"} 1");
     expect_line("joule_domain_up" ZONE("1") "} 0");
@@ -657,7 +656,7 @@ static void test_figures_of_a_machine(void **state)
     machine_run(rig->meter, 5, 0.1);
     assert_true(overview_gather(&overview, rig->meter));
     print(&overview, METRICS_TEXT);
-    expect_near(sample(first_energy) - before, 500, 0.5);
+    assert_near(sample(first_energy) - before, 500, 0.5);
     overview_free(&overview);
 }
 

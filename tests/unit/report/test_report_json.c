@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/json_writer.h"
+#include "support/check.h"
 #include "support/sample_report.h"
 
 static char *quoted(const char *bytes, size_t count)
@@ -73,30 +74,24 @@ static void test_commas_and_nothing(void **state)
                         "{\"empty\":[],\"nan\":null,\"inf\":null,\"null\":null,\"list\":[-5,true,{},0.1]}");
 }
 
-static void assert_has(const char *json, const char *part)
-{
-    if (!strstr(json, part))
-        fail_msg("no %s in\n%s", part, json);
-}
-
 static void test_server(void **state)
 {
     (void)state;
     struct report report;
     sample_server(&report);
     char *json = sample_print(&report, report_json);
-    assert_has(json, "{\"schema\":\"joule-report-1\",");
-    assert_has(json,
-               "\"program\":\"train --epochs 3 corpus.bin\",\"timestamp\":\"2026-03-03T10:30:00.000Z\"");
-    assert_has(json, "\"total_energy_joules\":3512.25");
-    assert_has(json, "{\"type\":\"gpu\",\"vendor\":\"nvidia\",\"model\":\"NVIDIA H200\",\"index\":0,"
-                     "\"energy_joules\":2272,\"interval_joules\":[2201,2343],\"class\":\"derived\"");
-    assert_has(json, "\"measurement\":\"nvml\",\"tier\":3");
-    assert_has(json, "\"device\":\"gpu:0\"");
-    assert_has(json, "\"budget_joules\":500,\"budget_probability\":1,\"status\":\"within_budget\"");
-    assert_has(json, "\"status\":\"near_budget\"");
-    assert_has(json, "\"status\":\"below_resolution\"");
-    assert_has(json, "\"labels\":{\"commit\":\"2d170c3\",\"note\":\"a \\\"quoted\\\", long one\"}");
+    assert_contains(json, "{\"schema\":\"joule-report-1\",");
+    assert_contains(json,
+                    "\"program\":\"train --epochs 3 corpus.bin\",\"timestamp\":\"2026-03-03T10:30:00.000Z\"");
+    assert_contains(json, "\"total_energy_joules\":3512.25");
+    assert_contains(json, "{\"type\":\"gpu\",\"vendor\":\"nvidia\",\"model\":\"NVIDIA H200\",\"index\":0,"
+                          "\"energy_joules\":2272,\"interval_joules\":[2201,2343],\"class\":\"derived\"");
+    assert_contains(json, "\"measurement\":\"nvml\",\"tier\":3");
+    assert_contains(json, "\"device\":\"gpu:0\"");
+    assert_contains(json, "\"budget_joules\":500,\"budget_probability\":1,\"status\":\"within_budget\"");
+    assert_contains(json, "\"status\":\"near_budget\"");
+    assert_contains(json, "\"status\":\"below_resolution\"");
+    assert_contains(json, "\"labels\":{\"commit\":\"2d170c3\",\"note\":\"a \\\"quoted\\\", long one\"}");
     assert_null(strchr(json, '\n'));
     free(json);
     report_free(&report);
@@ -108,10 +103,10 @@ static void test_unknown_is_null(void **state)
     struct report report;
     sample_unknown(&report);
     char *json = sample_print(&report, report_json);
-    assert_has(json, "\"total_energy_joules\":null");
-    assert_has(json, "\"gross\":{\"energy_joules\":null,\"interval_joules\":null,\"class\":\"none\"");
-    assert_has(json, "\"command\":null");
-    assert_has(json, "\"budget\":null");
+    assert_contains(json, "\"total_energy_joules\":null");
+    assert_contains(json, "\"gross\":{\"energy_joules\":null,\"interval_joules\":null,\"class\":\"none\"");
+    assert_contains(json, "\"command\":null");
+    assert_contains(json, "\"budget\":null");
     assert_null(strstr(json, "nan"));
     free(json);
     report_free(&report);
@@ -126,7 +121,7 @@ static void test_labels_given_twice(void **state)
     report.labels = labels;
     report.label_count = 3;
     char *json = sample_print(&report, report_json);
-    assert_has(json, "\"labels\":{\"b\":\"2\",\"a\":\"3\"}");
+    assert_contains(json, "\"labels\":{\"b\":\"2\",\"a\":\"3\"}");
     free(json);
     report_free(&report);
 }
@@ -194,7 +189,7 @@ static void assert_row(void (*sample)(struct report *), const char *part)
     char *csv = sample_print(&report, report_csv);
     const char *row = strchr(csv, '\n') + 1;
     assert_int_equal(count_fields(row), count_fields(csv));
-    assert_has(row, part);
+    assert_contains(row, part);
     assert_null(strstr(row, "nan"));
     free(csv);
     report_free(&report);
@@ -222,9 +217,9 @@ static void test_csv_has_a_row_for_each_run(void **state)
     report.each_run = runs;
     char *csv = sample_print(&report, report_csv);
     const char *first = strchr(csv, '\n') + 1, *second = strchr(first, '\n') + 1;
-    assert_has(first, ",1,1,9,8.9,9.1,measured,");
-    assert_has(second, ",2,2,10,9.9,10.1,measured,");
-    assert_has(second, ",7,6,8,derived,,,,");
+    assert_contains(first, ",1,1,9,8.9,9.1,measured,");
+    assert_contains(second, ",2,2,10,9.9,10.1,measured,");
+    assert_contains(second, ",7,6,8,derived,,,,");
     assert_int_equal(count_fields(first), count_fields(csv));
     assert_int_equal(count_fields(second), count_fields(csv));
     free(csv);
@@ -248,8 +243,7 @@ static void assert_in_schema(const char *schema, const char *word)
 {
     char wanted[64];
     snprintf(wanted, sizeof wanted, "\"%s\"", word);
-    if (!strstr(schema, wanted))
-        fail_msg("the schema does not know %s", wanted);
+    assert_contains(schema, wanted);
 }
 
 static void test_every_word_is_in_the_schema(void **state)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "joule/report/text_table.h"
+#include "support/check.h"
 #include "support/sample_report.h"
 
 static void plain(const struct report *report, struct text *out)
@@ -47,12 +48,6 @@ static void assert_begins(const char *page, const char *start)
         fail_msg("expected to begin with\n%s\nbut it is\n%s", start, page);
 }
 
-static void assert_has(const char *page, const char *part)
-{
-    if (!strstr(page, part))
-        fail_msg("no \"%s\" in\n%s", part, page);
-}
-
 static void test_server(void **state)
 {
     (void)state;
@@ -64,15 +59,15 @@ static void test_server(void **state)
                         "package-0 + dram-0 + gpu-0\n"
                         "       2.95 kJ  command (CPU), 84 % of busy time (cgroup); "
                         "2.33 kJ net of 96.2 W idle (2026-03-01)\n");
-    assert_has(page, "machine's budget of 4.00 kJ kept, more than 80 % used");
-    assert_has(page, "NVIDIA H200");
-    assert_has(page, "not synced");
+    assert_contains(page, "machine's budget of 4.00 kJ kept, more than 80 % used");
+    assert_contains(page, "NVIDIA H200");
+    assert_contains(page, "not synced");
     assert_null(strchr(page, '\033'));
     assert_fits(page);
     free(page);
     page = sample_print(&report, coloured);
     show(page);
-    assert_has(page, "\033[1m3.51 kJ\033[0m");
+    assert_contains(page, "\033[1m3.51 kJ\033[0m");
     free(page);
     report_free(&report);
 }
@@ -87,10 +82,10 @@ static void test_without_a_sensor_the_command_leads(void **state)
     assert_begins(page, "joule  38 J  (19 to 76 J, modelled)  12 W over 3.20 s, the command alone\n"
                         "       60 J  (30 to 120 J, modelled) by the whole machine; "
                         "net of idle unknown (see --idle)\n");
-    assert_has(page, "sensors covered 98 % of the time");
-    assert_has(page,
-               "command's budget of 20.0 J exceeded; kept with probability 0.02; overshoot at most 12.5 J");
-    assert_has(page, "`joule doctor`");
+    assert_contains(page, "sensors covered 98 % of the time");
+    assert_contains(
+        page, "command's budget of 20.0 J exceeded; kept with probability 0.02; overshoot at most 12.5 J");
+    assert_contains(page, "`joule doctor`");
     assert_fits(page);
     free(page);
     report_free(&report);
@@ -106,7 +101,7 @@ static void test_functions_without_a_sensor(void **state)
     machine.functions = server.functions;
     machine.function_count = server.function_count;
     char *page = sample_print(&machine, plain);
-    assert_has(page, "Functions share the energy of the whole machine, including other programs.\n");
+    assert_contains(page, "Functions share the energy of the whole machine, including other programs.\n");
     assert_fits(page);
     free(page);
     page = sample_print(&server, plain);
@@ -143,8 +138,8 @@ static void test_several_runs(void **state)
     report.runs = 3;
     report.each_run = runs;
     char *page = sample_print(&report, plain);
-    assert_has(page,
-               "3 runs, 10 J each on average (8.3 to 12 J from their scatter, standard deviation 1.00 J)");
+    assert_contains(
+        page, "3 runs, 10 J each on average (8.3 to 12 J from their scatter, standard deviation 1.00 J)");
     free(page);
     struct report_mean mean = report_mean(&report);
     assert_float_equal(mean.joules.low, 10 - 2.9200 / sqrt(3), 1e-4);
@@ -166,8 +161,8 @@ static void test_long_names_are_cut(void **state)
     report.cover = name;
     char *page = sample_print(&report, plain);
     assert_null(strchr(page, '\033'));
-    assert_has(page, "?[2J??\xc3\xa4?xxx");
-    assert_has(page, "xx..");
+    assert_contains(page, "?[2J??\xc3\xa4?xxx");
+    assert_contains(page, "xx..");
     assert_fits(page);
     free(page);
     report_free(&report);
@@ -222,7 +217,7 @@ static void test_table_fits(void **state)
                               "  x  a text t..  end\n");
     free(page);
     page = print_table(&table, 4); /* never narrower than a word of 8 */
-    assert_has(page, "a text..");
+    assert_contains(page, "a text..");
     free(page);
     arena_free(&arena);
 }

@@ -7,21 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include <joule/devices.h>
+#include "support/check.h"
 #include "support/machine.h"
-
-static const struct channel *want(const struct machine_bench *bench, const char *name)
-{
-    const struct channel *ch = machine_channel(bench->meter, name);
-    if (!ch)
-        fail_msg("no channel is called %s", name);
-    return ch;
-}
-
-static void assert_near(double value, double wanted)
-{
-    if (!(fabs(value - wanted) <= 1e-6 * (1 + fabs(wanted))))
-        fail_msg("%.12g instead of %.12g", value, wanted);
-}
 
 static void open_machine(struct machine_bench *bench, const char *machine)
 {
@@ -73,8 +60,8 @@ static void test_what_nobody_measures_is_said(void **state)
     open_machine(bench, "accelerators");
     machine_run(bench->meter, 2, 0.5);
     for (size_t i = 0; i < sizeof silent / sizeof silent[0]; i++) {
-        assert_int_equal(want(bench, silent[i])->info.state, JOULE_UNSUPPORTED);
-        assert_non_null(strstr(want(bench, silent[i])->info.remedy, "BMC"));
+        assert_int_equal(machine_require_channel(bench->meter, silent[i])->info.state, JOULE_UNSUPPORTED);
+        assert_contains(machine_require_channel(bench->meter, silent[i])->info.remedy, "BMC");
     }
     assert_null(machine_channel(bench->meter, "npu-0")); /* part of the package */
     assert_null(machine_channel(bench->meter, "npu-4"));
@@ -94,17 +81,21 @@ static void test_how_busy_an_npu_is(void **state)
     host_script_file(bench->host, "/sys/devices/pci0000:00/0000:00:0b.0/npu_busy_time_us", busy_half, NULL);
     bench->meter = machine_open_devices(bench->host, "accelerators");
     machine_run(bench->meter, 2, 0.5);
-    assert_int_equal(joule_gauge(bench->meter, want(bench, "npu-0-busy")->info.id, &value), JOULE_OK);
-    assert_near(value, 0.5);
-    assert_near(device(bench, "npu:0").busy, 0.5);
+    assert_int_equal(
+        joule_gauge(bench->meter, machine_require_channel(bench->meter, "npu-0-busy")->info.id, &value),
+        JOULE_OK);
+    assert_relative(value, 0.5, 1e-6);
+    assert_relative(device(bench, "npu:0").busy, 0.5, 1e-6);
     host_script_text(bench->host, "/sys/devices/pci0000:00/0000:00:0b.0/npu_busy_time_us",
                      "0\n"); /* driver reloaded */
     machine_run(bench->meter, 1, 0.5);
-    assert_int_equal(joule_gauge(bench->meter, want(bench, "npu-0-busy")->info.id, &value), JOULE_OK);
-    assert_near(value, 0);
+    assert_int_equal(
+        joule_gauge(bench->meter, machine_require_channel(bench->meter, "npu-0-busy")->info.id, &value),
+        JOULE_OK);
+    assert_relative(value, 0, 1e-6);
     host_script_text(bench->host, "/sys/devices/pci0000:00/0000:00:0b.0/npu_busy_time_us", "busy\n");
     machine_run(bench->meter, 1, 0.5);
-    assert_int_equal(want(bench, "npu-0-busy")->info.state, JOULE_FAILED);
+    assert_int_equal(machine_require_channel(bench->meter, "npu-0-busy")->info.state, JOULE_FAILED);
 }
 
 static void test_machines_without_any(void **state)
@@ -123,11 +114,11 @@ static void test_gaudi(void **state)
     struct machine_bench *bench = *state;
     open_machine(bench, "gaudi2");
     machine_run(bench->meter, 3, 0.05);
-    assert_string_equal(want(bench, "hpu-0")->info.device, "hpu:0");
-    assert_string_equal(want(bench, "hpu-0")->zone, "hpu0/board");
-    assert_near(machine_mean_watts(bench->meter, want(bench, "hpu-0")->info.id), 226);
-    assert_near(machine_mean_watts(bench->meter, want(bench, "hpu-1")->info.id), 310);
-    assert_near(machine_mean_watts(bench->meter, JOULE_GPU), 536);
+    assert_string_equal(machine_require_channel(bench->meter, "hpu-0")->info.device, "hpu:0");
+    assert_string_equal(machine_require_channel(bench->meter, "hpu-0")->zone, "hpu0/board");
+    assert_relative(machine_watts(bench->meter, "hpu-0"), 226, 1e-6);
+    assert_relative(machine_watts(bench->meter, "hpu-1"), 310, 1e-6);
+    assert_relative(machine_mean_watts(bench->meter, JOULE_GPU), 536, 1e-6);
     assert_string_equal(device(bench, "hpu:1").pci_address, "0000:32:00.0");
     assert_string_equal(device(bench, "hpu:1").model, "Intel Gaudi 2");
     assert_null(machine_channel(bench->meter, "gpu-0"));
@@ -139,8 +130,8 @@ static void test_a_gaudi_without_driver(void **state)
     host_script_text(bench->host, "/sys/bus/pci/devices/0000:31:00.0/uevent",
                      "PCI_CLASS=120000\nPCI_ID=1DA3:1020\n");
     bench->meter = machine_open_devices(bench->host, "accelerators");
-    assert_int_equal(want(bench, "hpu-0")->info.state, JOULE_UNSUPPORTED);
-    assert_non_null(strstr(want(bench, "hpu-0")->info.remedy, "modprobe habanalabs"));
+    assert_int_equal(machine_require_channel(bench->meter, "hpu-0")->info.state, JOULE_UNSUPPORTED);
+    assert_contains(machine_require_channel(bench->meter, "hpu-0")->info.remedy, "modprobe habanalabs");
 }
 
 static void test_four_devices_of_one_card_count_once(void **state)
@@ -152,11 +143,11 @@ static void test_four_devices_of_one_card_count_once(void **state)
     for (int i = 0; i < 4; i++) {
         char name[16];
         snprintf(name, sizeof name, "npu-%d", i);
-        assert_near(machine_mean_watts(bench->meter, want(bench, name)->info.id), 48.12);
-        assert_string_equal(want(bench, name)->zone, "npu0/board");
+        assert_relative(machine_watts(bench->meter, name), 48.12, 1e-6);
+        assert_string_equal(machine_require_channel(bench->meter, name)->zone, "npu0/board");
     }
-    assert_string_equal(want(bench, "npu-4")->zone, "npu4/board");
-    assert_near(machine_mean_watts(bench->meter, JOULE_GPU), 48.12 + 35);
+    assert_string_equal(machine_require_channel(bench->meter, "npu-4")->zone, "npu4/board");
+    assert_relative(machine_mean_watts(bench->meter, JOULE_GPU), 48.12 + 35, 1e-6);
 }
 
 /* Cards behind one PCI switch are separate. */
@@ -172,7 +163,7 @@ static void test_cards_behind_one_switch(void **state)
     }
     bench->meter = machine_open(bench->host, "accelerators,hwmon");
     machine_run(bench->meter, 3, 0.05);
-    assert_near(machine_mean_watts(bench->meter, JOULE_GPU), 4 * 40 + 0.06 + 35);
+    assert_relative(machine_mean_watts(bench->meter, JOULE_GPU), 4 * 40 + 0.06 + 35, 1e-6);
 }
 
 static void test_0_watts_of_qualcomm_are_no_answer(void **state)
@@ -182,7 +173,7 @@ static void test_0_watts_of_qualcomm_are_no_answer(void **state)
     host_script_text(bench->host, "/sys/class/hwmon/hwmon6/power1_input", "0\n");
     bench->meter = machine_open(bench->host, "hwmon");
     machine_run(bench->meter, 3, 0.05);
-    assert_int_equal(want(bench, "npu-4")->info.state, JOULE_STALE);
+    assert_int_equal(machine_require_channel(bench->meter, "npu-4")->info.state, JOULE_STALE);
 }
 
 /* The value is the core's: it is shown, but in no total; the board's power is reported as unknown. */
@@ -191,12 +182,13 @@ static void test_tenstorrent(void **state)
     struct machine_bench *bench = *state;
     open_machine(bench, "tenstorrent");
     machine_run(bench->meter, 3, 0.05);
-    assert_near(machine_mean_watts(bench->meter, want(bench, "npu-0-core")->info.id), 34);
-    assert_near(machine_mean_watts(bench->meter, want(bench, "npu-1-core")->info.id), 57);
-    assert_int_equal(want(bench, "npu-1-core")->info.scope, JOULE_SCOPE_RAIL);
-    assert_int_equal(want(bench, "npu-1-core")->info.in_total, 0);
-    assert_int_equal(want(bench, "npu-1")->info.state, JOULE_UNSUPPORTED);
-    assert_non_null(strstr(want(bench, "npu-1")->info.remedy, "chip's core, without memory"));
+    assert_relative(machine_watts(bench->meter, "npu-0-core"), 34, 1e-6);
+    assert_relative(machine_watts(bench->meter, "npu-1-core"), 57, 1e-6);
+    assert_int_equal(machine_require_channel(bench->meter, "npu-1-core")->info.scope, JOULE_SCOPE_RAIL);
+    assert_int_equal(machine_require_channel(bench->meter, "npu-1-core")->info.in_total, 0);
+    assert_int_equal(machine_require_channel(bench->meter, "npu-1")->info.state, JOULE_UNSUPPORTED);
+    assert_contains(machine_require_channel(bench->meter, "npu-1")->info.remedy,
+                    "chip's core, without memory");
     assert_string_equal(device(bench, "npu:0").model, "Tenstorrent Wormhole");
 }
 
@@ -206,9 +198,9 @@ static void test_temperatures(void **state)
     assert_true(machine_add(bench->host, machine_fixture("tenstorrent"), ""));
     bench->meter = machine_open_devices(bench->host, "accelerators,thermal");
     machine_run(bench->meter, 3, 0.5);
-    assert_string_equal(want(bench, "npu-1-asic-temp")->info.device, "npu:1");
-    assert_near(device(bench, "npu:0").temperature_celsius, 41.312);
-    assert_near(device(bench, "npu:1").temperature_celsius, 48);
+    assert_string_equal(machine_require_channel(bench->meter, "npu-1-asic-temp")->info.device, "npu:1");
+    assert_relative(device(bench, "npu:0").temperature_celsius, 41.312, 1e-6);
+    assert_relative(device(bench, "npu:1").temperature_celsius, 48, 1e-6);
 }
 
 #define ON_A_MACHINE(test) cmocka_unit_test_setup_teardown(test, machine_setup, machine_teardown)

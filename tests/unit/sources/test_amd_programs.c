@@ -11,6 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "joule/sources/amd/amd_smi_json.h"
+#include "support/check.h"
 #include "support/machine.h"
 
 #define UNIT_J 0x1p-16
@@ -45,12 +46,6 @@ static struct amd_card only_card(words_fn words, const char *text)
     struct amd_card card = reading.cards.list[0];
     arena_free(&reading.arena);
     return card;
-}
-
-static void assert_near(double value, double wanted, double tolerance)
-{
-    if (!(fabs(value - wanted) <= tolerance))
-        fail_msg("%.12g instead of %.12g", value, wanted);
 }
 
 static const char mi250x[] =

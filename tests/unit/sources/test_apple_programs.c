@@ -8,13 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include "joule/sources/apple/apple_power.h"
+#include "support/check.h"
 #include "support/machine.h"
-
-static void assert_near(double value, double wanted)
-{
-    if (isnan(wanted) ? !isnan(value) : !(fabs(value - wanted) <= 1e-6 * (1 + fabs(wanted))))
-        fail_msg("%.12g instead of %.12g", value, wanted);
-}
 
 /* --- macmon --------------------------------------------------------------------------------------------- */
 
@@ -52,10 +47,10 @@ static void test_macmon_of_each_release(void **state)
         struct apple_power power;
         assert_true(parse_macmon(cases[i].text, &power));
         for (int part = 0; part < APPLE_PARTS; part++)
-            assert_near(power.watts[part], watts[part]);
-        assert_near(power.gpu_busy, cases[i].busy);
-        assert_near(power.gpu_megahertz, 461);
-        assert_near(power.gpu_celsius, 36.5);
+            assert_relative(power.watts[part], watts[part], 1e-6);
+        assert_relative(power.gpu_busy, cases[i].busy, 1e-6);
+        assert_relative(power.gpu_megahertz, 461, 1e-6);
+        assert_relative(power.gpu_celsius, 36.5, 1e-6);
     }
 }
 
@@ -64,10 +59,10 @@ static void test_macmon_in_a_virtual_machine(void **state)
     struct apple_power power;
     (void)state;
     assert_true(parse_macmon("{\"cpu_power\":0.2,\"sys_power\":0}\n", &power));
-    assert_near(power.watts[APPLE_CPU], 0.2);
-    assert_near(power.watts[APPLE_SYSTEM], NAN);
-    assert_near(power.watts[APPLE_GPU], NAN);
-    assert_near(power.gpu_busy, NAN);
+    assert_relative(power.watts[APPLE_CPU], 0.2, 1e-6);
+    assert_relative(power.watts[APPLE_SYSTEM], NAN, 1e-6);
+    assert_relative(power.watts[APPLE_GPU], NAN, 1e-6);
+    assert_relative(power.gpu_busy, NAN, 1e-6);
 }
 
 static void test_no_line_of_macmon(void **state)
@@ -107,10 +102,10 @@ static const char report[] = "Machine model: Mac14,2\n\n*** Sampled system activ
 
 static void assert_powers(const struct apple_power *power, double cpu, double gpu, double ane)
 {
-    assert_near(power->watts[APPLE_CPU], cpu);
-    assert_near(power->watts[APPLE_GPU], gpu);
-    assert_near(power->watts[APPLE_NEURAL], ane);
-    assert_near(power->watts[APPLE_SYSTEM], NAN);
+    assert_relative(power->watts[APPLE_CPU], cpu, 1e-6);
+    assert_relative(power->watts[APPLE_GPU], gpu, 1e-6);
+    assert_relative(power->watts[APPLE_NEURAL], ane, 1e-6);
+    assert_relative(power->watts[APPLE_SYSTEM], NAN, 1e-6);
 }
 
 static void test_powermetrics_text(void **state)
@@ -143,12 +138,12 @@ static void test_powermetrics_memory(void **state)
     (void)state;
     assert_true(powermetrics_parse(text, strlen(text), &power));
     assert_powers(&power, 0.742, 0.026, 0);
-    assert_near(power.watts[APPLE_MEMORY], 0.688);
+    assert_relative(power.watts[APPLE_MEMORY], 0.688, 1e-6);
     assert_true(powermetrics_parse(list, strlen(list), &power));
-    assert_near(power.watts[APPLE_CPU], 0.5);
-    assert_near(power.watts[APPLE_MEMORY], 0.688);
+    assert_relative(power.watts[APPLE_CPU], 0.5, 1e-6);
+    assert_relative(power.watts[APPLE_MEMORY], 0.688, 1e-6);
     assert_true(powermetrics_parse(report, strlen(report), &power)); /* a later release */
-    assert_near(power.watts[APPLE_MEMORY], NAN);
+    assert_relative(power.watts[APPLE_MEMORY], NAN, 1e-6);
 }
 
 /* Energies of an interval longer than requested. */
@@ -211,11 +206,6 @@ static void run(struct machine_bench *bench, const char *source)
     machine_run(bench->meter, 40, 2);
 }
 
-static double watts_of(struct machine_bench *bench, const char *name)
-{
-    return machine_mean_watts(bench->meter, machine_domain(bench->meter, name));
-}
-
 static void assert_gauge(const struct channel *ch, enum gauge_role role, joule_reading_kind reading)
 {
     assert_int_equal(ch->mode, CHANNEL_GAUGE);
@@ -231,11 +221,11 @@ static void test_macmon(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench, "macmon");
-    assert_near(watts_of(bench, "package-0"), 0.2);
-    assert_near(watts_of(bench, "gpu-0"), 0.017);
-    assert_near(watts_of(bench, "node"), 5.875);
-    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 5.875); /* measured, and complete */
-    assert_near(machine_channel(bench->meter, "gpu-0-busy")->gauge, 0.09);
+    assert_relative(machine_watts(bench->meter, "package-0"), 0.2, 1e-6);
+    assert_relative(machine_watts(bench->meter, "gpu-0"), 0.017, 1e-6);
+    assert_relative(machine_watts(bench->meter, "node"), 5.875, 1e-6);
+    assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 5.875, 1e-6); /* measured, and complete */
+    assert_relative(machine_channel(bench->meter, "gpu-0-busy")->gauge, 0.09, 1e-6);
     assert_gauge(machine_channel(bench->meter, "gpu-0-busy"), ROLE_BUSY, JOULE_READING_UTILISATION);
     assert_gauge(machine_channel(bench->meter, "gpu-0-clock"), ROLE_CLOCK, JOULE_READING_CLOCK);
     assert_gauge(machine_channel(bench->meter, "gpu-0-temperature"), ROLE_TEMPERATURE,
@@ -252,8 +242,8 @@ static void test_powermetrics(void **state)
     static const char list[] = PLIST("2000000000", "1000", "500", "250");
     truth = (struct truth){.text = list, .length = sizeof list - 1};
     run(bench, "powermetrics");
-    assert_near(watts_of(bench, "package-0"), 0.5);
-    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 0.875);
+    assert_relative(machine_watts(bench->meter, "package-0"), 0.5, 1e-6);
+    assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 0.875, 1e-6);
 }
 
 static void test_not_beside_ioreport(void **state)

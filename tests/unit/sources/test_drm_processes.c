@@ -10,17 +10,12 @@
 #include <cmocka.h>
 #include <joule/devices.h>
 #include "joule/sources/drm_fdinfo.h"
+#include "support/check.h"
 #include "support/machine.h"
 
 #define SLOT  "0000:03:00.0"
 #define OTHER "0000:00:02.0"
 #define CARD  "/sys/class/drm/card1/device/"
-
-static void assert_near(double value, double expected, double tolerance)
-{
-    if (!(fabs(value - expected) <= tolerance))
-        fail_msg("%.9g is not within %g of %.9g", value, tolerance, expected);
-}
 
 /* --- fdinfo --------------------------------------------------------------------------------------------- */
 
@@ -155,11 +150,6 @@ static void test_what_is_no_client(void **state)
 
 /* --- processes ------------------------------------------------------------------------------------------ */
 
-static void put(struct machine_bench *bench, const char *path, const char *text)
-{
-    assert_true(host_script_text(bench->host, path, text));
-}
-
 /* File `number` of a process is client `id` of the board at `place`. */
 static void put_client(struct machine_bench *bench, int pid, int number, const char *place, int id,
                        double active_s, int kibibytes)
@@ -172,7 +162,7 @@ static void put_client(struct machine_bench *bench, int pid, int number, const c
              "drm-driver: amdgpu\ndrm-client-id: %d\ndrm-pdev: %s\ndrm-memory-vram: %d KiB\n"
              "drm-engine-gfx: %lld ns\n",
              id, place, kibibytes, (long long)(active_s * 1e9));
-    put(bench, path, text);
+    machine_put(bench, path, text);
 }
 
 static void put_process(struct machine_bench *bench, int pid)
@@ -186,9 +176,10 @@ static int setup(void **state)
 {
     machine_setup(state);
     struct machine_bench *bench = *state;
-    put(bench, CARD "uevent", "DRIVER=amdgpu\nPCI_CLASS=30000\nPCI_ID=1002:740F\nPCI_SLOT_NAME=" SLOT "\n");
-    put(bench, "/sys/class/drm/card0/device/uevent",
-        "DRIVER=i915\nPCI_CLASS=30000\nPCI_ID=8086:A7A0\nPCI_SLOT_NAME=" OTHER "\n");
+    machine_put(bench, CARD "uevent",
+                "DRIVER=amdgpu\nPCI_CLASS=30000\nPCI_ID=1002:740F\nPCI_SLOT_NAME=" SLOT "\n");
+    machine_put(bench, "/sys/class/drm/card0/device/uevent",
+                "DRIVER=i915\nPCI_CLASS=30000\nPCI_ID=8086:A7A0\nPCI_SLOT_NAME=" OTHER "\n");
     put_process(bench, 1);
     return 0;
 }
@@ -264,8 +255,8 @@ static void test_who_comes_and_goes(void **state)
     put_client(bench, 1, 4, SLOT, 3, 0, 64); /* and an old process is found in the end */
     run_s(bench, 34);
     assert_int_equal(list_of(bench, "gpu:0", list), 3);
-    put(bench, "/proc/300/fdinfo/5", NULL);                  /* closes it */
-    put(bench, "/proc/301/fdinfo/4", "pos: 0\nflags: 02\n"); /* has another file with its number */
+    machine_put(bench, "/proc/300/fdinfo/5", NULL);                  /* closes it */
+    machine_put(bench, "/proc/301/fdinfo/4", "pos: 0\nflags: 02\n"); /* has another file with its number */
     run_s(bench, 1);
     assert_int_equal(list_of(bench, "gpu:0", list), 1);
     assert_int_equal(list[0].pid, 1);
@@ -297,7 +288,7 @@ static void test_none_and_unknown(void **state)
     assert_true(host_script_link(bench->host, "/proc/self/ns/pid", "pid:[4026532000]"));
     run_s(bench, 1);
     assert_false(is_known(bench, 0)); /* a container's namespace */
-    put(bench, "/proc/self/ns/pid", NULL);
+    machine_put(bench, "/proc/self/ns/pid", NULL);
     assert_true(host_script_link(bench->host, "/proc/self/ns/pid", "pid:[4026531836]"));
     run_s(bench, 1);
     assert_true(is_known(bench, 0) && is_known(bench, 1));

@@ -14,6 +14,7 @@
 #include "joule/cost/cost.h"
 #include "joule/api/open.h"
 #include "joule/sources/cpu/cpu_map.h"
+#include "support/check.h"
 #include "support/machine.h"
 
 #define S INT64_C(1000000000)
@@ -98,8 +99,7 @@ static void open_meter(struct machine *m)
 {
     joule_error error = {0};
     joule_options options = {.struct_size = sizeof options, .sources = "estimated"};
-    if (meter_open_on(m->host, false, &options, &m->meter, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(meter_open_on(m->host, false, &options, &m->meter, &error), &error);
 }
 
 static void stop(struct machine *m)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include <joule/devices.h>
+#include "support/check.h"
 #include "support/machine.h"
 
 #define PCI "/sys/bus/pci/devices/"
@@ -35,13 +36,6 @@ static void put_names(struct machine_bench *bench)
                      "\t1cb3  GP107GL [Quadro P400]\n");
 }
 
-static joule_device device_at(const struct machine_bench *bench, size_t position)
-{
-    joule_device device = {.struct_size = sizeof device};
-    assert_int_equal(joule_device_get(bench->meter, position, &device), JOULE_OK);
-    return device;
-}
-
 static void run(struct machine_bench *bench, const char *sources)
 {
     bench->meter = machine_open_devices(bench->host, sources);
@@ -67,7 +61,7 @@ static void test_each_reason(void **state)
         put_board(bench, "0000:03:00.0", cases[i].id, "30000", cases[i].driver);
         run(bench, "graphics,hwmon,thermal");
         assert_int_equal(joule_device_count(bench->meter), 1);
-        joule_device device = device_at(bench, 0);
+        joule_device device = machine_device(bench->meter, 0);
         assert_string_equal(device.name, "gpu:0");
         assert_string_equal(device.vendor, cases[i].vendor);
         assert_string_equal(device.model, cases[i].model);
@@ -96,7 +90,7 @@ static void test_power_of_nouveau(void **state)
     host_script_text(bench->host, "/sys/class/hwmon/hwmon2/temp1_input", "47000\n");
     host_script_link(bench->host, "/sys/class/hwmon/hwmon2/device", "../../../0000:03:00.0");
     run(bench, "graphics,hwmon,thermal");
-    joule_device device = device_at(bench, 0);
+    joule_device device = machine_device(bench->meter, 0);
     assert_string_equal(device.driver, "nouveau");
     assert_true(fabs(device.power_watts.value - 31) < 1e-9);
     assert_true(device.temperature_celsius == 47);
@@ -113,8 +107,8 @@ static void test_temperature_of_radeon(void **state)
     host_script_link(bench->host, "/sys/class/hwmon/hwmon2/device", "../../../0000:03:00.0");
     run(bench, "graphics,hwmon,thermal");
     assert_int_equal(joule_device_count(bench->meter), 1);
-    assert_true(device_at(bench, 0).temperature_celsius == 51);
-    assert_true(device_at(bench, 0).remedy[0]);
+    assert_true(machine_device(bench->meter, 0).temperature_celsius == 51);
+    assert_true(machine_device(bench->meter, 0).remedy[0]);
 }
 
 /* Boards with their own source, BMCs, virtual graphics and other devices of the same vendors are left out. */
@@ -141,7 +135,7 @@ static void test_integrated_graphics(void **state)
     put_board(bench, "0000:00:02.0", "8086:46A6", "30000", NULL);
     run(bench, "graphics");
     assert_int_equal(joule_device_count(bench->meter), 1);
-    assert_non_null(strstr(device_at(bench, 0).remedy, "part of a processor"));
+    assert_contains(machine_device(bench->meter, 0).remedy, "part of a processor");
     assert_int_equal(bench->meter->channel_count, 0);
 }
 
@@ -156,7 +150,7 @@ static void test_numbers(void **state)
     run(bench, "graphics");
     assert_int_equal(joule_device_count(bench->meter), 3);
     for (size_t i = 0; i < 3; i++)
-        assert_string_equal(device_at(bench, i).pci_address, addresses[i]);
+        assert_string_equal(machine_device(bench->meter, i).pci_address, addresses[i]);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, machine_setup, machine_teardown)

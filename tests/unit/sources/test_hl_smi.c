@@ -9,18 +9,13 @@
 #include <cmocka.h>
 #include <joule/devices.h>
 #include "joule/sources/gaudi/hl_smi_text.h"
+#include "support/check.h"
 #include "support/machine.h"
 
 #define LINE                                                                                                 \
     "0, 01P4-HL3090A0-18-U4V193-22-07-00, 0000:19:00.0, HL-325L, 1.22.1-97ec1a4, 131072 MiB, 672 MiB, "      \
     "130400 MiB, "                                                                                           \
     "226 W, 850 W, 36 C, 7 %\n"
-
-static void assert_near(double value, double wanted)
-{
-    if (!(fabs(value - wanted) <= 1e-6 * (1 + fabs(wanted))))
-        fail_msg("%.12g instead of %.12g", value, wanted);
-}
 
 static size_t parse(const char *text, struct hl_smi_board *boards)
 {
@@ -39,14 +34,14 @@ static void test_lines(void **state)
         2);
     assert_string_equal(boards[0].uuid, "01P4-HL3090A0-18-U4V193-22-07-00");
     assert_string_equal(boards[0].pci_address, "0000:19:00.0");
-    assert_near(boards[0].power_watts, 226);
-    assert_near(boards[0].max_watts, 850);
-    assert_near(boards[0].memory_free_mib, 130400);
-    assert_near(boards[0].busy_percent, 7);
+    assert_relative(boards[0].power_watts, 226, 1e-6);
+    assert_relative(boards[0].max_watts, 850, 1e-6);
+    assert_relative(boards[0].memory_free_mib, 130400, 1e-6);
+    assert_relative(boards[0].busy_percent, 7, 1e-6);
     assert_string_equal(boards[1].uuid, "");
     assert_string_equal(boards[1].pci_address, "0000:1a:00.0");
     assert_true(isnan(boards[1].power_watts) && isnan(boards[1].memory_total_mib));
-    assert_near(boards[1].celsius, 40); /* without units */
+    assert_relative(boards[1].celsius, 40, 1e-6); /* without units */
 }
 
 static void test_lines_that_are_none(void **state)
@@ -97,29 +92,21 @@ static void open_machine(struct machine_bench *bench, const char *sources)
     bench->meter = machine_open_devices(bench->host, sources);
 }
 
-static const struct channel *want(const struct machine_bench *bench, const char *name)
-{
-    const struct channel *ch = machine_channel(bench->meter, name);
-    if (!ch)
-        fail_msg("no channel is called %s", name);
-    return ch;
-}
-
 static void test_a_board(void **state)
 {
     struct machine_bench *bench = *state;
     joule_device device = {.struct_size = sizeof device};
     open_machine(bench, "hl_smi");
     machine_run(bench->meter, 10, 1);
-    assert_near(machine_mean_watts(bench->meter, JOULE_GPU), 226);
-    assert_int_equal(want(bench, "hpu-0")->info.cls, JOULE_CLASS_DERIVED);
-    assert_string_equal(want(bench, "hpu-0")->zone, "hpu0/board");
+    assert_relative(machine_mean_watts(bench->meter, JOULE_GPU), 226, 1e-6);
+    assert_int_equal(machine_require_channel(bench->meter, "hpu-0")->info.cls, JOULE_CLASS_DERIVED);
+    assert_string_equal(machine_require_channel(bench->meter, "hpu-0")->zone, "hpu0/board");
     assert_int_equal(joule_device_get(bench->meter, 0, &device), JOULE_OK);
     assert_string_equal(device.name, "hpu:0");
     assert_true(device.memory_used_bytes == 672ull << 20);
-    assert_near(device.power_limit_watts, 850);
-    assert_near(device.busy, 0.07);
-    assert_near(device.temperature_celsius, 36);
+    assert_relative(device.power_limit_watts, 850, 1e-6);
+    assert_relative(device.busy, 0.07, 1e-6);
+    assert_relative(device.temperature_celsius, 36, 1e-6);
 }
 
 static void test_a_board_that_is_told_of_no_more(void **state)
@@ -129,13 +116,13 @@ static void test_a_board_that_is_told_of_no_more(void **state)
     machine_run(bench->meter, 3, 1);
     program.text = "no device\n";
     machine_run(bench->meter, 3, 1);
-    assert_int_equal(want(bench, "hpu-0")->info.state, JOULE_FAILED);
+    assert_int_equal(machine_require_channel(bench->meter, "hpu-0")->info.state, JOULE_FAILED);
     program.text = LINE;
     machine_run(bench->meter, 3, 1);
-    assert_int_equal(want(bench, "hpu-0")->info.state, JOULE_OK);
+    assert_int_equal(machine_require_channel(bench->meter, "hpu-0")->info.state, JOULE_OK);
     program.result = -ETIMEDOUT;
     machine_run(bench->meter, 1, 1);
-    assert_int_equal(want(bench, "hpu-0")->info.state, JOULE_FAILED);
+    assert_int_equal(machine_require_channel(bench->meter, "hpu-0")->info.state, JOULE_FAILED);
 }
 
 static void test_it_is_the_last_resort(void **state)

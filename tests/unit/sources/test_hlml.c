@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "joule/meter/lane.h"
 #include "joule/sources/gaudi/hlml_abi.h"
+#include "support/check.h"
 #include "support/machine.h"
 
 #define LIBRARY TEST_BINARY_DIR "/fakes/hlml/libhlml.so"
@@ -62,30 +63,11 @@ static void open_meter(struct machine_bench *bench, const char *script)
     bench->meter = machine_open_devices(bench->host, "hlml");
 }
 
-static const struct channel *want(const struct machine_bench *bench, const char *name)
-{
-    const struct channel *ch = machine_channel(bench->meter, name);
-    if (!ch)
-        fail_msg("no channel is called %s", name);
-    return ch;
-}
-
 static joule_quantity gpu_joules(const struct machine_bench *bench)
 {
     joule_quantity joules;
     assert_int_equal(joule_energy_joules(bench->meter, JOULE_GPU, &joules), JOULE_OK);
     return joules;
-}
-
-static void assert_near(double value, double wanted, double tolerance)
-{
-    if (!(fabs(value - wanted) <= tolerance))
-        fail_msg("%g is not within %g of %g", value, tolerance, wanted);
-}
-
-static const struct source *source_of(const struct machine_bench *bench)
-{
-    return bench->meter->lanes[bench->meter->lane_count - 1]->sources[0];
 }
 
 /* --- energy and power ----------------------------------------------------------------------------------- */
@@ -95,7 +77,7 @@ static void test_the_counter_is_the_board(void **state)
     struct machine_bench *bench = *state;
     open_meter(bench, "");
     run(bench, 10);
-    const joule_domain *info = &want(bench, "hpu-0")->info;
+    const joule_domain *info = &machine_require_channel(bench->meter, "hpu-0")->info;
     assert_string_equal(info->device, "hpu:0");
     assert_string_equal(info->vendor, "intel");
     assert_string_equal(info->model, "HL-325L");
@@ -119,7 +101,7 @@ static void test_a_frozen_counter_is_not_0_joules(void **state)
     struct machine_bench *bench = *state;
     open_meter(bench, "freeze_s=0");
     run(bench, 10);
-    assert_int_equal(want(bench, "hpu-0")->info.state, JOULE_UNSUPPORTED);
+    assert_int_equal(machine_require_channel(bench->meter, "hpu-0")->info.state, JOULE_UNSUPPORTED);
     assert_near(gpu_joules(bench).value, 10 * WATTS, 0.3 * WATTS);
 }
 
@@ -136,8 +118,8 @@ static void test_a_board_that_tells_nothing_is_shown(void **state)
     struct machine_bench *bench = *state;
     open_meter(bench, "silent=1");
     run(bench, 1);
-    assert_int_equal(want(bench, "hpu-0")->info.state, JOULE_UNSUPPORTED);
-    assert_true(want(bench, "hpu-0")->info.remedy[0]);
+    assert_int_equal(machine_require_channel(bench->meter, "hpu-0")->info.state, JOULE_UNSUPPORTED);
+    assert_true(machine_require_channel(bench->meter, "hpu-0")->info.remedy[0]);
 }
 
 /* --- several boards ------------------------------------------------------------------------------------- */
@@ -151,7 +133,7 @@ static void test_boards_are_numbered_by_the_bus(void **state)
                      "PCI_CLASS=120000\nPCI_ID=1DA3:1060\n");
     open_meter(bench, "boards=2");
     run(bench, 2);
-    assert_string_equal(want(bench, "hpu-1")->info.uuid,
+    assert_string_equal(machine_require_channel(bench->meter, "hpu-1")->info.uuid,
                         "01P4-HL3090A0-18-U4V193-22-07-00"); /* the library's first board */
     assert_near(gpu_joules(bench).value, 2 * 2 * WATTS, 0.3 * WATTS);
 }
@@ -161,8 +143,8 @@ static void test_a_board_without_access_is_shown(void **state)
     struct machine_bench *bench = *state;
     open_meter(bench, "boards=2 lost=1");
     run(bench, 2);
-    assert_int_equal(want(bench, "hpu-1")->info.state, JOULE_FAILED);
-    assert_near(machine_mean_watts(bench->meter, want(bench, "hpu-0")->info.id), WATTS, 1);
+    assert_int_equal(machine_require_channel(bench->meter, "hpu-1")->info.state, JOULE_FAILED);
+    assert_near(machine_watts(bench->meter, "hpu-0"), WATTS, 1);
 }
 
 /* --- faults --------------------------------------------------------------------------------------------- */
@@ -187,14 +169,14 @@ static void test_reasons_for_no_library(void **state)
     struct machine_bench *bench = *state;
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
         open_meter(bench, wanted[i].script);
-        assert_int_equal(source_of(bench)->state, wanted[i].status);
-        assert_true(source_of(bench)->remedy[0]);
+        assert_int_equal(machine_source(bench->meter, "hlml")->state, wanted[i].status);
+        assert_true(machine_source(bench->meter, "hlml")->remedy[0]);
         joule_close(bench->meter);
     }
     host_script_text(bench->host, DRIVER, NULL);
     bench->meter = machine_open(bench->host, "hlml");
     assert_int_equal(bench->meter->lane_count, 1); /* no thread was started for that */
-    assert_int_equal(source_of(bench)->state, JOULE_ABSENT);
+    assert_int_equal(machine_source(bench->meter, "hlml")->state, JOULE_ABSENT);
 }
 
 static void test_missing_symbols_cost_one_feature(void **state)
@@ -212,7 +194,7 @@ static void test_missing_symbols_cost_one_feature(void **state)
     joule_close(bench->meter);
     remove_symbol("hlml_device_get_count");
     open_meter(bench, NULL);
-    assert_int_equal(source_of(bench)->state, JOULE_UNSUPPORTED);
+    assert_int_equal(machine_source(bench->meter, "hlml")->state, JOULE_UNSUPPORTED);
 }
 
 static void test_a_passing_failure_loses_no_energy(void **state)
@@ -220,7 +202,7 @@ static void test_a_passing_failure_loses_no_energy(void **state)
     struct machine_bench *bench = *state;
     open_meter(bench, "fail_s=2 until_s=2.5 code=21");
     run(bench, 10);
-    assert_int_equal(want(bench, "hpu-0")->info.state, JOULE_OK);
+    assert_int_equal(machine_require_channel(bench->meter, "hpu-0")->info.state, JOULE_OK);
     assert_near(gpu_joules(bench).value, 10 * WATTS, 0.11 * WATTS);
 }
 
@@ -229,9 +211,9 @@ static void test_a_lasting_failure_is_said(void **state)
     struct machine_bench *bench = *state;
     open_meter(bench, "fail_s=2 code=10");
     run(bench, 2.5);
-    assert_int_equal(want(bench, "hpu-0")->info.state, JOULE_OK); /* waits for it */
+    assert_int_equal(machine_require_channel(bench->meter, "hpu-0")->info.state, JOULE_OK); /* waits for it */
     run(bench, 2);
-    assert_int_equal(want(bench, "hpu-0")->info.state, JOULE_STALE);
+    assert_int_equal(machine_require_channel(bench->meter, "hpu-0")->info.state, JOULE_STALE);
 }
 
 static void test_a_lost_board_is_left_alone(void **state)
@@ -239,8 +221,8 @@ static void test_a_lost_board_is_left_alone(void **state)
     struct machine_bench *bench = *state;
     open_meter(bench, "fail_s=2 until_s=3 code=15");
     run(bench, 5);
-    assert_int_equal(want(bench, "hpu-0")->info.state, JOULE_FAILED);
-    assert_int_equal(want(bench, "hpu-0-busy")->info.state, JOULE_FAILED);
+    assert_int_equal(machine_require_channel(bench->meter, "hpu-0")->info.state, JOULE_FAILED);
+    assert_int_equal(machine_require_channel(bench->meter, "hpu-0-busy")->info.state, JOULE_FAILED);
 }
 
 static void test_a_library_that_was_shut_down_is_started_again(void **state)
@@ -264,7 +246,9 @@ static void test_gauges(void **state)
     open_meter(bench, "");
     run(bench, 1);
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
-        assert_int_equal(joule_gauge(bench->meter, want(bench, wanted[i].name)->info.id, &value), JOULE_OK);
+        assert_int_equal(
+            joule_gauge(bench->meter, machine_require_channel(bench->meter, wanted[i].name)->info.id, &value),
+            JOULE_OK);
         assert_near(value, wanted[i].value, 1e-12);
     }
 }

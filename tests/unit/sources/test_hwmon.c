@@ -8,23 +8,10 @@
 #include <string.h>
 #include <cmocka.h>
 #include "joule/api/open.h"
+#include "support/check.h"
 #include "support/machine.h"
 
 #define HWMON "/sys/class/hwmon/"
-
-static void assert_near(double value, double wanted)
-{
-    if (!(fabs(value - wanted) <= 1e-9 * (1 + fabs(wanted))))
-        fail_msg("%.12g instead of %.12g", value, wanted);
-}
-
-static const struct channel *want(joule_meter *meter, const char *name)
-{
-    const struct channel *ch = machine_channel(meter, name);
-    if (!ch)
-        fail_msg("no channel is called %s", name);
-    return ch;
-}
 
 /* --- scripted chips ------------------------------------------------------------------------------------- */
 
@@ -49,10 +36,10 @@ static void test_power_is_integrated(void **state)
     put(bench, "hwmon0/name", "someone");
     put(bench, "hwmon0/power1_input", "12500000\n");
     run(bench, 10);
-    const struct channel *ch = want(bench->meter, "someone-power1");
+    const struct channel *ch = machine_require_channel(bench->meter, "someone-power1");
     assert_int_equal(ch->info.scope, JOULE_SCOPE_RAIL);
     assert_int_equal(ch->info.cls, JOULE_CLASS_DERIVED);
-    assert_near(machine_mean_watts(bench->meter, ch->info.id), 12.5);
+    assert_relative(machine_mean_watts(bench->meter, ch->info.id), 12.5, 1e-9);
     /* an unknown rail is not in the total */
     assert_true(isnan(machine_mean_watts(bench->meter, JOULE_TOTAL)));
 }
@@ -73,7 +60,7 @@ static void test_energy_is_counted(void **state)
     host_script_file(bench->host, HWMON "hwmon0/energy2_input", energy_at_100_watts, NULL);
     run(bench, 10);
     assert_int_equal(joule_domain_count(bench->meter), 1);
-    const struct channel *ch = want(bench->meter, "package-0");
+    const struct channel *ch = machine_require_channel(bench->meter, "package-0");
     assert_int_equal(ch->info.scope, JOULE_SCOPE_PACKAGE);
     assert_int_equal(ch->info.cls, JOULE_CLASS_MEASURED);
     assert_string_equal(ch->zone, "cpu0/package");
@@ -95,8 +82,8 @@ static void test_pairs_by_chip(void **state)
     put(bench, "hwmon1/curr1_input", "300");
     run(bench, 2);
     assert_int_equal(joule_domain_count(bench->meter), 2);
-    assert_near(machine_mean_watts(bench->meter, want(bench->meter, "ina3221-pair1")->info.id), 12);
-    assert_near(machine_mean_watts(bench->meter, want(bench->meter, "ina226-pair1")->info.id), 1.5);
+    assert_relative(machine_watts(bench->meter, "ina3221-pair1"), 12, 1e-9);
+    assert_relative(machine_watts(bench->meter, "ina226-pair1"), 1.5, 1e-9);
 }
 
 static void test_pairs_by_label(void **state)
@@ -113,7 +100,7 @@ static void test_pairs_by_label(void **state)
     put(bench, "hwmon0/curr2_input", "20000");
     run(bench, 2);
     assert_int_equal(joule_domain_count(bench->meter), 1);
-    assert_near(machine_mean_watts(bench->meter, want(bench->meter, "regulator-iout1")->info.id), 20);
+    assert_relative(machine_watts(bench->meter, "regulator-iout1"), 20, 1e-9);
 }
 
 static void test_given_power_beats_a_pair(void **state)
@@ -126,9 +113,9 @@ static void test_given_power_beats_a_pair(void **state)
     put(bench, "hwmon0/update_interval", "250");
     run(bench, 3);
     assert_int_equal(joule_domain_count(bench->meter), 1);
-    const struct channel *ch = want(bench->meter, "ina226-power1");
-    assert_near(ch->info.update_period_s, 0.25);
-    assert_near(machine_mean_watts(bench->meter, ch->info.id), 1.49);
+    const struct channel *ch = machine_require_channel(bench->meter, "ina226-power1");
+    assert_relative(ch->info.update_period_s, 0.25, 1e-9);
+    assert_relative(machine_mean_watts(bench->meter, ch->info.id), 1.49, 1e-9);
 }
 
 /* --- the ACPI power meter ------------------------------------------------------------------------------- */
@@ -146,10 +133,11 @@ static void test_acpi_meter_is_the_node(void **state)
     struct machine_bench *bench = *state;
     put_acpi(bench);
     run(bench, 20);
-    const struct channel *ch = want(bench->meter, "node");
+    const struct channel *ch = machine_require_channel(bench->meter, "node");
     assert_int_equal(ch->info.scope, JOULE_SCOPE_NODE);
-    assert_near(ch->info.update_period_s, 1);
-    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 262); /* this machine has no finer meter */
+    assert_relative(ch->info.update_period_s, 1, 1e-9);
+    assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 262,
+                    1e-9); /* this machine has no finer meter */
 }
 
 static void test_acpi_without_a_value(void **state)
@@ -157,20 +145,20 @@ static void test_acpi_without_a_value(void **state)
     struct machine_bench *bench = *state;
     put_acpi(bench);
     run(bench, 10);
-    const struct channel *ch = want(bench->meter, "node");
+    const struct channel *ch = machine_require_channel(bench->meter, "node");
     double joules = ch->integrator.joules;
     assert_true(joules > 0);
     put(bench, "hwmon0/device/power1_average", "4294967295000");
     run(bench, 5);
     assert_int_equal(ch->info.state, JOULE_UNSUPPORTED);
-    assert_near(ch->integrator.joules, joules);
+    assert_relative(ch->integrator.joules, joules, 1e-9);
     host_script_error(bench->host, HWMON "hwmon0/device/power1_average", ENODATA);
     run(bench, 5);
     assert_int_equal(ch->info.state, JOULE_UNSUPPORTED);
     put_acpi(bench);
     run(bench, 5);
     assert_int_equal(ch->info.state, JOULE_OK);
-    assert_near(machine_mean_watts(bench->meter, ch->info.id), 262);
+    assert_relative(machine_mean_watts(bench->meter, ch->info.id), 262, 1e-9);
     assert_true(ch->integrator.covered_s < 16); /* of 25 s: the gap is not filled */
 }
 
@@ -180,16 +168,18 @@ static void test_grace_total_is_the_socket(void **state)
     bench->host->ops->close(bench->host);
     bench->host = machine_load(machine_fixture("grace"));
     run(bench, 10);
-    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 62 + 40);
-    assert_near(machine_mean_watts(bench->meter, JOULE_CPU), 62 + 40);
-    const struct channel *module = want(bench->meter, "module-0"), *package = want(bench->meter, "package-0");
+    assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 62 + 40, 1e-9);
+    assert_relative(machine_mean_watts(bench->meter, JOULE_CPU), 62 + 40, 1e-9);
+    const struct channel *module = machine_require_channel(bench->meter, "module-0"),
+                         *package = machine_require_channel(bench->meter, "package-0");
     assert_int_equal(module->info.scope, JOULE_SCOPE_MODULE);
     assert_string_equal(package->parent_zone, module->zone);
-    assert_string_equal(want(bench->meter, "core-0")->parent_zone, package->zone);
-    assert_string_equal(want(bench->meter, "sysio-0")->parent_zone, package->zone);
-    assert_near(machine_mean_watts(bench->meter, module->info.id), 80);
-    assert_near(package->info.update_period_s, 0.05);
-    assert_near(want(bench->meter, "package-1")->integrator.covered_s, package->integrator.covered_s);
+    assert_string_equal(machine_require_channel(bench->meter, "core-0")->parent_zone, package->zone);
+    assert_string_equal(machine_require_channel(bench->meter, "sysio-0")->parent_zone, package->zone);
+    assert_relative(machine_mean_watts(bench->meter, module->info.id), 80, 1e-9);
+    assert_relative(package->info.update_period_s, 0.05, 1e-9);
+    assert_relative(machine_require_channel(bench->meter, "package-1")->integrator.covered_s,
+                    package->integrator.covered_s, 1e-9);
 }
 
 /* The kernel may number packages in any way: the model's package must match the meter's. */
@@ -213,14 +203,14 @@ static void test_sockets_are_the_kernels_packages(void **state)
     host_script_text(bench->host, "/sys/devices/system/cpu/online", "0-3");
     bench->meter = machine_open(bench->host, "hwmon,estimated");
     run(bench, 10);
-    const struct channel *model = want(bench->meter, "package-36"),
-                         *meter = want(bench->meter, "package-36@hwmon");
+    const struct channel *model = machine_require_channel(bench->meter, "package-36"),
+                         *meter = machine_require_channel(bench->meter, "package-36@hwmon");
     assert_int_equal(model->info.cls, JOULE_CLASS_MODELLED);
     assert_true(model->moved);
     assert_string_equal(model->zone, meter->zone);
-    assert_near(machine_mean_watts(bench->meter, meter->info.id), 62);
-    assert_near(machine_mean_watts(bench->meter, want(bench->meter, "package-3180@hwmon")->info.id), 40);
-    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 62 + 40);
+    assert_relative(machine_mean_watts(bench->meter, meter->info.id), 62, 1e-9);
+    assert_relative(machine_watts(bench->meter, "package-3180@hwmon"), 40, 1e-9);
+    assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 62 + 40, 1e-9);
 }
 
 static void test_power9(void **state)
@@ -230,10 +220,11 @@ static void test_power9(void **state)
     bench->host = machine_load(machine_fixture("power9"));
     run(bench, 10);
     /* The recorded energy counters are constant, so powers are used: 2 chips and their memory. */
-    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 72 + 21 + 70 + 19);
-    assert_int_equal(want(bench->meter, "node")->info.scope, JOULE_SCOPE_NODE);
-    assert_string_equal(want(bench->meter, "package-8")->zone, "cpu8/package");
-    assert_int_equal(want(bench->meter, "ibmpowernv-chip-8-gpu")->info.scope, JOULE_SCOPE_RAIL);
+    assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 72 + 21 + 70 + 19, 1e-9);
+    assert_int_equal(machine_require_channel(bench->meter, "node")->info.scope, JOULE_SCOPE_NODE);
+    assert_string_equal(machine_require_channel(bench->meter, "package-8")->zone, "cpu8/package");
+    assert_int_equal(machine_require_channel(bench->meter, "ibmpowernv-chip-8-gpu")->info.scope,
+                     JOULE_SCOPE_RAIL);
 }
 
 static void test_xgene_is_a_sum(void **state)
@@ -246,8 +237,9 @@ static void test_xgene_is_a_sum(void **state)
     put(bench, "hwmon0/power2_input", "12000000");
     run(bench, 2);
     assert_int_equal(joule_domain_count(bench->meter), 1);
-    assert_string_equal(want(bench->meter, "package-0")->info.label, "CPU power + IO power");
-    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 42);
+    assert_string_equal(machine_require_channel(bench->meter, "package-0")->info.label,
+                        "CPU power + IO power");
+    assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 42, 1e-9);
 }
 
 /* --- graphics ------------------------------------------------------------------------------------------- */
@@ -269,11 +261,11 @@ static void test_intel_card(void **state)
     put(bench, "hwmon0/energy2_label", "pkg");
     host_script_file(bench->host, HWMON "hwmon0/energy2_input", energy_at_100_watts, NULL);
     run(bench, 10);
-    const struct channel *card = want(bench->meter, "gpu-0");
+    const struct channel *card = machine_require_channel(bench->meter, "gpu-0");
     assert_int_equal(card->info.scope, JOULE_SCOPE_GPU);
     assert_string_equal(card->info.uuid, "0000:03:00.0");
     assert_string_equal(card->info.vendor, "intel");
-    assert_int_equal(want(bench->meter, "xe-pkg")->info.scope, JOULE_SCOPE_RAIL);
+    assert_int_equal(machine_require_channel(bench->meter, "xe-pkg")->info.scope, JOULE_SCOPE_RAIL);
     assert_true(fabs(machine_mean_watts(bench->meter, JOULE_GPU) - 100) < 0.5); /* the card, not card + pkg */
     assert_true(fabs(machine_mean_watts(bench->meter, JOULE_TOTAL) - 100) < 0.5);
 }
@@ -296,11 +288,11 @@ static void test_intel_card_that_stands_still(void **state)
     struct cover cover;
     meter_cover(bench->meter, JOULE_TOTAL, bench->meter->begin_ns, meter_now_ns(bench->meter), &cover);
     assert_true(cover.is_partial);
-    assert_int_equal(cover.still_id, want(bench->meter, "gpu-0")->info.id);
+    assert_int_equal(cover.still_id, machine_require_channel(bench->meter, "gpu-0")->info.id);
     joule_device device = {.struct_size = sizeof device};
     assert_int_equal(joule_device_get(bench->meter, 0, &device), JOULE_OK);
     assert_true(fabs(device.power_watts.value - 100) < 0.5);
-    assert_int_equal(device.domain, want(bench->meter, "xe-pkg")->info.id);
+    assert_int_equal(device.domain, machine_require_channel(bench->meter, "xe-pkg")->info.id);
 }
 
 static void test_intel_chip_without_card(void **state)
@@ -311,7 +303,7 @@ static void test_intel_chip_without_card(void **state)
     put(bench, "hwmon0/energy2_label", "pkg");
     host_script_file(bench->host, HWMON "hwmon0/energy2_input", energy_at_100_watts, NULL);
     run(bench, 10);
-    assert_string_equal(want(bench->meter, "gpu-0")->zone, "gpu0/board");
+    assert_string_equal(machine_require_channel(bench->meter, "gpu-0")->zone, "gpu0/board");
 }
 
 /* Linux 6.5 to 6.7 has one energy without a label. */
@@ -324,7 +316,7 @@ static void test_intel_card_without_labels(void **state)
     host_script_file(bench->host, HWMON "hwmon0/energy1_input", energy_at_100_watts, NULL);
     run(bench, 10);
     assert_int_equal(joule_domain_count(bench->meter), 1);
-    assert_string_equal(want(bench->meter, "gpu-0")->zone, "gpu0/board");
+    assert_string_equal(machine_require_channel(bench->meter, "gpu-0")->zone, "gpu0/board");
 }
 
 /* The counter of i915 and xe: a 32-bit register in 2^-14 J, which the driver adds up at each reading. */
@@ -378,11 +370,11 @@ static void test_intel_count_is_kept_alive(void **state)
     double pace_s = (double)lane->period_ns * 1e-9;
     assert_true(pace_s <= 10);
     machine_run(bench->meter, 600, pace_s);
-    const struct curve *curve = &want(bench->meter, "gpu-0")->curve;
+    const struct curve *curve = &machine_require_channel(bench->meter, "gpu-0")->curve;
     const struct curve_point *last = &curve->points[curve->count - 1];
     assert_true(fabs(last->covered_s - 600) < 0.2);
     assert_true(fabs(last->joules - KILOWATT * last->covered_s) < 1e-4 * KILOWATT * 600);
-    assert_int_equal(want(bench->meter, "gpu-0")->counter.rejected, 0);
+    assert_int_equal(machine_require_channel(bench->meter, "gpu-0")->counter.rejected, 0);
 }
 
 /* Without readings for 5 minutes, the driver's count lacks 262 kJ: this is a gap, not 38 kJ. */
@@ -393,7 +385,7 @@ static void test_intel_count_that_was_left_alone(void **state)
     machine_run(bench->meter, 10, 0.1);
     machine_run(bench->meter, 300, 300);
     machine_run(bench->meter, 10, 0.1);
-    const struct channel *ch = want(bench->meter, "gpu-0");
+    const struct channel *ch = machine_require_channel(bench->meter, "gpu-0");
     const struct curve_point *last = &ch->curve.points[ch->curve.count - 1];
     assert_int_equal(ch->counter.rejected, 1);
     assert_true(fabs(last->joules - KILOWATT * last->covered_s) < 200);
@@ -411,11 +403,11 @@ static void test_amd_card_and_processor(void **state)
     put(bench, "hwmon1/in1_label", "vddnb");
     put(bench, "hwmon1/power1_input", "9000000");
     run(bench, 5);
-    assert_int_equal(want(bench->meter, "gpu-0")->info.scope, JOULE_SCOPE_GPU);
+    assert_int_equal(machine_require_channel(bench->meter, "gpu-0")->info.scope, JOULE_SCOPE_GPU);
     /* Another view of the package: beside RAPL, the zone counts once. */
-    assert_string_equal(want(bench->meter, "package-0")->zone, "cpu0/package");
-    assert_near(machine_mean_watts(bench->meter, JOULE_GPU), 16);
-    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 25);
+    assert_string_equal(machine_require_channel(bench->meter, "package-0")->zone, "cpu0/package");
+    assert_relative(machine_mean_watts(bench->meter, JOULE_GPU), 16, 1e-9);
+    assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 25, 1e-9);
 }
 
 /* AMD's accelerator with CPU cores reports its total power: RAPL's view of the cores is included and not
@@ -432,9 +424,9 @@ static void test_accelerator_with_cores(void **state)
     put(bench, "hwmon2/power1_average", "700000000");
     put(bench, "hwmon2/power1_oem_info", "Module Power Socket 0"); /* a board vendor's module label */
     run(bench, 5);
-    assert_int_equal(want(bench->meter, "gpu-0")->info.scope, JOULE_SCOPE_MODULE);
-    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 550);
-    assert_near(machine_mean_watts(bench->meter, JOULE_CPU), 90);
+    assert_int_equal(machine_require_channel(bench->meter, "gpu-0")->info.scope, JOULE_SCOPE_MODULE);
+    assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 550, 1e-9);
+    assert_relative(machine_mean_watts(bench->meter, JOULE_CPU), 90, 1e-9);
 }
 
 static ssize_t count_reads(void *context, int64_t time_ns, char *buffer, size_t size)
@@ -454,7 +446,7 @@ static void test_sleeping_card_is_left_alone(void **state)
     host_script_text(bench->host, runtime, "suspended\n");
     host_script_file(bench->host, HWMON "hwmon0/power1_average", count_reads, &reads);
     run(bench, 5);
-    const struct channel *ch = want(bench->meter, "gpu-0");
+    const struct channel *ch = machine_require_channel(bench->meter, "gpu-0");
     assert_int_equal(reads, 0);
     assert_int_equal(ch->info.state, JOULE_STALE);
     assert_true(ch->info.remedy[0]);
@@ -474,9 +466,9 @@ static void test_denied_is_listed(void **state)
     put(bench, "hwmon0/energy1_input", "1");
     host_script_error(bench->host, HWMON "hwmon0/energy1_input", EACCES);
     run(bench, 1);
-    const struct channel *ch = want(bench->meter, "package-0");
+    const struct channel *ch = machine_require_channel(bench->meter, "package-0");
     assert_int_equal(ch->info.state, JOULE_DENIED);
-    assert_non_null(strstr(ch->info.remedy, "sudo chmod a+r /sys/class/hwmon/hwmon0/energy1_input"));
+    assert_contains(ch->info.remedy, "sudo chmod a+r /sys/class/hwmon/hwmon0/energy1_input");
 }
 
 static void test_disabled_and_batteries_are_left_out(void **state)
@@ -515,18 +507,18 @@ static void test_bad_values_are_gaps(void **state)
     put(bench, "hwmon0/name", "chip");
     put(bench, "hwmon0/power1_input", "1000000");
     run(bench, 2);
-    const struct channel *ch = want(bench->meter, "chip-power1");
+    const struct channel *ch = machine_require_channel(bench->meter, "chip-power1");
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         double joules = ch->integrator.joules;
         put(bench, "hwmon0/power1_input", bad[i]);
         run(bench, 1);
         if (ch->info.state == JOULE_OK)
             fail_msg("\"%s\" was taken for a power", bad[i]);
-        assert_near(ch->integrator.joules, joules);
+        assert_relative(ch->integrator.joules, joules, 1e-9);
         put(bench, "hwmon0/power1_input", "1000000");
         run(bench, 1);
         assert_int_equal(ch->info.state, JOULE_OK);
-        assert_near(ch->gauge, 1);
+        assert_relative(ch->gauge, 1, 1e-9);
     }
 }
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include "joule/sources/device.h"
 #include "joule/sources/intel/intel_gpu.h"
+#include "support/check.h"
 #include "support/machine.h"
 #include "support/test_data.h"
 
@@ -19,17 +20,12 @@
 #define SENSOR DEVICE "hwmon/hwmon2/"
 #define PMUS   "/sys/bus/event_source/devices/"
 
-static void put(struct machine_bench *bench, const char *path, const char *text)
-{
-    assert_true(host_script_text(bench->host, path, text));
-}
-
 static void put_card(struct machine_bench *bench, const char *driver, const char *id, const char *slot)
 {
     char text[128];
     snprintf(text, sizeof text, "DRIVER=%s\nPCI_CLASS=30000\nPCI_ID=8086:%s\nPCI_SLOT_NAME=%s\n", driver, id,
              slot);
-    put(bench, DEVICE "uevent", text);
+    machine_put(bench, DEVICE "uevent", text);
 }
 
 static ssize_t energy_at_206_watts(void *context, int64_t time_ns, char *buffer, size_t size)
@@ -41,8 +37,8 @@ static ssize_t energy_at_206_watts(void *context, int64_t time_ns, char *buffer,
 /* Adds a card's hwmon chip, in /sys/class/hwmon and in the card's own folder. */
 static void put_chip(struct machine_bench *bench, const char *driver)
 {
-    put(bench, CHIP "name", driver);
-    put(bench, SENSOR "name", driver);
+    machine_put(bench, CHIP "name", driver);
+    machine_put(bench, SENSOR "name", driver);
     host_script_link(bench->host, CHIP "device", "../../../" SLOT);
 }
 
@@ -51,14 +47,6 @@ static void run(struct machine_bench *bench, double seconds)
     if (!bench->meter)
         bench->meter = machine_open_devices(bench->host, "intel_gpu,hwmon");
     machine_run(bench->meter, seconds, 0.5);
-}
-
-static const struct channel *want(const struct machine_bench *bench, const char *name)
-{
-    const struct channel *ch = machine_channel(bench->meter, name);
-    if (!ch)
-        fail_msg("no channel is called %s", name);
-    return ch;
 }
 
 static joule_device device_of(const struct machine_bench *bench)
@@ -77,14 +65,14 @@ static void test_battlemage(void **state)
     struct machine_bench *bench = *state;
     put_card(bench, "xe", "E223", SLOT);
     put_chip(bench, "xe");
-    put(bench, CHIP "energy1_label", "card");
-    put(bench, CHIP "energy2_label", "pkg");
-    put(bench, CHIP "power1_label", "card");
-    put(bench, CHIP "power1_cap", "275000000");
-    put(bench, SENSOR "power1_cap", "275000000");
+    machine_put(bench, CHIP "energy1_label", "card");
+    machine_put(bench, CHIP "energy2_label", "pkg");
+    machine_put(bench, CHIP "power1_label", "card");
+    machine_put(bench, CHIP "power1_cap", "275000000");
+    machine_put(bench, SENSOR "power1_cap", "275000000");
     host_script_file(bench->host, CHIP "energy1_input", energy_at_206_watts, NULL);
     host_script_file(bench->host, CHIP "energy2_input", energy_at_206_watts, NULL);
-    put(bench, DEVICE "tile0/gt0/freq0/act_freq", "2400");
+    machine_put(bench, DEVICE "tile0/gt0/freq0/act_freq", "2400");
     run(bench, 10);
     joule_device device = device_of(bench);
     assert_string_equal(device.name, "gpu:0");
@@ -132,10 +120,10 @@ static void test_limits_of_the_card(void **state)
     struct machine_bench *bench = *state;
     put_card(bench, "i915", "56A1", SLOT);
     put_chip(bench, "i915");
-    put(bench, SENSOR "power1_max", "190000000");
-    put(bench, SENSOR "power1_rated_max", "225000000");
-    put(bench, SENSOR "power1_crit", "180000000");
-    put(bench, SENSOR "power2_max", "1000000");
+    machine_put(bench, SENSOR "power1_max", "190000000");
+    machine_put(bench, SENSOR "power1_rated_max", "225000000");
+    machine_put(bench, SENSOR "power1_crit", "180000000");
+    machine_put(bench, SENSOR "power2_max", "1000000");
     run(bench, 2);
     joule_device device = device_of(bench);
     assert_string_equal(device.model, "Intel Arc A750");
@@ -149,8 +137,8 @@ static void test_limits_of_the_package(void **state)
     struct machine_bench *bench = *state;
     put_card(bench, "xe", "0BD5", SLOT);
     put_chip(bench, "xe");
-    put(bench, SENSOR "power2_max", "600000000");
-    put(bench, SENSOR "power2_rated_max", "600000000");
+    machine_put(bench, SENSOR "power2_max", "600000000");
+    machine_put(bench, SENSOR "power2_rated_max", "600000000");
     run(bench, 2);
     assert_true(device_of(bench).power_limit_watts == 600);
     assert_true(device_of(bench).power_limit_default_watts == 600);
@@ -161,7 +149,7 @@ static void test_a_limit_that_is_switched_off(void **state)
     struct machine_bench *bench = *state;
     put_card(bench, "i915", "56A1", SLOT);
     put_chip(bench, "i915");
-    put(bench, SENSOR "power1_max", "0");
+    machine_put(bench, SENSOR "power1_max", "0");
     run(bench, 2);
     assert_true(isnan(device_of(bench).power_limit_watts));
     assert_true(isnan(device_of(bench).power_limit_enforced_watts));
@@ -172,10 +160,10 @@ static void test_a_tile_is_not_the_board(void **state)
 {
     struct machine_bench *bench = *state;
     put_card(bench, "i915", "0BD5", SLOT);
-    put(bench, DEVICE "hwmon/hwmon1/name", "i915_gt0");
-    put(bench, DEVICE "hwmon/hwmon1/power1_max", "300000000");
-    put(bench, SENSOR "name", "i915");
-    put(bench, SENSOR "power1_max", "600000000");
+    machine_put(bench, DEVICE "hwmon/hwmon1/name", "i915_gt0");
+    machine_put(bench, DEVICE "hwmon/hwmon1/power1_max", "300000000");
+    machine_put(bench, SENSOR "name", "i915");
+    machine_put(bench, SENSOR "power1_max", "600000000");
     run(bench, 2);
     assert_true(device_of(bench).power_limit_watts == 600);
 }
@@ -217,8 +205,8 @@ static ssize_t give_answer(void *context, int64_t time_ns, char *buffer, size_t 
 static void put_answer(struct machine_bench *bench, const char *driver, unsigned regions)
 {
     put_card(bench, driver, "E20B", SLOT);
-    put(bench, DEVICE "drm/renderD129/dev", "226:129");
-    put(bench, DEVICE "drm/card0/dev", "226:0");
+    machine_put(bench, DEVICE "drm/renderD129/dev", "226:129");
+    machine_put(bench, DEVICE "drm/card0/dev", "226:0");
     bool is_xe = strcmp(driver, "xe") == 0;
     memset(&answer, 0, sizeof answer);
     add_number(regions, 4);
@@ -302,8 +290,8 @@ static void test_memory_of_tiles(void **state)
 {
     struct machine_bench *bench = *state;
     put_card(bench, "xe", "0BD5", SLOT);
-    put(bench, DEVICE "tile0/physical_vram_size_bytes", "68719476736");
-    put(bench, DEVICE "tile1/physical_vram_size_bytes", "68719476736");
+    machine_put(bench, DEVICE "tile0/physical_vram_size_bytes", "68719476736");
+    machine_put(bench, DEVICE "tile1/physical_vram_size_bytes", "68719476736");
     run(bench, 2);
     assert_true(device_of(bench).memory_total_bytes == UINT64_C(128) << 30);
     assert_true(device_of(bench).memory_used_bytes == JOULE_BYTES_UNKNOWN);
@@ -322,16 +310,16 @@ static void test_what_holds_the_clock(void **state)
     for (size_t i = 0; i < 2; i++) {
         struct machine_bench *bench = *state;
         put_card(bench, cases[i].driver, "56A0", SLOT);
-        put(bench, cases[i].status, "0");
-        put(bench, cases[i].power, "0");
-        put(bench, cases[i].heat, "0");
+        machine_put(bench, cases[i].status, "0");
+        machine_put(bench, cases[i].power, "0");
+        machine_put(bench, cases[i].heat, "0");
         run(bench, 2);
         assert_int_equal(device_of(bench).clock_reasons, 0);
-        put(bench, cases[i].status, "1");
+        machine_put(bench, cases[i].status, "1");
         run(bench, 2);
         assert_int_equal(device_of(bench).clock_reasons, JOULE_CLOCKS_OTHER);
-        put(bench, cases[i].power, "1");
-        put(bench, cases[i].heat, "1");
+        machine_put(bench, cases[i].power, "1");
+        machine_put(bench, cases[i].heat, "1");
         run(bench, 2);
         assert_int_equal(device_of(bench).clock_reasons, JOULE_CLOCKS_POWER | JOULE_CLOCKS_HOT_HARDWARE);
         machine_teardown(state);
@@ -346,16 +334,16 @@ static void test_clocks(void **state)
     for (size_t i = 0; i < 3; i++) {
         struct machine_bench *bench = *state;
         put_card(bench, i ? "i915" : "xe", "56A0", SLOT);
-        put(bench, files[i], "2050\n");
+        machine_put(bench, files[i], "2050\n");
         run(bench, 2);
-        assert_true(want(bench, "gpu-0-clock")->gauge == 2050);
-        assert_int_equal(want(bench, "gpu-0-clock")->role, ROLE_CLOCK);
-        put(bench, files[i], "-3");
+        assert_true(machine_require_channel(bench->meter, "gpu-0-clock")->gauge == 2050);
+        assert_int_equal(machine_require_channel(bench->meter, "gpu-0-clock")->role, ROLE_CLOCK);
+        machine_put(bench, files[i], "-3");
         run(bench, 2);
-        assert_int_equal(want(bench, "gpu-0-clock")->info.state, JOULE_FAILED);
+        assert_int_equal(machine_require_channel(bench->meter, "gpu-0-clock")->info.state, JOULE_FAILED);
         host_script_error(bench->host, files[i], EIO);
         run(bench, 2);
-        assert_int_equal(want(bench, "gpu-0-clock")->info.state, JOULE_FAILED);
+        assert_int_equal(machine_require_channel(bench->meter, "gpu-0-clock")->info.state, JOULE_FAILED);
         machine_teardown(state);
         machine_setup(state);
     }
@@ -365,16 +353,16 @@ static void test_a_sleeping_board_is_not_asked(void **state)
 {
     struct machine_bench *bench = *state;
     put_card(bench, "xe", "E20B", SLOT);
-    put(bench, DEVICE "power/runtime_status", "suspended");
-    put(bench, DEVICE "tile0/gt0/freq0/act_freq", "400");
+    machine_put(bench, DEVICE "power/runtime_status", "suspended");
+    machine_put(bench, DEVICE "tile0/gt0/freq0/act_freq", "400");
     run(bench, 5);
-    assert_int_equal(want(bench, "gpu-0-clock")->info.state, JOULE_STALE);
-    assert_int_equal(want(bench, "gpu-0-clock")->readings, 0);
+    assert_int_equal(machine_require_channel(bench->meter, "gpu-0-clock")->info.state, JOULE_STALE);
+    assert_int_equal(machine_require_channel(bench->meter, "gpu-0-clock")->readings, 0);
     assert_int_equal(device_of(bench).state, JOULE_STALE);
     assert_string_equal(device_of(bench).model, "Intel Arc B580");
-    put(bench, DEVICE "power/runtime_status", "active");
+    machine_put(bench, DEVICE "power/runtime_status", "active");
     run(bench, 5);
-    assert_true(want(bench, "gpu-0-clock")->gauge == 400);
+    assert_true(machine_require_channel(bench->meter, "gpu-0-clock")->gauge == 400);
     assert_int_equal(device_of(bench).state, JOULE_OK);
 }
 
@@ -411,7 +399,7 @@ static void put_i915(struct machine_bench *bench, const char *pmu, struct rate r
                                            {"events/actual-frequency", "config=0x100000"}};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         snprintf(path, sizeof path, PMUS "%s/%s", pmu, files[i][0]);
-        put(bench, path, files[i][1]);
+        machine_put(bench, path, files[i][1]);
     }
     put_event(bench, 18, 0, &rates[0]);
     put_event(bench, 18, 0x1000, &rates[1]);
@@ -424,8 +412,8 @@ static void test_engines_of_i915(void **state)
     put_card(bench, "i915", "56A0", SLOT);
     put_i915(bench, "i915_0000_03_00.0", rates);
     run(bench, 5);
-    assert_true(fabs(want(bench, "gpu-0-busy")->gauge - 0.6) < 1e-6);
-    assert_int_equal(want(bench, "gpu-0-busy")->role, ROLE_BUSY);
+    assert_true(fabs(machine_require_channel(bench->meter, "gpu-0-busy")->gauge - 0.6) < 1e-6);
+    assert_int_equal(machine_require_channel(bench->meter, "gpu-0-busy")->role, ROLE_BUSY);
     assert_true(fabs(device_of(bench).busy - 0.6) < 1e-6);
 }
 
@@ -454,15 +442,15 @@ static void test_events_of_another_gpu(void **state)
 
 static void put_xe(struct machine_bench *bench)
 {
-    put(bench, PMUS "xe_0000_03_00.0/type", "21");
-    put(bench, PMUS "xe_0000_03_00.0/cpumask", "0");
-    put(bench, PMUS "xe_0000_03_00.0/events/engine-active-ticks", "event=0x02");
-    put(bench, PMUS "xe_0000_03_00.0/events/engine-total-ticks", "event=0x03");
-    put(bench, PMUS "xe_0000_03_00.0/events/gt-c6-residency", "event=0x01");
-    put(bench, PMUS "xe_0000_03_00.0/format/event", "config:0-11");
-    put(bench, PMUS "xe_0000_03_00.0/format/engine_instance", "config:12-19");
-    put(bench, PMUS "xe_0000_03_00.0/format/engine_class", "config:20-27");
-    put(bench, PMUS "xe_0000_03_00.0/format/gt", "config:60-63");
+    machine_put(bench, PMUS "xe_0000_03_00.0/type", "21");
+    machine_put(bench, PMUS "xe_0000_03_00.0/cpumask", "0");
+    machine_put(bench, PMUS "xe_0000_03_00.0/events/engine-active-ticks", "event=0x02");
+    machine_put(bench, PMUS "xe_0000_03_00.0/events/engine-total-ticks", "event=0x03");
+    machine_put(bench, PMUS "xe_0000_03_00.0/events/gt-c6-residency", "event=0x01");
+    machine_put(bench, PMUS "xe_0000_03_00.0/format/event", "config:0-11");
+    machine_put(bench, PMUS "xe_0000_03_00.0/format/engine_instance", "config:12-19");
+    machine_put(bench, PMUS "xe_0000_03_00.0/format/engine_class", "config:20-27");
+    machine_put(bench, PMUS "xe_0000_03_00.0/format/gt", "config:60-63");
 }
 
 static void test_engines_of_xe(void **state)
@@ -478,7 +466,7 @@ static void test_engines_of_xe(void **state)
     put_event(bench, 21, UINT64_C(1) << 60 | UINT64_C(2) << 20 | 2, &media);
     put_event(bench, 21, UINT64_C(1) << 60 | UINT64_C(2) << 20 | 3, &total);
     run(bench, 5);
-    assert_true(fabs(want(bench, "gpu-0-busy")->gauge - 0.8) < 1e-6);
+    assert_true(fabs(machine_require_channel(bench->meter, "gpu-0-busy")->gauge - 0.8) < 1e-6);
 }
 
 static void test_engines_may_be_denied(void **state)
@@ -488,9 +476,9 @@ static void test_engines_may_be_denied(void **state)
     put_xe(bench);
     assert_true(host_script_error(bench->host, "/perf/21/0x2/0", EACCES));
     run(bench, 5);
-    const struct channel *busy = want(bench, "gpu-0-busy");
+    const struct channel *busy = machine_require_channel(bench->meter, "gpu-0-busy");
     assert_int_equal(busy->info.state, JOULE_DENIED);
-    assert_non_null(strstr(busy->info.remedy, "cap_perfmon"));
+    assert_contains(busy->info.remedy, "cap_perfmon");
     assert_true(isnan(device_of(bench).busy));
     assert_int_equal(device_of(bench).state, JOULE_OK);
 }
@@ -501,8 +489,8 @@ static void test_engines_that_are_not_there(void **state)
     put_card(bench, "xe", "E20B", SLOT);
     put_xe(bench);
     run(bench, 5);
-    assert_int_not_equal(want(bench, "gpu-0-busy")->info.state, JOULE_OK);
-    assert_int_equal(want(bench, "gpu-0-busy")->readings, 0);
+    assert_int_not_equal(machine_require_channel(bench->meter, "gpu-0-busy")->info.state, JOULE_OK);
+    assert_int_equal(machine_require_channel(bench->meter, "gpu-0-busy")->readings, 0);
 }
 
 /* Open events keep the board awake, so a measurement of joules only does not open them. */
@@ -514,8 +502,8 @@ static void test_engines_are_left_alone_where_joules_are_measured(void **state)
     put_i915(bench, "i915_0000_03_00.0", rates);
     bench->meter = machine_open(bench->host, "intel_gpu");
     run(bench, 5);
-    assert_int_equal(want(bench, "gpu-0-busy")->readings, 0);
-    assert_int_equal(want(bench, "gpu-0-busy")->failures, 0);
+    assert_int_equal(machine_require_channel(bench->meter, "gpu-0-busy")->readings, 0);
+    assert_int_equal(machine_require_channel(bench->meter, "gpu-0-busy")->failures, 0);
 }
 
 /* --- recorded boards ------------------------------------------------------------------------------------ */

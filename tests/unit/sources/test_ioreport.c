@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <cmocka.h>
 #include "fakes/ioreport/fake_ioreport.h"
+#include "support/check.h"
 #include "support/machine.h"
 
 #define LIBRARY TEST_BINARY_DIR "/fakes/ioreport/libIOReport.so"
@@ -81,7 +82,7 @@ static void run(struct machine_bench *bench, double seconds)
 
 static void assert_watts(struct machine_bench *bench, const char *name, double wanted)
 {
-    double watts = machine_mean_watts(bench->meter, machine_domain(bench->meter, name));
+    double watts = machine_watts(bench->meter, name);
     if (!(fabs(watts - wanted) <= 0.02 * wanted))
         fail_msg("%s: %.12g instead of %.12g", name, watts, wanted);
 }
@@ -164,27 +165,17 @@ static void test_no_samples(void **state)
     assert_int_equal(state_of(bench, "package-0"), JOULE_FAILED);
 }
 
-static void assert_nothing(struct machine_bench *bench, joule_status status, const char *words)
-{
-    bench->meter = machine_open(bench->host, "ioreport");
-    assert_int_equal(joule_domain_count(bench->meter), 0);
-    const struct source *source = bench->meter->lanes[bench->meter->lane_count - 1]->sources[0];
-    assert_int_equal(source->state, status);
-    if (!strstr(source->remedy, words))
-        fail_msg("%s", source->remedy);
-}
-
 static void test_no_group(void **state)
 {
     fake->has_no_group = true;
-    assert_nothing(*state, JOULE_FAILED, "Energy Model");
+    machine_expect_absent(*state, "ioreport", JOULE_FAILED, "Energy Model");
 }
 
 static void test_a_function_is_missing(void **state)
 {
     struct machine_bench *bench = *state;
     put_library(bench->host, "IOReportCreateSamplesDelta");
-    assert_nothing(bench, JOULE_UNSUPPORTED, "IOReportCreateSamplesDelta");
+    machine_expect_absent(bench, "ioreport", JOULE_UNSUPPORTED, "IOReportCreateSamplesDelta");
 }
 
 static void test_with_the_real_host(void **state)

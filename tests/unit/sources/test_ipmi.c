@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "support/check.h"
 #include "support/machine.h"
 
 /* State of the programs. */
@@ -108,21 +109,11 @@ static void test_by_bytes(void **state)
     assert_watts(*state, 1195);
 }
 
-static void assert_nothing(struct machine_bench *bench, joule_status status, const char *words)
-{
-    bench->meter = machine_open(bench->host, "ipmi");
-    assert_int_equal(joule_domain_count(bench->meter), 0);
-    const struct source *source = bench->meter->lanes[bench->meter->lane_count - 1]->sources[0];
-    assert_int_equal(source->state, status);
-    if (!strstr(source->remedy, words))
-        fail_msg("%s", source->remedy);
-}
-
 static void test_never_unless_asked_for(void **state)
 {
     struct machine_bench *bench = *state;
     host_script_env(bench->host, "JOULE_IPMI", "");
-    assert_nothing(bench, JOULE_ABSENT, "JOULE_IPMI=local");
+    machine_expect_absent(bench, "ipmi", JOULE_ABSENT, "JOULE_IPMI=local");
     assert_int_equal(truth.runs, 0);
 }
 
@@ -130,20 +121,20 @@ static void test_only_this_machine(void **state)
 {
     struct machine_bench *bench = *state;
     host_script_env(bench->host, "JOULE_IPMI", "10.0.0.1");
-    assert_nothing(bench, JOULE_INVALID, "local");
+    machine_expect_absent(bench, "ipmi", JOULE_INVALID, "local");
     assert_int_equal(truth.runs, 0);
 }
 
 static void test_a_controller_without_a_meter(void **state)
 {
     truth = (struct truth){.has_text = true, .watts = 0};
-    assert_nothing(*state, JOULE_UNSUPPORTED, "measures no power");
+    machine_expect_absent(*state, "ipmi", JOULE_UNSUPPORTED, "measures no power");
 }
 
 static void test_a_refusal(void **state)
 {
     truth = (struct truth){0};
-    assert_nothing(*state, JOULE_FAILED, "as root");
+    machine_expect_absent(*state, "ipmi", JOULE_FAILED, "as root");
 }
 
 static void test_a_controller_that_stops(void **state)

@@ -9,26 +9,13 @@
 #include <string.h>
 #include <cmocka.h>
 #include <joule/devices.h>
+#include "support/check.h"
 #include "support/machine.h"
 
 #define OLD     "/sys/bus/i2c/drivers/ina3221x/"
 #define NEW     "/sys/bus/i2c/drivers/ina3221/"
 #define CLASS   "/sys/class/hwmon/"
 #define DEVFREQ "/sys/class/devfreq/"
-
-static void assert_near(double value, double wanted)
-{
-    if (!(fabs(value - wanted) <= 1e-6 * (1 + fabs(wanted))))
-        fail_msg("%.12g instead of %.12g", value, wanted);
-}
-
-static const struct channel *want(joule_meter *meter, const char *name)
-{
-    const struct channel *ch = machine_channel(meter, name);
-    if (!ch)
-        fail_msg("no channel is called %s", name);
-    return ch;
-}
 
 static void put(struct machine_bench *bench, const char *folder, const char *form, unsigned k,
                 const char *content)
@@ -78,11 +65,6 @@ static void run(struct machine_bench *bench, const char *sources)
     machine_run(bench->meter, 4, 0.05);
 }
 
-static double watts_of(struct machine_bench *bench, const char *name)
-{
-    return machine_mean_watts(bench->meter, want(bench->meter, name)->info.id);
-}
-
 static ssize_t read_compatible(void *context, int64_t time_ns, char *buffer, size_t size)
 {
     static const char words[] = "nvidia,p3768-0000+p3767-0005\0nvidia,p3767-0005\0nvidia,tegra234";
@@ -109,15 +91,15 @@ static void test_orin_nano(void **state)
     put(bench, chip, "curr#_input", 4, "1000\n");
     run(bench, "jetson,hwmon");
     assert_int_equal(joule_domain_count(bench->meter), 3); /* hwmon did not use the chip */
-    assert_near(watts_of(bench, "module-0"), 4.65);
-    assert_near(watts_of(bench, "rail-vdd-cpu-gpu-cv"), 0.56);
-    assert_near(watts_of(bench, "rail-vdd-soc"), 1.48);
-    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 4.65);
-    const struct channel *ch = want(bench->meter, "module-0");
+    assert_relative(machine_watts(bench->meter, "module-0"), 4.65, 1e-6);
+    assert_relative(machine_watts(bench->meter, "rail-vdd-cpu-gpu-cv"), 0.56, 1e-6);
+    assert_relative(machine_watts(bench->meter, "rail-vdd-soc"), 1.48, 1e-6);
+    assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 4.65, 1e-6);
+    const struct channel *ch = machine_require_channel(bench->meter, "module-0");
     assert_int_equal(ch->info.scope, JOULE_SCOPE_MODULE);
     assert_int_equal(ch->info.cls, JOULE_CLASS_DERIVED);
     assert_string_equal(ch->info.model, "NVIDIA Jetson Orin Nano Developer Kit");
-    assert_string_equal(want(bench->meter, "rail-vdd-soc")->parent_zone, ch->zone);
+    assert_string_equal(machine_require_channel(bench->meter, "rail-vdd-soc")->parent_zone, ch->zone);
     assert_true(isnan(machine_mean_watts(bench->meter, JOULE_GPU))); /* it has no rail of its own */
 }
 
@@ -130,13 +112,13 @@ static void test_old_layout_in_milliwatts(void **state)
     put_old(bench, chip, 2, "POM_5V_CPU", 480);
     run(bench, "jetson");
     assert_int_equal(joule_domain_count(bench->meter), 3);
-    assert_near(watts_of(bench, "module-0"), 2.34);
-    assert_near(watts_of(bench, "gpu-0"), 0.125);
-    assert_near(watts_of(bench, "rail-pom-5v-cpu"), 0.48);
-    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 2.34); /* it includes the GPU */
-    assert_near(machine_mean_watts(bench->meter, JOULE_GPU), 0.125);
-    assert_int_equal(want(bench->meter, "gpu-0")->info.scope, JOULE_SCOPE_GPU);
-    assert_int_equal(want(bench->meter, "rail-pom-5v-cpu")->info.scope, JOULE_SCOPE_CORE);
+    assert_relative(machine_watts(bench->meter, "module-0"), 2.34, 1e-6);
+    assert_relative(machine_watts(bench->meter, "gpu-0"), 0.125, 1e-6);
+    assert_relative(machine_watts(bench->meter, "rail-pom-5v-cpu"), 0.48, 1e-6);
+    assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 2.34, 1e-6); /* it includes the GPU */
+    assert_relative(machine_mean_watts(bench->meter, JOULE_GPU), 0.125, 1e-6);
+    assert_int_equal(machine_require_channel(bench->meter, "gpu-0")->info.scope, JOULE_SCOPE_GPU);
+    assert_int_equal(machine_require_channel(bench->meter, "rail-pom-5v-cpu")->info.scope, JOULE_SCOPE_CORE);
 }
 
 static void test_old_layout_without_power(void **state)
@@ -146,7 +128,7 @@ static void test_old_layout_without_power(void **state)
     put_old(bench, chip, 0, "VDD_IN", 2000);
     host_script_text(bench->host, OLD "0-0041/iio:device1/in_power0_input", NULL);
     run(bench, "jetson");
-    assert_near(watts_of(bench, "module-0"), 2.0);
+    assert_relative(machine_watts(bench->meter, "module-0"), 2.0, 1e-6);
 }
 
 static void test_agx_xavier_is_a_sum_of_six(void **state)
@@ -158,10 +140,11 @@ static void test_agx_xavier_is_a_sum_of_six(void **state)
                 100 * (i + 1));
     run(bench, "jetson");
     assert_int_equal(joule_domain_count(bench->meter), 7);
-    assert_near(watts_of(bench, "module-0"), 2.1);
-    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 2.1);
-    assert_near(machine_mean_watts(bench->meter, JOULE_GPU), 0.1);
-    assert_string_equal(want(bench->meter, "module-0")->info.label, "GPU + CPU + SOC + CV + VDDRQ + SYS5V");
+    assert_relative(machine_watts(bench->meter, "module-0"), 2.1, 1e-6);
+    assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 2.1, 1e-6);
+    assert_relative(machine_mean_watts(bench->meter, JOULE_GPU), 0.1, 1e-6);
+    assert_string_equal(machine_require_channel(bench->meter, "module-0")->info.label,
+                        "GPU + CPU + SOC + CV + VDDRQ + SYS5V");
 }
 
 static void put_agx_orin(struct machine_bench *bench)
@@ -180,10 +163,10 @@ static void test_agx_orin_is_a_sum_of_three(void **state)
     put_agx_orin(bench);
     run(bench, "jetson");
     assert_int_equal(joule_domain_count(bench->meter), 5);
-    assert_near(watts_of(bench, "module-0"), 2.4 + 0.8 + 3.5);
-    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 6.7);
-    assert_string_equal(want(bench->meter, "rail-vddq-vdd2-1v8ao")->parent_zone,
-                        want(bench->meter, "rail-vin-sys-5v0")->zone);
+    assert_relative(machine_watts(bench->meter, "module-0"), 2.4 + 0.8 + 3.5, 1e-6);
+    assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 6.7, 1e-6);
+    assert_string_equal(machine_require_channel(bench->meter, "rail-vddq-vdd2-1v8ao")->parent_zone,
+                        machine_require_channel(bench->meter, "rail-vin-sys-5v0")->zone);
     assert_true(isnan(machine_mean_watts(bench->meter, JOULE_GPU)));
 }
 
@@ -198,7 +181,7 @@ static void test_a_chip_that_is_found_twice_counts_once(void **state)
     put_new(bench, "/sys/bus/i2c/devices/1-0040/hwmon/hwmon3", 1, "VDD_GPU_SOC", 20000, 120);
     run(bench, "jetson,hwmon");
     assert_int_equal(joule_domain_count(bench->meter), 5);
-    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 6.7);
+    assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 6.7, 1e-6);
 }
 
 static void test_an_incomplete_sum_is_none(void **state)
@@ -220,7 +203,7 @@ static void test_rails_without_labels(void **state)
     host_script_file(bench->host, "/proc/device-tree/compatible", read_compatible, NULL);
     run(bench, "jetson,hwmon");
     assert_int_equal(joule_domain_count(bench->meter), 1);
-    assert_near(watts_of(bench, "rail-hwmon2-1"), 2);
+    assert_relative(machine_watts(bench->meter, "rail-hwmon2-1"), 2, 1e-6);
     assert_true(isnan(machine_mean_watts(bench->meter, JOULE_TOTAL))); /* its consumer is unknown */
 }
 
@@ -230,7 +213,7 @@ static void test_the_same_chip_elsewhere_is_hwmons(void **state)
     put_new(bench, CLASS "hwmon2", 1, "channel 1", 12000, 1000);
     run(bench, "jetson,hwmon");
     assert_int_equal(joule_domain_count(bench->meter), 1);
-    assert_near(watts_of(bench, "ina3221-channel-1"), 12);
+    assert_relative(machine_watts(bench->meter, "ina3221-channel-1"), 12, 1e-6);
 }
 
 /* --- faults --------------------------------------------------------------------------------------------- */
@@ -242,9 +225,9 @@ static void test_denied(void **state)
     host_script_error(bench->host, OLD "6-0040/iio:device0/in_voltage0_input", EACCES);
     host_script_error(bench->host, OLD "6-0040/iio:device0/in_power0_input", EACCES);
     run(bench, "jetson");
-    const struct channel *ch = want(bench->meter, "module-0");
+    const struct channel *ch = machine_require_channel(bench->meter, "module-0");
     assert_int_equal(ch->info.state, JOULE_DENIED);
-    assert_non_null(strstr(ch->info.remedy, "sudo chmod a+r " OLD "6-0040/iio:device0"));
+    assert_contains(ch->info.remedy, "sudo chmod a+r " OLD "6-0040/iio:device0");
     assert_true(isnan(machine_mean_watts(bench->meter, JOULE_TOTAL)));
 }
 
@@ -254,9 +237,9 @@ static void test_a_rail_that_fails_leaves_the_sum_unknown(void **state)
     put_agx_orin(bench);
     host_script_error(bench->host, NEW "1-0040/hwmon/hwmon3/curr2_input", EIO);
     run(bench, "jetson");
-    assert_int_equal(want(bench->meter, "module-0")->info.state, JOULE_FAILED);
-    assert_int_equal(want(bench->meter, "rail-vdd-cpu-cv")->info.state, JOULE_FAILED);
-    assert_near(watts_of(bench, "rail-vdd-gpu-soc"), 2.4);
+    assert_int_equal(machine_require_channel(bench->meter, "module-0")->info.state, JOULE_FAILED);
+    assert_int_equal(machine_require_channel(bench->meter, "rail-vdd-cpu-cv")->info.state, JOULE_FAILED);
+    assert_relative(machine_watts(bench->meter, "rail-vdd-gpu-soc"), 2.4, 1e-6);
     assert_true(isnan(machine_mean_watts(bench->meter, JOULE_TOTAL)));
 }
 
@@ -267,8 +250,8 @@ static void test_a_current_below_nothing(void **state)
     put_agx_orin(bench);
     put(bench, NEW "1-0040/hwmon/hwmon3", "curr#_input", 2, "-4\n");
     run(bench, "jetson");
-    assert_int_equal(want(bench->meter, "rail-vdd-cpu-cv")->info.state, JOULE_FAILED);
-    assert_near(watts_of(bench, "module-0"), 2.4 - 0.08 + 3.5);
+    assert_int_equal(machine_require_channel(bench->meter, "rail-vdd-cpu-cv")->info.state, JOULE_FAILED);
+    assert_relative(machine_watts(bench->meter, "module-0"), 2.4 - 0.08 + 3.5, 1e-6);
 }
 
 static void test_garbage(void **state)
@@ -279,7 +262,7 @@ static void test_garbage(void **state)
         put_new(bench, CLASS "hwmon2", 1, "VDD_IN", 5000, 1000000);
         put(bench, CLASS "hwmon2", "in#_input", 1, texts[i]);
         run(bench, "jetson");
-        assert_int_equal(want(bench->meter, "module-0")->info.state, JOULE_FAILED);
+        assert_int_equal(machine_require_channel(bench->meter, "module-0")->info.state, JOULE_FAILED);
         joule_close(bench->meter);
         bench->meter = NULL;
     }
@@ -305,12 +288,12 @@ static void test_gpu_load_and_clock(void **state)
     host_script_text(bench->host, DEVFREQ "17000000.ga10b/cur_freq", "918000000\n");
     host_script_text(bench->host, "/proc/device-tree/model", "NVIDIA Jetson Orin Nano Developer Kit");
     run(bench, "jetson");
-    assert_near(want(bench->meter, "gpu-0-busy")->gauge, 0.123);
-    assert_near(want(bench->meter, "gpu-0-clock")->gauge, 918);
+    assert_relative(machine_require_channel(bench->meter, "gpu-0-busy")->gauge, 0.123, 1e-6);
+    assert_relative(machine_require_channel(bench->meter, "gpu-0-clock")->gauge, 918, 1e-6);
     assert_int_equal(joule_domain_count(bench->meter), 2);
     host_script_text(bench->host, DEVFREQ "17000000.ga10b/device/load", "1001\n");
     machine_run(bench->meter, 0.2, 0.05);
-    assert_int_equal(want(bench->meter, "gpu-0-busy")->info.state, JOULE_FAILED);
+    assert_int_equal(machine_require_channel(bench->meter, "gpu-0-busy")->info.state, JOULE_FAILED);
 }
 
 static void test_gpu_is_a_device(void **state)
@@ -330,9 +313,9 @@ static void test_gpu_is_a_device(void **state)
     assert_string_equal(gpu.model, "quill");
     assert_string_equal(gpu.architecture, "Pascal");
     assert_string_equal(gpu.pci_address, "");
-    assert_near(gpu.busy, 0.25);
-    assert_near(gpu.clock_megahertz, 918);
-    assert_near(gpu.power_watts.value, 0.4);
+    assert_relative(gpu.busy, 0.25, 1e-6);
+    assert_relative(gpu.clock_megahertz, 918, 1e-6);
+    assert_relative(gpu.power_watts.value, 0.4, 1e-6);
     assert_true(gpu.memory_total_bytes == JOULE_BYTES_UNKNOWN);
 }
 
@@ -341,7 +324,7 @@ static void test_gpu_load_of_the_first_kernels(void **state)
     struct machine_bench *bench = *state;
     host_script_text(bench->host, "/sys/devices/gpu.0/load", "990\n");
     run(bench, "jetson");
-    assert_near(want(bench->meter, "gpu-0-busy")->gauge, 0.99);
+    assert_relative(machine_require_channel(bench->meter, "gpu-0-busy")->gauge, 0.99, 1e-6);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, machine_setup, machine_teardown)

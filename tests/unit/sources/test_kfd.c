@@ -18,16 +18,11 @@
 #define NODES KFD "topology/nodes/"
 #define BUS   0xc100u
 
-static void put(struct machine_bench *bench, const char *path, const char *text)
-{
-    assert_true(host_script_text(bench->host, path, text));
-}
-
 static void put_number(struct machine_bench *bench, const char *path, uint64_t number)
 {
     char text[32];
     snprintf(text, sizeof text, "%llu\n", (unsigned long long)number);
-    put(bench, path, text);
+    machine_put(bench, path, text);
 }
 
 /* A node whose id is 1000 + number, with 24 GB of memory. */
@@ -39,11 +34,11 @@ static void put_node(struct machine_bench *bench, unsigned number, uint32_t loca
              "local_mem_size 0\nunique_id %llu\nnum_xcc 1\n",
              location, (unsigned long long)unique_id);
     snprintf(path, sizeof path, NODES "%u/properties", number);
-    put(bench, path, text);
+    machine_put(bench, path, text);
     snprintf(path, sizeof path, NODES "%u/gpu_id", number);
     put_number(bench, path, 1000 + number);
     snprintf(path, sizeof path, NODES "%u/mem_banks/0/properties", number);
-    put(bench, path, "heap_type 1\nsize_in_bytes 24000000000\nflags 0\nwidth 8192\n");
+    machine_put(bench, path, "heap_type 1\nsize_in_bytes 24000000000\nflags 0\nwidth 8192\n");
 }
 
 static void put_memory(struct machine_bench *bench, int pid, unsigned node, uint64_t bytes)
@@ -57,12 +52,13 @@ static int setup(void **state)
 {
     machine_setup(state);
     struct machine_bench *bench = *state;
-    put(bench, CARD "uevent", "DRIVER=amdgpu\nPCI_CLASS=120000\nPCI_ID=1002:74A1\nPCI_SLOT_NAME=" SLOT "\n");
-    put(bench, CARD "current_compute_partition", "SPX\n");
-    put(bench, CARD "current_memory_partition", "NPS1\n");
-    put(bench, KFD "topology/generation_id", "2\n");
-    put(bench, NODES "0/properties", "cpu_cores_count 96\nsimd_count 0\nlocation_id 0\n");
-    put(bench, NODES "0/gpu_id", "0\n");
+    machine_put(bench, CARD "uevent",
+                "DRIVER=amdgpu\nPCI_CLASS=120000\nPCI_ID=1002:74A1\nPCI_SLOT_NAME=" SLOT "\n");
+    machine_put(bench, CARD "current_compute_partition", "SPX\n");
+    machine_put(bench, CARD "current_memory_partition", "NPS1\n");
+    machine_put(bench, KFD "topology/generation_id", "2\n");
+    machine_put(bench, NODES "0/properties", "cpu_cores_count 96\nsimd_count 0\nlocation_id 0\n");
+    machine_put(bench, NODES "0/gpu_id", "0\n");
     put_node(bench, 1, BUS, 77);
     assert_true(host_script_link(bench->host, "/proc/self/ns/pid", "pid:[4026531836]"));
     return 0;
@@ -89,7 +85,7 @@ static void test_who_computes(void **state)
     put_memory(bench, 4242, 2, 0); /* a file for each node */
     put_memory(bench, 4243, 1, 0);
     put_memory(bench, 4243, 2, 1000000);
-    put(bench, KFD "proc/4242/sdma_1001", "12345\n");
+    machine_put(bench, KFD "proc/4242/sdma_1001", "12345\n");
     joule_device device = run_s(bench, 2.5);
     assert_string_equal(device.architecture, "gfx942");
     assert_true(device.has_process_list);
@@ -112,7 +108,7 @@ static void put_client(struct machine_bench *bench, int pid, int kibibytes)
     snprintf(text, sizeof text,
              "drm-client-id: %d\ndrm-pdev: " SLOT "\ndrm-memory-vram: %d KiB\ndrm-engine-gfx: 5 ns\n", pid,
              kibibytes);
-    put(bench, path, text);
+    machine_put(bench, path, text);
 }
 
 static void test_one_process_in_both_drivers(void **state)
@@ -132,7 +128,7 @@ static void test_one_process_in_both_drivers(void **state)
     put_memory(bench, 30, 1, 4096); /* another user's */
     run_s(bench, 1);
     assert_int_equal(joule_device_processes(bench->meter, "gpu:0", list, 4), 3);
-    put(bench, "/proc/self/ns/pid", NULL); /* in a container, process numbers differ */
+    machine_put(bench, "/proc/self/ns/pid", NULL); /* in a container, process numbers differ */
     run_s(bench, 1);
     assert_int_equal(joule_device_processes(bench->meter, "gpu:0", list, 4), 2);
     assert_true(list[0].busy == 0);
@@ -142,7 +138,7 @@ static void test_one_process_in_both_drivers(void **state)
 
 static void put_partitions(struct machine_bench *bench, const char *mode, unsigned count, unsigned shift)
 {
-    put(bench, CARD "current_compute_partition", mode);
+    machine_put(bench, CARD "current_compute_partition", mode);
     for (unsigned i = 0; i < count; i++)
         put_node(bench, 1 + i, BUS | i << shift, 77 + i);
 }
@@ -167,7 +163,7 @@ static void assert_partitions(struct machine_bench *bench, size_t count, const c
 static void test_partitions(void **state)
 {
     struct machine_bench *bench = *state;
-    put(bench, CARD "current_memory_partition", "NPS4\n");
+    machine_put(bench, CARD "current_memory_partition", "NPS4\n");
     put_partitions(bench, "CPX\n", 8, 28);
     assert_partitions(bench, 8, "CPX/NPS4");
     assert_int_equal(joule_device_count(bench->meter), 1);
@@ -177,7 +173,7 @@ static void test_partitions(void **state)
 static void test_partitions_of_older_kernels(void **state)
 {
     struct machine_bench *bench = *state;
-    put(bench, CARD "current_memory_partition", NULL);
+    machine_put(bench, CARD "current_memory_partition", NULL);
     put_partitions(bench, "QPX\n", 4, 0);
     assert_partitions(bench, 4, "QPX");
 }
@@ -191,13 +187,13 @@ static void test_the_mode_changes(void **state)
     put_partitions(bench, "DPX\n", 2, 28);
     put_memory(bench, 50, 1, 1000);
     put_memory(bench, 50, 2, 500);
-    put(bench, KFD "topology/generation_id", "4\n");
+    machine_put(bench, KFD "topology/generation_id", "4\n");
     assert_partitions(bench, 2, "DPX/NPS1");
     assert_int_equal(joule_device_processes(bench->meter, "gpu:0", list, 4), 1);
     assert_true(list[0].memory_bytes == 1500); /* on both */
-    put(bench, CARD "current_compute_partition", "SPX\n");
-    put(bench, NODES "2/properties", NULL);
-    put(bench, KFD "topology/generation_id", "6\n");
+    machine_put(bench, CARD "current_compute_partition", "SPX\n");
+    machine_put(bench, NODES "2/properties", NULL);
+    machine_put(bench, KFD "topology/generation_id", "6\n");
     assert_partitions(bench, 0, "");
 }
 
@@ -220,7 +216,7 @@ static void test_a_function_of_the_bus(void **state)
     struct kfd *kfd = calloc(1, sizeof *kfd);
     put_node(bench, 2, 0x0301, 90);
     put_node(bench, 3, 0x0402, 91);
-    put(bench, "/sys/bus/pci/devices/0000:03:00.1/vendor", "0x1002\n");
+    machine_put(bench, "/sys/bus/pci/devices/0000:03:00.1/vendor", "0x1002\n");
     kfd_read_nodes(kfd, bench->host);
     assert_int_equal(kfd->node_count, 3);
     assert_string_equal(kfd->nodes[0].pci_address, "0000:03:00.1");

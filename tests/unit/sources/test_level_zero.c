@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include "joule/api/open.h"
 #include "joule/sources/intel/level_zero.h"
+#include "support/check.h"
 #include "support/machine.h"
 
 #define BEGIN_NS INT64_C(1000300000000)
@@ -70,8 +71,7 @@ static void open_meter(struct machine_bench *bench)
                              .wait_s = 30,
                              .flags = JOULE_OPEN_DEVICES};
     joule_error error = {0};
-    if (meter_open_on(bench->host, false, &options, &bench->meter, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(meter_open_on(bench->host, false, &options, &bench->meter, &error), &error);
 }
 
 static void pass(struct machine_bench *bench, double seconds)
@@ -89,54 +89,36 @@ static void run(struct machine_bench *bench, const char *script)
     pass(bench, 10);
 }
 
-static const struct source *source_of(const struct machine_bench *bench)
-{
-    for (size_t i = 0; i < bench->meter->lane_count; i++)
-        for (size_t k = 0; k < bench->meter->lanes[i]->source_count; k++)
-            if (strcmp(bench->meter->lanes[i]->sources[k]->ops->name, "level_zero") == 0)
-                return bench->meter->lanes[i]->sources[k];
-    fail_msg("the source was not opened");
-    return NULL;
-}
-
 static const struct device *device_of(const struct machine_bench *bench, size_t position)
 {
-    const struct source *source = source_of(bench);
+    const struct source *source = machine_source(bench->meter, "level_zero");
     assert_true(position < source->device_count);
     return source->devices[position];
 }
 
-static const struct channel *want(const struct machine_bench *bench, const char *name)
-{
-    const struct channel *ch = machine_channel(bench->meter, name);
-    if (!ch)
-        fail_msg("no channel is called %s", name);
-    return ch;
-}
-
 static void assert_watts(struct machine_bench *bench, const char *name, double wanted)
 {
-    double watts = machine_mean_watts(bench->meter, machine_domain(bench->meter, name));
+    double watts = machine_watts(bench->meter, name);
     if (!(fabs(watts - wanted) <= 0.01 * wanted))
         fail_msg("%s: %g W instead of %g W", name, watts, wanted);
 }
 
 static void assert_state(struct machine_bench *bench, joule_status wanted, const char *word)
 {
-    const struct source *source = source_of(bench);
+    const struct source *source = machine_source(bench->meter, "level_zero");
     assert_int_equal(source->state, wanted);
-    if (!strstr(source->remedy, word))
-        fail_msg("\"%s\" does not say \"%s\"", source->remedy, word);
+    assert_contains(source->remedy, word);
 }
 
 /* --- the domain of the board ---------------------------------------------------------------------------- */
 
 static void test_the_card_is_the_board(void **state)
 {
-    run(*state, "watts=100");
-    assert_watts(*state, "gpu-0", 100);
-    assert_watts(*state, "gpu-0", machine_mean_watts(((struct machine_bench *)*state)->meter, JOULE_TOTAL));
-    const struct channel *ch = want(*state, "gpu-0");
+    struct machine_bench *bench = *state;
+    run(bench, "watts=100");
+    assert_watts(bench, "gpu-0", 100);
+    assert_watts(bench, "gpu-0", machine_mean_watts(((struct machine_bench *)*state)->meter, JOULE_TOTAL));
+    const struct channel *ch = machine_require_channel(bench->meter, "gpu-0");
     assert_string_equal(ch->zone, "gpu0/board");
     assert_string_equal(ch->info.device, "gpu:0");
     assert_int_equal(ch->info.scope, JOULE_SCOPE_GPU);
@@ -145,9 +127,10 @@ static void test_the_card_is_the_board(void **state)
 
 static void test_the_package_stands_in_for_the_card(void **state)
 {
-    run(*state, "watts=100; card=0");
-    assert_watts(*state, "gpu-0", 90);
-    assert_string_equal(want(*state, "gpu-0")->info.label, "package energy counter");
+    struct machine_bench *bench = *state;
+    run(bench, "watts=100; card=0");
+    assert_watts(bench, "gpu-0", 90);
+    assert_string_equal(machine_require_channel(bench->meter, "gpu-0")->info.label, "package energy counter");
 }
 
 static void test_a_driver_that_does_not_tell_its_domains(void **state)
@@ -169,10 +152,10 @@ static void test_tiles_are_never_added(void **state)
     assert_watts(bench, "gpu-0", 450);
     assert_watts(bench, "gpu-0", machine_mean_watts(bench->meter, JOULE_TOTAL));
     assert_null(machine_channel(bench->meter, "gpu-1"));
-    assert_true(want(bench, "gpu-0-tile-0-temperature")->gauge == 50);
-    assert_true(want(bench, "gpu-0-tile-1-temperature")->gauge == 51);
+    assert_true(machine_require_channel(bench->meter, "gpu-0-tile-0-temperature")->gauge == 50);
+    assert_true(machine_require_channel(bench->meter, "gpu-0-tile-1-temperature")->gauge == 51);
     assert_true(device_of(bench, 0)->facts.memory_total_bytes == UINT64_C(16) << 30);
-    assert_true(fabs(want(bench, "gpu-0-busy")->gauge - 0.75) < 1e-6);
+    assert_true(fabs(machine_require_channel(bench->meter, "gpu-0-busy")->gauge - 0.75) < 1e-6);
 }
 
 /* --- trusted counters ----------------------------------------------------------------------------------- */
@@ -181,7 +164,7 @@ static void test_a_count_that_falls_is_a_gap(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench, "watts=100; fall_at_ms=5050");
-    const struct channel *ch = want(bench, "gpu-0");
+    const struct channel *ch = machine_require_channel(bench->meter, "gpu-0");
     assert_int_equal(ch->counter.resets, 1);
     assert_watts(bench, "gpu-0", 100);
     const struct curve_point *last = &ch->curve.points[ch->curve.count - 1];
@@ -193,7 +176,7 @@ static void test_a_count_that_stands_still_is_not_trusted(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench, "energy=-1");
-    assert_false(want(bench, "gpu-0")->moved);
+    assert_false(machine_require_channel(bench->meter, "gpu-0")->moved);
     assert_true(isnan(machine_mean_watts(bench->meter, JOULE_TOTAL)));
 }
 
@@ -201,7 +184,7 @@ static void test_the_same_stamp_is_the_same_count(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench, "watts=100; refresh_ms=500");
-    const struct channel *ch = want(bench, "gpu-0");
+    const struct channel *ch = machine_require_channel(bench->meter, "gpu-0");
     assert_watts(bench, "gpu-0", 100);
     assert_in_range(ch->readings, 20, 22);
 }
@@ -256,19 +239,19 @@ static void test_denied(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench, "energy=-2; engines=-1");
-    const struct channel *ch = want(bench, "gpu-0");
+    const struct channel *ch = machine_require_channel(bench->meter, "gpu-0");
     assert_int_equal(ch->info.state, JOULE_DENIED);
-    assert_non_null(strstr(ch->info.remedy, "CAP_PERFMON"));
-    assert_int_equal(want(bench, "gpu-0-busy")->info.state, JOULE_DENIED);
-    assert_non_null(strstr(want(bench, "gpu-0-busy")->info.remedy, "cap_perfmon"));
-    assert_true(want(bench, "gpu-0-temperature")->gauge == 61.5);
+    assert_contains(ch->info.remedy, "CAP_PERFMON");
+    assert_int_equal(machine_require_channel(bench->meter, "gpu-0-busy")->info.state, JOULE_DENIED);
+    assert_contains(machine_require_channel(bench->meter, "gpu-0-busy")->info.remedy, "cap_perfmon");
+    assert_true(machine_require_channel(bench->meter, "gpu-0-temperature")->gauge == 61.5);
 }
 
 static void test_all_denied(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench, "denied=1");
-    assert_int_equal(want(bench, "gpu-0")->info.state,
+    assert_int_equal(machine_require_channel(bench->meter, "gpu-0")->info.state,
                      JOULE_UNSUPPORTED); /* it lists domains without descriptions */
     assert_true(device_of(bench, 0)->facts.memory_total_bytes == JOULE_BYTES_UNKNOWN);
 }
@@ -277,10 +260,10 @@ static void test_unsupported(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench, "energy=0; engines=0; celsius=-300; memory_celsius=-300; memory_gib=0");
-    const struct channel *ch = want(bench, "gpu-0");
+    const struct channel *ch = machine_require_channel(bench->meter, "gpu-0");
     assert_int_equal(ch->info.state, JOULE_UNSUPPORTED);
-    assert_non_null(strstr(ch->info.remedy, "hwmon"));
-    assert_int_equal(want(bench, "gpu-0-busy")->info.state, JOULE_UNSUPPORTED);
+    assert_contains(ch->info.remedy, "hwmon");
+    assert_int_equal(machine_require_channel(bench->meter, "gpu-0-busy")->info.state, JOULE_UNSUPPORTED);
     assert_null(machine_channel(bench->meter, "gpu-0-temperature"));
     const struct device_facts *facts = &device_of(bench, 0)->facts;
     assert_true(facts->memory_total_bytes == JOULE_BYTES_UNKNOWN);
@@ -293,14 +276,14 @@ static void test_graphics_in_a_processor_have_no_counter(void **state)
     run(bench, "energy=0; integrated=1; bus=0");
     assert_null(machine_channel(bench->meter, "gpu-0"));
     assert_string_equal(device_of(bench, 0)->pci_address, "0000:00:02.0");
-    assert_true(fabs(want(bench, "gpu-0-busy")->gauge - 0.75) < 1e-6);
+    assert_true(fabs(machine_require_channel(bench->meter, "gpu-0-busy")->gauge - 0.75) < 1e-6);
 }
 
 static void test_a_neural_processor_is_no_gpu(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench, "cards=2; 0.type=5; 1.watts=40");
-    assert_int_equal(source_of(bench)->device_count, 1);
+    assert_int_equal(machine_source(bench->meter, "level_zero")->device_count, 1);
     assert_string_equal(device_of(bench, 0)->pci_address, "0000:04:00.0");
     assert_watts(bench, "gpu-0", 40);
 }
@@ -310,14 +293,14 @@ static void test_only_a_neural_processor(void **state)
     struct machine_bench *bench = *state;
     run(bench, "type=5");
     assert_state(bench, JOULE_ABSENT, "no GPU");
-    assert_int_equal(source_of(bench)->channel_count, 0);
+    assert_int_equal(machine_source(bench->meter, "level_zero")->channel_count, 0);
 }
 
 static void test_a_board_that_is_listed_twice(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench, "cards=2; bus=3");
-    assert_int_equal(source_of(bench)->device_count, 1);
+    assert_int_equal(machine_source(bench->meter, "level_zero")->device_count, 1);
     assert_watts(bench, "gpu-0", machine_mean_watts(bench->meter, JOULE_TOTAL));
 }
 
@@ -353,18 +336,21 @@ static void test_gauges(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench, "celsius=61.5; memory_celsius=72; busy=0.4; engine_all=1; copy_busy=0.9");
-    assert_true(want(bench, "gpu-0-temperature")->gauge == 61.5);
-    assert_int_equal(want(bench, "gpu-0-temperature")->role, ROLE_TEMPERATURE);
-    assert_true(want(bench, "gpu-0-memory-temperature")->gauge == 72);
-    assert_int_equal(want(bench, "gpu-0-memory-temperature")->role, ROLE_MEMORY_TEMPERATURE);
-    assert_true(fabs(want(bench, "gpu-0-busy")->gauge - 0.4) < 1e-6); /* the group of all engines */
-    assert_int_equal(want(bench, "gpu-0-busy")->role, ROLE_BUSY);
+    assert_true(machine_require_channel(bench->meter, "gpu-0-temperature")->gauge == 61.5);
+    assert_int_equal(machine_require_channel(bench->meter, "gpu-0-temperature")->role, ROLE_TEMPERATURE);
+    assert_true(machine_require_channel(bench->meter, "gpu-0-memory-temperature")->gauge == 72);
+    assert_int_equal(machine_require_channel(bench->meter, "gpu-0-memory-temperature")->role,
+                     ROLE_MEMORY_TEMPERATURE);
+    assert_true(fabs(machine_require_channel(bench->meter, "gpu-0-busy")->gauge - 0.4) <
+                1e-6); /* the group of all engines */
+    assert_int_equal(machine_require_channel(bench->meter, "gpu-0-busy")->role, ROLE_BUSY);
 }
 
 static void test_the_busiest_of_single_engines(void **state)
 {
-    run(*state, "busy=0.4; engine_all=0; copy_busy=0.9");
-    assert_true(fabs(want(*state, "gpu-0-busy")->gauge - 0.9) < 1e-6);
+    struct machine_bench *bench = *state;
+    run(bench, "busy=0.4; engine_all=0; copy_busy=0.9");
+    assert_true(fabs(machine_require_channel(bench->meter, "gpu-0-busy")->gauge - 0.9) < 1e-6);
 }
 
 /* Reading engines keeps the board awake. */
@@ -376,16 +362,17 @@ static void test_engines_are_left_alone_where_joules_are_measured(void **state)
     bench->meter = machine_open(bench->host, "level_zero");
     pass(bench, 5);
     assert_watts(bench, "gpu-0", 100);
-    assert_int_equal(want(bench, "gpu-0-busy")->readings, 0);
-    const struct lz_source *lz = source_of(bench)->data;
+    assert_int_equal(machine_require_channel(bench->meter, "gpu-0-busy")->readings, 0);
+    const struct lz_source *lz = machine_source(bench->meter, "level_zero")->data;
     assert_false(lz->boards[0].has_searched_engines);
 }
 
 static void test_garbage_is_no_temperature(void **state)
 {
-    run(*state, "celsius=65535");
-    assert_int_equal(want(*state, "gpu-0-temperature")->info.state, JOULE_FAILED);
-    assert_true(isnan(want(*state, "gpu-0-temperature")->gauge));
+    struct machine_bench *bench = *state;
+    run(bench, "celsius=65535");
+    assert_int_equal(machine_require_channel(bench->meter, "gpu-0-temperature")->info.state, JOULE_FAILED);
+    assert_true(isnan(machine_require_channel(bench->meter, "gpu-0-temperature")->gauge));
 }
 
 /* --- faulty drivers ------------------------------------------------------------------------------------- */
@@ -394,10 +381,10 @@ static void test_a_lost_board(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench, "cards=2; 0.lost_at_ms=5000; 1.watts=40");
-    assert_int_equal(want(bench, "gpu-0")->info.state, JOULE_FAILED);
-    assert_int_equal(want(bench, "gpu-0-busy")->info.state, JOULE_FAILED);
+    assert_int_equal(machine_require_channel(bench->meter, "gpu-0")->info.state, JOULE_FAILED);
+    assert_int_equal(machine_require_channel(bench->meter, "gpu-0-busy")->info.state, JOULE_FAILED);
     assert_int_equal(device_of(bench, 0)->state, JOULE_FAILED);
-    assert_int_equal(want(bench, "gpu-1")->info.state, JOULE_OK);
+    assert_int_equal(machine_require_channel(bench->meter, "gpu-1")->info.state, JOULE_OK);
     assert_watts(bench, "gpu-1", 40);
 }
 
@@ -405,7 +392,7 @@ static void test_a_passing_failure(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench, "watts=100; sleep_at_ms=4000");
-    const struct channel *ch = want(bench, "gpu-0");
+    const struct channel *ch = machine_require_channel(bench->meter, "gpu-0");
     assert_int_equal(ch->failures, 0);
     assert_int_equal(ch->info.state, JOULE_OK);
     assert_watts(bench, "gpu-0", 100); /* the counter loses nothing in between */
@@ -422,11 +409,11 @@ static void test_a_sleeping_board_is_not_woken(void **state)
     unsigned long calls = fake.calls();
     pass(bench, 3);
     assert_int_equal(fake.calls(), calls);
-    assert_int_equal(want(bench, "gpu-0")->info.state, JOULE_STALE);
+    assert_int_equal(machine_require_channel(bench->meter, "gpu-0")->info.state, JOULE_STALE);
     assert_int_equal(device_of(bench, 0)->state, JOULE_STALE);
     host_script_text(bench->host, CARD "power/runtime_status", "active");
     pass(bench, 1);
-    assert_int_equal(want(bench, "gpu-0")->info.state, JOULE_OK);
+    assert_int_equal(machine_require_channel(bench->meter, "gpu-0")->info.state, JOULE_OK);
 }
 
 static void test_the_library_wakes_no_board(void **state)
@@ -509,7 +496,7 @@ static void test_two_modes_never_meet(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench, "sysman=0");
-    assert_int_equal(source_of(bench)->state, JOULE_OK);
+    assert_int_equal(machine_source(bench->meter, "level_zero")->state, JOULE_OK);
     assert_false(fake.is_mixed());
     machine_teardown(state);
     machine_setup(state);
@@ -538,12 +525,14 @@ static void test_missing_symbols(void **state)
         bool is_vital = strcmp(name, "zesInit") == 0 || strcmp(name, "zesDriverGet") == 0 ||
                         strcmp(name, "zesDeviceGet") == 0 || strcmp(name, "zesDeviceGetProperties") == 0 ||
                         strcmp(name, "zesDevicePciGetProperties") == 0;
-        assert_int_equal(source_of(bench)->state, is_vital ? JOULE_UNSUPPORTED : JOULE_OK);
+        assert_int_equal(machine_source(bench->meter, "level_zero")->state,
+                         is_vital ? JOULE_UNSUPPORTED : JOULE_OK);
         bool has_energy = !strstr(name, "zesPowerGetProperties") &&
                           !strstr(name, "zesPowerGetEnergyCounter") &&
                           !strstr(name, "zesDeviceEnumPowerDomains");
         if (!is_vital)
-            assert_int_equal(want(bench, "gpu-0")->info.state, has_energy ? JOULE_OK : JOULE_UNSUPPORTED);
+            assert_int_equal(machine_require_channel(bench->meter, "gpu-0")->info.state,
+                             has_energy ? JOULE_OK : JOULE_UNSUPPORTED);
         machine_teardown(state);
         machine_setup(state);
     }

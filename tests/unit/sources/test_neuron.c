@@ -12,25 +12,12 @@
 #include "joule/sources/accelerator/neuron_list.h"
 #include "joule/sources/accelerator/neuron_power.h"
 #include "joule/sources/hwmon/watts_pair.h"
+#include "support/check.h"
 #include "support/machine.h"
 
 #define NODE     "/sys/class/neuron_device/neuron0/"
 #define POWER    NODE "stats/power/utilization"
 #define MINUTE_S 60
-
-static const struct channel *want(const struct machine_bench *bench, const char *name)
-{
-    const struct channel *ch = machine_channel(bench->meter, name);
-    if (!ch)
-        fail_msg("no channel is called %s", name);
-    return ch;
-}
-
-static void assert_near(double value, double wanted, double tolerance)
-{
-    if (!(fabs(value - wanted) <= tolerance))
-        fail_msg("%g is not within %g of %g", value, tolerance, wanted);
-}
 
 /* --- the line ------------------------------------------------------------------------------------------- */
 
@@ -125,8 +112,8 @@ static void setup_device(struct machine_bench *bench, const char *watts)
 
 static double joules_of(const struct machine_bench *bench, int64_t from_s, int64_t to_s)
 {
-    struct window w =
-        meter_window(bench->meter, want(bench, "neuron-0")->info.id, from_s * 1000000000, to_s * 1000000000);
+    struct window w = meter_window(bench->meter, machine_require_channel(bench->meter, "neuron-0")->info.id,
+                                   from_s * 1000000000, to_s * 1000000000);
     return w.joules.value;
 }
 
@@ -136,7 +123,7 @@ static void test_joules_with_watts(void **state)
     setup_device(bench, "100,300");
     bench->meter = machine_open(bench->host, "neuron");
     machine_run(bench->meter, 400, 10);
-    const joule_domain *info = &want(bench, "neuron-0")->info;
+    const joule_domain *info = &machine_require_channel(bench->meter, "neuron-0")->info;
     assert_int_equal(info->cls, JOULE_CLASS_ASSUMED);
     assert_int_equal(info->scope, JOULE_SCOPE_GPU);
     assert_string_equal(info->device, "neuron:0");
@@ -159,10 +146,13 @@ static void test_no_joules_without_watts(void **state)
     setup_device(bench, NULL);
     bench->meter = machine_open(bench->host, "neuron");
     machine_run(bench->meter, 200, 10);
-    assert_int_equal(want(bench, "neuron-0")->info.state, JOULE_UNSUPPORTED);
-    assert_non_null(strstr(want(bench, "neuron-0")->info.remedy, "JOULE_NEURON_WATTS=IDLE,MAX"));
+    assert_int_equal(machine_require_channel(bench->meter, "neuron-0")->info.state, JOULE_UNSUPPORTED);
+    assert_contains(machine_require_channel(bench->meter, "neuron-0")->info.remedy,
+                    "JOULE_NEURON_WATTS=IDLE,MAX");
     assert_int_not_equal(joule_energy_joules(bench->meter, JOULE_GPU, &joules), JOULE_OK);
-    assert_int_equal(joule_gauge(bench->meter, want(bench, "neuron-0-power-share")->info.id, &value),
+    assert_int_equal(joule_gauge(bench->meter,
+                                 machine_require_channel(bench->meter, "neuron-0-power-share")->info.id,
+                                 &value),
                      JOULE_OK);
     assert_near(value, 0.3, 1e-12); /* at 230 s */
 }
@@ -174,7 +164,8 @@ static void test_a_minute_without_data_is_a_gap(void **state)
     driver.no_data_min = 3;
     bench->meter = machine_open(bench->host, "neuron");
     machine_run(bench->meter, 400, 10);
-    struct window w = meter_window(bench->meter, want(bench, "neuron-0")->info.id, 60000000000, 360000000000);
+    struct window w = meter_window(bench->meter, machine_require_channel(bench->meter, "neuron-0")->info.id,
+                                   60000000000, 360000000000);
     assert_near(w.covered_s, 240, 1e-6);
     assert_near(w.joules.value, 60 * (400 + (0.2 + 0.4 + 0.5 + 0.6) * 200), 1e-6);
 }
@@ -189,15 +180,15 @@ static void test_stamps(void **state)
     machine_run(bench->meter, 100, 10);
     host_script_text(bench->host, POWER, "POWER_STATUS_VALID,1767225670,10.00,20.00,15.00\n");
     machine_run(bench->meter, 300, 10);
-    assert_near(want(bench, "neuron-0")->integrator.covered_s, 120,
+    assert_near(machine_require_channel(bench->meter, "neuron-0")->integrator.covered_s, 120,
                 1e-6); /* the minute of opening, and this one */
     host_script_text(bench->host, POWER, "POWER_STATUS_VALID,1767229999,10.00,20.00,15.00\n");
     machine_run(bench->meter, 20, 10);
-    assert_int_equal(want(bench, "neuron-0")->info.state, JOULE_STALE);
+    assert_int_equal(machine_require_channel(bench->meter, "neuron-0")->info.state, JOULE_STALE);
     host_script_text(bench->host, POWER, "POWER_STATUS_VALID,1767225730,10.00,20.00,15.00\n");
     machine_run(bench->meter, 20, 10);
-    assert_int_equal(want(bench, "neuron-0")->info.state, JOULE_STALE);
-    assert_near(want(bench, "neuron-0")->integrator.covered_s, 120, 1e-6);
+    assert_int_equal(machine_require_channel(bench->meter, "neuron-0")->info.state, JOULE_STALE);
+    assert_near(machine_require_channel(bench->meter, "neuron-0")->integrator.covered_s, 120, 1e-6);
 }
 
 /* After a failed reading the same minute must not count twice. */
@@ -211,10 +202,10 @@ static void test_a_minute_counts_once(void **state)
     machine_run(bench->meter, 10, 10);
     host_script_file(bench->host, POWER, write_line, NULL);
     machine_run(bench->meter, 30, 10);
-    double covered_s = want(bench, "neuron-0")->integrator.covered_s;
+    double covered_s = machine_require_channel(bench->meter, "neuron-0")->integrator.covered_s;
     machine_run(bench->meter, 60, 10);
     assert_near(covered_s, 120, 1e-6); /* two minutes, up to 60 s and 120 s */
-    assert_near(want(bench, "neuron-0")->integrator.covered_s, 180, 1e-6);
+    assert_near(machine_require_channel(bench->meter, "neuron-0")->integrator.covered_s, 180, 1e-6);
 }
 
 static void test_garbage_and_older_drivers(void **state)
@@ -224,17 +215,17 @@ static void test_garbage_and_older_drivers(void **state)
     host_script_text(bench->host, POWER, "17%\n");
     bench->meter = machine_open(bench->host, "neuron");
     machine_run(bench->meter, 70, 10);
-    assert_int_equal(want(bench, "neuron-0-power-share")->info.state, JOULE_FAILED);
+    assert_int_equal(machine_require_channel(bench->meter, "neuron-0-power-share")->info.state, JOULE_FAILED);
     joule_close(bench->meter);
     host_script_text(bench->host, POWER, NULL);
     bench->meter = machine_open(bench->host, "neuron");
-    assert_int_equal(want(bench, "neuron-0")->info.state, JOULE_ABSENT);
-    assert_non_null(strstr(want(bench, "neuron-0")->info.remedy, "2.21.37"));
+    assert_int_equal(machine_require_channel(bench->meter, "neuron-0")->info.state, JOULE_ABSENT);
+    assert_contains(machine_require_channel(bench->meter, "neuron-0")->info.remedy, "2.21.37");
     assert_null(machine_channel(bench->meter, "neuron-0-power-share"));
     joule_close(bench->meter);
     host_script_error(bench->host, POWER, EACCES);
     bench->meter = machine_open(bench->host, "neuron");
-    assert_int_equal(want(bench, "neuron-0")->info.state, JOULE_DENIED);
+    assert_int_equal(machine_require_channel(bench->meter, "neuron-0")->info.state, JOULE_DENIED);
 }
 
 static void test_wrong_watts_are_said(void **state)
@@ -244,7 +235,7 @@ static void test_wrong_watts_are_said(void **state)
     bench->meter = machine_open(bench->host, "neuron");
     const struct source *source = bench->meter->lanes[bench->meter->lane_count - 1]->sources[0];
     assert_int_equal(source->state, JOULE_INVALID);
-    assert_non_null(strstr(source->remedy, "JOULE_NEURON_WATTS"));
+    assert_contains(source->remedy, "JOULE_NEURON_WATTS");
 }
 
 static void test_what_it_is(void **state)

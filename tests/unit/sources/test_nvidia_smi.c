@@ -11,6 +11,7 @@
 #include "base/string.h"
 #include "joule/api/open.h"
 #include "joule/sources/nvidia/nvidia_smi.h"
+#include "support/check.h"
 #include "support/machine.h"
 #include "support/test_data.h"
 
@@ -30,12 +31,6 @@ static char *read_fixture(const char *name)
     char *text = test_read_file(fixture(name), &length);
     assert_non_null(text);
     return text;
-}
-
-static void assert_near(double value, double wanted)
-{
-    if (!(fabs(value - wanted) <= 1e-9 * fmax(1, fabs(wanted))))
-        fail_msg("%.12g instead of %.12g", value, wanted);
 }
 
 /* --- a program like theirs ------------------------------------------------------------------------------ */
@@ -189,13 +184,6 @@ static joule_meter *open_meter(struct machine_bench *bench)
     return bench->meter;
 }
 
-static joule_device device_at(joule_meter *meter, size_t position)
-{
-    joule_device device = {.struct_size = sizeof device};
-    assert_int_equal(joule_device_get(meter, position, &device), JOULE_OK);
-    return device;
-}
-
 static joule_domain domain_of(joule_meter *meter, const char *name)
 {
     joule_domain domain = {.struct_size = sizeof domain};
@@ -217,7 +205,8 @@ static void test_three_boards(void **state)
     joule_meter *meter = open_meter(bench);
     machine_run(meter, 20, 1);
     assert_int_equal(joule_device_count(meter), 3);
-    joule_device l4 = device_at(meter, 0), a100 = device_at(meter, 1), mx = device_at(meter, 2);
+    joule_device l4 = machine_device(meter, 0), a100 = machine_device(meter, 1),
+                 mx = machine_device(meter, 2);
     assert_string_equal(l4.name, "gpu:0");
     assert_string_equal(l4.model, "NVIDIA L4");
     assert_string_equal(l4.architecture, "Ada Lovelace");
@@ -226,39 +215,39 @@ static void test_three_boards(void **state)
     assert_string_equal(l4.pci_address, "0000:65:00.0");
     assert_string_equal(l4.uuid, "GPU-33333333-0000-0000-0000-000000000001");
     assert_true(l4.memory_total_bytes == 23034 * MIB && l4.memory_used_bytes == 4000 * MIB);
-    assert_near(l4.power_limit_enforced_watts, 72);
-    assert_near(l4.power_limit_min_watts, 40);
-    assert_near(l4.busy, 0.35);
-    assert_near(l4.memory_busy, 0.12);
-    assert_near(l4.temperature_celsius, 48);
+    assert_relative(l4.power_limit_enforced_watts, 72, 5e-10);
+    assert_relative(l4.power_limit_min_watts, 40, 5e-10);
+    assert_relative(l4.busy, 0.35, 5e-10);
+    assert_relative(l4.memory_busy, 0.12, 5e-10);
+    assert_relative(l4.temperature_celsius, 48, 5e-10);
     assert_true(isnan(l4.memory_temperature_celsius));
-    assert_near(l4.clock_megahertz, 1500);
+    assert_relative(l4.clock_megahertz, 1500, 5e-10);
     assert_int_equal(l4.clock_reasons, JOULE_CLOCKS_POWER);
     assert_true(isnan(l4.fan_ratio)); /* cooled by the server's fans */
-    assert_near(l4.encoder_busy, 0.12);
-    assert_near(l4.decoder_busy, 0.07);
-    assert_near(l4.ecc_corrected, 3);
-    assert_near(l4.ecc_uncorrected, 0);
-    assert_near(l4.ecc_corrected_lifetime, 14);
-    assert_near(l4.ecc_uncorrected_lifetime, 1);
+    assert_relative(l4.encoder_busy, 0.12, 5e-10);
+    assert_relative(l4.decoder_busy, 0.07, 5e-10);
+    assert_relative(l4.ecc_corrected, 3, 5e-10);
+    assert_relative(l4.ecc_uncorrected, 0, 5e-10);
+    assert_relative(l4.ecc_corrected_lifetime, 14, 5e-10);
+    assert_relative(l4.ecc_uncorrected_lifetime, 1, 5e-10);
     assert_true(isnan(l4.pcie_replays));      /* only in the description */
     assert_int_equal(l4.has_process_list, 0); /* the table has none */
     assert_int_equal(l4.state, JOULE_OK);
-    assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-0-power")),
-                41.5); /* the mean, not the instantaneous value */
+    assert_relative(machine_watts(meter, "gpu-0-power"), 41.5,
+                    5e-10); /* the mean, not the instantaneous value */
 
     assert_string_equal(a100.pci_address, "0001:ca:00.0");
-    assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-1-power")), 90.25);
+    assert_relative(machine_watts(meter, "gpu-1-power"), 90.25, 5e-10);
     assert_true(isnan(a100.busy)); /* MIG: N/A */
-    assert_near(a100.memory_temperature_celsius, 31);
+    assert_relative(a100.memory_temperature_celsius, 31, 5e-10);
 
     assert_string_equal(mx.model, "NVIDIA GeForce MX450");
     assert_int_equal(state_of(meter, "gpu-2-power"), JOULE_UNSUPPORTED);
     assert_true(isnan(mx.power_limit_watts));
-    assert_near(mx.fan_ratio, 0.35);
+    assert_relative(mx.fan_ratio, 0.35, 5e-10);
     assert_true(isnan(mx.ecc_corrected) && isnan(mx.ecc_uncorrected_lifetime)); /* it has no ECC */
     assert_int_equal(mx.clock_reasons, JOULE_CLOCKS_UNKNOWN);
-    assert_near(mx.temperature_celsius, 40);
+    assert_relative(mx.temperature_celsius, 40, 5e-10);
     joule_domain power = domain_of(meter, "gpu-0-power");
     assert_string_equal(power.source, "nvidia_smi");
     assert_string_equal(power.device, "gpu:0");
@@ -285,12 +274,12 @@ static void test_fields_that_a_driver_does_not_know(void **state)
     joule_meter *meter = open_meter(bench);
     assert_true(fake.tables <= 10); /* one for each group of fields given up, and two successful ones */
     machine_run(meter, 10, 1);
-    joule_device device = device_at(meter, 0);
+    joule_device device = machine_device(meter, 0);
     assert_string_equal(device.model, "GeForce RTX 2080");
     assert_string_equal(device.compute_capability, "");
     assert_int_equal(device.clock_reasons, JOULE_CLOCKS_POWER);
-    assert_near(device.power_limit_max_watts, 292);
-    assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-0-power")), 163.5);
+    assert_relative(device.power_limit_max_watts, 292, 5e-10);
+    assert_relative(machine_watts(meter, "gpu-0-power"), 163.5, 5e-10);
 }
 
 /* If the error names no field, fewer and fewer fields are requested. */
@@ -302,7 +291,7 @@ static void test_refusals_without_a_name(void **state)
     fake.is_mute = true;
     joule_meter *meter = open_meter(bench);
     machine_run(meter, 10, 1);
-    assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-0-power")), 41.5); /* power.draw */
+    assert_relative(machine_watts(meter, "gpu-0-power"), 41.5, 5e-10); /* power.draw */
 }
 
 static void test_power_changes(void **state)
@@ -316,7 +305,7 @@ static void test_power_changes(void **state)
     fake.factor = 1.2;
     machine_run(meter, 30, 1);
     double after = machine_mean_watts(meter, power);
-    assert_near(before, 41.5);
+    assert_relative(before, 41.5, 5e-10);
     if (!(after > 45 && after < 46.5)) /* half of the time at 49.8 W */
         fail_msg("%g W", after);
 }
@@ -334,12 +323,12 @@ static void test_a_board_is_lost(void **state)
     assert_int_equal(state_of(meter, "gpu-0-power"), JOULE_FAILED);
     assert_int_equal(state_of(meter, "gpu-1-power"),
                      JOULE_OK); /* its number may have changed: its address identifies it */
-    assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-1-power")), 90.25);
-    assert_int_equal(device_at(meter, 0).state, JOULE_FAILED);
+    assert_relative(machine_watts(meter, "gpu-1-power"), 90.25, 5e-10);
+    assert_int_equal(machine_device(meter, 0).state, JOULE_FAILED);
     fake.lost = -1;
     machine_run(meter, 5, 1);
     assert_int_equal(state_of(meter, "gpu-0-power"), JOULE_OK);
-    assert_int_equal(device_at(meter, 0).state, JOULE_OK);
+    assert_int_equal(machine_device(meter, 0).state, JOULE_OK);
 }
 
 static void expect_words(struct machine_bench *bench, const char *value, joule_status status)
@@ -402,7 +391,7 @@ static void test_hanging_and_garbage(void **state)
     fake.status = 0;
     machine_run(meter, 3, 1);
     assert_int_equal(state_of(meter, "gpu-0-power"), JOULE_OK);
-    assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-0-power")), 41.5);
+    assert_relative(machine_watts(meter, "gpu-0-power"), 41.5, 5e-10);
 }
 
 static void expect_state(struct machine_bench *bench, joule_status status, const char *remedy)
@@ -413,8 +402,7 @@ static void expect_state(struct machine_bench *bench, joule_status status, const
         if (bench->meter->lanes[i]->source_count)
             source = bench->meter->lanes[i]->sources[0];
     assert_int_equal(source->state, status);
-    if (!strstr(source->remedy, remedy))
-        fail_msg("'%s' does not say '%s'", source->remedy, remedy);
+    assert_contains(source->remedy, remedy);
     assert_int_equal(joule_device_count(bench->meter), 0);
     joule_close(bench->meter);
     bench->meter = NULL;
@@ -471,19 +459,19 @@ static void test_an_old_description(void **state)
     joule_meter *meter = open_meter(bench);
     machine_run(meter, 10, 1);
     assert_int_equal(joule_device_count(meter), 2);
-    joule_device v100 = device_at(meter, 0), p400 = device_at(meter, 1);
+    joule_device v100 = machine_device(meter, 0), p400 = machine_device(meter, 1);
     assert_string_equal(v100.model, "Tesla V100-SXM2-16GB");
     assert_string_equal(v100.driver, "nvidia 470.103.01");
     assert_string_equal(v100.pci_address, "0000:3b:00.0");
     assert_true(v100.memory_total_bytes == 16160 * MIB && v100.memory_free_bytes == 14960 * MIB);
-    assert_near(v100.power_limit_watts, 300);
-    assert_near(v100.power_limit_enforced_watts, 250);
-    assert_near(v100.busy, 0.87);
-    assert_near(v100.temperature_celsius, 61);
-    assert_near(v100.memory_temperature_celsius, 58);
-    assert_near(v100.memory_clock_megahertz, 877);
+    assert_relative(v100.power_limit_watts, 300, 5e-10);
+    assert_relative(v100.power_limit_enforced_watts, 250, 5e-10);
+    assert_relative(v100.busy, 0.87, 5e-10);
+    assert_relative(v100.temperature_celsius, 61, 5e-10);
+    assert_relative(v100.memory_temperature_celsius, 58, 5e-10);
+    assert_relative(v100.memory_clock_megahertz, 877, 5e-10);
     assert_int_equal(v100.clock_reasons, JOULE_CLOCKS_POWER | JOULE_CLOCKS_TEMPERATURE);
-    assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-0-power")), 235.32);
+    assert_relative(machine_watts(meter, "gpu-0-power"), 235.32, 5e-10);
     joule_device_process processes[4];
     assert_int_equal(v100.has_process_list, 1);
     assert_int_equal(joule_device_processes(meter, "gpu:0", processes, 4), 2);
@@ -505,10 +493,10 @@ static void test_partitions(void **state)
     fake.list = read_fixture("mig.list");
     joule_meter *meter = open_meter(bench);
     machine_run(meter, 5, 1);
-    joule_device a100 = device_at(meter, 0);
-    assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-0-power")), 51.07);
-    assert_near(a100.power_limit_watts, 240);
-    assert_near(a100.power_limit_enforced_watts, 250);
+    joule_device a100 = machine_device(meter, 0);
+    assert_relative(machine_watts(meter, "gpu-0-power"), 51.07, 5e-10);
+    assert_relative(a100.power_limit_watts, 240, 5e-10);
+    assert_relative(a100.power_limit_enforced_watts, 250, 5e-10);
     assert_true(isnan(a100.busy));
     assert_true(a100.memory_total_bytes == 40 * GIB);
     assert_int_equal(a100.clock_reasons, JOULE_CLOCKS_IDLE);
@@ -531,11 +519,11 @@ static void test_a_new_description(void **state)
     fake.description = read_fixture("570.xml");
     joule_meter *meter = open_meter(bench);
     machine_run(meter, 5, 1);
-    assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-0-power")), 116.62);
+    assert_relative(machine_watts(meter, "gpu-0-power"), 116.62, 5e-10);
     assert_int_equal(domain_of(meter, "gpu-0-power").scope,
                      JOULE_SCOPE_GPU); /* the module has another value */
-    assert_string_equal(device_at(meter, 0).pci_address, "0009:01:00.0");
-    assert_int_equal(device_at(meter, 0).has_process_list, 1);
+    assert_string_equal(machine_device(meter, 0).pci_address, "0009:01:00.0");
+    assert_int_equal(machine_device(meter, 0).has_process_list, 1);
 }
 
 /* Old and new drivers, with their elements for fans, video engines, the link and memory errors. */
@@ -611,8 +599,8 @@ static void test_the_pace(void **state)
     machine_run(meter, 20, 1);
     assert_in_range(fake.tables - before, 18, 22);
     assert_in_range(fake.descriptions, 3, 5);
-    assert_int_equal(device_at(meter, 0).process_count, 2);
-    assert_int_equal(device_at(meter, 1).has_process_list, 0); /* not in the description */
+    assert_int_equal(machine_device(meter, 0).process_count, 2);
+    assert_int_equal(machine_device(meter, 1).has_process_list, 0); /* not in the description */
     joule_close(meter);
     fake.descriptions = 0;
     bench->meter = machine_open(bench->host, "nvidia_smi");
@@ -741,13 +729,13 @@ static void check_section(struct machine_bench *bench, const char *path, const c
 
     joule_meter *meter = open_meter(bench);
     machine_run(meter, 10, 1);
-    joule_device device = device_at(meter, 0);
+    joule_device device = machine_device(meter, 0);
     double watts = metric_of(expected, "power_draw_average_watts", 0);
     if (isnan(watts))
         watts = metric_of(expected, "power_draw_instant_watts", 0);
-    assert_near(machine_mean_watts(meter, machine_domain(meter, "gpu-0-power")), watts);
-    assert_near(device.temperature_celsius, metric_of(expected, "temperature_gpu", 0));
-    assert_near((double)device.memory_total_bytes, metric_of(expected, "memory_total_bytes", 0));
+    assert_relative(machine_watts(meter, "gpu-0-power"), watts, 5e-10);
+    assert_relative(device.temperature_celsius, metric_of(expected, "temperature_gpu", 0), 5e-10);
+    assert_relative((double)device.memory_total_bytes, metric_of(expected, "memory_total_bytes", 0), 5e-10);
     joule_close(meter);
     bench->meter = NULL;
     free(capture);

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 #include "joule/sources/nvidia/nvml.h"
+#include "support/check.h"
 #include "support/fake_nvml.h"
 
 #define LOAD "watts=90 peak_watts=400 duty=0.5 period_ms=1000; "
@@ -40,12 +41,6 @@ static joule_quantity gpu_joules(void)
     joule_quantity joules;
     assert_int_equal(joule_energy_joules(fake.meter, JOULE_GPU, &joules), JOULE_OK);
     return joules;
-}
-
-static void assert_near(double value, double expected, double tolerance)
-{
-    if (!(fabs(value - expected) <= tolerance))
-        fail_msg("%g is not within %g of %g", value, tolerance, expected);
 }
 
 /* --- energy and power ----------------------------------------------------------------------------------- */
@@ -366,7 +361,7 @@ static void sleeping_board_is_not_woken(void **state)
     unsigned long calls = fake_nvml_call_count(&fake);
     fake_nvml_open(&fake);
     assert_int_equal(fake_nvml_source(&fake)->state, JOULE_ABSENT);
-    assert_non_null(strstr(fake_nvml_source(&fake)->remedy, "is suspended"));
+    assert_contains(fake_nvml_source(&fake)->remedy, "is suspended");
     assert_int_equal(fake_nvml_call_count(&fake), calls);
     fake_nvml_close(&fake);
     prepare("");
@@ -417,24 +412,13 @@ static void mig_measures_the_parent(void **state)
 
 /* --- description ---------------------------------------------------------------------------------------- */
 
-static joule_device device_at(const char *line, const char *script, size_t position)
-{
-    joule_device device = {.struct_size = sizeof device};
-    if (!fake.meter) {
-        assert_true(fake_nvml_prepare(&fake, TEST_BINARY_DIR, line, script));
-        fake_nvml_open_devices(&fake);
-        fake_nvml_run(&fake, 3);
-    }
-    assert_int_equal(joule_device_get(fake.meter, position, &device), JOULE_OK);
-    return device;
-}
-
 static void boards_describe_themselves(void **state)
 {
     static const char script[] = "boards=2; 1.denied=1; mig=2; processes=3; duty=1";
     joule_device_partition parts[1];
     (void)state;
-    joule_device board = device_at("580", script, 0), denied = device_at("580", script, 1);
+    joule_device board = fake_nvml_device(&fake, TEST_BINARY_DIR, "580", script, 0),
+                 denied = fake_nvml_device(&fake, TEST_BINARY_DIR, "580", script, 1);
     assert_int_equal(joule_device_count(fake.meter), 2);
     assert_int_equal(board.state, JOULE_OK);
     assert_string_equal(board.name, "gpu:0");
@@ -474,7 +458,8 @@ static void a_crowded_board_has_processes(void **state)
     static const char *const lines[] = {"580", "535"};
     for (size_t i = 0; i < 2; i++) {
         joule_device_process list[300];
-        joule_device device = device_at(lines[i], "processes=300; duty=0.8", 0);
+        joule_device device =
+            fake_nvml_device(&fake, TEST_BINARY_DIR, lines[i], "processes=300; duty=0.8", 0);
         assert_true(device.has_process_list);
         assert_int_equal(device.process_count, DEVICE_MAX_PROCESSES);
         assert_int_equal(joule_device_processes(fake.meter, "gpu:0", list, 300), DEVICE_MAX_PROCESSES);
@@ -489,7 +474,7 @@ static void a_device_has_its_joules_and_processes(void **state)
 {
     joule_device_process processes[4];
     (void)state;
-    joule_device board = device_at("580", LOAD "processes=3", 0);
+    joule_device board = fake_nvml_device(&fake, TEST_BINARY_DIR, "580", LOAD "processes=3", 0);
     assert_near(board.energy_joules.value, gpu_joules().value, 1e-9);
     assert_near(board.busy, 0.5, 1e-9);
     assert_near(board.memory_busy, 0.12, 1e-9);
@@ -507,7 +492,7 @@ static void process_records_of_32_bytes_are_known(void **state)
 {
     joule_device_process processes[5];
     (void)state;
-    joule_device board = device_at("535", "processes=5", 0);
+    joule_device board = fake_nvml_device(&fake, TEST_BINARY_DIR, "535", "processes=5", 0);
     assert_int_equal(joule_device_processes(fake.meter, "gpu:0", processes, 5), 5);
     for (unsigned i = 0; i < 5; i++) {
         assert_int_equal(processes[i].pid, 1000 + i);

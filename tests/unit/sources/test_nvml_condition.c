@@ -5,35 +5,18 @@
 #include <stdio.h>
 #include <cmocka.h>
 #include <math.h>
+#include "support/check.h"
 #include "support/fake_nvml.h"
 
 static struct fake_nvml fake;
 
-static void assert_near(double value, double expected, double tolerance)
-{
-    if (!(fabs(value - expected) <= tolerance))
-        fail_msg("%g is not within %g of %g", value, tolerance, expected);
-}
-
-static joule_device device_at(const char *line, const char *script, size_t position)
-{
-    joule_device device = {.struct_size = sizeof device};
-    if (!fake.meter) {
-        assert_true(fake_nvml_prepare(&fake, TEST_BINARY_DIR, line, script));
-        fake_nvml_open_devices(&fake);
-        fake_nvml_run(&fake, 3);
-    }
-    assert_int_equal(joule_device_get(fake.meter, position, &device), JOULE_OK);
-    return device;
-}
-
 static void condition_of_a_board(void **state)
 {
     (void)state;
-    joule_device board = device_at("580",
-                                   "encoder=25; decoder=7; fans=2; fan_percent=40; transmit_mb=1500; "
-                                   "receive_mb=300; replays=3; ecc=2; ecc_uncorrected=1",
-                                   0);
+    joule_device board = fake_nvml_device(&fake, TEST_BINARY_DIR, "580",
+                                          "encoder=25; decoder=7; fans=2; fan_percent=40; transmit_mb=1500; "
+                                          "receive_mb=300; replays=3; ecc=2; ecc_uncorrected=1",
+                                          0);
     assert_near(board.encoder_busy, 0.25, 1e-12);
     assert_near(board.decoder_busy, 0.07, 1e-12);
     assert_near(board.fan_ratio, 0.4, 1e-12); /* of the fastest one */
@@ -55,7 +38,8 @@ static void condition_of_a_board(void **state)
 static void condition_that_is_not_told(void **state)
 {
     (void)state;
-    joule_device board = device_at("580", "fans=0; ecc=-1; mig=2; xid_events=0", 0);
+    joule_device board =
+        fake_nvml_device(&fake, TEST_BINARY_DIR, "580", "fans=0; ecc=-1; mig=2; xid_events=0", 0);
     assert_true(isnan(board.encoder_busy) && isnan(board.decoder_busy) && isnan(board.fan_rpm) &&
                 isnan(board.fan_ratio));
     assert_true(isnan(board.ecc_corrected) && isnan(board.ecc_uncorrected_lifetime));
@@ -67,8 +51,9 @@ static void condition_that_is_not_told(void **state)
 static void figures_that_cannot_be(void **state)
 {
     (void)state;
-    joule_device board = device_at(
-        "580", "encoder=255; fans=1; fan_percent=4294967295; replays=4294967295; ecc=4294967295", 0);
+    joule_device board = fake_nvml_device(
+        &fake, TEST_BINARY_DIR, "580",
+        "encoder=255; fans=1; fan_percent=4294967295; replays=4294967295; ecc=4294967295", 0);
     assert_true(isnan(board.encoder_busy) && isnan(board.fan_rpm) && isnan(board.fan_ratio));
     assert_true(isnan(board.pcie_replays) && isnan(board.ecc_corrected));
     fake_nvml_close(&fake);
@@ -82,10 +67,10 @@ static void traffic_without_counts(void **state)
     for (size_t i = 0; i < 2; i++) {
         char script[96];
         snprintf(script, sizeof script, "%sboards=2; transmit_mb=5000; receive_mb=2; fans=1", scripts[i]);
-        device_at(lines[i], script, 0);
+        fake_nvml_device(&fake, TEST_BINARY_DIR, lines[i], script, 0);
         fake_nvml_run(&fake, 4);
         for (size_t k = 0; k < 2; k++) {
-            joule_device board = device_at(lines[i], script, k);
+            joule_device board = fake_nvml_device(&fake, TEST_BINARY_DIR, lines[i], script, k);
             assert_near(board.pcie_transmit_bytes_per_second, 5e9, 0);
             assert_near(board.pcie_receive_bytes_per_second, 2e6, 0);
             assert_near(board.fan_ratio, 0.3, 1e-12);
@@ -98,10 +83,11 @@ static void traffic_without_counts(void **state)
 static void xid_errors_are_counted(void **state)
 {
     (void)state;
-    joule_device first = device_at("580", "boards=2; 1.xid_at_ms=1500; 1.xid=48", 0);
+    joule_device first =
+        fake_nvml_device(&fake, TEST_BINARY_DIR, "580", "boards=2; 1.xid_at_ms=1500; 1.xid=48", 0);
     fake_nvml_run(&fake, 3);
-    first = device_at("580", "", 0);
-    joule_device second = device_at("580", "", 1);
+    first = fake_nvml_device(&fake, TEST_BINARY_DIR, "580", "", 0);
+    joule_device second = fake_nvml_device(&fake, TEST_BINARY_DIR, "580", "", 1);
     assert_near(first.xid_count, 0, 0);
     assert_near(second.xid_count, 1, 0);
     assert_near(second.last_xid, 48, 0);
@@ -122,7 +108,7 @@ static void a_driver_without_condition(void **state)
         fake_nvml_remove(&fake, symbols[i]);
     fake_nvml_open_devices(&fake);
     fake_nvml_run(&fake, 4);
-    joule_device board = device_at("580", "", 0);
+    joule_device board = fake_nvml_device(&fake, TEST_BINARY_DIR, "580", "", 0);
     assert_int_equal(board.state, JOULE_OK);
     assert_true(isnan(board.encoder_busy) && isnan(board.fan_ratio) && isnan(board.pcie_replays) &&
                 isnan(board.pcie_transmit_bytes_per_second) && isnan(board.ecc_corrected) &&

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include "joule/api/open.h"
+#include "support/check.h"
 #include "support/fake_nvml.h"
 #include "support/machine.h"
 
@@ -18,12 +19,6 @@
 #define SECONDS     10.0
 
 static struct fake_nvml fake;
-
-static void assert_near(double value, double expected, double tolerance)
-{
-    if (!(fabs(value - expected) <= tolerance))
-        fail_msg("%g is not within %g of %g", value, tolerance, expected);
-}
 
 static void open_with(const char *script, bool has_grace)
 {
@@ -52,13 +47,6 @@ static double mean_watts(int32_t domain)
     return joules.value / SECONDS;
 }
 
-static joule_device first_device(void)
-{
-    joule_device device = {.struct_size = sizeof device};
-    assert_int_equal(joule_device_get(fake.meter, 0, &device), JOULE_OK);
-    return device;
-}
-
 /* The counter is that of the module, the power that of the GPU; each is shown in its own scope. */
 static void the_counter_is_the_module(void **state)
 {
@@ -70,7 +58,7 @@ static void the_counter_is_the_module(void **state)
     assert_string_equal(channel("gpu-0-power")->zone, "gpu0/board");
     assert_near(mean_watts(machine_domain(fake.meter, "gpu-0-module")), GPU_WATTS + OTHER_WATTS, 15);
     assert_near(mean_watts(JOULE_GPU), GPU_WATTS, 15);
-    joule_device device = first_device();
+    joule_device device = machine_device(fake.meter, 0);
     assert_int_equal(device.domain, machine_domain(fake.meter, "gpu-0-power"));
     assert_near(device.energy_joules.value / SECONDS, GPU_WATTS, 15);
     fake_nvml_close(&fake);

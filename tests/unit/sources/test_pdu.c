@@ -8,13 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include "joule/sources/node/pdu_table.h"
+#include "support/check.h"
 #include "support/machine.h"
-
-static void assert_near(double value, double wanted)
-{
-    if (isnan(wanted) ? !isnan(value) : !(fabs(value - wanted) <= 1e-6 * (1 + fabs(wanted))))
-        fail_msg("%.12g instead of %.12g", value, wanted);
-}
 
 static void test_plugs(void **state)
 {
@@ -33,7 +28,7 @@ static void test_plugs(void **state)
     assert_string_equal(plugs.list[3].watts_oid, ".1.3.6.1.4.1.1718.3.2.2.1.12.1.2");
     assert_true(pdu_parse_plugs("apc:pdu:device.1", &plugs));
     assert_string_equal(plugs.list[0].watts_oid, ".1.3.6.1.4.1.318.1.1.26.4.3.1.5.1");
-    assert_near(plugs.list[0].unit_watts, 10);
+    assert_relative(plugs.list[0].unit_watts, 10, 1e-6);
 }
 
 static void test_what_is_no_plug(void **state)
@@ -70,9 +65,9 @@ static void test_values(void **state)
     (void)state;
     assert_int_equal(pdu_parse_values("34\r\n0\nNo Such Instance currently exists at this OID\n7", values, 3),
                      4);
-    assert_near(values[0], 34);
-    assert_near(values[1], 0);
-    assert_near(values[2], NAN);
+    assert_relative(values[0], 34, 1e-6);
+    assert_relative(values[1], 0, 1e-6);
+    assert_relative(values[2], NAN, 1e-6);
     assert_int_equal(pdu_parse_values("", values, 3), 0);
 }
 
@@ -119,7 +114,7 @@ static void run(struct machine_bench *bench, const char *plugs)
 
 static void assert_watts(struct machine_bench *bench, double watts)
 {
-    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), watts);
+    assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), watts, 1e-6);
     assert_int_equal(machine_channel(bench->meter, "node-plugs")->info.scope, JOULE_SCOPE_NODE);
 }
 

@@ -8,23 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "support/check.h"
 #include "support/machine.h"
 
 #define PM "/sys/cray/pm_counters/"
-
-static void assert_near(double value, double wanted)
-{
-    if (!(fabs(value - wanted) <= 0.01 * fabs(wanted)))
-        fail_msg("%.12g instead of %.12g", value, wanted);
-}
-
-static const struct channel *want(joule_meter *meter, const char *name)
-{
-    const struct channel *ch = machine_channel(meter, name);
-    if (!ch)
-        fail_msg("no channel is called %s", name);
-    return ch;
-}
 
 /* State of the controller. */
 static struct truth {
@@ -82,25 +69,22 @@ static void run(struct machine_bench *bench, double seconds)
     machine_run(bench->meter, seconds, 0.05);
 }
 
-static double watts_of(struct machine_bench *bench, const char *name)
-{
-    return machine_mean_watts(bench->meter, want(bench->meter, name)->info.id);
-}
-
 static void test_one_socket(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench, 20);
     assert_int_equal(joule_domain_count(bench->meter), 4);
-    assert_near(watts_of(bench, "node"), 700);
-    assert_near(watts_of(bench, "package-0"), 250);
-    assert_near(watts_of(bench, "dram-0"), 50);
-    assert_near(watts_of(bench, "accel-0"), 300);
-    assert_string_equal(want(bench->meter, "package-0")->zone, "cpu0/package"); /* as RAPL's */
-    assert_string_equal(want(bench->meter, "accel-0")->parent_zone, want(bench->meter, "node")->zone);
-    assert_int_equal(want(bench->meter, "node")->info.cls, JOULE_CLASS_MEASURED);
-    assert_true(fabs(want(bench->meter, "node")->info.update_period_s - 0.1) < 1e-12);
-    assert_near(machine_mean_watts(bench->meter, JOULE_CPU), 300);
+    assert_near(machine_watts(bench->meter, "node"), 700, 7);
+    assert_near(machine_watts(bench->meter, "package-0"), 250, 2.5);
+    assert_near(machine_watts(bench->meter, "dram-0"), 50, 0.5);
+    assert_near(machine_watts(bench->meter, "accel-0"), 300, 3);
+    assert_string_equal(machine_require_channel(bench->meter, "package-0")->zone,
+                        "cpu0/package"); /* as RAPL's */
+    assert_string_equal(machine_require_channel(bench->meter, "accel-0")->parent_zone,
+                        machine_require_channel(bench->meter, "node")->zone);
+    assert_int_equal(machine_require_channel(bench->meter, "node")->info.cls, JOULE_CLASS_MEASURED);
+    assert_true(fabs(machine_require_channel(bench->meter, "node")->info.update_period_s - 0.1) < 1e-12);
+    assert_near(machine_mean_watts(bench->meter, JOULE_CPU), 300, 3);
 }
 
 /* The shares of the sockets are unknown: the node is the total. */
@@ -110,9 +94,9 @@ static void test_two_sockets(void **state)
     machine_put_cpus(bench->host, "AuthenticAMD", 25, 48, 2);
     run(bench, 20);
     assert_null(machine_channel(bench->meter, "package-0"));
-    assert_int_equal(want(bench->meter, "cpus")->info.scope, JOULE_SCOPE_RAIL);
-    assert_near(watts_of(bench, "cpus"), 250);
-    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 700);
+    assert_int_equal(machine_require_channel(bench->meter, "cpus")->info.scope, JOULE_SCOPE_RAIL);
+    assert_near(machine_watts(bench->meter, "cpus"), 250, 2.5);
+    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 700, 7);
     assert_true(isnan(machine_mean_watts(bench->meter, JOULE_CPU)));
     assert_true(isnan(machine_mean_watts(bench->meter, JOULE_GPU)));
 }
@@ -123,9 +107,9 @@ static void test_a_controller_that_stops(void **state)
     run(bench, 10);
     truth.stand_ns = meter_now_ns(bench->meter);
     run(bench, 2);
-    assert_int_equal(want(bench->meter, "node")->info.state, JOULE_OK);
+    assert_int_equal(machine_require_channel(bench->meter, "node")->info.state, JOULE_OK);
     run(bench, 2);
-    assert_int_equal(want(bench->meter, "node")->info.state, JOULE_STALE);
+    assert_int_equal(machine_require_channel(bench->meter, "node")->info.state, JOULE_STALE);
 }
 
 static void test_no_reading_is_of_one_scan(void **state)
@@ -133,11 +117,11 @@ static void test_no_reading_is_of_one_scan(void **state)
     struct machine_bench *bench = *state;
     truth.is_busy = true;
     run(bench, 2);
-    assert_int_equal(want(bench->meter, "node")->info.state, JOULE_FAILED);
+    assert_int_equal(machine_require_channel(bench->meter, "node")->info.state, JOULE_FAILED);
     assert_true(isnan(machine_mean_watts(bench->meter, JOULE_TOTAL)));
     truth.is_busy = false;
     run(bench, 2);
-    assert_int_equal(want(bench->meter, "node")->info.state, JOULE_OK);
+    assert_int_equal(machine_require_channel(bench->meter, "node")->info.state, JOULE_OK);
 }
 
 static void test_counters_that_begin_again(void **state)
@@ -146,9 +130,9 @@ static void test_counters_that_begin_again(void **state)
     run(bench, 10);
     truth.restart_ns = meter_now_ns(bench->meter) / 100000000 * 100000000;
     run(bench, 10);
-    const struct channel *ch = want(bench->meter, "node");
+    const struct channel *ch = machine_require_channel(bench->meter, "node");
     assert_int_equal(ch->counter.resets, 1);
-    assert_near(ch->curve.points[ch->curve.count - 1].joules, 700 * 19.9);
+    assert_near(ch->curve.points[ch->curve.count - 1].joules, 700 * 19.9, 139.3);
 }
 
 static void test_without_freshness(void **state)
@@ -158,8 +142,8 @@ static void test_without_freshness(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         host_script_text(bench->host, PM "freshness", texts[i]);
         run(bench, 10);
-        assert_int_equal(want(bench->meter, "node")->info.state, JOULE_OK);
-        assert_near(watts_of(bench, "node"), 700);
+        assert_int_equal(machine_require_channel(bench->meter, "node")->info.state, JOULE_OK);
+        assert_near(machine_watts(bench->meter, "node"), 700, 7);
         joule_close(bench->meter);
         bench->meter = NULL;
     }
@@ -173,7 +157,7 @@ static void test_garbage(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         host_script_text(bench->host, PM "energy", texts[i]);
         run(bench, 0.5);
-        assert_int_equal(want(bench->meter, "node")->info.state, JOULE_FAILED);
+        assert_int_equal(machine_require_channel(bench->meter, "node")->info.state, JOULE_FAILED);
     }
 }
 
@@ -182,8 +166,8 @@ static void test_denied(void **state)
     struct machine_bench *bench = *state;
     host_script_error(bench->host, PM "energy", EACCES);
     run(bench, 1);
-    assert_int_equal(want(bench->meter, "node")->info.state, JOULE_DENIED);
-    assert_non_null(strstr(want(bench->meter, "node")->info.remedy, PM "energy"));
+    assert_int_equal(machine_require_channel(bench->meter, "node")->info.state, JOULE_DENIED);
+    assert_contains(machine_require_channel(bench->meter, "node")->info.remedy, PM "energy");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, machine_teardown)

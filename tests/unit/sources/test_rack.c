@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <joule/devices.h>
 #include "joule/sources/rack/sambanova_text.h"
+#include "support/check.h"
 #include "support/machine.h"
 
 #define HEADING "TILE                  %idle %exec %pload %aload %chkpt %quiesce     PID     USER COMMAND\n"
@@ -68,13 +69,6 @@ static void run(struct machine_bench *bench, const char *source, const char *var
     machine_run(bench->meter, 60, 5);
 }
 
-static joule_device device_at(const struct machine_bench *bench, size_t position)
-{
-    joule_device device = {.struct_size = sizeof device};
-    assert_int_equal(joule_device_get(bench->meter, position, &device), JOULE_OK);
-    return device;
-}
-
 static const struct source *source_of(const struct machine_bench *bench)
 {
     return bench->meter->lanes[bench->meter->lane_count - 1]->sources[0];
@@ -121,12 +115,12 @@ static void test_sambanova_devices(void **state)
     programs = (struct programs){.tiles = TWO_RDUS};
     run(bench, "sambanova", NULL, NULL);
     assert_int_equal(joule_device_count(bench->meter), 2);
-    joule_device device = device_at(bench, 0);
+    joule_device device = machine_device(bench->meter, 0);
     assert_string_equal(device.name, "rdu:0");
     assert_string_equal(device.vendor, "sambanova");
     assert_true(fabs(device.busy - 0.9) < 1e-12);
     assert_int_equal(device.process_count, 1);
-    assert_non_null(strstr(device.remedy, "JOULE_SAMBANOVA"));
+    assert_contains(device.remedy, "JOULE_SAMBANOVA");
     assert_true(isnan(device.power_watts.value));
     assert_null(
         machine_channel(bench->meter, "sambanova")); /* it is outside the machine, whose total is complete
@@ -140,11 +134,11 @@ static void test_sambanova_assumed(void **state)
     programs = (struct programs){.tiles = TWO_RDUS};
     run(bench, "sambanova", "JOULE_SAMBANOVA", "watts 2000,10000");
     expect_power(bench, "sambanova", 2000 + 0.45 * 8000, JOULE_CLASS_ASSUMED);
-    assert_non_null(strstr(device_at(bench, 1).remedy, "the domain sambanova has the energy"));
+    assert_contains(machine_device(bench->meter, 1).remedy, "the domain sambanova has the energy");
     programs.tiles = HEADING; /* the runtime has stopped: the load is unknown */
     machine_run(bench->meter, 20, 5);
     assert_int_equal(machine_channel(bench->meter, "sambanova")->info.state, JOULE_FAILED);
-    assert_true(isnan(device_at(bench, 0).busy));
+    assert_true(isnan(machine_device(bench->meter, 0).busy));
 }
 
 /* --- Cerebras ------------------------------------------------------------------------------------------- */
@@ -157,12 +151,12 @@ static void test_cerebras_devices(void **state)
     programs = (struct programs){.systems = one_system};
     run(bench, "cerebras", NULL, NULL);
     assert_int_equal(joule_device_count(bench->meter), 1);
-    joule_device device = device_at(bench, 0);
+    joule_device device = machine_device(bench->meter, 0);
     assert_string_equal(device.name, "wse:0");
     assert_string_equal(device.vendor, "cerebras");
     assert_string_equal(device.uuid, "cs-sy01");
     assert_int_equal(device.state, JOULE_OK);
-    assert_non_null(strstr(device.remedy, "JOULE_CEREBRAS"));
+    assert_contains(device.remedy, "JOULE_CEREBRAS");
     assert_int_equal(bench->meter->channel_count, 0);
 }
 
@@ -172,7 +166,7 @@ static void test_cerebras_by_plugs(void **state)
     programs = (struct programs){.systems = one_system, .watts = "1750\n"};
     run(bench, "cerebras", "JOULE_CEREBRAS", "pdu apc:pdu1:device.1");
     expect_power(bench, "cerebras", 17500, JOULE_CLASS_DERIVED); /* this unit counts tens of watts */
-    joule_device device = device_at(bench, 0);
+    joule_device device = machine_device(bench->meter, 0);
     assert_true(fabs(device.power_watts.value - 17500) < 1e-3);
     assert_string_equal(device.remedy, "");
 }
@@ -196,7 +190,7 @@ static void test_cerebras_assumed(void **state)
     programs = (struct programs){.systems = one_system};
     run(bench, "cerebras", "JOULE_CEREBRAS", "watts 9000,21000");
     expect_power(bench, "cerebras", 15000, JOULE_CLASS_ASSUMED);
-    joule_device device = device_at(bench, 0);
+    joule_device device = machine_device(bench->meter, 0);
     assert_true(device.power_watts.low <= 9600 && device.power_watts.high >= 20400);
 }
 
@@ -213,7 +207,7 @@ static void test_a_silent_cluster(void **state)
     programs = (struct programs){.systems = NULL};
     run(bench, "cerebras", NULL, NULL);
     assert_int_equal(source_of(bench)->state, JOULE_FAILED);
-    assert_non_null(strstr(source_of(bench)->remedy, "csctl"));
+    assert_contains(source_of(bench)->remedy, "csctl");
 }
 
 static void test_settings_that_are_none(void **state)

@@ -7,29 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
+#include "support/check.h"
 #include "support/machine.h"
 #include "support/ramp.h"
-
-struct rig {
-    struct joule_host *host;
-    joule_meter *meter;
-};
-
-static int set_up(void **state)
-{
-    static struct rig rig;
-    rig = (struct rig){.host = host_script_open()};
-    *state = &rig;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct rig *rig = *state;
-    joule_close(rig->meter);
-    rig->host->ops->close(rig->host);
-    return 0;
-}
 
 static void put_cpu(struct joule_host *host, const char *vendor, unsigned family, unsigned model,
                     const char *flags)
@@ -42,22 +22,9 @@ static void put_cpu(struct joule_host *host, const char *vendor, unsigned family
     host_script_text(host, "/sys/devices/system/cpu/cpu0/topology/physical_package_id", "0\n");
 }
 
-static void open_meter(struct rig *rig)
+static void open_meter(struct machine_bench *bench)
 {
-    rig->meter = machine_open(rig->host, "rapl_msr");
-}
-
-static const struct channel *channel(struct rig *rig, const char *name)
-{
-    const struct channel *ch = machine_channel(rig->meter, name);
-    if (!ch)
-        fail_msg("no domain is called %s", name);
-    return ch;
-}
-
-static const struct source *source(struct rig *rig)
-{
-    return rig->meter->lanes[0]->sources[0];
+    bench->meter = machine_open(bench->host, "rapl_msr");
 }
 
 static int constant(void *context, int64_t time_ns, uint64_t *out_value)
@@ -99,137 +66,138 @@ static void test_units_by_model(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
-        struct rig rig = {.host = host_script_open()};
+        struct machine_bench bench = {.host = host_script_open()};
         uint64_t unit = models[i].unit_register;
-        put_cpu(rig.host, "GenuineIntel", 6, models[i].model, "");
-        put_intel_registers(rig.host, &unit);
-        open_meter(&rig);
-        const double got[] = {channel(&rig, "package-0")->counter.unit_joules,
-                              channel(&rig, "dram-0")->counter.unit_joules,
-                              channel(&rig, "psys")->counter.unit_joules};
+        put_cpu(bench.host, "GenuineIntel", 6, models[i].model, "");
+        put_intel_registers(bench.host, &unit);
+        open_meter(&bench);
+        const double got[] = {machine_require_channel(bench.meter, "package-0")->counter.unit_joules,
+                              machine_require_channel(bench.meter, "dram-0")->counter.unit_joules,
+                              machine_require_channel(bench.meter, "psys")->counter.unit_joules};
         if (fabs(got[0] / models[i].package - 1) > 1e-12 || fabs(got[1] / models[i].dram - 1) > 1e-12 ||
             fabs(got[2] / models[i].psys - 1) > 1e-12)
             fail_msg("%s: package %g, dram %g, psys %g J", models[i].name, got[0], got[1], got[2]);
-        assert_string_equal(channel(&rig, "package-0")->parent_zone, "psys");
-        joule_close(rig.meter);
-        rig.host->ops->close(rig.host);
+        assert_string_equal(machine_require_channel(bench.meter, "package-0")->parent_zone, "psys");
+        joule_close(bench.meter);
+        bench.host->ops->close(bench.host);
     }
 }
 
 /* Only 32 bits count; the upper half of the register is ignored. */
 static void test_wraps_at_32_bits(void **state)
 {
-    struct rig *rig = *state;
+    struct machine_bench *bench = *state;
     uint64_t unit = 0xa0e03;
     struct ramp ramp = {.watts = 150, .unit_joules = 0x1p-14, .start = UINT64_C(0xabcdeff448000)};
-    put_cpu(rig->host, "GenuineIntel", 6, 0x9E, "");
-    host_script_register(rig->host, 0, 0x606, constant, &unit);
-    host_script_register(rig->host, 0, 0x611, ramp_value, &ramp);
-    open_meter(rig);
-    machine_run(rig->meter, 10, 0.1);
-    assert_int_equal(joule_domain_count(rig->meter), 1); /* missing registers are not domains */
-    assert_int_equal(channel(rig, "package-0")->counter.wraps, 1);
-    assert_true(fabs(machine_mean_watts(rig->meter, JOULE_TOTAL) - 150) < 0.2);
+    put_cpu(bench->host, "GenuineIntel", 6, 0x9E, "");
+    host_script_register(bench->host, 0, 0x606, constant, &unit);
+    host_script_register(bench->host, 0, 0x611, ramp_value, &ramp);
+    open_meter(bench);
+    machine_run(bench->meter, 10, 0.1);
+    assert_int_equal(joule_domain_count(bench->meter), 1); /* missing registers are not domains */
+    assert_int_equal(machine_require_channel(bench->meter, "package-0")->counter.wraps, 1);
+    assert_true(fabs(machine_mean_watts(bench->meter, JOULE_TOTAL) - 150) < 0.2);
 }
 
 static void test_amd(void **state)
 {
-    struct rig *rig = *state;
-    rig->host->ops->close(rig->host);
-    rig->host = host_tree_open(machine_fixture("amd-epyc"));
-    open_meter(rig);
-    assert_int_equal(joule_domain_count(rig->meter), 6);
-    assert_true(channel(rig, "package-0")->counter.unit_joules == 0x1p-16);
-    assert_true(channel(rig, "package-0")->counter.last_raw == 0x10); /* the upper half is removed */
+    struct machine_bench *bench = *state;
+    bench->host->ops->close(bench->host);
+    bench->host = host_tree_open(machine_fixture("amd-epyc"));
+    open_meter(bench);
+    assert_int_equal(joule_domain_count(bench->meter), 6);
+    assert_true(machine_require_channel(bench->meter, "package-0")->counter.unit_joules == 0x1p-16);
+    assert_true(machine_require_channel(bench->meter, "package-0")->counter.last_raw ==
+                0x10); /* the upper half is removed */
 }
 
 /* A register that is 0 at first does not exist on this model. */
 static void test_zero_is_no_domain(void **state)
 {
-    struct rig *rig = *state;
+    struct machine_bench *bench = *state;
     uint64_t unit = 0xa0e03, zero = 0, one = 1;
-    put_cpu(rig->host, "GenuineIntel", 6, 0x8F, "");
-    host_script_register(rig->host, 0, 0x606, constant, &unit);
-    host_script_register(rig->host, 0, 0x611, constant, &one);
-    host_script_register(rig->host, 0, 0x64D, constant, &zero);
-    open_meter(rig);
-    assert_int_equal(joule_domain_count(rig->meter), 1);
-    assert_string_equal(channel(rig, "package-0")->parent_zone, "");
+    put_cpu(bench->host, "GenuineIntel", 6, 0x8F, "");
+    host_script_register(bench->host, 0, 0x606, constant, &unit);
+    host_script_register(bench->host, 0, 0x611, constant, &one);
+    host_script_register(bench->host, 0, 0x64D, constant, &zero);
+    open_meter(bench);
+    assert_int_equal(joule_domain_count(bench->meter), 1);
+    assert_string_equal(machine_require_channel(bench->meter, "package-0")->parent_zone, "");
 }
 
 static void test_one_cpu_for_each_package(void **state)
 {
-    struct rig *rig = *state;
+    struct machine_bench *bench = *state;
     uint64_t unit = 0xa0e03, count = 5;
-    put_cpu(rig->host, "GenuineIntel", 6, 0x6A, "");
-    host_script_text(rig->host, "/sys/devices/system/cpu/online", "0-3\n");
+    put_cpu(bench->host, "GenuineIntel", 6, 0x6A, "");
+    host_script_text(bench->host, "/sys/devices/system/cpu/online", "0-3\n");
     for (unsigned cpu = 0; cpu < 4; cpu++) {
         char path[96];
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/physical_package_id", cpu);
-        host_script_text(rig->host, path, cpu % 2 ? "1\n" : "0\n");
-        host_script_register(rig->host, cpu, 0x606, constant, &unit);
-        host_script_register(rig->host, cpu, 0x611, constant, &count);
+        host_script_text(bench->host, path, cpu % 2 ? "1\n" : "0\n");
+        host_script_register(bench->host, cpu, 0x606, constant, &unit);
+        host_script_register(bench->host, cpu, 0x611, constant, &count);
     }
-    open_meter(rig);
-    assert_int_equal(joule_domain_count(rig->meter), 2);
-    assert_string_equal(channel(rig, "package-1")->zone, "cpu1/package");
+    open_meter(bench);
+    assert_int_equal(joule_domain_count(bench->meter), 2);
+    assert_string_equal(machine_require_channel(bench->meter, "package-1")->zone, "cpu1/package");
 }
 
 /* --- refusals ------------------------------------------------------------------------------------------- */
 
 static void test_guest_with_zeroed_units(void **state)
 {
-    struct rig *rig = *state;
+    struct machine_bench *bench = *state;
     uint64_t zero = 0;
-    put_cpu(rig->host, "GenuineIntel", 6, 0xCF, "hypervisor");
-    host_script_register(rig->host, 0, 0x606, constant, &zero);
-    open_meter(rig);
-    assert_int_equal(source(rig)->state, JOULE_UNSUPPORTED);
-    assert_non_null(strstr(source(rig)->remedy, "hypervisor"));
-    assert_int_equal(joule_domain_count(rig->meter), 0);
+    put_cpu(bench->host, "GenuineIntel", 6, 0xCF, "hypervisor");
+    host_script_register(bench->host, 0, 0x606, constant, &zero);
+    open_meter(bench);
+    assert_int_equal(machine_source(bench->meter, "rapl_msr")->state, JOULE_UNSUPPORTED);
+    assert_contains(machine_source(bench->meter, "rapl_msr")->remedy, "hypervisor");
+    assert_int_equal(joule_domain_count(bench->meter), 0);
 }
 
 static void test_registers_that_fault(void **state)
 {
-    struct rig *rig = *state;
+    struct machine_bench *bench = *state;
     uint64_t other = 1;
-    put_cpu(rig->host, "AuthenticAMD", 16, 4, ""); /* older than its energy registers */
-    host_script_register(rig->host, 0, 0x10, constant, &other);
-    open_meter(rig);
-    assert_int_equal(source(rig)->state, JOULE_UNSUPPORTED);
+    put_cpu(bench->host, "AuthenticAMD", 16, 4, ""); /* older than its energy registers */
+    host_script_register(bench->host, 0, 0x10, constant, &other);
+    open_meter(bench);
+    assert_int_equal(machine_source(bench->meter, "rapl_msr")->state, JOULE_UNSUPPORTED);
 }
 
 static void test_module_missing(void **state)
 {
-    struct rig *rig = *state;
-    put_cpu(rig->host, "GenuineIntel", 6, 0x9E, "");
-    open_meter(rig);
-    assert_int_equal(source(rig)->state, JOULE_ABSENT);
-    assert_non_null(strstr(source(rig)->remedy, "modprobe msr"));
+    struct machine_bench *bench = *state;
+    put_cpu(bench->host, "GenuineIntel", 6, 0x9E, "");
+    open_meter(bench);
+    assert_int_equal(machine_source(bench->meter, "rapl_msr")->state, JOULE_ABSENT);
+    assert_contains(machine_source(bench->meter, "rapl_msr")->remedy, "modprobe msr");
 }
 
 static void test_denied(void **state)
 {
-    struct rig *rig = *state;
-    rig->host->ops->close(rig->host);
-    rig->host = host_tree_open(machine_fixture("intel-client-denied"));
-    open_meter(rig);
-    assert_int_equal(source(rig)->state, JOULE_DENIED);
-    assert_int_equal(channel(rig, "package-0")->info.state, JOULE_DENIED);
-    assert_non_null(strstr(channel(rig, "package-0")->info.remedy, "CAP_SYS_RAWIO"));
+    struct machine_bench *bench = *state;
+    bench->host->ops->close(bench->host);
+    bench->host = host_tree_open(machine_fixture("intel-client-denied"));
+    open_meter(bench);
+    assert_int_equal(machine_source(bench->meter, "rapl_msr")->state, JOULE_DENIED);
+    assert_int_equal(machine_require_channel(bench->meter, "package-0")->info.state, JOULE_DENIED);
+    assert_contains(machine_require_channel(bench->meter, "package-0")->info.remedy, "CAP_SYS_RAWIO");
 }
 
 static void test_other_vendors(void **state)
 {
-    struct rig *rig = *state;
-    host_script_text(rig->host, "/proc/cpuinfo", "CPU implementer\t: 0x41\n");
-    open_meter(rig);
-    assert_int_equal(source(rig)->state, JOULE_ABSENT);
+    struct machine_bench *bench = *state;
+    host_script_text(bench->host, "/proc/cpuinfo", "CPU implementer\t: 0x41\n");
+    open_meter(bench);
+    assert_int_equal(machine_source(bench->meter, "rapl_msr")->state, JOULE_ABSENT);
 }
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, machine_setup, machine_teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_units_by_model),
         TEST(test_wraps_at_32_bits),

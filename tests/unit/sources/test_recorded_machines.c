@@ -6,23 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "support/check.h"
 #include "support/machine.h"
 #include "support/test_data.h"
 #include "support/ttar.h"
-
-static void assert_near(double value, double wanted)
-{
-    if (!(fabs(value - wanted) <= 1e-9 * (1 + fabs(wanted))))
-        fail_msg("%.12g instead of %.12g", value, wanted);
-}
-
-static const struct channel *want(joule_meter *meter, const char *name)
-{
-    const struct channel *ch = machine_channel(meter, name);
-    if (!ch)
-        fail_msg("no channel is called %s", name);
-    return ch;
-}
 
 static void test_kepler(void **state)
 {
@@ -52,7 +39,7 @@ static void test_kepler(void **state)
         {"unknown-chip-pair2", 10},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
-        assert_near(machine_mean_watts(meter, want(meter, wanted[i].name)->info.id), wanted[i].watts);
+        assert_relative(machine_watts(meter, wanted[i].name), wanted[i].watts, 1e-9);
     assert_null(machine_channel(meter, "ina3221-channel-3"));
     assert_null(machine_channel(meter, "test-power-chip-psu-rail-c"));
     assert_null(machine_channel(meter, "energy-with-enable-rail-c"));
@@ -98,12 +85,12 @@ static void test_recorded_graphics(void **state)
         assert_true(machine_add(host, root, "/sys/class/hwmon"));
         joule_meter *meter = machine_open(host, "hwmon");
         machine_run(meter, 5, 0.05);
-        const struct channel *ch = want(meter, wanted[i].name);
+        const struct channel *ch = machine_require_channel(meter, wanted[i].name);
         assert_int_equal(ch->info.scope, wanted[i].scope);
         if (isnan(wanted[i].watts))
             assert_int_equal(ch->info.cls, JOULE_CLASS_MEASURED);
         else
-            assert_near(machine_mean_watts(meter, ch->info.id), wanted[i].watts);
+            assert_relative(machine_mean_watts(meter, ch->info.id), wanted[i].watts, 1e-9);
         joule_close(meter);
         host->ops->close(host);
     }
@@ -127,11 +114,12 @@ static void test_node_exporter(void **state)
     assert_non_null(host);
     joule_meter *meter = machine_open(host, "hwmon,battery,thermal");
     machine_run(meter, 10, 0.5);
-    assert_near(machine_mean_watts(meter, want(meter, "battery")->info.id), 5.002);
+    assert_relative(machine_watts(meter, "battery"), 5.002, 1e-9);
     for (size_t i = 0; i < sizeof gauges / sizeof gauges[0]; i++) {
         double value;
-        assert_int_equal(joule_gauge(meter, want(meter, gauges[i].name)->info.id, &value), JOULE_OK);
-        assert_near(value, gauges[i].value);
+        assert_int_equal(joule_gauge(meter, machine_require_channel(meter, gauges[i].name)->info.id, &value),
+                         JOULE_OK);
+        assert_relative(value, gauges[i].value, 1e-9);
     }
     assert_null(machine_channel(meter, "coretemp-core-0"));
     for (size_t i = 0; i < joule_domain_count(meter); i++) /* that machine's monitors give no power */

@@ -8,17 +8,12 @@
 #include <string.h>
 #include <cmocka.h>
 #include "joule/sources/node/redfish_text.h"
+#include "support/check.h"
 #include "support/machine.h"
 
 #define SUPPLY      "/redfish/v1/Chassis/1U/PowerSubsystem/PowerSupplies/Bay"
 #define ENVIRONMENT "/redfish/v1/Chassis/1U/EnvironmentMetrics"
 #define POWER       "/redfish/v1/Chassis/1U/Power"
-
-static void assert_near(double value, double wanted)
-{
-    if (isnan(wanted) ? !isnan(value) : !(fabs(value - wanted) <= 1e-6 * (1 + fabs(wanted))))
-        fail_msg("%.12g instead of %.12g", value, wanted);
-}
 
 /* --- lines ---------------------------------------------------------------------------------------------- */
 
@@ -33,9 +28,9 @@ static void test_lines(void **state)
     assert_string_equal(text.model, "Contoso 3500RX");
     assert_int_equal(text.count, 4);
     assert_string_equal(text.readings[1].target, "supply:" SUPPLY "2");
-    assert_near(redfish_watts(&text, REDFISH_SUPPLIES), 380.5);
-    assert_near(redfish_watts(&text, REDFISH_CHASSIS), NAN);
-    assert_near(redfish_watts(&text, REDFISH_CONTROL), 344);
+    assert_relative(redfish_watts(&text, REDFISH_SUPPLIES), 380.5, 1e-6);
+    assert_relative(redfish_watts(&text, REDFISH_CHASSIS), NAN, 1e-6);
+    assert_relative(redfish_watts(&text, REDFISH_CONTROL), 344, 1e-6);
 }
 
 static void test_one_supply_of_two_is_no_sum(void **state)
@@ -43,7 +38,7 @@ static void test_one_supply_of_two_is_no_sum(void **state)
     struct redfish_text text;
     (void)state;
     redfish_parse("reading supply 200 " SUPPLY "1\nreading supply - " SUPPLY "2\n", &text);
-    assert_near(redfish_watts(&text, REDFISH_SUPPLIES), NAN);
+    assert_relative(redfish_watts(&text, REDFISH_SUPPLIES), NAN, 1e-6);
 }
 
 static void test_failures(void **state)
@@ -133,20 +128,15 @@ static void run(struct machine_bench *bench, double seconds)
     machine_run(bench->meter, seconds, 5);
 }
 
-static double watts_of(struct machine_bench *bench, const char *name)
-{
-    return machine_mean_watts(bench->meter, machine_domain(bench->meter, name));
-}
-
 static void test_supplies_count(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench, 100);
     assert_int_equal(joule_domain_count(bench->meter), 3);
-    assert_near(watts_of(bench, "node-supplies"), 937.4);
-    assert_near(watts_of(bench, "node-chassis"), 374);
-    assert_near(watts_of(bench, "node-control"), 344);
-    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 937.4);
+    assert_relative(machine_watts(bench->meter, "node-supplies"), 937.4, 1e-6);
+    assert_relative(machine_watts(bench->meter, "node-chassis"), 374, 1e-6);
+    assert_relative(machine_watts(bench->meter, "node-control"), 344, 1e-6);
+    assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 937.4, 1e-6);
     assert_int_equal(truth.finds, 1);
     assert_in_range(truth.reads, 20, 22);
 }
@@ -155,14 +145,14 @@ static void test_the_chassis_counts_where_supplies_tell_nothing(void **state)
 {
     truth.supply_watts = NAN;
     run(*state, 50);
-    assert_near(machine_mean_watts(((struct machine_bench *)*state)->meter, JOULE_TOTAL), 374);
+    assert_relative(machine_mean_watts(((struct machine_bench *)*state)->meter, JOULE_TOTAL), 374, 1e-6);
 }
 
 static void test_control_counts_last(void **state)
 {
     truth.supply_watts = truth.environment_watts = NAN;
     run(*state, 50);
-    assert_near(machine_mean_watts(((struct machine_bench *)*state)->meter, JOULE_TOTAL), 344);
+    assert_relative(machine_mean_watts(((struct machine_bench *)*state)->meter, JOULE_TOTAL), 344, 1e-6);
 }
 
 static void test_what_was_found_is_looked_for_again(void **state)
@@ -187,33 +177,23 @@ static void test_a_controller_that_stops(void **state)
     assert_int_equal(machine_channel(bench->meter, "node-supplies")->info.state, JOULE_OK);
 }
 
-static void assert_nothing(struct machine_bench *bench, joule_status status, const char *words)
-{
-    bench->meter = machine_open(bench->host, "redfish");
-    assert_int_equal(joule_domain_count(bench->meter), 0);
-    const struct source *source = bench->meter->lanes[bench->meter->lane_count - 1]->sources[0];
-    assert_int_equal(source->state, status);
-    if (!strstr(source->remedy, words))
-        fail_msg("%s", source->remedy);
-}
-
 static void test_refused(void **state)
 {
     truth.failure = "failed 2 it refuses user and password (401)";
-    assert_nothing(*state, JOULE_DENIED, "it refuses user and password (401)");
+    machine_expect_absent(*state, "redfish", JOULE_DENIED, "it refuses user and password (401)");
 }
 
 static void test_without_the_program(void **state)
 {
     truth.error = -ENOENT;
-    assert_nothing(*state, JOULE_ABSENT, "libcurl");
+    machine_expect_absent(*state, "redfish", JOULE_ABSENT, "libcurl");
 }
 
 static void test_never_unless_asked_for(void **state)
 {
     struct machine_bench *bench = *state;
     host_script_env(bench->host, "JOULE_REDFISH", "");
-    assert_nothing(bench, JOULE_ABSENT, "JOULE_REDFISH=FILE");
+    machine_expect_absent(bench, "redfish", JOULE_ABSENT, "JOULE_REDFISH=FILE");
     assert_int_equal(truth.finds, 0);
 }
 

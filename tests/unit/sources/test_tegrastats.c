@@ -8,13 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include "joule/sources/jetson/tegrastats_text.h"
+#include "support/check.h"
 #include "support/machine.h"
-
-static void assert_near(double value, double wanted)
-{
-    if (isnan(wanted) ? !isnan(value) : !(fabs(value - wanted) <= 1e-6 * (1 + fabs(wanted))))
-        fail_msg("%.12g instead of %.12g", value, wanted);
-}
 
 static const char xavier[] = "RAM 1903/15692MB (lfb 3251x4MB) CPU [1%@1190,0%@1190] EMC_FREQ 0% GR3D_FREQ 0% "
                              "AO@32.5C GPU@32C Tboard@32C "
@@ -78,9 +73,9 @@ static void test_every_generation(void **state)
             snprintf(rails + strlen(rails), sizeof rails - strlen(rails), "%s %.0f ", stats.rails[k].name,
                      stats.rails[k].watts * 1e3);
         assert_string_equal(rails, sample->rails);
-        assert_near(stats.gpu_busy, sample->busy);
-        assert_near(stats.gpu_megahertz, sample->megahertz);
-        assert_near(stats.gpu_celsius, sample->celsius);
+        assert_relative(stats.gpu_busy, sample->busy, 1e-6);
+        assert_relative(stats.gpu_megahertz, sample->megahertz, 1e-6);
+        assert_relative(stats.gpu_celsius, sample->celsius, 1e-6);
     }
 }
 
@@ -91,7 +86,7 @@ static void test_the_last_whole_line(void **state)
     assert_true(
         tegrastats_parse("RAM 1/2MB VDD_IN 1/1\nRAM 1/2MB VDD_IN 2000/1\nRAM 1/2MB VDD_IN 3000/1", &stats));
     assert_int_equal(stats.rail_count, 1);
-    assert_near(stats.rails[0].watts, 2);
+    assert_relative(stats.rails[0].watts, 2, 1e-6);
 }
 
 static void test_no_line(void **state)
@@ -147,10 +142,10 @@ static void test_source(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench);
-    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 3.113);
-    assert_near(machine_mean_watts(bench->meter, machine_domain(bench->meter, "rail-cpu")), 0.216);
-    assert_near(machine_channel(bench->meter, "gpu-0-busy")->gauge, 0);
-    assert_near(machine_channel(bench->meter, "gpu-0-temperature")->gauge, 32);
+    assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 3.113, 1e-6);
+    assert_relative(machine_watts(bench->meter, "rail-cpu"), 0.216, 1e-6);
+    assert_relative(machine_channel(bench->meter, "gpu-0-busy")->gauge, 0, 1e-6);
+    assert_relative(machine_channel(bench->meter, "gpu-0-temperature")->gauge, 32, 1e-6);
     assert_string_equal(machine_channel(bench->meter, "module-0")->info.measurement, "tegrastats");
     truth.text = orin_nano; /* other rails than before */
     machine_run(bench->meter, 4, 2);
@@ -176,7 +171,7 @@ static void test_not_beside_sysfs(void **state)
     host_script_error(bench->host, "/sys/class/hwmon/hwmon1/curr1_input", EACCES);
     joule_close(bench->meter);
     run(bench);
-    assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 3.113);
+    assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 3.113, 1e-6);
 }
 
 static void test_troubles(void **state)

@@ -12,25 +12,12 @@
 #include <cmocka.h>
 #include <joule/devices.h>
 #include "joule/sources/accelerator/tpu_metrics.h"
+#include "support/check.h"
 #include "support/machine.h"
 #include "support/tpu_service.h"
 
 #define ADDRESS "tcp:127.0.0.1:8431"
 #define GIB     (INT64_C(1) << 30)
-
-static const struct channel *want(const struct machine_bench *bench, const char *name)
-{
-    const struct channel *ch = machine_channel(bench->meter, name);
-    if (!ch)
-        fail_msg("no channel is called %s", name);
-    return ch;
-}
-
-static void assert_near(double value, double wanted, double tolerance)
-{
-    if (!(fabs(value - wanted) <= tolerance))
-        fail_msg("%g is not within %g of %g", value, tolerance, wanted);
-}
 
 /* --- messages ------------------------------------------------------------------------------------------- */
 
@@ -102,7 +89,8 @@ static void open_machine(struct machine_bench *bench, const char *machine)
 static double busy(struct machine_bench *bench, const char *name)
 {
     double value;
-    assert_int_equal(joule_gauge(bench->meter, want(bench, name)->info.id, &value), JOULE_OK);
+    assert_int_equal(joule_gauge(bench->meter, machine_require_channel(bench->meter, name)->info.id, &value),
+                     JOULE_OK);
     return value;
 }
 
@@ -112,15 +100,15 @@ static void test_a_v4_is_modelled(void **state)
     joule_quantity joules;
     open_machine(bench, "tpu-v4");
     machine_run(bench->meter, 20, 1);
-    const joule_domain *info = &want(bench, "tpu-0")->info;
+    const joule_domain *info = &machine_require_channel(bench->meter, "tpu-0")->info;
     assert_int_equal(info->cls, JOULE_CLASS_MODELLED);
     assert_int_equal(info->scope, JOULE_SCOPE_GPU);
     assert_int_equal(info->tier, 1);
     assert_string_equal(info->model, "TPU v4");
     assert_near(machine_mean_watts(bench->meter, info->id), 192, 1e-6);
-    assert_near(machine_mean_watts(bench->meter, want(bench, "tpu-1")->info.id), 141, 1e-6);
-    assert_near(machine_mean_watts(bench->meter, want(bench, "tpu-2")->info.id), 90 + 0.25 * 102, 1e-6);
-    assert_near(machine_mean_watts(bench->meter, want(bench, "tpu-3")->info.id), 90, 1e-6);
+    assert_near(machine_watts(bench->meter, "tpu-1"), 141, 1e-6);
+    assert_near(machine_watts(bench->meter, "tpu-2"), 90 + 0.25 * 102, 1e-6);
+    assert_near(machine_watts(bench->meter, "tpu-3"), 90, 1e-6);
     assert_int_equal(joule_energy_joules(bench->meter, JOULE_GPU, &joules), JOULE_OK);
     assert_true(joules.low < 0.7 * joules.value && joules.high > 1.5 * joules.value); /* a wide interval */
     assert_null(machine_channel(bench->meter, "tpu-4"));                              /* the network card */
@@ -132,8 +120,8 @@ static void test_newer_chips_need_watts(void **state)
     struct machine_bench *bench = *state;
     open_machine(bench, "tpu-v6e");
     machine_run(bench->meter, 5, 1);
-    assert_int_equal(want(bench, "tpu-0")->info.state, JOULE_UNSUPPORTED);
-    assert_non_null(strstr(want(bench, "tpu-0")->info.remedy, "JOULE_TPU_WATTS=IDLE,MAX"));
+    assert_int_equal(machine_require_channel(bench->meter, "tpu-0")->info.state, JOULE_UNSUPPORTED);
+    assert_contains(machine_require_channel(bench->meter, "tpu-0")->info.remedy, "JOULE_TPU_WATTS=IDLE,MAX");
     assert_near(busy(bench, "tpu-1-busy"), 0.5, 0);
     assert_null(machine_channel(bench->meter, "tpu-4")); /* neither network card nor disk */
 }
@@ -144,8 +132,8 @@ static void test_watts_of_the_user(void **state)
     host_script_env(bench->host, "JOULE_TPU_WATTS", "60,260");
     open_machine(bench, "tpu-v6e");
     machine_run(bench->meter, 20, 1);
-    assert_int_equal(want(bench, "tpu-1")->info.cls, JOULE_CLASS_ASSUMED);
-    assert_near(machine_mean_watts(bench->meter, want(bench, "tpu-1")->info.id), 160, 1e-6);
+    assert_int_equal(machine_require_channel(bench->meter, "tpu-1")->info.cls, JOULE_CLASS_ASSUMED);
+    assert_near(machine_watts(bench->meter, "tpu-1"), 160, 1e-6);
 }
 
 static void test_wrong_settings_are_said(void **state)
@@ -159,7 +147,7 @@ static void test_wrong_settings_are_said(void **state)
         open_machine(bench, "tpu-v4");
         const struct source *source = bench->meter->lanes[bench->meter->lane_count - 1]->sources[0];
         assert_int_equal(source->state, JOULE_INVALID);
-        assert_non_null(strstr(source->remedy, settings[i][0]));
+        assert_contains(source->remedy, settings[i][0]);
         joule_close(bench->meter);
         bench->meter = NULL;
         host_script_env(bench->host, settings[i][0], "");
@@ -174,12 +162,12 @@ static void test_without_a_program_nothing_is_known(void **state)
     open_machine(bench, "tpu-v4");
     host_script_service(bench->host, ADDRESS, NULL, NULL);
     machine_run(bench->meter, 5, 1);
-    assert_int_equal(want(bench, "tpu-0")->info.state, JOULE_STALE);
-    double covered_s = want(bench, "tpu-0")->integrator.covered_s;
+    assert_int_equal(machine_require_channel(bench->meter, "tpu-0")->info.state, JOULE_STALE);
+    double covered_s = machine_require_channel(bench->meter, "tpu-0")->integrator.covered_s;
     host_script_service(bench->host, ADDRESS, tpu_service_answer, &service);
     machine_run(bench->meter, 10, 1);
-    assert_int_equal(want(bench, "tpu-0")->info.state, JOULE_OK);
-    assert_true(want(bench, "tpu-0")->integrator.covered_s - covered_s <
+    assert_int_equal(machine_require_channel(bench->meter, "tpu-0")->info.state, JOULE_OK);
+    assert_true(machine_require_channel(bench->meter, "tpu-0")->integrator.covered_s - covered_s <
                 10.5); /* the earlier time stays a gap */
 }
 
@@ -189,11 +177,11 @@ static void test_programs_that_do_not_answer(void **state)
     open_machine(bench, "tpu-v4");
     service.refuses = true;
     machine_run(bench->meter, 2, 1);
-    assert_int_equal(want(bench, "tpu-0")->info.state, JOULE_UNSUPPORTED);
+    assert_int_equal(machine_require_channel(bench->meter, "tpu-0")->info.state, JOULE_UNSUPPORTED);
     service.refuses = false;
     service.is_silent = true;
     machine_run(bench->meter, 2, 1);
-    assert_int_equal(want(bench, "tpu-0")->info.state, JOULE_FAILED);
+    assert_int_equal(machine_require_channel(bench->meter, "tpu-0")->info.state, JOULE_FAILED);
 }
 
 /* Each program has its own port and chips. */
@@ -221,10 +209,10 @@ static void test_some_of_the_chips(void **state)
     machine_run(bench->meter, 5, 1);
     assert_near(busy(bench, "tpu-1-busy"), 0.1, 1e-12);
     assert_near(busy(bench, "tpu-3-busy"), 0.3, 1e-12);
-    assert_int_equal(want(bench, "tpu-0")->info.state, JOULE_STALE);
+    assert_int_equal(machine_require_channel(bench->meter, "tpu-0")->info.state, JOULE_STALE);
     service.ids[0] = 9;
     machine_run(bench->meter, 5, 1);
-    assert_int_equal(want(bench, "tpu-1")->info.state, JOULE_FAILED);
+    assert_int_equal(machine_require_channel(bench->meter, "tpu-1")->info.state, JOULE_FAILED);
 }
 
 static void test_percentages_of_no_meaning(void **state)
@@ -233,8 +221,8 @@ static void test_percentages_of_no_meaning(void **state)
     open_machine(bench, "tpu-v4");
     service.duty[1] = 101;
     machine_run(bench->meter, 5, 1);
-    assert_int_equal(want(bench, "tpu-0")->info.state, JOULE_FAILED);
-    assert_int_equal(want(bench, "tpu-1")->info.state, JOULE_OK);
+    assert_int_equal(machine_require_channel(bench->meter, "tpu-0")->info.state, JOULE_FAILED);
+    assert_int_equal(machine_require_channel(bench->meter, "tpu-1")->info.state, JOULE_OK);
 }
 
 /* --- facts ---------------------------------------------------------------------------------------------- */
@@ -272,8 +260,7 @@ static void test_memory_of_cores(void **state)
     assert_int_equal(joule_device_get(bench->meter, 0, &device), JOULE_OK);
     assert_string_equal(device.model, "TPU v3");
     assert_true(device.memory_total_bytes == 62 * GIB);
-    assert_near(machine_mean_watts(bench->meter, want(bench, "tpu-1")->info.id), 262,
-                4); /* the first reading was another one */
+    assert_near(machine_watts(bench->meter, "tpu-1"), 262, 4); /* the first reading was another one */
 }
 
 #define ON_A_MACHINE(test) cmocka_unit_test_setup_teardown(test, machine_setup, machine_teardown)

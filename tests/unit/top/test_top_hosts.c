@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include "base/clock.h"
 #include "hosts.h"
+#include "support/check.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -73,7 +74,7 @@ static void test_bad_lists(void **state)
         joule_error error;
         if (hosts_read(&hosts, lists[i], false, &error))
             fail_msg("'%s' was taken", lists[i]);
-        assert_non_null(strstr(error.message, "--hosts takes"));
+        assert_contains(error.message, "--hosts takes");
         hosts_free(&hosts);
     }
 }

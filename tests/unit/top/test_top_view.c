@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "draw.h"
+#include "support/check.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -104,12 +105,6 @@ static const char *page(int width, int height)
     return text;
 }
 
-static void shows(const char *text, const char *piece)
-{
-    if (!strstr(text, piece))
-        fail_msg("'%s' is not on the page:\n%s", piece, text);
-}
-
 static void shows_not(const char *text, const char *piece)
 {
     if (strstr(text, piece))
@@ -174,11 +169,11 @@ static void test_filter(void **state)
     (void)state;
     type("/FIRE");
     assert_string_equal(order(), "200");
-    shows(page(80, 24), "filter: FIRE_");
+    assert_contains(page(80, 24), "filter: FIRE_");
     press(UI_BACKSPACE);
     type("zz");
     assert_string_equal(order(), "");
-    shows(page(80, 24), "no process matches");
+    assert_contains(page(80, 24), "no process matches");
     press(UI_ESCAPE); /* as before */
     assert_string_equal(order(), "30 200 4 7");
     type("/bob");
@@ -229,8 +224,8 @@ static void test_detail(void **state)
     assert_string_equal(ui.device, "gpu:10");
     assert_int_equal(press(UI_ENTER), UI_DETAIL);
     assert_string_equal(model.detail, "gpu:10");
-    shows(page(80, 24), "gpu:10");
-    shows(page(80, 24), "45.0 to 55.0 W");
+    assert_contains(page(80, 24), "gpu:10");
+    assert_contains(page(80, 24), "45.0 to 55.0 W");
     shows_not(page(80, 24), "cpu:0");
     model.processes[0].uses_detail = false;
     ui_refresh(&ui, &model);
@@ -240,7 +235,7 @@ static void test_detail(void **state)
     assert_string_equal(model.detail, "");
     assert_int_equal(ui.devices.selected, 1);
     snprintf(model.detail, sizeof model.detail, "gpu:77");
-    shows(page(80, 24), "no longer present");
+    assert_contains(page(80, 24), "no longer present");
 }
 
 static void test_other_keys(void **state)
@@ -249,16 +244,16 @@ static void test_other_keys(void **state)
     assert_int_equal(press('R'), UI_RECORD);
     press('p');
     assert_true(ui.is_paused);
-    shows(page(80, 24), "PAUSED");
+    assert_contains(page(80, 24), "PAUSED");
     press(' ');
     assert_false(ui.is_paused);
     press('?');
-    shows(page(80, 24), "letter after a value");
+    assert_contains(page(80, 24), "letter after a value");
     assert_int_equal(press('q'), UI_QUIT);
     assert_int_equal(press('q'), UI_QUIT);
     press('S');
     assert_int_equal(ui.sort, SORT_NAME);
-    shows(page(40, 10), "sorted by name");
+    assert_contains(page(40, 10), "sorted by name");
     press('s');
     assert_int_equal(ui.sort, SORT_POWER);
     press('r');
@@ -290,14 +285,14 @@ static void test_a_page_tells_all(void **state)
         "of 4.00 kJ: processes 3.00 kJ  ended 500 J  idle 400 J  unattributed 100 J",
         "q quit"};
     for (size_t i = 0; i < COUNT(pieces); i++)
-        shows(text, pieces[i]);
+        assert_contains(text, pieces[i]);
     shows_not(text, "nan");
     shows_not(text, "TEMP"); /* no device has one */
     model.devices[0].celsius = 66;
     model.devices[0].limit_watts = 700;
     text = page(100, 30);
-    shows(text, "66 C");
-    shows(text, "700 W");
+    assert_contains(text, "66 C");
+    assert_contains(text, "700 W");
 }
 
 static void test_unknown_is_no_figure(void **state)
@@ -318,10 +313,10 @@ static void test_unknown_is_no_figure(void **state)
     model.devices[0].domain = 3;
     ui_refresh(&ui, &model);
     const char *text = page(80, 24);
-    shows(text, "TOTAL       -");
-    shows(text, "no sensor answers (partial)");
-    shows(text, "denied");
-    shows(text, "/proc cannot be read");
+    assert_contains(text, "TOTAL       -");
+    assert_contains(text, "no sensor answers (partial)");
+    assert_contains(text, "denied");
+    assert_contains(text, "/proc cannot be read");
     shows_not(text, " 0 W");
     shows_not(text, "nan");
 }
@@ -347,16 +342,17 @@ static void test_pages_of_every_size(void **state)
                 shows_not(text, "TOTAL");
                 continue;
             }
-            shows(text, "TOTAL");
-            shows(text, ui.focus == FOCUS_DEVICES ? "node" : " 7 "); /* the last row scrolled into view */
+            assert_contains(text, "TOTAL");
+            assert_contains(text,
+                            ui.focus == FOCUS_DEVICES ? "node" : " 7 "); /* the last row scrolled into view */
             press(UI_HOME);
-            shows(page(width, height), ui.focus == FOCUS_DEVICES ? "gpu:2 " : "30 ");
+            assert_contains(page(width, height), ui.focus == FOCUS_DEVICES ? "gpu:2 " : "30 ");
         }
     press(UI_TAB);
     snprintf(model.detail, sizeof model.detail, "gpu:2");
     for (int width = 36; width <= 200; width += 9)
         for (int height = 8; height <= 60; height++)
-            shows(page(width, height), "gpu:2");
+            assert_contains(page(width, height), "gpu:2");
     ui.has_help = true;
     page(20, 10);
     page(80, 12);
@@ -374,9 +370,9 @@ static void test_one_page_for_a_pipe(void **state)
         frame_row(&frame, y, &out);
         text_add(&out, "\n");
     }
-    shows(text, "node");
-    shows(text, "(of another");
-    shows(text, "unattributed");
+    assert_contains(text, "node");
+    assert_contains(text, "(of another");
+    assert_contains(text, "unattributed");
     shows_not(text, "quit");
     model.process_count = 0;
     ui_refresh(&ui, &model);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "joulec/verdict/analysis.h"
+#include "support/check.h"
 #include "support/module_text.h"
 
 static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
@@ -82,8 +83,7 @@ static void open_module(const char *path, struct subject *out)
 {
     const struct module_build as_counted = {false, false, false};
     joule_error error;
-    if (module_read(path, &as_counted, &out->module, &error) != JOULE_OK)
-        fail_msg("%s", error.message);
+    assert_ok(module_read(path, &as_counted, &out->module, &error), &error);
     analyse(out, 100);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/string.h"
 #include "joulec/source/database.h"
+#include "support/check.h"
 
 /* Words are separated by bars; "!": the command is refused. */
 static void expect_split(const char *command, const char *words)
@@ -99,7 +100,7 @@ static void wants_a_list(void **state)
     (void)state;
     char object[] = "{}", broken[] = "[{";
     assert_int_equal(database_read(&arena, object, 2, "x.json", "/", &database, &error), JOULE_INVALID);
-    assert_non_null(strstr(error.message, "x.json is not a compilation database, which is a list"));
+    assert_contains(error.message, "x.json is not a compilation database, which is a list");
     assert_int_equal(database_read(&arena, broken, 2, "x.json", "/", &database, &error), JOULE_INVALID);
     arena_free(&arena);
 }

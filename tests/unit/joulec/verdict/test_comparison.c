@@ -11,6 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "joulec/verdict/comparison.h"
+#include "support/check.h"
 
 #define LIMIT 0.05
 
@@ -218,8 +219,7 @@ static void expect_refused(const char *form, const char *reason)
     if (status == JOULE_OK)
         status = baseline_check(&baseline, &target, &options, &error);
     assert_int_equal(status, JOULE_INVALID);
-    if (!strstr(error.message, reason))
-        fail_msg("not '%s' but: %s", reason, error.message);
+    assert_contains(error.message, reason);
     baseline_free(&baseline);
 }
 

@@ -1,0 +1,52 @@
+/* support/graphs.h - graphs of builders, and checks of what a builder found.
+ *
+ * Note: each function that finishes a builder frees it, also when it fails. */
+#ifndef SUPPORT_GRAPHS_H
+#define SUPPORT_GRAPHS_H
+
+#include <forge/graph.h>
+#include "forge/ir/builder.h"
+#include "support/check.h"
+
+/* Returns the graph of a builder; the caller frees it. Fails the test if the builder has an error. */
+static inline forge_graph *graph_of(forge_builder *b)
+{
+    forge_graph *graph = NULL;
+    joule_error error = {0};
+    assert_ok(forge_builder_finish(b, &graph, &error), &error);
+    return graph;
+}
+
+/* Fails the test unless the builder returns JOULE_INVALID and a message that contains `words`. */
+static inline void assert_builder_refused(forge_builder *b, const char *words)
+{
+    forge_graph *graph = NULL;
+    joule_error error = {0};
+    assert_int_equal(forge_builder_finish(b, &graph, &error), JOULE_INVALID);
+    assert_null(graph);
+    assert_contains(error.message, words);
+}
+
+/* Fails the test unless the value has this shape, as text with symbols, and the builder has no error. */
+static inline void assert_value_shape(const forge_builder *b, forge_value value, const char *expected)
+{
+    char buffer[200] = "";
+    struct text text;
+    forge_shape shape = forge_value_shape(b, value);
+    if (b->has_failed)
+        fail_msg("%s", b->error.message);
+    text_init(&text, buffer, sizeof buffer);
+    dim_print_shape(&b->graph->dims, &shape, &text);
+    assert_string_equal(buffer, expected);
+}
+
+/* Returns an f32 input of two elements on `place`. */
+static inline forge_value input_on(forge_builder *b, const char *name, const char *place)
+{
+    const char *before = forge_place_set(b, place);
+    forge_value value = forge_input(b, name, FORGE_F32, forge_shape_of(2));
+    forge_place_set(b, before);
+    return value;
+}
+
+#endif
