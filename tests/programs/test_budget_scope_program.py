@@ -172,7 +172,7 @@ class Scopes(unittest.TestCase):
                 self.check_functions(functions)
                 self.assertEqual((done.stdout, done.stderr), ("", ""))
 
-    def test_a_handler_is_told_once(self):
+    def test_handler_is_called_once_per_site(self):
         _, done = self.report(self.build(next(iter(COMPILERS))), "handler", JOULE_BUDGET_WARN="1")
         told = sorted(line.split("|") for line in done.stdout.splitlines())
         self.assertEqual([(who, name.split(":")[0], status, known) for who, name, status, _, known in told],

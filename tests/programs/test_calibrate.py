@@ -57,7 +57,7 @@ class Calibrate(unittest.TestCase):
         with open(self.path, "w", encoding="utf-8") as file:
             file.write(text)
 
-    def test_kept_elsewhere(self):
+    def test_output_option_chooses_the_file(self):
         path = os.path.join(self.folder.name, "elsewhere.json")
         done = self.calibrate("--quick", "--output", path)
         if done.returncode == 1:
@@ -73,20 +73,20 @@ class Calibrate(unittest.TestCase):
         self.assertTrue(all(" uops " in line for line in lines), done.stdout)
         self.assertEqual(os.listdir(self.folder.name), [])
 
-    def test_wrong_usage(self):
+    def test_wrong_usage_is_refused(self):
         for options in (["--quick", "--full"], ["--dry-run", "--output", "x"], ["now"], ["--nothing"]):
             done = self.calibrate(*options)
             self.assertEqual((done.returncode, done.stdout), (2, ""), options)
             self.assertIn("joule calibrate --help", done.stderr)
 
-    def test_what_cannot_be_written_is_told_before_the_work(self):
+    def test_unwritable_output_is_reported_before_the_work(self):
         begin = time.monotonic()
         done = self.calibrate("--output", os.path.join(self.folder.name, "no", "such", "folder"))
         self.assertEqual(done.returncode, 125)
         self.assertIn("cannot write", done.stderr)
         self.assertLess(time.monotonic() - begin, 30)  # a calibration takes a minute
 
-    def test_an_interrupt_leaves_what_was_there(self):
+    def test_interrupt_keeps_the_old_file(self):
         self.put("what was there\n")
         for number in (signal.SIGINT, signal.SIGTERM):
             with subprocess.Popen([JOULE, "calibrate", "--full"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,

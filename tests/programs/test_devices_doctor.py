@@ -49,7 +49,7 @@ LAPTOP = {
 }
 
 
-def test_here(devices, doctor):
+def test_this_machine_is_listed_as_in_the_schema(devices, doctor):
     listing = json.loads(joule("devices", "--json").stdout)
     devices.validate(listing)
     check(len(listing["sources"]) >= 5, "every source of the build is listed")
@@ -71,7 +71,7 @@ def test_the_variable_is_for_others():
     check(joule("doctor", JOULE_ENERGY_JSON="1").stderr == "")
 
 
-def test_refused_zone(root, devices, doctor):
+def test_denied_zone_is_shown_with_a_remedy(root, devices, doctor):
     machine(root, {**LAPTOP, "errors": "/" + ZONE + "energy_uj EACCES\n"})
     listing = json.loads(joule("devices", "--json", "--root", root).stdout)
     devices.validate(listing)
@@ -107,7 +107,7 @@ def counting(path):
         thread.join()
 
 
-def test_fine_machine(root, doctor):
+def test_moving_counter_makes_the_machine_fine(root, doctor):
     machine(root, {**LAPTOP, "sys/devices/system/clocksource/clocksource0/current_clocksource": "tsc\n"})
     still = json.loads(joule("doctor", "--json", "--root", root).stdout)
     doctor.validate(still)
@@ -181,7 +181,7 @@ def boards(script, *arguments):
     return joule("devices", "--sources", "nvml", *arguments, JOULE_NVML_LIB=NVML, JOULE_FAKE_NVML=script).stdout
 
 
-def test_boards(devices):
+def test_nvidia_boards_show_processes_instances_and_denial(devices):
     """One board with processes, one split into instances, one denied."""
     script = "boards=3; duty=1; 0.processes=3; 0.limit_watts=500; 1.mig=2; 2.denied=1"
     listing = json.loads(boards(script, "--json"))
@@ -206,7 +206,7 @@ def test_boards(devices):
     check([line.split()[0] for line in table.splitlines() if line.startswith("  gpu-")][0] == "gpu-0", table)
 
 
-def test_intel(devices):
+def test_intel_gpus_show_values_and_denial(devices):
     """One GPU with all values, one whose joules are denied, and a neural processor."""
     script = "cards=3; engine_all=0; busy=0.4; copy_busy=0.9; used_gib=3; 1.energy=-2; 2.type=5"
     listing = json.loads(joule("devices", "--json", "--sources", "level_zero", JOULE_LEVEL_ZERO_LIB=LEVEL_ZERO,
@@ -259,7 +259,7 @@ def test_page_fits_the_terminal():
         check(max(len(line) for line in lines if line not in commands) <= min(columns, 100), columns, lines)
 
 
-def test_colours(root):
+def test_colours_need_a_terminal_and_no_NO_COLOR(root):
     """Every subcommand handles its terminal in the same way."""
     record = os.path.join(root, "record")
     joule("record", "-q", "-o", record, "true")
@@ -269,7 +269,7 @@ def test_colours(root):
             check(("\033[" in text) == expected, arguments, no_colour, term, text)
 
 
-def test_wrong_arguments():
+def test_wrong_arguments_are_refused():
     for program in ("devices", "doctor"):
         done = joule(program, "--jsn", expect=2)
         check("--json" in done.stderr, "the nearest option is named", done.stderr)
@@ -285,19 +285,19 @@ def test_wrong_arguments():
 
 def main():
     devices, doctor = schema_check.validator("devices"), schema_check.validator("doctor")
-    test_here(devices, doctor)
+    test_this_machine_is_listed_as_in_the_schema(devices, doctor)
     test_the_variable_is_for_others()
-    test_boards(devices)
-    test_intel(devices)
+    test_nvidia_boards_show_processes_instances_and_denial(devices)
+    test_intel_gpus_show_values_and_denial(devices)
     test_driver_that_hangs(devices)
     test_page_fits_the_terminal()
-    for test in (lambda root: test_refused_zone(root, devices, doctor), lambda root: test_fine_machine(root, doctor),
+    for test in (lambda root: test_denied_zone_is_shown_with_a_remedy(root, devices, doctor), lambda root: test_moving_counter_makes_the_machine_fine(root, doctor),
                  lambda root: test_gpus_of_a_recorded_machine(root, doctor),
                  lambda root: test_doctor_knows_how_run_counts(root, doctor),
-                 test_names_cannot_drive_the_terminal, test_colours):
+                 test_names_cannot_drive_the_terminal, test_colours_need_a_terminal_and_no_NO_COLOR):
         with tempfile.TemporaryDirectory() as root:
             test(root)
-    test_wrong_arguments()
+    test_wrong_arguments_are_refused()
 
 
 if __name__ == "__main__":

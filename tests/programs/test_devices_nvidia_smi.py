@@ -52,7 +52,7 @@ def devices(folder, *arguments, mode="", **environment):
     return done.stdout
 
 
-def test_boards(folder, schema):
+def test_boards_are_listed_with_their_facts(folder, schema):
     listing = json.loads(devices(folder, "--json"))
     schema.validate(listing)
     l4, a100, mx = listing["devices"]
@@ -71,19 +71,19 @@ def test_boards(folder, schema):
         check(words in " ".join(table.split()), words, table)
 
 
-def test_an_older_driver(folder):
+def test_older_driver_lists_boards(folder):
     listing = json.loads(devices(folder, "--json", mode="old"))
     check([d["model"] for d in listing["devices"]] == ["NVIDIA L4", "NVIDIA A100-SXM4-40GB", "NVIDIA GeForce MX450"], listing)
 
 
-def test_no_boards(folder):
+def test_missing_or_hanging_program_gives_no_board(folder):
     for mode, environment, state in (("no driver", {}, "absent"), ("", {"JOULE_NVIDIA_SMI": "/nowhere/nvidia-smi"}, "absent"),
                                      ("hang", {}, "pending")):
         listing = json.loads(devices(folder, "--json", mode=mode, **environment))
         check(listing["devices"] == [] and [s["state"] for s in listing["sources"]] == [state], mode, listing)
 
 
-def test_a_record(folder):
+def test_recorded_description_lists_boards(folder):
     """On a machine whose nvidia-smi has only the description."""
     os.makedirs(os.path.join(folder, "root", "run"))
     with open(os.path.join(folder, "root", "run", "commands"), "w", encoding="utf-8") as file:
@@ -101,10 +101,10 @@ def main():
             file.write(STAND_IN)
         os.chmod(path, 0o755)
         schema = schema_check.validator("devices")
-        test_boards(folder, schema)
-        test_an_older_driver(folder)
-        test_no_boards(folder)
-        test_a_record(folder)
+        test_boards_are_listed_with_their_facts(folder, schema)
+        test_older_driver_lists_boards(folder)
+        test_missing_or_hanging_program_gives_no_board(folder)
+        test_recorded_description_lists_boards(folder)
 
 
 main()

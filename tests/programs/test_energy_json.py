@@ -48,7 +48,7 @@ def lines(code, variable="1", expect=0, prefix=()):
     return [json.loads(line) for line in run(code, variable, expect, prefix).splitlines()]
 
 
-def test_one_line():
+def test_one_report_is_one_line():
     reports = lines("busy(0.3)")
     check(len(reports) == 1, reports)
     check(reports[0]["schema"] == "joule-report-1", reports[0])
@@ -58,7 +58,7 @@ def test_one_line():
     check(reports[0]["devices"][0]["measurement"] == "estimated", reports[0]["devices"])
 
 
-def test_regions_are_functions():
+def test_regions_are_reported_as_functions():
     report = lines("region = joule.joule_begin(joule.joule_tag(b'warm up'))\n"
                    "busy(0.5)\n"
                    "joule.joule_end(ctypes.byref(region))\n")[0]
@@ -68,7 +68,7 @@ def test_regions_are_functions():
     check(function["budget_joules"] is None and function["status"] is None, function)
 
 
-def test_below_joule_run(folder):
+def test_below_joule_run_figures_are_those_of_the_parent(folder):
     """The program still joins the session: the parent measures and gets the regions."""
     path = os.path.join(folder, "parent.json")
     report = lines("region = joule.joule_begin(joule.joule_tag(b'warm up'))\n"
@@ -88,7 +88,7 @@ def test_loaded_with_the_program():
     check(report["overhead"]["cpu_seconds"] > 0, report["overhead"])
 
 
-def test_silence():
+def test_nothing_is_written_unless_requested():
     check(run("", None) == "")
     check(run("", "") == "")
     check(run("", "0") == "")
@@ -99,7 +99,7 @@ def test_power_at_the_first_call():
     check(run("print(joule.joule_current_power_watts() > 0, file=sys.stderr)", None) == "True\n")
 
 
-def test_nothing_to_measure_is_no_matter_of_time():
+def test_without_energy_sensors_measuring_is_absent_not_pending():
     check(run("os.environ['JOULE_SOURCES'] = 'thermal'\n"
               "room = ctypes.create_string_buffer((256).to_bytes(4, sys.byteorder), 256)\n"
               "status = joule.joule_measure(ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: None), None, room)\n"
@@ -111,7 +111,7 @@ def test_exit_status_is_kept():
     check(len(lines("sys.exit(3)", expect=3)) == 1)
 
 
-def test_children():
+def test_each_measuring_child_writes_a_report():
     fork = "child = os.fork()\nif child == 0:\n    {}\n    sys.exit(0)\nos.waitpid(child, 0)\n"
     check(len(lines(fork.format("pass"))) == 1, "a child that did not measure writes nothing")
     reports = lines(fork.format("joule.joule_current_power_watts(); busy(0.2)"))
@@ -139,7 +139,7 @@ def test_a_childs_regions(folder):
     check("%p" in message and message.count("\n") == 1 and not os.path.exists(path), message)
 
 
-def test_files(folder):
+def test_name_patterns_of_files_are_expanded(folder):
     check(run("", os.path.join(folder, "energy-%p-%%-%d.json")) == "")
     names = glob.glob(os.path.join(folder, "*.json"))
     check(len(names) == 1, names)
@@ -152,7 +152,7 @@ def test_files(folder):
     check(json.loads(text)["schema"] == "joule-report-1")
 
 
-def test_unwritable(folder):
+def test_unwritable_file_gives_one_message(folder):
     path = os.path.join(folder, "missing", "x.json")
     message = run("", path)
     check(message.count("\n") == 1 and path in message and "No such file" in message, message)
@@ -169,19 +169,19 @@ def main():
         skip(f"no shared library in {BUILD}")
     if sanitizer_of(LIBRARY):
         skip("Python cannot load a library with a sanitizer")
-    test_one_line()
-    test_regions_are_functions()
+    test_one_report_is_one_line()
+    test_regions_are_reported_as_functions()
     test_loaded_with_the_program()
-    test_silence()
+    test_nothing_is_written_unless_requested()
     test_exit_status_is_kept()
     test_power_at_the_first_call()
-    test_nothing_to_measure_is_no_matter_of_time()
-    test_children()
+    test_without_energy_sensors_measuring_is_absent_not_pending()
+    test_each_measuring_child_writes_a_report()
     with tempfile.TemporaryDirectory() as folder:
-        test_below_joule_run(folder)
-        test_files(folder)
+        test_below_joule_run_figures_are_those_of_the_parent(folder)
+        test_name_patterns_of_files_are_expanded(folder)
         test_a_childs_regions(folder)
-        test_unwritable(folder)
+        test_unwritable_file_gives_one_message(folder)
 
 
 if __name__ == "__main__":

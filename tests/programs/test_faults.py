@@ -133,7 +133,7 @@ class Faults(unittest.TestCase):
 
     OLD = b'{"schema": "old"}\n'
 
-    def test_run(self):
+    def test_run_survives_each_failing_call(self):
         self.each([JOULE, "run", "--json", self.path("out"), "--", "sleep", "0.02"], {"out": self.OLD}, ["out"], self.is_json,
                   codes=(1, 125, 126, 127))
 
@@ -144,7 +144,7 @@ class Faults(unittest.TestCase):
         with open(path, "rb") as file:
             return file.read()
 
-    def test_record(self):
+    def test_record_survives_each_failing_call(self):
         """A record whose end could not be written can be read up to there."""
         old = self.record()
 
@@ -155,14 +155,14 @@ class Faults(unittest.TestCase):
         self.each([JOULE, "record", "-q", "-o", self.path("a.rec"), "--", "sleep", "0.02"], {"a.rec": old}, ["a.rec"], can_be_read,
                   codes=(1, 125, 126, 127))
 
-    def test_report(self):
+    def test_report_survives_each_failing_call(self):
         old = self.record()
         self.each([JOULE, "report", "--json", self.path("out"), "--samples", self.path("table"), self.path("a.rec")],
                   {"a.rec": old, "out": self.OLD, "table": b"old"}, ["out", "table"],
                   lambda name: self.is_json(name) if name == "out" else os.path.getsize(self.path(name)) > 10)
 
     @unittest.skipIf(not FORGE, "no TensorForge here")
-    def test_train(self):
+    def test_training_survives_each_failing_call(self):
         text = os.path.join(self.folder, "text")
         with open(text, "w", encoding="utf-8") as file:
             file.write("to be or not to be " * 20)
@@ -183,7 +183,7 @@ class Faults(unittest.TestCase):
 
     @unittest.skipIf(not JOULEC, "no joulec here")
     @unittest.skipIf(SANITIZER, "the sanitizer's library would be preloaded into clang, too")
-    def test_check(self):
+    def test_joulec_survives_each_failing_call(self):
         source = os.path.join(self.folder, "a.c")
         with open(source, "w", encoding="utf-8") as file:
             file.write('#include <joule/budget.h>\nJOULE_BUDGET("max_joules=1J")\nfloat f(const float *x)\n{\n'
@@ -217,7 +217,7 @@ class Serving(Faults):
         if process.returncode:
             self.assertRegex(said, r"(?m)^joule[^:]*: .", fault)
 
-    def test_serve(self):
+    def test_serve_survives_each_failing_call(self):
         for kind in KINDS:
             self.serve(f"{kind}:0")
             calls, _ = self.counts()
@@ -225,7 +225,7 @@ class Serving(Faults):
                 with self.subTest(fault=f"{kind}:{number}", of=calls):
                     self.serve(f"{kind}:{number}")
 
-    test_run = test_record = test_report = test_train = test_check = None
+    test_run_survives_each_failing_call = test_record_survives_each_failing_call = test_report_survives_each_failing_call = test_training_survives_each_failing_call = test_joulec_survives_each_failing_call = None
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ class Bench(unittest.TestCase):
         except (KeyError, SystemExit) as reason:
             print(f"not validated: {reason}")
 
-    def test_report(self):
+    def test_report_follows_its_schema(self):
         done = self.bench("--time", "1s", "--threads", "1", "--json", "-", FORGE_ISA="plain")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         report = json.loads(done.stdout)
@@ -57,7 +57,7 @@ class Bench(unittest.TestCase):
         self.assertRegex("".join(seen), r"multiply-adds, plain +GFLOP/s +[\d.]+ +[\d.]+")
         self.assertNotIn("train-cnn", out)
 
-    def test_wrong_usage(self):
+    def test_wrong_usage_is_refused(self):
         for code, words, arguments in ((2, "unexpected argument 'gemm'", ["gemm"]), (2, "--time", ["--time", "fast"]),
                                        (2, "--threads", ["--threads", "0"])):
             done = self.bench(*arguments)

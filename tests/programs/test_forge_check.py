@@ -47,7 +47,7 @@ class Check(unittest.TestCase):
                 self.assertEqual(kernels[name], f"f32_{name} f32_{name}_gradient")
             self.assertEqual((kernels["adamw"], kernels["rope"]), ("f32_adamw", ""))
 
-    def test_gradients(self):
+    def test_gradients_of_all_operations_are_good(self):
         rows = {row["operation"]: row for row in self.report("--mode", "grad", "--cases", "6")["operations"]}
         self.assertGreater(rows["conv"]["cases"], 0)
         self.assertEqual(rows["iota"]["cases"], 0)
@@ -67,12 +67,12 @@ class Check(unittest.TestCase):
         one = self.report("--op", "unary", "--cases", "1", "--seed", str(whole["worst_seed"]))["operations"][0]
         self.assertEqual(one["worst"], whole["worst"])
 
-    def test_table(self):
+    def test_table_names_the_worst_case_and_its_kernel(self):
         done = self.check("--op", "sort", "--cases", "3")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertRegex(done.stdout, r"sort +3 +good +0\.000 \(seed \d+\) +reference_sort")
 
-    def test_wrong_usage(self):
+    def test_wrong_usage_is_refused(self):
         for code, words, arguments in ((2, "did you mean matmul", ["--op", "matmuk"]), (2, "no check for operation 'input'", ["--op", "input"]),
                                        (2, "unknown mode 'speed'", ["-m", "speed"]), (2, "unexpected argument 'conv'", ["conv"]),
                                        (2, "--seed takes", ["-s", "x"]), (125, "FORGE_ISA=sse9", ["--isa", "sse9"]),

@@ -128,13 +128,13 @@ class Tools(unittest.TestCase):
 
     # --- what works -------------------------------------------------------------------------------------------
 
-    def test_compile_says_what_came_out(self):
+    def test_compile_prints_a_summary(self):
         out = self.good("compile", "--output", self.path("q.fprog"), self.path("g.txt"))
         self.assertRegex(out, r"q\.fprog: 3 launches, 55 FLOP; arena \d+ bytes \(at least \d+ bytes\), state 56 bytes")
         with open(self.path("p.fprog"), "rb") as one, open(self.path("q.fprog"), "rb") as other:
             self.assertEqual(one.read(), other.read())
 
-    def test_passes_are_told(self):
+    def test_passes_are_listed(self):
         out = self.good("compile", self.path("folds.txt"), "-o", self.path("q.fprog"), "--passes").splitlines()
         self.assertRegex(out[0], r"^expand +[0-9.]+ ms +6 -> +6 nodes +9 FLOP -> +9 FLOP +88 bytes -> +88 bytes +21.2 nJ -> +21.2 nJ$")
         self.assertRegex(out[1], r"^transfer +[0-9.]+ ms +6 -> +6 nodes ")
@@ -164,7 +164,7 @@ class Tools(unittest.TestCase):
         self.assertRegex(out, r"\nmemory: arena [\d.]+ bytes \(at least .*\), state 56 bytes, constants 64 bytes\n")
         self.assertRegex(out, r"fc +forward +matmul +\w+")
 
-    def test_runs_go_on_with_the_states(self):
+    def test_runs_continue_with_the_states(self):
         self.good("run", "--repeat", "5", "--states=" + self.path("w.safetensors"), "--save-states", self.path("s.safetensors"),
                   self.path("p.fprog"))
         self.assertEqual(self.steps("s.safetensors"), 15)
@@ -180,12 +180,12 @@ class Tools(unittest.TestCase):
         self.assertEqual(bits("--seed", "1", "--threads", "2"), first)
         self.assertNotEqual(bits("--seed", "2"), first)
 
-    def test_inputs_that_are_missing_are_told(self):
+    def test_missing_inputs_are_named(self):
         done = self.forge("run", self.path("p.fprog"))
         self.assertEqual((done.returncode, done.stderr), (0, "forge run: inputs that are not given are zeros: x\n"))
         self.assertRegex(self.forge("run", self.path("p.fprog"), "--repeat", "3").stdout, "3 runs, ")
 
-    def test_inspect_a_graph(self):
+    def test_inspect_prints_a_graph(self):
         out = self.good("inspect", self.path("g.txt"))
         self.assertIn("g.txt: graph, 7 nodes, 12 parameters (48 bytes)\n", out)
         self.assertIn("  x f32[2,4]\n", out)
@@ -194,7 +194,7 @@ class Tools(unittest.TestCase):
         self.assertRegex(out, r"matmul +1 +48 FLOP +104 bytes")  # 2*2*4*3; (8 + 12 + 6) f32
         self.assertRegex(out, r"all +7 +55 FLOP")
 
-    def test_sizes_that_are_left_open(self):
+    def test_symbolic_sizes_are_chosen_at_run_time(self):
         with open(self.path("s.txt"), "w", encoding="ascii") as file:
             file.write('forge graph 1\nsymbol batch : 2..8 by 2\n%1 = input "x" : f32[batch,4]\n'
                        '%2 = reduce.mean(%1) axes=[0] : f32[4]\noutput "y" = %2\n')
@@ -222,7 +222,7 @@ class Tools(unittest.TestCase):
         self.bad(125, "known symbols: none", "run", special, "--size", "batch=6")
         self.bad(125, "not 10", "compile", self.path("s.txt"), "-o", special, "--size", "batch=10")
 
-    def test_inspect_a_graph_with_symbols_and_a_composite(self):
+    def test_inspect_prints_symbols_and_composites(self):
         with open(self.path("s.txt"), "w", encoding="ascii") as file:
             file.write('forge graph 1\nsymbol B : 1..8\nslot "w" : f32[B] = constant(0) parameter\n'
                        '%1 = read "w" : f32[B]\n%2 = unary.relu(%1) : f32[B]\noutput "y" = %2\n')
@@ -235,13 +235,13 @@ class Tools(unittest.TestCase):
                        '%2 = composite.f(%1) body=$0 : f32[6]\noutput "y" = %2\n')
         self.assertRegex(self.good("inspect", self.path("c.txt")), r"composite +1 +12 FLOP +48 bytes")
 
-    def test_inspect_a_program(self):
+    def test_inspect_prints_a_program(self):
         out = self.good("inspect", self.path("p.fprog"))
         self.assertRegex(out, r"p\.fprog: program, \d launches, 55 FLOP, state 56 bytes\n")
         self.assertRegex(out, r"arena: \d+ bytes planned, \d+ alive at once")
         self.assertRegex(out, r"matmul by \w+: .*f32\[2,4\].*; 48 FLOP, 104 bytes @fc forward")
 
-    def test_inspect_tensors(self):
+    def test_inspect_lists_tensors(self):
         out = self.good("inspect", self.path("w.safetensors"))
         self.assertIn("w.safetensors: safetensors, 2 tensors, 56 bytes\n", out)
         self.assertIn("f32: 12 elements in 1 tensors, 48 bytes\n", out)
@@ -249,7 +249,7 @@ class Tools(unittest.TestCase):
         self.assertRegex(out, r"fc\.weight +f32 +\[3,4\] +48\n")
         self.assertIn("x.npy: array, f32[2,4], 32 bytes\n", self.good("inspect", self.path("x.npy")))
 
-    def test_inspect_a_checkpoint(self):
+    def test_inspect_prints_a_checkpoint(self):
         facts = {"forge.checkpoint": "1", "forge.seed": "7", "forge.step": "120", "forge.epoch": "2", "forge.batch": "5",
                  "forge.energy_joules": "1500", "forge.energy_joules_low": "1200", "forge.energy_joules_high": "1800",
                  "forge.energy_class": "measured", "a\u001b[2Jkey": "\u001b[2J"}
@@ -262,7 +262,7 @@ class Tools(unittest.TestCase):
         write_safetensors(self.path("c.safetensors"), W, 3, facts | {"forge.step": "many"})
         self.bad(125, "'forge.step' is 'many'", "inspect", self.path("c.safetensors"))
 
-    def test_devices(self):
+    def test_devices_are_listed_with_their_facts(self):
         out = self.good("devices")
         self.assertRegex(out, r"cpu: runs here\n  threads +\d+\n  instruction sets  plain.*, avx2.*, avx512.*\n  memory +[\d.]+ [MGT]iB\n")
         self.assertEqual(out.count("(in use)"), 1)
@@ -283,7 +283,7 @@ class Tools(unittest.TestCase):
         self.assertIn("cpu: not available: FORGE_ISA=sse9", self.forge("devices", FORGE_ISA="sse9").stdout)
         self.bad(2, "unexpected argument 'cpu'", "devices", "cpu")
 
-    def test_what_is_expected_without_a_run(self):
+    def test_estimate_needs_no_run(self):
         machine = {"FORGE_MACHINE": "flop_per_s=1e9,bytes_per_s=1e9,launch_seconds=1e-3,idle_watts=1,busy_watts=1,flop_joules=0,byte_joules=0"}
         expected = r"3\.00 ms \(.* ms to .* ms\) and 6\.00 mJ \(.* mJ to .* mJ\) each"  # three launches of 1 ms at 2 W
         program, output = self.path("p.fprog"), self.path("e.fprog")
@@ -307,7 +307,7 @@ class Tools(unittest.TestCase):
         self.assertIn("cannot estimate for the device cpu: it runs programs", done.stderr)
         self.bad(125, "unknown figure 'speed'", "run", program, "-d", "estimated", FORGE_MACHINE="speed=1")
 
-    def test_devices_are_what_the_schema_says(self):
+    def test_devices_follow_their_schema(self):
         try:
             validator = schema_check.validator("forge-devices")
         except (KeyError, SystemExit) as reason:
@@ -315,7 +315,7 @@ class Tools(unittest.TestCase):
         validator.validate(json.loads(self.good("devices", "--json")))
         validator.validate(json.loads(self.forge("devices", "--json", FORGE_ISA="sse9").stdout))
 
-    def test_any_instruction_set_runs_what_another_compiled(self):
+    def test_programs_run_on_any_instruction_set(self):
         for isa in ("plain", "avx2", "avx512"):
             done = self.forge("run", self.path("p.fprog"), "--set", "x=" + self.path("x.npy"), "--states", self.path("w.safetensors"),
                               "--get", "y=" + self.path("y.npy"), FORGE_ISA=isa)
@@ -360,7 +360,7 @@ class Tools(unittest.TestCase):
             with open(page, encoding="utf-8") as file:
                 self.assert_adds_up(done.stdout, file.read())
 
-    def test_a_step_as_table_and_page(self):
+    def test_step_is_printed_as_table_and_page(self):
         graph, page = self.path("nested.graph"), self.path("step.html")
         with open(graph, "w", encoding="utf-8") as file:
             file.write(GRAPH.replace("@fc", '@"a<b>/fc"'))
@@ -377,7 +377,7 @@ class Tools(unittest.TestCase):
             write_safetensors(self.path("w.safetensors"), W, 3)
             self.bad(125, why, "inspect", file, "--step")
 
-    def test_graph_of_the_guide(self):
+    def test_graph_of_the_guide_compiles(self):
         with open(os.path.join(os.environ["JOULE_SOURCE"], "docs", "guide.md"), encoding="utf-8") as file:
             lines = [line.strip() for line in file if line.startswith("    ")]
         begin, end = lines.index("forge graph 1"), lines.index('output "y" = %4') + 1
@@ -388,7 +388,7 @@ class Tools(unittest.TestCase):
         self.good("run", self.path("layer.fprog"), "--set", f"x={self.path('x.npy')}", "--get", f"y={self.path('y.npy')}")
         self.assertEqual(read_npy(self.path("y.npy"))[0], (2, 3))
 
-    def test_wrong_usage(self):
+    def test_wrong_usage_is_refused(self):
         self.bad(2, "PROGRAM is missing", "run")
         self.bad(2, "GRAPH is missing", "compile", "-o", self.path("p.fprog"))
         self.bad(2, "--output FILE is missing", "compile", self.path("g.txt"))
@@ -399,7 +399,7 @@ class Tools(unittest.TestCase):
         self.bad(2, "did you mean --repeat", "run", self.path("p.fprog"), "--repaet", "2")
         self.bad(2, "from 1 to", "run", self.path("p.fprog"), "--repeat", "0")
 
-    def test_wrong_graphs(self):
+    def test_wrong_graphs_are_refused_with_their_line(self):
         with open(self.path("wrong.txt"), "w", encoding="ascii") as file:
             file.write(GRAPH.replace("relu", "rely"))
         self.bad(125, "wrong.txt: line 7, column 12: expected a kind", "compile", self.path("wrong.txt"), "-o", self.path("w.fprog"))
@@ -412,7 +412,7 @@ class Tools(unittest.TestCase):
         self.bad(125, "unknown device 'abacus'", "compile", self.path("g.txt"), "-o", self.path("w.fprog"), "-d", "abacus")
         self.bad(125, "No such file", "compile", self.path("g.txt"), "-o", self.path("none/w.fprog"))
 
-    def test_wrong_files_for_a_run(self):
+    def test_wrong_files_for_a_run_are_refused(self):
         program = self.path("p.fprog")
         self.bad(125, "No such file", "run", self.path("none"))
         self.bad(125, "is not a program", "run", self.path("g.txt"))
@@ -427,7 +427,7 @@ class Tools(unittest.TestCase):
         self.bad(125, "not i64[2,4]", "run", program, "--set", "x=" + self.path("whole.npy"))
         self.assertFalse(os.path.exists(self.path("z.npy")))
 
-    def test_wrong_files_to_inspect(self):
+    def test_wrong_files_to_inspect_are_refused(self):
         self.bad(2, "FILE is missing", "inspect")
         self.bad(2, "unknown option --colour", "inspect", self.path("g.txt"), "--colour")
         self.bad(125, "No such file", "inspect", self.path("none"))

@@ -342,18 +342,18 @@ class Trainings(unittest.TestCase):
         for dtype in STEPS:
             self.train_with_all_seeds(model, optimiser, dtype)
 
-    def test_mlp(self):
+    def test_mlp_trains_as_in_pytorch(self):
         self.train_in_both_types(Mlp, Sgd)
         self.train_in_both_types(Mlp, AdamW)
 
-    def test_cnn(self):
+    def test_cnn_trains_as_in_pytorch(self):
         self.train_in_both_types(Cnn, Sgd)
 
-    def test_gpt(self):
+    def test_gpt_trains_as_in_pytorch(self):
         self.train_in_both_types(Gpt, AdamW)
         self.train_in_both_types(GroupedGpt, AdamW)
 
-    def test_cnn_with_batch_norm(self):
+    def test_cnn_with_batch_norm_trains_as_in_pytorch(self):
         self.train(NormCnn, Sgd, "f64")
         self.train_with_all_seeds(SmoothNormCnn, AdamW, "f32")
         self.compare_by_running_statistics(*self.train(NormCnn, AdamW, "f64"))
@@ -386,23 +386,23 @@ class Schedules(unittest.TestCase):
                 optimiser.step()
                 scheduler.step()
 
-    def test_constant(self):
+    def test_constant_rate_equals_pytorch(self):
         self.compare(lambda s, o: s.LambdaLR(o, lambda _: 1), kind=N["SCHEDULE_CONSTANT"])
 
-    def test_linear(self):
+    def test_linear_schedule_equals_pytorch(self):
         self.compare(lambda s, o: s.LinearLR(o, 1, 0.1, 90), kind=N["SCHEDULE_LINEAR"], last_rate=0.04, steps=90)
 
-    def test_cosine(self):
+    def test_cosine_schedule_equals_pytorch(self):
         self.compare(lambda s, o: s.CosineAnnealingLR(o, self.STEPS, 0.01), kind=N["SCHEDULE_COSINE"], last_rate=0.01,
                      steps=self.STEPS)
 
-    def test_step(self):
+    def test_step_schedule_equals_pytorch(self):
         self.compare(lambda s, o: s.StepLR(o, 7, 0.8), kind=N["SCHEDULE_STEP"], factor=0.8, period_steps=7)
 
-    def test_exponential(self):
+    def test_exponential_schedule_equals_pytorch(self):
         self.compare(lambda s, o: s.ExponentialLR(o, 0.97), kind=N["SCHEDULE_EXPONENTIAL"], factor=0.97)
 
-    def test_warm_up_and_cosine(self):
+    def test_warm_up_and_cosine_equal_pytorch(self):
         self.compare(lambda s, o: s.SequentialLR(o, [s.LinearLR(o, 1 / 20, 1, 19),
                                                      s.CosineAnnealingLR(o, self.STEPS - 20, 0.01)], [20]),
                      kind=N["SCHEDULE_COSINE"], last_rate=0.01, steps=self.STEPS, warm_up_steps=20)

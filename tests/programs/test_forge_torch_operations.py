@@ -120,7 +120,7 @@ class Operations(unittest.TestCase):
     EDGES = numpy.array([0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 1e-300, -1e-300, 1e300, -1e300, 30.0, -30.0, 700.0,
                          -700.0, float("inf"), -float("inf")])
 
-    def test_unary(self):
+    def test_unary_operations_equal_pytorch(self):
         self.assertEqual(set(self.UNARY), set(forge.UNARY))
         for kind, theirs in self.UNARY.items():
             ours = lambda b, v: b.unary_of(kind, v)  # noqa: E731
@@ -138,7 +138,7 @@ class Operations(unittest.TestCase):
               "le": torch.le, "gt": torch.gt, "ge": torch.ge}
     PAIRS = (((3, 5, 7), (3, 5, 7)), ((3, 1, 7), (5, 1)), ((), (4, 3)), ((6,), ()), ((2, 0, 3), (1, 3)), ((1, 1), (7, 1, 5)))
 
-    def test_binary(self):
+    def test_binary_operations_equal_pytorch(self):
         self.assertEqual(set(self.BINARY), set(forge.BINARY))
         for kind, theirs in self.BINARY.items():
             for dims in self.PAIRS:
@@ -155,7 +155,7 @@ class Operations(unittest.TestCase):
     def all_pairs(*numbers):
         return [part.flatten() for part in numpy.meshgrid(numpy.array(numbers), numpy.array(numbers))]
 
-    def test_binary_at_edges(self):
+    def test_binary_operations_at_edges_equal_pytorch(self):
         finite = self.all_pairs(0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 0.1, 0.3)
         others = self.all_pairs(0.0, -0.0, 1.0, -2.0, 1e300, -1e300, float("inf"), -float("inf"), float("nan"))
         for kind, theirs in self.BINARY.items():
@@ -167,7 +167,7 @@ class Operations(unittest.TestCase):
             self.compare(kind, ours, theirs, finite[0][defined], finite[1][defined], orders=1 if has_slope else 0)
             self.compare(kind + " beyond", ours, theirs, *others, orders=0)
 
-    def test_select_and_cast(self):
+    def test_select_and_cast_equal_pytorch(self):
         self.compare("select", lambda b, c, x, y: b.select(c, x, y), torch.where, self.normal(5, 1) > 0, self.normal(2, 1, 7),
                      self.normal(5, 7))
         for dtype, theirs in (("F32", torch.float32), ("F16", torch.float16), ("BF16", torch.bfloat16)):
@@ -185,7 +185,7 @@ class Operations(unittest.TestCase):
             x = x.prod(axis, keepdim=keepdim)
         return x
 
-    def test_reduce(self):
+    def test_reductions_equal_pytorch(self):
         kinds = {"SUM": torch.sum, "MEAN": torch.mean, "MAXIMUM": torch.amax, "MINIMUM": torch.amin, "PRODUCT": self.product}
         for dims in ((3, 5, 7), (1, 9, 1), (33,), (2, 3, 4, 5)):
             for axes in range(1, 1 << len(dims)):
@@ -198,7 +198,7 @@ class Operations(unittest.TestCase):
             self.compare("argmax", lambda b, x: b.reduce(N["ARGMAX"], x, 1 << axis, False),
                          lambda x: torch.argmax(x, axis), self.normal(3, 5, 7), orders=0)
 
-    def test_reduce_of_nothing_equals_and_zeros(self):
+    def test_reductions_of_empty_equal_and_zero_elements_equal_pytorch(self):
         for kind, theirs in (("SUM", torch.sum), ("MEAN", torch.mean), ("PRODUCT", self.product)):
             self.compare(kind + " of nothing", lambda b, x: b.reduce(N[kind], x, 2, False),
                          lambda x: theirs(x, dim=[1], keepdim=False), self.normal(3, 0, 2), orders=1)
@@ -218,7 +218,7 @@ class Operations(unittest.TestCase):
             return y.flip(axis) if flags & N["SCAN_REVERSE"] else y
         return run
 
-    def test_scan(self):
+    def test_scans_equal_pytorch(self):
         low = float("-inf")
         kinds = {"SUM": (torch.cumsum, 0), "PRODUCT": (torch.cumprod, 1),
                  "MAXIMUM": (lambda x, axis: torch.cummax(x, axis)[0], low),
@@ -229,7 +229,7 @@ class Operations(unittest.TestCase):
                     self.compare(f"{kind} {axis} {flags}", lambda b, x: b.scan(N[kind], x, axis, flags),
                                  self.scanned(theirs, first, axis, flags), self.normal(3, 5, 7))
 
-    def test_product_with_zeros(self):
+    def test_products_with_zeros_equal_pytorch(self):
         x = self.normal(4, 6)
         x[1, 2] = x[2, 0] = x[2, 5] = x[3, 5] = 0
         self.compare("product", lambda b, v: b.reduce(N["PRODUCT"], v, 2, False), lambda v: v.prod(1), x, orders=1)
@@ -237,7 +237,7 @@ class Operations(unittest.TestCase):
             self.compare(f"scan {flags}", lambda b, v: b.scan(N["PRODUCT"], v, 1, flags),
                          self.scanned(torch.cumprod, 1, 1, flags), x, orders=1)
 
-    def test_sort(self):
+    def test_sorts_equal_pytorch(self):
         slot = forge.c_uint32
         x = self.normal(4, 7, 3)
         for axis in range(3):
@@ -253,7 +253,7 @@ class Operations(unittest.TestCase):
                              numpy.round(2 * x), orders=0)
             self.compare("top_k", lambda b, v: b.top_k(v, 2, axis, None), lambda v: torch.topk(v, 2, axis)[0], x)
 
-    def test_matmul(self):
+    def test_matrix_products_equal_pytorch(self):
         for m, k, n in ((1, 1, 1), (5, 7, 3), (17, 33, 9), (4, 0, 3), (1, 65, 31)):
             for flags in range(4):
                 for batch in (((), ()), ((3,), (3,)), ((2, 1), (3,)), ((), (2,))):
@@ -264,7 +264,7 @@ class Operations(unittest.TestCase):
 
     # --- windows -------------------------------------------------------------------------------------------------
 
-    def test_conv(self):
+    def test_convolutions_equal_pytorch(self):
         functions = (F.conv1d, F.conv2d, F.conv3d)
         transposed = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)
         for i in range(90):
@@ -297,7 +297,7 @@ class Operations(unittest.TestCase):
                              before=three(before), after=three(after), output_padding=three(extra or ()),
                              is_transposed=extra is not None)
 
-    def test_pools(self):
+    def test_pools_equal_pytorch(self):
         largest, means = (F.max_pool1d, F.max_pool2d, F.max_pool3d), (F.avg_pool1d, F.avg_pool2d, F.avg_pool3d)
         for spatial in (1, 2, 3):
             for size, stride, padding in ((2, 2, 0), (3, 2, 1), (2, 3, 1), (3, 1, 0), (4, 3, 2)):
@@ -309,7 +309,7 @@ class Operations(unittest.TestCase):
                                  lambda b, v: b.avg_pool(v, size, stride, padding, counts),
                                  lambda v: means[spatial - 1](v, size, stride, padding, False, counts), x)
 
-    def test_windows(self):
+    def test_dilated_windows_equal_pytorch(self):
         for size, stride, dilation, padding in (((2, 3), (1, 2), (2, 1), (0, 1)), ((3, 2), (2, 2), (1, 3), (1, 0))):
             windows = [forge.Window(k, s, d, p, p) for k, s, d, p in zip(size, stride, dilation, padding)]
             x, name = self.normal(2, 3, 8, 9), f"{size} {stride} {dilation} {padding}"
@@ -332,7 +332,7 @@ class Operations(unittest.TestCase):
 
     # --- moving elements -----------------------------------------------------------------------------------------
 
-    def test_moves(self):
+    def test_shape_operations_equal_pytorch(self):
         x = self.normal(4, 6, 5)
         self.compare("reshape", lambda b, v: b.reshape(v, (3, 40)), lambda v: v.reshape(3, 40), x)
         self.compare("broadcast", lambda b, v: b.broadcast(v, (2, 3, 4)), lambda v: v.expand(2, 3, 4), self.normal(3, 1))
@@ -349,7 +349,7 @@ class Operations(unittest.TestCase):
         self.compare("iota", lambda b, v: b.binary_of("mul", v, b.iota(N["F64"], (4, 6, 5), 1)),
                      lambda v: v * torch.arange(6, dtype=torch.float64)[:, None], x)
 
-    def test_indices(self):
+    def test_gather_and_scatter_equal_pytorch(self):
         x, updates = self.normal(6, 5, 4), self.normal(6, 3, 4)
         for axis in range(3):
             ids = self.rng.integers(x.shape[axis], size=(2, 3))
@@ -377,7 +377,7 @@ class Operations(unittest.TestCase):
         more = {"l.bias": self.normal(*dims)} if has_bias else {}
         return {"l.weight": self.normal(*dims), **more}
 
-    def test_norms(self):
+    def test_norms_equal_pytorch(self):
         for dims in ((4, 6, 5, 3), (3, 6), (2, 6, 7)):
             x = 2 * self.normal(*dims) + 1
             self.compare(f"batch {dims}", lambda b, v: b.batch_norm("l", v, 0.1, 1e-5, True),
@@ -397,12 +397,12 @@ class Operations(unittest.TestCase):
                              lambda v, weight, bias: F.instance_norm(v, None, None, weight, bias), x,
                              parameters=self.affine(6))
 
-    def test_losses(self):
+    def test_losses_equal_pytorch(self):
         x, labels = 3 * self.normal(9, 13), self.rng.integers(13, size=9)
         self.compare("log_softmax", lambda b, v: b.log_softmax(v), lambda v: F.log_softmax(v, -1), self.normal(2, 3, 11))
         self.compare("cross_entropy", lambda b, v, i: b.cross_entropy(v, i), F.cross_entropy, x, labels)
 
-    def test_layers(self):
+    def test_layers_equal_pytorch(self):
         self.compare("linear", lambda b, v: b.linear("l", v, 7, True), lambda v, weight, bias: F.linear(v, weight, bias),
                      self.normal(3, 5, 9), parameters={"l.weight": self.normal(7, 9), "l.bias": self.normal(7)})
         self.compare("conv", lambda b, v: b.conv2d("l", v, 4, 3, 2, 1, True),
@@ -421,14 +421,14 @@ class Operations(unittest.TestCase):
             scores = scores.masked_fill(torch.ones(t, s, dtype=torch.bool).triu(s - t + 1), -float("inf"))
         return scores.softmax(-1) @ v
 
-    def test_attention(self):
+    def test_attention_equals_pytorch(self):
         for heads, kv_heads, t, s in ((3, 3, 5, 5), (4, 2, 3, 7), (6, 1, 1, 4)):
             q, k, v = self.normal(2, heads, t, 6), self.normal(2, kv_heads, s, 6), self.normal(2, kv_heads, s, 5)
             for is_causal in (False, True):
                 self.compare(f"{heads} {kv_heads} {t} {s} {is_causal}", lambda b, *x: b.attention(*x, 0.0, is_causal),
                              lambda *x: self.attention(*x, is_causal), q, k, v)
 
-    def test_rope(self):
+    def test_rotary_positions_equal_complex_rotation(self):
         """Rotates pairs as complex numbers."""
         def turned(x, places):
             angle = places[:, None] * 10000 ** (-torch.arange(x.shape[-2], dtype=torch.float64) / x.shape[-2])

@@ -76,7 +76,7 @@ class Train(unittest.TestCase):
         return subprocess.run([FORGE, "train", "--data", data or self.folder.name, *arguments], capture_output=True,
                               text=True, timeout=120, check=False)
 
-    def test_it_learns(self):
+    def test_mlp_learns(self):
         done = self.forge("-e", "3", "-b", "32")
         self.assertEqual(done.returncode, 0, done.stderr)
         found = [float(x) for x in re.findall(r"found ([\d.]+) % of 130", done.stderr)]
@@ -114,7 +114,7 @@ class Train(unittest.TestCase):
         self.assertEqual(losses("-t", "2"), first)
         self.assertNotEqual(losses("--seed", "2"), first)
 
-    def test_what_a_training_is_expected_to_take(self):
+    def test_estimated_device_predicts_time_and_energy(self):
         done = self.forge("-b", "32", "-e", "50", "--device", "estimated")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertRegex(done.stdout, r"Nothing was trained.*\n.* [num]?s \(.*\)/step and .* [num]?J \(.*\)/step \(modelled\), 1000 steps")
@@ -165,7 +165,7 @@ class Train(unittest.TestCase):
         self.assertTrue(lines)
         self.assertEqual({len(line) for line in lines}, {49})
 
-    def test_files_are_there_when_nobody_reads_the_table(self):
+    def test_files_are_written_although_the_table_has_no_reader(self):
         report, page = self.path("report.json"), self.path("page.html")
         command = [FORGE, "train", "--data", self.folder.name, "-e", "1", "-b", "32", "-j", report, "--html", page]
         reads, writes = os.pipe()
@@ -182,7 +182,7 @@ class Train(unittest.TestCase):
         self.assertEqual(done.returncode, 125)
         self.assertIn("cannot write to standard output: No space left", done.stderr)
 
-    def test_a_page_of_what_is_expected(self):
+    def test_estimate_is_written_as_a_page(self):
         page = self.path("page.html")
         done = self.forge("-b", "32", "-e", "1", "--device", "estimated", "--html", page)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -249,14 +249,14 @@ class Train(unittest.TestCase):
                 checkpoint(parts)  # it is complete
         self.assert_same([*how, str(int(checkpoint(parts)[2]["forge.epoch"]) + 2)], parts)
 
-    def test_a_schedule_goes_on_where_it_was(self):
+    def test_resumed_schedule_continues(self):
         how = ["-b", "32", "-e", "8", "--schedule", "cosine", "--warmup", "30", "--clip", "1"]
         parts = self.path("parts")
         done = self.forge(*how, "-c", parts, "--budget", "0.2J")
         self.assertIn(done.returncode, (0, 124), done.stderr)
         self.assert_same(how, parts)
 
-    def test_a_checkpoint_that_does_not_fit(self):
+    def test_checkpoint_of_another_model_is_refused(self):
         path = self.path("checkpoint")
         self.assertEqual(self.forge("-e", "1", "-b", "32", "-c", path).returncode, 0)
         before = checkpoint(path)
@@ -359,7 +359,7 @@ class Train(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("belongs to another training", done.stderr)
 
-    def test_losses_that_are_not_finite(self):
+    def test_non_finite_loss_ends_the_training(self):
         path = self.path("checkpoint")
         done = self.forge("-b", "32", "-l", "1e30", "-c", path)
         self.assertEqual(done.returncode, 125)
@@ -375,7 +375,7 @@ class Train(unittest.TestCase):
         self.assertIn("still holds the checkpoint that was written before", done.stderr)
         self.assertEqual(checkpoint(path), before)
 
-    def test_json_is_what_the_schema_says(self):
+    def test_json_follows_its_schema(self):
         validator = schema_check.validator("forge-train")
         path = self.path("report.json")
         done = self.forge("-e", "2", "-b", "32", "--json", path)
@@ -397,7 +397,7 @@ class Train(unittest.TestCase):
 
     # The energy that `joule run` gives the command is the sum of its operations and the time between them,
     # even if other processes are busy.
-    def test_neighbours_work_is_not_in_the_joules(self):
+    def test_energy_of_other_processes_is_not_attributed(self):
         neighbours = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
         try:
             report = self.report("-e", "4", "-b", "32")
@@ -457,7 +457,7 @@ class Train(unittest.TestCase):
         self.assertGreater(sum(shares), 0)  # None, unknown, would not add up
         self.assertLess(sum(shares), 1.001 * report["energy_joules"])
 
-    def test_what_is_wrong(self):
+    def test_wrong_arguments_are_refused(self):
         with tempfile.TemporaryDirectory() as empty:
             done = self.forge(data=empty)
             self.assertEqual(done.returncode, 125)

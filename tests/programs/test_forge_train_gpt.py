@@ -95,7 +95,7 @@ class TrainGpt(unittest.TestCase):
             changed = self.write(file.read().replace(b"c", b"C"))
         self.assertIn("other characters", self.forge(*how, "-c", parts, "-r", data=changed, code=125).stderr)
 
-    def test_what_is_computed_again_needs_less_memory_and_gives_the_same_bits(self):
+    def test_recomputation_needs_less_memory_and_gives_the_same_bits(self):
         how = ["--layers", "6", *SMALL[2:], "--dropout", "0.1", "--sample", "0", "-j", "-"]
         reports, files = [], []
         for name, again in (("kept", []), ("again", ["--recompute"])):
@@ -111,7 +111,7 @@ class TrainGpt(unittest.TestCase):
         self.assertGreater(again["flop_per_step"], kept["flop_per_step"])
         self.forge(*how, "-e", "2", "-c", self.path("kept"), "-r", "--recompute")  # each way can continue the other
 
-    def test_json_is_what_the_schema_says(self):
+    def test_json_follows_its_schema(self):
         report = json.loads(self.forge(*SMALL, "-e", "1", "-b", "16", "--bytes", "--sample", "20", "--json", "-").stdout)
         schema_check.validator("forge-train").validate(report)
         self.assertEqual((report["unit"], report["units_per_step"]), ("tokens", 256))
@@ -128,7 +128,7 @@ class TrainGpt(unittest.TestCase):
         report = json.loads(self.forge(*SMALL, "-e", "1000", "--budget", "1J", "-j", "-", code=124).stdout)
         self.assertEqual((report["end"], report["sample"]), ("over_budget", None))
 
-    def test_what_cannot_be_shown_is_replaced(self):
+    def test_unprintable_characters_are_replaced(self):
         path = self.write(b"\x1b[2J\x07\xc2\x9b\x7f" * 300)
         sample = json.loads(self.forge(*SMALL, "-e", "1", "--sample", "40", "-j", "-", data=path).stdout)["sample"]
         self.assertFalse([c for c in sample if ord(c) < 32 or 127 <= ord(c) < 160], sample)
@@ -137,7 +137,7 @@ class TrainGpt(unittest.TestCase):
         sample = json.loads(self.forge(*SMALL, "-e", "1", "--bytes", "--sample", "40", "-j", "-", data=path).stdout)["sample"]
         self.assertIn("\ufffd", sample)
 
-    def test_what_is_wrong(self):
+    def test_wrong_arguments_are_refused(self):
         for data, words in ((b"", "is empty"), (b"abc\xff" * 200, "byte 3 is not UTF-8"), (b"abcd" * 30, "fewer than a window of 17")):
             self.assertIn(words, self.forge(*SMALL, data=self.write(data), code=125).stderr)
         self.assertIn("/dev/zero is a device, not a file", self.forge(*SMALL, data="/dev/zero", code=125).stderr)

@@ -120,12 +120,12 @@ class Outputs(Folder):
                 self.assertEqual([name for name in left if name not in beside], ["victim"])
                 os.unlink(self.path("victim"))
 
-    def test_of_joule(self):
+    def test_output_of_joule_replaces_hostile_temporary_files(self):
         for option in ("--json", "--csv"):
             self.check([JOULE, "run", "-q", option, self.path("out"), "--", "true"], self.path("out"))
 
     @unittest.skipIf(not FORGE, "no TensorForge here")
-    def test_of_forge(self):
+    def test_output_of_forge_replaces_hostile_temporary_files(self):
         with tempfile.TemporaryDirectory() as folder:
             text = os.path.join(folder, "text")
             with open(text, "w", encoding="utf-8") as file:
@@ -137,7 +137,7 @@ class Outputs(Folder):
         self.check([FORGE, "check", "--json", self.path("out"), "--op", "matmul", "--cases", "1"], self.path("out"))
 
     @unittest.skipIf(not JOULEC, "no joulec here")
-    def test_of_joulec(self):
+    def test_output_of_joulec_replaces_hostile_temporary_files(self):
         with tempfile.TemporaryDirectory() as folder:
             source = os.path.join(folder, "a.c")
             with open(source, "w", encoding="utf-8") as file:
@@ -145,7 +145,7 @@ class Outputs(Folder):
             self.check([JOULEC, "--energy-check", f"--energy-report={self.path('out')}", "-c", source, "-o",
                         os.path.join(folder, "a.o")], self.path("out"))
 
-    def test_a_report_at_exit(self):
+    def test_report_at_exit_replaces_hostile_temporary_files(self):
         """libjoule writes it at exit, and the program must still end."""
         program = "import ctypes, time; joule = ctypes.CDLL(%r); joule.joule_current_power_watts(); time.sleep(0.1)" \
             % os.path.join(BUILD, "src/libjoule.so")

@@ -85,7 +85,7 @@ class Architecture(unittest.TestCase):
                    if "#include <llvm-c/" in (ROOT / "src" / f).read_text(encoding="utf-8")}
         self.assertEqual(knowing, {"joulec/llvm"})
 
-    def test_nothing_includes_what_is_above_it(self):
+    def test_no_file_includes_a_higher_layer(self):
         wrong = []
         for file in self.files:
             room = room_of(file, self.rooms)

@@ -57,7 +57,7 @@ class Demo(unittest.TestCase):
         self.assertRegex(said, r"\d nJ \(.* to .*\)")
         self.assertRegex(said, "Cheapest per byte: |No verdict: ")
 
-    def test_what_is_common_cancels_when_measured(self):
+    def test_common_errors_cancel_when_measured(self):
         said = self.ask_fake({"gzip -1": 4.5}, "measured")
         self.assertIn("Cheapest per byte: gzip -1, with at least 95 % probability", said)
         self.assertNotIn("no energy sensor", said)

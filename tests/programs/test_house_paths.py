@@ -23,7 +23,7 @@ def tracked_paths():
 
 
 class Paths(unittest.TestCase):
-    def test_rule(self):
+    def test_paths_that_windows_cannot_have_are_refused(self):
         refused = ("sys/0000:00", "a/b*", "what?", "aux.c", "src/NUL", "end.", "end ", 'say "no"', "a\\b", "tab\t")
         self.assertEqual([path for path in refused if not is_refused(path)], [])
         allowed = ("src/auxiliary.c", "console/a-b_c.d", ".gitignore", "a b", "libnull.c", "tests/machines/x.ttar")

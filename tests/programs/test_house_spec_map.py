@@ -21,18 +21,18 @@ class SpecMap(unittest.TestCase):
                  re.findall(r"\((\w+),", (ROOT / "include" / "forge" / f"{definition}.def").read_text(encoding="utf-8"))}
         self.assertEqual(sorted(n for n in named - kinds if not re.search(rf"\b{n}\b", headers)), [])
 
-    def test_files_are_there(self):
+    def test_files_exist(self):
         files = {n for n in NAMES if re.match(r"(src|examples|tests)/", n)}
         headers = {"include/" + n for n in NAMES if re.fullmatch(r"forge/\w+\.h", n)}
         self.assertEqual(sorted(n for n in files | headers if not (ROOT / n).exists()), [])
 
-    def test_tests_are_there(self):
+    def test_tests_exist(self):
         tests = {p.stem for p in (ROOT / "tests").rglob("test_*")}
         named = {n for n in NAMES if n.startswith("test_")}
         self.assertGreater(len(named), 40)
         self.assertEqual(sorted(named - tests), [])
 
-    def test_each_row_shows_something_or_comes_later(self):
+    def test_each_row_has_evidence_or_is_later(self):
         rows = [row.split(" | ") for row in re.findall(r"^\| (.*) \|$", PAGE, re.M)]
         body = [row for row in rows if row[0] != "design"]
         self.assertGreater(len(body), 70)

@@ -76,7 +76,7 @@ class Ttar(unittest.TestCase):
             self.assertEqual(ttar.decode(lines), content)
             self.assertFalse([line for line in lines if line.count(b"\n") != 1 or b"\0" in line], content)
 
-    def test_format(self):
+    def test_archive_has_the_format_of_node_exporter(self):
         """The words of node_exporter's format, so that its archives can be read and ours by others."""
         os.mkdir(self.path("tree"), 0o755)
         self.write("tree/a", b"1\n\0EOF\nx")
@@ -110,7 +110,7 @@ class Ttar(unittest.TestCase):
                     ttar.extract(self.path("a.ttar"), self.path(f"tree {i}"))
         self.assertFalse(os.path.lexists(self.path("out")))
 
-    def test_program(self):
+    def test_program_creates_and_extracts_archives(self):
         def run(*words):
             return subprocess.run([sys.executable, ttar.__file__, *words], capture_output=True, text=True, check=False)
 

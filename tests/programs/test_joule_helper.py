@@ -262,7 +262,7 @@ class Descriptors(unittest.TestCase):
             self.skipTest("the helper's descriptors are for root to see")
         return sorted(os.path.relpath(link, os.path.realpath(root)) for link in links if link.startswith(os.path.realpath(root)))
 
-    def test_only_what_is_offered_is_open(self):
+    def test_only_offered_counters_are_open(self):
         everything = "rapl_perf,rapl_powercap,rapl_msr,hwmon"
         cases = ((("pkg", "cores", "ram"), "rapl_perf,rapl_powercap,rapl_msr", ["perf/21/0x2/0", "perf/21/0x3/0"]),
                  (("pkg",), everything, ["dev/cpu/0/msr", "perf/21/0x2/0", "sys/class/hwmon/hwmon0/power1_average"]),
@@ -276,7 +276,7 @@ class Descriptors(unittest.TestCase):
 
 
 class Restarts(unittest.TestCase):
-    def test_what_happens_between_two_helpers_is_no_energy(self):
+    def test_counter_steps_between_two_helpers_are_no_energy(self):
         """The counter changes while no helper runs, as events do when they are reopened."""
         with Machine(50) as machine, Helper(machine) as helper:
             def restart():
@@ -301,7 +301,7 @@ class Restarts(unittest.TestCase):
             report = report_of(helper.denied, "sleep", "1", during=kill)
             self.assertLess(report["gross"]["energy_joules"], 60 * report["duration_seconds"])
 
-    def test_a_helper_that_hangs_delays_nobody(self):
+    def test_hanging_helper_delays_no_reading(self):
         with Machine(50) as machine, Helper(machine) as helper:
             def stop():
                 time.sleep(0.3)
@@ -313,7 +313,7 @@ class Restarts(unittest.TestCase):
             self.assertLess(time.monotonic() - begin, PATIENCE_S)
             self.assertEqual([s["state"] for s in listing["sources"] if s["name"] == "helper"], ["failed"])
 
-    def test_what_a_dead_helper_left_is_replaced_and_a_living_one_is_not(self):
+    def test_socket_of_a_dead_helper_is_replaced_and_of_a_living_one_not(self):
         with Still() as machine, Helper(machine) as helper:
             second = subprocess.run(helper.command, capture_output=True, text=True, timeout=60)
             self.assertEqual((second.returncode, "another helper uses it" in second.stderr), (125, True), second)
@@ -349,7 +349,7 @@ class Protocol(unittest.TestCase):
             stamps = sorted(v[0] for v in seen)
             self.assertTrue(all(b - a > 20e6 for a, b in zip(stamps[1:], stamps[2:])), stamps)
 
-    def test_it_has_nothing_left(self):
+    def test_helper_has_dropped_its_privileges(self):
         with Still() as machine, Helper(machine) as helper:
             status = read_file(f"/proc/{helper.process.pid}/status")
             found = dict(re.findall(r"^(Cap\w+|NoNewPrivs|Seccomp|Uid):\s+(\S+)", status, re.M))
@@ -383,7 +383,7 @@ class Attacks(unittest.TestCase):
         with Client(helper.path) as client:
             self.assertEqual(client.values()[0][2:4], (123456789, 0))
 
-    def test_malformed_requests(self):
+    def test_malformed_requests_end_the_connection(self):
         bad = [request(HELLO, magic=b"GET "), request(READ, rest=1), request(0), request(3), request(0xffff),
                b"\0" * 16, b"\xff" * 16, b"../../../../etc/", b"/etc/shadow\0\0\0\0\0"]
         with Still() as machine, Helper(machine) as helper:
@@ -402,7 +402,7 @@ class Attacks(unittest.TestCase):
             self.answers(helper)
             self.assertLess(len(helper.said().splitlines()), 400)
 
-    def test_half_a_request(self):
+    def test_silent_and_slow_clients_are_disconnected(self):
         with Still() as machine, Helper(machine) as helper:
             begin = time.monotonic()
             with Client(helper.path) as silent, Client(helper.path) as half, Client(helper.path) as slow:
@@ -414,7 +414,7 @@ class Attacks(unittest.TestCase):
                 self.assertGreater(time.monotonic() - begin, 1.5)
             self.answers(helper)
 
-    def test_a_flood_that_takes_no_answers(self):
+    def test_client_that_reads_no_answers_is_disconnected(self):
         with Still() as machine, Helper(machine) as helper, Client(helper.path) as flood:
             flood.socket.setblocking(False)
             sent = 0
@@ -470,7 +470,7 @@ class Attacks(unittest.TestCase):
                 self.assertLess(ticks / os.sysconf("SC_CLK_TCK"), 0.2)
             wait_until(lambda: self.has_place(helper), "a place")
 
-    def test_a_log_that_nobody_reads(self):
+    def test_log_without_a_reader_blocks_nothing(self):
         with Still() as machine, Helper(machine) as helper:
             helper.process.terminate()
             helper.process.wait(PATIENCE_S)
@@ -533,7 +533,7 @@ class Attacks(unittest.TestCase):
 
 
 class Units(unittest.TestCase):
-    def test_systemd_takes_them_and_finds_little_to_blame(self):
+    def test_systemd_accepts_the_units_and_rates_them_safe(self):
         if not shutil.which("systemd-analyze"):
             self.skipTest("there is no systemd-analyze")
         with tempfile.TemporaryDirectory() as folder:
@@ -548,7 +548,7 @@ class Units(unittest.TestCase):
 
 
 class Words(unittest.TestCase):
-    def test_what_it_says_about_what_is_wrong(self):
+    def test_wrong_usage_is_explained(self):
         with Still() as machine, tempfile.TemporaryDirectory() as empty:
             path = os.path.join(empty, "s")
             known = ("--root", machine.root, "--socket", path)

@@ -115,7 +115,7 @@ class Boards(unittest.TestCase):
             self.assertAlmostEqual(both["gross"]["energy_joules"] / both["duration_seconds"], 90, delta=40)
             self.assertIn(both["gross"]["cover"], ("gpu-0", "gpu-0@nvml"))
 
-    def test_the_doctor_says_so(self):
+    def test_doctor_explains_blocked_boards(self):
         with Guarded("boards=1") as helper:
             for environment, said in ((NO_LIBRARY, "blocks no program."), (helper.environment, "JOULE_SOURCES=-nvml")):
                 found = json.loads(joule("doctor", "--json", JOULE_HELPER=helper.path, **environment).stdout)
@@ -128,7 +128,7 @@ class Boards(unittest.TestCase):
             wait_until(lambda: seen.add(boards(client.values())[0][:3]) or len(seen) > 4, "four readings")
             self.assertEqual([v for v in seen if v[2] % 2000], [])
 
-    def test_a_library_that_is_not_there(self):
+    def test_missing_library_is_reported(self):
         with Still() as machine:
             done = subprocess.run([HELPER, "--sources", "", "--guard", "nvml", "--private"], capture_output=True, text=True, timeout=60,
                                   env={**os.environ, **NO_LIBRARY}, cwd=machine.root)
@@ -140,7 +140,7 @@ class Boards(unittest.TestCase):
 
 
 class Rights(unittest.TestCase):
-    def test_a_worker_has_none_left(self):
+    def test_worker_has_dropped_its_privileges(self):
         with Guarded("boards=1") as helper:
             status = read_file(f"/proc/{helper.worker()}/status")
             found = dict(re.findall(r"^(Cap\w+|NoNewPrivs|Uid):\s+(\S+)", status, re.M))
@@ -185,7 +185,7 @@ class Hangs(unittest.TestCase):
     def is_now(self, helper, status):
         return self.statuses(helper) == {status}
 
-    def test_a_library_that_hangs_is_stale_and_comes_back(self):
+    def test_hanging_library_is_stale_and_recovers(self):
         with Guarded("boards=1; block_at_ms=1000; block_s=6") as helper:
             wait_until(lambda: self.is_now(helper, STALE), "the end of patience")
             answers = [self.statuses(helper) for _ in range(10)]

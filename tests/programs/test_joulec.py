@@ -68,7 +68,7 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
                                "static int other(int x) { return x ^ down(x - 1); }\nint start(int x) { return down(x); }\n")
         self.assertIn("pointer", [doubt["kind"] for name in ("down", "other") for doubt in found.get(name, {"doubts": []})["doubts"]])
 
-    def test_what_is_wrong_is_told_by_clang(self):
+    def test_errors_of_the_source_are_those_of_clang(self):
         for options in ([], ["--energy-check"]):
             done = self.compile("int f(void) { return x; }\n", *options)
             self.assertEqual(done.returncode, 1)
@@ -98,14 +98,14 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
             strict = self.check(budget.replace("1pJ", "1mJ").replace("1uW", "900W").replace("0.000000001K", "900K"), "--energy-policy=strict")
             self.assertIn(f"error: {kind} budget is likely to be kept, but not proved, in 'sum'", strict.stderr)
 
-    def test_strict_asks_for_proof(self):
+    def test_strict_policy_requires_proof(self):
         """An unmeasured table proves nothing."""
         done = self.check("max_joules=50uJ", "--energy-policy=strict")
         self.assertEqual(done.returncode, 3)
         self.assertIn("is likely to be kept, but not proved", done.stderr)
         self.assertFalse(os.path.exists(self.path("a.o")))
 
-    def test_what_cannot_be_exceeded_is_no_budget(self):
+    def test_vacuous_budgets_are_reported(self):
         done = self.check("max_joules=1J")
         self.assertEqual(done.returncode, 0)
         self.assertIn("[JW0103]", done.stderr)
@@ -113,7 +113,7 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
         self.assertEqual(done.returncode, 0)
         self.assertIn("add 'sustained'", done.stderr)
 
-    def test_budgets_of_the_language_that_this_comes_from(self):
+    def test_budgets_of_the_specification_are_judged(self):
         """The specification's examples give `x + y` 100 uJ, and short functions some kelvin. A product of 64
         x 64 matrices may need 50 mJ."""
         add = "int add(int x, int y) { return x + y; }\n"
@@ -152,7 +152,7 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
             self.assertEqual(done.returncode, 125, done.stderr)
             self.assertIn("cannot check 'f'", done.stderr)
 
-    def test_a_budget_that_comes_too_late(self):
+    def test_budget_after_the_definition_is_an_error(self):
         done = self.compile('int f(int n) { return n + 1; }\nJOULE_BUDGET("max_joules=1pJ") int f(int n);\n', "--energy-check")
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("a.c:3:1: error: attribute declaration must precede definition", done.stderr)
@@ -188,7 +188,7 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
         self.assertEqual(found["length"]["loops"][0]["iterations"][2], None)
         self.assertEqual(found["known"]["doubts"], [])
 
-    def test_a_loop_without_a_place_is_told_where_its_function_is(self):
+    def test_loop_without_position_is_reported_at_its_function(self):
         text = """JOULE_BUDGET("max_joules=1uJ")
 int run(const unsigned char *p)
 {
@@ -222,7 +222,7 @@ halt:
         self.assertIn("[JE0002]", self.check("max_watts=1mW").stderr)
         self.assertEqual(self.check("max_watts=200W").returncode, 0)
 
-    def test_who_is_not_known_is_named(self):
+    def test_unknown_callees_are_named(self):
         unknown = "int other(int);\nint f(int n);\n"
         body = "int f(int n) { int s = 0; for (int i = 0; i < n; i++) s += other(i); return s; }\n"
         done = self.compile(unknown + 'JOULE_BUDGET("max_joules=50uJ")\n' + body, "--energy-check")
@@ -252,7 +252,7 @@ JOULE_BUDGET("max_joules=%s, max_watts=100") int sign(unsigned *a, const unsigne
         self.assertEqual(done.stderr.count("the cost of 'power' is unknown, here and in 3 more calls: "), 2)  # of each limit
         self.assertIn("is exceeded", self.compile(text % "0.001pJ", "--energy-check").stderr)
 
-    def test_each_thing_is_told_once_with_what_to_do(self):
+    def test_each_finding_is_reported_once_with_a_hint(self):
         """A callee with many calls, loops inlined twice, the table; and a truncated list says how many
         entries are left."""
         text = """int g(void *), (*handler)(void *);
@@ -324,7 +324,7 @@ JOULE_BUDGET("max_joules=1J") int vague(const int *p, int a, int b, int c) { ret
         done = self.compile(text.replace("int nest", 'JOULE_BUDGET("max_joules=1J") int nest'), "--energy-check")
         self.assertRegex(done.stderr, r"estimate  unknown, at least [\d.]+ .?J: loops in line 6 have no bound")
 
-    def test_an_assumption_counts_for_what_comes_behind_it(self):
+    def test_assumption_applies_to_the_next_loop(self):
         """The note says where to write it: directly before the loop, even if a return comes earlier. It does
         not apply to other loops."""
         text = """
@@ -378,7 +378,7 @@ unsigned f(const unsigned char *p, unsigned long len)
                             "for (unsigned i = 1; i < n - 1; i++) p[i] = p[i + 1] * i; }", "--energy-check")
         self.assertRegex(done.stderr, r"overflows for some values of 'n': also write JOULE_ASSUME\(n >= ...\)")
 
-    def test_the_last_round_goes_as_far_as_the_way_out(self):
+    def test_last_iteration_ends_at_the_exit(self):
         text = """volatile int sink;
 extern volatile int go[];
 __attribute__((noinline)) static void heavy(void) { for (int i = 0; i < 100000; i++) sink = 1; }
@@ -446,7 +446,7 @@ void wholes(void) { whole(5000); whole(4999); }
         for name in ("parts", "wholes"):
             self.assertTrue(found[name]["doubts"], found[name])
 
-    def test_what_a_callee_leaves_open_stays_open(self):
+    def test_unknowns_of_a_callee_stay_unknown(self):
         text = """int other(int);
 __attribute__((noinline)) static int h(int n) { return other(n) + 1; }
 __attribute__((noinline)) static int g(int n) { return h(n) * 3; }
@@ -470,7 +470,7 @@ int deep(int n) { return n < 2 ? n : deep(n - 1) + deep(n - 2); }
         self.assertAlmostEqual(found["calls"]["energy_joules"] / found["exact"]["energy_joules"], 2, delta=0.2)
         self.assertEqual({doubt["kind"] for doubt in found["deep"]["doubts"]}, {"loop", "recursion"})
 
-    def test_what_rests_on_an_endless_loop_has_no_bound(self):
+    def test_counts_that_depend_on_an_endless_loop_have_no_bound(self):
         """As the inner loop of an insertion sort, which also ends early."""
         found = self.functions("""
 void sort(int *x, unsigned long n)
@@ -482,7 +482,7 @@ void sort(int *x, unsigned long n)
         self.assertEqual([loop["class"] for loop in found["sort"]["loops"]], ["guessed", "guessed"])
         self.assertLess(found["sort"]["energy_joules"], 1e-3)
 
-    def test_the_report_is_as_its_schema_says(self):
+    def test_report_follows_its_schema(self):
         try:
             import jsonschema
         except ImportError:
@@ -593,12 +593,12 @@ int list(const int *x, int n) { int i = 0; for (int k = 0; k < n; k++) i = x[i];
         done = self.compile('JOULE_BUDGET("max_joules=1pJ")\n' + SUM, "--energy-check")
         self.assertRegex(done.stderr, r" \d+ %; \d+ iterations at once\n")
 
-    def test_the_largest_loop_says_what_for(self):
+    def test_largest_loop_lists_its_costs(self):
         text = 'JOULE_BUDGET("max_joules=1nJ")\n' + SUM.replace("1000", "1000000000")
         done = self.compile(text, "--energy-check")
         self.assertRegex(done.stderr, r"\(exact\): [\w ]+ \d+ %(, [\w ]+ \d+ %)?(; \d+ iterations at once)?\n")
 
-    def test_wrong_words(self):
+    def test_wrong_options_are_refused(self):
         for word, message in (("--energy-chek", "unknown option --energy-chek"), ("--energy-policy=lax", "'default' or 'strict'"),
                               ("--energy-loop-default=x", "must be a number of at least 1")):
             done = self.compile("int x;\n", word)
@@ -648,7 +648,7 @@ int list(const int *x, int n) { int i = 0; for (int k = 0; k < n; k++) i = x[i];
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("joule/budget.h", self.read("a.d"))
 
-    def test_help(self):
+    def test_help_lists_options(self):
         done = subprocess.run([JOULEC, "--energy-help"], capture_output=True, text=True, check=True)
         self.assertIn("--energy-check", done.stdout)
 

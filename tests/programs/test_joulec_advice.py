@@ -49,7 +49,7 @@ float dense(void) { float s = 0; for (int i = 0; i < 2048; i++) s += image[7][i]
         self.assertGreater(found["masses"][0]["saves_share"], found["places"][0]["saves_share"] if found["places"] else 0)
         self.assertEqual(found["dense"], [])
 
-    def test_memory(self):
+    def test_memory_traffic_gives_advice(self):
         self.assertEqual(self.kinds("""
 int rounds(void) { int s = 0; for (int i = 0; i < 1000; i++) { void *p = malloc(100 + i); s += use(p, i); free(p); } return s; }
 void keep(void **out) { for (int i = 0; i < 1000; i++) out[i] = malloc(i); }
@@ -57,7 +57,7 @@ int *grow(const int *x) { int *p = NULL; for (int i = 0; i < 500; i++) { p = rea
 char *twice(const char *x) { char *p = NULL; size_t room = 0; for (size_t i = 0; i < 500; i++) { if (i == room) p = realloc(p, room = room ? room * 2 : 16); p[i] = x[i]; } return p; }
 """), {"rounds": ["allocation"], "keep": [], "grow": ["growth"], "twice": []})
 
-    def test_nothing_saves_more_than_there_is(self):
+    def test_savings_never_exceed_the_total(self):
         """An allocation that some iterations do not reach; code inlined into several functions is reported
         once."""
         text = """
@@ -96,7 +96,7 @@ int two(struct big *x, unsigned i, unsigned c) { while (c) { if (i >= x->n && gr
                          {"less": [], "place": [("overlap", "way")], "kept": [], "other": [], "passed": []})
         self.assertGreater(found["place"][0]["saves_share"], 0.3)
 
-    def test_who_is_told(self):
+    def test_advice_is_printed_on_request_only(self):
         walk = "float f(void) { float s = 0; for (int x = 0; x < 2048; x++)\nfor (int y = 0; y < 2048; y++) s += image[y][x]; return s; }\n"
         self.assertNotIn("remark", self.advise(walk)[1])
         remark = r"a\.c:8:1: remark: this loop walks across the rows of image: interchange it with the loop in line 7; " \

@@ -49,7 +49,7 @@ class Baseline(Folder):
             self.assertEqual((change["change"], change["ratio"], change["interval_ratio"]), ("same", 1, [1, 1]), name)
         self.assertTrue(os.path.exists(self.path("a.o")))
 
-    def test_what_grew_fails_with_its_place_and_leaves_no_object(self):
+    def test_growth_is_an_error_and_leaves_no_object(self):
         self.keep()
         os.remove(self.path("a.o"))
         done = self.compile("--energy-baseline=base.json", "--energy-report", "now.json", text=AFTER)
@@ -103,7 +103,7 @@ class Baseline(Folder):
         self.assertEqual(self.compile("--energy-baseline=base.json", "--energy-fail-over", "100000%").returncode, 0)
         self.assertEqual(self.compile("--energy-baseline=base.json", "--energy-fail-over=0%").returncode, 1)
 
-    def test_strict_asks_for_a_decision(self):
+    def test_strict_policy_requires_a_decision(self):
         self.keep()
         text = BEFORE.replace("return a + 1;", "return other(a) + 1;")
         done = self.compile("--energy-baseline=base.json", text=text)
@@ -144,7 +144,7 @@ class Baseline(Folder):
         self.assertRegex(done.stderr, message)
         return done
 
-    def test_what_cannot_be_compared_is_refused_with_the_reason(self):
+    def test_incomparable_reports_are_refused_with_the_reason(self):
         self.keep()
         os.remove(self.path("a.o"))
         report = json.loads(self.read("base.json"))
@@ -162,7 +162,7 @@ class Baseline(Folder):
         self.refuse("a.c:1: ", "--energy-baseline=a.c")
         self.assertFalse(os.path.exists(self.path("a.o")))
 
-    def test_wrong_words(self):
+    def test_wrong_options_are_refused(self):
         self.keep()
         for words in (["--energy-fail-over=5"], ["--energy-fail-over=-1%"], ["--energy-fail-over=%"], ["--energy-fail-over=nan%"]):
             self.refuse("must be a percentage of at least 0%, such as 5%, not", "--energy-baseline=base.json", *words)

@@ -115,7 +115,7 @@ JOULE_BUDGET("max_joules=1nJ") double table(const double *p) { double s = 0; for
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("this loop is bounded only by 65535 iterations, which is no estimate, and is assumed to run 100 times", done.stderr)
 
-    def test_what_nothing_bounds_has_no_limit(self):
+    def test_assumed_counts_give_no_upper_end(self):
         """An assumed count gives neither an upper end nor a probability, in any report."""
         text = HEADER + 'JOULE_BUDGET("max_joules=1J") int free_run(const int *p) { int s = 0; while (*p) s += *p++ ^ s; return s; }\n'
         free_run = self.functions(text)["free_run"]

@@ -79,7 +79,7 @@ class Inputs(Folder):
             plain, checked = (self.joulec(*words, "-c", "warns.c", "-o", "x.o", check=check) for check in ((), ("--energy-check",)))
             self.assertEqual((checked.returncode, checked.stderr), (plain.returncode, plain.stderr), words)
 
-    def test_response_files(self):
+    def test_response_files_are_read_as_by_clang(self):
         self.write("inner", "dear.c\n")
         self.write("words", '-c\n"-DTEXT=\\"a b\\""  @inner\t-D\'X=1 + 2\' -DY=\\ 3 ""')
         self.judged("@words")
@@ -128,7 +128,7 @@ class Inputs(Folder):
             if not code:
                 os.remove(self.path("kept.o"))
 
-    def test_standard_input(self):
+    def test_standard_input_is_judged(self):
         self.write("near.h", "#define ROUNDS 1000\n")
         text = '#include "near.h"\n' + DEAR.replace("1000", "ROUNDS")
         self.assertIn("<stdin>:4:", self.judged("-x", "c", "-", "-c", text=text))
@@ -139,7 +139,7 @@ class Inputs(Folder):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.runs("program")
 
-    def test_the_language_is_what_x_says(self):
+    def test_option_x_sets_the_language(self):
         shutil.copy(self.path("dear.c"), self.path("dear.inc"))
         for words in (["-x", "c"], ["-xc"], ["--language=c"], ["--language", "c"]):
             self.judged(*words, "-c", "dear.inc")
@@ -181,7 +181,7 @@ class Inputs(Folder):
             self.write("uses.c", DEAR.replace("1000", "BELOW"))
             self.judged(level, "-include-pch", "p.pch", "-c", "uses.c")
 
-    def test_fast_math_is_counted_as_such(self):
+    def test_fast_math_makes_sums_cheaper(self):
         self.write("sum.c", "float sum(const float *x) { float s = 0; for (int i = 0; i < 4096; i++) s += x[i]; return s; }\n")
         times = {}
         for options in (("-O2",), ("-O2", "-ffast-math"), ("-Ofast",), ("-Ofast", "-fno-fast-math")):
@@ -200,11 +200,11 @@ class Inputs(Folder):
         self.assertEqual(reports["-O"], reports["-O1"])
         self.assertNotEqual(reports["-O"], reports["-O2"])
 
-    def test_what_counts_at_run_time_is_not_counted(self):
+    def test_instrumentation_is_not_counted(self):
         for words in (["-fprofile-instr-generate", "-fcoverage-mapping"], ["-fcs-profile-generate"], ["-fprofile-generate"]):
             self.judged(*words, "-c", "dear.c")
 
-    def test_what_cannot_be_judged_is_not_built_silently(self):
+    def test_uncheckable_source_is_an_error(self):
         self.write("shy.c", "#ifdef __JOULEC__\n#error not for joulec\n#endif\n" + DEAR)
         done = self.joulec("-c", "shy.c", "-o", "shy.o")
         self.assertEqual(done.returncode, 125, done.stderr)
@@ -238,7 +238,7 @@ class Inputs(Folder):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertTrue(os.path.exists(self.path("plain.o")))
 
-    def test_other_languages_with_words_about_what_clang_prints(self):
+    def test_other_languages_may_be_preprocessed(self):
         self.write("kept.h", DEAR.splitlines()[0] + '\nJOULE_BUDGET("max_joules=1mJ")\nint f(int x);\n')
         self.write("plain.cc", '#include "kept.h" // with a JOULE_BUDGET\nint g(int x) { return f(x); }\n')
         self.write("dear.cc", DEAR)
@@ -276,7 +276,7 @@ class Inputs(Folder):
         self.joulec(*words, JOULEC_CLANG=self.path("clang"))
         return len(self.read("runs").splitlines())
 
-    def test_what_only_clang_does(self):
+    def test_without_budgets_output_equals_that_of_clang(self):
         """Without anything to judge, joulec gives the same output as clang, in about the same time."""
         self.write("p.h", "int g(void);\n")
         for words in (["-E"], ["--preprocess"], ["-M"], ["-MM"], ["-emit-ast", "-o", "x.ast"], ["-Xclang", "-ast-dump", "-fsyntax-only"],
@@ -293,7 +293,7 @@ class Inputs(Folder):
             done = self.joulec(*words)
             self.assertEqual((done.returncode, done.stderr), (0, ""), words)
 
-    def test_budgets_stay_in_what_is_preprocessed_before(self):
+    def test_budgets_survive_separate_preprocessing(self):
         """As ccache and distcc compile: clang -E, then its output."""
         self.write("near.c", DEAR.replace("1000", "x").replace("for", "JOULE_LOOP(500, 1000) for"))
         for source, said in (("dear.c", "dear.c:3:"), ("near.c", "712.5 iterations per call (bounded)")):

@@ -63,12 +63,12 @@ return s; }
         loops = self.loops('#include "sum.h"\nint f(const int *x, int n) { return sum(x, n) + sum(x + n, n + 1); }\n', "-I", self.folder)
         self.assertEqual([(os.path.basename(loop["file"]), loop["marked"]) for loop in loops], [("sum.h", [1, 9])] * 2)
 
-    def test_a_loop_that_is_gone_leaves_its_mark_to_no_other(self):
+    def test_mark_of_a_removed_loop_moves_to_no_other_loop(self):
         loops = self.loops("int f(const int *x, int n) { int s = 1;\nJOULE_LOOP(4, 4)\nfor (int i = 0; i < 4; i++) s += i;\n"
                            "for (int i = 0; i < n; i++) s ^= x[i] * s; return s; }\n")
         self.assertEqual([(loop["line"], loop["class"], loop["marked"]) for loop in loops], [(5, "guessed", None)])
 
-    def test_a_loop_that_is_gone_leaves_its_mark_to_none_around_it(self):
+    def test_mark_of_a_removed_loop_moves_to_no_outer_loop(self):
         """Not even if LLVM has lost that loop's position."""
         found = self.report("""void f(unsigned *heap, int at, unsigned value, const int *n) {
 while (2 * at + 1 < n[at & 3]) {
@@ -103,7 +103,7 @@ heap[at] = value; }
 """)
         self.assertEqual([(loop["class"], loop["marked"]) for loop in loops], [("bounded", [1, 12])])
 
-    def test_a_block_that_llvm_puts_into_the_way_back(self):
+    def test_block_inserted_into_the_back_edge_keeps_the_mark(self):
         """LLVM does this if a value is reloaded in some iterations only: the loop keeps its position."""
         loops = self.loops("""struct s { int room, more; };
 int step(struct s *);
@@ -123,7 +123,7 @@ int f(struct s *s, int n) {
         done = subprocess.run([JOULEC, "-O2", "-c", path, "-o", self.path("b.o"), "--energy-report", "-"], capture_output=True, text=True, check=True)
         self.assertEqual(json.loads(done.stdout)["functions"][0]["loops"][0]["marked"], [1, 9])
 
-    def test_what_is_wrong_is_said_where_it_stands(self):
+    def test_wrong_marks_are_reported_at_their_position(self):
         cases = (("JOULE_LOOP(10, 1) for (int i = 0; i < n; i++) s ^= x[i] * s;", "JOULE_LOOP(10, 1): min 10 is above max 1"),
                  ("JOULE_LOOP(1, n) for (int i = 0; i < n; i++) s ^= x[i] * s;", "JOULE_LOOP(1, n): 'n' is not a whole number"),
                  ("JOULE_LOOP(-1, 1) for (int i = 0; i < n; i++) s ^= x[i] * s;", "JOULE_LOOP(-1, 1): min is -1, but must be at least 0"),
@@ -157,7 +157,7 @@ int f(struct s *s, int n) {
             self.assertEqual(len(found), 1, text)
             self.assertAlmostEqual(found[0], likely, delta=1, msg=text)
 
-    def test_many_loops(self):
+    def test_no_mark_is_lost_in_a_large_source(self):
         """No mark is lost in a large source."""
         text = "".join(f"int f{i}(const int *x, int n) {{ int s = 1;\nJOULE_LOOP(0, {i + 1})\nfor (int i = 0; i < n; i++) s ^= x[i] * s; return s; }}\n"
                        for i in range(300))
@@ -226,12 +226,12 @@ int next(void);
         text = "void f(void) { bool has_changed = true;\nwhile (has_changed) {\nhas_changed = false;\nJOULE_LOOP(0, 400)\nfor (int i = 0; i < 400; i++) {\n%s}\n}\n}\n"
         self.check_refused(text % self.ROUND, [0, 400], None)
 
-    def test_a_refused_mark_says_what_to_do(self):
+    def test_refused_mark_gets_a_hint(self):
         text = "void f(void) { bool has_changed = true;\nJOULE_LOOP(1, 512)\nwhile (has_changed) {\nhas_changed = false;\nfor (int i = 0; i < 400; i++) {\n%s}\n}\n}\n"
         said = self.report(text % self.ROUND)["stderr"]
         self.assertTrue(not said or "write each loop on a line of its own, or move the inner loop to a function that is not inlined [JW0105]" in said, said)
 
-    def test_one_that_goes_on_only_by_a_break(self):
+    def test_loop_that_continues_only_by_a_break_is_not_bounded(self):
         """The loop cannot be told from one that resets its count: neither mark bounds it."""
         text = """void f(void) { bool has_changed = true;
     JOULE_LOOP(1, 512)
@@ -343,7 +343,7 @@ return s; }
 
 
 class Warmth(Source):
-    def test_own_power(self):
+    def test_warm_machine_needs_more_energy(self):
         """A warm machine has more leakage: the same work takes more energy, and the report gives the
         temperature."""
         found = self.report('JOULE_THERMAL_AWARE JOULE_BUDGET("max_joules=1pJ") int a' + WORK + 'JOULE_BUDGET("max_joules=1pJ") int b' + WORK)
@@ -353,7 +353,7 @@ class Warmth(Source):
         self.assertLess(b["energy_joules"], a["energy_joules"])
         self.assertEqual(found["stderr"].count("from the temperature of the table, caused by its own power"), 1)
 
-    def test_a_state(self):
+    def test_thermal_states_change_the_energy(self):
         joules = []
         for state, kelvin in (("cool", -20), ("-10K", -10), ("nominal", 0), ("warm", 15), ("+20", 20), ("hot", 30)):
             found = self.report('JOULE_BUDGET("max_joules=1pJ") int f' + WORK, "--thermal-state", state)
@@ -377,7 +377,7 @@ class Devices(Source):
         self.assertEqual((caller["device"], caller["verdict"]), ("cpu", "undecided"))
         self.assertIn("note: 'k' runs on a GPU: its budget is not checked; measure it with joule run [JN0201]", found["stderr"])
 
-    def test_strict(self):
+    def test_strict_policy_refuses_budgets_of_gpu_code(self):
         done = self.compile(self.TEXT, "--energy-policy=strict")
         self.assertEqual(done.returncode, 3)
         self.assertIn("error: 'k' runs on a GPU", done.stderr)
@@ -401,7 +401,7 @@ class Files(Source):
             self.assertEqual("error: energy budget is exceeded in the whole file [JE0001]" in done.stderr, code == 1)
             self.assertEqual(" of it in one call of 'a'" in done.stderr, code == 1)
 
-    def test_what_was_inlined_counts_for_its_caller(self):
+    def test_inlined_work_counts_for_its_caller(self):
         found = self.report("int leaf" + WORK + "int middle(const int *x) { { int k = leaf(x); return k + 1; } }\n"
                             "int top(const int *x) { return middle(x) + 1; }\nint alone(const int *x) { return x[3]; }\n")
         top, alone = (found["functions"][name]["energy_joules"] for name in ("top", "alone"))
@@ -412,7 +412,7 @@ class Files(Source):
                             "__attribute__((noinline)) int g(int n) { return n < 2 ? n : f(n - 1) * f(n - 2); }\n")
         self.assertGreater(found["total_energy_joules"], 0)
 
-    def test_wrong_words(self):
+    def test_wrong_options_are_refused(self):
         for words, message in ((["--energy-budget", "5W"], "unknown unit"), (["--energy-budget=-1nJ"], "energy cannot be negative"),
                                (["--energy-budget=0nJ"], "--energy-budget must be above 0")):
             done = self.compile("int x;\n", *words)
@@ -437,7 +437,7 @@ JOULE_BUDGET("max_joules=1mJ") int user(int n) { return once(n) + twice(n); }
 JOULE_BUDGET("max_joules=1mJ") int open(int n) { return plain(n); }
 """
 
-    def test_frames(self):
+    def test_recursion_depth_gives_the_number_of_frames(self):
         """n frames for one recursive call, a geometric sum for several; a tail call counts as in the source."""
         found = self.report(self.TEXT)
         frames = {name: function["frames"] for name, function in found["functions"].items()}
@@ -449,7 +449,7 @@ JOULE_BUDGET("max_joules=1mJ") int open(int n) { return plain(n); }
         self.assertEqual(found["functions"]["user"]["verdict"], "likely")
         self.assertEqual(found["functions"]["open"]["verdict"], "undecided")
 
-    def test_a_chain_that_a_loop_begins_anew(self):
+    def test_depth_of_recursion_in_a_loop_is_assumed(self):
         """The depth is assumed like the count of an inner loop: each order of magnitude is equally likely."""
         text = """JOULE_DEPTH(511) unsigned root(unsigned short *up, unsigned i) { if (up[i] != i) up[i] = root(up, up[i]); return up[i]; }
 unsigned once(unsigned short *up) { return root(up, 7); }
@@ -489,13 +489,13 @@ int main(void) { twice(9); even(4); printf("%d %d\\n", calls[0], calls[1]); }
         calls = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
         self.assertEqual([frames["twice"], frames["even"]], list(map(int, calls)))
 
-    def test_without_it_the_message_asks_for_it(self):
+    def test_missing_depth_gets_a_hint(self):
         done = self.compile('JOULE_BUDGET("max_joules=1uJ") int f(int n) { return n < 2 ? n : f(n - 1) * n + f(n - 2) / 3; }\n', "--energy-check")
         self.assertIn("'f' is recursive, here and in 1 more call, and its depth is unknown: write JOULE_DEPTH(n) before it", done.stderr)
         done = self.compile('JOULE_BUDGET("max_joules=1uJ") int f(int a, int b) { return b ? f(b, a % b) : a; }\n', "--energy-check")
         self.assertIn("if it is a tail call of 'f', write JOULE_DEPTH(n) before 'f'", done.stderr)
 
-    def test_wrong_numbers(self):
+    def test_wrong_depths_are_refused(self):
         for number, words in (("n", "'n' is not a whole number"), ("0", "expected a number from 1 to 1000000"), ("2000000", "expected a number from 1 to 1000000")):
             done = self.compile(f"JOULE_DEPTH({number}) int f(int n) {{ return n ? f(n - 1) * n : 0; }}\n", "--energy-check")
             self.assertEqual(done.returncode, 1)

@@ -64,7 +64,7 @@ class Outputs(Folder):
                 theirs, ours = self.both("-O2", *words, a=text, b=MAIN)
                 self.assertEqual(self.files(ours), self.files(theirs), words)
 
-    def test_the_text_of_a_file_in_a_language_that_was_said(self):
+    def test_intermediate_files_of_a_given_language_are_kept(self):
         for words in (["-x", "c"], ["-xc"], ["--language=c"]):
             folder = self.folder_with("said" + "_".join(words), a=BUDGET)
             os.rename(os.path.join(folder, "a.c"), os.path.join(folder, "a.txt"))
@@ -111,7 +111,7 @@ class Outputs(Folder):
             self.compile(ours, *["a.o" if word == "a.c" else word for word in words], "-o", "p")
             self.assertEqual(self.links(os.path.join(ours, "p")), self.links(os.path.join(theirs, "p")))
 
-    def test_what_is_not_on_the_line_is_not_linked(self):
+    def test_no_other_library_is_linked(self):
         """configure checks in this way whether a function needs a library."""
         for text in ("char pow(); int main(void) { return pow(); }\n",
                      BUDGET + "char pow(); int main(void) { return pow() + twice(2); }\n"):
@@ -177,7 +177,7 @@ class Outputs(Folder):
         self.assertEqual(done.returncode, 0, done.stderr)
         subprocess.run([os.path.join(folder, "p")], check=True)
 
-    def test_static(self):
+    def test_static_programs_link(self):
         folder = self.folder_with("static", a=BUDGET, m=MAIN, n=PLAIN)
         for word in ("-static", "-static-pie", "--static"):
             if self.compile(folder, word, "n.c", "-o", "p", own=(), check=False).returncode:

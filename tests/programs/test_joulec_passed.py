@@ -44,13 +44,13 @@ double use(void) { return mm(400); }
             self.assertIsNone(loops[0][2], name)
             self.assertEqual(found["verdict"], "undecided", name)
 
-    def test_a_type_is_no_estimate_of_what_is_passed(self):
+    def test_type_range_is_no_estimate_of_an_argument(self):
         text = STATIC % "f" + "double a(const double *x, const unsigned short *n) { return f(x, *n); }"
         found, (loop,) = self.loops(text.replace("1J", "1nJ"), "f")
         self.assertTrue(loop[1] <= 100 and loop[2] >= 65535, loop)
         self.assertEqual((found["verdict"], found["quality"] in "DE"), ("undecided", True))
 
-    def test_a_type_is_no_estimate_of_how_many_bytes(self):
+    def test_type_range_is_no_estimate_of_a_length(self):
         found = self.functions("""#include <string.h>
 JOULE_BUDGET("max_joules=20nJ") void clear(char *a, const unsigned short *n) { memset(a, 0, *n); }
 JOULE_BUDGET("max_joules=1J") void room(char *a, const unsigned short *n) { memset(a, 0, *n); }

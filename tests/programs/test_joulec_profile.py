@@ -88,7 +88,7 @@ class Profile(Folder):
     def loops(self, found, name):
         return [(loop["class"], loop["iterations_each"][1]) for loop in found[name]["loops"]]
 
-    def test_loops_run_as_often_as_was_seen(self):
+    def test_trip_counts_come_from_the_profile(self):
         plain, _ = self.report()
         found, errors = self.report("--profile-use")
         self.assertEqual({loop[0] for name in ("list", "once_more", "rare") for loop in self.loops(plain, name)}, {"guessed"})
@@ -141,7 +141,7 @@ int main(void)
         self.assertEqual(found["walk"]["frames"][1], 2047)
         self.assertEqual((found["total"]["verdict"], found["walk"]["verdict"]), ("likely", "likely"))
 
-    def test_what_was_seen_bounds_nothing(self):
+    def test_profile_gives_no_bounds(self):
         """A call longer than any finished one is still measured, and its budget is not reported as certain to
         be exceeded."""
         self.count("""#include <joule/budget.h>
@@ -165,7 +165,7 @@ int main(int count, char **words)
         found = self.report_in("run.json")["functions"]
         self.assertEqual({name: f["counted"] for name, f in found.items()}, {"sum": False, "once": True})
 
-    def test_branches_are_as_likely_as_was_seen(self):
+    def test_branch_probabilities_come_from_the_profile(self):
         """The loop runs in one call of seven."""
         found, _ = self.report("--profile-use")
         rare, exact = found["rare"]["energy_joules"], found["exact"]["energy_joules"]
@@ -250,7 +250,7 @@ int main(void)
                        env={**os.environ, "LLVM_PROFILE_FILE": "other.profraw"})
         self.assertTrue(os.path.exists(self.path("other.profraw")))
 
-    def test_another_source(self):
+    def test_profile_of_another_version_is_refused(self):
         self.write("a.c", SOURCE.replace("while (*x) s += *x++;", "while (*x) { if (*x > 3) s += *x; x++; }"))
         found, errors = self.report("--profile-use")
         self.assertIn("the profile has no counts for the current version of 'list'", errors)
@@ -258,7 +258,7 @@ int main(void)
         self.assertEqual(self.loops(found, "list"), [("guessed", 100)])
         self.assertEqual(self.loops(found, "once_more"), [("profiled", 10)])
 
-    def test_wrong_words_and_files(self):
+    def test_wrong_options_and_files_are_refused(self):
         for words, message in ((["--profile-use"], "needs --energy-check or --energy-report FILE"), (["--energy-check", "--profile-use="], "needs the file"),
                                (["--energy-check", "--profile-use=none"], "writes default.profraw"), (["--profile-generate=x"], "takes no value"),
                                (["--energy-check", "--profile-use=a.c"], "cannot use a.c")):
@@ -267,7 +267,7 @@ int main(void)
             self.assertIn(message, done.stderr)
             self.assertFalse(os.path.exists(self.path("wrong.o")))
 
-    def test_profiles_that_somebody_spoiled(self):
+    def test_damaged_profiles_are_refused(self):
         with open(self.path("default.profraw"), "rb") as file:
             good = file.read()
         for number in range(24):

@@ -96,7 +96,7 @@ class Reports(Folder):
 
 
 class Conservation(Reports):
-    def test_no_loop_takes_more_than_what_it_is_in(self):
+    def test_no_loop_uses_more_than_its_function(self):
         self.write("a.c", SELDOM)
         self.joulec("-O2", "--energy-report", "a.json", "-c", "a.c")
         seen = 0
@@ -161,7 +161,7 @@ class Sarif(Reports):
             seen.append([r["partialFingerprints"] for r in self.run_of("log.sarif")["results"]])
         self.assertEqual(seen[0], seen[1])
 
-    def test_what_is_about_no_function(self):
+    def test_findings_without_a_function_have_a_position(self):
         mark = "    JOULE_LOOP(9, 3)\n    for (int i = 0; i < n; i++) s += x[i];\n"
         self.write("a.c", "#include <joule/budget.h>\nint f(const int *x, int n)\n{\n    int s = 0;\n" + 2 * mark + "    return s;\n}\n")
         self.assertEqual(self.compile("--energy-sarif", "log.sarif", "a.c").returncode, 1)
@@ -184,7 +184,7 @@ class Sarif(Reports):
         self.assertEqual(self.run_of("log.sarif")["results"], [])
         self.assertTrue(os.path.exists(self.path("a.o")))
 
-    def test_what_clang_refuses_is_no_clean_file(self):
+    def test_failed_compilation_is_no_success(self):
         self.write("a.c", "int f(void) { return x; }\n")
         done = self.compile("--energy-sarif", "log.sarif", "a.c")
         self.assertEqual(done.returncode, 1)
@@ -223,7 +223,7 @@ class Sarif(Reports):
 
 
 class Annotations(Reports):
-    def test_github(self):
+    def test_annotations_of_github_have_file_line_and_code(self):
         self.write("src/a,b.c", ALL)
         done = self.compile("--energy-annotations=github", "src/a,b.c")
         commands = [line for line in done.stderr.splitlines() if line.startswith("::")]
@@ -233,7 +233,7 @@ class Annotations(Reports):
         self.assertIn("90 %25", commands[0])
         self.assertIn("%0Aa,b.c:6: ", commands[0])
 
-    def test_gitlab(self):
+    def test_issues_of_gitlab_have_file_line_and_severity(self):
         self.write("src/a.c", ALL)
         self.compile("--energy-annotations=gitlab:quality.json", os.path.join(self.folder, "src/a.c"))
         issues = json.loads(self.read("quality.json"))
@@ -247,7 +247,7 @@ class Annotations(Reports):
         self.compile("--energy-annotations=gitlab:quality.json", "src/a.c")
         self.assertEqual(json.loads(self.read("quality.json")), [])
 
-    def test_wrong_words(self):
+    def test_wrong_options_are_refused(self):
         for word in ("--energy-annotations", "--energy-annotations=gitlab", "--energy-annotations=gitlab:", "--energy-annotations=jenkins"):
             done = self.compile(word, "a.c")
             self.assertEqual(done.returncode, 2)
@@ -291,7 +291,7 @@ class Database(Reports):
         self.assertRegex(done.stdout, r"(?m)^ +[\d.]+ .?J +[\d.]+ .?J to [\d.]+ .?J +violated +sum  src/a.c:4$")
         self.assertEqual(os.listdir(self.path("build")), ["compile_commands.json"])  # nothing is built
 
-    def test_marks_of_a_file_that_is_compiled_elsewhere(self):
+    def test_marks_of_included_files_count(self):
         body = "int f(const int *x, int n) { int s = 0; JOULE_LOOP(0, 40)\n for (int i = 0; i < n; i++) s += x[i]; return s; }\n"
         self.write("src/a.c", '#include <joule/budget.h>\n#include "part.h"\n')
         self.write("src/part.h", 'JOULE_BUDGET("max_joules=50uJ")\n' + body)
@@ -332,7 +332,7 @@ class Database(Reports):
         self.assertIn(f"not checked: {len(broken)} invalid entries", done.stdout)
         self.assertIn("not checked: 1 invalid entry\n", self.check([good, 7]).stdout)
 
-    def test_what_is_no_database(self):
+    def test_invalid_databases_are_refused(self):
         for text in ("", "{}", "[{]", "[]", '[{"directory": "/", "file": "a.cc", "command": "c++ a.cc"}]'):
             done = self.check(text, "--energy-sarif", "x.sarif")
             self.assertEqual((done.returncode, done.stdout), (2, ""), text)
@@ -350,7 +350,7 @@ class Database(Reports):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("1 C file, 1 function", done.stdout)
 
-    def test_what_clang_refuses(self):
+    def test_errors_of_clang_are_reported_once(self):
         self.write("build/a.c", "int f(void) { return x; }\n")
         self.write("build/b.c", KEPT)
         done = self.check([self.entry("a.c"), self.entry("b.c")], "--energy-sarif", "x.sarif")
@@ -367,7 +367,7 @@ class Database(Reports):
         self.assertRegex(done.stdout, r"(?m)^checked without options that clang does not know: 1, such as -f")
         self.assertIn("1 C file, 1 function, 1 with a budget", done.stdout)
 
-    def test_part_of_it_and_more_options(self):
+    def test_option_only_selects_files(self):
         self.write("build/a.c", KEPT)
         self.write("build/b.c", KEPT.replace("JOULE_BUDGET", "BUDGET"))
         entries = [self.entry("a.c", output="CMakeFiles/x.dir/a.c.o"), self.entry("b.c")]
@@ -380,7 +380,7 @@ class Database(Reports):
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertEqual(self.check(entries, "--energy-only=/none/").returncode, 2)
 
-    def test_wrong_words(self):
+    def test_wrong_options_are_refused(self):
         for words, message in ((["-j0"], "-j must be a number from 1"), (["-j"], "-j must be a number"), (["a.c"], "name a database or files"),
                                (["--energy-only"], "needs a part of a file name"),
                                (["--energy-report", "build/compile_commands.json"], "named twice")):
@@ -442,7 +442,7 @@ int nest(const int *x, int n)
         self.write("src/a.c", self.TEXT)
         return self.joulec("-I", INCLUDE, "--emit", kind, *words, "src/a.c")
 
-    def test_eir(self):
+    def test_eir_lists_functions_loops_and_blocks(self):
         done = self.emit("eir")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         joules = r"[\d.]+ .?J \([\d.]+ .?J \.\. [\d.]+ .?J"
@@ -469,7 +469,7 @@ int nest(const int *x, int n)
                 done = subprocess.run([compiler, "-fsyntax-only", "-Wno-attributes", self.path("seen.c")], capture_output=True, text=True, check=False)
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
 
-    def test_ir(self):
+    def test_ir_is_printed(self):
         done = self.emit("ir")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertRegex(done.stdout, r"define .* @nest\(")
@@ -482,7 +482,7 @@ int nest(const int *x, int n)
         self.assertIn("violated", self.read("a.eir"))
         self.assertEqual(self.emit("eir").returncode, 0)
 
-    def test_what_clang_refuses(self):
+    def test_errors_of_clang_are_reported_once(self):
         self.TEXT = "int f(void) { return x; }\n"
         for kind in ("c", "ir", "eir"):
             self.write("out", "as it was")
@@ -491,7 +491,7 @@ int nest(const int *x, int n)
             self.assertEqual(done.stderr.count("undeclared identifier 'x'"), 1)
             self.assertEqual(self.read("out"), "as it was")
 
-    def test_wrong_words(self):
+    def test_wrong_options_are_refused(self):
         self.assertIn("--emit must be 'c', 'ir' or 'eir', not 'asm'", self.emit("asm").stderr)
         self.assertIn("--emit needs one C file, not 2", self.emit("c", "b.c").stderr)
         self.assertIn("need a C file", self.joulec("--emit=c").stderr)
@@ -499,7 +499,7 @@ int nest(const int *x, int n)
         self.assertIn("--lift must be 'c', not 'python'", self.joulec("--lift", "python", "a.py").stderr)
         self.assertEqual(self.emit("asm").returncode, 2)
 
-    def test_lift(self):
+    def test_lift_prints_the_energy_of_each_function(self):
         self.write("a.c", self.TEXT)
         done = self.joulec("--lift", "c", "-I", INCLUDE, "-O2", "a.c", "--energy-report", "a.json")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -550,7 +550,7 @@ int call(const int *x, int n)
         times = dict(re.findall(r'<tr><td class=n>(\d+)<td class="r t">([0-9.e+]+) &times;', self.read("page.html")))
         self.assertLess(float(times["18"]), 1000)
 
-    def test_bars(self):
+    def test_page_has_a_bar_for_each_line(self):
         self.write("src/a.c", ALL.replace("s += other(i)", "s += i <n&& i%3"))
         self.write("src/b.c", KEPT)
         self.compile("--energy-html", "page.html", "src/a.c", "src/b.c")
@@ -576,7 +576,7 @@ int call(const int *x, int n)
         self.assertEqual(reader.lines, len(ALL.splitlines()) + len(KEPT.splitlines()))
 
 
-    def test_what_is_not_utf_8(self):
+    def test_bytes_that_are_not_utf_8_are_replaced(self):
         """Each of its bytes becomes U+FFFD, so that the page is valid UTF-8."""
         name = os.path.join(os.fsencode(self.folder), b"caf\xe9.c")
         with open(name, "wb") as file:
@@ -651,7 +651,7 @@ add_library(other STATIC b.c)
         self.assertIn("energy.codec", done.stdout)
         self.assertIn("but not proved", done.stdout)
 
-    def test_what_is_wrong_is_said_when_it_is_configured(self):
+    def test_wrong_arguments_are_reported_at_configuration(self):
         for text, message in (("joule_check_energy(codec)", "no target 'codec'"),
                               ("add_library(codec INTERFACE)\njoule_check_energy(codec)", "compiles no sources"),
                               ("add_library(codec b.c)\njoule_check_energy(codec STRICKT)", "unknown argument 'STRICKT'")):

@@ -117,7 +117,7 @@ int main(void) { int s = 0; for (int i = 0; i < 100; i++) s ^= tiny(i); printf("
 """, "-O0"))
         self.assertEqual((found["tiny"]["count"], found["tiny"]["counted"]), (100, False))
 
-    def test_too_dear_at_run_time(self):
+    def test_excess_at_run_time_is_reported(self):
         """The run shows what the compiler cannot know."""
         program = self.build("""
 JOULE_BUDGET("max_joules=1uJ") __attribute__((noinline)) void work(int n) { burn(n); }

@@ -70,14 +70,14 @@ int f(void) { joule_meter *meter; joule_error error; joule_quantity energy;
         self.assertNotIn(" a.c", self.read("runs"))  # b.c alone is counted, and nothing is built
         self.assertRegex(done.stderr, r"b\.c:2:\d+: error: energy budget is exceeded in 'g'")
 
-    def test_what_asks_for_all_functions_is_not_skipped(self):
+    def test_options_for_all_functions_are_not_skipped(self):
         self.write("a.c", LONG)
         done, _ = self.compile("a.c", "--energy-budget=1pJ", check=None)
         self.assertEqual(done.returncode, 1)
         done, _ = self.compile("a.c", "--energy-report=r.json", check=None)
         self.assertEqual((done.returncode, list(self.report_in("r.json")["functions"])), (0, ["f"]))
 
-    def test_errors_of_clang_are_said_once(self):
+    def test_errors_of_clang_are_reported_once(self):
         self.write("a.c", "int f(void) { return x; }\n")
         done, runs = self.compile("a.c")
         self.assertEqual((done.returncode, done.stderr.count("undeclared"), runs), (1, 1, 1))

@@ -16,7 +16,7 @@ class Unseen(OneFile):
             self.assertEqual(function["interval_joules"][1] is None, bool(function["open"]), function["name"])
         return found
 
-    def test_assembly(self):
+    def test_inline_assembly_is_reported_as_unknown(self):
         found = self.check('void busy(void) { __asm__ volatile("mov $1000000000, %%ecx\\n1: dec %%ecx\\njnz 1b" ::: "ecx", "cc"); }\n'
                            'int way(int x) { __asm__ goto("jmp %l0" :::: out); return x; out: return 2; }\n'
                            'int kept(int x) { __asm__ volatile("" ::: "memory"); __asm__ volatile("# here"); return x + 1; }\n')
@@ -88,7 +88,7 @@ int only_with_openmp(int x) {{ return x; }}
             self.assertAlmostEqual(found[name]["energy_joules"] / plain[name]["energy_joules"], 1, delta=0.01)
         self.assertEqual((found["dot"]["loops"][0]["class"], found["dot"]["loops"][0]["iterations"][1]), ("exact", 100000))
 
-    def test_verdicts_of_openmp_say_what_they_are_of(self):
+    def test_notes_name_the_threads_of_openmp(self):
         for budget, code in (("100pJ", 1), ("10mJ", 0)):
             done = self.compile(self.THREADS.format(f'JOULE_BUDGET("max_joules={budget}") '), "--energy-check", "-fopenmp", "-w", "--energy-run=no")
             self.assertEqual(done.returncode, code, done.stderr)
@@ -164,7 +164,7 @@ int only_with_openmp(int x) {{ return x; }}
         self.assertGreater(found["sum"]["energy_joules"], found["kept"]["energy_joules"])
         self.assertGreater(found["all"]["energy_joules"], found["sum"]["energy_joules"])
 
-    def test_what_has_no_instruction_is_the_librarys(self):
+    def test_operation_without_instruction_is_a_library_call(self):
         """The first x86-64 has no instruction for rounding or fused multiply-add; other machines have."""
         text = "#include <math.h>\ndouble down(double x) { return floor(x); }\ndouble both(double x) { return fma(x, x, x); }\n"
         old = self.check(text, "--target=x86_64-linux-gnu")
@@ -173,11 +173,11 @@ int only_with_openmp(int x) {{ return x; }}
             self.assertEqual(old[name]["open"], [])
             self.assertGreater(old[name]["energy_joules"], 2 * new[name]["energy_joules"])
 
-    def test_a_function_of_llvm_that_nobody_knows(self):
+    def test_unknown_intrinsic_is_reported(self):
         found = self.check("unsigned long long now(void) { return __builtin_readcyclecounter(); }\n")
         self.assertEqual(found["now"]["open"], [("callee", "llvm.readcyclecounter")])
 
-    def test_what_another_object_may_replace(self):
+    def test_replaceable_functions_are_unknown(self):
         """Weak functions and tables, and with -fsemantic-interposition all exported symbols; but not copies
         of one inline function."""
         text = ("__attribute__((weak)) int light(int x) { return x + 1; }\nint calls(int x) { return light(x); }\n"
@@ -223,7 +223,7 @@ int only_with_openmp(int x) {{ return x; }}
         found = self.check(text, "-fno-builtin-sin")
         self.assertEqual([found[name]["open"] for name in ("wave", "memory")], [[("callee", "sin")], []])
 
-    def test_what_a_longjmp_repeats(self):
+    def test_code_repeated_by_longjmp_is_unknown(self):
         found = self.check("#include <setjmp.h>\nstatic jmp_buf again;\nint work(int);\n"
                            "int tries(int n) { volatile int i = 0; setjmp(again); if (++i < n) longjmp(again, 1); return i; }\n"
                            "__attribute__((returns_twice, noinline)) int own(int x) { static int seen; return seen += x; }\n"

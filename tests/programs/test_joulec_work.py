@@ -105,7 +105,7 @@ class Work(OneFile):
             for waits in ("last", "other", "wrote"):
                 self.assertLess(1.4 * seconds[beside], seconds[waits], (beside, waits))
 
-    def test_what_waits_in_a_block(self):
+    def test_dependent_operations_take_longer(self):
         one = "unsigned {0}(unsigned a, unsigned b, unsigned c, unsigned d) {{ {1} return a ^ b ^ c ^ d; }}\n"
         text = (one.format("together", "a *= 7; b *= 7; c *= 7; d *= 7; a *= a; b *= b; c *= c; d *= d;")
                 + one.format("in_turn", "a *= 7; a *= b; a *= c; a *= d; a *= 11; a *= b ^ c; a *= c ^ d; a *= d ^ b;"))
@@ -116,7 +116,7 @@ class Work(OneFile):
         found = self.breakdown("int one(int x, int y) { return x + y; }\nint larger(int x, int y) { return x > y ? x : y; }\n")
         self.assertAlmostEqual(found["larger"]["int_ops"] / found["one"]["int_ops"], 2)
 
-    def test_a_shift_by_what_is_not_known(self):
+    def test_shift_by_a_variable_takes_more_operations(self):
         text = "unsigned known(unsigned x) { return x << 5; }\nunsigned unknown(unsigned x, unsigned n) { return x << n; }\n"
         found = self.breakdown(text)
         self.assertAlmostEqual(found["unknown"]["int_ops"] / found["known"]["int_ops"], 2 if ON_X86 else 1)
@@ -162,7 +162,7 @@ int until_found(const int *x) { int i = 0; while (x[i] != 7) i++; return i; }
         self.assertAlmostEqual(found["by_data"]["mispredicts"] / found["until_found"]["mispredicts"], 64 / 8)
         self.assertLess(found["expected"]["mispredicts"], found["by_data"]["mispredicts"] / 10)
 
-    def test_what_is_asked_of_data(self):
+    def test_mispredictions_depend_on_the_condition(self):
         found = self.breakdown("""
 void limit(const int *x, int *y) { for (int i = 0; i < 96; i++) if (x[i] > 3) y[i] = 7; }
 void equal(const int *x, int *y) { for (int i = 0; i < 96; i++) if (x[i] == 3) y[i] = 7; }
@@ -205,7 +205,7 @@ double horner(const double *x, double y) { double s = 0; for (int i = 0; i < 100
         if ON_X86:
             self.assertGreater(horner, 1.7 * sum_)
 
-    def test_short_loops_that_begin_anew_run_beside_each_other(self):
+    def test_independent_short_loops_overlap(self):
         """But not if they start from a value that the previous one left, directly, through another load, or
         in memory."""
         found = self.functions("""
@@ -231,7 +231,7 @@ void copy(char *x, const char *y, unsigned long n) { __builtin_memcpy(x, y, n); 
         self.assertGreater(many["time_seconds"], 20 * any_["time_seconds"])
         self.assertLess(few["interval_seconds"][1], many["interval_seconds"][0])
 
-    def test_a_length_that_nobody_bounds_is_open(self):
+    def test_unbounded_length_is_undecided(self):
         """As for the loop from which LLVM makes such a call: the budget is neither kept nor exceeded."""
         budget = 'JOULE_BUDGET("max_joules=1mJ,max_watts=1kW") '
         text = "".join(budget + line + "\n" for line in (
@@ -251,7 +251,7 @@ void copy(char *x, const char *y, unsigned long n) { __builtin_memcpy(x, y, n); 
         self.assertIn("the bytes that 'memcpy' accesses have no bound: write JOULE_ASSUME(n <= ...) before it", said)
         self.assertIn("the bytes that 'memset' accesses in line 5 have no bound; pass a constant", said)
 
-    def test_what_is_copied_comes_from_a_cache_that_holds_it(self):
+    def test_copies_come_from_the_cache_that_holds_them(self):
         text = "".join(f"void copy{kib}(char *x, const char *y) {{ __builtin_memcpy(x, y, {kib << 10}); }}\n"
                        f"void clear{kib}(char *x) {{ __builtin_memset(x, 0, {kib << 10}); }}\n" for kib in (4, 128, 1 << 20))
         found = self.functions(text)

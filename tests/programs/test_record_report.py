@@ -50,7 +50,7 @@ class Record(unittest.TestCase):
         self.assertAlmostEqual(first["total_energy_joules"] / second["total_energy_joules"], 1, places=6)
         self.assertIn("joule", run("report", self.file).stdout)
 
-    def test_whole_report_comes_back(self):
+    def test_recorded_report_is_complete(self):
         """Compares every value and text, except the advice, which is for the recording machine."""
         live, again = (os.path.join(self.folder.name, name) for name in ("live.json", "again.json"))
         command = "x" * 300 + "=1; " + BUSY  # also a long one
@@ -117,7 +117,7 @@ class Record(unittest.TestCase):
         self.assertGreaterEqual(report["total_energy_joules"], inside[-1] - inside[0] - 1e-6)
         self.assertLessEqual(report["total_energy_joules"], joules[-1] - joules[0] + beyond + 1e-6)
 
-    def test_a_record_comes_through_a_pipe(self):
+    def test_record_is_read_from_a_pipe(self):
         run("record", "-q", "-o", self.file, "--", "sh", "-c", BUSY)
         for options in ((), ("--samples", "-"), ("--csv", "-", "--samples", "-")):
             named = run("report", *options, self.file)
@@ -210,7 +210,7 @@ class Record(unittest.TestCase):
         self.assertIn("is incomplete", samples.stderr)
         self.assertTrue(samples.stdout.startswith("seconds,timestamp,domain,unit,value,class\n"))
 
-    def test_what_is_no_record(self):
+    def test_other_files_are_refused(self):
         noise = os.path.join(self.folder.name, "noise")
         with open(noise, "wb") as file:
             file.write(os.urandom(10 << 20))
@@ -220,7 +220,7 @@ class Record(unittest.TestCase):
             self.assertIn(path, answer.stderr)
             self.assertEqual(answer.stdout, "")
 
-    def test_wrong_usage(self):
+    def test_wrong_usage_is_refused(self):
         self.assertEqual(run("record", "--", "true").returncode, 2)
         self.assertEqual(run("report").returncode, 2)
         for words, message in ((["--sample", "-", "x"], "did you mean --samples?"),

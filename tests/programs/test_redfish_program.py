@@ -183,7 +183,7 @@ class Redfish(unittest.TestCase):
         readings, _ = self.ask(self.config(self.serve(tree).url))
         self.assertEqual(readings, {"supplies": [None], "control": [344]})
 
-    def test_which_chassis(self):
+    def test_configured_chassis_is_read(self):
         tree = server_tree()
         second = "/redfish/v1/Chassis/S2"
         tree["/redfish/v1/Chassis"]["Members"].append(link(second))
@@ -200,7 +200,7 @@ class Redfish(unittest.TestCase):
         tree[second]["Links"]["ContainedBy"] = link(CHASSIS)
         self.assertEqual(self.ask(self.config(controller.url))[0]["control"], [344])
 
-    def test_password(self):
+    def test_password_comes_from_its_file(self):
         controller = self.serve(server_tree(), user=f"joule:{SECRET}")
         secret = self.path("secret", SECRET + "\n")
         lines = ["verify = no", "user = joule", f"password_file = {secret}"]
@@ -230,7 +230,7 @@ class Redfish(unittest.TestCase):
         self.assertEqual(self.ask(self.config(self.serve(tree).url, *lines))[1][0], 1)
         self.assertEqual(elsewhere.requests, [])
 
-    def test_answers_that_are_none(self):
+    def test_invalid_answers_are_failures(self):
         for body in (b"", b"<html>", b'{"Chassis":', b"[" * 100000, b" " * (1 << 21), b"\0\0", b"[1]", b"null"):
             tree = server_tree()
             tree["/redfish/v1/"] = body
@@ -247,12 +247,12 @@ class Redfish(unittest.TestCase):
             self.assertIn(words, said)
         self.assertEqual(self.ask("/nowhere/config")[1][0], 1)
 
-    def test_nobody_answers(self):
+    def test_unreachable_controller_is_reported(self):
         controller = Controller({})
         controller.close()
         self.assertEqual(self.ask(self.config(controller.url))[1][0], 4)
 
-    def test_certificates(self):
+    def test_certificates_are_verified(self):
         if not shutil.which("openssl"):
             self.skipTest("no openssl to make a certificate with")
         key, certificate = (os.path.join(self.folder.name, name) for name in ("key", "certificate"))
@@ -275,7 +275,7 @@ class Redfish(unittest.TestCase):
         self.assertNotIn(SECRET, done.stdout + done.stderr)
         return {d["name"]: d for d in json.loads(done.stdout)["domains"]}
 
-    def test_the_mockup(self):
+    def test_mockup_of_dmtf_is_read(self):
         if not MOCKUP.is_dir():
             self.skipTest(f"no mockup at {MOCKUP}")
         tree = {"/redfish/v1/" + str(p.parent.relative_to(MOCKUP)): p.read_bytes() for p in MOCKUP.rglob("index.json")}
@@ -290,7 +290,7 @@ class Redfish(unittest.TestCase):
         self.assertEqual(views["node-supplies"]["model"], "Contoso 3500RX")
         self.assertEqual({v["state"] for v in views.values()}, {"ok"})
 
-    def test_what_joule_says_where_it_is_refused(self):
+    def test_refusal_is_shown_by_joule(self):
         secret = self.path("secret", "wrong\n")
         controller = self.serve(server_tree(), user=f"joule:{SECRET}")
         self.assertEqual(self.node_views(self.config(controller.url, "verify = no", "user = joule",

@@ -54,7 +54,7 @@ class RunPid(unittest.TestCase):
         self.assertEqual(joule.returncode, 0)
         return json.loads(text)
 
-    def test_until_its_end(self):
+    def test_measures_until_the_process_ends(self):
         target = self.start("sh", "-c", FAMILY)
         wait_until(lambda: state_of(target.pid) == "T", "the process to stop")
         joule = self.watch(target.pid)
@@ -69,7 +69,7 @@ class RunPid(unittest.TestCase):
         self.assertIsNone(report["command"]["exit_status"])
         self.assertEqual(report["program"].split()[:2], ["sh", "-c"])
 
-    def test_for_a_time(self):
+    def test_measures_for_the_given_time(self):
         target = self.start("sleep", "100")
         report = self.report(self.watch(target.pid, "--for", "300ms"))
         self.assertGreaterEqual(report["duration_seconds"], 0.3)
@@ -77,7 +77,7 @@ class RunPid(unittest.TestCase):
         self.assertLessEqual(report["command"]["cpu_seconds"] or 0, 2 * TICK_S)  # null: less than a tick
         self.assertIsNone(target.poll())
 
-    def test_interrupted(self):
+    def test_interrupt_ends_the_measurement_not_the_process(self):
         for number in (signal.SIGINT, signal.SIGTERM):
             target = self.start("sleep", "100")
             joule = self.watch(target.pid)
@@ -85,7 +85,7 @@ class RunPid(unittest.TestCase):
             self.assertGreater(self.report(joule)["duration_seconds"], 0)
             self.assertIsNone(target.poll())
 
-    def test_ctrl_z(self):
+    def test_suspended_measurement_continues(self):
         target = self.start("sleep", "100")
         joule = self.watch(target.pid, process_group=0)  # in the background: without a shell to continue it, no process stops
         joule.send_signal(signal.SIGTSTP)
@@ -95,7 +95,7 @@ class RunPid(unittest.TestCase):
         joule.send_signal(signal.SIGINT)
         self.report(joule)
 
-    def test_a_record_of_it(self):
+    def test_record_of_a_process_is_complete(self):
         target = self.start("sleep", "100")
         path = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"joule-test-pid-{os.getpid()}.joule")
         self.addCleanup(lambda: os.path.exists(path) and os.unlink(path))
@@ -103,7 +103,7 @@ class RunPid(unittest.TestCase):
         shown = subprocess.run([JOULE, "report", "--json", "-", path], check=True, capture_output=True, text=True)
         self.assertEqual((json.loads(shown.stdout)["command"]["method"], shown.stderr), ("tree", ""))
 
-    def test_what_cannot_be(self):
+    def test_wrong_processes_are_refused(self):
         gone = subprocess.Popen(["true"])
         gone.wait()
         for words, code, message in (

@@ -62,7 +62,7 @@ class Joules(unittest.TestCase):
         self.assertGreater(high + slack, joules)
         self.assertLess(abs(energy["energy_joules"] - joules), 0.2 * joules + 1)
 
-    def test_gross(self):
+    def test_gross_energy_is_that_of_the_package(self):
         with Machine(50) as machine:
             report = report_of("--root", machine.root, "--", "sleep", "0.5")
         self.assert_near(report["gross"], 50 * report["duration_seconds"])
@@ -84,13 +84,13 @@ class Joules(unittest.TestCase):
         lines = run("--root", root, "--", "true").stderr.splitlines()
         self.assertIn("energy of the whole machine unknown", lines[1])
 
-    def test_first_line(self):
+    def test_first_line_has_total_power_and_cover(self):
         with Machine(50) as machine:
             lines = run("--root", machine.root, "--", "sleep", "0.3").stderr.splitlines()
         self.assertRegex(lines[0], r"^joule  [\d.]+ J  \(.* J, measured\)  .* W over .*s, package-0$")
         self.assertRegex(lines[1], r" the command.*net of idle unknown")
 
-    def test_model_where_there_is_no_sensor(self):
+    def test_without_a_sensor_the_model_is_used(self):
         report = report_of("--sources", "estimated", "--", PYTHON, "-c", FAMILY)
         self.assertEqual(report["gross"]["class"], "modelled")
         self.assertEqual(report["command"]["class"], "modelled")
@@ -104,7 +104,7 @@ class Joules(unittest.TestCase):
         report = report_of("--", "sh", "-c", "exit 3", code=3)
         self.assertEqual((report["command"]["exit_status"], report["command"]["signal"]), (3, None))
 
-    def test_labels(self):
+    def test_labels_are_in_the_report(self):
         report = report_of("--label", "commit=2d=x", "--label", "note=a \"b\"", "--", "true")
         self.assertEqual(report["labels"], {"commit": "2d=x", "note": 'a "b"'})
 
@@ -115,7 +115,7 @@ class Joules(unittest.TestCase):
         self.assertTrue(result.stdout.strip())
         self.assertFalse(os.path.exists(result.stdout.strip()))
 
-    def test_time_while_stopped_is_told(self):
+    def test_time_while_stopped_is_reported(self):
         script = "kill -STOP $$; exit 0"
         with subprocess.Popen([JOULE, "run", "--", "sh", "-c", script], stderr=subprocess.PIPE, text=True) as process:
             child = wait_until(lambda: [p for p in children_of(process.pid) if state_of(p) == "T"], "the stop")[0]
@@ -179,7 +179,7 @@ class Family(unittest.TestCase):
     def has_cgroup(self):
         return report_of("--", "true")["command"]["method"] == "cgroup"
 
-    def test_by_cgroup(self):
+    def test_cgroup_counts_all_descendants(self):
         if not self.has_cgroup():
             self.skipTest("no cgroup can be made here")
         self.check(method="cgroup")
@@ -193,13 +193,13 @@ class Family(unittest.TestCase):
             self.skipTest("no mount namespace can be made here: " + works.stderr.decode())
         return prefix
 
-    def test_without_cgroups(self):
+    def test_without_cgroups_a_subreaper_counts(self):
         self.check(*self.no_cgroups("umount -l"), method="subreaper")
 
-    def test_read_only_cgroups(self):
+    def test_with_read_only_cgroups_a_subreaper_counts(self):
         self.check(*self.no_cgroups("mount -o remount,bind,ro"), method="subreaper")
 
-    def test_without_rights(self):
+    def test_without_access_to_cgroups_a_subreaper_counts(self):
         """Another user cannot divide root's cgroup."""
         if os.geteuid() != 0 or not shutil.which("setpriv"):
             self.skipTest("only root can become somebody else")
@@ -214,7 +214,7 @@ class Family(unittest.TestCase):
             method = json.loads(read_file(path))["command"]["method"]
         self.assertIn(method, ("cgroup", "subreaper"))
 
-    def test_one_inside_another(self):
+    def test_each_of_two_nested_runs_counts_its_command(self):
         with tempfile.TemporaryDirectory() as folder:
             outer, inner = os.path.join(folder, "outer"), os.path.join(folder, "inner")
             result = run("-q", "--json", outer, "--", JOULE, "run", "-q", "--json", inner, "--", PYTHON, "-c", FAMILY)
@@ -249,7 +249,7 @@ class Family(unittest.TestCase):
         self.assertGreater(report["duration_seconds"], 0.55)
         self.assertGreater(report["overhead"]["ticks"], 6)
 
-    def test_what_is_left_behind_is_told(self):
+    def test_remaining_processes_are_reported(self):
         script = "sleep 1000 >/dev/null 2>&1 & echo $!"
         for words, is_told in ((["run"], True), (["run", "-q"], False),
                                (["record", "-o", "/dev/null"], True)):
@@ -274,7 +274,7 @@ class Family(unittest.TestCase):
 
 
 class Repeats(unittest.TestCase):
-    def test_each_run_is_told(self):
+    def test_each_run_is_reported(self):
         with Machine(40) as machine:
             report = report_of("--root", machine.root, "-r", "3", "--", "sleep", "0.2")
         self.assertEqual(len(report["runs"]), 3)
@@ -288,13 +288,13 @@ class Repeats(unittest.TestCase):
         self.assertAlmostEqual(mean["interval_joules"][1] - mean["energy_joules"], half, places=4)
         self.assertGreaterEqual(report["duration_seconds"], sum(r["duration_seconds"] for r in report["runs"]) - 1e-6)
 
-    def test_only_what_ran(self):
+    def test_only_finished_runs_are_reported(self):
         report = report_of("-r", "5", "--", "sh", "-c", "exit 2", code=2)
         self.assertEqual(len(report["runs"]), 1)
         result = run("-r", "5", "--", "false")
         self.assertIn("run 1 of 5 failed", result.stderr)
 
-    def test_csv(self):
+    def test_csv_has_a_row_for_each_run(self):
         with tempfile.NamedTemporaryFile("r") as file:
             result = run("-q", "--csv", file.name, "-r", "2", "--label", "a=1,2", "--", "true")
             self.assertEqual(result.returncode, 0)
@@ -314,7 +314,7 @@ class Repeats(unittest.TestCase):
 
 
 class Budget(unittest.TestCase):
-    def test_stopped_in_time(self):
+    def test_budget_stops_the_command_in_time(self):
         with Machine(100) as machine:
             report = report_of("--root", machine.root, "--budget", "40J", "--interval", "10ms", "--", "sh", "-c", SPIN,
                                code=124)
@@ -326,7 +326,7 @@ class Budget(unittest.TestCase):
         if report["gross"]["coverage"] > 0.999:  # the excess cannot be larger than the energy used
             self.assertLess(report["budget"]["overshoot_bound_joules"], report["gross"]["interval_joules"][1] - 40 + 1e-6)
 
-    def test_words(self):
+    def test_budget_messages_name_use_and_limit(self):
         with Machine(100) as machine:
             result = run("--root", machine.root, "--budget", "60J", "--interval", "10ms", "--", "sh", "-c", SPIN)
         lines = result.stderr.splitlines()
@@ -337,7 +337,7 @@ class Budget(unittest.TestCase):
         self.assertIn("J used by the command, more than the budget of 100 mJ", result.stderr)
         self.assertRegex(result.stderr, "command's budget of 100 mJ ")
 
-    def test_kept(self):
+    def test_kept_budget_is_within(self):
         with Machine(10) as machine:
             report = report_of("--root", machine.root, "--budget", "1kJ", "--", "sleep", "0.2")
         self.assertEqual(report["budget"]["status"], "within_budget")
@@ -352,7 +352,7 @@ class Budget(unittest.TestCase):
             report_of("--root", machine.root, "--budget", "40J", "--interval", "60s", "--", "sh", "-c",
                       "sleep 0.5; exit 3", code=3)
 
-    def test_one_that_will_not_end_is_killed_with_all_its_kind(self):
+    def test_command_that_ignores_the_signal_is_killed_with_its_descendants(self):
         """Also processes that left the session, and a stopped one."""
         script = ("trap '' TERM; (trap '' TERM; setsid sleep 1000) & (kill -STOP $$; sleep 1000) & "
                   "setsid sh -c 'trap \"\" TERM; sleep 1000' & while :; do sleep 0.1; done")
@@ -365,7 +365,7 @@ class Budget(unittest.TestCase):
                     and f"MARK={mark}" in read_file(f"/proc/{pid}/environ") and state_of(pid) not in ("Z", "")]
             self.assertEqual(left, [])
 
-    def test_what_the_grace_costs_is_in_the_bound(self):
+    def test_energy_of_the_grace_period_is_in_the_bound(self):
         with Machine(100) as machine:
             report = report_of("--root", machine.root, "--budget", "20J", "--interval", "10ms", "--grace", "500ms", "--",
                                "sh", "-c", "trap '' TERM; " + SPIN, code=124)
@@ -373,7 +373,7 @@ class Budget(unittest.TestCase):
         self.assertGreater(report["total_energy_joules"], 20 + 40)
         self.assertGreater(report["budget"]["overshoot_bound_joules"], report["total_energy_joules"] - 20)
 
-    def test_of_the_model(self):
+    def test_without_a_sensor_the_budget_applies_to_modelled_joules(self):
         """Without a sensor the budget applies to the command's own modelled joules."""
         report = report_of("--sources", "estimated", "--budget", "500mJ", "--", "sh", "-c", SPIN, code=124)
         self.assertGreater(report["command"]["energy_joules"], 0.4)
@@ -391,7 +391,7 @@ class Idle(unittest.TestCase):
     def report(self, *words):
         return report_of(*words, env=self.environment)
 
-    def test_measured_before(self):
+    def test_idle_power_is_measured_before_the_command(self):
         with Machine(30) as machine:
             report = self.report("--root", machine.root, "--idle", "500ms", "--", "sleep", "0.3")
         self.assertLess(abs(report["net"]["idle_power"]["power_watts"] - 30), 5)
@@ -443,7 +443,7 @@ class Idle(unittest.TestCase):
             result = run(*words, env=self.environment)
             self.assertEqual("measured while 31 % busy)" in result.stderr, is_told, result.stderr)
 
-    def test_of_another_machine_or_long_ago_or_garbage(self):
+    def test_foreign_old_or_invalid_idle_power_is_not_used(self):
         self.report("--sources", "estimated", "--idle", "200ms", "--", "true")
         good = read_file(self.path)
         for bad in (good.replace('"machine":"', '"machine":"x'), good.replace('"cover":"', '"cover":"x'),
@@ -464,7 +464,7 @@ class Idle(unittest.TestCase):
         self.assertEqual(report["gross"]["class"], "measured")
         self.assertIsNone(report["net"]["energy_joules"])
 
-    def test_bad_words(self):
+    def test_wrong_idle_times_are_refused(self):
         for word in ("sometimes", "-3s", "0", ""):
             self.assertEqual(run("--idle", word, "--", "true").returncode, 2, word)
 
@@ -481,7 +481,7 @@ class Files(unittest.TestCase):
             self.assertEqual(json.loads(read_file(path))["program"], "true")
             self.assertEqual(sorted(os.listdir(folder)), ["link", "report"])
 
-    def test_standard_output(self):
+    def test_dash_writes_the_report_to_standard_output(self):
         result = run("-q", "--json", "-", "--", "echo", "first")
         first, second = result.stdout.splitlines()
         self.assertEqual((first, json.loads(second)["program"], result.stderr), ("first", "echo first", ""))
@@ -492,7 +492,7 @@ class Files(unittest.TestCase):
         self.assertEqual(json.loads(result.stdout)["program"], "true")
         self.assertEqual(run("-q", "--json", "/dev/null", "--", "true").returncode, 0)
 
-    def test_full_disk(self):
+    def test_full_disk_is_reported(self):
         result = run("-q", "--json", "/dev/full", "--", "true")
         self.assertEqual(result.returncode, 125)
         self.assertIn("No space left", result.stderr)

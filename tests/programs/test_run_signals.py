@@ -178,7 +178,7 @@ class Terminal(Listening):
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), -signal.SIGINT)
         os.close(master)
 
-    def test_interrupt_key_before_the_command_is_there(self):
+    def test_interrupt_key_before_the_command_starts(self):
         """During the first reading of sensors, here in a library that does not answer."""
         library = os.path.join(os.environ["JOULE_BUILD"], "tests/fakes/nvml/580/libnvidia-ml.so.1")
         words = [shutil.which("env"), f"JOULE_NVML_LIB={library}", "JOULE_FAKE_NVML=boards=1; block_at_ms=0; block_s=30",
@@ -221,7 +221,7 @@ class Terminal(Listening):
         os.kill(pid, signal.SIGTERM)
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 9)
 
-    def test_resizing_is_told_once(self):
+    def test_resizing_is_signalled_once(self):
         words = [*joule_run("--"), PYTHON, "-c", LISTENER, self.note, *[str(int(s)) for s in ALL]]
         pid, master = self.on_terminal(*words)
         wait_until(lambda: "ready" in self.heard(), "the listener")

@@ -78,13 +78,13 @@ class SlowSources(unittest.TestCase):
                 self.assertGreater(report["overhead"]["waited_seconds"], 0.25)
                 self.assertIn("after the end for a reading of nvidia_smi", text)
 
-    def test_a_program_of_amd(self):
+    def test_power_of_rocm_smi_is_measured(self):
         program = self.stand_in("rocm-smi", AMD)
         report, _ = self.run_until_seen("--sources", "rocm_smi_program", JOULE_ROCM_SMI=program)
         gpu = self.gpu(report)
         self.assertAlmostEqual(gpu["energy_joules"] / (gpu["coverage"] * report["duration_seconds"]), WATTS, delta=0.05 * WATTS)
 
-    def test_waiting_has_an_end_and_the_reason_is_told(self):
+    def test_waiting_is_limited_and_the_reason_is_reported(self):
         program = self.stand_in("nvidia-smi", NVIDIA)
         report, text = self.run_joule(1, "--sources", "nvidia_smi", JOULE_NVIDIA_SMI=program, STAND_IN="hang")
         self.assertIsNone(report["gross"]["energy_joules"])
@@ -92,7 +92,7 @@ class SlowSources(unittest.TestCase):
         self.assertIn("nvidia_smi", report["advice"])
         self.assertNotIn("no energy sensor answers", text)
 
-    def test_programs_and_libraries_that_are_named_are_asked(self):
+    def test_named_programs_and_libraries_are_used(self):
         """Without a device file of NVIDIA's, and without --sources."""
         program = self.stand_in("nvidia-smi", NVIDIA)
         report, _ = self.run_until_seen(JOULE_NVIDIA_SMI=program)
@@ -102,7 +102,7 @@ class SlowSources(unittest.TestCase):
                                    JOULE_FAKE_NVML="boards=1; watts=100")
         self.assertEqual(self.gpu(report)["measurement"], "nvml")
 
-    def test_a_recorded_machine_tells_of_its_own_boards(self):
+    def test_recorded_machine_lists_only_its_boards(self):
         root = os.path.join(self.folder, "root", "run")
         os.makedirs(root)
         with open(os.path.join(root, "commands"), "w", encoding="utf-8") as file:

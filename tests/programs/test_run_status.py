@@ -37,7 +37,7 @@ for key in sorted(os.environ):
 
 
 class ExitStatus(unittest.TestCase):
-    def test_codes_of_the_command(self):
+    def test_exit_status_of_the_command_is_kept(self):
         for code in (0, 1, 2, 42, 124, 125, 126, 127, 128, 255):
             self.assertEqual(run(*joule_run("--", "sh", "-c", f"exit {code}")).returncode, code)
 
@@ -90,7 +90,7 @@ class ExitStatus(unittest.TestCase):
                 self.assertEqual(result.stdout, "")
                 self.assertEqual(len(result.stderr.splitlines()), 1)
 
-    def test_usage(self):
+    def test_wrong_usage_is_refused(self):
         for words, said in ((["run"], "no command"), (["run", "--"], "no command"), (["run", "--jsno", "x"], "--json"),
                             (["run", "--json"], "needs a value"), (["run", "-r", "0", "true"], "whole number"),
                             (["run", "--quiet=yes", "true"], "takes no value"), (["run", "-Z", "true"], "-Z"),
@@ -148,17 +148,17 @@ class Inheritance(unittest.TestCase):
         twice = self.portrait(*joule_run("-r", "2", "--"), **options)
         self.assertEqual(self.portrait(**options) * 2, twice)
 
-    def test_as_it_was(self):
+    def test_command_has_the_same_environment_as_without_joule(self):
         self.same()
 
-    def test_odd_signals(self):
+    def test_ignored_and_blocked_signals_are_inherited(self):
         def odd():
             for number in (signal.SIGINT, signal.SIGCHLD, signal.SIGHUP, signal.SIGTSTP, signal.SIGPIPE):
                 signal.signal(number, signal.SIG_IGN)
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGTERM, signal.SIGCHLD})
         self.same(preexec_fn=odd, restore_signals=False)
 
-    def test_odd_limits_and_nice(self):
+    def test_limits_and_niceness_are_inherited(self):
         def odd():
             os.nice(3)
             os.umask(0o027)
@@ -187,7 +187,7 @@ class Streams(unittest.TestCase):
         result = subprocess.run(joule_run("--", "cat"), input=data, capture_output=True, timeout=60, check=True)
         self.assertEqual((result.stdout, result.stderr), (data, b""))
 
-    def test_closed_streams(self):
+    def test_closed_descriptors_stay_closed(self):
         """Descriptors closed for joule are closed for the command too, and never become another file."""
         for closed in ("0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"):
             with tempfile.NamedTemporaryFile("r+") as file:
@@ -201,11 +201,11 @@ class Streams(unittest.TestCase):
                 self.assertEqual(lines[-1], "0", closed)
                 self.assertEqual(lines[:-1], fds * 2, closed)
 
-    def test_reader_that_went_away(self):
+    def test_closed_pipe_ends_the_command_as_without_joule(self):
         result = run("bash", "-c", '"$0" run -q -- seq 1 1000000 | head -n 1; echo "${PIPESTATUS[0]}"', JOULE)
         self.assertEqual(result.stdout.split(), ["1", str(128 + signal.SIGPIPE)])
 
-    def test_a_lot_of_output(self):
+    def test_large_output_is_passed_on(self):
         script = "head -c 200000000 /dev/zero"
         with subprocess.Popen(joule_run("--", "sh", "-c", script), stdout=subprocess.PIPE) as process:
             total = 0

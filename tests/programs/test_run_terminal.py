@@ -17,7 +17,7 @@ class JobControl(Tmux):
         self.type(f"clear; echo again {self.times}; fg", "Enter")
         self.expect(f"again {self.times}\n$J", *shown)
 
-    def test_stop_and_foreground(self):
+    def test_stopped_command_resumes_in_the_foreground(self):
         self.type("$J sh -c 'echo up; read line; echo got $line; exit 4'", "Enter")
         self.expect("\nup")
         self.type("C-z")
@@ -30,7 +30,7 @@ class JobControl(Tmux):
         self.type("echo code=$?", "Enter")
         self.expect("code=4")
 
-    def test_stop_more_than_once(self):
+    def test_command_can_be_stopped_twice(self):
         self.type("$J sh -c 'echo up; exec cat'", "Enter")
         self.expect("\nup")  # keys typed while the shell still has the terminal may be lost
         for word in ("one", "two"):
@@ -45,7 +45,7 @@ class JobControl(Tmux):
         self.type("clear; echo code=$?", "Enter")
         self.expect("code=0")
 
-    def test_background(self):
+    def test_background_command_ends_with_its_status(self):
         self.type("$J sh -c 'sleep 0.5; echo woke; exit 3' & wait $!; echo code=$?", "Enter")
         self.expect("woke", "code=3")
 
@@ -60,7 +60,7 @@ class JobControl(Tmux):
         self.type("clear; echo code=$?", "Enter")
         self.expect("code=0")
 
-    def test_stopped_job_goes_on_in_the_background(self):
+    def test_stopped_job_continues_in_the_background(self):
         self.type("$J sh -c 'echo up; sleep 1; echo end'", "Enter")
         self.expect("\nup")
         self.type("C-z")
@@ -68,16 +68,16 @@ class JobControl(Tmux):
         self.type("bg", "Enter")
         self.expect("end\n")
 
-    def test_job_in_a_pipeline(self):
+    def test_jobs_in_a_pipeline_end_normally(self):
         self.type("$J seq 1 3 | $J sed s/$/x/ | tail -n 1; echo code=${PIPESTATUS[0]}", "Enter")
         self.expect("3x", "code=0")
 
-    def test_killed_job_is_said_to_be_killed(self):
+    def test_status_of_a_killed_job_is_143(self):
         self.type("$J sleep 1000 &", "Enter", "kill %1; wait %1; echo code=$?", "Enter")
         self.expect("code=143")
 
     @unittest.skipUnless(shutil.which("less"), "there is no less")
-    def test_pager(self):
+    def test_pager_can_be_stopped_and_resumed(self):
         with open(os.path.join(self.folder.name, "long"), "w", encoding="utf-8") as file:
             file.writelines(f"line {i}\n" for i in range(1000))
         self.type("$J less long", "Enter")
@@ -93,7 +93,7 @@ class JobControl(Tmux):
         self.expect("code=0")
 
     @unittest.skipUnless(shutil.which("vi"), "there is no vi")
-    def test_editor(self):
+    def test_editor_can_be_stopped_and_resumed(self):
         path = os.path.join(self.folder.name, "text")
         self.type("$J vi text", "Enter")
         self.expect("~\n~")

@@ -27,16 +27,16 @@ def indexes(report):
 
 
 class Visible(unittest.TestCase):
-    def test_all(self):
+    def test_without_a_variable_all_boards_count(self):
         self.assertEqual(indexes(run()), [0, 1])
 
-    def test_one(self):
+    def test_variable_hides_other_boards(self):
         report = run(CUDA_VISIBLE_DEVICES="1")
         self.assertEqual(indexes(report), [1])
         self.assertIn("gpu:0", report["advice"])
         self.assertIn("CUDA_VISIBLE_DEVICES", report["advice"])
 
-    def test_none(self):
+    def test_without_visible_boards_the_rest_is_modelled_or_unknown(self):
         """The remaining energy is modelled or unknown; the report must not mention a lack of sensors."""
         for sources, rest in (("nvml", "unknown"), ("nvml,estimated", "modelled")):
             report = joule("run", "--quiet", "--json", "-", "--sources", sources, "--", "sleep", "0.5", CUDA_VISIBLE_DEVICES="")

@@ -43,7 +43,7 @@ class Serve(unittest.TestCase):
         self.machine = Machine(os.path.join(self.folder, "machine"))
         self.options = ("--root", self.machine.root, "--sources", "rapl_powercap", "--period", "20ms")
 
-    def test_energy_is_what_the_counter_counted(self):
+    def test_energy_equals_the_counter(self):
         with serving(*self.options) as server:
             self.machine.use(joules=40, seconds=0.6)
             time.sleep(0.2)
@@ -55,7 +55,7 @@ class Serve(unittest.TestCase):
         self.assertIn('joule_domain_state{domain="package-1",device="cpu:1",source="rapl_powercap",state="denied"} 1', page)
         self.assertIsNone(re.search(r'^joule_(energy|power)\S*domain="package-1"', page, re.M))
 
-    def test_formats(self):
+    def test_accept_header_chooses_the_format(self):
         with serving(*self.options) as server:
             self.machine.use(joules=20, seconds=0.5)
             _, headers, text = server.get("/metrics")
@@ -101,7 +101,7 @@ class Serve(unittest.TestCase):
                 self.assertRegex(label, r"^[a-z][a-z0-9_]*$")
                 self.assertNotIn(label, ("le", "quantile"))
 
-    def test_paths_and_methods(self):
+    def test_paths_and_methods_have_their_status(self):
         with serving(*self.options) as server:
             for path in ("/", "/page.css", "/page.js", "/metrics", "/api/devices", "/api/history"):
                 status, headers, body = server.get(path)
@@ -128,7 +128,7 @@ class Serve(unittest.TestCase):
             self.assertEqual(status, 503, body)
             self.assertNotIn("joule_total_energy", server.metrics())
 
-    def test_token(self):
+    def test_token_is_required(self):
         secret = os.path.join(self.folder, "token")
         with open(secret, "w", encoding="ascii") as file:
             file.write("open-sesame\n")
@@ -150,7 +150,7 @@ class Serve(unittest.TestCase):
                 self.assertEqual(server.end(), 0)
                 self.assertNotIn("sesame", server.said)
 
-    def test_wrong_usage(self):
+    def test_wrong_usage_is_refused(self):
         for where in ("", "9400", ":9400", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536", "::1:9400", "[::1]",
                       "[::1:9400"):
             done = usage("--listen", where)
@@ -171,7 +171,7 @@ class Serve(unittest.TestCase):
             self.assertIn("another port", done.stderr)
             self.assertEqual(usage("--listen", "127.0.0.1:0", "--root", "/dev/null").returncode, 125)
 
-    def test_addresses(self):
+    def test_addresses_of_both_families_work(self):
         with serving(*self.options, listen="[::1]:0") if socket.has_dualstack_ipv6() else contextlib.nullcontext() as server:
             if server:
                 self.assertEqual(server.get("/metrics")[0], 200)
@@ -191,7 +191,7 @@ class Serve(unittest.TestCase):
                     self.assertEqual(server.end(number), 0)
                 self.assertEqual(len(server.said.splitlines()), 1, server.said)
 
-    def test_bad_clients(self):
+    def test_bad_clients_delay_no_other(self):
         """A thousand bad clients, as many at once as possible; a good one is answered meanwhile and
         afterwards."""
         with serving(*self.options) as server:
@@ -222,7 +222,7 @@ class Serve(unittest.TestCase):
                 client.close()
             self.assertEqual(server.get("/metrics")[0], 200)
 
-    def test_slow_client_is_sent_away(self):
+    def test_slow_client_is_disconnected(self):
         """It sends a byte now and then, which satisfies an idle timer; it has 10 s in total."""
         with serving(*self.options) as server:
             host, port = server.address.rsplit(":", 1)
@@ -235,7 +235,7 @@ class Serve(unittest.TestCase):
                         time.sleep(0.5)
                 self.assertLess(time.monotonic() - begin, 30)
 
-    def test_memory_stays(self):
+    def test_memory_does_not_grow_with_scrapes(self):
         """24,000 scrapes of 16 boards need no more memory than the first 1,000 and 64 KiB. The time is only
         printed."""
         boards = {"JOULE_NVML_LIB": NVML, "JOULE_FAKE_NVML": "boards=16; duty=0.5; gpm=1"}
@@ -260,7 +260,7 @@ class Serve(unittest.TestCase):
                   f"99 of 100 took at most {1e3 * times[len(times) * 99 // 100]:.2f} ms")
             self.assertLessEqual(last, first + 64)
 
-    def test_tenants(self):
+    def test_container_gets_its_share(self):
         """A container that uses one of two CPUs gets half of the package's energy; the rest is unattributed."""
         identity = "0123456789ab" * 5 + "0123"
         group = f"sys/fs/cgroup/system.slice/docker-{identity}.scope/cpu.stat"
@@ -317,7 +317,7 @@ class Serve(unittest.TestCase):
             time.sleep(0.1)
         self.fail(page)
 
-    def test_processes(self):
+    def test_processes_get_their_shares(self):
         """One process uses one of two CPUs, another a quarter of that; energy without its own series is in
         the series of the rest."""
         for pid, name in ((1, "init"), (100, "train me"), (200, "sshd")):
@@ -369,7 +369,7 @@ class Serve(unittest.TestCase):
         self.assertRegex(page, r"<td>package-1</td>.*?denied")
         self.assertIn("(partial)", page)
 
-    def test_page_says_who_used_it(self):
+    def test_page_lists_tenants(self):
         self.machine.write("sys/fs/cgroup/cgroup.controllers", "cpu\n")
         self.machine.write("sys/fs/cgroup/slurm/uid_7/job_42/cpu.stat", "usage_usec 1000000\n")
         with serving(*self.options, "--tenants") as server:
@@ -378,7 +378,7 @@ class Serve(unittest.TestCase):
         self.assertRegex(page, r"<td>slurm</td><td>job 42</td>")
         self.assertRegex(page, r"<td>unattributed</td>")
 
-    def test_page_asks_for_the_token(self):
+    def test_page_requests_the_token(self):
         with serving(*self.options, JOULE_SERVE_TOKEN="open-sesame") as server:
             page = self.see_page(server)
         self.assertRegex(page, r'<form id="ask">')
@@ -391,7 +391,7 @@ class Serve(unittest.TestCase):
         self.assertEqual(set(re.findall(r"https?://[^\s\"'`<>]+", text)), {"http://www.w3.org/2000/svg"})
         self.assertNotIn("innerHTML", text)
 
-    def test_many_at_once(self):
+    def test_many_clients_are_served_at_once(self):
         with serving(*self.options) as server:
             failures = []
 

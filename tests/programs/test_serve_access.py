@@ -91,7 +91,7 @@ class Names(Access):
 
 
 class Passwords(Access):
-    def test_users(self):
+    def test_user_and_password_are_required(self):
         both = self.file("web.yml", "# as Prometheus' exporters have it\nbasic_auth_users:\n  " + USERS[0] + "\n" + USERS[1])
         with serving(*self.options, "--auth-file", both) as server:
             for path in PATHS:
@@ -112,7 +112,7 @@ class Passwords(Access):
             for secret in ("sesame", "$2b", "alice"):
                 self.assertNotIn(secret, server.said)
 
-    def test_guessing_is_slowed_down_and_delays_nobody_who_is_known(self):
+    def test_guessing_is_slowed_down_without_delaying_known_users(self):
         users = self.file("users", USERS[1])
         with serving(*self.options, "--auth-file", users) as server:
             self.assertEqual(server.get("/metrics", **basic("bob", "b"))[0], 200)
@@ -129,7 +129,7 @@ class Passwords(Access):
             for good in (basic("bob", "b"), {"Authorization": "Bearer open-sesame"}):
                 self.assertEqual(server.get("/metrics", **good)[0], 200, good)
 
-    def test_files_that_cannot_be_trusted(self):
+    def test_files_that_others_can_read_or_write_are_refused(self):
         os.mkfifo(os.path.join(self.folder, "fifo"), 0o600)
         key = self.file("key", "x", 0o644)
         for option, name, what in (("--auth-file", "users", USERS[1]), ("--token-file", "token", "secret")):
@@ -147,7 +147,7 @@ class Passwords(Access):
             os.chown(path, 65534, -1)
             self.assertIn("belongs to another user", usage(*self.options, "--auth-file", path).stderr)
 
-    def test_hashes_that_are_none(self):
+    def test_invalid_hashes_are_refused(self):
         for line in ("alice", "alice:", "alice:secret", ":$6$x$y", "alice: $1$salt$qJH7.N4xYta3aEG/dfqo/0", "tls_server_config:",
                      "alice: $9$nothing", "x" * 65 + USERS[1][3:], USERS[1] + USERS[1]):
             path = self.file("users", "# users\n" + line + "\n")
@@ -176,7 +176,7 @@ class Tls(Access):
             response = connection.getresponse()
             return response.status, response.read().decode()
 
-    def test_clients(self):
+    def test_clients_pass_with_password_over_tls(self):
         users = self.file("users", USERS[1])
         with serving(*self.options, *self.tls, "--auth-file", users) as server:
             self.machine.use(joules=5, seconds=0.2)
@@ -202,7 +202,7 @@ class Tls(Access):
                 print("skipped: curl: there is none")
             self.assertEqual(server.end(), 0)
 
-    def test_what_is_no_certificate(self):
+    def test_invalid_certificates_are_refused(self):
         other = os.path.join(self.folder, "other.pem")
         subprocess.run(["openssl", "genrsa", "-out", other, "2048"], check=True, capture_output=True)
         garbage = self.file("garbage", "no certificate\n")
@@ -216,7 +216,7 @@ class Tls(Access):
 
 
 class Events(Access):
-    def test_stream(self):
+    def test_event_streams_are_ended_cleanly(self):
         with serving(*self.options) as server, contextlib.ExitStack() as stack:
             streams = []
             for _ in range(3):
@@ -283,7 +283,7 @@ class Users(Access):
             with open(f"/proc/{server.process.pid}/status", encoding="ascii") as file:
                 self.assertRegex(file.read(), r"NoNewPrivs:\s+1")
 
-    def test_without_a_name_it_is_joule_or_nobody(self):
+    def test_without_a_name_the_user_is_joule_or_nobody(self):
         with serving("--sources", "estimated") as server:
             with open(f"/proc/{server.process.pid}/status", encoding="ascii") as file:
                 uid = int(re.search(r"Uid:\s+(\d+)", file.read())[1])
@@ -301,7 +301,7 @@ class Users(Access):
             with serving("--sources", "ipmi", "--user", user, JOULE_IPMI="local", PATH=path) as server:
                 self.assertEqual("warning: cannot read without root: ipmi; --user root keeps the rights of root" in server.said, warns, server.said)
 
-    def test_no_such_user(self):
+    def test_unknown_user_is_refused(self):
         done = usage(*self.options, "--user", "no-such-user")
         self.assertEqual(done.returncode, 125)
         self.assertIn("cannot run as 'no-such-user': there is no such user", done.stderr)

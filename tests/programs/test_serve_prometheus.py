@@ -150,14 +150,14 @@ class InPrometheus(unittest.TestCase):
                 self.prometheus.wait_for(expression, 15)
         return len(asked)
 
-    def test_dashboards_of_dcgm_exporter(self):
+    def test_expressions_of_dcgm_dashboards_have_values(self):
         found = glob.glob(os.path.join(DATA, "monitoring", "dcgm-exporter", "*.json"))
         if not found:
             self.skipTest("there is no data of dcgm-exporter: JOULE_TEST_DATA")
         for path in found:
             print(f"{self.check_dashboard(path)} expressions of {os.path.basename(path)} answer")
 
-    def test_own_dashboard(self):
+    def test_expressions_of_the_dashboard_have_values(self):
         print(self.check_dashboard(os.path.join(SOURCE, "contrib", "grafana", "joule.json")), "expressions answer")
 
     def test_counters_of_dcgm_exporter(self):

@@ -65,7 +65,7 @@ class Hosts(Tmux):
     def load(self, name, watts):
         return Load(os.path.join(self.place.name, name), watts)
 
-    def test_once(self):
+    def test_once_prints_all_hosts(self):
         with self.load("a", 40) as a, self.load("b", 400) as b, serving(*a.options) as one, serving(*b.options) as two:
             done = top("--hosts", f"{one.address},http://{two.address},127.0.0.1:9", "--once")
             self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
@@ -78,12 +78,12 @@ class Hosts(Tmux):
             self.assertRegex(done.stdout, r"127\.0\.0\.1:9 +- +- ")
             self.assertNotIn(" 0 W", done.stdout)
 
-    def test_nobody_answers(self):
+    def test_unreachable_host_is_counted(self):
         done = top("--hosts", "127.0.0.1:9", "--once")
         self.assertEqual(done.returncode, 125)
         self.assertIn("0 of 1 hosts", done.stdout)
 
-    def test_a_host_that_goes_and_comes_back(self):
+    def test_lost_host_returns(self):
         with self.load("a", 40) as a, self.load("b", 400) as b, serving(*a.options) as stays:
             with serving(*b.options) as goes:
                 self.type(f"'{JOULE}' top --hosts {stays.address},{goes.address}", "Enter")
@@ -123,7 +123,7 @@ class Hosts(Tmux):
             self.assertRegex(done.stdout, r"(?i)certificate|peer|issuer")
             self.assertIn("everybody on this machine can read it", top(*hosts, "--token-file", self.file("open", "x", 0o644)).stderr)
 
-    def test_words(self):
+    def test_wrong_options_are_refused(self):
         secret = self.file("password", "bob:b\n")
         for words, code, said in ((("--hosts", "a b"), 2, "--hosts takes HOST"), (("--hosts", ""), 2, "--hosts takes"),
                                   (("--hosts", "a", "--root", "/"), 2, "cannot be combined with"),

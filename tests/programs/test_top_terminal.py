@@ -40,13 +40,13 @@ class Terminal(Tmux):
         self.expect(f"code={code}\n", "is0same")
         self.assertEqual(self.tmux("list-panes", "-F", "#{cursor_flag}#{alternate_on}#{keypad_cursor_flag}"), "100")
 
-    def test_quit(self):
+    def test_quit_restores_the_terminal(self):
         self.start()
         self.expect("COMMAND", "DEVICE")
         self.type("q")
         self.expect_restored(0)
 
-    def test_keys(self):
+    def test_keys_change_the_page(self):
         with Machine(50) as machine:
             self.start(f"--root {machine.root}")
             self.expect("cpu:0", "m  ", "package-0")
@@ -83,7 +83,7 @@ class Terminal(Tmux):
         self.type("q")
         self.expect_restored(0)
 
-    def test_resize(self):
+    def test_page_follows_the_size_of_the_terminal(self):
         self.start()
         for width, height in ((40, 10), (120, 40), (80, 24)):
             self.resize(width, height)
@@ -97,7 +97,7 @@ class Terminal(Tmux):
         self.type("q")
         self.expect_restored(0)
 
-    def test_signals(self):
+    def test_signals_restore_the_terminal(self):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             with self.subTest(signal=number):
                 self.type("clear", "Enter")
@@ -105,12 +105,12 @@ class Terminal(Tmux):
                 os.kill(self.pid(), number)
                 self.expect_restored(128 + number)
 
-    def test_crash(self):
+    def test_crash_restores_the_terminal(self):
         self.start()
         os.kill(self.pid(), signal.SIGSEGV)
         self.expect_restored(128 + signal.SIGSEGV)
 
-    def test_stop_and_go_on(self):
+    def test_stopped_page_continues(self):
         self.start()
         self.type("C-z")
         self.expect("Stopped", "here it was")
@@ -122,7 +122,7 @@ class Terminal(Tmux):
         self.type("echo code=$?", "Enter")
         self.expect("code=0")
 
-    def test_record(self):
+    def test_page_can_be_recorded(self):
         self.start("--record kept.record")
         self.expect("RECORDING", "recording to kept.record")
         self.type("R")
@@ -142,7 +142,7 @@ class Terminal(Tmux):
         self.type("q")
         self.expect_restored(0)
 
-    def test_in_the_background(self):
+    def test_background_process_waits_for_the_terminal(self):
         self.type("$J top &", "Enter")
         wait_until(lambda: self.type("Enter") or "Stopped" in self.screen(), "the shell to say it before a prompt")
         self.type("clear; echo here it was; fg", "Enter")
@@ -159,7 +159,7 @@ class Terminal(Tmux):
         self.tmux("kill-session")
         wait_until(lambda: not os.path.exists(f"/proc/{pid}"), "it to end")
 
-    def test_terminals_that_cannot(self):
+    def test_unsuitable_terminal_is_refused(self):
         self.type("TERM=dumb $J top; echo code=$?", "Enter")
         self.expect("cannot place a cursor", "--once", "code=125")
         self.type("clear; TERM=nonsense $J top; echo code=$?", "Enter")
@@ -231,7 +231,7 @@ class Once(unittest.TestCase):
         self.assertRegex(page, r"(?m)^ cpu:1 .* 20%")
         self.assertRegex(page, r"processes 0 J .* unattributed [1-9]")  # it has a /proc without any process
 
-    def test_this_machine(self):
+    def test_busy_process_of_this_machine_is_listed(self):
         with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as busy:
             page = self.top("--once", "--period", "0.5s").stdout
             busy.kill()
@@ -249,7 +249,7 @@ class Once(unittest.TestCase):
         self.assertEqual(done.returncode, 125)
         self.assertIn("joule top: cannot start ", done.stderr)
 
-    def test_wrong_usage(self):
+    def test_wrong_usage_is_refused(self):
         for words in (["--period", "0"], ["--period", "1ms"], ["--peroid", "1s"], ["what"]):
             self.assertTrue(self.top(*words, code=2).stderr.startswith("joule top: "))
         self.assertIn("unknown source", self.top("--once", "--sources", "x", code=2).stderr)

@@ -65,7 +65,7 @@ static joule_region finished_region(void)
 
 /* --- NULL and nonsense ---------------------------------------------------------------------------------- */
 
-static void test_opening_asks_for_sense(void **state)
+static void test_opening_refuses_wrong_arguments(void **state)
 {
     (void)state;
     joule_meter *opened = (joule_meter *)&opened;
@@ -88,7 +88,7 @@ static void test_opening_asks_for_sense(void **state)
     joule_close(NULL);
 }
 
-static void test_asking_asks_for_a_place(void **state)
+static void test_queries_refuse_wrong_arguments(void **state)
 {
     (void)state;
     joule_quantity q;
@@ -117,7 +117,7 @@ static void test_asking_asks_for_a_place(void **state)
     assert_true(value == 51);
 }
 
-static void test_windows(void **state)
+static void test_windows_add_up(void **state)
 {
     (void)state;
     joule_quantity whole, part, sum = {0};
@@ -143,7 +143,7 @@ static void test_windows(void **state)
     assert_true(part.value > 49 && coverage < 1);
 }
 
-static void test_ticks(void **state)
+static void test_ticks_are_ordered_and_inside_the_window(void **state)
 {
     (void)state;
     int64_t ticks[64] = {0}, begin = 1000 * S;
@@ -160,7 +160,7 @@ static void test_ticks(void **state)
     assert_int_equal(joule_ticks(meter, 1, begin, ticks, 64), 0); /* a gauge */
 }
 
-static void test_regions_ask_for_sense(void **state)
+static void test_regions_refuse_wrong_arguments(void **state)
 {
     (void)state;
     joule_region never = {0}, region = finished_region(), running = joule_begin(0);
@@ -182,7 +182,7 @@ static void test_regions_ask_for_sense(void **state)
     joule_set_sync(NULL, NULL);
 }
 
-static void test_spans_ask_for_sense(void **state)
+static void test_spans_refuse_wrong_arguments(void **state)
 {
     (void)state;
     joule_span span = {.struct_size = sizeof span, .device_index = -1, .begin = 2, .end = 1, .scale_ns = 1};
@@ -201,7 +201,7 @@ static void count_call(void *count)
     ++*(int *)count;
 }
 
-static void test_measuring_and_budgets_ask_for_sense(void **state)
+static void test_measuring_and_budgets_refuse_wrong_arguments(void **state)
 {
     (void)state;
     int calls = 0;
@@ -233,7 +233,7 @@ static void test_measuring_and_budgets_ask_for_sense(void **state)
     assert_status(joule_budget_end(budget, NULL), OK);
 }
 
-static void test_words_and_texts(void **state)
+static void test_names_of_unknown_values_are_unknown(void **state)
 {
     (void)state;
     double value = 7;
@@ -262,7 +262,7 @@ static void test_words_and_texts(void **state)
 }
 
 /* Errors say why a value is unknown, so that callers do not wait for a reading that cannot give it. */
-static void test_unknown_says_why(void **state)
+static void test_unknown_values_have_a_reason(void **state)
 {
     (void)state;
     joule_quantity q;
@@ -328,7 +328,7 @@ struct newer_options {
     uint64_t added;
 };
 
-static void test_a_newer_caller_learns_what_was_filled_in(void **state)
+static void test_newer_caller_gets_the_filled_size(void **state)
 {
     (void)state;
     struct newer_domain domain = {.known.struct_size = sizeof domain, .added = 42};
@@ -344,7 +344,7 @@ static void test_a_newer_caller_learns_what_was_filled_in(void **state)
     assert_true(result.known.count == 1 && result.added == 42);
 }
 
-static void test_a_newer_caller_is_refused_what_is_unknown(void **state)
+static void test_unknown_options_of_a_newer_caller_are_refused(void **state)
 {
     (void)state;
     joule_meter *opened = NULL;
@@ -423,18 +423,18 @@ int main(void)
 {
     alarm(100);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_opening_asks_for_sense),
-        cmocka_unit_test(test_asking_asks_for_a_place),
-        cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_ticks),
-        cmocka_unit_test(test_regions_ask_for_sense),
-        cmocka_unit_test(test_spans_ask_for_sense),
-        cmocka_unit_test(test_measuring_and_budgets_ask_for_sense),
-        cmocka_unit_test(test_words_and_texts),
-        cmocka_unit_test(test_unknown_says_why),
+        cmocka_unit_test(test_opening_refuses_wrong_arguments),
+        cmocka_unit_test(test_queries_refuse_wrong_arguments),
+        cmocka_unit_test(test_windows_add_up),
+        cmocka_unit_test(test_ticks_are_ordered_and_inside_the_window),
+        cmocka_unit_test(test_regions_refuse_wrong_arguments),
+        cmocka_unit_test(test_spans_refuse_wrong_arguments),
+        cmocka_unit_test(test_measuring_and_budgets_refuse_wrong_arguments),
+        cmocka_unit_test(test_names_of_unknown_values_are_unknown),
+        cmocka_unit_test(test_unknown_values_have_a_reason),
         cmocka_unit_test(test_a_structure_too_small_is_left_alone),
-        cmocka_unit_test(test_a_newer_caller_learns_what_was_filled_in),
-        cmocka_unit_test(test_a_newer_caller_is_refused_what_is_unknown),
+        cmocka_unit_test(test_newer_caller_gets_the_filled_size),
+        cmocka_unit_test(test_unknown_options_of_a_newer_caller_are_refused),
         cmocka_unit_test(test_handles_from_before_fork_are_stale),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

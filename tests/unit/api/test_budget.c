@@ -104,7 +104,7 @@ static joule_quantity normal(double value, double half_width)
     return (joule_quantity){value, low > 0 ? low : 0, value + half_width, JOULE_CLASS_MEASURED, 0};
 }
 
-static void test_judge(void **state)
+static void test_probability_decides_the_status(void **state)
 {
     (void)state;
     joule_quantity unknown = {NAN, NAN, NAN, JOULE_CLASS_NONE, 0};
@@ -128,7 +128,7 @@ static void test_judge(void **state)
 
 /* --- joules --------------------------------------------------------------------------------------------- */
 
-static void test_near_and_over_are_told_once(void **state)
+static void test_near_and_over_are_notified_once(void **state)
 {
     struct machine_bench *bench = *state;
     struct witness witness;
@@ -151,7 +151,7 @@ static void test_near_and_over_are_told_once(void **state)
     assert_true(result.joules.low <= truth && truth <= result.joules.high);
 }
 
-static void test_within(void **state)
+static void test_small_use_is_within_budget(void **state)
 {
     struct machine_bench *bench = *state;
     struct witness witness;
@@ -186,7 +186,7 @@ static void test_nested_budgets_are_judged_for_themselves(void **state)
 
 /* --- watts and kelvin ----------------------------------------------------------------------------------- */
 
-static void test_watts_over_the_last_second(void **state)
+static void test_power_is_that_of_the_last_second(void **state)
 {
     struct machine_bench *bench = *state;
     struct witness witness;
@@ -206,7 +206,7 @@ static void test_watts_over_the_last_second(void **state)
 }
 
 /* A budget that is shorter than the period of a mean is judged and reported at its end. */
-static void test_what_is_passed_at_the_end_is_told_there(void **state)
+static void test_excess_at_the_end_is_reported_at_the_end(void **state)
 {
     struct machine_bench *bench = *state;
     struct witness witness;
@@ -220,7 +220,7 @@ static void test_what_is_passed_at_the_end_is_told_there(void **state)
     assert_int_equal(witness.statuses[0], JOULE_BUDGET_OVER);
 }
 
-static void test_temperature_rise(void **state)
+static void test_temperature_rise_is_limited(void **state)
 {
     struct machine_bench *bench = *state;
     struct witness witness;
@@ -277,7 +277,7 @@ static void add_span(struct machine_bench *bench, uint32_t tag, int64_t begin_ns
     assert_int_equal(joule_span_add(bench->meter, &span), JOULE_OK);
 }
 
-static void test_budget_of_a_tag(void **state)
+static void test_tag_budget_counts_regions_since_its_begin(void **state)
 {
     struct machine_bench *bench = *state;
     struct witness witness;
@@ -315,7 +315,7 @@ static void refuse(struct machine_bench *bench, joule_budget_options options)
     assert_true(error.message[0] != '\0');
 }
 
-static void test_bad_options(void **state)
+static void test_wrong_options_are_refused(void **state)
 {
     struct machine_bench *bench = *state;
     const joule_budget_options good = {.struct_size = sizeof good, .domain = JOULE_TOTAL, .max_joules = 1};
@@ -417,7 +417,7 @@ static void *begin_and_end(void *argument)
     return NULL;
 }
 
-static void test_many_threads(void **state)
+static void test_threads_may_use_one_budget(void **state)
 {
     struct machine_bench *bench = *state;
     pthread_t checkers[2], users[2];
@@ -440,20 +440,20 @@ static void test_many_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_judge),
-        machine(test_near_and_over_are_told_once),
-        machine(test_within),
+        cmocka_unit_test(test_probability_decides_the_status),
+        machine(test_near_and_over_are_notified_once),
+        machine(test_small_use_is_within_budget),
         machine(test_nested_budgets_are_judged_for_themselves),
-        machine(test_watts_over_the_last_second),
-        machine(test_what_is_passed_at_the_end_is_told_there),
-        machine(test_temperature_rise),
+        machine(test_power_is_that_of_the_last_second),
+        machine(test_excess_at_the_end_is_reported_at_the_end),
+        machine(test_temperature_rise_is_limited),
         machine(test_no_gauge_is_not_measured),
         machine(test_no_sensor_is_not_measured),
-        machine(test_budget_of_a_tag),
-        machine(test_bad_options),
+        machine(test_tag_budget_counts_regions_since_its_begin),
+        machine(test_wrong_options_are_refused),
         machine(test_a_callback_may_use_the_meter),
         machine(test_stop_sends_one_sigterm),
-        machine(test_many_threads),
+        machine(test_threads_may_use_one_budget),
     };
     return cmocka_run_group_tests_name("budget", tests, NULL, NULL);
 }

@@ -120,7 +120,7 @@ static void test_the_mean_call_decides(void **state)
     assert_false(tag_row_get(bench->meter, joule_tag("never ran"), &row));
 }
 
-static void test_a_wrong_budget_is_said_once(void **state)
+static void test_wrong_budget_is_reported_once(void **state)
 {
     (void)state;
     joule_budget_site site = {.budget = "max_joules=50uW", .function = "wrong", .line = 9};
@@ -281,7 +281,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         machine(test_the_mean_call_decides),
-        machine(test_a_wrong_budget_is_said_once),
+        machine(test_wrong_budget_is_reported_once),
         machine(test_a_long_name_keeps_its_line),
         machine(test_many_threads_enter_at_once),
         machine(test_scopes_that_longjmp_left_are_ended),

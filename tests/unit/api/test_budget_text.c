@@ -13,7 +13,7 @@ static bool is_same(double a, double b)
     return a == b || (isnan(a) && isnan(b));
 }
 
-static void test_accepts(void **state)
+static void test_valid_budgets_are_read(void **state)
 {
     (void)state;
     static const struct {
@@ -42,7 +42,7 @@ static void test_accepts(void **state)
     }
 }
 
-static void test_rejects_and_shows_the_column(void **state)
+static void test_invalid_budgets_are_refused_with_their_column(void **state)
 {
     (void)state;
     static char endless[2 * BUDGET_TEXT_SIZE];
@@ -105,8 +105,8 @@ static void test_rejects_and_shows_the_column(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accepts),
-        cmocka_unit_test(test_rejects_and_shows_the_column),
+        cmocka_unit_test(test_valid_budgets_are_read),
+        cmocka_unit_test(test_invalid_budgets_are_refused_with_their_column),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

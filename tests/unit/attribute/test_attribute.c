@@ -31,7 +31,7 @@
 
 /* --- usable cgroups ------------------------------------------------------------------------------------- */
 
-static void test_locate(void **state)
+static void test_cgroup_folder_is_found(void **state)
 {
     (void)state;
     static const struct {
@@ -76,7 +76,7 @@ static void test_locate(void **state)
     assert_false(cgroup_locate(cases[0].mountinfo, cases[0].self, tight, sizeof tight));
 }
 
-static void test_parse_process(void **state)
+static void test_stat_line_is_read(void **state)
 {
     (void)state;
     struct tree_process p;
@@ -243,7 +243,7 @@ static struct attribution measure_family(enum attribute_method method, double *o
     return a;
 }
 
-static void test_whole_family(void **state)
+static void test_all_descendants_count(void **state)
 {
     enum attribute_method method = *(enum attribute_method *)*state;
     double used_s = 0;
@@ -262,7 +262,7 @@ static void test_whole_family(void **state)
 }
 
 /* Sandboxes and old kernels have no clone3. The child then enters its cgroup before it does anything else. */
-static void test_without_clone3(void **state)
+static void test_without_clone3_the_child_enters_its_cgroup_first(void **state)
 {
     (void)state;
     pid_t pid = fork();
@@ -313,7 +313,7 @@ static void test_a_child_from_before_does_not_count(void **state)
 
 /* --- running processes ---------------------------------------------------------------------------------- */
 
-static void test_the_living(void **state)
+static void test_living_descendants_are_listed(void **state)
 {
     enum attribute_method method = *(enum attribute_method *)*state;
     struct attribute_group *group = attribute_begin(host_real(), method);
@@ -395,7 +395,7 @@ static void test_leftovers_are_removed(void **state)
 
 /* --- shares --------------------------------------------------------------------------------------------- */
 
-static void test_machine_time(void **state)
+static void test_machine_time_is_busy_and_idle_time(void **state)
 {
     (void)state;
     struct joule_host *host = host_script_open();
@@ -505,7 +505,7 @@ static void test_a_process_from_before(void **state)
 
 /* --- energy --------------------------------------------------------------------------------------------- */
 
-static void test_energy(void **state)
+static void test_energy_is_the_share_above_idle(void **state)
 {
     (void)state;
     struct attribution a = {.method = ATTRIBUTE_CGROUP, .share = 0.25, .share_sd = 0.02};
@@ -531,7 +531,7 @@ static void test_energy(void **state)
 }
 
 /* Shares add up: those of all processes, and idle, are the total. */
-static void test_shares_conserve(void **state)
+static void test_shares_add_up_to_the_total(void **state)
 {
     (void)state;
     static const double busy_s[] = {0.1, 3.7, 12.25, 0.000001};
@@ -555,22 +555,24 @@ int main(int argc, char **argv)
     static enum attribute_method by_cgroup = ATTRIBUTE_CGROUP, by_subreaper = ATTRIBUTE_SUBREAPER,
                                  by_wait4 = ATTRIBUTE_WAIT4;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_locate),
-        cmocka_unit_test(test_parse_process),
+        cmocka_unit_test(test_cgroup_folder_is_found),
+        cmocka_unit_test(test_stat_line_is_read),
         cmocka_unit_test(test_parents_in_a_circle),
-        {"test_whole_family by cgroup", test_whole_family, NULL, NULL, &by_cgroup},
-        {"test_whole_family by subreaper", test_whole_family, NULL, NULL, &by_subreaper},
-        {"test_whole_family by wait4", test_whole_family, NULL, NULL, &by_wait4},
-        cmocka_unit_test(test_without_clone3),
+        {"test_all_descendants_count by cgroup", test_all_descendants_count, NULL, NULL, &by_cgroup},
+        {"test_all_descendants_count by subreaper", test_all_descendants_count, NULL, NULL, &by_subreaper},
+        {"test_all_descendants_count by wait4", test_all_descendants_count, NULL, NULL, &by_wait4},
+        cmocka_unit_test(test_without_clone3_the_child_enters_its_cgroup_first),
         cmocka_unit_test(test_a_child_from_before_does_not_count),
-        {"test_the_living by cgroup", test_the_living, NULL, NULL, &by_cgroup},
-        {"test_the_living by subreaper", test_the_living, NULL, NULL, &by_subreaper},
+        {"test_living_descendants_are_listed by cgroup", test_living_descendants_are_listed, NULL, NULL,
+         &by_cgroup},
+        {"test_living_descendants_are_listed by subreaper", test_living_descendants_are_listed, NULL, NULL,
+         &by_subreaper},
         cmocka_unit_test(test_leftovers_are_removed),
-        cmocka_unit_test(test_machine_time),
+        cmocka_unit_test(test_machine_time_is_busy_and_idle_time),
         cmocka_unit_test(test_less_than_a_tick),
         cmocka_unit_test(test_a_process_from_before),
-        cmocka_unit_test(test_energy),
-        cmocka_unit_test(test_shares_conserve),
+        cmocka_unit_test(test_energy_is_the_share_above_idle),
+        cmocka_unit_test(test_shares_add_up_to_the_total),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ static void test_two_models_may_cancel_to_nothing(void **state)
     assert_int_equal(net.cls, JOULE_CLASS_MODELLED);
 }
 
-static void test_what_is_unknown_stays_so(void **state)
+static void test_unknown_idle_power_gives_unknown_net_energy(void **state)
 {
     (void)state;
     struct estimate total = measured(10, 0.02), idle = estimate_unknown();
@@ -59,7 +59,7 @@ int main(void)
         cmocka_unit_test(test_one_meter_errs_alike_in_both),
         cmocka_unit_test(test_unsteady_idling_stays),
         cmocka_unit_test(test_two_models_may_cancel_to_nothing),
-        cmocka_unit_test(test_what_is_unknown_stays_so),
+        cmocka_unit_test(test_unknown_idle_power_gives_unknown_net_energy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,7 +124,7 @@ static void run(struct tenants *tenants, int seconds)
 }
 
 /* Two processes among a hundred times the maximum: they get their joules, and the others get the rest. */
-static void test_those_that_use_most(void **state)
+static void test_largest_users_are_tracked(void **state)
 {
     struct rig *rig = *state;
     struct worker workers[MANY];
@@ -145,7 +145,7 @@ static void test_those_that_use_most(void **state)
 
 /* Processes run for twenty seconds each, one after another. Their rows are limited; later ones wait for free
  * rows. */
-static void test_many_take_turns(void **state)
+static void test_later_processes_wait_for_free_rows(void **state)
 {
     struct rig *rig = *state;
     struct worker workers[MANY];
@@ -219,7 +219,7 @@ static ssize_t stat_of_machine(void *context, int64_t time_ns, char *text, size_
                     floor(1.5 * ticks));
 }
 
-static void test_idle_time_is_told(void **state)
+static void test_idle_time_is_reported(void **state)
 {
     struct rig *rig = *state;
     struct worker workers[1], busy = {3000, "busy", 2, 0, NONE_YET};
@@ -264,7 +264,7 @@ static void test_short_processes_leave_places(void **state)
     process_shares_free(&shares);
 }
 
-static void test_process_that_ends(void **state)
+static void test_ended_process_keeps_its_joules(void **state)
 {
     struct rig *rig = *state;
     struct worker workers[3];
@@ -290,7 +290,7 @@ static void test_process_that_ends(void **state)
 }
 
 /* A new process with a reused number gets a new row at once. */
-static void test_number_that_is_used_again(void **state)
+static void test_reused_pid_is_another_process(void **state)
 {
     struct rig *rig = *state;
     struct worker workers[1], again = {1000, "again", 2, 31.5, NONE_YET};
@@ -309,7 +309,7 @@ static void test_number_that_is_used_again(void **state)
 }
 
 /* Without /proc or without a sensor, no joules are attributed. */
-static void test_nothing_to_see(void **state)
+static void test_without_proc_no_joules_are_attributed(void **state)
 {
     struct rig *rig = *state;
     host_script_error(rig->host, "/proc", EACCES);
@@ -363,14 +363,15 @@ static void test_device_goes_to_processes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_those_that_use_most, rig_set_up, rig_tear_down),
-        cmocka_unit_test_setup_teardown(test_many_take_turns, rig_set_up, rig_tear_down),
+        cmocka_unit_test_setup_teardown(test_largest_users_are_tracked, rig_set_up, rig_tear_down),
+        cmocka_unit_test_setup_teardown(test_later_processes_wait_for_free_rows, rig_set_up, rig_tear_down),
         cmocka_unit_test_setup_teardown(test_new_process_has_all_its_joules, rig_set_up, rig_tear_down),
-        cmocka_unit_test_setup_teardown(test_idle_time_is_told, rig_set_up, rig_tear_down),
+        cmocka_unit_test_setup_teardown(test_idle_time_is_reported, rig_set_up, rig_tear_down),
         cmocka_unit_test_setup_teardown(test_short_processes_leave_places, rig_set_up, rig_tear_down),
-        cmocka_unit_test_setup_teardown(test_process_that_ends, rig_set_up, rig_tear_down),
-        cmocka_unit_test_setup_teardown(test_number_that_is_used_again, rig_set_up, rig_tear_down),
-        cmocka_unit_test_setup_teardown(test_nothing_to_see, rig_set_up, rig_tear_down),
+        cmocka_unit_test_setup_teardown(test_ended_process_keeps_its_joules, rig_set_up, rig_tear_down),
+        cmocka_unit_test_setup_teardown(test_reused_pid_is_another_process, rig_set_up, rig_tear_down),
+        cmocka_unit_test_setup_teardown(test_without_proc_no_joules_are_attributed, rig_set_up,
+                                        rig_tear_down),
         cmocka_unit_test(test_device_goes_to_processes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,7 @@
 
 /* --- names ---------------------------------------------------------------------------------------------- */
 
-static void test_names(void **state)
+static void test_paths_name_their_tenants(void **state)
 {
     (void)state;
     static const struct {
@@ -167,7 +167,7 @@ static void test_shares_by_cpu_time(void **state)
 }
 
 /* A job that begins between two updates gets its joules from its begin on. */
-static void test_job_that_begins(void **state)
+static void test_new_job_is_counted_from_its_begin(void **state)
 {
     struct rig *rig = *state;
     struct user box = {1, 0}, job = {2, 0};
@@ -187,7 +187,7 @@ static void test_job_that_begins(void **state)
 
 /* Joules after a job's last update stay unattributed. Its earlier joules are kept, at first in its own row.
  * */
-static void test_job_that_ends(void **state)
+static void test_ended_job_keeps_its_joules(void **state)
 {
     struct rig *rig = *state;
     struct user job = {2, 0}, box = {1, 0};
@@ -225,7 +225,7 @@ static void test_first_version_of_cgroups(void **state)
 
 /* CPU time that falls (another cgroup with the same name), invalid text and unreadable files give no tenant
  * any joules. */
-static void test_nonsense(void **state)
+static void test_invalid_cpu_times_give_no_joules(void **state)
 {
     struct rig *rig = *state;
     put_machine(rig, true);
@@ -246,7 +246,7 @@ static void test_nonsense(void **state)
     tenants_free(&tenants);
 }
 
-static void test_no_cgroups(void **state)
+static void test_without_cgroups_tenants_are_absent(void **state)
 {
     struct rig *rig = *state;
     rig_open_powercap(rig);
@@ -279,7 +279,7 @@ static struct tenants look_at_board(struct fake_nvml *fake, const char *script, 
 
 #define BOARD "watts=400; peak_watts=400; duty=0.5; processes=1; "
 
-static void test_device_goes_to_who_runs_on_it(void **state)
+static void test_device_energy_goes_to_its_processes(void **state)
 {
     (void)state;
     struct fake_nvml fake;
@@ -462,7 +462,7 @@ static void test_no_pod_on_a_crowded_board(void **state)
 }
 
 /* Inside a container, process numbers differ from the driver's. */
-static void test_no_pod_where_numbers_mean_others(void **state)
+static void test_pod_is_unknown_in_another_pid_namespace(void **state)
 {
     (void)state;
     struct fake_nvml fake;
@@ -480,21 +480,21 @@ static void test_no_pod_where_numbers_mean_others(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_paths_name_their_tenants),
         cmocka_unit_test_setup_teardown(test_shares_by_cpu_time, rig_set_up, rig_tear_down),
-        cmocka_unit_test_setup_teardown(test_job_that_begins, rig_set_up, rig_tear_down),
-        cmocka_unit_test_setup_teardown(test_job_that_ends, rig_set_up, rig_tear_down),
+        cmocka_unit_test_setup_teardown(test_new_job_is_counted_from_its_begin, rig_set_up, rig_tear_down),
+        cmocka_unit_test_setup_teardown(test_ended_job_keeps_its_joules, rig_set_up, rig_tear_down),
         cmocka_unit_test_setup_teardown(test_first_version_of_cgroups, rig_set_up, rig_tear_down),
-        cmocka_unit_test_setup_teardown(test_nonsense, rig_set_up, rig_tear_down),
-        cmocka_unit_test_setup_teardown(test_no_cgroups, rig_set_up, rig_tear_down),
-        cmocka_unit_test(test_device_goes_to_who_runs_on_it),
+        cmocka_unit_test_setup_teardown(test_invalid_cpu_times_give_no_joules, rig_set_up, rig_tear_down),
+        cmocka_unit_test_setup_teardown(test_without_cgroups_tenants_are_absent, rig_set_up, rig_tear_down),
+        cmocka_unit_test(test_device_energy_goes_to_its_processes),
         cmocka_unit_test(test_slow_device_is_waited_for),
         cmocka_unit_test(test_names_of_logs),
         cmocka_unit_test_setup_teardown(test_pods_have_names, rig_set_up, rig_tear_down),
         cmocka_unit_test_setup_teardown(test_pods_without_logs, rig_set_up, rig_tear_down),
         cmocka_unit_test(test_pod_that_has_a_board_alone),
         cmocka_unit_test(test_no_pod_on_a_crowded_board),
-        cmocka_unit_test(test_no_pod_where_numbers_mean_others),
+        cmocka_unit_test(test_pod_is_unknown_in_another_pid_namespace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

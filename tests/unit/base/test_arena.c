@@ -42,7 +42,7 @@ static void test_large_request_keeps_the_current_block(void **state)
     arena_free(&arena);
 }
 
-static void test_copy(void **state)
+static void test_copies_are_terminated(void **state)
 {
     (void)state;
     struct arena arena = {0};
@@ -55,7 +55,7 @@ static void test_copy(void **state)
     arena_free(&arena);
 }
 
-static void test_impossible_sizes(void **state)
+static void test_impossible_sizes_are_refused(void **state)
 {
     (void)state;
     struct arena arena = {0};
@@ -72,8 +72,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_zeroed_aligned_and_apart),
         cmocka_unit_test(test_large_request_keeps_the_current_block),
-        cmocka_unit_test(test_copy),
-        cmocka_unit_test(test_impossible_sizes),
+        cmocka_unit_test(test_copies_are_terminated),
+        cmocka_unit_test(test_impossible_sizes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include "base/crc32.h"
 
-static void test_check_values(void **state)
+static void test_checksums_equal_published_values(void **state)
 {
     (void)state;
     assert_int_equal(crc32_bytes("123456789", 9), 0xCBF43926);
@@ -39,7 +39,7 @@ static void test_every_byte_at_every_place(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_check_values),
+        cmocka_unit_test(test_checksums_equal_published_values),
         cmocka_unit_test(test_every_byte_at_every_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,7 +39,7 @@ static void test_wraps_its_own_message(void **state)
     assert_string_equal(error.message, "cannot open: no such file");
 }
 
-static void test_errno(void **state)
+static void test_errno_values_map_to_statuses(void **state)
 {
     (void)state;
     assert_int_equal(status_of_errno(0), JOULE_OK);
@@ -63,7 +63,7 @@ int main(void)
         cmocka_unit_test(test_sets_status_and_message),
         cmocka_unit_test(test_cuts_long_messages),
         cmocka_unit_test(test_wraps_its_own_message),
-        cmocka_unit_test(test_errno),
+        cmocka_unit_test(test_errno_values_map_to_statuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,7 @@ static int replace(const char *text, bool is_exclusive)
     return file_draft_commit(&draft);
 }
 
-static void test_kinds_are_told_apart_without_waiting(void **state)
+static void test_kinds_of_files_are_found_without_blocking(void **state)
 {
     (void)state;
     assert_int_equal(mkfifo(path, 0600), 0);
@@ -114,7 +114,7 @@ static void test_a_draft_replaces_the_whole_file(void **state)
     assert_int_equal(access(partial, F_OK), -1);
 }
 
-static void test_what_is_no_file_is_not_replaced(void **state)
+static void test_only_regular_files_are_replaced(void **state)
 {
     (void)state;
     struct file_draft draft;
@@ -238,10 +238,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_set_up, scratch_tear_down)
-        TEST(test_kinds_are_told_apart_without_waiting),
+        TEST(test_kinds_of_files_are_found_without_blocking),
         TEST(test_whole_files_have_a_limit),
         TEST(test_a_draft_replaces_the_whole_file),
-        TEST(test_what_is_no_file_is_not_replaced),
+        TEST(test_only_regular_files_are_replaced),
         TEST(test_a_link_stays_and_its_file_is_replaced),
         TEST(test_a_killed_writers_draft_is_replaced),
         TEST(test_another_writer_is_left_alone),

@@ -53,7 +53,7 @@ static void expect_number(const char *text, double number)
     arena_free(&p.arena);
 }
 
-static void test_a_tree(void **state)
+static void test_tree_is_read(void **state)
 {
     struct parsed p;
     (void)state;
@@ -79,7 +79,7 @@ static void test_a_tree(void **state)
     arena_free(&p.arena);
 }
 
-static void test_single_values(void **state)
+static void test_scalars_are_texts(void **state)
 {
     struct parsed p;
     (void)state;
@@ -91,7 +91,7 @@ static void test_single_values(void **state)
     arena_free(&p.arena);
 }
 
-static void test_strings(void **state)
+static void test_escapes_of_strings_are_decoded(void **state)
 {
     struct parsed p;
     (void)state;
@@ -113,7 +113,7 @@ static void test_strings(void **state)
     arena_free(&p.arena);
 }
 
-static void test_numbers(void **state)
+static void test_numbers_are_read_and_checked(void **state)
 {
     (void)state;
     static const char *const broken[] = {"-", "1.", "1.e5", "1e", "1e+", "--1", "-a"};
@@ -142,7 +142,7 @@ static void test_numbers_in_another_locale(void **state)
     setlocale(LC_ALL, "C");
 }
 
-static void test_numbers_in_other_clothes(void **state)
+static void test_numbers_in_strings_are_read(void **state)
 {
     struct parsed p;
     uint64_t whole = 7;
@@ -176,7 +176,7 @@ static void test_numbers_in_other_clothes(void **state)
     assert_true(whole == UINT64_MAX);
 }
 
-static void test_broken(void **state)
+static void test_broken_texts_are_refused_with_their_byte(void **state)
 {
     (void)state;
     expect_broken("", "tool: byte 0: the text ends where a value is expected");
@@ -205,7 +205,7 @@ static void test_names_given_twice(void **state)
     arena_free(&p.arena);
 }
 
-static void test_depth(void **state)
+static void test_depth_is_limited(void **state)
 {
     char text[4 * JSON_MAX_DEPTH] = "";
     struct parsed p;
@@ -218,7 +218,7 @@ static void test_depth(void **state)
     expect_broken(text, "deeper than 64");
 }
 
-static void test_questions_to_nothing(void **state)
+static void test_queries_of_missing_values_are_harmless(void **state)
 {
     struct parsed p;
     uint64_t whole;
@@ -237,16 +237,16 @@ static void test_questions_to_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_tree),
-        cmocka_unit_test(test_single_values),
-        cmocka_unit_test(test_strings),
-        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_tree_is_read),
+        cmocka_unit_test(test_scalars_are_texts),
+        cmocka_unit_test(test_escapes_of_strings_are_decoded),
+        cmocka_unit_test(test_numbers_are_read_and_checked),
         cmocka_unit_test(test_numbers_in_another_locale),
-        cmocka_unit_test(test_numbers_in_other_clothes),
-        cmocka_unit_test(test_broken),
+        cmocka_unit_test(test_numbers_in_strings_are_read),
+        cmocka_unit_test(test_broken_texts_are_refused_with_their_byte),
         cmocka_unit_test(test_names_given_twice),
-        cmocka_unit_test(test_depth),
-        cmocka_unit_test(test_questions_to_nothing),
+        cmocka_unit_test(test_depth_is_limited),
+        cmocka_unit_test(test_queries_of_missing_values_are_harmless),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

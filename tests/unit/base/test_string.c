@@ -68,7 +68,7 @@ static const char *measure_text(double value)
     return buffer;
 }
 
-static void test_measures_hide_what_arithmetic_left(void **state)
+static void test_measures_hide_rounding_errors(void **state)
 {
     (void)state;
     assert_string_equal(measure_text(54.999999999999986), "55");
@@ -109,7 +109,7 @@ static void check_doubles(void)
     assert_string_equal(buffer, "12.50 W");
 }
 
-static void test_doubles(void **state)
+static void test_doubles_are_read(void **state)
 {
     (void)state;
     check_doubles();
@@ -135,7 +135,7 @@ static void test_doubles_where_the_point_is_a_comma(void **state)
     setlocale(LC_NUMERIC, "C");
 }
 
-static void test_double_rejects(void **state)
+static void test_invalid_doubles_are_refused(void **state)
 {
     (void)state;
     static const char *const bad[] = {"",    " ",     ".",     "-",   "e5",   "1e",      "1e+",      "0x10",
@@ -177,7 +177,7 @@ static void test_scan_double_stops_after_the_number(void **state)
     assert_null(string_scan_double("W", &value));
 }
 
-static void test_integers(void **state)
+static void test_integers_are_read_and_checked(void **state)
 {
     (void)state;
     uint64_t u = 1;
@@ -202,7 +202,7 @@ static void test_integers(void **state)
     assert_true(v == INT64_MIN);
 }
 
-static void test_strings(void **state)
+static void test_copies_fit_or_fail(void **state)
 {
     (void)state;
     char small[4];
@@ -239,7 +239,7 @@ static void see(unsigned cpu, void *context)
     seen->cpus[seen->count++ % 64] = cpu;
 }
 
-static void test_cpu_lists(void **state)
+static void test_cpu_lists_are_read(void **state)
 {
     (void)state;
     struct seen seen = {0};
@@ -265,14 +265,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text_cuts_and_counts),
-        cmocka_unit_test(test_doubles),
-        cmocka_unit_test(test_measures_hide_what_arithmetic_left),
+        cmocka_unit_test(test_doubles_are_read),
+        cmocka_unit_test(test_measures_hide_rounding_errors),
         cmocka_unit_test(test_doubles_where_the_point_is_a_comma),
-        cmocka_unit_test(test_double_rejects),
+        cmocka_unit_test(test_invalid_doubles_are_refused),
         cmocka_unit_test(test_scan_double_stops_after_the_number),
-        cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_strings),
-        cmocka_unit_test(test_cpu_lists),
+        cmocka_unit_test(test_integers_are_read_and_checked),
+        cmocka_unit_test(test_copies_fit_or_fail),
+        cmocka_unit_test(test_cpu_lists_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

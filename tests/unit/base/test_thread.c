@@ -176,7 +176,7 @@ static void *loop_from_outside(void *pool)
     return NULL;
 }
 
-static void test_many_callers(void **state)
+static void test_several_threads_may_run_loops(void **state)
 {
     (void)state;
     struct pool *pool = make_pool(3);
@@ -207,7 +207,7 @@ static void meet(void *context, size_t begin, size_t end, unsigned worker)
         sched_yield();
 }
 
-static void test_resize(void **state)
+static void test_resized_pool_uses_all_threads(void **state)
 {
     (void)state;
     static const unsigned widths[] = {1, 4, 2, 6, 3, 3, 1, 5};
@@ -335,8 +335,8 @@ int main(void)
         cmocka_unit_test(test_huge_counts_do_not_overflow),
         cmocka_unit_test(test_nested_loops_run_inline),
         cmocka_unit_test(test_many_small_loops),
-        cmocka_unit_test(test_many_callers),
-        cmocka_unit_test(test_resize),
+        cmocka_unit_test(test_several_threads_may_run_loops),
+        cmocka_unit_test(test_resized_pool_uses_all_threads),
         cmocka_unit_test(test_workers_stay_on_their_cpu_and_get_no_signals),
         cmocka_unit_test(test_idle_workers_sleep),
         cmocka_unit_test(test_after_fork_a_loop_runs_alone),

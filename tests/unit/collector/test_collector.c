@@ -113,7 +113,7 @@ static void another_thread_may_end_it(void **state)
     assert_near(r.coverage, 1, 1e-9);
 }
 
-static void a_region_whose_end_never_comes_stops_taking(void **state)
+static void region_without_end_stops_getting_energy(void **state)
 {
     struct bench *bench = *state;
     uint32_t lost = joule_tag("lost"), kept = joule_tag("kept");
@@ -281,7 +281,7 @@ int main(void)
         STEADY(threads_share_equally_and_nested_ones_take_over),
         STEADY(a_region_may_stay_open_for_many_readings),
         STEADY(another_thread_may_end_it),
-        STEADY(a_region_whose_end_never_comes_stops_taking),
+        STEADY(region_without_end_stops_getting_energy),
         STEADY(too_many_lost_regions_give_up_the_oldest),
         STEADY(finish_does_not_wait_for_the_next_reading),
         STEADY(a_region_that_costs_nothing_takes_no_place),

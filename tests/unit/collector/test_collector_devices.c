@@ -32,7 +32,7 @@ static void regions_claim_devices(void **state)
 }
 
 /* For each device, the innermost region that claims it has the share, even if others are further inside. */
-static void an_inner_region_takes_only_what_it_claims(void **state)
+static void inner_region_gets_energy_of_claimed_devices_only(void **state)
 {
     struct bench *bench = *state;
     bench_run(bench, 1.2);
@@ -107,7 +107,7 @@ static void foreign_spans_share_like_threads(void **state)
     assert_near(h.attributed.value, 30, 0.01);
 }
 
-static void late_spans_say_what_they_missed_and_are_waited_for(void **state)
+static void late_spans_report_missed_energy_and_are_awaited(void **state)
 {
     struct bench *bench = *state;
     uint32_t late = joule_tag("late span"), next = joule_tag("next span"), busy = joule_tag("busy");
@@ -126,7 +126,7 @@ static void late_spans_say_what_they_missed_and_are_waited_for(void **state)
     bench_close(bench, 0, index, busy, 0.5, 30, 0);
 }
 
-static void nonsense_spans_are_refused(void **state)
+static void invalid_spans_are_refused(void **state)
 {
     struct bench *bench = *state;
     assert_int_equal(add_span(bench, 1, 0.5, 0.4), JOULE_INVALID);
@@ -138,7 +138,7 @@ static void nonsense_spans_are_refused(void **state)
 }
 
 /* Two meters of one process both get every region. */
-static void two_meters_share_what_is_read(void **state)
+static void two_meters_get_every_region(void **state)
 {
     struct bench *bench = *state;
     joule_meter *second = machine_open(bench->host, "rapl_powercap");
@@ -162,12 +162,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         BOARD(regions_claim_devices),
-        BOARD(an_inner_region_takes_only_what_it_claims),
+        BOARD(inner_region_gets_energy_of_claimed_devices_only),
         BOARD(the_hook_is_called_at_both_edges),
         BOARD(foreign_spans_share_like_threads),
-        BOARD(late_spans_say_what_they_missed_and_are_waited_for),
-        BOARD(nonsense_spans_are_refused),
-        BOARD(two_meters_share_what_is_read),
+        BOARD(late_spans_report_missed_energy_and_are_awaited),
+        BOARD(invalid_spans_are_refused),
+        BOARD(two_meters_get_every_region),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,7 +63,7 @@ static void folded_calls_nest(void **state)
 }
 
 /* Nested regions of one tag have more time than elapsed, but no more energy than was used. */
-static void folded_recursion_gets_no_more_than_there_was(void **state)
+static void folded_recursion_gets_at_most_the_energy_used(void **state)
 {
     struct bench *bench = *state;
     uint32_t tag = joule_tag("folded recursion");
@@ -218,7 +218,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STEADY(a_flooded_thread_gets_its_energy),
         STEADY(folded_calls_nest),
-        STEADY(folded_recursion_gets_no_more_than_there_was),
+        STEADY(folded_recursion_gets_at_most_the_energy_used),
         STEADY(a_kept_region_around_folded_ones_keeps_its_share),
         STEADY(a_flooded_thread_shares_with_others),
         cmocka_unit_test_setup_teardown(power_that_wanders_is_in_the_interval, bench_set_up_wandering,

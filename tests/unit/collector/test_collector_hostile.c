@@ -65,7 +65,7 @@ static void a_count_that_no_program_reaches_is_left_out(void **state)
     assert_int_equal(left_out(bench), 4);
 }
 
-static void a_time_longer_than_there_was_is_left_out(void **state)
+static void impossible_durations_are_left_out(void **state)
 {
     struct bench *bench = *state;
     uint32_t tag = joule_tag("time");
@@ -83,7 +83,7 @@ static void a_time_longer_than_there_was_is_left_out(void **state)
 }
 
 /* 1,000 regions of one thread, each claiming to last the whole second. */
-static void regions_on_top_of_each_other_get_no_more_than_there_was(void **state)
+static void overlapping_regions_get_at_most_the_energy_used(void **state)
 {
     struct bench *bench = *state;
     uint32_t tag = joule_tag("piled up");
@@ -173,8 +173,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         STEADY(a_count_that_no_program_reaches_is_left_out),
-        STEADY(a_time_longer_than_there_was_is_left_out),
-        STEADY(regions_on_top_of_each_other_get_no_more_than_there_was),
+        STEADY(impossible_durations_are_left_out),
+        STEADY(overlapping_regions_get_at_most_the_energy_used),
         STEADY(a_future_region_is_left_out),
         STEADY(expectations_are_limited_by_the_machine),
         STEADY(stamps_that_take_longer_than_any_are_unknown),

@@ -175,7 +175,7 @@ static void check_conserved(const struct sweep *s, double relative)
     }
 }
 
-static void random_schedules_are_shared_as_the_rule_says(void **state)
+static void random_schedules_are_shared_by_the_rule(void **state)
 {
     (void)state;
     enum { MAX_REGIONS = 60 };
@@ -308,7 +308,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nested_regions_share_by_the_innermost),
-        cmocka_unit_test(random_schedules_are_shared_as_the_rule_says),
+        cmocka_unit_test(random_schedules_are_shared_by_the_rule),
         cmocka_unit_test(two_halves_make_the_whole),
         cmocka_unit_test(a_million_regions_conserve),
     };

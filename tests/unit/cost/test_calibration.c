@@ -114,7 +114,7 @@ static void check_round_trip(bool has_energy)
     assert_true(cost_calibration_is_of(&read, &cpu, 4));
 }
 
-static void test_what_is_written_is_read(void **state)
+static void test_written_calibration_reads_back(void **state)
 {
     (void)state;
     check_round_trip(true);
@@ -140,7 +140,7 @@ static void assert_broken(const char *from, const char *to)
     free(text);
 }
 
-static void test_what_is_out_of_range_is_refused(void **state)
+static void test_values_out_of_range_are_refused(void **state)
 {
     (void)state;
     static const char *const changes[][2] = {
@@ -230,14 +230,14 @@ static enum calibration_state load(struct found *f)
     return f->found.state;
 }
 
-static void test_none(void **state)
+static void test_missing_file_is_no_calibration(void **state)
 {
     struct found *f = *state;
     assert_int_equal(load(f), CALIBRATION_NONE);
     assert_false(cpu_calibration_is_used(&f->found));
 }
 
-static void test_the_users_own_comes_first(void **state)
+static void test_users_calibration_precedes_the_systems(void **state)
 {
     struct found *f = *state;
     put(f, CALIBRATION_SYSTEM_PATH, 1, 4);
@@ -277,7 +277,7 @@ static void test_old_foreign_and_broken(void **state)
 
 /* --- in use --------------------------------------------------------------------------------------------- */
 
-static void test_times_alone(void **state)
+static void test_times_without_joules_keep_the_prices(void **state)
 {
     (void)state;
     struct cost_core core, seed;
@@ -320,13 +320,13 @@ static void test_joules_as_well(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_written_is_read),
-        cmocka_unit_test(test_what_is_out_of_range_is_refused),
+        cmocka_unit_test(test_written_calibration_reads_back),
+        cmocka_unit_test(test_values_out_of_range_are_refused),
         cmocka_unit_test(test_a_text_that_ends_early),
-        cmocka_unit_test_setup_teardown(test_none, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_the_users_own_comes_first, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_missing_file_is_no_calibration, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_users_calibration_precedes_the_systems, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_old_foreign_and_broken, set_up, tear_down),
-        cmocka_unit_test(test_times_alone),
+        cmocka_unit_test(test_times_without_joules_keep_the_prices),
         cmocka_unit_test(test_joules_as_well),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

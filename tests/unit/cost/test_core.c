@@ -95,7 +95,7 @@ static void test_farther_and_harder_costs_more(void **state)
     }
 }
 
-static void test_a_table_prices_one_way_of_counting(void **state)
+static void test_table_prices_one_kind_of_features(void **state)
 {
     (void)state;
     EACH_CPU(cpu)
@@ -245,7 +245,7 @@ static void test_the_level_that_holds(void **state)
     assert_int_equal(cost_core_level(&core, 2 << 20), COST_DRAM);
 }
 
-static void test_nothing_and_unknown(void **state)
+static void test_no_work_costs_nothing_and_unknown_work_is_unknown(void **state)
 {
     (void)state;
     struct bench b = bench_of(server);
@@ -311,7 +311,7 @@ static void test_an_unknown_machine_is_less_sure(void **state)
 }
 
 /* The bottom-up power of a busy core is near the watts that published measurements of whole servers give. */
-static void test_both_ways_of_counting_agree(void **state)
+static void test_both_kinds_of_features_agree(void **state)
 {
     (void)state;
     double sum = 0;
@@ -365,7 +365,7 @@ static void test_a_matrix_product_is_plausible(void **state)
     assert_true(q.low < 3.5e-3 && q.high > 2e-3);
 }
 
-static void test_warmth(void **state)
+static void test_sustained_power_raises_the_temperature(void **state)
 {
     (void)state;
     struct cost_cooling cooling;
@@ -417,19 +417,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_farther_and_harder_costs_more),
-        cmocka_unit_test(test_a_table_prices_one_way_of_counting),
+        cmocka_unit_test(test_table_prices_one_kind_of_features),
         cmocka_unit_test(test_every_row_is_whole),
         cmocka_unit_test(test_amounts_add_up),
         cmocka_unit_test(test_more_work_takes_more),
         cmocka_unit_test(test_time_lies_between_the_bounds),
         cmocka_unit_test(test_limits_of_a_core),
         cmocka_unit_test(test_the_level_that_holds),
-        cmocka_unit_test(test_nothing_and_unknown),
+        cmocka_unit_test(test_no_work_costs_nothing_and_unknown_work_is_unknown),
         cmocka_unit_test(test_ratios_are_better_than_values),
         cmocka_unit_test(test_an_unknown_machine_is_less_sure),
-        cmocka_unit_test(test_both_ways_of_counting_agree),
+        cmocka_unit_test(test_both_kinds_of_features_agree),
         cmocka_unit_test(test_a_matrix_product_is_plausible),
-        cmocka_unit_test(test_warmth),
+        cmocka_unit_test(test_sustained_power_raises_the_temperature),
         cmocka_unit_test(test_a_warm_package_leaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

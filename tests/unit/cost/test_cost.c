@@ -42,7 +42,7 @@ static void test_a_cost_is_the_sum_of_its_parts(void **state)
     assert_true(cost_of(&table, &nothing).total.value == 0);
 }
 
-static void test_what_has_no_price_is_unknown(void **state)
+static void test_work_without_price_is_unknown(void **state)
 {
     (void)state;
     struct cost_table table;
@@ -83,7 +83,7 @@ static void test_errors_of_one_table_cancel(void **state)
     assert_true(estimate_sd(&difference) > estimate_sd(&a)); /* errors of two tables are independent */
 }
 
-static void test_families(void **state)
+static void test_processors_have_the_table_of_their_family(void **state)
 {
     (void)state;
     static const struct {
@@ -181,9 +181,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_cost_is_the_sum_of_its_parts),
-        cmocka_unit_test(test_what_has_no_price_is_unknown),
+        cmocka_unit_test(test_work_without_price_is_unknown),
         cmocka_unit_test(test_errors_of_one_table_cancel),
-        cmocka_unit_test(test_families),
+        cmocka_unit_test(test_processors_have_the_table_of_their_family),
         cmocka_unit_test(test_every_seed_is_plausible),
         cmocka_unit_test(test_a_guest_knows_less),
         cmocka_unit_test(test_energy_of_cpu_seconds),

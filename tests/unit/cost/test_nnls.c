@@ -118,7 +118,7 @@ static void test_columns_that_depend(void **state)
     assert_true(pair[0] + pair[1] == 1);
 }
 
-static void test_condition_of_what_is_apart(void **state)
+static void test_condition_of_orthogonal_columns_is_1(void **state)
 {
     (void)state;
     struct nnls problem;
@@ -160,7 +160,7 @@ static void test_errors_are_those_of_answers(void **state)
         assert_true(fabs(sqrt(squared[k] - sum[k] * sum[k]) / sd[k] - 1) < 0.1);
 }
 
-static void test_what_is_not_finite(void **state)
+static void test_values_that_are_not_finite_are_refused(void **state)
 {
     (void)state;
     struct nnls problem;
@@ -176,9 +176,12 @@ static void test_what_is_not_finite(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_near_is_better),      cmocka_unit_test(test_an_exact_answer_is_found),
-        cmocka_unit_test(test_columns_that_depend),         cmocka_unit_test(test_condition_of_what_is_apart),
-        cmocka_unit_test(test_errors_are_those_of_answers), cmocka_unit_test(test_what_is_not_finite),
+        cmocka_unit_test(test_nothing_near_is_better),
+        cmocka_unit_test(test_an_exact_answer_is_found),
+        cmocka_unit_test(test_columns_that_depend),
+        cmocka_unit_test(test_condition_of_orthogonal_columns_is_1),
+        cmocka_unit_test(test_errors_are_those_of_answers),
+        cmocka_unit_test(test_values_that_are_not_finite_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

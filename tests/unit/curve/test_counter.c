@@ -33,7 +33,7 @@ static void test_first_reading_is_a_start(void **state)
     close_to(total_joules(&c), 0);
 }
 
-static void test_one_wrap(void **state)
+static void test_one_wrap_is_counted(void **state)
 {
     (void)state;
     struct counter c = make(262143328850, 1e-6);
@@ -141,7 +141,7 @@ static void test_reading_beyond_the_modulus_is_impossible(void **state)
     assert_int_equal(counter_step(&c, 100 * MS, POWERCAP + 7, &joules), COUNTER_IMPOSSIBLE);
 }
 
-static void test_frozen(void **state)
+static void test_frozen_counter_is_noticed(void **state)
 {
     (void)state;
     struct counter c = make(0, 15.2587890625e-6);
@@ -179,7 +179,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_reading_is_a_start),
-        cmocka_unit_test(test_one_wrap),
+        cmocka_unit_test(test_one_wrap_is_counted),
         cmocka_unit_test(test_many_wraps_of_an_epyc),
         cmocka_unit_test(test_too_long_between_readings_is_ambiguous),
         cmocka_unit_test(test_step_back_without_a_modulus_is_a_reset),
@@ -188,7 +188,7 @@ int main(void)
         cmocka_unit_test(test_jump_of_four_billion_joules_is_impossible),
         cmocka_unit_test(test_wrap_that_would_need_megawatts_is_impossible),
         cmocka_unit_test(test_reading_beyond_the_modulus_is_impossible),
-        cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_frozen_counter_is_noticed),
         cmocka_unit_test(test_random_readings_never_exceed_physics),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,7 +24,7 @@ static struct curve steady(double watts, size_t points, size_t limit)
     return c;
 }
 
-static void test_steady_power(void **state)
+static void test_steady_power_is_exact(void **state)
 {
     (void)state;
     struct curve c = steady(50, 11, 100);
@@ -144,7 +144,7 @@ static void test_thinning_loses_no_energy(void **state)
     curve_free(&c);
 }
 
-static void test_what_is_reserved_suffices(void **state)
+static void test_reserved_memory_suffices(void **state)
 {
     (void)state;
     struct curve c = steady(50, 11, 100);
@@ -160,7 +160,7 @@ static void test_what_is_reserved_suffices(void **state)
     curve_free(&c);
 }
 
-static void test_an_edge_costs_what_the_tick_hides(void **state)
+static void test_edge_between_ticks_adds_variance(void **state)
 {
     (void)state;
     struct curve c;
@@ -194,7 +194,7 @@ static void test_a_slice_of_a_segment_errs_by_its_share(void **state)
 }
 
 /* A delay that all readings share moves a change of the level, and has no effect elsewhere. */
-static void test_shared_lateness_costs_what_power_changed(void **state)
+static void test_shared_delay_matters_where_power_changes(void **state)
 {
     (void)state;
     struct curve_traits sampled = traits;
@@ -236,17 +236,17 @@ static void test_a_long_mean_blurs_both_edges(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_steady_power),
+        cmocka_unit_test(test_steady_power_is_exact),
         cmocka_unit_test(test_nothing_is_known_outside),
         cmocka_unit_test(test_points_are_found_by_their_time),
         cmocka_unit_test(test_the_tail_reaches_as_far_as_the_sensor_was_read),
         cmocka_unit_test(test_a_gap_is_not_covered),
         cmocka_unit_test(test_splits_add_up),
         cmocka_unit_test(test_thinning_loses_no_energy),
-        cmocka_unit_test(test_what_is_reserved_suffices),
-        cmocka_unit_test(test_an_edge_costs_what_the_tick_hides),
+        cmocka_unit_test(test_reserved_memory_suffices),
+        cmocka_unit_test(test_edge_between_ticks_adds_variance),
         cmocka_unit_test(test_a_slice_of_a_segment_errs_by_its_share),
-        cmocka_unit_test(test_shared_lateness_costs_what_power_changed),
+        cmocka_unit_test(test_shared_delay_matters_where_power_changes),
         cmocka_unit_test(test_a_long_mean_blurs_both_edges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

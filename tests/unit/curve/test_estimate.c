@@ -71,7 +71,7 @@ static void test_modelled_values_are_lognormal(void **state)
     assert_near(joule_probability_below(q, 0), 0, 0);
 }
 
-static void test_confidence(void **state)
+static void test_confidence_follows_the_interval(void **state)
 {
     (void)state;
     struct estimate e = estimate_make(100, JOULE_CLASS_MEASURED, 20 / 1.959963985, CAUSE_NONE, 0);
@@ -93,7 +93,7 @@ static void test_more_causes_than_places_never_shrink_the_error(void **state)
 }
 
 /* Scaling scales every field; weakening changes only the class. */
-static void test_scale_and_weaken(void **state)
+static void test_scaling_changes_every_field_and_weakening_only_the_class(void **state)
 {
     (void)state;
     struct estimate e = estimate_make(10, JOULE_CLASS_MEASURED, 1, CAUSE_RAPL_GAIN, 2);
@@ -121,9 +121,9 @@ int main(void)
         cmocka_unit_test(test_a_sum_carries_the_weakest_class_and_subtotals),
         cmocka_unit_test(test_unknown_is_never_zero),
         cmocka_unit_test(test_modelled_values_are_lognormal),
-        cmocka_unit_test(test_confidence),
+        cmocka_unit_test(test_confidence_follows_the_interval),
         cmocka_unit_test(test_more_causes_than_places_never_shrink_the_error),
-        cmocka_unit_test(test_scale_and_weaken),
+        cmocka_unit_test(test_scaling_changes_every_field_and_weakening_only_the_class),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,7 +94,7 @@ static void test_a_steady_reading_is_no_duplicate_for_ever(void **state)
 }
 
 /* A sensor that updates within 0.1 s is read once per second: an equal value is a new sample. */
-static void test_a_steady_reading_of_a_fast_sensor_is_news(void **state)
+static void test_steady_reading_of_a_fast_sensor_is_new(void **state)
 {
     (void)state;
     struct integrator in = {.period_s = 1, .age_s = 0.1};
@@ -164,7 +164,7 @@ static void test_a_gap_is_more_than_three_periods(void **state)
         }
 }
 
-static void test_nonsense_is_rejected(void **state)
+static void test_impossible_readings_are_rejected(void **state)
 {
     (void)state;
     struct integrator in = {.period_s = 0.1, .max_watts = 1000};
@@ -184,7 +184,7 @@ static void test_nonsense_is_rejected(void **state)
     assert_near(sum.joules, 5, 0);
 }
 
-static void test_plain_sum(void **state)
+static void test_counted_energy_is_summed(void **state)
 {
     (void)state;
     struct integrator in = {.period_s = 0.001};
@@ -194,7 +194,7 @@ static void test_plain_sum(void **state)
     assert_near(in.covered_s, 1, 1e-9);
 }
 
-static void test_a_trailing_average_speaks_for_the_past(void **state)
+static void test_trailing_average_covers_the_past(void **state)
 {
     (void)state;
     struct integrator in = {.period_s = 0.1, .lag_s = 0.5};
@@ -210,13 +210,13 @@ int main(void)
         cmocka_unit_test(test_a_square_wave_within_its_own_error),
         cmocka_unit_test(test_duplicates_are_one_sample),
         cmocka_unit_test(test_a_steady_reading_is_no_duplicate_for_ever),
-        cmocka_unit_test(test_a_steady_reading_of_a_fast_sensor_is_news),
+        cmocka_unit_test(test_steady_reading_of_a_fast_sensor_is_new),
         cmocka_unit_test(test_levels_that_stay_are_not_shortened),
         cmocka_unit_test(test_gaps_are_not_bridged),
         cmocka_unit_test(test_a_gap_is_more_than_three_periods),
-        cmocka_unit_test(test_nonsense_is_rejected),
-        cmocka_unit_test(test_plain_sum),
-        cmocka_unit_test(test_a_trailing_average_speaks_for_the_past),
+        cmocka_unit_test(test_impossible_readings_are_rejected),
+        cmocka_unit_test(test_counted_energy_is_summed),
+        cmocka_unit_test(test_trailing_average_covers_the_past),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

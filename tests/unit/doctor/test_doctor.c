@@ -31,7 +31,7 @@ static void add_events(struct joule_host *host)
 
 /* --- machines ------------------------------------------------------------------------------------------- */
 
-static void test_all_is_fine(void **state)
+static void test_healthy_machine_has_no_findings(void **state)
 {
     struct patient *patient = *state;
     patient_add_zone(patient->host, true);
@@ -56,7 +56,7 @@ static void test_a_source_that_was_asked_for(void **state)
     assert_true(patient_find(patient, "asked_for")->why[0] != '\0');
 }
 
-static void test_no_driver(void **state)
+static void test_missing_driver_gets_advice(void **state)
 {
     struct patient *patient = *state;
     patient_examine(patient, 25);
@@ -89,7 +89,7 @@ static void test_helper_is_offered(void **state)
     patient_assert_absent(patient, "helper_offer");
 }
 
-static void test_helper_that_is_no_use(void **state)
+static void test_unusable_helper_is_not_offered(void **state)
 {
     struct patient *patient = *state;
     patient_add_zone(patient->host, false);
@@ -114,7 +114,7 @@ static void test_no_helper_is_needed(void **state)
     patient_assert_nothing_to_do(patient);
 }
 
-static void test_events_denied(void **state)
+static void test_denied_events_get_advice(void **state)
 {
     struct patient *patient = *state;
     add_events(patient->host);
@@ -135,7 +135,7 @@ static void test_events_denied_does_not_matter_where_zones_answer(void **state)
     patient_assert_nothing_to_do(patient);
 }
 
-static void test_zones_denied(void **state)
+static void test_denied_zones_get_advice(void **state)
 {
     struct patient *patient = *state;
     patient_add_zone(patient->host, false);
@@ -187,7 +187,7 @@ static void test_filter_of_system_calls(void **state)
     patient_assert_absent(patient, "perf_denied");
 }
 
-static void test_masked_zones(void **state)
+static void test_masked_zones_are_named(void **state)
 {
     struct patient *patient = *state;
     host_script_text(patient->host, "/.dockerenv", "");
@@ -199,7 +199,7 @@ static void test_masked_zones(void **state)
     patient_assert_absent(patient, "no_rapl_driver");
 }
 
-static void test_virtual_machine(void **state)
+static void test_virtual_machine_is_named(void **state)
 {
     struct patient *patient = *state;
     patient_make_virtual(patient->host);
@@ -296,7 +296,7 @@ static int filter_is_on(void *context, int64_t time_ns, uint64_t *out_value)
     return 0;
 }
 
-static void test_filtered_readings(void **state)
+static void test_filtered_readings_are_reported(void **state)
 {
     struct patient *patient = *state;
     patient_add_zone(patient->host, true);
@@ -316,7 +316,7 @@ static void test_sgx_hides_whether_readings_are_filtered(void **state)
     patient_assert_finding(patient, "energy_filter", FINDING_ADVICE, "rdmsr");
 }
 
-static void test_slow_clock(void **state)
+static void test_slow_clock_gets_advice(void **state)
 {
     struct patient *patient = *state;
     patient_add_zone(patient->host, true);
@@ -364,30 +364,30 @@ static void test_clock_is_timed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        machine(test_all_is_fine),
+        machine(test_healthy_machine_has_no_findings),
         machine(test_a_source_that_was_asked_for),
-        machine(test_no_driver),
+        machine(test_missing_driver_gets_advice),
         machine(test_helper_is_offered),
-        machine(test_helper_that_is_no_use),
+        machine(test_unusable_helper_is_not_offered),
         machine(test_no_helper_is_needed),
-        machine(test_events_denied),
+        machine(test_denied_events_get_advice),
         machine(test_events_denied_does_not_matter_where_zones_answer),
-        machine(test_zones_denied),
+        machine(test_denied_zones_get_advice),
         machine(test_container_with_capability_out_of_reach),
         machine(test_container_without_capability),
         machine(test_the_daemon_is_no_container),
         machine(test_filter_of_system_calls),
-        machine(test_masked_zones),
-        machine(test_virtual_machine),
+        machine(test_masked_zones_are_named),
+        machine(test_virtual_machine_is_named),
         machine(test_virtual_machine_with_counters),
         machine(test_arm_virtual_machine),
         machine(test_bare_machine_of_a_cloud),
         machine(test_a_board_is_measured_where_the_cpu_is_not),
         machine(test_hidden_boards_are_named),
         machine(test_counter_that_stands_still),
-        machine(test_filtered_readings),
+        machine(test_filtered_readings_are_reported),
         machine(test_sgx_hides_whether_readings_are_filtered),
-        machine(test_slow_clock),
+        machine(test_slow_clock_gets_advice),
         machine(test_slow_clock_without_a_better_one),
         machine(test_clock_of_a_recorded_machine_is_judged_by_name),
         machine(test_unknown_clock_is_not_praised),

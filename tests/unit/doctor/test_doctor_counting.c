@@ -37,7 +37,7 @@ static void assert_why(const struct patient *patient, const char *id, const char
     assert_contains(why, words);
 }
 
-static void test_cgroups_work(void **state)
+static void test_usable_cgroups_need_no_advice(void **state)
 {
     struct patient *patient = mounted(state, WRITABLE);
     patient->run_method = ATTRIBUTE_CGROUP;
@@ -73,7 +73,7 @@ static void test_method_is_named(void **state)
     assert_contains(patient_find(patient, "cgroup_denied")->what, "(wait4)");
 }
 
-static void test_containers(void **state)
+static void test_containers_get_the_command_for_their_runtime(void **state)
 {
     static const struct {
         const char *cgroup, *mounts, *command;
@@ -123,7 +123,7 @@ static void test_kernel_without_cgroups(void **state)
 }
 
 /* On a recorded machine there is no trial: mounts are known, but not whether they work. */
-static void test_recorded_machine(void **state)
+static void test_mounts_of_a_recorded_machine_are_enough(void **state)
 {
     struct patient *patient = mounted(state, WRITABLE);
     patient->run_method = ATTRIBUTE_NONE;
@@ -144,15 +144,15 @@ static void test_recorded_machine_without_cgroups(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        machine(test_cgroups_work),
+        machine(test_usable_cgroups_need_no_advice),
         machine(test_shell_of_a_user_with_a_systemd),
         machine(test_shell_of_a_user_without_a_systemd),
         machine(test_method_is_named),
-        machine(test_containers),
+        machine(test_containers_get_the_command_for_their_runtime),
         machine(test_root_may_mount),
         machine(test_a_user_may_not_mount),
         machine(test_kernel_without_cgroups),
-        machine(test_recorded_machine),
+        machine(test_mounts_of_a_recorded_machine_are_enough),
         machine(test_recorded_machine_without_cgroups),
     };
     return cmocka_run_group_tests_name("doctor_counting", tests, NULL, NULL);

@@ -22,7 +22,7 @@ static void add_board(struct joule_host *host, const char *driver)
         host_script_link(host, "/sys/bus/pci/devices/0000:01:00.0/driver", driver);
 }
 
-static void test_leftover_nodes(void **state)
+static void test_leftover_nodes_are_reported(void **state)
 {
     struct patient *patient = *state;
     host_script_text(patient->host, "/dev/nvidia0", "");
@@ -188,7 +188,7 @@ static void test_accelerators_without_meter(void **state)
     assert_int_equal(limits, 1);
 }
 
-static void test_intel_cards(void **state)
+static void test_intel_cards_are_judged_by_their_driver(void **state)
 {
     struct patient *patient = *state;
     patient_add_zone(patient->host, true);
@@ -241,7 +241,7 @@ static void test_card_of_a_virtual_machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        machine(test_leftover_nodes),
+        machine(test_leftover_nodes_are_reported),
         machine(test_board_held_by_nouveau),
         machine(test_board_lent_to_a_guest),
         machine(test_driver_without_library),
@@ -252,7 +252,7 @@ int main(void)
         machine(test_amd_card_is_denied),
         machine(test_amd_card_asleep),
         machine(test_accelerators_without_meter),
-        machine(test_intel_cards),
+        machine(test_intel_cards_are_judged_by_their_driver),
         machine(test_intel_card_without_driver),
         machine(test_graphics_inside_processors),
         machine(test_card_of_a_virtual_machine),

@@ -269,7 +269,7 @@ static void test_a_meter_that_is_wrong_about_itself(void **state)
 }
 
 /* Intervals hold for errors of counters and of power sensors, and if there are few windows. */
-static void test_intervals_hold_elsewhere(void **state)
+static void test_intervals_contain_the_truth_for_other_meters(void **state)
 {
     (void)state;
     struct trial counter = slow, quick = slow, still = slow;
@@ -292,7 +292,7 @@ static void feed(struct attribution *a, double joules, const double *active_s, s
 }
 
 /* Two classes that always run for the same time, and a third one. The prior is far off for the first two. */
-static void test_what_always_runs_together_is_a_group(void **state)
+static void test_items_that_always_run_together_are_a_group(void **state)
 {
     (void)state;
     enum { A, B, C, COUNT };
@@ -347,7 +347,7 @@ static void test_one_window_is_shared_out_by_the_model(void **state)
 
 /* An operation that never ran used no energy. Windows without energy, without length or with invalid values
  * change nothing. */
-static void test_holes(void **state)
+static void test_unused_operations_get_no_energy(void **state)
 {
     (void)state;
     struct attribution_group prior[] = {{40, 0, 0.3, 0.1}, {40, 1, 0.3, 0.1}, {40, 2, 0.3, 0.1}};
@@ -379,7 +379,7 @@ static void test_holes(void **state)
     attribution_free(a);
 }
 
-static void test_nothing_is_not_an_answer(void **state)
+static void test_without_windows_there_is_no_answer(void **state)
 {
     (void)state;
     struct attribution_group prior[] = {{40, 0, 0.3, 0.1}, {40, 0, 0.3, 0.1}};
@@ -458,11 +458,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_meter_of_10_ms),
         cmocka_unit_test(test_a_meter_of_1_s),
         cmocka_unit_test(test_a_meter_that_is_wrong_about_itself),
-        cmocka_unit_test(test_intervals_hold_elsewhere),
-        cmocka_unit_test(test_what_always_runs_together_is_a_group),
+        cmocka_unit_test(test_intervals_contain_the_truth_for_other_meters),
+        cmocka_unit_test(test_items_that_always_run_together_are_a_group),
         cmocka_unit_test(test_one_window_is_shared_out_by_the_model),
-        cmocka_unit_test(test_holes),
-        cmocka_unit_test(test_nothing_is_not_an_answer),
+        cmocka_unit_test(test_unused_operations_get_no_energy),
+        cmocka_unit_test(test_without_windows_there_is_no_answer),
         cmocka_unit_test(test_a_meter_lends_its_class_and_error),
     };
     return cmocka_run_group_tests_name("attribution", tests, NULL, NULL);

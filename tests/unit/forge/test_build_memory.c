@@ -88,19 +88,19 @@ static void check(model_fn model, unsigned max_trials)
     }
 }
 
-static void test_gpt(void **state)
+static void test_building_a_gpt_survives_each_failing_allocation(void **state)
 {
     (void)state;
     check(gpt, 1000);
 }
 
-static void test_rotary_positions(void **state)
+static void test_building_rotary_positions_survives_each_failing_allocation(void **state)
 {
     (void)state;
     check(rotated, 1000);
 }
 
-static void test_resnet(void **state)
+static void test_building_a_resnet_survives_each_failing_allocation(void **state)
 {
     (void)state;
     check(residual, 200);
@@ -109,9 +109,9 @@ static void test_resnet(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gpt),
-        cmocka_unit_test(test_rotary_positions),
-        cmocka_unit_test(test_resnet),
+        cmocka_unit_test(test_building_a_gpt_survives_each_failing_allocation),
+        cmocka_unit_test(test_building_rotary_positions_survives_each_failing_allocation),
+        cmocka_unit_test(test_building_a_resnet_survives_each_failing_allocation),
     };
     return cmocka_run_group_tests_name("build_memory", tests, NULL, NULL);
 }

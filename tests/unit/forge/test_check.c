@@ -74,7 +74,7 @@ static double worst_of(forge_device *device, unsigned op, enum case_purpose purp
     return verdict.worst;
 }
 
-static void test_each_operation(void **state)
+static void test_right_results_pass_and_wrong_ones_fail(void **state)
 {
     (void)state;
     forge_device *device = open_spoiling();
@@ -92,7 +92,7 @@ static void test_each_operation(void **state)
     forge_device_close(device);
 }
 
-static void test_how_much_is_wrong(void **state)
+static void test_size_of_an_error_is_reported(void **state)
 {
     (void)state;
     forge_device *device = open_spoiling();
@@ -109,7 +109,7 @@ static void test_how_much_is_wrong(void **state)
 }
 
 /* Loss and gradients are outputs. If any of them is changed, the two slopes differ. */
-static void test_gradients(void **state)
+static void test_wrong_gradients_fail(void **state)
 {
     (void)state;
     static const enum op ops[] = {OP_MATMUL, OP_CONV, OP_GATHER};
@@ -133,7 +133,7 @@ static unsigned subject_of(const char *name)
 }
 
 /* Kernels of composites and kernels of their gradients. */
-static void test_composites(void **state)
+static void test_wrong_kernels_of_composites_fail(void **state)
 {
     (void)state;
     static const char *const names[] = {"softmax",
@@ -188,10 +188,10 @@ static void test_the_same_seed_gives_the_same_case(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_operation),
-        cmocka_unit_test(test_how_much_is_wrong),
-        cmocka_unit_test(test_gradients),
-        cmocka_unit_test(test_composites),
+        cmocka_unit_test(test_right_results_pass_and_wrong_ones_fail),
+        cmocka_unit_test(test_size_of_an_error_is_reported),
+        cmocka_unit_test(test_wrong_gradients_fail),
+        cmocka_unit_test(test_wrong_kernels_of_composites_fail),
         cmocka_unit_test(test_the_same_seed_gives_the_same_case),
     };
     return cmocka_run_group_tests_name("check", tests, NULL, NULL);

@@ -82,7 +82,7 @@ static uint64_t read_whole(const char *file_path)
 
 /* --- round trips ---------------------------------------------------------------------------------------- */
 
-static void test_there_and_back(void **state)
+static void test_written_checkpoint_reads_back(void **state)
 {
     (void)state;
     struct workbench m, n;
@@ -127,7 +127,7 @@ static void expect_refused(const forge_metadata *metadata, size_t count, joule_s
     assert_contains(error.message, path);
 }
 
-static void test_what_is_no_checkpoint(void **state)
+static void test_other_files_are_refused(void **state)
 {
     (void)state;
     forge_metadata m[] = {{"forge.checkpoint", "1"},
@@ -164,7 +164,7 @@ static void test_what_is_no_checkpoint(void **state)
 }
 
 /* A checkpoint of another network is refused, and changes neither slots nor seed. */
-static void test_what_does_not_fit(void **state)
+static void test_checkpoint_of_another_model_is_refused(void **state)
 {
     (void)state;
     struct workbench m, n;
@@ -256,7 +256,7 @@ static void train(struct training *t, int steps, forge_cursor *cursor)
         *cursor = (forge_cursor){cursor->epoch + 1, 0};
 }
 
-static void test_going_on_gives_the_same_bits(void **state)
+static void test_resumed_training_has_the_same_bits(void **state)
 {
     (void)state;
     struct training whole, first, second;
@@ -353,7 +353,7 @@ static void expect_killed(pid_t child, int by_signal)
     assert_int_equal(WTERMSIG(status), by_signal);
 }
 
-static void test_kills_at_any_moment(void **state)
+static void test_killed_writer_leaves_a_whole_checkpoint(void **state)
 {
     (void)state;
     uint64_t last = 0;
@@ -374,7 +374,7 @@ static void test_kills_at_any_moment(void **state)
 }
 
 /* The same at chosen bytes: the kernel ends a process that writes beyond its limit. */
-static void test_ends_at_any_byte(void **state)
+static void test_writer_killed_at_any_byte_leaves_a_whole_checkpoint(void **state)
 {
     (void)state;
     const rlim_t size = 2 << 20; /* plus a header */
@@ -391,7 +391,7 @@ static void test_ends_at_any_byte(void **state)
 }
 
 /* A writer that survives gets an error, and no temporary files stay. */
-static void test_a_write_that_fails(void **state)
+static void test_failed_write_keeps_the_old_checkpoint(void **state)
 {
     (void)state;
     struct workbench m;
@@ -495,7 +495,7 @@ _Noreturn static void write_to_a_full_disk(void)
     _exit(0);
 }
 
-static void test_a_full_disk(void **state)
+static void test_full_disk_keeps_the_old_checkpoint(void **state)
 {
     (void)state;
     int status;
@@ -514,10 +514,14 @@ static void test_a_full_disk(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_there_and_back),      cmocka_unit_test(test_what_is_no_checkpoint),
-        cmocka_unit_test(test_what_does_not_fit),   cmocka_unit_test(test_going_on_gives_the_same_bits),
-        cmocka_unit_test(test_kills_at_any_moment), cmocka_unit_test(test_ends_at_any_byte),
-        cmocka_unit_test(test_a_write_that_fails),  cmocka_unit_test(test_a_full_disk),
+        cmocka_unit_test(test_written_checkpoint_reads_back),
+        cmocka_unit_test(test_other_files_are_refused),
+        cmocka_unit_test(test_checkpoint_of_another_model_is_refused),
+        cmocka_unit_test(test_resumed_training_has_the_same_bits),
+        cmocka_unit_test(test_killed_writer_leaves_a_whole_checkpoint),
+        cmocka_unit_test(test_writer_killed_at_any_byte_leaves_a_whole_checkpoint),
+        cmocka_unit_test(test_failed_write_keeps_the_old_checkpoint),
+        cmocka_unit_test(test_full_disk_keeps_the_old_checkpoint),
     };
     return cmocka_run_group_tests_name("checkpoint", tests, scratch_set_up, scratch_tear_down);
 }

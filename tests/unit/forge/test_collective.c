@@ -36,7 +36,7 @@ static void assert_gives(forge_collective_kind kind, uint32_t axis_or_root, forg
     forge_graph_free(finish(b));
 }
 
-static void what_each_gives(void **state)
+static void shapes_of_collectives_are_inferred(void **state)
 {
     (void)state;
     assert_gives(FORGE_ALL_REDUCE, 0, forge_shape_of(8, 3));
@@ -63,7 +63,7 @@ static void assert_refused(forge_collective_kind kind, const forge_group *group,
     assert_string_equal(error.message, message);
 }
 
-static void what_is_none(void **state)
+static void wrong_collectives_are_refused(void **state)
 {
     (void)state;
     assert_refused(FORGE_REDUCE_SCATTER, &four, 1,
@@ -191,8 +191,8 @@ static void larger_groups_wait_for_a_transport(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_each_gives),
-        cmocka_unit_test(what_is_none),
+        cmocka_unit_test(shapes_of_collectives_are_inferred),
+        cmocka_unit_test(wrong_collectives_are_refused),
         cmocka_unit_test(they_are_written_and_read),
         cmocka_unit_test(each_goes_back_by_another),
         cmocka_unit_test(a_group_of_one_costs_nothing),

@@ -71,7 +71,7 @@ static void run_with_ones(struct workbench *bench)
     workbench_run(bench);
 }
 
-static void test_anothers_body_of_that_name(void **state)
+static void test_other_body_of_the_same_name_runs_as_written(void **state)
 {
     struct workbench *bench = *state;
     for (int is_mine = 0; is_mine < 2; is_mine++) {
@@ -108,7 +108,7 @@ static forge_program *program_of(struct workbench *bench, const char *word, cons
     return program;
 }
 
-static void test_a_text_with_that_name(void **state)
+static void test_edited_body_in_a_text_loses_the_kernel(void **state)
 {
     static const struct {
         const char *word, *other;
@@ -336,7 +336,7 @@ static forge_graph *training(bool has_runs)
     return graph_of(b);
 }
 
-static void test_programs_that_mean_harm(void **state)
+static void test_changed_programs_are_harmless(void **state)
 {
     static const char *const launches[2][9] = {
         {"layer_norm", "rms_norm", "softmax", "log_softmax", "cross_entropy.gradient", "softmax.gradient",
@@ -354,7 +354,7 @@ static void test_programs_that_mean_harm(void **state)
 
 /* --- items of a ledger ---------------------------------------------------------------------------------- */
 
-static void test_composites_are_told_apart(void **state)
+static void test_composites_have_their_own_items(void **state)
 {
     struct items items;
     forge_program *program = compile(*state, training(false));
@@ -391,7 +391,7 @@ static forge_graph *large_training(void)
     return graph_of(b);
 }
 
-static void test_any_number_of_threads(void **state)
+static void test_bits_do_not_depend_on_threads(void **state)
 {
     struct workbench *bench = *state;
     forge_program *program = compile(bench, large_training());
@@ -408,7 +408,7 @@ static void test_any_number_of_threads(void **state)
 }
 
 /* A wrong name, a composite without a kernel, and an invalid body. */
-static void test_launches_that_are_none(void **state)
+static void test_invalid_launches_are_refused(void **state)
 {
     struct workbench *bench = *state;
     static const char *const names[] = {"adamw.gradient", "softmax", "none", "adamw.gradient.gradient"};
@@ -433,21 +433,25 @@ static void test_launches_that_are_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_anothers_body_of_that_name, workbench_set_up,
+        cmocka_unit_test_setup_teardown(test_other_body_of_the_same_name_runs_as_written, workbench_set_up,
                                         workbench_tear_down),
-        cmocka_unit_test_setup_teardown(test_a_text_with_that_name, workbench_set_up, workbench_tear_down),
+        cmocka_unit_test_setup_teardown(test_edited_body_in_a_text_loses_the_kernel, workbench_set_up,
+                                        workbench_tear_down),
         cmocka_unit_test(test_attributes_as_text),
         cmocka_unit_test(test_a_gradient_is_a_composite),
         cmocka_unit_test_setup_teardown(test_a_gradient_that_is_no_node, workbench_set_up,
                                         workbench_tear_down),
         cmocka_unit_test_setup_teardown(test_operands_that_are_not_packed, workbench_set_up,
                                         workbench_tear_down),
-        cmocka_unit_test_setup_teardown(test_programs_that_mean_harm, workbench_set_up, workbench_tear_down),
-        cmocka_unit_test_setup_teardown(test_a_kernel_for_some_sizes, workbench_set_up, workbench_tear_down),
-        cmocka_unit_test_setup_teardown(test_composites_are_told_apart, workbench_set_up,
+        cmocka_unit_test_setup_teardown(test_changed_programs_are_harmless, workbench_set_up,
                                         workbench_tear_down),
-        cmocka_unit_test_setup_teardown(test_any_number_of_threads, workbench_set_up, workbench_tear_down),
-        cmocka_unit_test_setup_teardown(test_launches_that_are_none, workbench_set_up, workbench_tear_down),
+        cmocka_unit_test_setup_teardown(test_a_kernel_for_some_sizes, workbench_set_up, workbench_tear_down),
+        cmocka_unit_test_setup_teardown(test_composites_have_their_own_items, workbench_set_up,
+                                        workbench_tear_down),
+        cmocka_unit_test_setup_teardown(test_bits_do_not_depend_on_threads, workbench_set_up,
+                                        workbench_tear_down),
+        cmocka_unit_test_setup_teardown(test_invalid_launches_are_refused, workbench_set_up,
+                                        workbench_tear_down),
     };
     return cmocka_run_group_tests_name("composites", tests, NULL, NULL);
 }

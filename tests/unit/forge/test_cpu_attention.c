@@ -43,18 +43,18 @@ static void check_cases(struct workbench *bench, bool is_gradient)
     free(data);
 }
 
-static void test_forward(void **state)
+static void test_attention_equals_its_definition(void **state)
 {
     check_cases(*state, false);
 }
 
-static void test_gradient(void **state)
+static void test_gradients_of_attention_equal_their_definition(void **state)
 {
     check_cases(*state, true);
 }
 
 /* Scores far from 0: only differences of scores can be exponents. */
-static void test_large_scores(void **state)
+static void test_large_scores_do_not_overflow(void **state)
 {
     float *data = random_floats(FORGE_F32, 2000);
     for (size_t i = 0; i < 2000; i++)
@@ -66,7 +66,7 @@ static void test_large_scores(void **state)
 }
 
 /* q, k and v as slices of one [b, t, heads, 3 d], as in a layer: the same bytes. */
-static void test_strides(void **state)
+static void test_slices_give_the_bytes_of_packed_operands(void **state)
 {
     (void)state;
     const int64_t n[SIZES] = {2, 3, 3, 20, 20, 8, 8}, heads = 3, d = 8;
@@ -103,10 +103,10 @@ int main(void)
 {
 #define on_workbench(test) cmocka_unit_test_setup_teardown(test, workbench_set_up, workbench_tear_down)
     const struct CMUnitTest tests[] = {
-        on_workbench(test_forward),
-        on_workbench(test_gradient),
-        on_workbench(test_large_scores),
-        cmocka_unit_test(test_strides),
+        on_workbench(test_attention_equals_its_definition),
+        on_workbench(test_gradients_of_attention_equal_their_definition),
+        on_workbench(test_large_scores_do_not_overflow),
+        cmocka_unit_test(test_slices_give_the_bytes_of_packed_operands),
     };
     return cmocka_run_group_tests_name("cpu attention", tests, NULL, NULL);
 }

@@ -48,7 +48,7 @@ static void test_channels_far_from_zero(void **state)
     free(data);
 }
 
-static void test_what_is_no_number(void **state)
+static void test_nan_and_infinity_equal_the_definition(void **state)
 {
     float *data = random_floats(FORGE_F32, 2 * 4 * 3 * 20 + 40);
     data[25] = NAN;
@@ -60,7 +60,7 @@ static void test_what_is_no_number(void **state)
 }
 
 /* If a channel's elements are not contiguous, the expanded body is used. */
-static void test_short_runs(void **state)
+static void test_short_runs_use_the_expanded_body(void **state)
 {
     (void)state;
     struct composite_attributes a = {.name = "batch_norm_training"};
@@ -79,8 +79,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_runs_of_every_length),
         TEST(test_channels_far_from_zero),
-        TEST(test_what_is_no_number),
-        TEST(test_short_runs),
+        TEST(test_nan_and_infinity_equal_the_definition),
+        TEST(test_short_runs_use_the_expanded_body),
     };
     return cmocka_run_group_tests_name("cpu batch_norm", tests, NULL, NULL);
 }

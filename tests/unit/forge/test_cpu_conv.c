@@ -74,7 +74,7 @@ static void check_random(bool is_transposed)
     check(c.x, c.weight, &c.options);
 }
 
-static void test_random_shapes(void **state)
+static void test_random_convolutions_equal_the_reference(void **state)
 {
     (void)state;
     for (int i = 0; i < 200; i++)
@@ -82,7 +82,7 @@ static void test_random_shapes(void **state)
 }
 
 /* More rows, columns and depth than one block, and more taps than outputs (gradient of a weight). */
-static void test_large_shapes(void **state)
+static void test_shapes_beyond_a_block_equal_the_reference(void **state)
 {
     (void)state;
     forge_conv_options o = {.struct_size = sizeof o, .groups = 1, .stride = {1, 1}, .dilation = {1, 1}};
@@ -96,7 +96,7 @@ static void test_large_shapes(void **state)
 
 /* Transposed, with strides: outputs that no tap reaches, taps that share factors with the dilation, and
  * pieces that only some phases have, because others have half as many outputs. */
-static void test_phases(void **state)
+static void test_strides_of_transposed_convolutions_equal_the_reference(void **state)
 {
     (void)state;
     forge_conv_options o = {
@@ -152,7 +152,7 @@ static void check_cut(forge_dtype dtype, const struct conv_case *c)
     forge_builder_free(b);
 }
 
-static void test_any_cut_of_real_numbers(void **state)
+static void test_pieces_give_the_same_bits(void **state)
 {
     (void)state;
     for (int i = 0; i < 60; i++) {
@@ -199,7 +199,7 @@ static struct kept run_with(unsigned threads, bool is_transposed, const float *n
     return kept;
 }
 
-static void test_any_number_of_threads(void **state)
+static void test_bits_do_not_depend_on_threads(void **state)
 {
     (void)state;
     float *numbers = random_floats(FORGE_F32, 5 * 24 * 21 * 23);
@@ -222,9 +222,11 @@ static void test_any_number_of_threads(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_shapes),
-                                       cmocka_unit_test(test_large_shapes), cmocka_unit_test(test_phases),
-                                       cmocka_unit_test(test_any_cut_of_real_numbers),
-                                       cmocka_unit_test(test_any_number_of_threads)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_convolutions_equal_the_reference),
+        cmocka_unit_test(test_shapes_beyond_a_block_equal_the_reference),
+        cmocka_unit_test(test_strides_of_transposed_convolutions_equal_the_reference),
+        cmocka_unit_test(test_pieces_give_the_same_bits),
+        cmocka_unit_test(test_bits_do_not_depend_on_threads)};
     return cmocka_run_group_tests_name("cpu_conv", tests, NULL, NULL);
 }

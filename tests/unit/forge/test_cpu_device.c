@@ -12,7 +12,7 @@
 #include "support/check.h"
 #include "support/workbench.h"
 
-static void test_isa_by_name(void **state)
+static void test_instruction_set_is_chosen_by_name(void **state)
 {
     (void)state;
     for (enum isa isa = 0; isa < ISA_COUNT; isa++) {
@@ -28,7 +28,7 @@ static void test_isa_by_name(void **state)
     unsetenv("FORGE_ISA");
 }
 
-static void test_isa_nobody_knows(void **state)
+static void test_unknown_instruction_set_is_refused(void **state)
 {
     (void)state;
     static const char *const names[] = {"sse9", "", "AVX2", "avx512 "};
@@ -43,7 +43,7 @@ static void test_isa_nobody_knows(void **state)
     unsetenv("FORGE_ISA");
 }
 
-static void test_facts(void **state)
+static void test_facts_name_the_instruction_set(void **state)
 {
     (void)state;
     for (enum isa isa = 0; isa < ISA_COUNT; isa++) {
@@ -143,7 +143,7 @@ static void run_with(unsigned threads, float *out)
     forge_graph_free(graph);
 }
 
-static void test_any_number_of_threads(void **state)
+static void test_bits_do_not_depend_on_threads(void **state)
 {
     (void)state;
     enum { COUNT = M * N + N };
@@ -238,11 +238,11 @@ static void test_subnormals_are_zero_in_kernels_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_isa_by_name),
-        cmocka_unit_test(test_isa_nobody_knows),
-        cmocka_unit_test(test_facts),
+        cmocka_unit_test(test_instruction_set_is_chosen_by_name),
+        cmocka_unit_test(test_unknown_instruction_set_is_refused),
+        cmocka_unit_test(test_facts_name_the_instruction_set),
         cmocka_unit_test(test_the_same_kernels_everywhere),
-        cmocka_unit_test(test_any_number_of_threads),
+        cmocka_unit_test(test_bits_do_not_depend_on_threads),
         cmocka_unit_test(test_subnormals_are_zero_in_kernels_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

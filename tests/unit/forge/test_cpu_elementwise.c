@@ -89,7 +89,7 @@ static void check_unary(enum isa isa, forge_dtype type, forge_unary_kind kind, d
     free(wanted.data);
 }
 
-static void test_every_unary(void **state)
+static void test_every_unary_operation_equals_the_reference(void **state)
 {
     (void)state;
     EACH_ISA (isa)
@@ -101,7 +101,7 @@ static void test_every_unary(void **state)
         }
 }
 
-static void test_there_are_fast_ones(void **state)
+static void test_f32_operations_have_vector_kernels(void **state)
 {
     (void)state;
     static const forge_unary_kind kinds[] = {FORGE_NEG,  FORGE_RELU,    FORGE_SQRT, FORGE_EXP,      FORGE_LOG,
@@ -115,7 +115,7 @@ static void test_there_are_fast_ones(void **state)
         }
 }
 
-static void test_there_are_fast_ones_of_f64(void **state)
+static void test_f64_operations_have_vector_kernels(void **state)
 {
     (void)state;
     static const forge_unary_kind kinds[] = {FORGE_NEG, FORGE_RELU, FORGE_SQRT, FORGE_ABS};
@@ -159,7 +159,7 @@ static forge_dtype type_of(forge_dtype type, forge_binary_kind kind)
 }
 
 /* All pairs of special values. */
-static void test_every_binary(void **state)
+static void test_every_binary_operation_equals_the_reference(void **state)
 {
     (void)state;
     EACH_TYPE(type)
@@ -201,7 +201,7 @@ static void test_runs_and_steps_of(forge_dtype type)
     free(data);
 }
 
-static void test_runs_and_steps(void **state)
+static void test_broadcast_and_strided_operands_equal_the_reference(void **state)
 {
     (void)state;
     EACH_TYPE(type)
@@ -222,7 +222,7 @@ static void test_beyond_a_piece_of(forge_dtype type)
     free(data);
 }
 
-static void test_beyond_a_piece(void **state)
+static void test_operands_longer_than_a_piece_equal_the_reference(void **state)
 {
     (void)state;
     EACH_TYPE(type)
@@ -251,7 +251,7 @@ static void test_select_of(forge_dtype type)
     free(data);
 }
 
-static void test_select(void **state)
+static void test_select_equals_the_reference(void **state)
 {
     (void)state;
     EACH_TYPE(type)
@@ -275,14 +275,14 @@ static void test_cast_of(forge_dtype type)
         }
 }
 
-static void test_cast(void **state)
+static void test_casts_equal_the_reference(void **state)
 {
     (void)state;
     EACH_TYPE(type)
     test_cast_of(type);
 }
 
-static void test_in_place(void **state)
+static void test_result_may_replace_an_operand(void **state)
 {
     (void)state;
     enum { COUNT = 9001 };
@@ -307,7 +307,7 @@ static void test_in_place(void **state)
         }
 }
 
-static void test_no_elements(void **state)
+static void test_operands_without_elements_are_accepted(void **state)
 {
     (void)state;
     const struct kind_attributes add = {FORGE_ADD};
@@ -325,16 +325,16 @@ static void test_no_elements(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_unary),
-        cmocka_unit_test(test_there_are_fast_ones),
-        cmocka_unit_test(test_there_are_fast_ones_of_f64),
-        cmocka_unit_test(test_every_binary),
-        cmocka_unit_test(test_runs_and_steps),
-        cmocka_unit_test(test_beyond_a_piece),
-        cmocka_unit_test(test_select),
-        cmocka_unit_test(test_cast),
-        cmocka_unit_test(test_in_place),
-        cmocka_unit_test(test_no_elements),
+        cmocka_unit_test(test_every_unary_operation_equals_the_reference),
+        cmocka_unit_test(test_f32_operations_have_vector_kernels),
+        cmocka_unit_test(test_f64_operations_have_vector_kernels),
+        cmocka_unit_test(test_every_binary_operation_equals_the_reference),
+        cmocka_unit_test(test_broadcast_and_strided_operands_equal_the_reference),
+        cmocka_unit_test(test_operands_longer_than_a_piece_equal_the_reference),
+        cmocka_unit_test(test_select_equals_the_reference),
+        cmocka_unit_test(test_casts_equal_the_reference),
+        cmocka_unit_test(test_result_may_replace_an_operand),
+        cmocka_unit_test(test_operands_without_elements_are_accepted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ static void check(struct workbench *bench, float *g, float *x, size_t count)
     }
 }
 
-static void test_every_length(void **state)
+static void test_every_length_equals_the_definition(void **state)
 {
     float *data = random_floats(FORGE_F32, 20001);
     for (size_t i = 0; i < 10000; i++)
@@ -24,7 +24,7 @@ static void test_every_length(void **state)
     free(data);
 }
 
-static void test_far_out_and_no_numbers(void **state)
+static void test_large_values_nan_and_infinity_equal_the_definition(void **state)
 {
     float x[] = {0,     -0.f,   1e-30f,   -1e-30f,   30,  -30, 1e10f, -1e10f,
                  1e30f, -1e30f, INFINITY, -INFINITY, NAN, 5,   -5};
@@ -37,8 +37,10 @@ static void test_far_out_and_no_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_every_length, workbench_set_up, workbench_tear_down),
-        cmocka_unit_test_setup_teardown(test_far_out_and_no_numbers, workbench_set_up, workbench_tear_down),
+        cmocka_unit_test_setup_teardown(test_every_length_equals_the_definition, workbench_set_up,
+                                        workbench_tear_down),
+        cmocka_unit_test_setup_teardown(test_large_values_nan_and_infinity_equal_the_definition,
+                                        workbench_set_up, workbench_tear_down),
     };
     return cmocka_run_group_tests_name("cpu gelu", tests, NULL, NULL);
 }

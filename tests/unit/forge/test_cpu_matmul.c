@@ -89,7 +89,7 @@ static void check_sizes(forge_dtype dtype, uint32_t flags, int64_t m, int64_t n,
 
 /* --- sizes ---------------------------------------------------------------------------------------------- */
 
-static void test_every_depth(void **state)
+static void test_every_depth_equals_the_reference(void **state)
 {
     (void)state;
     static const int64_t more[] = {63, 64, 65, 191, 192, 193, 383, 384, 385, 767, 768, 769, 1000, 1153};
@@ -103,7 +103,7 @@ static void test_every_depth(void **state)
     }
 }
 
-static void test_beyond_every_block(void **state)
+static void test_sizes_beyond_every_block_equal_the_reference(void **state)
 {
     (void)state;
     check_sizes(FORGE_F32, 0, 345, 530, 390);
@@ -156,7 +156,7 @@ static void check_every_tail(forge_dtype dtype, uint32_t flags)
     free(out.data);
 }
 
-static void test_every_tail(void **state)
+static void test_every_tail_equals_the_reference(void **state)
 {
     (void)state;
     check_every_tail(FORGE_F32, 0);
@@ -164,7 +164,7 @@ static void test_every_tail(void **state)
     check_every_tail(FORGE_F64, FORGE_TRANSPOSE_B);
 }
 
-static void test_no_elements(void **state)
+static void test_operands_without_elements_are_accepted(void **state)
 {
     (void)state;
     check_packed(FORGE_F32, forge_shape_of(3, 0), forge_shape_of(0, 40), 0, forge_shape_of(3, 40));
@@ -176,7 +176,7 @@ static void test_no_elements(void **state)
 
 /* --- views ---------------------------------------------------------------------------------------------- */
 
-static void test_leading_dimensions(void **state)
+static void test_leading_dimensions_are_broadcast(void **state)
 {
     (void)state;
     check_packed(FORGE_F32, forge_shape_of(2, 3, 4, 5), forge_shape_of(5, 6), 0, forge_shape_of(2, 3, 4, 6));
@@ -195,7 +195,7 @@ static void test_leading_dimensions(void **state)
                  forge_shape_of(150, 3, 5));
 }
 
-static void test_views_with_steps(void **state)
+static void test_strided_views_equal_the_reference(void **state)
 {
     (void)state;
     enum { COUNT = 6000 };
@@ -220,7 +220,7 @@ static void test_views_with_steps(void **state)
     }
 }
 
-static void test_only_whole_f32_and_f64(void **state)
+static void test_operands_of_f16_have_no_kernel(void **state)
 {
     (void)state;
     const struct matmul_attributes attributes = {0, FORGE_F32};
@@ -234,7 +234,7 @@ static void test_only_whole_f32_and_f64(void **state)
 /* --- numbers -------------------------------------------------------------------------------------------- */
 
 /* Products with a factor 0 are computed, and the zeros that pad panels do not reach the result. */
-static void test_nan_and_infinity(void **state)
+static void test_nan_and_infinity_are_propagated(void **state)
 {
     (void)state;
     enum { N = 37 };
@@ -284,14 +284,14 @@ static void test_fused_sets_agree(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_depth),
-        cmocka_unit_test(test_beyond_every_block),
-        cmocka_unit_test(test_every_tail),
-        cmocka_unit_test(test_no_elements),
-        cmocka_unit_test(test_leading_dimensions),
-        cmocka_unit_test(test_views_with_steps),
-        cmocka_unit_test(test_only_whole_f32_and_f64),
-        cmocka_unit_test(test_nan_and_infinity),
+        cmocka_unit_test(test_every_depth_equals_the_reference),
+        cmocka_unit_test(test_sizes_beyond_every_block_equal_the_reference),
+        cmocka_unit_test(test_every_tail_equals_the_reference),
+        cmocka_unit_test(test_operands_without_elements_are_accepted),
+        cmocka_unit_test(test_leading_dimensions_are_broadcast),
+        cmocka_unit_test(test_strided_views_equal_the_reference),
+        cmocka_unit_test(test_operands_of_f16_have_no_kernel),
+        cmocka_unit_test(test_nan_and_infinity_are_propagated),
         cmocka_unit_test(test_fused_sets_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,7 +66,7 @@ static void test_rows_far_from_zero(void **state)
     free(data);
 }
 
-static void test_what_is_no_number(void **state)
+static void test_nan_and_infinity_equal_the_definition(void **state)
 {
     float *data = random_floats(FORGE_F32, 2 * 200 + 40);
     data[23] = NAN;
@@ -87,7 +87,7 @@ int main(void)
         TEST(test_rows_of_every_length),
         TEST(test_every_number_of_rows),
         TEST(test_rows_far_from_zero),
-        TEST(test_what_is_no_number),
+        TEST(test_nan_and_infinity_equal_the_definition),
     };
     return cmocka_run_group_tests_name("cpu norm", tests, NULL, NULL);
 }

@@ -72,7 +72,7 @@ static void check(struct view x, uint32_t axes)
     free(wide);
 }
 
-static void test_every_length(void **state)
+static void test_every_length_equals_the_reference(void **state)
 {
     (void)state;
     float *data = random_floats(FORGE_F32, 20000);
@@ -85,7 +85,7 @@ static void test_every_length(void **state)
     free(data);
 }
 
-static void test_several_axes(void **state)
+static void test_several_axes_equal_the_reference(void **state)
 {
     (void)state;
     float *data = random_floats(FORGE_F32, 6000);
@@ -99,7 +99,7 @@ static void test_several_axes(void **state)
     free(data);
 }
 
-static void test_nan_and_infinity(void **state)
+static void test_nan_and_infinity_are_propagated(void **state)
 {
     (void)state;
     enum { ROWS = 40, COLUMNS = 70 };
@@ -113,7 +113,7 @@ static void test_nan_and_infinity(void **state)
     free(data);
 }
 
-static void test_nothing(void **state)
+static void test_reductions_of_no_elements_equal_the_reference(void **state)
 {
     (void)state;
     float data[1] = {1};
@@ -125,10 +125,10 @@ static void test_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_length),
-        cmocka_unit_test(test_several_axes),
-        cmocka_unit_test(test_nan_and_infinity),
-        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_every_length_equals_the_reference),
+        cmocka_unit_test(test_several_axes_equal_the_reference),
+        cmocka_unit_test(test_nan_and_infinity_are_propagated),
+        cmocka_unit_test(test_reductions_of_no_elements_equal_the_reference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,14 +76,14 @@ static void check(forge_dtype dtype, int64_t outer, int64_t size, int64_t inner,
         free(all[i]);
 }
 
-static void test_random_shapes(void **state)
+static void test_random_shapes_equal_the_reference(void **state)
 {
     (void)state;
     for (int i = 0; i < 300; i++)
         check(i & 1 ? FORGE_F32 : FORGE_F64, pick(0, 3), pick(0, 6), pick(0, 40), pick(0, 12), i % 3 == 0);
 }
 
-static void test_long_rows(void **state)
+static void test_long_rows_equal_the_reference(void **state)
 {
     (void)state;
     for (int64_t inner = 250; inner < 800; inner += 37)
@@ -91,7 +91,7 @@ static void test_long_rows(void **state)
 }
 
 /* Updates of one element are added in the order of their indices. */
-static void test_order_of_sums(void **state)
+static void test_sums_have_the_order_of_the_reference(void **state)
 {
     (void)state;
     float zeros[20] = {0}, updates[4 * 20], out[20];
@@ -117,7 +117,8 @@ static void test_order_of_sums(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_shapes), cmocka_unit_test(test_long_rows),
-                                       cmocka_unit_test(test_order_of_sums)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_shapes_equal_the_reference),
+                                       cmocka_unit_test(test_long_rows_equal_the_reference),
+                                       cmocka_unit_test(test_sums_have_the_order_of_the_reference)};
     return cmocka_run_group_tests_name("cpu_scatter", tests, NULL, NULL);
 }

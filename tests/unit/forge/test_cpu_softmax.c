@@ -38,7 +38,7 @@ static void test_rows_of_every_length(void **state)
     free(data);
 }
 
-static void test_rows_of_what_is_far_apart(void **state)
+static void test_rows_with_a_wide_range_equal_the_definition(void **state)
 {
     float *data = spread(2 * 400, 1);
     for (int i = 0; i < 400; i++)
@@ -48,7 +48,7 @@ static void test_rows_of_what_is_far_apart(void **state)
     free(data);
 }
 
-static void test_rows_of_what_is_no_number(void **state)
+static void test_rows_with_nan_or_infinity_equal_the_definition(void **state)
 {
     float *data = spread(2 * 200, 3);
     data[3] = NAN;
@@ -98,7 +98,7 @@ static void check_entropy(struct workbench *bench, float *logits, forge_dtype dt
     free(labels);
 }
 
-static void test_entropy(void **state)
+static void test_cross_entropy_equals_its_definition(void **state)
 {
     static const forge_dtype dtypes[] = {FORGE_U8, FORGE_I8, FORGE_I32, FORGE_I64, FORGE_U64, FORGE_I16};
     float *logits = spread(13 * 1001, 5);
@@ -112,7 +112,7 @@ static void test_entropy(void **state)
     free(logits);
 }
 
-static void test_entropy_of_what_is_no_number(void **state)
+static void test_cross_entropy_of_nan_equals_its_definition(void **state)
 {
     float *logits = spread(20 * 8, 5);
     logits[9] = NAN;
@@ -150,9 +150,12 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, workbench_set_up, workbench_tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_rows_of_every_length),         TEST(test_rows_of_what_is_far_apart),
-        TEST(test_rows_of_what_is_no_number),    TEST(test_entropy),
-        TEST(test_entropy_of_what_is_no_number), TEST(test_classes_without_numbers),
+        TEST(test_rows_of_every_length),
+        TEST(test_rows_with_a_wide_range_equal_the_definition),
+        TEST(test_rows_with_nan_or_infinity_equal_the_definition),
+        TEST(test_cross_entropy_equals_its_definition),
+        TEST(test_cross_entropy_of_nan_equals_its_definition),
+        TEST(test_classes_without_numbers),
     };
     return cmocka_run_group_tests_name("cpu softmax", tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static void test_adamw_without_decay_at_its_first_step(void **state)
     free(data);
 }
 
-static void test_adamw_of_what_is_no_number(void **state)
+static void test_adamw_of_nan_equals_the_reference(void **state)
 {
     float *data = random_floats(FORGE_F32, 4 * 40);
     for (int i = 0; i < 12; i++)
@@ -93,7 +93,7 @@ static void test_a_step_needs_no_memory(void **state)
     assert_int_equal(workbench_facts(bench).launches, 1);
 }
 
-static void test_what_a_step_costs(void **state)
+static void test_cost_of_a_step_counts_flop_and_bytes(void **state)
 {
     struct workbench *bench = *state;
     workbench_load(bench, step_of(forge_shape_of(100, 10)));
@@ -118,10 +118,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_adamw_of_every_length, workbench_set_up, workbench_tear_down),
         cmocka_unit_test_setup_teardown(test_adamw_without_decay_at_its_first_step, workbench_set_up,
                                         workbench_tear_down),
-        cmocka_unit_test_setup_teardown(test_adamw_of_what_is_no_number, workbench_set_up,
+        cmocka_unit_test_setup_teardown(test_adamw_of_nan_equals_the_reference, workbench_set_up,
                                         workbench_tear_down),
         cmocka_unit_test_setup_teardown(test_a_step_needs_no_memory, workbench_set_up, workbench_tear_down),
-        cmocka_unit_test_setup_teardown(test_what_a_step_costs, workbench_set_up, workbench_tear_down),
+        cmocka_unit_test_setup_teardown(test_cost_of_a_step_counts_flop_and_bytes, workbench_set_up,
+                                        workbench_tear_down),
     };
     return cmocka_run_group_tests_name("cpu update", tests, NULL, NULL);
 }

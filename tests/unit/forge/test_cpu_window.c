@@ -110,7 +110,7 @@ static void check_trial(const struct trial *t, bool has_specials)
     forge_builder_free(b);
 }
 
-static void test_random_windows(void **state)
+static void test_random_windows_equal_the_reference(void **state)
 {
     (void)state;
     for (int i = 0; i < 400; i++) {
@@ -120,7 +120,7 @@ static void test_random_windows(void **state)
 }
 
 /* Pools as networks use them, at all widths up to two vectors plus one. */
-static void test_pools(void **state)
+static void test_pools_of_every_width_equal_the_reference(void **state)
 {
     (void)state;
     static const forge_window windows[] = {{.size = 2},
@@ -134,7 +134,7 @@ static void test_pools(void **state)
 }
 
 /* All elements are equal, also all -infinity: padding has no share. */
-static void test_equals_at_the_edges(void **state)
+static void test_equal_elements_at_edges_share_alike(void **state)
 {
     (void)state;
     struct trial t = {forge_shape_of(1, 4, 5), 6, {{3, 2, 1, 1, 1}, {3, 2, 1, 1, 1}}};
@@ -162,7 +162,8 @@ static void test_equals_at_the_edges(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_windows), cmocka_unit_test(test_pools),
-                                       cmocka_unit_test(test_equals_at_the_edges)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_windows_equal_the_reference),
+                                       cmocka_unit_test(test_pools_of_every_width_equal_the_reference),
+                                       cmocka_unit_test(test_equal_elements_at_edges_share_alike)};
     return cmocka_run_group_tests_name("cpu_window", tests, NULL, NULL);
 }

@@ -73,7 +73,7 @@ static const uint8_t sample[] = {0, 0, 0x0b, 2,    0,    0,    0,    2, 0,    0,
                                  0, 1, 0xff, 0xfe, 0x7f, 0xff, 0x80, 0, 0x12, 0x34, 0, 0};
 static const int16_t sample_elements[] = {1, -2, 32767, -32768, 0x1234, 0};
 
-static void test_every_type(void **state)
+static void test_every_type_is_read(void **state)
 {
     (void)state;
     static const struct {
@@ -107,7 +107,7 @@ static void test_every_type(void **state)
     }
 }
 
-static void test_shapes(void **state)
+static void test_shapes_are_read(void **state)
 {
     (void)state;
     expect_tensor(sample, sizeof sample, FORGE_I16, &forge_shape_of(2, 3), sample_elements);
@@ -119,7 +119,7 @@ static void test_shapes(void **state)
 }
 
 /* Larger than any piece in which it is read. */
-static void test_large(void **state)
+static void test_large_files_are_read(void **state)
 {
     (void)state;
     enum { COUNT = 1000003 };
@@ -140,7 +140,7 @@ static void test_large(void **state)
     free(packed);
 }
 
-static void test_header_damage(void **state)
+static void test_damaged_headers_are_refused(void **state)
 {
     (void)state;
     uint8_t file[sizeof sample];
@@ -161,7 +161,7 @@ static void test_header_damage(void **state)
     expect_invalid(text, strlen(text), "this is not an IDX file");
 }
 
-static void test_cut_anywhere(void **state)
+static void test_truncated_files_are_refused(void **state)
 {
     (void)state;
     char part[60];
@@ -178,7 +178,7 @@ static void test_cut_anywhere(void **state)
 }
 
 /* A file that was truncated before it was compressed. */
-static void test_cut_then_packed(void **state)
+static void test_truncated_contents_of_gzip_are_refused(void **state)
 {
     (void)state;
     uint8_t packed[100];
@@ -189,7 +189,7 @@ static void test_cut_then_packed(void **state)
     }
 }
 
-static void test_too_long(void **state)
+static void test_longer_files_are_refused(void **state)
 {
     (void)state;
     uint8_t file[sizeof sample + 1] = {0}, packed[200];
@@ -212,7 +212,7 @@ static void test_too_long(void **state)
 
 /* A flipped bit is found, except in gzip header fields without influence on the contents, and in padding bits
  * at the end of the compressed data. The contents are correct in these cases. */
-static void test_packed_damage(void **state)
+static void test_flipped_bits_of_gzip_are_found(void **state)
 {
     (void)state;
     enum { GZIP_FLAGS = 3, GZIP_DATA = 10, GZIP_TRAILER = 8 };
@@ -238,7 +238,7 @@ static void test_packed_damage(void **state)
     expect_invalid(packed, size, "incorrect length check");
 }
 
-static void test_claims_cost_nothing(void **state)
+static void test_false_sizes_allocate_nothing(void **state)
 {
     (void)state;
     struct rusage usage;
@@ -261,7 +261,7 @@ static void test_claims_cost_nothing(void **state)
     assert_true(usage.ru_maxrss - before_kib < 64 * 1024);
 }
 
-static void test_no_file(void **state)
+static void test_missing_files_and_folders_are_refused(void **state)
 {
     (void)state;
     forge_tensor tensor;
@@ -277,16 +277,16 @@ static void test_no_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_type),
-        cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_large),
-        cmocka_unit_test(test_header_damage),
-        cmocka_unit_test(test_cut_anywhere),
-        cmocka_unit_test(test_cut_then_packed),
-        cmocka_unit_test(test_too_long),
-        cmocka_unit_test(test_packed_damage),
-        cmocka_unit_test(test_claims_cost_nothing),
-        cmocka_unit_test(test_no_file),
+        cmocka_unit_test(test_every_type_is_read),
+        cmocka_unit_test(test_shapes_are_read),
+        cmocka_unit_test(test_large_files_are_read),
+        cmocka_unit_test(test_damaged_headers_are_refused),
+        cmocka_unit_test(test_truncated_files_are_refused),
+        cmocka_unit_test(test_truncated_contents_of_gzip_are_refused),
+        cmocka_unit_test(test_longer_files_are_refused),
+        cmocka_unit_test(test_flipped_bits_of_gzip_are_found),
+        cmocka_unit_test(test_false_sizes_allocate_nothing),
+        cmocka_unit_test(test_missing_files_and_folders_are_refused),
     };
     return cmocka_run_group_tests(tests, scratch_set_up, scratch_tear_down);
 }

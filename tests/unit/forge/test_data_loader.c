@@ -96,7 +96,7 @@ static void expect_each_once(const int32_t *examples, size_t count)
     }
 }
 
-static void test_each_example_once(void **state)
+static void test_each_epoch_has_each_example_once(void **state)
 {
     (void)state;
     forge_loader_options options = usual();
@@ -114,7 +114,7 @@ static void test_each_example_once(void **state)
     }
 }
 
-static void test_last_batch(void **state)
+static void test_last_batch_is_smaller(void **state)
 {
     (void)state;
     int32_t examples[EXAMPLES + BATCH];
@@ -148,7 +148,7 @@ static void test_last_batch(void **state)
     forge_loader_free(loader);
 }
 
-static void test_in_order(void **state)
+static void test_without_shuffling_examples_are_in_order(void **state)
 {
     (void)state;
     forge_loader_options options = usual();
@@ -174,7 +174,7 @@ static void expect_same_batch(forge_loader *a, forge_loader *b)
     assert_memory_equal(&left_cursor, &right_cursor, sizeof left_cursor);
 }
 
-static void test_any_number_of_workers(void **state)
+static void test_order_does_not_depend_on_workers(void **state)
 {
     (void)state;
     static const uint32_t settings[][3] = {/* batch size, workers, prefetch */
@@ -194,7 +194,7 @@ static void test_any_number_of_workers(void **state)
     }
 }
 
-static void test_seed_decides(void **state)
+static void test_seed_decides_the_order(void **state)
 {
     (void)state;
     int32_t examples[3][EXAMPLES + BATCH];
@@ -234,7 +234,7 @@ static void test_seek_equals_streaming(void **state)
 }
 
 /* A seek while workers copy long rows for positions that are no longer needed. */
-static void test_seek_while_copying(void **state)
+static void test_seek_during_prefetch_gives_the_right_batch(void **state)
 {
     (void)state;
     enum { ROWS = 16, ROW_BYTES = 1 << 17, ROUNDS = 2000 };
@@ -265,7 +265,7 @@ static void test_seek_while_copying(void **state)
     forge_dataset_free(wide);
 }
 
-static void test_seek_far(void **state)
+static void test_seek_reaches_any_epoch(void **state)
 {
     (void)state;
     forge_loader_options options = usual();
@@ -296,7 +296,7 @@ static void test_seek_far(void **state)
 }
 
 /* A batch stays unchanged until the next call, however far ahead the workers are. */
-static void test_batch_stays(void **state)
+static void test_batch_is_valid_until_the_next_call(void **state)
 {
     (void)state;
     forge_loader_options options = usual();
@@ -315,7 +315,7 @@ static void test_batch_stays(void **state)
     forge_loader_free(loader);
 }
 
-static void test_free_in_the_middle(void **state)
+static void test_loader_can_be_freed_in_an_epoch(void **state)
 {
     (void)state;
     int32_t examples[EXAMPLES];
@@ -334,7 +334,7 @@ static void test_free_in_the_middle(void **state)
 }
 
 /* Every third example, from a start that changes with the epoch, in an order that changes, too. */
-static void test_stride(void **state)
+static void test_stride_takes_every_nth_example(void **state)
 {
     (void)state;
     enum { STRIDE = 3, OF_EPOCH = EXAMPLES / STRIDE };
@@ -385,7 +385,7 @@ static void expect_refused(const forge_loader_options *options, joule_status sta
     assert_contains(error.message, part);
 }
 
-static void test_bad_options(void **state)
+static void test_wrong_options_are_refused(void **state)
 {
     (void)state;
     forge_loader_options options = usual();
@@ -412,7 +412,7 @@ static void test_bad_options(void **state)
     expect_refused(NULL, JOULE_INVALID, "forge_loader_options");
 }
 
-static void test_bad_datasets(void **state)
+static void test_wrong_datasets_are_refused(void **state)
 {
     (void)state;
     forge_tensor columns[2], first = forge_dataset_column(dataset, 0);
@@ -447,19 +447,19 @@ static void test_bad_datasets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_example_once),
-        cmocka_unit_test(test_last_batch),
-        cmocka_unit_test(test_in_order),
-        cmocka_unit_test(test_any_number_of_workers),
-        cmocka_unit_test(test_seed_decides),
+        cmocka_unit_test(test_each_epoch_has_each_example_once),
+        cmocka_unit_test(test_last_batch_is_smaller),
+        cmocka_unit_test(test_without_shuffling_examples_are_in_order),
+        cmocka_unit_test(test_order_does_not_depend_on_workers),
+        cmocka_unit_test(test_seed_decides_the_order),
         cmocka_unit_test(test_seek_equals_streaming),
-        cmocka_unit_test(test_seek_far),
-        cmocka_unit_test(test_seek_while_copying),
-        cmocka_unit_test(test_batch_stays),
-        cmocka_unit_test(test_free_in_the_middle),
-        cmocka_unit_test(test_stride),
-        cmocka_unit_test(test_bad_options),
-        cmocka_unit_test(test_bad_datasets),
+        cmocka_unit_test(test_seek_reaches_any_epoch),
+        cmocka_unit_test(test_seek_during_prefetch_gives_the_right_batch),
+        cmocka_unit_test(test_batch_is_valid_until_the_next_call),
+        cmocka_unit_test(test_loader_can_be_freed_in_an_epoch),
+        cmocka_unit_test(test_stride_takes_every_nth_example),
+        cmocka_unit_test(test_wrong_options_are_refused),
+        cmocka_unit_test(test_wrong_datasets_are_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -84,7 +84,7 @@ static void expect_status(joule_status status, const char *part)
     assert_contains(error.message, part);
 }
 
-static void test_whole(void **state)
+static void test_whole_files_are_read(void **state)
 {
     (void)state;
     put("train-images-idx3-ubyte.gz", PIXELS, 0, 5);
@@ -96,7 +96,7 @@ static void test_whole(void **state)
     assert_contains(error.message, "t10k-labels-idx1-ubyte");
 }
 
-static void test_parts_in_order(void **state)
+static void test_parts_are_read_in_order(void **state)
 {
     (void)state;
     put("train-images-part10-idx3-ubyte.gz", PIXELS, 5, 2);
@@ -109,7 +109,7 @@ static void test_parts_in_order(void **state)
     expect_counting(7);
 }
 
-static void test_nothing_comes_twice(void **state)
+static void test_duplicate_files_are_read_once(void **state)
 {
     (void)state;
     put("train-labels-idx1-ubyte", 1, 0, 4);
@@ -122,7 +122,7 @@ static void test_nothing_comes_twice(void **state)
     expect_counting(4);
 }
 
-static void test_absent(void **state)
+static void test_missing_files_are_named(void **state)
 {
     (void)state;
     expect_status(JOULE_ABSENT, "neither train-images-idx3-ubyte nor train-images-part*-idx3-ubyte");
@@ -134,7 +134,7 @@ static void test_absent(void **state)
     assert_int_equal(forge_dataset_mnist(NULL, true, &dataset, &error), JOULE_INVALID);
 }
 
-static void test_wrong_contents(void **state)
+static void test_wrong_contents_are_refused(void **state)
 {
     (void)state;
     put("train-images-part0-idx3-ubyte", PIXELS, 0, 4);
@@ -156,7 +156,7 @@ static void expect_labels(const forge_dataset *dataset, const unsigned expected[
 }
 
 /* The published data set has these counts. */
-static void test_real(void **state)
+static void test_published_data_set_has_its_counts(void **state)
 {
     (void)state;
     const char *real = test_data("ml-data/mnist");
@@ -186,12 +186,12 @@ static void test_real(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_whole, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_parts_in_order, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_nothing_comes_twice, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_absent, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_wrong_contents, set_up, tear_down),
-        cmocka_unit_test(test_real),
+        cmocka_unit_test_setup_teardown(test_whole_files_are_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_parts_are_read_in_order, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_duplicate_files_are_read_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_missing_files_are_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_wrong_contents_are_refused, set_up, tear_down),
+        cmocka_unit_test(test_published_data_set_has_its_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,7 @@ static void expect_spelt(const forge_text *text, const char *string)
     assert_int_equal(at, strlen(string));
 }
 
-static void test_characters(void **state)
+static void test_characters_are_tokens(void **state)
 {
     (void)state;
     static const char string[] =
@@ -68,7 +68,7 @@ static void test_characters(void **state)
     forge_text_free(NULL);
 }
 
-static void test_many_characters(void **state)
+static void test_many_characters_need_wider_tokens(void **state)
 {
     (void)state;
     char string[2 * 400 + 1] = "";
@@ -84,7 +84,7 @@ static void test_many_characters(void **state)
     forge_text_free(text);
 }
 
-static void test_bytes(void **state)
+static void test_bytes_are_tokens(void **state)
 {
     (void)state;
     forge_text *text;
@@ -101,7 +101,7 @@ static void test_bytes(void **state)
 }
 
 /* 100 different bytes: 90 for training, 10 for evaluation. */
-static void test_windows(void **state)
+static void test_examples_are_windows_of_the_text(void **state)
 {
     (void)state;
     enum { CONTEXT = 4 };
@@ -151,7 +151,7 @@ static void expect_refused(const char *string, size_t size, const char *words)
     assert_contains(error.message, words);
 }
 
-static void test_messages(void **state)
+static void test_invalid_texts_are_refused(void **state)
 {
     (void)state;
     forge_dataset *dataset = NULL;
@@ -170,7 +170,7 @@ static void test_messages(void **state)
     assert_int_equal(forge_text_read("/nowhere/x", FORGE_TEXT_BYTES, &text, &error), JOULE_ABSENT);
 }
 
-static void test_shakespeare(void **state)
+static void test_tiny_shakespeare_has_its_vocabulary(void **state)
 {
     (void)state;
     const char *path = test_data("ml-data/tinyshakespeare/input.txt");
@@ -193,9 +193,12 @@ static void test_shakespeare(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_characters), cmocka_unit_test(test_many_characters),
-        cmocka_unit_test(test_bytes),      cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_messages),   cmocka_unit_test(test_shakespeare),
+        cmocka_unit_test(test_characters_are_tokens),
+        cmocka_unit_test(test_many_characters_need_wider_tokens),
+        cmocka_unit_test(test_bytes_are_tokens),
+        cmocka_unit_test(test_examples_are_windows_of_the_text),
+        cmocka_unit_test(test_invalid_texts_are_refused),
+        cmocka_unit_test(test_tiny_shakespeare_has_its_vocabulary),
     };
     return cmocka_run_group_tests_name("data_text", tests, scratch_set_up, scratch_tear_down);
 }

@@ -32,7 +32,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void test_symbols(void **state)
+static void test_symbols_are_unique_by_name(void **state)
 {
     struct fixture *f = *state;
     assert_true(f->b < 0 && f->t < 0 && f->b != f->t);
@@ -46,7 +46,7 @@ static void test_symbols(void **state)
 }
 
 /* Laws of arithmetic: both sides have the same number. */
-static void test_laws(void **state)
+static void test_laws_of_arithmetic_hold(void **state)
 {
     struct fixture *f = *state;
     struct dim_table *t = &f->table;
@@ -79,7 +79,7 @@ static void test_laws(void **state)
 }
 
 /* Every expression has its arithmetic value, which lies within its bounds. */
-static void test_values(void **state)
+static void test_values_are_within_their_bounds(void **state)
 {
     struct fixture *f = *state;
     struct dim_table *t = &f->table;
@@ -119,7 +119,7 @@ static void test_values(void **state)
     }
 }
 
-static void test_multiples(void **state)
+static void test_exact_quotients_are_simplified(void **state)
 {
     struct fixture *f = *state;
     struct dim_table *t = &f->table;
@@ -130,7 +130,7 @@ static void test_multiples(void **state)
     assert_true(dim_value(t, half, values) == 3);
 }
 
-static void test_what_cannot_be(void **state)
+static void test_invalid_expressions_are_refused(void **state)
 {
     struct fixture *f = *state;
     struct dim_table *t = &f->table;
@@ -144,7 +144,7 @@ static void test_what_cannot_be(void **state)
     assert_true(dim_elements(t, &(forge_shape){.rank = 2, .dims = {huge, 4}}) == DIM_FAILED);
 }
 
-static void test_text(void **state)
+static void test_expressions_are_printed(void **state)
 {
     struct fixture *f = *state;
     char buffer[100];
@@ -154,7 +154,7 @@ static void test_text(void **state)
     assert_string_equal(buffer, "[(B*3),7]");
 }
 
-static void test_differences(void **state)
+static void test_differences_are_simplified(void **state)
 {
     (void)state;
     struct dim_table table = {0};
@@ -181,13 +181,13 @@ static void test_differences(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_symbols, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_laws, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_values, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_multiples, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_what_cannot_be, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_text, set_up, tear_down),
-        cmocka_unit_test(test_differences),
+        cmocka_unit_test_setup_teardown(test_symbols_are_unique_by_name, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_laws_of_arithmetic_hold, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_values_are_within_their_bounds, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_exact_quotients_are_simplified, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_invalid_expressions_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_expressions_are_printed, set_up, tear_down),
+        cmocka_unit_test(test_differences_are_simplified),
     };
     return cmocka_run_group_tests_name("dim", tests, NULL, NULL);
 }

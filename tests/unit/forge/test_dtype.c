@@ -78,7 +78,7 @@ static void test_names_and_sizes(void **state)
     assert_false(forge_dtype_is_float((forge_dtype)99));
 }
 
-static void test_sizes_overflow(void **state)
+static void test_sizes_saturate(void **state)
 {
     (void)state;
     assert_true(forge_dtype_size_bytes(FORGE_F64, SIZE_MAX / 8) == SIZE_MAX / 8 * 8);
@@ -196,7 +196,7 @@ static void test_rounding_at_every_tie(void **state)
         }
 }
 
-static void test_rounding_anywhere(void **state)
+static void test_random_values_round_to_even(void **state)
 {
     (void)state;
     uint64_t seed = 1;
@@ -229,7 +229,7 @@ static void test_nan_stays_nan(void **state)
         }
 }
 
-static void test_known_values(void **state)
+static void test_known_values_convert_exactly(void **state)
 {
     (void)state;
     assert_int_equal(half_from_double(65504), 0x7bff);
@@ -275,7 +275,7 @@ static uint64_t wrap(uint64_t value, forge_dtype dtype)
     return is_negative && bits < 64 ? rest - (UINT64_C(1) << bits) : rest;
 }
 
-static void test_integers_wrap(void **state)
+static void test_integers_wrap_when_narrowed(void **state)
 {
     (void)state;
     enum { COUNT = 600 };
@@ -303,7 +303,7 @@ static int64_t to_i64(forge_dtype dtype, double value)
     return result;
 }
 
-static void test_floats_saturate(void **state)
+static void test_floats_saturate_when_converted_to_integers(void **state)
 {
     (void)state;
     for (size_t i = 0; i < INTEGERS; i++) {
@@ -358,7 +358,7 @@ static void test_integers_round_once(void **state)
     assert_true(bfloat_to_float(element) == -0x1.02p62f);
 }
 
-static void test_bool(void **state)
+static void test_bool_is_false_for_zeros_only(void **state)
 {
     (void)state;
     const double values[] = {0, -0.0, 0.25, NAN, -3};
@@ -375,7 +375,7 @@ static void test_bool(void **state)
     assert_true(number == 1);
 }
 
-static void test_half_bytes(void **state)
+static void test_four_bit_integers_share_bytes(void **state)
 {
     (void)state;
     const int8_t values[] = {-8, 7, -1, 0, 3};
@@ -414,7 +414,7 @@ static void fill_blocks(float *values)
     memset(values, 0, 32 * sizeof *values);
 }
 
-static void test_q8_0(void **state)
+static void test_q8_0_errs_by_half_a_step(void **state)
 {
     (void)state;
     static float values[ELEMENTS], back[ELEMENTS];
@@ -436,7 +436,7 @@ static void test_q8_0(void **state)
     }
 }
 
-static void test_q4_0(void **state)
+static void test_q4_0_errs_by_half_a_step(void **state)
 {
     (void)state;
     static float values[ELEMENTS], back[ELEMENTS];
@@ -510,7 +510,7 @@ static void test_blocks_at_the_edges(void **state)
 
 /* Converts every type to every other at an odd address, and to itself as bytes. All can hold 0 and 1, except
  * q8_0: 1 becomes 127 times an f16 just below 1/127, which is 0 as an integer. */
-static void test_all_pairs(void **state)
+static void test_all_pairs_of_types_convert(void **state)
 {
     (void)state;
     enum { COUNT = 320 };
@@ -536,7 +536,7 @@ static void test_all_pairs(void **state)
         }
 }
 
-static void test_bad_arguments(void **state)
+static void test_wrong_arguments_are_refused(void **state)
 {
     (void)state;
     float value = 1;
@@ -553,23 +553,23 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names_and_sizes),
-        cmocka_unit_test(test_sizes_overflow),
+        cmocka_unit_test(test_sizes_saturate),
         cmocka_unit_test(test_every_pattern_round_trips),
         cmocka_unit_test(test_rounding_at_every_tie),
-        cmocka_unit_test(test_rounding_anywhere),
+        cmocka_unit_test(test_random_values_round_to_even),
         cmocka_unit_test(test_nan_stays_nan),
-        cmocka_unit_test(test_known_values),
-        cmocka_unit_test(test_integers_wrap),
-        cmocka_unit_test(test_floats_saturate),
+        cmocka_unit_test(test_known_values_convert_exactly),
+        cmocka_unit_test(test_integers_wrap_when_narrowed),
+        cmocka_unit_test(test_floats_saturate_when_converted_to_integers),
         cmocka_unit_test(test_integers_round_once),
-        cmocka_unit_test(test_bool),
-        cmocka_unit_test(test_half_bytes),
-        cmocka_unit_test(test_q8_0),
-        cmocka_unit_test(test_q4_0),
+        cmocka_unit_test(test_bool_is_false_for_zeros_only),
+        cmocka_unit_test(test_four_bit_integers_share_bytes),
+        cmocka_unit_test(test_q8_0_errs_by_half_a_step),
+        cmocka_unit_test(test_q4_0_errs_by_half_a_step),
         cmocka_unit_test(test_blocks_by_hand),
         cmocka_unit_test(test_blocks_at_the_edges),
-        cmocka_unit_test(test_all_pairs),
-        cmocka_unit_test(test_bad_arguments),
+        cmocka_unit_test(test_all_pairs_of_types_convert),
+        cmocka_unit_test(test_wrong_arguments_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -240,7 +240,7 @@ static pid_t be_busy(void)
 }
 
 /* Where a model replaces sensors, work of other processes is not attributed to operations. */
-static void test_neighbours_work_is_not_attributed(void **state)
+static void test_energy_of_other_processes_is_not_attributed(void **state)
 {
     struct machine *m = *state;
     pid_t neighbours[3];
@@ -357,7 +357,7 @@ static void test_launches_share_their_item(void **state)
     assert_int_equal(forge_launch_energy(m->bench.instance, launches, &joules), JOULE_INVALID);
 }
 
-static void test_what_is_not_known_is_said(void **state)
+static void test_unknown_energy_has_a_status(void **state)
 {
     struct machine *m = *state;
     joule_quantity joules;
@@ -483,7 +483,7 @@ static void test_time_is_taken_once(void **state)
     spans_free(&spans);
 }
 
-static void test_scopes_are_cut_where_there_are_too_many(void **state)
+static void test_number_of_scopes_is_limited(void **state)
 {
     struct machine *m = *state;
     forge_builder *b = forge_builder_new();
@@ -512,19 +512,18 @@ int main(void)
 #define on_machine(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_shares_add_up_to_the_meter, set_up_measured, tear_down),
-        on_machine(test_neighbours_work_is_not_attributed),
+        on_machine(test_energy_of_other_processes_is_not_attributed),
         on_machine(test_energy_is_known_after_a_run_shorter_than_a_window),
         on_machine(test_joules_without_launches_are_unattributed),
         cmocka_unit_test_setup_teardown(test_joules_without_launches_are_unattributed, set_up_measured,
                                         tear_down),
         on_machine(test_sums_by_scope_and_phase),
         on_machine(test_launches_share_their_item),
-        on_machine(test_what_is_not_known_is_said),
+        on_machine(test_unknown_energy_has_a_status),
         on_machine(test_spans_allocate_nothing),
         on_machine(test_spans_make_no_system_call),
         cmocka_unit_test(test_time_is_taken_once),
-        cmocka_unit_test_setup_teardown(test_scopes_are_cut_where_there_are_too_many, open_machine,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_number_of_scopes_is_limited, open_machine, tear_down),
     };
     return cmocka_run_group_tests_name("energy", tests, NULL, NULL);
 }

@@ -112,7 +112,7 @@ static void assert_modelled(joule_quantity q, double value)
 }
 
 /* The device has its own clock: launches take their expected time, however long the test sleeps. */
-static void test_launches_take_what_the_roofline_says(void **state)
+static void test_launches_take_the_time_of_the_roofline_model(void **state)
 {
     struct bench *bench = *state;
     forge_launch_facts launch = {.struct_size = sizeof launch};
@@ -229,7 +229,7 @@ static void test_inputs_are_checked_and_not_kept(void **state)
     forge_buffer_release(wrong.buffer);
 }
 
-static void test_its_programs_are_those_of_the_cpu(void **state)
+static void test_programs_are_exchangeable_with_those_of_the_cpu(void **state)
 {
     struct bench *bench = *state, cpu = {0};
     forge_instance *crossed = NULL;
@@ -253,7 +253,7 @@ static void test_its_programs_are_those_of_the_cpu(void **state)
 }
 
 /* 64 GiB of weights: more than the machine has; none of it is touched. */
-static void test_what_does_not_fit_can_be_estimated(void **state)
+static void test_programs_larger_than_memory_can_be_estimated(void **state)
 {
     (void)state;
     struct bench bench = {0};
@@ -296,7 +296,7 @@ static void test_this_machine_is_described(void **state)
     forge_device_close(device);
 }
 
-static void test_wrong_figures_are_told(void **state)
+static void test_wrong_figures_are_refused(void **state)
 {
     (void)state;
     static const struct {
@@ -371,15 +371,16 @@ static void test_kernels_of_the_reference_have_rates_of_their_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_launches_take_what_the_roofline_says, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_launches_take_the_time_of_the_roofline_model, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_telemetry_counts_from_a_reset_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_steps_phases_and_operations_add_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_nothing_has_a_value, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_inputs_are_checked_and_not_kept, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_its_programs_are_those_of_the_cpu, set_up, tear_down),
-        cmocka_unit_test(test_what_does_not_fit_can_be_estimated),
+        cmocka_unit_test_setup_teardown(test_programs_are_exchangeable_with_those_of_the_cpu, set_up,
+                                        tear_down),
+        cmocka_unit_test(test_programs_larger_than_memory_can_be_estimated),
         cmocka_unit_test(test_this_machine_is_described),
-        cmocka_unit_test(test_wrong_figures_are_told),
+        cmocka_unit_test(test_wrong_figures_are_refused),
         cmocka_unit_test(test_kernels_of_the_reference_have_rates_of_their_own),
     };
     return cmocka_run_group_tests_name("estimated", tests, NULL, NULL);

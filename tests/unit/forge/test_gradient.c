@@ -19,7 +19,7 @@ static forge_value unary(forge_builder *b, const forge_value *x, int kind)
     return forge_unary(b, (forge_unary_kind)kind, x[0]);
 }
 
-static void test_unary(void **state)
+static void test_slopes_of_unary_operations_equal_differences(void **state)
 {
     (void)state;
     for (int kind = 0; kind < FORGE_UNARY_KINDS; kind++) {
@@ -42,7 +42,7 @@ static forge_value binary(forge_builder *b, const forge_value *x, int kind)
     return forge_binary(b, (forge_binary_kind)kind, x[0], x[1]);
 }
 
-static void test_binary(void **state)
+static void test_slopes_of_binary_operations_equal_differences(void **state)
 {
     (void)state;
     static const int kinds[] = {FORGE_ADD, FORGE_SUB, FORGE_MUL, FORGE_DIV,
@@ -72,7 +72,7 @@ static forge_value twice_cast(forge_builder *b, const forge_value *x, int kind)
     return forge_add(b, forge_mul(b, x[0], x[0]), whole);
 }
 
-static void test_select_and_cast(void **state)
+static void test_slopes_of_select_and_cast_equal_differences(void **state)
 {
     (void)state;
     derivative_check(&(struct function){"select",
@@ -94,7 +94,7 @@ static forge_value reduced(forge_builder *b, const forge_value *x, int kind)
     return forge_reduce(b, (forge_reduce_kind)(kind & 7), x[0], axes, kind & 8);
 }
 
-static void test_reduce(void **state)
+static void test_slopes_of_reductions_equal_differences(void **state)
 {
     (void)state;
     for (int kind = FORGE_SUM; kind <= FORGE_PRODUCT; kind++)
@@ -128,7 +128,7 @@ static forge_value zero_product(forge_builder *b, const forge_value *x, int kind
     return forge_reduce(b, FORGE_PRODUCT, moved, 2, false);
 }
 
-static void test_product_with_zeros(void **state)
+static void test_slopes_of_products_with_zeros_equal_differences(void **state)
 {
     (void)state;
     struct function f = {"product with zeros",
@@ -151,7 +151,7 @@ static forge_value product(forge_builder *b, const forge_value *x, int kind)
     return forge_matmul(b, x[0], x[1], (uint32_t)kind);
 }
 
-static void test_matmul(void **state)
+static void test_slopes_of_matrix_products_equal_differences(void **state)
 {
     (void)state;
     for (int flags = 0; flags < 4; flags++) {
@@ -181,7 +181,7 @@ static forge_value moved(forge_builder *b, const forge_value *x, int kind)
     return forge_unary(b, FORGE_SQUARE, y);
 }
 
-static void test_moves(void **state)
+static void test_slopes_of_shape_operations_equal_differences(void **state)
 {
     (void)state;
     for (int kind = 0; kind < 3; kind++)
@@ -235,7 +235,7 @@ static forge_value entropy(forge_builder *b, const forge_value *x, int kind)
     return forge_cross_entropy(b, x[0], forge_iota(b, FORGE_I64, forge_shape_of(4), 0));
 }
 
-static void test_composites(void **state)
+static void test_slopes_of_composites_equal_differences(void **state)
 {
     (void)state;
     for (int kind = 0; kind < 3; kind++)
@@ -283,7 +283,7 @@ static forge_value summed_unary(forge_builder *b, const forge_value *x, int kind
     return forge_div(b, unary(b, x, kind), forge_scalar(b, FORGE_F64, 1));
 }
 
-static void test_kinks(void **state)
+static void test_kinks_have_a_defined_slope(void **state)
 {
     (void)state;
     /* Weights of the trial are factors here, so exact bits can be compared only if the slope is 0 or the
@@ -312,7 +312,7 @@ static void slopes_at(int kind, double x, double z, double out[2])
     derivative_end(&t, &f);
 }
 
-static void test_slopes_at_edges(void **state)
+static void test_slopes_at_ends_of_ranges_are_defined(void **state)
 {
     (void)state;
     double slopes[2];
@@ -324,7 +324,7 @@ static void test_slopes_at_edges(void **state)
     assert_true(isinf(slopes[0]) && isinf(slopes[1]));
 }
 
-static void test_ties(void **state)
+static void test_equal_maxima_share_the_slope(void **state)
 {
     (void)state;
     struct function max = {
@@ -368,17 +368,17 @@ static void test_no_dependence_gives_zeros(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_unary),
-        cmocka_unit_test(test_binary),
-        cmocka_unit_test(test_select_and_cast),
-        cmocka_unit_test(test_reduce),
-        cmocka_unit_test(test_product_with_zeros),
-        cmocka_unit_test(test_matmul),
-        cmocka_unit_test(test_moves),
-        cmocka_unit_test(test_composites),
-        cmocka_unit_test(test_kinks),
-        cmocka_unit_test(test_slopes_at_edges),
-        cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_slopes_of_unary_operations_equal_differences),
+        cmocka_unit_test(test_slopes_of_binary_operations_equal_differences),
+        cmocka_unit_test(test_slopes_of_select_and_cast_equal_differences),
+        cmocka_unit_test(test_slopes_of_reductions_equal_differences),
+        cmocka_unit_test(test_slopes_of_products_with_zeros_equal_differences),
+        cmocka_unit_test(test_slopes_of_matrix_products_equal_differences),
+        cmocka_unit_test(test_slopes_of_shape_operations_equal_differences),
+        cmocka_unit_test(test_slopes_of_composites_equal_differences),
+        cmocka_unit_test(test_kinks_have_a_defined_slope),
+        cmocka_unit_test(test_slopes_at_ends_of_ranges_are_defined),
+        cmocka_unit_test(test_equal_maxima_share_the_slope),
         cmocka_unit_test(test_no_dependence_gives_zeros),
     };
     return cmocka_run_group_tests_name("gradient", tests, NULL, NULL);

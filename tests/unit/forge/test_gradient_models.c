@@ -219,7 +219,7 @@ static forge_value loss_of_layer(forge_builder *b, const void *context)
     return weigh(b, layer->make(b, directional_variable(b, 0, layer->x), layer));
 }
 
-static void test_layers(void **state)
+static void test_slopes_of_layers_equal_differences(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
@@ -275,7 +275,7 @@ static void check_model(const char *name, forge_value (*loss)(forge_builder *, c
                                             .is_second = true});
 }
 
-static void test_models(void **state)
+static void test_slopes_of_models_equal_differences(void **state)
 {
     (void)state;
     check_model("mlp", loss_of_mlp, 0);
@@ -286,7 +286,7 @@ static void test_models(void **state)
         check_model("gpt", loss_of_gpt, mode);
 }
 
-static void test_kinks_were_rare(void **state)
+static void test_kinks_are_rare(void **state)
 {
     (void)state;
     print_message("%u points, %u times beside a kink\n", directional_points, directional_kinks);
@@ -296,9 +296,9 @@ static void test_kinks_were_rare(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layers),
-        cmocka_unit_test(test_models),
-        cmocka_unit_test(test_kinks_were_rare),
+        cmocka_unit_test(test_slopes_of_layers_equal_differences),
+        cmocka_unit_test(test_slopes_of_models_equal_differences),
+        cmocka_unit_test(test_kinks_are_rare),
     };
     return cmocka_run_group_tests_name("gradient_models", tests, NULL, NULL);
 }

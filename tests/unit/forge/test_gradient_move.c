@@ -19,7 +19,7 @@ static forge_value joined(forge_builder *b, const forge_value *x, int axis)
     return square(b, forge_concat(b, parts, 4, (uint32_t)axis));
 }
 
-static void test_concat(void **state)
+static void test_slopes_of_concat_equal_differences(void **state)
 {
     (void)state;
     for (int axis = 0; axis < 2; axis++) {
@@ -38,7 +38,7 @@ static forge_value many_joined(forge_builder *b, const forge_value *x, int count
     return square(b, forge_concat(b, parts, (size_t)count, 0));
 }
 
-static void test_concat_of_many(void **state)
+static void test_slopes_of_concat_of_many_equal_differences(void **state)
 {
     (void)state;
     for (int count = 16; count < 64; count += 17)
@@ -59,7 +59,7 @@ static forge_value reshaped(forge_builder *b, const forge_value *x, int kind)
                                   forge_reshape(b, x[0], forge_shape_of(kind, -1)), 0));
 }
 
-static void test_reshape_to_what_is_left(void **state)
+static void test_slopes_of_inferred_reshapes_equal_differences(void **state)
 {
     (void)state;
     for (int kind = 1; kind < 4; kind++)
@@ -74,7 +74,7 @@ static forge_value sliced(forge_builder *b, const forge_value *x, int kind)
     return square(b, forge_slice(b, x[0], kind & 4 ? start : NULL, kind & 8 ? limit : NULL, steps[kind & 3]));
 }
 
-static void test_slice(void **state)
+static void test_slopes_of_slice_equal_differences(void **state)
 {
     (void)state;
     for (int kind = 0; kind < 16; kind++)
@@ -86,7 +86,7 @@ static forge_value padded(forge_builder *b, const forge_value *x, int value)
     return square(b, forge_pad(b, x[0], (int64_t[]){1, 0, 2}, (int64_t[]){0, 3, 1}, value));
 }
 
-static void test_pad(void **state)
+static void test_slopes_of_pad_equal_differences(void **state)
 {
     (void)state;
     for (int value = 0; value < 2; value++)
@@ -114,7 +114,7 @@ static forge_value gathered(forge_builder *b, const forge_value *x, int kind)
                               : forge_gather(b, x[0], indices, axis));
 }
 
-static void test_gather(void **state)
+static void test_slopes_of_gather_equal_differences(void **state)
 {
     (void)state;
     derivative_check(&(struct function){"gather", gathered, 0, 1, {forge_shape_of(3, 4)}, -1, 1, true});
@@ -135,7 +135,7 @@ static forge_value scattered(forge_builder *b, const forge_value *x, int kind)
     return square(b, forge_scatter(b, x[0], rows, x[1], 1, scatter_kind));
 }
 
-static void test_scatter(void **state)
+static void test_slopes_of_scatter_equal_differences(void **state)
 {
     (void)state;
     for (int kind = 0; kind < FORGE_SCATTER_KINDS; kind++) {
@@ -160,7 +160,7 @@ static forge_value scanned(forge_builder *b, const forge_value *x, int kind)
 }
 
 /* Only inclusive extremes: infinities have no slope. */
-static void test_scan(void **state)
+static void test_slopes_of_scan_equal_differences(void **state)
 {
     (void)state;
     static const int kinds[] = {FORGE_SUM, FORGE_PRODUCT, FORGE_MAXIMUM, FORGE_MINIMUM};
@@ -179,7 +179,7 @@ static forge_value later_extremes(forge_builder *b, const forge_value *x, int ki
     return square(b, is_reverse ? forge_slice_along(b, y, 1, 0, 4) : forge_slice_along(b, y, 1, 1, 5));
 }
 
-static void test_exclusive_extremes(void **state)
+static void test_slopes_of_exclusive_extremes_equal_differences(void **state)
 {
     (void)state;
     for (int flags = FORGE_SCAN_EXCLUSIVE; flags < 4; flags += FORGE_SCAN_REVERSE)
@@ -208,7 +208,7 @@ static forge_value products_with_zeros(forge_builder *b, const forge_value *x, i
     return forge_scan(b, FORGE_PRODUCT, forge_sub(b, x[0], forge_mul(b, x[1], dropped)), 1, (uint32_t)flags);
 }
 
-static void test_products_with_zeros(void **state)
+static void test_slopes_of_running_products_with_zeros_equal_differences(void **state)
 {
     (void)state;
     for (int flags = 0; flags < 4; flags++) {
@@ -236,7 +236,7 @@ static forge_value sorted(forge_builder *b, const forge_value *x, int kind)
     return forge_mul(b, square(b, y), forge_cast(b, FORGE_F64, indices));
 }
 
-static void test_sort(void **state)
+static void test_slopes_of_sort_equal_differences(void **state)
 {
     (void)state;
     for (int kind = 0; kind < 8; kind++)
@@ -309,7 +309,7 @@ static forge_value taken_beside(forge_builder *b, const forge_value *x, int kind
     return sum;
 }
 
-static void test_rows_are_added_to_what_is_there(void **state)
+static void test_gradients_of_gathered_rows_are_accumulated(void **state)
 {
     (void)state;
     for (int kind = 0; kind < 3; kind++) {
@@ -331,19 +331,19 @@ static void test_rows_are_added_to_what_is_there(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scan),
-        cmocka_unit_test(test_exclusive_extremes),
-        cmocka_unit_test(test_products_with_zeros),
-        cmocka_unit_test(test_sort),
-        cmocka_unit_test(test_gather),
-        cmocka_unit_test(test_scatter),
-        cmocka_unit_test(test_rows_are_added_to_what_is_there),
-        cmocka_unit_test(test_concat_of_many),
-        cmocka_unit_test(test_reshape_to_what_is_left),
-        cmocka_unit_test(test_concat),
-        cmocka_unit_test(test_slice),
+        cmocka_unit_test(test_slopes_of_scan_equal_differences),
+        cmocka_unit_test(test_slopes_of_exclusive_extremes_equal_differences),
+        cmocka_unit_test(test_slopes_of_running_products_with_zeros_equal_differences),
+        cmocka_unit_test(test_slopes_of_sort_equal_differences),
+        cmocka_unit_test(test_slopes_of_gather_equal_differences),
+        cmocka_unit_test(test_slopes_of_scatter_equal_differences),
+        cmocka_unit_test(test_gradients_of_gathered_rows_are_accumulated),
+        cmocka_unit_test(test_slopes_of_concat_of_many_equal_differences),
+        cmocka_unit_test(test_slopes_of_inferred_reshapes_equal_differences),
+        cmocka_unit_test(test_slopes_of_concat_equal_differences),
+        cmocka_unit_test(test_slopes_of_slice_equal_differences),
         cmocka_unit_test(test_slices_side_by_side),
-        cmocka_unit_test(test_pad),
+        cmocka_unit_test(test_slopes_of_pad_equal_differences),
     };
     return cmocka_run_group_tests_name("gradient_move", tests, NULL, NULL);
 }

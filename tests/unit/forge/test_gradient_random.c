@@ -28,7 +28,7 @@ static struct random_function function(uint64_t seed, unsigned flags)
     return (struct random_function){.seed = seed, .nodes = 3 + (unsigned)seed % 22, .flags = flags};
 }
 
-static void test_random_functions(void **state)
+static void test_slopes_of_random_functions_equal_differences(void **state)
 {
     (void)state;
     for (unsigned seed = 0; seed < functions(); seed++) {
@@ -109,7 +109,7 @@ static void test_recomputed_gradients_have_the_same_bits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_functions),
+        cmocka_unit_test(test_slopes_of_random_functions_equal_differences),
         cmocka_unit_test(test_recomputed_gradients_have_the_same_bits),
     };
     return cmocka_run_group_tests_name("gradient_random", tests, NULL, NULL);

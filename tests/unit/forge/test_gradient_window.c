@@ -53,7 +53,7 @@ static forge_value conv(forge_builder *b, const forge_value *x, int kind)
     return forge_conv(b, x[0], x[1], &options);
 }
 
-static void test_convolutions(void **state)
+static void test_slopes_of_convolutions_equal_differences(void **state)
 {
     (void)state;
     for (int i = 0; i < CONV_CASES; i++) {
@@ -70,7 +70,7 @@ static forge_value conv_of_itself(forge_builder *b, const forge_value *x, int ki
     return forge_tanh(b, forge_conv(b, forge_conv(b, x[0], x[0], &options), x[0], NULL));
 }
 
-static void test_one_value_as_both(void **state)
+static void test_slopes_of_a_value_convolved_with_itself_equal_differences(void **state)
 {
     (void)state;
     derivative_check(
@@ -112,7 +112,7 @@ static forge_value window(forge_builder *b, const forge_value *x, int kind)
     return forge_window_reduce(b, (forge_reduce_kind)(kind & 7), x[0], c->axes, c->windows, kind & 8);
 }
 
-static void test_windows(void **state)
+static void test_slopes_of_windows_equal_differences(void **state)
 {
     (void)state;
     for (int i = 0; i < WINDOW_CASES; i++)
@@ -147,7 +147,7 @@ static forge_value there_and_back(forge_builder *b, const forge_value *x, int ki
     return forge_fold(b, forge_mul(b, parts, parts), c->x, c->axes, c->windows);
 }
 
-static void test_unfold_and_fold(void **state)
+static void test_slopes_of_unfold_and_fold_equal_differences(void **state)
 {
     (void)state;
     for (int i = 0; i < WINDOW_CASES; i++)
@@ -187,9 +187,12 @@ static void test_equals_share_and_padding_does_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_convolutions),    cmocka_unit_test(test_one_value_as_both),
-        cmocka_unit_test(test_windows),         cmocka_unit_test(test_second_derivatives_of_extremes),
-        cmocka_unit_test(test_unfold_and_fold), cmocka_unit_test(test_equals_share_and_padding_does_not),
+        cmocka_unit_test(test_slopes_of_convolutions_equal_differences),
+        cmocka_unit_test(test_slopes_of_a_value_convolved_with_itself_equal_differences),
+        cmocka_unit_test(test_slopes_of_windows_equal_differences),
+        cmocka_unit_test(test_second_derivatives_of_extremes),
+        cmocka_unit_test(test_slopes_of_unfold_and_fold_equal_differences),
+        cmocka_unit_test(test_equals_share_and_padding_does_not),
     };
     return cmocka_run_group_tests_name("gradient_window", tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static forge_graph *finish(forge_builder *b)
     return graph;
 }
 
-static void test_shapes(void **state)
+static void test_shapes_are_inferred(void **state)
 {
     (void)state;
     forge_builder *b = forge_builder_new();
@@ -209,7 +209,7 @@ static void test_constants_are_folded(void **state)
     forge_graph_free(folded);
 }
 
-static void test_slots(void **state)
+static void test_slots_are_unique_by_name(void **state)
 {
     (void)state;
     forge_builder *b = forge_builder_new();
@@ -230,7 +230,7 @@ static void test_slots(void **state)
     assert_builder_refused(b, "another type or shape");
 }
 
-static void test_verifier_sees_what_is_broken(void **state)
+static void test_verifier_refuses_invalid_graphs(void **state)
 {
     (void)state;
     joule_error error;
@@ -276,15 +276,15 @@ static void test_a_failed_builder_is_harmless(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_shapes_are_inferred),
         cmocka_unit_test(test_symbols_in_shapes),
         cmocka_unit_test(test_reshape_finds_the_size_that_is_left),
         cmocka_unit_test(test_messages_name_operation_and_shapes),
         cmocka_unit_test(test_equal_nodes_are_one_and_unused_ones_go),
         cmocka_unit_test(test_scope_and_phase_survive_passes),
         cmocka_unit_test(test_constants_are_folded),
-        cmocka_unit_test(test_slots),
-        cmocka_unit_test(test_verifier_sees_what_is_broken),
+        cmocka_unit_test(test_slots_are_unique_by_name),
+        cmocka_unit_test(test_verifier_refuses_invalid_graphs),
         cmocka_unit_test(test_a_failed_builder_is_harmless),
     };
     return cmocka_run_group_tests_name("graph", tests, NULL, NULL);

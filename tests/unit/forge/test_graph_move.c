@@ -26,7 +26,7 @@ static void assert_right(forge_builder *b, forge_value value)
     forge_graph_free(graph);
 }
 
-static void test_cuts(void **state)
+static void test_shapes_of_slices_and_concat_are_inferred(void **state)
 {
     (void)state;
     forge_builder *b = forge_builder_new();
@@ -63,7 +63,7 @@ static void test_concat_joins_any_number(void **state)
     }
 }
 
-static void test_cuts_of_expressions(void **state)
+static void test_slices_may_have_symbolic_sizes(void **state)
 {
     (void)state;
     forge_builder *b = forge_builder_new();
@@ -83,7 +83,7 @@ static void test_cuts_of_expressions(void **state)
     assert_right(b, both);
 }
 
-static void test_what_no_cut_is(void **state)
+static void test_invalid_slices_are_refused(void **state)
 {
     (void)state;
     forge_builder *b = forge_builder_new();
@@ -130,7 +130,7 @@ static forge_value integers(forge_builder *b, const char *name, forge_shape shap
     return forge_input(b, name, FORGE_I32, shape);
 }
 
-static void test_indices(void **state)
+static void test_shapes_of_gather_and_scatter_are_inferred(void **state)
 {
     (void)state;
     forge_builder *b = forge_builder_new();
@@ -150,7 +150,7 @@ static void test_indices(void **state)
     assert_right(b, back);
 }
 
-static void test_what_no_indices_are(void **state)
+static void test_invalid_indices_are_refused(void **state)
 {
     (void)state;
     forge_builder *b = forge_builder_new();
@@ -183,7 +183,7 @@ static void test_what_no_indices_are(void **state)
 
 /* --- along an axis -------------------------------------------------------------------------------------- */
 
-static void test_scans_and_sorts(void **state)
+static void test_shapes_of_scans_and_sorts_are_inferred(void **state)
 {
     (void)state;
     forge_builder *b = forge_builder_new();
@@ -220,10 +220,13 @@ static void test_scans_and_sorts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scans_and_sorts),         cmocka_unit_test(test_indices),
-        cmocka_unit_test(test_what_no_indices_are),     cmocka_unit_test(test_cuts),
-        cmocka_unit_test(test_concat_joins_any_number), cmocka_unit_test(test_cuts_of_expressions),
-        cmocka_unit_test(test_what_no_cut_is),
+        cmocka_unit_test(test_shapes_of_scans_and_sorts_are_inferred),
+        cmocka_unit_test(test_shapes_of_gather_and_scatter_are_inferred),
+        cmocka_unit_test(test_invalid_indices_are_refused),
+        cmocka_unit_test(test_shapes_of_slices_and_concat_are_inferred),
+        cmocka_unit_test(test_concat_joins_any_number),
+        cmocka_unit_test(test_slices_may_have_symbolic_sizes),
+        cmocka_unit_test(test_invalid_slices_are_refused),
     };
     return cmocka_run_group_tests_name("graph_move", tests, NULL, NULL);
 }

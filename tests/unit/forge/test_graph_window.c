@@ -41,7 +41,7 @@ static void assert_conv_refused(forge_shape x, forge_shape weight, forge_conv_op
     assert_message(b, words);
 }
 
-static void test_sizes_of_convolutions(void **state)
+static void test_shapes_of_convolutions_are_inferred(void **state)
 {
     (void)state;
     forge_shape image = forge_shape_of(5, 3, 32, 28), kernel = forge_shape_of(8, 3, 5, 3);
@@ -60,7 +60,7 @@ static void test_sizes_of_convolutions(void **state)
     assert_conv(forge_shape_of(5, 8, 4, 4), forge_shape_of(8, 3, 5, 3), up, "[5,12,8,14]");
 }
 
-static void test_symbols(void **state)
+static void test_convolutions_accept_symbols(void **state)
 {
     (void)state;
     forge_builder *b = forge_builder_new();
@@ -105,7 +105,7 @@ static void test_symbols(void **state)
     assert_message(b, "the kernel 3 is larger than the padded input, which can be 2");
 }
 
-static void test_messages_of_convolutions(void **state)
+static void test_invalid_convolutions_are_refused(void **state)
 {
     (void)state;
     forge_shape line = forge_shape_of(1, 2, 3);
@@ -138,7 +138,7 @@ static void test_messages_of_convolutions(void **state)
 
 /* --- windows -------------------------------------------------------------------------------------------- */
 
-static void test_windows(void **state)
+static void test_shapes_of_windows_are_inferred(void **state)
 {
     (void)state;
     forge_builder *b = forge_builder_new();
@@ -163,7 +163,7 @@ static void refuse_window(forge_reduce_kind kind, uint32_t axes, forge_window wi
     assert_message(b, words);
 }
 
-static void test_messages_of_windows(void **state)
+static void test_invalid_windows_are_refused(void **state)
 {
     (void)state;
     refuse_window(FORGE_SUM, 4, (forge_window){.size = 5},
@@ -195,7 +195,7 @@ static void test_messages_of_windows(void **state)
 
 /* --- random numbers ------------------------------------------------------------------------------------- */
 
-static void test_random(void **state)
+static void test_random_numbers_have_the_requested_shape(void **state)
 {
     (void)state;
     forge_builder *b = forge_builder_new();
@@ -220,9 +220,12 @@ static void test_random(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes_of_convolutions),    cmocka_unit_test(test_symbols),
-        cmocka_unit_test(test_messages_of_convolutions), cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_messages_of_windows),      cmocka_unit_test(test_random),
+        cmocka_unit_test(test_shapes_of_convolutions_are_inferred),
+        cmocka_unit_test(test_convolutions_accept_symbols),
+        cmocka_unit_test(test_invalid_convolutions_are_refused),
+        cmocka_unit_test(test_shapes_of_windows_are_inferred),
+        cmocka_unit_test(test_invalid_windows_are_refused),
+        cmocka_unit_test(test_random_numbers_have_the_requested_shape),
     };
     return cmocka_run_group_tests_name("graph_window", tests, NULL, NULL);
 }

@@ -72,7 +72,7 @@ static void test_bias_is_by_channel(void **state)
         assert_true(y[i] == ((float *)forge_tensor_data(&bias))[i / 4]);
 }
 
-static void test_messages(void **state)
+static void test_wrong_layers_are_refused(void **state)
 {
     (void)state;
     for (int i = 0; i < 4; i++) {
@@ -117,7 +117,7 @@ static void build_dropout(struct workbench *m, bool is_training)
     workbench_load(m, b);
 }
 
-static void test_dropout(void **state)
+static void test_dropout_masks_follow_key_and_step(void **state)
 {
     struct workbench *m = *state;
     float x[DROPPED], u[DROPPED], first[DROPPED] = {0};
@@ -232,7 +232,7 @@ static void take(struct workbench *m, const char *file, const char *name)
 }
 
 /* A network trained elsewhere classifies the first 100 images, with the same results as in PyTorch. */
-static void test_known_weights(void **state)
+static void test_imported_network_gives_the_results_of_pytorch(void **state)
 {
     struct workbench *m = *state;
     enum { IMAGES = 100, PIXELS = 28 * 28 };
@@ -277,11 +277,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         on_workbench(test_parameters_of_convolutions),
         on_workbench(test_bias_is_by_channel),
-        cmocka_unit_test(test_messages),
-        on_workbench(test_dropout),
+        cmocka_unit_test(test_wrong_layers_are_refused),
+        on_workbench(test_dropout_masks_follow_key_and_step),
         on_workbench(test_cnn_learns),
         on_workbench(test_norm_cnn_trains),
-        on_workbench(test_known_weights),
+        on_workbench(test_imported_network_gives_the_results_of_pytorch),
     };
     return cmocka_run_group_tests_name("layers", tests, NULL, NULL);
 }

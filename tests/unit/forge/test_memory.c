@@ -72,7 +72,7 @@ static void memory_is_used_again_and_zeroed(void **state)
     forge_device_close(device);
 }
 
-static void the_peak_is_what_was_in_use_at_once(void **state)
+static void peak_is_the_maximum_in_use(void **state)
 {
     (void)state;
     forge_device *device = open_cpu();
@@ -91,7 +91,7 @@ static void the_peak_is_what_was_in_use_at_once(void **state)
     forge_device_close(device);
 }
 
-static void a_limit_names_who_wants_and_who_has(void **state)
+static void limit_error_names_the_request_and_the_largest_user(void **state)
 {
     (void)state;
     forge_device *device = open_cpu();
@@ -136,7 +136,7 @@ static joule_status take_of_small(forge_device *device, size_t size_bytes, forge
     return forge_buffer_wrap(memory, size_bytes, give_to_small, (void *)size_bytes, out_buffer, out_error);
 }
 
-static void what_is_held_gives_way_to_who_needs_it(void **state)
+static void cached_memory_is_freed_on_demand(void **state)
 {
     (void)state;
     const struct device_ops small = {.name = "small", .allocate = take_of_small};
@@ -204,9 +204,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(classes_lose_less_than_an_eighth),
         cmocka_unit_test(memory_is_used_again_and_zeroed),
-        cmocka_unit_test(the_peak_is_what_was_in_use_at_once),
-        cmocka_unit_test(a_limit_names_who_wants_and_who_has),
-        cmocka_unit_test(what_is_held_gives_way_to_who_needs_it),
+        cmocka_unit_test(peak_is_the_maximum_in_use),
+        cmocka_unit_test(limit_error_names_the_request_and_the_largest_user),
+        cmocka_unit_test(cached_memory_is_freed_on_demand),
         cmocka_unit_test(buffers_outlive_their_device),
         cmocka_unit_test(threads_share_it),
     };

@@ -25,7 +25,7 @@ static forge_nonfinite check(struct workbench *bench, joule_status expected)
     return found;
 }
 
-static void test_an_input(void **state)
+static void test_invalid_input_is_named(void **state)
 {
     struct workbench *bench = *state;
     forge_builder *b = forge_builder_new();
@@ -91,7 +91,7 @@ static void test_a_product_that_overflows(void **state)
 }
 
 /* The slot is multiplied in place: the report has its previous contents. */
-static void test_in_place(void **state)
+static void test_result_in_place_reports_its_previous_contents(void **state)
 {
     struct workbench *bench = *state;
     forge_builder *b = forge_builder_new();
@@ -111,7 +111,7 @@ static void test_in_place(void **state)
     check(bench, JOULE_OK); /* from here on the slot is infinite, and no operation is its origin */
 }
 
-static void test_a_slot(void **state)
+static void test_invalid_slot_is_named(void **state)
 {
     struct workbench *bench = *state;
     forge_builder *b = forge_builder_new();
@@ -127,7 +127,7 @@ static void test_a_slot(void **state)
     assert_contains(error.message, "before the run, the slot contained nan at [1,0] of \"m\" f64[2,2]");
 }
 
-static void test_what_has_no_value(void **state)
+static void test_invalid_quotient_is_named(void **state)
 {
     struct workbench *bench = *state;
     forge_builder *b = forge_builder_new();
@@ -243,7 +243,7 @@ static void test_a_learning_rate_that_is_too_high(void **state)
         assert_true(found.operands[i].nans == 0 && found.operands[i].infinities == 0);
 }
 
-static void test_what_is_kept_comes_back(void **state)
+static void test_snapshot_is_restored(void **state)
 {
     struct workbench *bench = *state;
     float losses[4], again[4];
@@ -261,7 +261,7 @@ static void test_what_is_kept_comes_back(void **state)
 }
 
 /* A checked run gives the same bits as an unchecked one. */
-static void test_a_checked_run_is_a_run(void **state)
+static void test_checked_run_gives_the_same_bits(void **state)
 {
     struct workbench *bench = *state;
     float rate = 1e-3f, loss;
@@ -284,18 +284,12 @@ static void test_a_checked_run_is_a_run(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_an_input),
-        TEST(test_a_rate_without_end),
-        TEST(test_a_product_that_overflows),
-        TEST(test_in_place),
-        TEST(test_a_slot),
-        TEST(test_what_has_no_value),
-        TEST(test_a_cast_that_overflows),
-        TEST(test_infinities_that_are_meant),
-        TEST(test_infinities_that_are_usual),
-        TEST(test_a_learning_rate_that_is_too_high),
-        TEST(test_what_is_kept_comes_back),
-        TEST(test_a_checked_run_is_a_run),
+        TEST(test_invalid_input_is_named),    TEST(test_a_rate_without_end),
+        TEST(test_a_product_that_overflows),  TEST(test_result_in_place_reports_its_previous_contents),
+        TEST(test_invalid_slot_is_named),     TEST(test_invalid_quotient_is_named),
+        TEST(test_a_cast_that_overflows),     TEST(test_infinities_that_are_meant),
+        TEST(test_infinities_that_are_usual), TEST(test_a_learning_rate_that_is_too_high),
+        TEST(test_snapshot_is_restored),      TEST(test_checked_run_gives_the_same_bits),
     };
     return cmocka_run_group_tests_name("nonfinite", tests, NULL, NULL);
 }

@@ -168,7 +168,7 @@ static const struct kind {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-static void test_by_own_statistics(void **state)
+static void test_norms_equal_their_definitions(void **state)
 {
     (void)state;
     for (size_t k = 0; k < KINDS; k++) {
@@ -207,7 +207,7 @@ static forge_value batch_norm(forge_builder *b, forge_value x)
     return forge_batch_norm(b, "norm", x, 0.2, EPSILON, false);
 }
 
-static void test_batch_norm(void **state)
+static void test_batch_norm_equals_its_definition(void **state)
 {
     (void)state;
     struct layer layer = {0};
@@ -245,7 +245,7 @@ static void test_batch_norm(void **state)
 }
 
 /* Far from 0, a one-pass sum in f32 would lose all digits, and sums would overflow f16. */
-static void test_narrow_types(void **state)
+static void test_narrow_types_lose_no_digits(void **state)
 {
     (void)state;
     static layer_fn *const fns[] = {layer_norm, group_norm, batch_norm_training};
@@ -286,7 +286,7 @@ static forge_value any(forge_builder *b, const forge_value *x, int kind)
                         : (kind == KINDS ? batch_norm_training : batch_norm)(b, x[0]);
 }
 
-static void test_gradients(void **state)
+static void test_slopes_of_norms_equal_differences(void **state)
 {
     (void)state;
     for (int kind = 0; kind < KINDS + 2; kind++)
@@ -316,7 +316,7 @@ static forge_value of_a_symbol(forge_builder *b, forge_value x)
     return forge_rms_norm(b, "norm", forge_input(b, "s", FORGE_F32, forge_shape_of(2, t)), 1, EPSILON);
 }
 
-static void test_messages(void **state)
+static void test_wrong_operands_are_refused(void **state)
 {
     (void)state;
     assert_refused(forge_shape_of(1, 3), FORGE_F32, batch_norm_training,
@@ -328,7 +328,7 @@ static void test_messages(void **state)
     assert_refused(forge_shape_of(2, 3), FORGE_F32, of_a_symbol, "dimension 1 has to be a number above 0");
 }
 
-static void test_symbolic_batch(void **state)
+static void test_batch_size_may_be_a_symbol(void **state)
 {
     (void)state;
     forge_graph *graph = NULL;
@@ -346,9 +346,12 @@ static void test_symbolic_batch(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_own_statistics), cmocka_unit_test(test_batch_norm),
-        cmocka_unit_test(test_narrow_types),      cmocka_unit_test(test_gradients),
-        cmocka_unit_test(test_messages),          cmocka_unit_test(test_symbolic_batch),
+        cmocka_unit_test(test_norms_equal_their_definitions),
+        cmocka_unit_test(test_batch_norm_equals_its_definition),
+        cmocka_unit_test(test_narrow_types_lose_no_digits),
+        cmocka_unit_test(test_slopes_of_norms_equal_differences),
+        cmocka_unit_test(test_wrong_operands_are_refused),
+        cmocka_unit_test(test_batch_size_may_be_a_symbol),
     };
     return cmocka_run_group_tests_name("norm", tests, NULL, NULL);
 }

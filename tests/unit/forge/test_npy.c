@@ -67,7 +67,7 @@ static void test_versions_and_spelling(void **state)
     expect(1, HEADER("<f4", "True", "(0, 3)"), f, 0, FORGE_F32, (forge_shape)forge_shape_of(0, 3), f);
 }
 
-static void test_orders(void **state)
+static void test_fortran_and_c_order_are_read(void **state)
 {
     (void)state;
     /* a[i][j][k] = 100 i + 10 j + k, of shape (2, 3, 2), with the first index fastest. */
@@ -103,7 +103,7 @@ static void expect_refused(int version, const char *header, size_t size, joule_s
     assert_contains(error.message, path);
 }
 
-static void test_damage(void **state)
+static void test_damaged_headers_are_refused(void **state)
 {
     (void)state;
     expect_refused(1, HEADER("<f4", "False", "(2,)"), 7, JOULE_INVALID,
@@ -136,7 +136,7 @@ static void test_damage(void **state)
     expect_refused(4, HEADER("<f4", "False", "(1,)"), 4, JOULE_UNSUPPORTED, "byte 6: version 4.0");
 }
 
-static void test_cut_and_foreign_files(void **state)
+static void test_truncated_and_foreign_files_are_refused(void **state)
 {
     (void)state;
     forge_tensor tensor;
@@ -154,7 +154,7 @@ static void test_cut_and_foreign_files(void **state)
     assert_int_equal(forge_npy_read("/nowhere.npy", &tensor, &error), JOULE_ABSENT);
 }
 
-static void test_writing(void **state)
+static void test_written_files_read_back(void **state)
 {
     (void)state;
     for (int d = FORGE_BOOL; d <= FORGE_F64; d++) {
@@ -177,7 +177,7 @@ static void test_writing(void **state)
 }
 
 /* A transposed view is written in the order of its indices; the data of every file is aligned. */
-static void test_writing_a_view(void **state)
+static void test_written_views_read_back(void **state)
 {
     (void)state;
     forge_tensor tensor, is;
@@ -223,11 +223,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_versions_and_spelling),
-        cmocka_unit_test(test_orders),
-        cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_cut_and_foreign_files),
-        cmocka_unit_test(test_writing),
-        cmocka_unit_test(test_writing_a_view),
+        cmocka_unit_test(test_fortran_and_c_order_are_read),
+        cmocka_unit_test(test_damaged_headers_are_refused),
+        cmocka_unit_test(test_truncated_and_foreign_files_are_refused),
+        cmocka_unit_test(test_written_files_read_back),
+        cmocka_unit_test(test_written_views_read_back),
         cmocka_unit_test(test_a_file_that_numpy_wrote),
     };
     return cmocka_run_group_tests_name("npy", tests, scratch_set_up, scratch_tear_down);

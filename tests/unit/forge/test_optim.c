@@ -189,7 +189,7 @@ static void follow(struct trial *t, double tolerance)
     workbench_end(&t->bench);
 }
 
-static void test_sgd(void **state)
+static void test_sgd_equals_its_definition(void **state)
 {
     (void)state;
     const forge_sgd_options options[] = {
@@ -205,7 +205,7 @@ static void test_sgd(void **state)
         }
 }
 
-static void test_adamw(void **state)
+static void test_adamw_equals_its_definition(void **state)
 {
     (void)state;
     for (int i = 0; i < 4; i++) {
@@ -258,7 +258,7 @@ static void test_adamw_writes_in_place(void **state)
 /* --- groups --------------------------------------------------------------------------------------------- */
 
 /* If the gradient is 0, only decay changes a parameter. */
-static void test_groups(void **state)
+static void test_parameter_groups_have_their_own_options(void **state)
 {
     (void)state;
     const forge_parameter_group no_decay[] = {{.suffix = ".bias", .has_no_decay = true}};
@@ -322,7 +322,7 @@ static void expect_refusal(struct trial *t, const char *text)
     assert_contains(error.message, text);
 }
 
-static void test_wrong_options(void **state)
+static void test_wrong_options_are_refused(void **state)
 {
     (void)state;
     const forge_parameter_group all[] = {{.is_frozen = true}};
@@ -385,7 +385,7 @@ static void assert_rate(forge_schedule s, uint64_t step, double wanted)
     assert_elements_near(&is, &wanted, 1, 1e-15, (int)step);
 }
 
-static void test_schedules(void **state)
+static void test_rates_follow_their_schedule(void **state)
 {
     (void)state;
     forge_schedule s = {.rate = 0.5, .warm_up_steps = 4};
@@ -424,15 +424,15 @@ static void test_schedules(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sgd),
-        cmocka_unit_test(test_adamw),
+        cmocka_unit_test(test_sgd_equals_its_definition),
+        cmocka_unit_test(test_adamw_equals_its_definition),
         cmocka_unit_test(test_slots_of_adamw),
         cmocka_unit_test(test_adamw_writes_in_place),
-        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_parameter_groups_have_their_own_options),
         cmocka_unit_test(test_frozen_parameters_stay),
-        cmocka_unit_test(test_wrong_options),
+        cmocka_unit_test(test_wrong_options_are_refused),
         cmocka_unit_test(test_given_gradients_have_the_bits_of_the_optimisers_own),
-        cmocka_unit_test(test_schedules),
+        cmocka_unit_test(test_rates_follow_their_schedule),
     };
     return cmocka_run_group_tests_name("optim", tests, NULL, NULL);
 }

@@ -177,7 +177,7 @@ static void refuse_gradients(const char *text, int kind)
     assert_contains(error.message, text);
 }
 
-static void test_wrong_gradients(void **state)
+static void test_wrong_gradients_are_refused(void **state)
 {
     (void)state;
     refuse_gradients("sgd: the parameter 'fc.weight' is given twice", 0);
@@ -193,7 +193,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_accumulated_gradients_are_those_of_the_batch),
         cmocka_unit_test(test_two_optimisers_in_one_program),
-        cmocka_unit_test(test_wrong_gradients),
+        cmocka_unit_test(test_wrong_gradients_are_refused),
     };
     return cmocka_run_group_tests_name("optim_gradients", tests, NULL, NULL);
 }

@@ -91,7 +91,7 @@ static void test_updates_come_early(void **state)
     forge_graph_free(after);
 }
 
-static void test_what_needs_all_gradients_waits(void **state)
+static void test_updates_that_need_all_gradients_come_last(void **state)
 {
     (void)state;
     forge_graph *before, *after = ordered(training(1), &before);
@@ -143,7 +143,7 @@ static void test_readers_through_views(void **state)
 }
 
 /* Only some gradients of weights are alive at once. */
-static void test_memory(void **state)
+static void test_few_gradients_are_alive_at_once(void **state)
 {
     struct workbench *m = *state;
     size_t gradients = LAYERS * WIDTH * WIDTH * sizeof(float);
@@ -158,10 +158,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_updates_come_early),
-        cmocka_unit_test(test_what_needs_all_gradients_waits),
+        cmocka_unit_test(test_updates_that_need_all_gradients_come_last),
         cmocka_unit_test(test_other_phases_stay),
         cmocka_unit_test(test_readers_through_views),
-        cmocka_unit_test_setup_teardown(test_memory, workbench_set_up, workbench_tear_down),
+        cmocka_unit_test_setup_teardown(test_few_gradients_are_alive_at_once, workbench_set_up,
+                                        workbench_tear_down),
     };
     return cmocka_run_group_tests_name("order", tests, NULL, NULL);
 }

@@ -52,7 +52,7 @@ static void note_name(const forge_pass_facts *facts, const forge_graph *graph, v
     strcat(strcat(context, facts->name), " ");
 }
 
-static void test_added_passes_run_where_they_are_wanted(void **state)
+static void test_added_passes_run_at_their_position(void **state)
 {
     (void)state;
     const forge_pass passes[] = {
@@ -99,7 +99,7 @@ static void assert_pass_refused(const char *name, const char *after, forge_pass_
         JOULE_INVALID, message);
 }
 
-static void test_orders_that_cannot_be(void **state)
+static void test_impossible_orders_are_refused(void **state)
 {
     struct workbench *m = *state;
     assert_pass_refused("fold", NULL, pass_on, "two passes have the name 'fold'");
@@ -118,7 +118,7 @@ static void test_orders_that_cannot_be(void **state)
     forge_graph_free(graph);
 }
 
-static void test_many_passes(void **state)
+static void test_many_passes_run(void **state)
 {
     (void)state;
     forge_pass passes[80];
@@ -230,7 +230,7 @@ static joule_status simplify_all(const forge_graph *graph, forge_device *device,
     return forge_graph_rewrite(graph, simplify, context, out_graph, out_error);
 }
 
-static void test_a_pass_of_ones_own(void **state)
+static void test_callers_may_add_a_pass(void **state)
 {
     struct workbench *m = *state;
     int asked = 0;
@@ -254,7 +254,7 @@ static forge_value turn(forge_builder *b, const forge_node *node, const forge_va
     return strcmp(node->kind, "mul") == 0 ? forge_sub(b, inputs[0], inputs[1]) : FORGE_NO_VALUE;
 }
 
-static void test_what_is_made_keeps_its_place(void **state)
+static void test_rewritten_nodes_keep_their_scope(void **state)
 {
     (void)state;
     forge_graph *graph = small_graph(), *made = NULL;
@@ -318,7 +318,7 @@ static void assert_wrong(forge_pass_fn run, const void *context, joule_status st
         status, message);
 }
 
-static void test_mistakes_are_told_with_the_pass(void **state)
+static void test_failing_pass_is_named(void **state)
 {
     (void)state;
     forge_rewrite_fn wrong[] = {reshape_all, add_apples_and_pears};
@@ -347,14 +347,14 @@ int main(void)
 {
 #define on_workbench(test) cmocka_unit_test_setup_teardown(test, workbench_set_up, workbench_tear_down)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_added_passes_run_where_they_are_wanted),
-        on_workbench(test_orders_that_cannot_be),
-        cmocka_unit_test(test_many_passes),
+        cmocka_unit_test(test_added_passes_run_at_their_position),
+        on_workbench(test_impossible_orders_are_refused),
+        cmocka_unit_test(test_many_passes_run),
         cmocka_unit_test(test_work_is_counted),
         cmocka_unit_test(test_work_with_symbols_is_unknown),
-        on_workbench(test_a_pass_of_ones_own),
-        cmocka_unit_test(test_what_is_made_keeps_its_place),
-        cmocka_unit_test(test_mistakes_are_told_with_the_pass),
+        on_workbench(test_callers_may_add_a_pass),
+        cmocka_unit_test(test_rewritten_nodes_keep_their_scope),
+        cmocka_unit_test(test_failing_pass_is_named),
     };
     return cmocka_run_group_tests_name("pass", tests, NULL, NULL);
 }

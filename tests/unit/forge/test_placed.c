@@ -227,7 +227,7 @@ static void a_training_on_three_devices(void **state)
     assert_same_bits(training(), 0);
 }
 
-static void graphs_that_nobody_thought_of(void **state)
+static void random_graphs_give_the_bits_of_one_device(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < 40; seed++)
@@ -264,7 +264,7 @@ static void slots_that_change_places(void **state)
 }
 
 /* Outputs that are an input, a constant or an old value; and an input without users. */
-static void results_that_nobody_computes(void **state)
+static void results_without_launches_are_copied(void **state)
 {
     (void)state;
     forge_builder *b = forge_builder_new();
@@ -295,7 +295,7 @@ static forge_graph *pipeline(void)
     return graph_of(b);
 }
 
-static void a_stretch_ends_where_another_device_goes_on(void **state)
+static void segment_ends_where_the_device_changes(void **state)
 {
     (void)state;
     forge_graph *graph = pipeline();
@@ -396,7 +396,7 @@ static void a_failure_reaches_the_caller(void **state)
 }
 
 /* The first device fails while the second waits for its result. */
-static void nobody_waits_for_what_has_failed(void **state)
+static void failure_ends_the_wait_of_other_devices(void **state)
 {
     (void)state;
     watch();
@@ -419,7 +419,7 @@ static void assert_refused(const forge_graph *graph, const forge_place *places, 
     assert_string_equal(error.message, message);
 }
 
-static void what_cannot_be_placed(void **state)
+static void wrong_placements_are_refused(void **state)
 {
     (void)state;
     forge_device *devices[9];
@@ -461,7 +461,7 @@ static void what_cannot_be_placed(void **state)
         forge_device_close(devices[i]);
 }
 
-static void what_an_instance_needs(void **state)
+static void instance_needs_all_states_and_inputs(void **state)
 {
     (void)state;
     forge_graph *graph = pipeline();
@@ -500,15 +500,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_training_on_three_devices),
-        cmocka_unit_test(graphs_that_nobody_thought_of),
+        cmocka_unit_test(random_graphs_give_the_bits_of_one_device),
         cmocka_unit_test(slots_that_change_places),
-        cmocka_unit_test(results_that_nobody_computes),
-        cmocka_unit_test(a_stretch_ends_where_another_device_goes_on),
+        cmocka_unit_test(results_without_launches_are_copied),
+        cmocka_unit_test(segment_ends_where_the_device_changes),
         cmocka_unit_test(two_devices_work_at_once),
         cmocka_unit_test(a_failure_reaches_the_caller),
-        cmocka_unit_test(nobody_waits_for_what_has_failed),
-        cmocka_unit_test(what_cannot_be_placed),
-        cmocka_unit_test(what_an_instance_needs),
+        cmocka_unit_test(failure_ends_the_wait_of_other_devices),
+        cmocka_unit_test(wrong_placements_are_refused),
+        cmocka_unit_test(instance_needs_all_states_and_inputs),
     };
     return cmocka_run_group_tests_name("placed", tests, NULL, NULL);
 }

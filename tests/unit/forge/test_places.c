@@ -192,7 +192,7 @@ static void operands_are_brought_once(void **state)
     forge_graph_free(graph);
 }
 
-static void what_came_from_here_is_taken_here(void **state)
+static void value_transferred_back_needs_no_transfer(void **state)
 {
     (void)state;
     forge_builder *b = forge_builder_new();
@@ -356,7 +356,7 @@ static void on_one_device_nothing_is_transferred(void **state)
     forge_graph_free(graph);
 }
 
-static void graphs_that_nobody_thought_of(void **state)
+static void random_graphs_have_transfers_where_needed(void **state)
 {
     (void)state;
     size_t transfers = 0;
@@ -382,12 +382,12 @@ int main(void)
         cmocka_unit_test(places_are_written_and_read),
         cmocka_unit_test(bad_places_in_text),
         cmocka_unit_test(operands_are_brought_once),
-        cmocka_unit_test(what_came_from_here_is_taken_here),
+        cmocka_unit_test(value_transferred_back_needs_no_transfer),
         cmocka_unit_test(once_placed_nothing_may_be_missing),
         cmocka_unit_test(gradients_go_back_where_values_came_from),
         cmocka_unit_test(an_update_runs_where_its_slot_lives),
         cmocka_unit_test(on_one_device_nothing_is_transferred),
-        cmocka_unit_test(graphs_that_nobody_thought_of),
+        cmocka_unit_test(random_graphs_have_transfers_where_needed),
     };
     return cmocka_run_group_tests_name("places", tests, NULL, NULL);
 }

@@ -104,7 +104,7 @@ static void test_each_item_is_in_the_lowest_gap(void **state)
 
 /* Counts examined items: a small part of all pairs, although half of all items are alive at one time. Each
  * layer keeps one item until the backward pass, and another for a short time. */
-static void test_few_are_looked_at(void **state)
+static void test_search_visits_few_items(void **state)
 {
     (void)state;
     enum { LAYERS = MANY, ITEMS = 3 * LAYERS };
@@ -127,7 +127,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plans_never_overlap),
         cmocka_unit_test(test_each_item_is_in_the_lowest_gap),
-        cmocka_unit_test(test_few_are_looked_at),
+        cmocka_unit_test(test_search_visits_few_items),
     };
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
 }

@@ -59,7 +59,7 @@ static void check_resnet(forge_device *device, int64_t images, bool is_training)
     check(name, device, b);
 }
 
-static void test_resnet_50(void **state)
+static void test_arena_of_resnet_50_is_near_its_lower_bound(void **state)
 {
     for (int64_t images = 1; images <= 8; images++) {
         check_resnet(*state, images, false);
@@ -106,7 +106,7 @@ static void add_gradients(forge_builder *b, forge_value loss)
     }
 }
 
-static void test_gpt_2(void **state)
+static void test_arena_of_gpt_2_is_near_its_lower_bound(void **state)
 {
     forge_builder *b = forge_builder_new();
     forge_output(b, "logits", gpt_logits(b));
@@ -123,8 +123,8 @@ static void test_gpt_2(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_resnet_50),
-        cmocka_unit_test(test_gpt_2),
+        cmocka_unit_test(test_arena_of_resnet_50_is_near_its_lower_bound),
+        cmocka_unit_test(test_arena_of_gpt_2_is_near_its_lower_bound),
     };
     return cmocka_run_group_tests_name("plan_models", tests, open_device, close_device);
 }

@@ -140,7 +140,7 @@ static void test_sums_do_not_depend_on_threads(void **state)
     }
 }
 
-static void test_bad_arguments_say_what_differs(void **state)
+static void test_wrong_arguments_are_refused_with_the_difference(void **state)
 {
     struct workbench *m = *state;
     joule_error error = {0};
@@ -163,10 +163,13 @@ int main(void)
 {
 #define on_workbench(test) cmocka_unit_test_setup_teardown(test, workbench_set_up, workbench_tear_down)
     const struct CMUnitTest tests[] = {
-        on_workbench(test_moves_leave_no_launch),          on_workbench(test_slices_leave_no_launch),
-        on_workbench(test_places_that_are_symbols),        on_workbench(test_moves_that_must_copy),
-        on_workbench(test_a_launch_with_two_results),      on_workbench(test_sums_do_not_depend_on_threads),
-        on_workbench(test_bad_arguments_say_what_differs),
+        on_workbench(test_moves_leave_no_launch),
+        on_workbench(test_slices_leave_no_launch),
+        on_workbench(test_places_that_are_symbols),
+        on_workbench(test_moves_that_must_copy),
+        on_workbench(test_a_launch_with_two_results),
+        on_workbench(test_sums_do_not_depend_on_threads),
+        on_workbench(test_wrong_arguments_are_refused_with_the_difference),
     };
     return cmocka_run_group_tests_name("program", tests, NULL, NULL);
 }

@@ -100,7 +100,7 @@ static void test_another_process_has_the_same_bits(void **state)
     unlink(path);
 }
 
-static void test_what_is_compiled_is_accepted(void **state)
+static void test_compiled_programs_are_accepted(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < 60; seed++) {
@@ -114,7 +114,7 @@ static void test_what_is_compiled_is_accepted(void **state)
 
 /* --- files ---------------------------------------------------------------------------------------------- */
 
-static void test_files(void **state)
+static void test_written_programs_read_back(void **state)
 {
     (void)state;
     forge_program *program = compile(3, 20, 0), *again = NULL;
@@ -138,7 +138,7 @@ static void test_files(void **state)
     forge_program_free(program);
 }
 
-static void test_the_page(void **state)
+static void test_printed_program_lists_buffers_and_launches(void **state)
 {
     (void)state;
     forge_builder *b = forge_builder_new();
@@ -168,7 +168,7 @@ static void assert_refused(const forge_program *program, size_t size, const char
     assert_contains(error.message, words);
 }
 
-static void test_every_cut(void **state)
+static void test_truncated_programs_are_refused(void **state)
 {
     (void)state;
     forge_program *program = compile(1, 3, 0);
@@ -214,7 +214,7 @@ static void try_with(const forge_program *program, size_t at, uint32_t word)
     free(other);
 }
 
-static void test_every_word_may_mean_harm(void **state)
+static void test_any_changed_word_is_harmless(void **state)
 {
     (void)state;
     static const uint32_t words[] = {0, 1, 7, 64, 1u << 20, 0x7fffffff, 0x80000000, UINT32_MAX};
@@ -252,7 +252,7 @@ static forge_program *product(void)
     return program;
 }
 
-static void test_messages(void **state)
+static void test_wrong_programs_are_refused(void **state)
 {
     (void)state;
     forge_program *program = product();
@@ -299,13 +299,13 @@ int main(int count, char **arguments)
         return run_file(arguments[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_another_process_has_the_same_bits),
-        cmocka_unit_test(test_what_is_compiled_is_accepted),
-        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_the_page),
-        cmocka_unit_test(test_every_cut),
+        cmocka_unit_test(test_compiled_programs_are_accepted),
+        cmocka_unit_test(test_written_programs_read_back),
+        cmocka_unit_test(test_printed_program_lists_buffers_and_launches),
+        cmocka_unit_test(test_truncated_programs_are_refused),
         cmocka_unit_test(test_every_damage_of_the_head),
-        cmocka_unit_test(test_every_word_may_mean_harm),
-        cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_any_changed_word_is_harmless),
+        cmocka_unit_test(test_wrong_programs_are_refused),
         cmocka_unit_test(test_a_kernel_has_to_be_of_its_operation),
     };
     return cmocka_run_group_tests_name("program_file", tests, set_up, tear_down);

@@ -47,7 +47,7 @@ static void a_timeline_only_grows(void **state)
     forge_timeline_free(timeline);
 }
 
-static void a_failed_timeline_says_why(void **state)
+static void failed_timeline_has_its_first_reason(void **state)
 {
     (void)state;
     forge_timeline *timeline = make_timeline();
@@ -80,7 +80,7 @@ static void *run_relay(void *argument)
     return NULL;
 }
 
-static void what_was_written_before_a_signal_is_seen_after_it(void **state)
+static void writes_before_a_signal_are_visible_after_it(void **state)
 {
     (void)state;
     forge_timeline *forth = make_timeline(), *back = make_timeline();
@@ -126,7 +126,7 @@ static forge_order order_of(const forge_point *wait, const forge_point *signal)
                          .signals = signal};
 }
 
-static void a_failure_travels_to_who_waits_and_no_further(void **state)
+static void failure_reaches_only_dependent_orders(void **state)
 {
     (void)state;
     forge_queue *queue = make_queue();
@@ -149,7 +149,7 @@ static void a_failure_travels_to_who_waits_and_no_further(void **state)
     forge_timeline_free(c);
 }
 
-static void freeing_a_queue_ends_what_waits_for_nothing(void **state)
+static void freeing_a_queue_ends_waiting_orders(void **state)
 {
     (void)state;
     forge_queue *queue = make_queue();
@@ -305,10 +305,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_timeline_only_grows),
-        cmocka_unit_test(a_failed_timeline_says_why),
-        cmocka_unit_test(what_was_written_before_a_signal_is_seen_after_it),
-        cmocka_unit_test(a_failure_travels_to_who_waits_and_no_further),
-        cmocka_unit_test(freeing_a_queue_ends_what_waits_for_nothing),
+        cmocka_unit_test(failed_timeline_has_its_first_reason),
+        cmocka_unit_test(writes_before_a_signal_are_visible_after_it),
+        cmocka_unit_test(failure_reaches_only_dependent_orders),
+        cmocka_unit_test(freeing_a_queue_ends_waiting_orders),
         cmocka_unit_test(bad_orders_are_refused),
         cmocka_unit_test(two_devices_give_the_bits_of_one_after_the_other),
     };

@@ -27,7 +27,7 @@ static void check_answer(const struct known_answer *known)
     assert_memory_equal(out, known->expected, sizeof out);
 }
 
-static void test_known_answers(void **state)
+static void test_blocks_equal_published_values(void **state)
 {
     (void)state;
     static const struct known_answer known[] = {
@@ -66,7 +66,7 @@ static void test_known_answers_of_random123(void **state)
     assert_true(found >= 3);
 }
 
-static void test_where_numbers_come_from(void **state)
+static void test_numbers_are_those_of_philox_blocks(void **state)
 {
     (void)state;
     const forge_random random = {
@@ -115,7 +115,7 @@ static void test_any_split_gives_the_same(void **state)
         }
 }
 
-static void test_streams_differ(void **state)
+static void test_keys_steps_and_streams_give_other_numbers(void **state)
 {
     (void)state;
     const forge_random randoms[] = {{0}, {.key = 1}, {.key = UINT64_C(1) << 32}, {.step = 1}, {.stream = 1}};
@@ -141,7 +141,7 @@ static void find_moments(const float *x, int count, double moments[5])
     }
 }
 
-static void test_moments(void **state)
+static void test_moments_are_those_of_the_distributions(void **state)
 {
     (void)state;
     enum { COUNT = 1 << 20 };
@@ -173,7 +173,7 @@ static void test_moments(void **state)
     free(x);
 }
 
-static void test_permutation_is_one(void **state)
+static void test_permutation_has_each_number_once(void **state)
 {
     (void)state;
     enum { COUNT = 1000 };
@@ -195,7 +195,7 @@ static void test_permutation_is_one(void **state)
 }
 
 /* The shuffle as random.h defines it, draw by draw. */
-static void test_permutation_by_hand(void **state)
+static void test_permutation_equals_its_definition(void **state)
 {
     (void)state;
     enum { COUNT = 50 };
@@ -239,10 +239,14 @@ static void test_permutations_are_fair(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_answers),           cmocka_unit_test(test_known_answers_of_random123),
-        cmocka_unit_test(test_where_numbers_come_from), cmocka_unit_test(test_any_split_gives_the_same),
-        cmocka_unit_test(test_streams_differ),          cmocka_unit_test(test_moments),
-        cmocka_unit_test(test_permutation_is_one),      cmocka_unit_test(test_permutation_by_hand),
+        cmocka_unit_test(test_blocks_equal_published_values),
+        cmocka_unit_test(test_known_answers_of_random123),
+        cmocka_unit_test(test_numbers_are_those_of_philox_blocks),
+        cmocka_unit_test(test_any_split_gives_the_same),
+        cmocka_unit_test(test_keys_steps_and_streams_give_other_numbers),
+        cmocka_unit_test(test_moments_are_those_of_the_distributions),
+        cmocka_unit_test(test_permutation_has_each_number_once),
+        cmocka_unit_test(test_permutation_equals_its_definition),
         cmocka_unit_test(test_permutations_are_fair),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

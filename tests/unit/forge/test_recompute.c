@@ -113,7 +113,7 @@ static forge_value deep(forge_builder *b, forge_value x, int region)
 
 /* In each region all layers but the last are recomputed; the next region stores the last one's result. At one
  * time, the inputs of all regions, one region's layers, and gradients are alive. */
-static void test_a_deep_network(void **state)
+static void test_recomputed_deep_network_gives_the_same_bits(void **state)
 {
     (void)state;
     static const int regions[] = {1, 3, 6, 12, 36};
@@ -151,7 +151,7 @@ static forge_value blocks(forge_builder *b, forge_value x, int region)
 }
 
 /* With attention, norms and dropout, which are composites, and random numbers, which differ in each step. */
-static void test_transformer_blocks(void **state)
+static void test_recomputed_transformer_blocks_give_the_same_bits(void **state)
 {
     (void)state;
     forge_shape shape = forge_shape_of(8, 24, 2 * WIDTH);
@@ -198,7 +198,7 @@ static forge_program_facts plan_gpt(bool checkpoint_activations)
     return facts;
 }
 
-static void test_gpt_2(void **state)
+static void test_recomputation_shrinks_the_arena_of_gpt_2(void **state)
 {
     (void)state;
     struct trace plain = {.facts = plan_gpt(false)}, marked = {.facts = plan_gpt(true)};
@@ -221,7 +221,7 @@ static forge_value norms(forge_builder *b, forge_value x, int region)
 }
 
 /* Running statistics are written once, by the forward pass. */
-static void test_norms_and_dropout(void **state)
+static void test_recomputed_norms_and_dropout_give_the_same_bits(void **state)
 {
     (void)state;
     forge_shape shape = forge_shape_of(8, 2, 6, 6);
@@ -293,7 +293,7 @@ static void test_marks_are_kept(void **state)
 }
 
 /* Values used outside a region are kept, and so are values from before it. */
-static void test_what_leaves_is_kept(void **state)
+static void test_values_used_outside_a_region_are_kept(void **state)
 {
     (void)state;
     forge_graph *graph = NULL;
@@ -315,7 +315,7 @@ static void test_what_leaves_is_kept(void **state)
     forge_graph_free(graph);
 }
 
-static void test_regions_that_cannot_be(void **state)
+static void test_impossible_regions_are_refused(void **state)
 {
     (void)state;
     forge_builder *b = forge_builder_new();
@@ -339,13 +339,13 @@ static void test_regions_that_cannot_be(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_deep_network),
-        cmocka_unit_test(test_transformer_blocks),
-        cmocka_unit_test(test_gpt_2),
-        cmocka_unit_test(test_norms_and_dropout),
+        cmocka_unit_test(test_recomputed_deep_network_gives_the_same_bits),
+        cmocka_unit_test(test_recomputed_transformer_blocks_give_the_same_bits),
+        cmocka_unit_test(test_recomputation_shrinks_the_arena_of_gpt_2),
+        cmocka_unit_test(test_recomputed_norms_and_dropout_give_the_same_bits),
         cmocka_unit_test(test_marks_are_kept),
-        cmocka_unit_test(test_what_leaves_is_kept),
-        cmocka_unit_test(test_regions_that_cannot_be),
+        cmocka_unit_test(test_values_used_outside_a_region_are_kept),
+        cmocka_unit_test(test_impossible_regions_are_refused),
     };
     return cmocka_run_group_tests_name("recompute", tests, NULL, NULL);
 }

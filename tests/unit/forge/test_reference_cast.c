@@ -68,7 +68,7 @@ static void test_cast_at_the_ends(void **state)
 
 /* Rows of 8, 37, 64 and 320 elements: a block has several rows, begins within a row, is one row, or is part
  * of one. */
-static void test_cast_blocks(void **state)
+static void test_casts_of_block_formats_are_exact(void **state)
 {
     (void)state;
     static const forge_dim columns[] = {8, 37, 64, 320};
@@ -103,7 +103,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cast_between_all_types),
         cmocka_unit_test(test_cast_at_the_ends),
-        cmocka_unit_test(test_cast_blocks),
+        cmocka_unit_test(test_casts_of_block_formats_are_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -125,14 +125,14 @@ static void check_random(bool is_transposed)
     check(types[pick(0, 5)], c.x, c.weight, &c.options);
 }
 
-static void test_convolutions(void **state)
+static void test_random_convolutions_equal_the_definition(void **state)
 {
     (void)state;
     for (int i = 0; i < 300; i++)
         check_random(false);
 }
 
-static void test_transposed_convolutions(void **state)
+static void test_random_transposed_convolutions_equal_the_definition(void **state)
 {
     (void)state;
     for (int i = 0; i < 300; i++)
@@ -159,8 +159,8 @@ static void test_lines_longer_than_a_tile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_convolutions),
-        cmocka_unit_test(test_transposed_convolutions),
+        cmocka_unit_test(test_random_convolutions_equal_the_definition),
+        cmocka_unit_test(test_random_transposed_convolutions_equal_the_definition),
         cmocka_unit_test(test_lines_longer_than_a_tile),
     };
     return cmocka_run_group_tests_name("reference_conv", tests, NULL, NULL);

@@ -67,7 +67,7 @@ static size_t place_of(const struct cut *cut, const forge_shape *whole, const fo
     return (size_t)place;
 }
 
-static void test_slice(void **state)
+static void test_random_slices_equal_the_definition(void **state)
 {
     (void)state;
     for (int round = 0; round < 1500; round++) {
@@ -85,7 +85,7 @@ static void test_slice(void **state)
     }
 }
 
-static void test_pad(void **state)
+static void test_random_pads_equal_the_definition(void **state)
 {
     (void)state;
     for (int round = 0; round < 1500; round++) {
@@ -108,7 +108,7 @@ static void test_pad(void **state)
     }
 }
 
-static void test_concat(void **state)
+static void test_random_concats_equal_the_definition(void **state)
 {
     (void)state;
     for (int round = 0; round < 500; round++) {
@@ -143,9 +143,9 @@ static void test_concat(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slice),
-        cmocka_unit_test(test_pad),
-        cmocka_unit_test(test_concat),
+        cmocka_unit_test(test_random_slices_equal_the_definition),
+        cmocka_unit_test(test_random_pads_equal_the_definition),
+        cmocka_unit_test(test_random_concats_equal_the_definition),
     };
     return cmocka_run_group_tests_name("reference_cut", tests, NULL, NULL);
 }

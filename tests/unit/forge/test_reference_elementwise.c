@@ -115,7 +115,7 @@ static double error_of(uint32_t kind, double x)
     return is_steep ? 1e-15 + 4e-16 * fabs(x * x * x) : 1e-15;
 }
 
-static void test_unary_floats(void **state)
+static void test_unary_operations_of_floats_equal_the_definition(void **state)
 {
     (void)state;
     for (size_t t = 0; t < FLOATS; t++)
@@ -146,7 +146,7 @@ static double unary(uint32_t kind, double x)
     return result;
 }
 
-static void test_unary_far_numbers(void **state)
+static void test_unary_operations_of_nan_and_infinity_equal_the_definition(void **state)
 {
     (void)state;
     for (uint32_t kind = 0; kind < FORGE_UNARY_KINDS; kind++)
@@ -256,7 +256,7 @@ static long double binary_wanted(forge_binary_kind kind, double a, double b)
 }
 
 /* A view with a reversed dimension, a repeated one and gaps; and one that lacks a dimension. */
-static void test_binary_floats_however_they_lie(void **state)
+static void test_binary_operations_of_any_views_equal_the_definition(void **state)
 {
     (void)state;
     const forge_shape shape = forge_shape_of(3, 4, 70);
@@ -292,7 +292,7 @@ static void test_binary_floats_however_they_lie(void **state)
 
 /* --- select ---------------------------------------------------------------------------------------- */
 
-static void test_select(void **state)
+static void test_select_equals_the_definition(void **state)
 {
     (void)state;
     unsigned char condition[300], data[300 * 8], other[8], results[600 * 8];
@@ -316,7 +316,7 @@ static void test_select(void **state)
 
 /* --- empty values, and the program's own place ---------------------------------------------------------- */
 
-static void test_no_elements(void **state)
+static void test_operands_without_elements_are_accepted(void **state)
 {
     (void)state;
     struct view in[3] = {view_packed(FORGE_BOOL, NULL, forge_shape_of(3, 0)),
@@ -331,7 +331,7 @@ static void test_no_elements(void **state)
     run_reference(OP_CAST, &(struct cast_attributes){FORGE_F32}, &in[0], 1, &out, 1);
 }
 
-static void test_in_place(void **state)
+static void test_result_may_replace_an_operand(void **state)
 {
     (void)state;
     float data[1000];
@@ -347,13 +347,13 @@ static void test_in_place(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_unary_floats),
-        cmocka_unit_test(test_unary_far_numbers),
+        cmocka_unit_test(test_unary_operations_of_floats_equal_the_definition),
+        cmocka_unit_test(test_unary_operations_of_nan_and_infinity_equal_the_definition),
         cmocka_unit_test(test_binary_numbers_by_hand),
-        cmocka_unit_test(test_binary_floats_however_they_lie),
-        cmocka_unit_test(test_select),
-        cmocka_unit_test(test_no_elements),
-        cmocka_unit_test(test_in_place),
+        cmocka_unit_test(test_binary_operations_of_any_views_equal_the_definition),
+        cmocka_unit_test(test_select_equals_the_definition),
+        cmocka_unit_test(test_operands_without_elements_are_accepted),
+        cmocka_unit_test(test_result_may_replace_an_operand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,7 @@ static int64_t place_in_x(const struct layout *l, const struct view *indices, si
     return ((int64_t)outer * l->size + (int64_t)index) * INNER + (int64_t)(position % INNER);
 }
 
-static void test_gather(void **state)
+static void test_random_gathers_equal_the_definition(void **state)
 {
     (void)state;
     static unsigned char space[SPACE * 8], index_space[SPACE * 8], results[SPACE * 8];
@@ -93,7 +93,7 @@ static double combined(uint32_t kind, double old, double new)
     }
 }
 
-static void test_scatter(void **state)
+static void test_random_scatters_equal_the_definition(void **state)
 {
     (void)state;
     static unsigned char space[SPACE * 8], index_space[SPACE * 8], new_space[SPACE * 8], results[SPACE * 8];
@@ -120,7 +120,7 @@ static void test_scatter(void **state)
     }
 }
 
-static void test_indices_that_are_far_out(void **state)
+static void test_gathers_out_of_range_are_nan(void **state)
 {
     (void)state;
     float x[] = {1, 2, 3}, out[4];
@@ -152,7 +152,7 @@ static void test_max_keeps_nan(void **state)
 }
 
 /* 256 MiB, of which only one row may be accessed: any other access ends the test. */
-static void test_in_place_touches_what_is_updated(void **state)
+static void test_update_in_place_touches_only_its_rows(void **state)
 {
     (void)state;
     enum { ROWS = 65536, COLUMNS = 1024, ROW = 40961 };
@@ -184,11 +184,11 @@ static void test_in_place_touches_what_is_updated(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gather),
-        cmocka_unit_test(test_scatter),
-        cmocka_unit_test(test_indices_that_are_far_out),
+        cmocka_unit_test(test_random_gathers_equal_the_definition),
+        cmocka_unit_test(test_random_scatters_equal_the_definition),
+        cmocka_unit_test(test_gathers_out_of_range_are_nan),
         cmocka_unit_test(test_max_keeps_nan),
-        cmocka_unit_test(test_in_place_touches_what_is_updated),
+        cmocka_unit_test(test_update_in_place_touches_only_its_rows),
     };
     return cmocka_run_group_tests_name("reference_gather", tests, NULL, NULL);
 }

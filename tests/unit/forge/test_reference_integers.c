@@ -118,7 +118,7 @@ static void check_integers(forge_dtype dtype, const uint64_t *a, size_t a_count,
     free(results);
 }
 
-static void test_binary_integers(void **state)
+static void test_binary_operations_of_integers_equal_the_definition(void **state)
 {
     (void)state;
     uint64_t all[256], some[60];
@@ -153,7 +153,7 @@ static uint64_t integer_wanted(forge_unary_kind kind, wide x)
     }
 }
 
-static void test_unary_integers(void **state)
+static void test_unary_operations_of_integers_equal_the_definition(void **state)
 {
     (void)state;
     static const forge_unary_kind kinds[] = {FORGE_NEG, FORGE_ABS, FORGE_SIGN, FORGE_SQUARE, FORGE_RELU};
@@ -188,8 +188,8 @@ static void test_unary_integers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_binary_integers),
-        cmocka_unit_test(test_unary_integers),
+        cmocka_unit_test(test_binary_operations_of_integers_equal_the_definition),
+        cmocka_unit_test(test_unary_operations_of_integers_equal_the_definition),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

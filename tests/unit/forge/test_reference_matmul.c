@@ -115,7 +115,7 @@ static void test_beyond_a_tile(void **state)
     check(FORGE_F16, forge_shape_of(9, 1), forge_shape_of(1, 256), 0, forge_shape_of(9, 256));
 }
 
-static void test_leading_dimensions(void **state)
+static void test_leading_dimensions_are_broadcast(void **state)
 {
     (void)state;
     check(FORGE_F32, forge_shape_of(2, 3, 4, 5), forge_shape_of(5, 6), 0, forge_shape_of(2, 3, 4, 6));
@@ -166,7 +166,7 @@ static void test_nan_goes_through_zeros(void **state)
 }
 
 /* In f16 or f32 the small terms would be lost one by one. */
-static void test_rounded_once(void **state)
+static void test_sums_are_rounded_once(void **state)
 {
     (void)state;
     enum { DEPTH = 4097 };
@@ -188,11 +188,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_type_and_flag),
         cmocka_unit_test(test_beyond_a_tile),
-        cmocka_unit_test(test_leading_dimensions),
+        cmocka_unit_test(test_leading_dimensions_are_broadcast),
         cmocka_unit_test(test_views_with_steps),
         cmocka_unit_test(test_sums_of_nothing_are_zero),
         cmocka_unit_test(test_nan_goes_through_zeros),
-        cmocka_unit_test(test_rounded_once),
+        cmocka_unit_test(test_sums_are_rounded_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

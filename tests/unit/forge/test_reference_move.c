@@ -23,7 +23,7 @@ static char *fill(unsigned char *data, size_t size_bytes)
     return (char *)data + SPACE / 2 * size_bytes;
 }
 
-static void test_reshape(void **state)
+static void test_reshape_keeps_the_order(void **state)
 {
     (void)state;
     static unsigned char data[SPACE * 8], results[SPACE * 8];
@@ -46,7 +46,7 @@ static void test_reshape(void **state)
         }
 }
 
-static void test_broadcast(void **state)
+static void test_broadcast_repeats_elements(void **state)
 {
     (void)state;
     static unsigned char data[SPACE * 8], results[SPACE * 8];
@@ -89,7 +89,7 @@ static void check_transpose(const struct view *x, const struct transpose_attribu
     }
 }
 
-static void test_transpose(void **state)
+static void test_transpose_permutes_dimensions(void **state)
 {
     (void)state;
     static unsigned char data[SPACE * 8];
@@ -113,7 +113,7 @@ static void test_transpose(void **state)
     check_transpose(&deep, &(struct transpose_attributes){{7, 0, 6, 1, 5, 2, 4, 3}});
 }
 
-static void test_no_elements(void **state)
+static void test_operands_without_elements_are_accepted(void **state)
 {
     (void)state;
     char none[1];
@@ -130,7 +130,7 @@ static void test_no_elements(void **state)
 
 /* --- counting ------------------------------------------------------------------------------------------- */
 
-static void test_iota(void **state)
+static void test_iota_counts_along_its_axis(void **state)
 {
     (void)state;
     static unsigned char results[2 * 300 * 3 * 8];
@@ -169,9 +169,12 @@ static void test_every_family_has_a_function(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reshape),   cmocka_unit_test(test_broadcast),
-        cmocka_unit_test(test_transpose), cmocka_unit_test(test_no_elements),
-        cmocka_unit_test(test_iota),      cmocka_unit_test(test_every_family_has_a_function),
+        cmocka_unit_test(test_reshape_keeps_the_order),
+        cmocka_unit_test(test_broadcast_repeats_elements),
+        cmocka_unit_test(test_transpose_permutes_dimensions),
+        cmocka_unit_test(test_operands_without_elements_are_accepted),
+        cmocka_unit_test(test_iota_counts_along_its_axis),
+        cmocka_unit_test(test_every_family_has_a_function),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

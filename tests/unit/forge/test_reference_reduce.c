@@ -226,7 +226,7 @@ static void test_integers_wrap_and_keep_their_order(void **state)
     assert_true(greatest == UINT64_MAX - 1);
 }
 
-static void test_of_nothing(void **state)
+static void test_reductions_of_no_elements_give_the_neutral_element(void **state)
 {
     (void)state;
     static const double wanted[FORGE_REDUCE_KINDS] = {0, NAN, -INFINITY, INFINITY, 1, 0};
@@ -258,7 +258,7 @@ int main(void)
         cmocka_unit_test(test_nan_and_infinities),
         cmocka_unit_test(test_sums_lose_nothing),
         cmocka_unit_test(test_integers_wrap_and_keep_their_order),
-        cmocka_unit_test(test_of_nothing),
+        cmocka_unit_test(test_reductions_of_no_elements_give_the_neutral_element),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,7 +63,7 @@ static void check_scan(uint32_t kind, forge_dtype dtype, int64_t count, uint32_t
         }
 }
 
-static void test_scan(void **state)
+static void test_random_scans_equal_the_definition(void **state)
 {
     (void)state;
     static const uint32_t kinds[] = {FORGE_SUM, FORGE_PRODUCT, FORGE_MAXIMUM, FORGE_MINIMUM};
@@ -74,7 +74,7 @@ static void test_scan(void **state)
     check_scan(FORGE_SUM, FORGE_I16, 600, FORGE_SCAN_REVERSE | FORGE_SCAN_EXCLUSIVE);
 }
 
-static void test_ends_of_scans(void **state)
+static void test_exclusive_scans_begin_with_the_neutral_element(void **state)
 {
     (void)state;
     int8_t bytes[] = {5, -7}, min[2];
@@ -146,7 +146,7 @@ static void check_sort(struct view x, int64_t kept, bool is_descending)
     }
 }
 
-static void test_sort(void **state)
+static void test_random_sorts_equal_the_definition(void **state)
 {
     (void)state;
     for (int round = 0; round < 1200; round++) {
@@ -161,7 +161,7 @@ static void test_sort(void **state)
                true);
 }
 
-static void test_nan_comes_last(void **state)
+static void test_nan_is_sorted_last(void **state)
 {
     (void)state;
     float *values = (float *)(void *)space;
@@ -178,7 +178,7 @@ static void test_nan_comes_last(void **state)
 }
 
 /* Integers that are equal when converted to double. */
-static void test_large_integers(void **state)
+static void test_large_integers_are_compared_exactly(void **state)
 {
     (void)state;
     uint64_t values[] = {UINT64_MAX - 1, 1, UINT64_MAX, UINT64_C(1) << 63}, sorted[4];
@@ -197,12 +197,12 @@ static void test_large_integers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scan),
-        cmocka_unit_test(test_ends_of_scans),
+        cmocka_unit_test(test_random_scans_equal_the_definition),
+        cmocka_unit_test(test_exclusive_scans_begin_with_the_neutral_element),
         cmocka_unit_test(test_scans_lose_nothing_and_keep_nan),
-        cmocka_unit_test(test_sort),
-        cmocka_unit_test(test_nan_comes_last),
-        cmocka_unit_test(test_large_integers),
+        cmocka_unit_test(test_random_sorts_equal_the_definition),
+        cmocka_unit_test(test_nan_is_sorted_last),
+        cmocka_unit_test(test_large_integers_are_compared_exactly),
     };
     return cmocka_run_group_tests_name("reference_scan", tests, NULL, NULL);
 }

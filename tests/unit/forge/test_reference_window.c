@@ -179,7 +179,7 @@ static void check(forge_dtype dtype)
     free(inside.data);
 }
 
-static void test_windows(void **state)
+static void test_random_windows_equal_the_definition(void **state)
 {
     (void)state;
     static const forge_dtype types[] = {FORGE_F64, FORGE_F32, FORGE_U8, FORGE_I16, FORGE_I64};
@@ -188,7 +188,7 @@ static void test_windows(void **state)
 }
 
 /* Each element of the windows is added at the position that it came from. */
-static void test_fold(void **state)
+static void test_fold_adds_elements_at_their_origin(void **state)
 {
     (void)state;
     for (int i = 0; i < 100; i++) {
@@ -216,7 +216,7 @@ static void test_fold(void **state)
 }
 
 /* Each window's share goes to the elements that equal its y, as the unfolded windows show. */
-static void test_share(void **state)
+static void test_shares_go_to_equal_elements(void **state)
 {
     (void)state;
     for (int i = 0; i < 100; i++) {
@@ -276,7 +276,7 @@ static void test_rows_longer_than_a_tile(void **state)
 
 /* --- random numbers ------------------------------------------------------------------------------------- */
 
-static void test_random(void **state)
+static void test_random_numbers_equal_those_of_the_generator(void **state)
 {
     (void)state;
     enum { ROWS = 7, COLUMNS = 301, COUNT = ROWS * COLUMNS };
@@ -302,9 +302,11 @@ static void test_random(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_windows), cmocka_unit_test(test_fold),
-        cmocka_unit_test(test_share),   cmocka_unit_test(test_rows_longer_than_a_tile),
-        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_random_windows_equal_the_definition),
+        cmocka_unit_test(test_fold_adds_elements_at_their_origin),
+        cmocka_unit_test(test_shares_go_to_equal_elements),
+        cmocka_unit_test(test_rows_longer_than_a_tile),
+        cmocka_unit_test(test_random_numbers_equal_those_of_the_generator),
     };
     return cmocka_run_group_tests_name("reference_window", tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ static uint64_t parameters_of(const forge_builder *b)
 }
 
 /* Counts and entries of the state_dict are those of torchvision. */
-static void test_sizes(void **state)
+static void test_counts_equal_those_of_torchvision(void **state)
 {
     (void)state;
     static const struct {
@@ -67,7 +67,7 @@ static void assert_slot(const forge_builder *b, const char *name, const char *sh
     fail_msg("there is no slot %s", name);
 }
 
-static void test_names(void **state)
+static void test_slots_have_the_names_of_torchvision(void **state)
 {
     (void)state;
     forge_builder *b = forge_builder_new();
@@ -94,7 +94,7 @@ static void test_names(void **state)
     forge_builder_free(b);
 }
 
-static void test_messages(void **state)
+static void test_wrong_options_are_refused(void **state)
 {
     (void)state;
     for (int i = 0; i < 3; i++) {
@@ -112,7 +112,7 @@ static void test_messages(void **state)
 
 /* --- first values --------------------------------------------------------------------------------------- */
 
-static void test_first_weights(void **state)
+static void test_initial_weights_have_their_distribution(void **state)
 {
     struct workbench *m = *state;
     forge_builder *b = forge_builder_new();
@@ -162,7 +162,7 @@ static forge_value block(forge_builder *b, const forge_value *x, int kind)
     return (kind & 4 ? forge_bottleneck : forge_basic_block)(b, "block", x[0], 2, kind & 3, &o);
 }
 
-static void test_gradients(void **state)
+static void test_slopes_of_blocks_equal_differences(void **state)
 {
     (void)state;
     static const int kinds[] = {1, 2, 5, 6};
@@ -173,7 +173,7 @@ static void test_gradients(void **state)
 
 /* --- learning ------------------------------------------------------------------------------------------- */
 
-static void test_it_learns(void **state)
+static void test_resnet_learns(void **state)
 {
     struct workbench *m = *state;
     enum { N = 6, SIZE = 12 };
@@ -207,14 +207,15 @@ static void test_it_learns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_messages),
-        cmocka_unit_test_setup_teardown(test_first_weights, workbench_set_up, workbench_tear_down),
+        cmocka_unit_test(test_counts_equal_those_of_torchvision),
+        cmocka_unit_test(test_slots_have_the_names_of_torchvision),
+        cmocka_unit_test(test_wrong_options_are_refused),
+        cmocka_unit_test_setup_teardown(test_initial_weights_have_their_distribution, workbench_set_up,
+                                        workbench_tear_down),
         cmocka_unit_test_setup_teardown(test_blocks_that_start_as_identity, workbench_set_up,
                                         workbench_tear_down),
-        cmocka_unit_test(test_gradients),
-        cmocka_unit_test_setup_teardown(test_it_learns, workbench_set_up, workbench_tear_down),
+        cmocka_unit_test(test_slopes_of_blocks_equal_differences),
+        cmocka_unit_test_setup_teardown(test_resnet_learns, workbench_set_up, workbench_tear_down),
     };
     return cmocka_run_group_tests_name("resnet", tests, NULL, NULL);
 }

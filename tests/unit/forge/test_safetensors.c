@@ -58,7 +58,7 @@ static void expect_invalid(const char *header, size_t data_size, const char *par
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-static void test_reading(void **state)
+static void test_tensors_are_read(void **state)
 {
     (void)state;
     forge_safetensors *file =
@@ -90,7 +90,7 @@ static void test_reading(void **state)
     forge_safetensors_close(file);
 }
 
-static void test_nothing_and_empty_tensors(void **state)
+static void test_empty_files_and_tensors_are_read(void **state)
 {
     (void)state;
     forge_safetensors *file = open_text("{}", 0);
@@ -106,7 +106,7 @@ static void test_nothing_and_empty_tensors(void **state)
 
 /* --- damage --------------------------------------------------------------------------------------------- */
 
-static void test_broken_json(void **state)
+static void test_invalid_headers_are_refused(void **state)
 {
     (void)state;
     expect_invalid("", 0, "byte 8: the text ends where '{' is expected");
@@ -138,7 +138,7 @@ static void test_broken_json(void **state)
     expect_invalid("{\"__metadata__\":{\"k\":1}}", 0, "'1' where a string is expected");
 }
 
-static void test_claims_that_cannot_be(void **state)
+static void test_impossible_offsets_are_refused(void **state)
 {
     (void)state;
     expect_invalid("{" ENTRY("a", "U8", "[2]", "[0,2]") "}", 1,
@@ -172,7 +172,7 @@ static void test_claims_that_cannot_be(void **state)
     expect_invalid("{\"__metadata__\":{\"a\":\"\",\"a\":\"\"}}", 0, "two texts 'a'");
 }
 
-static void test_cut_and_foreign_files(void **state)
+static void test_truncated_and_foreign_files_are_refused(void **state)
 {
     (void)state;
     forge_safetensors *file = NULL;
@@ -189,7 +189,7 @@ static void test_cut_and_foreign_files(void **state)
 }
 
 /* A file that shrinks after it was opened must not cause a crash. */
-static void test_a_file_that_shrinks(void **state)
+static void test_shrinking_file_is_an_error(void **state)
 {
     (void)state;
     forge_safetensors *file = open_text("{" ENTRY("a", "U8", "[9]", "[0,9]") "}", 9);
@@ -207,7 +207,7 @@ static const bool is_sanitized = false;
 #endif
 
 /* A header may claim any size: with 64 MiB in total, memory suffices for no claim. */
-static void test_claims_cost_no_memory(void **state)
+static void test_false_sizes_allocate_nothing(void **state)
 {
     (void)state;
     struct rlimit old, tight;
@@ -235,7 +235,7 @@ static forge_tensor make(forge_dtype dtype, forge_shape shape, int seed)
     return tensor;
 }
 
-static void test_writing_and_reading_back(void **state)
+static void test_written_tensors_read_back(void **state)
 {
     (void)state;
     forge_named_tensor tensors[FORGE_F8_E5M2 + 1];
@@ -277,7 +277,7 @@ static void expect_unwritten(const forge_named_tensor *tensors, size_t count, co
     assert_contains(error.message, part);
 }
 
-static void test_what_cannot_be_written(void **state)
+static void test_invalid_tensors_are_not_written(void **state)
 {
     (void)state;
     unlink(path);
@@ -328,7 +328,7 @@ static void test_one_writer_at_a_time(void **state)
 
 /* --- files of other programs ---------------------------------------------------------------------------- */
 
-static void test_foreign_files(void **state)
+static void test_published_weights_are_read(void **state)
 {
     (void)state;
     const char *found = test_data("weights/mnist_cnn.safetensors");
@@ -362,17 +362,17 @@ static void test_foreign_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reading),
-        cmocka_unit_test(test_nothing_and_empty_tensors),
-        cmocka_unit_test(test_broken_json),
-        cmocka_unit_test(test_claims_that_cannot_be),
-        cmocka_unit_test(test_cut_and_foreign_files),
-        cmocka_unit_test(test_a_file_that_shrinks),
-        cmocka_unit_test(test_claims_cost_no_memory),
-        cmocka_unit_test(test_writing_and_reading_back),
-        cmocka_unit_test(test_what_cannot_be_written),
+        cmocka_unit_test(test_tensors_are_read),
+        cmocka_unit_test(test_empty_files_and_tensors_are_read),
+        cmocka_unit_test(test_invalid_headers_are_refused),
+        cmocka_unit_test(test_impossible_offsets_are_refused),
+        cmocka_unit_test(test_truncated_and_foreign_files_are_refused),
+        cmocka_unit_test(test_shrinking_file_is_an_error),
+        cmocka_unit_test(test_false_sizes_allocate_nothing),
+        cmocka_unit_test(test_written_tensors_read_back),
+        cmocka_unit_test(test_invalid_tensors_are_not_written),
         cmocka_unit_test(test_one_writer_at_a_time),
-        cmocka_unit_test(test_foreign_files),
+        cmocka_unit_test(test_published_weights_are_read),
     };
     return cmocka_run_group_tests_name("safetensors", tests, scratch_set_up, scratch_tear_down);
 }

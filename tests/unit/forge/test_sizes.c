@@ -230,19 +230,19 @@ static void run_sizes(build_fn *model)
     end(&special);
 }
 
-static void test_an_mlp(void **state)
+static void test_mlp_of_any_size_gives_the_bits_of_a_specialised_one(void **state)
 {
     (void)state;
     run_sizes(mlp);
 }
 
-static void test_training_an_mlp(void **state)
+static void test_training_with_any_batch_gives_the_bits_of_a_specialised_one(void **state)
 {
     (void)state;
     run_sizes(mlp_training);
 }
 
-static void test_attention(void **state)
+static void test_attention_of_any_size_gives_the_bits_of_a_specialised_one(void **state)
 {
     (void)state;
     run_sizes(attention);
@@ -279,7 +279,7 @@ static void test_a_composite_with_a_kernel(void **state)
 
 /* --- all families --------------------------------------------------------------------------------------- */
 
-static void test_random_graphs(void **state)
+static void test_random_graphs_of_any_size_give_the_bits_of_specialised_ones(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < 60; seed++) {
@@ -405,7 +405,7 @@ static void test_sizes_have_to_go_together(void **state)
     end(&side);
 }
 
-static void test_graphs_that_cannot_be_bound(void **state)
+static void test_invalid_sizes_cannot_be_bound(void **state)
 {
     (void)state;
     forge_builder *b = forge_builder_new();
@@ -534,14 +534,14 @@ static void test_joules_are_those_of_the_sizes_that_ran(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_an_mlp),
-        cmocka_unit_test(test_training_an_mlp),
-        cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_mlp_of_any_size_gives_the_bits_of_a_specialised_one),
+        cmocka_unit_test(test_training_with_any_batch_gives_the_bits_of_a_specialised_one),
+        cmocka_unit_test(test_attention_of_any_size_gives_the_bits_of_a_specialised_one),
         cmocka_unit_test(test_training_a_transformer_block),
         cmocka_unit_test(test_a_composite_with_a_kernel),
-        cmocka_unit_test(test_random_graphs),
+        cmocka_unit_test(test_random_graphs_of_any_size_give_the_bits_of_specialised_ones),
         cmocka_unit_test(test_sizes_have_to_go_together),
-        cmocka_unit_test(test_graphs_that_cannot_be_bound),
+        cmocka_unit_test(test_invalid_sizes_cannot_be_bound),
         cmocka_unit_test(test_a_view_that_leaves_its_buffer_at_some_sizes),
         cmocka_unit_test(test_work_is_that_of_the_sizes_that_ran),
         cmocka_unit_test(test_joules_are_those_of_the_sizes_that_ran),

@@ -54,7 +54,7 @@ static bool is_bias(const char *name, void *context)
     return strcmp(name, "fc.bias") == 0;
 }
 
-static void test_there_and_back(void **state)
+static void test_saved_slots_load_again(void **state)
 {
     (void)state;
     struct workbench a = begin(FORGE_F32, 4, 1), b = begin(FORGE_F32, 4, 2);
@@ -67,7 +67,7 @@ static void test_there_and_back(void **state)
     workbench_end(&b);
 }
 
-static void test_what_is_missing_or_unexpected(void **state)
+static void test_missing_and_unexpected_slots_are_named(void **state)
 {
     (void)state;
     int asked = 0;
@@ -95,7 +95,7 @@ static void test_what_is_missing_or_unexpected(void **state)
     workbench_end(&c);
 }
 
-static void test_other_shapes_and_types(void **state)
+static void test_other_shapes_are_refused_and_types_converted(void **state)
 {
     (void)state;
     struct workbench a = begin(FORGE_F32, 4, 1), b = begin(FORGE_F32, 5, 2), c = begin(FORGE_F64, 4, 2);
@@ -130,7 +130,7 @@ static void test_converting_a_large_slot(void **state)
 }
 
 /* Reads one layer's weights from a network that was trained in PyTorch. */
-static void test_weights_that_others_trained(void **state)
+static void test_published_weights_are_loaded(void **state)
 {
     (void)state;
     const char *found = test_data("weights/multi_layer.safetensors");
@@ -148,11 +148,11 @@ static void test_weights_that_others_trained(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_there_and_back),
-        cmocka_unit_test(test_what_is_missing_or_unexpected),
-        cmocka_unit_test(test_other_shapes_and_types),
+        cmocka_unit_test(test_saved_slots_load_again),
+        cmocka_unit_test(test_missing_and_unexpected_slots_are_named),
+        cmocka_unit_test(test_other_shapes_are_refused_and_types_converted),
         cmocka_unit_test(test_converting_a_large_slot),
-        cmocka_unit_test(test_weights_that_others_trained),
+        cmocka_unit_test(test_published_weights_are_loaded),
     };
     return cmocka_run_group_tests_name("slots", tests, scratch_set_up, scratch_tear_down);
 }

@@ -9,7 +9,7 @@
 #include <forge/tensor.h>
 #include "support/check.h"
 
-static void test_shapes(void **state)
+static void test_shapes_have_sizes_and_equality(void **state)
 {
     (void)state;
     const forge_shape scalar = {0}, shape = forge_shape_of(2, 3, 4);
@@ -22,7 +22,7 @@ static void test_shapes(void **state)
     assert_int_equal(forge_shape_elements(&forge_shape_of(1, 1, 1, 1, 1, 1, 1, 9)), 9);
 }
 
-static void test_shapes_overflow(void **state)
+static void test_sizes_of_huge_shapes_saturate(void **state)
 {
     (void)state;
     const forge_dim huge = INT64_C(1) << 31;
@@ -37,7 +37,7 @@ static void test_shapes_overflow(void **state)
     assert_true(forge_shape_elements(&(forge_shape){.rank = 9}) == SIZE_MAX);
 }
 
-static void test_shape_text(void **state)
+static void test_shapes_are_printed(void **state)
 {
     (void)state;
     char text[200];
@@ -56,7 +56,7 @@ static void count_release(void *context)
     ++*(int *)context;
 }
 
-static void test_buffers(void **state)
+static void test_buffers_are_aligned_and_zero(void **state)
 {
     (void)state;
     static const size_t sizes[] = {0, 1, 63, 64, 65, 4096, 1 << 20};
@@ -82,7 +82,7 @@ static void test_buffers(void **state)
     assert_null(untouched);
 }
 
-static void test_wrapped_memory(void **state)
+static void test_wrapped_memory_is_released_once(void **state)
 {
     (void)state;
     char memory[16];
@@ -136,7 +136,7 @@ static void test_references_from_many_threads(void **state)
     assert_int_equal(releases, 1);
 }
 
-static void test_new_tensors(void **state)
+static void test_new_tensors_are_packed(void **state)
 {
     (void)state;
     forge_tensor tensor;
@@ -172,7 +172,7 @@ static void refuse(forge_dtype dtype, forge_shape shape, joule_status expected, 
     assert_int_equal(tensor.offset_bytes, 1234);
 }
 
-static void test_refused_tensors(void **state)
+static void test_wrong_tensors_are_refused(void **state)
 {
     (void)state;
     refuse(FORGE_DTYPE_NONE, forge_shape_of(2), JOULE_INVALID, "type");
@@ -192,7 +192,7 @@ static void test_refused_tensors(void **state)
     assert_int_equal(forge_tensor_new(FORGE_F32, &forge_shape_of(1), NULL, NULL), JOULE_INVALID);
 }
 
-static void test_views(void **state)
+static void test_views_share_their_buffer(void **state)
 {
     (void)state;
     forge_buffer *buffer;
@@ -219,7 +219,7 @@ static void test_views(void **state)
     forge_buffer_release(buffer);
 }
 
-static void test_what_is_packed(void **state)
+static void test_packed_tensors_are_recognised(void **state)
 {
     (void)state;
     forge_tensor tensor = {.dtype = FORGE_F32, .shape = forge_shape_of(2, 1, 3), .strides = {3, 77, 1}};
@@ -239,11 +239,16 @@ static void test_what_is_packed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),         cmocka_unit_test(test_shapes_overflow),
-        cmocka_unit_test(test_shape_text),     cmocka_unit_test(test_buffers),
-        cmocka_unit_test(test_wrapped_memory), cmocka_unit_test(test_references_from_many_threads),
-        cmocka_unit_test(test_new_tensors),    cmocka_unit_test(test_refused_tensors),
-        cmocka_unit_test(test_views),          cmocka_unit_test(test_what_is_packed),
+        cmocka_unit_test(test_shapes_have_sizes_and_equality),
+        cmocka_unit_test(test_sizes_of_huge_shapes_saturate),
+        cmocka_unit_test(test_shapes_are_printed),
+        cmocka_unit_test(test_buffers_are_aligned_and_zero),
+        cmocka_unit_test(test_wrapped_memory_is_released_once),
+        cmocka_unit_test(test_references_from_many_threads),
+        cmocka_unit_test(test_new_tensors_are_packed),
+        cmocka_unit_test(test_wrong_tensors_are_refused),
+        cmocka_unit_test(test_views_share_their_buffer),
+        cmocka_unit_test(test_packed_tensors_are_recognised),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

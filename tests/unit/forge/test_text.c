@@ -147,7 +147,7 @@ static const char layer[] = "forge graph 1\n"
                             "output \"loss\" = %5\n"
                             "write \"steps\" = %8 in_place\n";
 
-static void test_what_it_looks_like(void **state)
+static void test_printed_text_equals_the_parsed_text(void **state)
 {
     (void)state;
     forge_graph *graph = parse(layer);
@@ -159,7 +159,7 @@ static void test_what_it_looks_like(void **state)
     forge_graph_free(graph);
 }
 
-static void test_people_may_write_more_freely(void **state)
+static void test_spaces_and_comments_are_accepted(void **state)
 {
     (void)state;
     forge_graph *graph =
@@ -203,7 +203,7 @@ static void test_numbers_are_exact(void **state)
     }
 }
 
-static void test_random_graphs(void **state)
+static void test_random_graphs_read_back(void **state)
 {
     (void)state;
     bool has[OP_COUNT] = {false};
@@ -324,7 +324,7 @@ static char *repeat(const char *head, const char *piece, size_t times)
     return text;
 }
 
-static void test_nothing_is_bottomless(void **state)
+static void test_nesting_is_limited(void **state)
 {
     (void)state;
     assert_refused_freely(repeat("forge graph 1\nsymbol A : 1..2\nsize ", "(", 100000));
@@ -350,7 +350,7 @@ static void test_nothing_is_bottomless(void **state)
     free(text);
 }
 
-static void test_every_cut_and_every_damage(void **state)
+static void test_truncated_and_damaged_texts_are_harmless(void **state)
 {
     (void)state;
     forge_graph *graph = random_graph(7, 30, 3);
@@ -381,10 +381,14 @@ static void test_every_cut_and_every_damage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_it_looks_like),     cmocka_unit_test(test_people_may_write_more_freely),
-        cmocka_unit_test(test_numbers_are_exact),      cmocka_unit_test(test_random_graphs),
-        cmocka_unit_test(test_sizes_keep_their_order), cmocka_unit_test(test_messages_name_the_place),
-        cmocka_unit_test(test_nothing_is_bottomless),  cmocka_unit_test(test_every_cut_and_every_damage),
+        cmocka_unit_test(test_printed_text_equals_the_parsed_text),
+        cmocka_unit_test(test_spaces_and_comments_are_accepted),
+        cmocka_unit_test(test_numbers_are_exact),
+        cmocka_unit_test(test_random_graphs_read_back),
+        cmocka_unit_test(test_sizes_keep_their_order),
+        cmocka_unit_test(test_messages_name_the_place),
+        cmocka_unit_test(test_nesting_is_limited),
+        cmocka_unit_test(test_truncated_and_damaged_texts_are_harmless),
     };
     return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }

@@ -103,7 +103,7 @@ static void compare_attention(struct workbench *m, const struct sizes *c, forge_
     free(q);
 }
 
-static void test_attention(void **state)
+static void test_attention_equals_its_definition(void **state)
 {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         compare_attention(*state, &cases[i], FORGE_F64, 0, 1e-13);
@@ -145,7 +145,7 @@ static forge_value layer_of(forge_builder *b, const forge_value *x, int kind)
                      : forge_multi_head_attention(b, "attn", x[0], &o);
 }
 
-static void test_gradients(void **state)
+static void test_slopes_of_attention_equal_differences(void **state)
 {
     (void)state;
     const struct function functions[] = {
@@ -192,7 +192,7 @@ static void test_gradients(void **state)
 /* --- rotary positions ----------------------------------------------------------------------------------- */
 
 /* Rotates pairs as complex numbers. */
-static void test_rope(void **state)
+static void test_rotary_positions_equal_complex_rotation(void **state)
 {
     struct workbench *m = *state;
     enum { B = 2, HEADS = 3, T = 4, D = 6, COUNT = B * HEADS * T * D };
@@ -222,7 +222,7 @@ static void test_rope(void **state)
 
 /* --- embedding ------------------------------------------------------------------------------------------ */
 
-static void test_embedding(void **state)
+static void test_embedding_looks_up_rows(void **state)
 {
     struct workbench *m = *state;
     enum { COUNT = 50, WIDTH = 40 };
@@ -275,7 +275,7 @@ static uint64_t parameters_of(const forge_builder *b)
     return sum;
 }
 
-static void test_gpt2(void **state)
+static void test_gpt2_has_its_parameters(void **state)
 {
     (void)state;
     forge_builder *b = forge_builder_new();
@@ -303,7 +303,7 @@ static void test_gpt2(void **state)
     forge_graph_free(graph);
 }
 
-static void test_own_head(void **state)
+static void test_untied_head_adds_its_parameters(void **state)
 {
     (void)state;
     forge_gpt_options o = gpt2;
@@ -354,7 +354,7 @@ static void test_gpt_learns(void **state)
 }
 
 /* A later token must not change earlier results. */
-static void test_causal_model(void **state)
+static void test_later_tokens_change_no_earlier_result(void **state)
 {
     struct workbench *m = *state;
     enum { T = 6, VOCABULARY = 7 };
@@ -382,7 +382,7 @@ static void test_causal_model(void **state)
 
 /* --- refused inputs ------------------------------------------------------------------------------------- */
 
-static void test_messages(void **state)
+static void test_wrong_operands_are_refused(void **state)
 {
     (void)state;
     const struct {
@@ -420,7 +420,7 @@ static void test_messages(void **state)
 }
 
 /* Batch and length are known at run time only. */
-static void test_symbols(void **state)
+static void test_batch_and_length_may_be_symbols(void **state)
 {
     (void)state;
     forge_graph *graph = NULL;
@@ -436,10 +436,17 @@ int main(void)
 {
 #define on_workbench(test) cmocka_unit_test_setup_teardown(test, workbench_set_up, workbench_tear_down)
     const struct CMUnitTest tests[] = {
-        on_workbench(test_attention),    on_workbench(test_softmax_is_wide), cmocka_unit_test(test_gradients),
-        on_workbench(test_rope),         on_workbench(test_embedding),       cmocka_unit_test(test_gpt2),
-        cmocka_unit_test(test_own_head), on_workbench(test_gpt_learns),      on_workbench(test_causal_model),
-        cmocka_unit_test(test_messages), cmocka_unit_test(test_symbols),
+        on_workbench(test_attention_equals_its_definition),
+        on_workbench(test_softmax_is_wide),
+        cmocka_unit_test(test_slopes_of_attention_equal_differences),
+        on_workbench(test_rotary_positions_equal_complex_rotation),
+        on_workbench(test_embedding_looks_up_rows),
+        cmocka_unit_test(test_gpt2_has_its_parameters),
+        cmocka_unit_test(test_untied_head_adds_its_parameters),
+        on_workbench(test_gpt_learns),
+        on_workbench(test_later_tokens_change_no_earlier_result),
+        cmocka_unit_test(test_wrong_operands_are_refused),
+        cmocka_unit_test(test_batch_and_length_may_be_symbols),
     };
     return cmocka_run_group_tests_name("transformer", tests, NULL, NULL);
 }

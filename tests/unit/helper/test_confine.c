@@ -110,7 +110,7 @@ static int set_up(void **state)
     return file >= 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0 ? 0 : -1;
 }
 
-static void test_the_loop_works(void **state)
+static void test_needed_system_calls_work(void **state)
 {
     (void)state;
     int status = confined(do_what_the_loop_does);
@@ -118,7 +118,7 @@ static void test_the_loop_works(void **state)
     assert_int_equal(WEXITSTATUS(status), 7);
 }
 
-static void test_nothing_else_does(void **state)
+static void test_other_system_calls_are_killed(void **state)
 {
     (void)state;
     if (!confine_forbids_calls()) {
@@ -142,8 +142,8 @@ static void test_nothing_else_does(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_loop_works),
-        cmocka_unit_test(test_nothing_else_does),
+        cmocka_unit_test(test_needed_system_calls_work),
+        cmocka_unit_test(test_other_system_calls_are_killed),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

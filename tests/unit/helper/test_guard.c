@@ -96,7 +96,7 @@ static void hear(void)
     guard_receive(&guard, now_ns);
 }
 
-static void test_values_arrive(void **state)
+static void test_values_are_received(void **state)
 {
     (void)state;
     assert_int_equal(guard.count, 2);
@@ -136,7 +136,7 @@ static void test_a_sensor_fails(void **state)
     assert_int_equal(guard_value(&guard, 0, now_ns).raw, 7000);
 }
 
-static void test_the_end(void **state)
+static void test_ended_worker_is_a_failure(void **state)
 {
     (void)state;
     shutdown(worker, SHUT_RDWR);
@@ -147,7 +147,7 @@ static void test_the_end(void **state)
 
 /* After each message for which a client would close the connection, the guard fails. A client never sees the
  * message. */
-static void test_nonsense_ends_it(void **state)
+static void test_invalid_messages_are_failures(void **state)
 {
     uint8_t none[HELPER_VALUE_BYTES] = {0};
     for (int i = 0; i < 9; i++) {
@@ -189,7 +189,7 @@ static void test_nonsense_ends_it(void **state)
     }
 }
 
-static void test_none_comes(void **state)
+static void test_missing_values_end_the_wait(void **state)
 {
     (void)state;
     guard.has_values = false;
@@ -202,8 +202,12 @@ static void test_none_comes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        GUARD_TEST(test_values_arrive), GUARD_TEST(test_silence_is_stale), GUARD_TEST(test_a_sensor_fails),
-        GUARD_TEST(test_the_end),       GUARD_TEST(test_nonsense_ends_it), GUARD_TEST(test_none_comes),
+        GUARD_TEST(test_values_are_received),
+        GUARD_TEST(test_silence_is_stale),
+        GUARD_TEST(test_a_sensor_fails),
+        GUARD_TEST(test_ended_worker_is_a_failure),
+        GUARD_TEST(test_invalid_messages_are_failures),
+        GUARD_TEST(test_missing_values_end_the_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,7 +96,7 @@ static void expect(size_t i, const char *zone, const char *source)
     assert_string_equal(sensors.channels[i]->info.source, source);
 }
 
-static void test_the_best_way_that_moves(void **state)
+static void test_best_moving_view_is_used(void **state)
 {
     add_pmu(*state, moving);
     add_zone(*state, "intel-rapl:0", "package-0\n");
@@ -107,7 +107,7 @@ static void test_the_best_way_that_moves(void **state)
 }
 
 /* If an event is constant and a register is not, the register is used. */
-static void test_still_counters_give_way(void **state)
+static void test_constant_counters_are_replaced(void **state)
 {
     add_pmu(*state, still);
     host_script_text(*state, "/sys/devices/system/cpu/online", "0\n");
@@ -119,7 +119,7 @@ static void test_still_counters_give_way(void **state)
     expect(1, "cpu0/package", "rapl_msr");
 }
 
-static void test_what_is_refused_is_not_offered(void **state)
+static void test_denied_counters_are_not_offered(void **state)
 {
     add_zone(*state, "intel-rapl:0", "package-0\n");
     add_zone(*state, "intel-rapl:1", "package-1\n");
@@ -134,7 +134,7 @@ static void test_what_is_refused_is_not_offered(void **state)
     assert_int_equal(sensors.values[0].status, JOULE_FAILED);
 }
 
-static void test_nothing_to_offer(void **state)
+static void test_without_sensors_nothing_is_offered(void **state)
 {
     (void)state;
     joule_error error;
@@ -143,7 +143,7 @@ static void test_nothing_to_offer(void **state)
     assert_int_equal(sensors_open(&sensors, "rapl_powercap,nvml", &error), JOULE_INVALID);
 }
 
-static void test_no_source(void **state)
+static void test_empty_request_is_refused(void **state)
 {
     (void)state;
     joule_error error;
@@ -151,7 +151,7 @@ static void test_no_source(void **state)
     assert_contains(error.message, "no source was requested");
 }
 
-static void test_steps(void **state)
+static void test_values_are_multiples_of_the_grain(void **state)
 {
     add_zone(*state, "intel-rapl:0", "package-0\n");
     sensors.grain_joules = 10;
@@ -172,7 +172,7 @@ static void test_steps(void **state)
     assert_int_equal(sensors.values[0].raw, 130000000);
 }
 
-static void test_pace(void **state)
+static void test_sensors_are_read_at_their_pace(void **state)
 {
     add_pmu(*state, moving);
     open_all();
@@ -185,7 +185,7 @@ static void test_pace(void **state)
     assert_true(sensors.values[0].raw > first);
 }
 
-static void test_power(void **state)
+static void test_power_becomes_an_energy_counter(void **state)
 {
     host_script_text(*state, HWMON "/name", "power_meter\n");
     host_script_text(*state, HWMON "/power1_average", "217600000\n");
@@ -205,14 +205,14 @@ static void test_power(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SENSORS_TEST(test_the_best_way_that_moves),
-        SENSORS_TEST(test_still_counters_give_way),
-        SENSORS_TEST(test_what_is_refused_is_not_offered),
-        SENSORS_TEST(test_nothing_to_offer),
-        SENSORS_TEST(test_no_source),
-        SENSORS_TEST(test_steps),
-        SENSORS_TEST(test_pace),
-        SENSORS_TEST(test_power),
+        SENSORS_TEST(test_best_moving_view_is_used),
+        SENSORS_TEST(test_constant_counters_are_replaced),
+        SENSORS_TEST(test_denied_counters_are_not_offered),
+        SENSORS_TEST(test_without_sensors_nothing_is_offered),
+        SENSORS_TEST(test_empty_request_is_refused),
+        SENSORS_TEST(test_values_are_multiples_of_the_grain),
+        SENSORS_TEST(test_sensors_are_read_at_their_pace),
+        SENSORS_TEST(test_power_becomes_an_energy_counter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

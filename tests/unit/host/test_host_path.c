@@ -39,7 +39,7 @@ static void expect(const char *path, const char *resolved)
     assert_string_equal(out, resolved);
 }
 
-static void test_plain_paths(void **state)
+static void test_paths_are_normalised(void **state)
 {
     (void)state;
     expect("/", "/");
@@ -48,7 +48,7 @@ static void test_plain_paths(void **state)
     expect("/not/there", "/not/there");
 }
 
-static void test_links(void **state)
+static void test_links_are_followed_inside_the_root(void **state)
 {
     (void)state;
     expect("/sys/class/hwmon/hwmon0/name", "/sys/devices/chip0/name");
@@ -77,7 +77,7 @@ static void test_last_link_can_be_kept(void **state)
     assert_string_equal(out, "/sys/devices/chip0/name");
 }
 
-static void test_what_cannot_be_resolved(void **state)
+static void test_loops_and_long_paths_are_refused(void **state)
 {
     (void)state;
     char out[HOST_PATH_MAX], longest[2 * HOST_PATH_MAX];
@@ -95,11 +95,11 @@ static void test_what_cannot_be_resolved(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain_paths),
-        cmocka_unit_test(test_links),
+        cmocka_unit_test(test_paths_are_normalised),
+        cmocka_unit_test(test_links_are_followed_inside_the_root),
         cmocka_unit_test(test_nothing_leaves_the_root),
         cmocka_unit_test(test_last_link_can_be_kept),
-        cmocka_unit_test(test_what_cannot_be_resolved),
+        cmocka_unit_test(test_loops_and_long_paths_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,7 +44,7 @@ static ssize_t fail_half_way(void *context, int64_t time_ns, char *buffer, size_
     return -EIO;
 }
 
-static void what_cannot_be_read_is_empty(void **state)
+static void unreadable_files_are_empty(void **state)
 {
     char text[8] = "before";
     assert_false(host_read_text(*state, "/sys/none", text, sizeof text));
@@ -72,7 +72,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(text_is_trimmed_and_cut),
-        TEST(what_cannot_be_read_is_empty),
+        TEST(unreadable_files_are_empty),
         TEST(a_number_is_all_of_the_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,7 +91,7 @@ static void test_standard_input_is_empty(void **state)
     assert_string_equal(outcome.text, "end\n");
 }
 
-static void test_what_cannot_be_run(void **state)
+static void test_missing_and_denied_programs_are_refused(void **state)
 {
     char folder[] = "/tmp/joule-run-XXXXXX", path[64];
     (void)state;
@@ -114,7 +114,7 @@ static void test_what_cannot_be_run(void **state)
 }
 
 /* Only absolute folders are searched, and the first one that has the program is used. */
-static void test_path(void **state)
+static void test_absolute_folders_of_path_are_searched(void **state)
 {
     char folder[] = "/tmp/joule-run-XXXXXX", path[64], list[256], *before = strdup(getenv("PATH"));
     (void)state;
@@ -151,14 +151,14 @@ static void test_more_than_the_buffer_holds(void **state)
                      -ENOBUFS); /* does not end by itself */
 }
 
-static void test_hanging(void **state)
+static void test_hanging_program_is_killed(void **state)
 {
     (void)state;
     expect_killed("echo $$; exec sleep 1000");
     expect_killed("echo $$; exec >/dev/null; exec sleep 1000"); /* closes the pipe, but continues to run */
 }
 
-static void test_ignoring_signals(void **state)
+static void test_program_that_ignores_signals_is_killed(void **state)
 {
     (void)state;
     expect_killed("trap '' TERM INT HUP; echo $$; while :; do sleep 1000; done");
@@ -286,7 +286,7 @@ static void *run_some(void *context)
     return (void *)good;
 }
 
-static void test_many_threads(void **state)
+static void test_threads_may_run_programs(void **state)
 {
     pthread_t threads[4];
     (void)state;
@@ -307,17 +307,17 @@ int main(void)
         cmocka_unit_test(test_output_and_status),
         cmocka_unit_test(test_words_are_not_a_command_line),
         cmocka_unit_test(test_standard_input_is_empty),
-        cmocka_unit_test(test_what_cannot_be_run),
-        cmocka_unit_test(test_path),
+        cmocka_unit_test(test_missing_and_denied_programs_are_refused),
+        cmocka_unit_test(test_absolute_folders_of_path_are_searched),
         cmocka_unit_test(test_more_than_the_buffer_holds),
-        cmocka_unit_test(test_hanging),
-        cmocka_unit_test(test_ignoring_signals),
+        cmocka_unit_test(test_hanging_program_is_killed),
+        cmocka_unit_test(test_program_that_ignores_signals_is_killed),
         cmocka_unit_test(test_grandchild_holding_the_pipe),
         cmocka_unit_test(test_the_caller_is_killed),
         cmocka_unit_test(test_children_of_others_are_left_alone),
         cmocka_unit_test(test_where_children_and_pipes_are_ignored),
         cmocka_unit_test(test_descriptors_stay_and_are_not_lent),
-        cmocka_unit_test(test_many_threads),
+        cmocka_unit_test(test_threads_may_run_programs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,7 @@ static ssize_t read_error(struct joule_host *host, const char *path)
     return host->ops->read_file(host, path, buffer, sizeof buffer);
 }
 
-static void test_clocks(void **state)
+static void test_clocks_never_go_back(void **state)
 {
     struct joule_host *host = *state;
     int64_t begin = host->ops->clock_ns(host, CLOCK_MONOTONIC);
@@ -137,7 +137,7 @@ static void test_folders_are_listed_sorted(void **state)
     arena_free(&arena);
 }
 
-static void test_links(void **state)
+static void test_links_are_followed(void **state)
 {
     struct joule_host *host = *state;
     char target[64];
@@ -193,7 +193,7 @@ static ssize_t run_tool(void *context, int64_t time_ns, const char *const *argv,
     return snprintf(buffer, size, "%s %s %lld", (const char *)context, argv[1], (long long)(time_ns / S));
 }
 
-static void test_programs(void **state)
+static void test_scripted_programs_run(void **state)
 {
     struct joule_host *host = *state;
     char buffer[64];
@@ -252,14 +252,14 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_clocks),
+        TEST(test_clocks_never_go_back),
         TEST(test_files_change_with_time),
         TEST(test_texts_are_replaced_and_removed),
         TEST(test_errors_come_where_a_kernel_gives_them),
         TEST(test_folders_are_listed_sorted),
-        TEST(test_links),
+        TEST(test_links_are_followed),
         TEST(test_registers_and_events),
-        TEST(test_programs),
+        TEST(test_scripted_programs_run),
         TEST(test_environment_cpuid_and_libraries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

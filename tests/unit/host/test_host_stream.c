@@ -70,7 +70,7 @@ static void talk(struct joule_host *host, int handle, int server)
     host->ops->close_handle(host, handle);
 }
 
-static void test_of_this_machine(void **state)
+static void test_unix_streams_work(void **state)
 {
     (void)state;
     struct joule_host *host = host_real();
@@ -78,7 +78,7 @@ static void test_of_this_machine(void **state)
     talk(host, handle, accept(listener, NULL, NULL));
 }
 
-static void test_below_a_recorded_machine(void **state)
+static void test_recorded_machine_has_streams_below_its_root_only(void **state)
 {
     (void)state;
     struct joule_host *host = host_tree_open(root);
@@ -89,7 +89,7 @@ static void test_below_a_recorded_machine(void **state)
     host->ops->close(host);
 }
 
-static void test_over_tcp(void **state)
+static void test_tcp_streams_work(void **state)
 {
     (void)state;
     struct joule_host *host = host_real();
@@ -107,7 +107,7 @@ static void test_over_tcp(void **state)
     close(server);
 }
 
-static void test_nobody_there(void **state)
+static void test_missing_services_are_refused(void **state)
 {
     (void)state;
     struct joule_host *host = host_real();
@@ -124,7 +124,7 @@ static void test_nobody_there(void **state)
 }
 
 /* A service that does not accept does not block the caller. */
-static void test_full_queue(void **state)
+static void test_full_queue_does_not_block(void **state)
 {
     (void)state;
     struct joule_host *host = host_real();
@@ -155,7 +155,7 @@ static ssize_t echo(void *context, const void *request, size_t length, void *rep
     return (ssize_t)length;
 }
 
-static void test_scripted(void **state)
+static void test_scripted_services_answer(void **state)
 {
     (void)state;
     struct joule_host *host = host_script_open();
@@ -188,9 +188,12 @@ static void test_scripted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_of_this_machine), cmocka_unit_test(test_below_a_recorded_machine),
-        cmocka_unit_test(test_over_tcp),        cmocka_unit_test(test_nobody_there),
-        cmocka_unit_test(test_full_queue),      cmocka_unit_test(test_scripted),
+        cmocka_unit_test(test_unix_streams_work),
+        cmocka_unit_test(test_recorded_machine_has_streams_below_its_root_only),
+        cmocka_unit_test(test_tcp_streams_work),
+        cmocka_unit_test(test_missing_services_are_refused),
+        cmocka_unit_test(test_full_queue_does_not_block),
+        cmocka_unit_test(test_scripted_services_answer),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -112,7 +112,7 @@ static void test_nothing_outside_is_seen(void **state)
     arena_free(&arena);
 }
 
-static void test_listing(void **state)
+static void test_folders_are_listed_sorted(void **state)
 {
     struct joule_host *host = *state;
     struct arena arena = {0};
@@ -126,7 +126,7 @@ static void test_listing(void **state)
     arena_free(&arena);
 }
 
-static void test_recorded_errors(void **state)
+static void test_recorded_errors_are_returned(void **state)
 {
     struct joule_host *host = *state;
     char buffer[64];
@@ -171,7 +171,7 @@ static ssize_t run_words(struct joule_host *host, const char *const *argv, char 
     return host->ops->run(host, argv, 1, buffer, 64, out_status);
 }
 
-static void test_what_a_graphics_driver_answers(void **state)
+static void test_recorded_answers_of_graphics_drivers_are_returned(void **state)
 {
     struct joule_host *host = *state;
     char buffer[64];
@@ -181,7 +181,7 @@ static void test_what_a_graphics_driver_answers(void **state)
                      -ENOENT);
 }
 
-static void test_programs(void **state)
+static void test_recorded_programs_run(void **state)
 {
     struct joule_host *host = *state;
     char buffer[64];
@@ -206,14 +206,14 @@ static void test_programs(void **state)
     assert_int_equal(status, -1);
 }
 
-static void test_no_folder(void **state)
+static void test_missing_folder_is_refused(void **state)
 {
     (void)state;
     assert_null(host_tree_open("/proc/self/none"));
     assert_null(host_tree_open("/dev/null"));
 }
 
-static void test_the_real_machine(void **state)
+static void test_real_machine_is_read(void **state)
 {
     (void)state;
     struct joule_host *host = host_real();
@@ -245,13 +245,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_files_and_links),
         cmocka_unit_test(test_nothing_outside_is_seen),
-        cmocka_unit_test(test_listing),
-        cmocka_unit_test(test_recorded_errors),
+        cmocka_unit_test(test_folders_are_listed_sorted),
+        cmocka_unit_test(test_recorded_errors_are_returned),
         cmocka_unit_test(test_registers_events_cpuid_env),
-        cmocka_unit_test(test_what_a_graphics_driver_answers),
-        cmocka_unit_test(test_programs),
-        cmocka_unit_test(test_no_folder),
-        cmocka_unit_test(test_the_real_machine),
+        cmocka_unit_test(test_recorded_answers_of_graphics_drivers_are_returned),
+        cmocka_unit_test(test_recorded_programs_run),
+        cmocka_unit_test(test_missing_folder_is_refused),
+        cmocka_unit_test(test_real_machine_is_read),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

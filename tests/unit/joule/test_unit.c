@@ -15,7 +15,7 @@
 #define TIME        JOULE_DIMENSION_TIME
 #define TEMPERATURE JOULE_DIMENSION_TEMPERATURE
 
-static void test_accepts(void **state)
+static void test_valid_quantities_are_read(void **state)
 {
     (void)state;
     static const struct {
@@ -65,7 +65,7 @@ static void test_accepts(void **state)
     }
 }
 
-static void test_rejects_and_shows_the_column(void **state)
+static void test_invalid_quantities_are_refused_with_their_column(void **state)
 {
     (void)state;
     static const struct {
@@ -122,7 +122,7 @@ static void test_rejects_and_shows_the_column(void **state)
     assert_int_equal(joule_parse("5", ENERGY, NULL, NULL), JOULE_INVALID);
 }
 
-static void test_formats(void **state)
+static void test_values_have_prefixes_and_digits(void **state)
 {
     (void)state;
     static const struct {
@@ -167,7 +167,7 @@ static void test_formats(void **state)
     }
 }
 
-static void test_format_cuts_like_snprintf(void **state)
+static void test_short_buffer_cuts_as_snprintf(void **state)
 {
     (void)state;
     char text[6];
@@ -177,7 +177,7 @@ static void test_format_cuts_like_snprintf(void **state)
 }
 
 /* Digits and powers of ten of all kinds, from a fixed sequence. */
-static void test_what_is_written_reads_back(void **state)
+static void test_written_values_read_back(void **state)
 {
     (void)state;
     srand(1);
@@ -202,11 +202,11 @@ static void test_what_is_written_reads_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accepts),
-        cmocka_unit_test(test_rejects_and_shows_the_column),
-        cmocka_unit_test(test_formats),
-        cmocka_unit_test(test_format_cuts_like_snprintf),
-        cmocka_unit_test(test_what_is_written_reads_back),
+        cmocka_unit_test(test_valid_quantities_are_read),
+        cmocka_unit_test(test_invalid_quantities_are_refused_with_their_column),
+        cmocka_unit_test(test_values_have_prefixes_and_digits),
+        cmocka_unit_test(test_short_buffer_cuts_as_snprintf),
+        cmocka_unit_test(test_written_values_read_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -179,7 +179,7 @@ static void test_shares_follow_cpu_time(void **state)
     assert_true(q.low < 300 && q.high > 300 && q.low > 100 && q.high < 500 && q.cls == JOULE_CLASS_DERIVED);
 }
 
-static void test_the_model_tells_what_is_idle(void **state)
+static void test_model_gives_the_idle_energy(void **state)
 {
     struct machine_bench *bench = *state;
     struct worker one = {.pid = 10, .parent = 1};
@@ -229,7 +229,7 @@ static void test_those_that_end_keep_their_joules(void **state)
     assert_near(sum->alive_joules, 0, 1e-9);
 }
 
-static void test_what_ran_before_is_not_counted(void **state)
+static void test_time_before_the_first_update_is_not_counted(void **state)
 {
     struct machine_bench *bench = *state;
     begin(bench, 0);
@@ -335,7 +335,7 @@ static void test_a_meter_that_ticks_late(void **state)
     assert_near(process(10)->cpu_joules, sum->total_joules / 2, 1e-6 * sum->total_joules);
 }
 
-static void test_without_proc(void **state)
+static void test_without_proc_the_state_is_denied(void **state)
 {
     struct machine_bench *bench = *state;
     struct worker one = {.pid = 10, .parent = 1};
@@ -393,13 +393,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_shares_follow_cpu_time, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_the_model_tells_what_is_idle, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_model_gives_the_idle_energy, setup, teardown),
         cmocka_unit_test_setup_teardown(test_those_that_end_keep_their_joules, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_what_ran_before_is_not_counted, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_time_before_the_first_update_is_not_counted, setup, teardown),
         cmocka_unit_test_setup_teardown(test_children_count_once, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_family_that_ends_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_meter_that_ticks_late, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_without_proc, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_without_proc_the_state_is_denied, setup, teardown),
         cmocka_unit_test_setup_teardown(test_energy_is_conserved, setup, teardown),
     };
     return cmocka_run_group_tests_name("live", tests, NULL, NULL);

@@ -183,7 +183,7 @@ static void test_every_level_may_stand_still(void **state)
     assert_total(*state, "zone-2", true, 8);
 }
 
-static void test_machines_yield(void **state)
+static void test_still_machine_yields_to_whole_devices(void **state)
 {
     static const joule_scope scopes[] = {JOULE_SCOPE_NODE, JOULE_SCOPE_PSYS, JOULE_SCOPE_MODULE};
     for (size_t i = 0; i < sizeof scopes / sizeof scopes[0]; i++) {
@@ -214,7 +214,7 @@ static void test_machines_yield(void **state)
 }
 
 /* A constant node around a moving module: the energy outside the module is still counted. */
-static void test_a_still_node_keeps_what_is_beside_a_module(void **state)
+static void test_still_node_keeps_energy_outside_its_module(void **state)
 {
     start_tree();
     int node = add_zone(JOULE_SCOPE_NODE, NO_PARENT, 10);
@@ -237,7 +237,7 @@ static void test_one_package_of_two_stands_still(void **state)
 }
 
 /* Off: board and chip use no energy, and the total is complete. */
-static void test_an_idle_board_is_no_trouble(void **state)
+static void test_idle_board_keeps_the_total_complete(void **state)
 {
     start_tree();
     add_zone(JOULE_SCOPE_PACKAGE, NO_PARENT, 20);
@@ -379,7 +379,7 @@ static void assert_parts_stand_for_still_devices(const struct cover *cover, int 
             fail_msg("seed %d: zone %d is a part, and the total is not partial", seed, a);
 }
 
-static void test_any_tree(void **state)
+static void test_totals_of_random_trees_are_right(void **state)
 {
     static const int32_t groups[] = {JOULE_TOTAL, JOULE_CPU, JOULE_GPU};
     for (int seed = 1; seed <= 2000; seed++) {
@@ -405,13 +405,13 @@ int main(void)
         ON_A_MACHINE(test_a_board_that_counts_hides_its_chip),
         ON_A_MACHINE(test_a_still_package_yields_to_its_cores),
         ON_A_MACHINE(test_every_level_may_stand_still),
-        ON_A_MACHINE(test_machines_yield),
-        ON_A_MACHINE(test_a_still_node_keeps_what_is_beside_a_module),
+        ON_A_MACHINE(test_still_machine_yields_to_whole_devices),
+        ON_A_MACHINE(test_still_node_keeps_energy_outside_its_module),
         ON_A_MACHINE(test_one_package_of_two_stands_still),
-        ON_A_MACHINE(test_an_idle_board_is_no_trouble),
+        ON_A_MACHINE(test_idle_board_keeps_the_total_complete),
         ON_A_MACHINE(test_a_board_that_wakes_is_counted_itself),
         ON_A_MACHINE(test_a_board_that_stood_still_for_a_while_yields),
-        ON_A_MACHINE(test_any_tree),
+        ON_A_MACHINE(test_totals_of_random_trees_are_right),
     };
     return cmocka_run_group_tests_name("cover trees", tests, NULL, NULL);
 }

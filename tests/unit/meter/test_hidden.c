@@ -79,7 +79,7 @@ static void assert_advice(const struct machine_bench *bench, const char *variabl
 }
 
 /* The report names the variable that hides the boards, and says what the total covers. */
-static void test_the_report_says_what_hides(void **state)
+static void test_report_names_the_variable_that_hides(void **state)
 {
     static const char *const variables[] = {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
                                             "GPU_DEVICE_ORDINAL"};
@@ -115,7 +115,7 @@ static void test_it_is_still_measured(void **state)
     assert_int_not_equal(joule_energy_joules(bench->meter, JOULE_GPU, &joules), JOULE_OK);
 }
 
-static void test_what_is_not_certain_hides_nothing(void **state)
+static void test_uncertain_variables_hide_nothing(void **state)
 {
     struct machine_bench *bench = *state;
     setup_boards(bench, "ROCR_VISIBLE_DEVICES", "GPU-1234"); /* ids of these boards are unknown */
@@ -162,9 +162,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ON_A_MACHINE(test_a_hidden_board_is_in_no_total),
-        ON_A_MACHINE(test_the_report_says_what_hides),
+        ON_A_MACHINE(test_report_names_the_variable_that_hides),
         ON_A_MACHINE(test_it_is_still_measured),
-        ON_A_MACHINE(test_what_is_not_certain_hides_nothing),
+        ON_A_MACHINE(test_uncertain_variables_hide_nothing),
         ON_A_MACHINE(test_the_machine_has_all),
         ON_A_MACHINE(test_sources_know_parts),
     };

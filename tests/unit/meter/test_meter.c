@@ -252,7 +252,7 @@ static void test_any_split_of_a_window_sums_to_it(void **state)
     joule_close(meter);
 }
 
-static void test_bad_options_say_what_to_do(void **state)
+static void test_wrong_options_get_a_hint(void **state)
 {
     (void)state;
     joule_meter *meter;
@@ -291,7 +291,7 @@ int main(void)
         cmocka_unit_test(test_a_counter_that_never_moves_is_unknown_not_zero),
         cmocka_unit_test(test_a_suspend_is_a_gap),
         cmocka_unit_test(test_any_split_of_a_window_sums_to_it),
-        cmocka_unit_test(test_bad_options_say_what_to_do),
+        cmocka_unit_test(test_wrong_options_get_a_hint),
         cmocka_unit_test(test_open_and_close_on_the_real_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,7 +37,7 @@ static const struct source *find(joule_meter *meter, const char *name, struct la
     return NULL;
 }
 
-static void test_what_has_no_joules_starts_when_somebody_watches(void **state)
+static void test_sources_without_energy_start_on_request(void **state)
 {
     (void)state;
     struct lane *lane;
@@ -54,7 +54,7 @@ static void test_what_has_no_joules_starts_when_somebody_watches(void **state)
     joule_close(meter);
 }
 
-static void test_whoever_asks_for_devices_gets_all_at_once(void **state)
+static void test_with_devices_all_sources_start_at_once(void **state)
 {
     (void)state;
     struct lane *lane;
@@ -90,8 +90,8 @@ static void test_what_the_machine_cannot_have_is_not_opened(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_has_no_joules_starts_when_somebody_watches),
-        cmocka_unit_test(test_whoever_asks_for_devices_gets_all_at_once),
+        cmocka_unit_test(test_sources_without_energy_start_on_request),
+        cmocka_unit_test(test_with_devices_all_sources_start_at_once),
         cmocka_unit_test(test_what_the_machine_cannot_have_is_not_opened),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

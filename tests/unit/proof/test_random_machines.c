@@ -102,7 +102,7 @@ static void check_rest(const struct rig *rig, double used)
     }
 }
 
-static void test_any_machine(void **state)
+static void test_totals_of_random_machines_are_right(void **state)
 {
     struct rig *rig = *state;
     for (int seed = 1; seed <= 200; seed++) {
@@ -131,7 +131,7 @@ static void test_any_machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(test_any_machine),
+        CASE(test_totals_of_random_machines_are_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@
 
 /* --- wraps ---------------------------------------------------------------------------------------------- */
 
-static void test_one_wrap(void **state)
+static void test_one_wrap_is_counted(void **state)
 {
     struct rig *rig = *state;
     struct load load = load_steady(150);
@@ -113,7 +113,7 @@ static void test_a_range_that_may_not_be_read(void **state)
     wrap_without_a_range(*state, NULL, EACCES);
 }
 
-static void test_no_range(void **state)
+static void test_without_a_range_no_wrap_is_assumed(void **state)
 {
     wrap_without_a_range(*state, NULL, 0);
 }
@@ -123,7 +123,7 @@ static void test_a_range_of_zero(void **state)
     wrap_without_a_range(*state, "0\n", 0);
 }
 
-static void test_a_range_of_nonsense(void **state)
+static void test_invalid_range_is_ignored(void **state)
 {
     wrap_without_a_range(*state, "-1\n", 0);
 }
@@ -387,7 +387,7 @@ static void test_a_package_that_may_not_be_read(void **state)
 }
 
 /* The measurement clock stands still during a suspend; the counter may not. */
-static void test_a_suspend(void **state)
+static void test_suspend_is_a_gap(void **state)
 {
     struct rig *rig = *state;
     struct load load = load_steady(80);
@@ -457,15 +457,15 @@ static void test_a_power_file_that_vanishes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(test_one_wrap),
+        CASE(test_one_wrap_is_counted),
         CASE(test_many_wraps_in_an_hour),
         CASE(test_the_pace_keeps_counters_alive),
         CASE(test_a_longer_job_does_not_use_less),
         CASE(test_each_domain_wraps_at_its_own_range),
         CASE(test_a_range_that_may_not_be_read),
-        CASE(test_no_range),
+        CASE(test_without_a_range_no_wrap_is_assumed),
         CASE(test_a_range_of_zero),
-        CASE(test_a_range_of_nonsense),
+        CASE(test_invalid_range_is_ignored),
         CASE(test_a_pause_longer_than_a_wrap_is_not_guessed),
         CASE(test_a_step_back_without_a_range),
         CASE(test_a_step_back_is_no_wrap),
@@ -483,7 +483,7 @@ int main(void)
         CASE(test_a_right_that_is_taken_away),
         CASE(test_a_right_that_comes_back),
         CASE(test_a_package_that_may_not_be_read),
-        CASE(test_a_suspend),
+        CASE(test_suspend_is_a_gap),
         CASE(test_a_minute_without_reading),
         CASE(test_an_hour_without_reading_64_bits),
         CASE(test_a_power_file_that_vanishes),

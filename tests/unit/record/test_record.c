@@ -114,7 +114,7 @@ static int remove_file(void **state)
     return unlink(path);
 }
 
-static void test_round_trip(void **state)
+static void test_written_record_reads_back(void **state)
 {
     (void)state;
     struct record record;
@@ -500,7 +500,7 @@ static void test_a_full_disk_is_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_written_record_reads_back),
         cmocka_unit_test(test_errors_of_sampled_power_come_back),
         cmocka_unit_test(test_points_of_one_time_are_all_written),
         cmocka_unit_test(test_the_report_comes_back),

@@ -167,7 +167,7 @@ static void test_openmetrics_names_families(void **state)
 }
 
 /* Samples of a family are consecutive, below its only header. */
-static void test_each_family_is_told_once(void **state)
+static void test_each_family_is_described_once(void **state)
 {
     (void)state;
     struct overview overview = three_domains();
@@ -196,7 +196,7 @@ static void test_names_are_escaped(void **state)
     assert_contains(page, "model=\"a\\\"b\\\\c\\nd?\xc3\xa9\"");
 }
 
-static void test_values(void **state)
+static void test_values_have_six_digits(void **state)
 {
     (void)state;
     static const struct {
@@ -228,7 +228,7 @@ static void test_values(void **state)
     }
 }
 
-static void test_accept_chooses(void **state)
+static void test_accept_header_chooses_the_format(void **state)
 {
     (void)state;
     static const struct {
@@ -351,7 +351,7 @@ static struct overview one_board(void)
     return overview;
 }
 
-static void test_devices(void **state)
+static void test_boards_have_metrics(void **state)
 {
     (void)state;
     struct overview overview = one_board();
@@ -372,7 +372,7 @@ static void test_devices(void **state)
 }
 
 /* Names, labels and units of dcgm-exporter; unknown values and boards of other vendors have no samples. */
-static void test_dcgm_names(void **state)
+static void test_names_are_those_of_dcgm_exporter(void **state)
 {
     (void)state;
     struct overview overview = one_board();
@@ -466,7 +466,7 @@ static void test_dcgm_names_of_instances(void **state)
 }
 
 /* A part without attributed energy has no samples, not even of unattributed joules. */
-static void test_tenants(void **state)
+static void test_tenants_have_metrics(void **state)
 {
     (void)state;
     struct tenant list[] = {
@@ -504,7 +504,7 @@ static void test_tenants(void **state)
     assert_null(strstr(page, "slurm_job=\"42\",user=\"7\",part=\"gpu\""));
 }
 
-static void test_processes(void **state)
+static void test_processes_have_metrics(void **state)
 {
     (void)state;
     struct process_row rows[] = {
@@ -666,15 +666,15 @@ int main(void)
         cmocka_unit_test(test_power_has_its_own_class),
         cmocka_unit_test(test_text_names_what_it_types),
         cmocka_unit_test(test_openmetrics_names_families),
-        cmocka_unit_test(test_each_family_is_told_once),
+        cmocka_unit_test(test_each_family_is_described_once),
         cmocka_unit_test(test_names_are_escaped),
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_accept_chooses),
-        cmocka_unit_test(test_devices),
-        cmocka_unit_test(test_dcgm_names),
+        cmocka_unit_test(test_values_have_six_digits),
+        cmocka_unit_test(test_accept_header_chooses_the_format),
+        cmocka_unit_test(test_boards_have_metrics),
+        cmocka_unit_test(test_names_are_those_of_dcgm_exporter),
         cmocka_unit_test(test_dcgm_names_of_instances),
-        cmocka_unit_test(test_tenants),
-        cmocka_unit_test(test_processes),
+        cmocka_unit_test(test_tenants_have_metrics),
+        cmocka_unit_test(test_processes_have_metrics),
         cmocka_unit_test(test_dcgm_names_of_a_pod),
         cmocka_unit_test(test_cut_page_has_the_same_length),
         cmocka_unit_test(test_unknown_is_absent),

@@ -116,7 +116,7 @@ static void test_what_cannot_be_read_is_listed(void **state)
     report_free(&report);
 }
 
-static void test_half_covered(void **state)
+static void test_late_start_gives_half_coverage(void **state)
 {
     struct machine_bench *bench = *state;
     struct report report;
@@ -129,7 +129,7 @@ static void test_half_covered(void **state)
     report_free(&report);
 }
 
-static void test_nothing_measured(void **state)
+static void test_without_sensors_energy_is_unknown(void **state)
 {
     struct machine_bench *bench = *state;
     struct report report;
@@ -169,7 +169,7 @@ static void test_regions_become_functions(void **state)
     report_free(&report);
 }
 
-static void test_public_json(void **state)
+static void test_public_function_prints_json(void **state)
 {
     struct machine_bench *bench = *state;
     char text[8192], small[16];
@@ -192,12 +192,9 @@ static void test_public_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        machine(test_total_is_the_sum_of_devices),
-        machine(test_what_cannot_be_read_is_listed),
-        machine(test_half_covered),
-        machine(test_nothing_measured),
-        machine(test_regions_become_functions),
-        machine(test_public_json),
+        machine(test_total_is_the_sum_of_devices),    machine(test_what_cannot_be_read_is_listed),
+        machine(test_late_start_gives_half_coverage), machine(test_without_sensors_energy_is_unknown),
+        machine(test_regions_become_functions),       machine(test_public_function_prints_json),
     };
     return cmocka_run_group_tests_name("report_collect", tests, NULL, NULL);
 }

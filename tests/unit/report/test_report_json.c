@@ -74,7 +74,7 @@ static void test_commas_and_nothing(void **state)
                         "{\"empty\":[],\"nan\":null,\"inf\":null,\"null\":null,\"list\":[-5,true,{},0.1]}");
 }
 
-static void test_server(void **state)
+static void test_report_of_a_server_is_complete(void **state)
 {
     (void)state;
     struct report report;
@@ -195,7 +195,7 @@ static void assert_row(void (*sample)(struct report *), const char *part)
     report_free(&report);
 }
 
-static void test_csv(void **state)
+static void test_csv_rows_have_their_fields(void **state)
 {
     (void)state;
     assert_row(sample_server, ",12.31,3512.25,3441,3583,derived,");
@@ -246,7 +246,7 @@ static void assert_in_schema(const char *schema, const char *word)
     assert_contains(schema, wanted);
 }
 
-static void test_every_word_is_in_the_schema(void **state)
+static void test_every_name_is_in_the_schema(void **state)
 {
     (void)state;
     const char *schema = read_schema();
@@ -293,14 +293,14 @@ int main(void)
         cmocka_unit_test(test_strings_are_always_valid),
         cmocka_unit_test(test_bad_utf8_is_replaced),
         cmocka_unit_test(test_commas_and_nothing),
-        cmocka_unit_test(test_server),
+        cmocka_unit_test(test_report_of_a_server_is_complete),
         cmocka_unit_test(test_unknown_is_null),
         cmocka_unit_test(test_labels_given_twice),
         cmocka_unit_test(test_too_small_a_buffer_is_cut),
         cmocka_unit_test(test_device_of_a_function),
-        cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_csv_rows_have_their_fields),
         cmocka_unit_test(test_csv_has_a_row_for_each_run),
-        cmocka_unit_test(test_every_word_is_in_the_schema),
+        cmocka_unit_test(test_every_name_is_in_the_schema),
     };
     return cmocka_run_group_tests_name("report_json", tests, NULL, NULL);
 }

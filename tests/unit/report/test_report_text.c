@@ -48,7 +48,7 @@ static void assert_begins(const char *page, const char *start)
         fail_msg("expected to begin with\n%s\nbut it is\n%s", start, page);
 }
 
-static void test_server(void **state)
+static void test_page_of_a_server_is_complete(void **state)
 {
     (void)state;
     struct report report;
@@ -111,7 +111,7 @@ static void test_functions_without_a_sensor(void **state)
     report_free(&server);
 }
 
-static void test_nothing_known(void **state)
+static void test_unknown_energy_is_printed_as_unknown(void **state)
 {
     (void)state;
     struct report report;
@@ -126,7 +126,7 @@ static void test_nothing_known(void **state)
     report_free(&report);
 }
 
-static void test_several_runs(void **state)
+static void test_several_runs_have_a_spread(void **state)
 {
     (void)state;
     struct report report;
@@ -187,7 +187,7 @@ static void add_row(struct table *table, const char *a, const char *b, const cha
     table_cell(table, c);
 }
 
-static void test_table_aligns(void **state)
+static void test_columns_are_aligned(void **state)
 {
     (void)state;
     struct arena arena = {0};
@@ -205,7 +205,7 @@ static void test_table_aligns(void **state)
     arena_free(&arena);
 }
 
-static void test_table_fits(void **state)
+static void test_long_cells_are_cut_to_the_width(void **state)
 {
     (void)state;
     struct arena arena = {0};
@@ -237,14 +237,14 @@ static void test_table_without_rows_is_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_server),
+        cmocka_unit_test(test_page_of_a_server_is_complete),
         cmocka_unit_test(test_without_a_sensor_the_command_leads),
         cmocka_unit_test(test_functions_without_a_sensor),
-        cmocka_unit_test(test_nothing_known),
-        cmocka_unit_test(test_several_runs),
+        cmocka_unit_test(test_unknown_energy_is_printed_as_unknown),
+        cmocka_unit_test(test_several_runs_have_a_spread),
         cmocka_unit_test(test_long_names_are_cut),
-        cmocka_unit_test(test_table_aligns),
-        cmocka_unit_test(test_table_fits),
+        cmocka_unit_test(test_columns_are_aligned),
+        cmocka_unit_test(test_long_cells_are_cut_to_the_width),
         cmocka_unit_test(test_table_without_rows_is_nothing),
     };
     return cmocka_run_group_tests_name("report_text", tests, NULL, NULL);

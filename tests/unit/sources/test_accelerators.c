@@ -30,7 +30,7 @@ static joule_device device(const struct machine_bench *bench, const char *name)
 
 /* --- list of devices ------------------------------------------------------------------------------------ */
 
-static void test_what_is_on_the_bus(void **state)
+static void test_accelerators_on_the_bus_are_listed(void **state)
 {
     static const struct {
         const char *name, *vendor, *model, *address;
@@ -53,7 +53,7 @@ static void test_what_is_on_the_bus(void **state)
     }
 }
 
-static void test_what_nobody_measures_is_said(void **state)
+static void test_unmeasured_accelerators_are_reported(void **state)
 {
     static const char *const silent[] = {"npu-1", "npu-2", "npu-3", "accel-0"};
     struct machine_bench *bench = *state;
@@ -73,7 +73,7 @@ static ssize_t busy_half(void *context, int64_t time_ns, char *buffer, size_t si
     return snprintf(buffer, size, "%lld\n", (long long)(time_ns / 2000));
 }
 
-static void test_how_busy_an_npu_is(void **state)
+static void test_npu_utilisation_is_measured(void **state)
 {
     struct machine_bench *bench = *state;
     double value;
@@ -109,7 +109,7 @@ static void test_machines_without_any(void **state)
 /* --- monitors of their drivers -------------------------------------------------------------------------- */
 
 /* The first board's firmware counts microwatts, the second's milliwatts. */
-static void test_gaudi(void **state)
+static void test_gaudi_is_measured_in_either_unit(void **state)
 {
     struct machine_bench *bench = *state;
     open_machine(bench, "gaudi2");
@@ -166,7 +166,7 @@ static void test_cards_behind_one_switch(void **state)
     assert_relative(machine_mean_watts(bench->meter, JOULE_GPU), 4 * 40 + 0.06 + 35, 1e-6);
 }
 
-static void test_0_watts_of_qualcomm_are_no_answer(void **state)
+static void test_zero_watts_of_qualcomm_are_unknown(void **state)
 {
     struct machine_bench *bench = *state;
     assert_true(machine_add(bench->host, machine_fixture("ai100"), ""));
@@ -177,7 +177,7 @@ static void test_0_watts_of_qualcomm_are_no_answer(void **state)
 }
 
 /* The value is the core's: it is shown, but in no total; the board's power is reported as unknown. */
-static void test_tenstorrent(void **state)
+static void test_core_power_of_tenstorrent_is_in_no_total(void **state)
 {
     struct machine_bench *bench = *state;
     open_machine(bench, "tenstorrent");
@@ -192,7 +192,7 @@ static void test_tenstorrent(void **state)
     assert_string_equal(device(bench, "npu:0").model, "Tenstorrent Wormhole");
 }
 
-static void test_temperatures(void **state)
+static void test_temperatures_belong_to_their_device(void **state)
 {
     struct machine_bench *bench = *state;
     assert_true(machine_add(bench->host, machine_fixture("tenstorrent"), ""));
@@ -208,17 +208,17 @@ static void test_temperatures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ON_A_MACHINE(test_what_is_on_the_bus),
-        ON_A_MACHINE(test_what_nobody_measures_is_said),
-        ON_A_MACHINE(test_how_busy_an_npu_is),
+        ON_A_MACHINE(test_accelerators_on_the_bus_are_listed),
+        ON_A_MACHINE(test_unmeasured_accelerators_are_reported),
+        ON_A_MACHINE(test_npu_utilisation_is_measured),
         ON_A_MACHINE(test_machines_without_any),
-        ON_A_MACHINE(test_gaudi),
+        ON_A_MACHINE(test_gaudi_is_measured_in_either_unit),
         ON_A_MACHINE(test_a_gaudi_without_driver),
         ON_A_MACHINE(test_four_devices_of_one_card_count_once),
         ON_A_MACHINE(test_cards_behind_one_switch),
-        ON_A_MACHINE(test_0_watts_of_qualcomm_are_no_answer),
-        ON_A_MACHINE(test_tenstorrent),
-        ON_A_MACHINE(test_temperatures),
+        ON_A_MACHINE(test_zero_watts_of_qualcomm_are_unknown),
+        ON_A_MACHINE(test_core_power_of_tenstorrent_is_in_no_total),
+        ON_A_MACHINE(test_temperatures_belong_to_their_device),
     };
     return cmocka_run_group_tests_name("accelerators", tests, NULL, NULL);
 }

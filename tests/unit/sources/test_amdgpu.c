@@ -50,7 +50,7 @@ static const struct revision {
                  {1, 3, 120, 24, 8},  {1, 4, 288, 24, 8},  {1, 5, 360, 88, 8},
                  {1, 6, 1664, 16, 8}, {1, 7, 2208, 24, 8}, {1, 8, 3872, 24, 8}};
 
-static void test_each_revision(void **state)
+static void test_every_table_revision_is_read(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof revisions / sizeof revisions[0]; i++) {
@@ -142,7 +142,7 @@ static void test_lists_of_attributes(void **state)
     }
 }
 
-static void test_other_revisions_say_nothing(void **state)
+static void test_unknown_revisions_are_refused(void **state)
 {
     static const struct revision others[] = {{2, 1, 120, 0, 0}, {2, 4, 168, 0, 0}, {3, 0, 264, 0, 0}};
     uint64_t counts, modulus;
@@ -240,7 +240,7 @@ static void test_a_counter_at_0_is_none(void **state)
     assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 150, 1e-6);
 }
 
-static void test_garbage_and_denial_leave_it_to_hwmon(void **state)
+static void test_invalid_or_denied_tables_leave_the_board_to_hwmon(void **state)
 {
     struct machine_bench *bench = *state;
     machine_put(bench, CARD "gpu_metrics", "no table at all, whatever its length is\n");
@@ -254,7 +254,7 @@ static void test_garbage_and_denial_leave_it_to_hwmon(void **state)
     assert_null(machine_channel(bench->meter, "gpu-0"));
 }
 
-static void test_how_busy(void **state)
+static void test_utilisation_is_measured(void **state)
 {
     struct machine_bench *bench = *state;
     double value;
@@ -361,7 +361,7 @@ static void put_facts(struct machine_bench *bench)
                 "simd_count 416\nlocation_id 49408\ndomain 0\ngfx_target_version 90010\n");
 }
 
-static void test_what_the_board_is(void **state)
+static void test_board_has_its_facts(void **state)
 {
     struct machine_bench *bench = *state;
     put_facts(bench);
@@ -391,7 +391,7 @@ static void test_what_the_board_is(void **state)
 }
 
 /* Used memory above the total, as after a driver's error, must not give huge free memory. */
-static void test_memory_that_cannot_be(void **state)
+static void test_impossible_memory_sizes_are_unknown(void **state)
 {
     struct machine_bench *bench = *state;
     put_facts(bench);
@@ -402,7 +402,7 @@ static void test_memory_that_cannot_be(void **state)
 }
 
 /* A measurement without devices does not read their state. */
-static void test_nobody_looks_unasked(void **state)
+static void test_measurement_without_devices_reads_no_state(void **state)
 {
     struct machine_bench *bench = *state;
     put_facts(bench);
@@ -457,7 +457,7 @@ static void test_numbers_over_all_vendors(void **state)
 
 /* --- recorded boards ------------------------------------------------------------------------------------ */
 
-static void test_recorded_tables(void **state)
+static void test_recorded_tables_are_read(void **state)
 {
     static const struct {
         const char *board;
@@ -519,25 +519,27 @@ static void test_headers_of_amdgpu_top(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_revision),
+        cmocka_unit_test(test_every_table_revision_is_read),
         cmocka_unit_test(test_lists_of_attributes),
-        cmocka_unit_test(test_other_revisions_say_nothing),
+        cmocka_unit_test(test_unknown_revisions_are_refused),
         cmocka_unit_test_setup_teardown(test_the_counter_is_the_board, setup, machine_teardown),
         cmocka_unit_test_setup_teardown(test_a_counter_that_stands_is_not_taken, setup, machine_teardown),
         cmocka_unit_test_setup_teardown(test_a_counter_at_0_is_none, setup, machine_teardown),
-        cmocka_unit_test_setup_teardown(test_garbage_and_denial_leave_it_to_hwmon, setup, machine_teardown),
-        cmocka_unit_test_setup_teardown(test_how_busy, setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_invalid_or_denied_tables_leave_the_board_to_hwmon, setup,
+                                        machine_teardown),
+        cmocka_unit_test_setup_teardown(test_utilisation_is_measured, setup, machine_teardown),
         cmocka_unit_test_setup_teardown(test_a_sleeping_board_is_left_alone, setup, machine_teardown),
         cmocka_unit_test_setup_teardown(test_a_board_in_reset_comes_back, setup, machine_teardown),
         cmocka_unit_test_setup_teardown(test_processors_with_graphics_are_modules, setup, machine_teardown),
         cmocka_unit_test_setup_teardown(test_other_cards_are_none, setup, machine_teardown),
         cmocka_unit_test_setup_teardown(test_a_recording_with_links_alone, setup, machine_teardown),
-        cmocka_unit_test_setup_teardown(test_what_the_board_is, setup, machine_teardown),
-        cmocka_unit_test_setup_teardown(test_memory_that_cannot_be, setup, machine_teardown),
-        cmocka_unit_test_setup_teardown(test_nobody_looks_unasked, setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_board_has_its_facts, setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_impossible_memory_sizes_are_unknown, setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_measurement_without_devices_reads_no_state, setup,
+                                        machine_teardown),
         cmocka_unit_test_setup_teardown(test_a_board_that_falls_silent_is_stale, setup, machine_teardown),
         cmocka_unit_test_setup_teardown(test_numbers_over_all_vendors, machine_setup, machine_teardown),
-        cmocka_unit_test(test_recorded_tables),
+        cmocka_unit_test(test_recorded_tables_are_read),
         cmocka_unit_test(test_headers_of_amdgpu_top),
     };
     return cmocka_run_group_tests_name("amdgpu", tests, NULL, NULL);

@@ -108,7 +108,7 @@ static void assert_powers(const struct apple_power *power, double cpu, double gp
     assert_relative(power->watts[APPLE_SYSTEM], NAN, 1e-6);
 }
 
-static void test_powermetrics_text(void **state)
+static void test_text_of_powermetrics_is_read(void **state)
 {
     char twice[sizeof report * 2];
     struct apple_power power;
@@ -122,7 +122,7 @@ static void test_powermetrics_text(void **state)
 }
 
 /* Releases up to macOS 12 also report the memory's power, which is another domain than the CPU's package. */
-static void test_powermetrics_memory(void **state)
+static void test_memory_power_of_powermetrics_is_its_own_domain(void **state)
 {
     static const char text[] =
         "*** Sampled system activity (Tue Mar  1 10:00:00 2022 +0000) (1000.00ms elapsed) "
@@ -147,7 +147,7 @@ static void test_powermetrics_memory(void **state)
 }
 
 /* Energies of an interval longer than requested. */
-static void test_powermetrics_lists(void **state)
+static void test_lists_of_powermetrics_are_read(void **state)
 {
     static const char lists[] =
         PLIST("1005000000", "1005", "201", "0") "\0" PLIST("2000000000", "1000", "500", "250.5");
@@ -217,7 +217,7 @@ static void assert_gauge(const struct channel *ch, enum gauge_role role, joule_r
     assert_string_equal(ch->parent_zone, "gpu0/board");
 }
 
-static void test_macmon(void **state)
+static void test_macmon_is_measured(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench, "macmon");
@@ -236,7 +236,7 @@ static void test_macmon(void **state)
     assert_int_equal(machine_channel(bench->meter, "node")->info.state, JOULE_STALE);
 }
 
-static void test_powermetrics(void **state)
+static void test_powermetrics_is_measured(void **state)
 {
     struct machine_bench *bench = *state;
     static const char list[] = PLIST("2000000000", "1000", "500", "250");
@@ -256,7 +256,7 @@ static void test_not_beside_ioreport(void **state)
     assert_int_equal(truth.runs, 0);
 }
 
-static void test_troubles(void **state)
+static void test_failing_programs_give_no_domains(void **state)
 {
     static const struct truth troubles[] = {
         {"", 0, -ENOENT, 0}, {"", 0, -EACCES, 0}, {"", 0, 0, 0}, {"what\n", 5, 0, 0}};
@@ -278,13 +278,13 @@ int main(void)
         cmocka_unit_test(test_macmon_of_each_release),
         cmocka_unit_test(test_macmon_in_a_virtual_machine),
         cmocka_unit_test(test_no_line_of_macmon),
-        cmocka_unit_test(test_powermetrics_text),
-        cmocka_unit_test(test_powermetrics_memory),
-        cmocka_unit_test(test_powermetrics_lists),
-        TEST(test_macmon),
-        TEST(test_powermetrics),
+        cmocka_unit_test(test_text_of_powermetrics_is_read),
+        cmocka_unit_test(test_memory_power_of_powermetrics_is_its_own_domain),
+        cmocka_unit_test(test_lists_of_powermetrics_are_read),
+        TEST(test_macmon_is_measured),
+        TEST(test_powermetrics_is_measured),
         TEST(test_not_beside_ioreport),
-        TEST(test_troubles),
+        TEST(test_failing_programs_give_no_domains),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,7 +58,7 @@ static void assert_watts(struct bench *bench, double wanted)
         fail_msg("%.12g W instead of %.12g W", watts, wanted);
 }
 
-static void test_laptop(void **state)
+static void test_discharge_of_a_laptop_is_measured(void **state)
 {
     struct bench *bench = *state;
     run(bench, 20);
@@ -80,7 +80,7 @@ static void test_current_times_voltage(void **state)
     assert_watts(bench, 6); /* this driver gives a sign */
 }
 
-static void test_two_batteries(void **state)
+static void test_batteries_add_up(void **state)
 {
     struct bench *bench = *state;
     put(bench, "BAT1/type", "Battery");
@@ -114,7 +114,7 @@ static void test_plugging_in_is_a_gap(void **state)
     assert_true(bench->battery->integrator.covered_s < 20.1);
 }
 
-static void test_mains_says_what_to_do(void **state)
+static void test_mains_power_gets_a_remedy(void **state)
 {
     struct bench *bench = *state;
     put(bench, "AC/online", "1"); /* a weak adapter: the battery gives only the rest */
@@ -124,7 +124,7 @@ static void test_mains_says_what_to_do(void **state)
     assert_true(isnan(machine_mean_watts(bench->meter, JOULE_TOTAL)));
 }
 
-static void test_remedy_goes_with_the_trouble(void **state)
+static void test_remedy_disappears_with_its_cause(void **state)
 {
     struct bench *bench = *state;
     joule_domain domain = {.struct_size = sizeof domain};
@@ -151,7 +151,7 @@ static void test_states_that_are_no_discharge(void **state)
     assert_true(isnan(machine_mean_watts(bench->meter, JOULE_TOTAL)));
 }
 
-static void test_bad_values(void **state)
+static void test_impossible_values_are_gaps(void **state)
 {
     static const char *const bad[] = {"", "0", "garbage", "1e6", "1000000001", "99999999999999999999"};
     struct bench *bench = *state;
@@ -169,7 +169,7 @@ static void test_bad_values(void **state)
     assert_watts(bench, 5.002);
 }
 
-static void test_no_battery(void **state)
+static void test_missing_battery_is_absent(void **state)
 {
     struct bench *bench = *state;
     put(bench, "BAT0/present", "0");
@@ -182,15 +182,15 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_laptop),
+        TEST(test_discharge_of_a_laptop_is_measured),
         TEST(test_current_times_voltage),
-        TEST(test_two_batteries),
+        TEST(test_batteries_add_up),
         TEST(test_plugging_in_is_a_gap),
-        TEST(test_mains_says_what_to_do),
-        TEST(test_remedy_goes_with_the_trouble),
+        TEST(test_mains_power_gets_a_remedy),
+        TEST(test_remedy_disappears_with_its_cause),
         TEST(test_states_that_are_no_discharge),
-        TEST(test_bad_values),
-        TEST(test_no_battery),
+        TEST(test_impossible_values_are_gaps),
+        TEST(test_missing_battery_is_absent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

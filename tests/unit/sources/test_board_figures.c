@@ -74,7 +74,7 @@ static void test_names_by_id(void **state)
     expect_name(bench, 0x1002, 0x7550, -1, "AMD Radeon RX 9070/9070 XT/9070 GRE");
 }
 
-static void test_the_other_place_of_the_list(void **state)
+static void test_list_is_found_in_either_folder(void **state)
 {
     struct machine_bench *bench = *state;
     host_script_text(bench->host, "/usr/share/hwdata/pci.ids", pci_ids);
@@ -83,7 +83,7 @@ static void test_the_other_place_of_the_list(void **state)
     expect_name(bench, 0x10de, 0x2704, -1, "NVIDIA GeForce RTX 4080");
 }
 
-static void test_lists_of_nonsense(void **state)
+static void test_invalid_lists_are_ignored(void **state)
 {
     static const char *const lists[] = {"1002", "1002  \n\t744c", "1002  x\n\t744c  ", "\t744c  x\n",
                                         "1002  x\n\t744c  []"};
@@ -251,7 +251,7 @@ static void check_board(struct machine_bench *bench, const struct recorded *boar
     expect_near(board, "fan's share", d.fan_ratio, board->ratio);
 }
 
-static void test_recorded_boards(void **state)
+static void test_recorded_boards_have_their_figures(void **state)
 {
     const char *archive = test_data("fixtures/lact-gpu-sysfs.tar.gz"),
                *root = TEST_BINARY_DIR "/lact-figures";
@@ -270,7 +270,7 @@ static void test_recorded_boards(void **state)
 }
 
 /* A fan unknown to the driver, or with an impossible speed, is unknown; of several the fastest counts. */
-static void test_fans(void **state)
+static void test_fastest_fan_counts(void **state)
 {
 #define FAN "/sys/class/drm/card1/device/hwmon/hwmon4/"
     static const struct {
@@ -303,12 +303,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_names_by_id),
-        TEST(test_the_other_place_of_the_list),
-        TEST(test_lists_of_nonsense),
+        TEST(test_list_is_found_in_either_folder),
+        TEST(test_invalid_lists_are_ignored),
         cmocka_unit_test(test_figures_of_each_revision),
         cmocka_unit_test(test_clocks_of_several_dies),
-        TEST(test_recorded_boards),
-        TEST(test_fans),
+        TEST(test_recorded_boards_have_their_figures),
+        TEST(test_fastest_fan_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ static void put_cache(struct joule_host *host, unsigned index, const char *level
     put(host, index, "coherency_line_size", "128\n");
 }
 
-static void test_from_files(void **state)
+static void test_caches_are_read_from_files(void **state)
 {
     struct cpu_caches caches;
     struct joule_host *host = host_of(state);
@@ -48,7 +48,7 @@ static void test_from_files(void **state)
     assert_true(caches.bytes[COST_L3] == 30 * MIB && caches.line_bytes == 128);
 }
 
-static void test_broken_files(void **state)
+static void test_invalid_files_are_refused(void **state)
 {
     struct cpu_caches caches;
     struct joule_host *host = host_of(state);
@@ -65,7 +65,7 @@ static void test_broken_files(void **state)
 }
 
 /* Leaf 4 of an Emerald Rapids, 0x8000001d of a Zen 2. */
-static void test_from_cpuid(void **state)
+static void test_caches_are_read_from_cpuid(void **state)
 {
     static const uint32_t intel[][4] = {{0x121, 0x02c0003f, 63, 0},
                                         {0x122, 0x01c0003f, 63, 0},
@@ -171,7 +171,7 @@ static const struct shown shown[] = {
     {"GenuineIntel", "207", "0-63\n", "0-63\n", 6, 2048, 266240, 266240, false},
 };
 
-static void test_whose_the_last_cache_is(void **state)
+static void test_sharing_of_the_last_cache_is_known(void **state)
 {
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
         struct cost_cpu cpu;
@@ -214,12 +214,12 @@ static void test_sharing_from_cpuid(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_from_files, machine_setup, machine_teardown),
-        cmocka_unit_test_setup_teardown(test_broken_files, machine_setup, machine_teardown),
-        cmocka_unit_test_setup_teardown(test_from_cpuid, machine_setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_caches_are_read_from_files, machine_setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_invalid_files_are_refused, machine_setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_caches_are_read_from_cpuid, machine_setup, machine_teardown),
         cmocka_unit_test_setup_teardown(test_a_core_of_this_machine, machine_setup, machine_teardown),
         cmocka_unit_test_setup_teardown(test_a_guest_has_its_part, machine_setup, machine_teardown),
-        cmocka_unit_test(test_whose_the_last_cache_is),
+        cmocka_unit_test(test_sharing_of_the_last_cache_is_known),
         cmocka_unit_test_setup_teardown(test_sharing_from_cpuid, machine_setup, machine_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,7 @@ static struct cpu_info info_of(const char *cpuinfo, const char *online)
     return info;
 }
 
-static void test_intel_server(void **state)
+static void test_intel_server_is_described(void **state)
 {
     (void)state;
     struct cpu_info info =
@@ -41,7 +41,7 @@ static void test_intel_server(void **state)
     assert_false(cpu_is_amd(&info));
 }
 
-static void test_amd_laptop(void **state)
+static void test_amd_laptop_is_described(void **state)
 {
     (void)state;
     struct cpu_info info = info_of("vendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 116\n"
@@ -54,7 +54,7 @@ static void test_amd_laptop(void **state)
     assert_int_equal(info.packages, 1);
 }
 
-static void test_guest(void **state)
+static void test_guest_is_virtual(void **state)
 {
     (void)state;
     struct cpu_info info = info_of("vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 207\n"
@@ -65,7 +65,7 @@ static void test_guest(void **state)
     assert_string_equal(info.model, "Xeon");
 }
 
-static void test_arm(void **state)
+static void test_arm_processor_is_described(void **state)
 {
     (void)state;
     struct cpu_info info = info_of("processor\t: 0\nBogoMIPS\t: 2000.00\nFeatures\t: fp asimd\n"
@@ -79,7 +79,7 @@ static void test_arm(void **state)
     assert_int_equal(info.packages, 1);
 }
 
-static void test_nothing_and_garbage(void **state)
+static void test_invalid_cpuinfo_is_unknown(void **state)
 {
     (void)state;
     struct cpu_info info = info_of(NULL, NULL);
@@ -91,7 +91,7 @@ static void test_nothing_and_garbage(void **state)
     assert_int_equal(info.family, 0);
 }
 
-static void test_topology(void **state)
+static void test_topology_is_read(void **state)
 {
     (void)state;
     struct joule_host *host = host_script_open();
@@ -108,9 +108,9 @@ static void test_topology(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_intel_server), cmocka_unit_test(test_amd_laptop),
-        cmocka_unit_test(test_guest),        cmocka_unit_test(test_arm),
-        cmocka_unit_test(test_topology),     cmocka_unit_test(test_nothing_and_garbage),
+        cmocka_unit_test(test_intel_server_is_described), cmocka_unit_test(test_amd_laptop_is_described),
+        cmocka_unit_test(test_guest_is_virtual),          cmocka_unit_test(test_arm_processor_is_described),
+        cmocka_unit_test(test_topology_is_read),          cmocka_unit_test(test_invalid_cpuinfo_is_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@ static void assert_reading(const struct dcmi_reading *r, unsigned watts, unsigne
     assert_true(fabs(r->period_s - period_s) < 1e-9);
 }
 
-static void test_bytes(void **state)
+static void test_response_bytes_are_read(void **state)
 {
     struct dcmi_reading reading;
     uint8_t bytes[sizeof response + 1] = {0};
@@ -41,7 +41,7 @@ static void test_bytes(void **state)
     assert_int_equal(dcmi_parse_bytes(bytes, sizeof response, &reading), JOULE_FAILED);
 }
 
-static void test_printed_bytes(void **state)
+static void test_printed_bytes_are_read(void **state)
 {
     struct dcmi_reading reading;
     (void)state;
@@ -54,7 +54,7 @@ static void test_printed_bytes(void **state)
                      JOULE_FAILED);
 }
 
-static void test_ipmitool(void **state)
+static void test_output_of_ipmitool_is_read(void **state)
 {
     static const char one_line[] = "\n    Instantaneous power reading:                   195 Watts\n"
                                    "    Minimum during sampling period:                188 Watts\n"
@@ -79,7 +79,7 @@ static void test_ipmitool(void **state)
     assert_reading(&reading, 346, 12, 640, 301, 1);
 }
 
-static void test_freeipmi(void **state)
+static void test_output_of_freeipmi_is_read(void **state)
 {
     static const char text[] = "Current Power                        : 164 Watts\n"
                                "Minimum Power over sampling duration : 4 watts\n"
@@ -94,7 +94,7 @@ static void test_freeipmi(void **state)
     assert_reading(&reading, 164, 4, 377, 164, 1);
 }
 
-static void test_no_reading(void **state)
+static void test_responses_without_reading_are_refused(void **state)
 {
     static const struct {
         const char *text;
@@ -125,9 +125,11 @@ static void test_no_reading(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes),      cmocka_unit_test(test_printed_bytes),
-        cmocka_unit_test(test_ipmitool),   cmocka_unit_test(test_freeipmi),
-        cmocka_unit_test(test_no_reading),
+        cmocka_unit_test(test_response_bytes_are_read),
+        cmocka_unit_test(test_printed_bytes_are_read),
+        cmocka_unit_test(test_output_of_ipmitool_is_read),
+        cmocka_unit_test(test_output_of_freeipmi_is_read),
+        cmocka_unit_test(test_responses_without_reading_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,7 @@ static void test_signs_without_hardware(void **state)
 }
 
 /* Values that request no device suggest none. */
-static void test_variables_that_ask_for_nothing(void **state)
+static void test_variables_without_a_device_suggest_none(void **state)
 {
     static const char *const values[] = {"", "-1", "none", "void"};
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
@@ -111,7 +111,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_signs_without_hardware),
-        TEST(test_variables_that_ask_for_nothing),
+        TEST(test_variables_without_a_device_suggest_none),
         TEST(test_devices_by_their_files),
         TEST(test_files_open_a_source),
     };

@@ -35,7 +35,7 @@ static double advance(struct drm_client before, const struct drm_client *now, do
 
 #define HEAD "pos:\t0\nflags:\t02100002\nmnt_id:\t26\nino:\t685\n"
 
-static void test_amdgpu(void **state)
+static void test_clients_of_amdgpu_are_read(void **state)
 {
     (void)state;
     struct drm_client before = client_of(HEAD "drm-driver:\tamdgpu\ndrm-client-id:\t7\ndrm-pdev:\t" SLOT
@@ -130,7 +130,7 @@ static void test_xe_counts_cycles(void **state)
     assert_near(advance(before, &now, 2), 0.8, 1e-9); /* 0.4 of rcs, 0.8 of one of four ccs */
 }
 
-static void test_what_is_no_client(void **state)
+static void test_other_files_are_no_clients(void **state)
 {
     (void)state;
     static const char *const bad[] = {"",
@@ -237,7 +237,7 @@ static void test_each_device_has_its_own(void **state)
     assert_true(is_known(bench, 0) && is_known(bench, 1));
 }
 
-static void test_who_comes_and_goes(void **state)
+static void test_new_and_ended_clients_are_counted(void **state)
 {
     struct machine_bench *bench = *state;
     joule_device_process list[8];
@@ -280,7 +280,7 @@ static void test_another_client_under_the_same_number(void **state)
 }
 
 /* "No process" is reported only if all were visible; otherwise the list is unknown. */
-static void test_none_and_unknown(void **state)
+static void test_list_is_unknown_unless_all_processes_are_visible(void **state)
 {
     struct machine_bench *bench = *state;
     run_s(bench, 2.5);
@@ -301,7 +301,7 @@ static void test_none_and_unknown(void **state)
     assert_false(is_known(bench, 1));
 }
 
-static void test_many_processes(void **state)
+static void test_number_of_processes_is_limited(void **state)
 {
     struct machine_bench *bench = *state;
     joule_device_process list[8];
@@ -317,17 +317,18 @@ static void test_many_processes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_amdgpu),
+        cmocka_unit_test(test_clients_of_amdgpu_are_read),
         cmocka_unit_test(test_times_that_fall),
         cmocka_unit_test(test_memory_of_each_kind),
         cmocka_unit_test(test_i915_has_several_engines_of_a_kind),
         cmocka_unit_test(test_xe_counts_cycles),
-        cmocka_unit_test(test_what_is_no_client),
+        cmocka_unit_test(test_other_files_are_no_clients),
         cmocka_unit_test_setup_teardown(test_each_device_has_its_own, setup, machine_teardown),
-        cmocka_unit_test_setup_teardown(test_who_comes_and_goes, setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_new_and_ended_clients_are_counted, setup, machine_teardown),
         cmocka_unit_test_setup_teardown(test_another_client_under_the_same_number, setup, machine_teardown),
-        cmocka_unit_test_setup_teardown(test_none_and_unknown, setup, machine_teardown),
-        cmocka_unit_test_setup_teardown(test_many_processes, setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_list_is_unknown_unless_all_processes_are_visible, setup,
+                                        machine_teardown),
+        cmocka_unit_test_setup_teardown(test_number_of_processes_is_limited, setup, machine_teardown),
     };
     return cmocka_run_group_tests_name("drm_processes", tests, NULL, NULL);
 }

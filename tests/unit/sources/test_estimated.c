@@ -201,7 +201,7 @@ static void test_busy_cores_threads_and_packages(void **state)
     stop(&m);
 }
 
-static void test_frequency(void **state)
+static void test_power_follows_the_frequency(void **state)
 {
     (void)state;
     struct machine m = {.share = {1, 0, 1, 0}};
@@ -250,7 +250,7 @@ static void test_reading_often_changes_nothing(void **state)
 }
 
 /* If /proc/stat is slow, the source reads it less often, but still gets all of the work. */
-static void test_looks_less_often_where_looking_is_dear(void **state)
+static void test_expensive_readings_are_rarer(void **state)
 {
     (void)state;
     struct machine m = {.share = {0.5, 1}, .cost_ns = S / 1000};
@@ -302,7 +302,7 @@ static void test_a_cpu_goes_offline_and_comes_back(void **state)
     stop(&m);
 }
 
-static void test_a_guest(void **state)
+static void test_guest_has_one_package(void **state)
 {
     (void)state;
     struct machine m = {.share = {1, 1}};
@@ -398,7 +398,7 @@ static void test_without_proc_stat(void **state)
     host->ops->close(host);
 }
 
-static void test_a_failing_read_is_said_and_ends(void **state)
+static void test_failing_read_is_reported_and_recovers(void **state)
 {
     (void)state;
     struct machine m = {.share = {1}};
@@ -420,7 +420,7 @@ static void test_a_failing_read_is_said_and_ends(void **state)
 
 /* A package whose dies have their own meters: the model uses the same zones, so that it never adds to RAPL's
  * energy. */
-static void test_dies(void **state)
+static void test_dies_with_their_own_meters_have_their_own_zones(void **state)
 {
     (void)state;
     struct machine m = {.share = {0}};
@@ -439,7 +439,7 @@ static void test_dies(void **state)
     stop(&m);
 }
 
-static void test_who_made_it(void **state)
+static void test_vendors_are_recognised(void **state)
 {
     (void)state;
     static const struct {
@@ -479,7 +479,7 @@ static void test_who_made_it(void **state)
     }
 }
 
-static void test_arm_guests(void **state)
+static void test_arm_guests_are_recognised(void **state)
 {
     (void)state;
     static const struct {
@@ -510,18 +510,18 @@ int main(void)
         cmocka_unit_test(test_describes_each_package),
         cmocka_unit_test(test_an_idle_machine_needs_its_idle_watts),
         cmocka_unit_test(test_busy_cores_threads_and_packages),
-        cmocka_unit_test(test_frequency),
+        cmocka_unit_test(test_power_follows_the_frequency),
         cmocka_unit_test(test_reading_often_changes_nothing),
-        cmocka_unit_test(test_looks_less_often_where_looking_is_dear),
+        cmocka_unit_test(test_expensive_readings_are_rarer),
         cmocka_unit_test(test_short_runs_move),
         cmocka_unit_test(test_a_cpu_goes_offline_and_comes_back),
-        cmocka_unit_test(test_a_guest),
+        cmocka_unit_test(test_guest_has_one_package),
         cmocka_unit_test(test_a_bare_container),
         cmocka_unit_test(test_without_proc_stat),
-        cmocka_unit_test(test_a_failing_read_is_said_and_ends),
-        cmocka_unit_test(test_dies),
-        cmocka_unit_test(test_who_made_it),
-        cmocka_unit_test(test_arm_guests),
+        cmocka_unit_test(test_failing_read_is_reported_and_recovers),
+        cmocka_unit_test(test_dies_with_their_own_meters_have_their_own_zones),
+        cmocka_unit_test(test_vendors_are_recognised),
+        cmocka_unit_test(test_arm_guests_are_recognised),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,7 +42,7 @@ static void run(struct machine_bench *bench, const char *sources)
     machine_run(bench->meter, 3, 0.5);
 }
 
-static void test_each_reason(void **state)
+static void test_each_unmeasured_board_has_a_reason(void **state)
 {
     static const struct {
         const char *id, *driver, *vendor, *model, *reason;
@@ -112,7 +112,7 @@ static void test_temperature_of_radeon(void **state)
 }
 
 /* Boards with their own source, BMCs, virtual graphics and other devices of the same vendors are left out. */
-static void test_what_is_none(void **state)
+static void test_other_devices_are_no_boards(void **state)
 {
     struct machine_bench *bench = *state;
     put_board(bench, "0000:03:00.0", "1002:744C", "30000", "amdgpu");
@@ -129,7 +129,7 @@ static void test_what_is_none(void **state)
 
 /* A GPU in a processor is part of the package's joules: it is listed, and the total is complete without it.
  * */
-static void test_integrated_graphics(void **state)
+static void test_integrated_graphics_are_in_the_package(void **state)
 {
     struct machine_bench *bench = *state;
     put_board(bench, "0000:00:02.0", "8086:46A6", "30000", NULL);
@@ -140,7 +140,7 @@ static void test_integrated_graphics(void **state)
 }
 
 /* Numbers count the boards of all sources: those of NVIDIA's driver first, ordered by address. */
-static void test_numbers(void **state)
+static void test_boards_are_numbered_over_all_sources(void **state)
 {
     static const char *const addresses[] = {"0000:41:00.0", "0000:81:00.0", "0000:c1:00.0"};
     struct machine_bench *bench = *state;
@@ -158,8 +158,12 @@ static void test_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_each_reason),  TEST(test_power_of_nouveau),    TEST(test_temperature_of_radeon),
-        TEST(test_what_is_none), TEST(test_integrated_graphics), TEST(test_numbers),
+        TEST(test_each_unmeasured_board_has_a_reason),
+        TEST(test_power_of_nouveau),
+        TEST(test_temperature_of_radeon),
+        TEST(test_other_devices_are_no_boards),
+        TEST(test_integrated_graphics_are_in_the_package),
+        TEST(test_boards_are_numbered_over_all_sources),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static struct grpc_response answer;
 
 /* --- messages ------------------------------------------------------------------------------------------- */
 
-static void test_the_opening(void **state)
+static void test_request_has_the_bytes_of_the_standard(void **state)
 {
     static const uint8_t fields[] = {0x83, 0x86, 4,   2,   '/',  'm',  1,   9,   'l', 'o', 'c', 'a', 'l',
                                      'h',  'o',  's', 't', 0x0f, 0x10, 16,  'a', 'p', 'p', 'l', 'i', 'c',
@@ -36,7 +36,7 @@ static void test_the_opening(void **state)
     assert_memory_equal(got, wanted, size);
 }
 
-static void test_what_is_too_long_is_not_said(void **state)
+static void test_oversized_requests_are_not_sent(void **state)
 {
     uint8_t bytes[GRPC_REQUEST_BYTES], message[GRPC_REQUEST_BYTES] = {0};
     char path[200] = "/";
@@ -64,7 +64,7 @@ static int hear(const uint8_t *bytes, size_t size)
     return result;
 }
 
-static void test_answers(void **state)
+static void test_answers_are_read_or_refused(void **state)
 {
     static const struct {
         unsigned type, flags;
@@ -100,7 +100,7 @@ static void test_answers(void **state)
     }
 }
 
-static void test_other_streams_are_nothing_of_ours(void **state)
+static void test_other_streams_are_ignored(void **state)
 {
     uint8_t frame[64];
     (void)state;
@@ -109,7 +109,7 @@ static void test_other_streams_are_nothing_of_ours(void **state)
 }
 
 /* A frame longer than negotiated, a message longer than its buffer, and endless pings. */
-static void test_bounds(void **state)
+static void test_oversized_frames_and_messages_are_refused(void **state)
 {
     static uint8_t frames[64 * 1024];
     uint8_t header[9] = {0, 0x40, 1, 0, 0, 0, 0, 0, 1}, payload[16384] = {0};
@@ -142,7 +142,7 @@ static int call(struct joule_host *host, size_t *out_size)
     return grpc_call(host, ADDRESS, PATH, question, length, deadline_ns, &answer, &message, out_size);
 }
 
-static void test_calls(void **state)
+static void test_call_returns_the_message(void **state)
 {
     struct machine_bench *bench = *state;
     struct tpu_service service = {.chips = 1, .ids = {8}, .duty = {100}};
@@ -166,12 +166,12 @@ static void test_calls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_opening),
-        cmocka_unit_test(test_what_is_too_long_is_not_said),
-        cmocka_unit_test(test_answers),
-        cmocka_unit_test(test_other_streams_are_nothing_of_ours),
-        cmocka_unit_test(test_bounds),
-        cmocka_unit_test_setup_teardown(test_calls, machine_setup, machine_teardown),
+        cmocka_unit_test(test_request_has_the_bytes_of_the_standard),
+        cmocka_unit_test(test_oversized_requests_are_not_sent),
+        cmocka_unit_test(test_answers_are_read_or_refused),
+        cmocka_unit_test(test_other_streams_are_ignored),
+        cmocka_unit_test(test_oversized_frames_and_messages_are_refused),
+        cmocka_unit_test_setup_teardown(test_call_returns_the_message, machine_setup, machine_teardown),
     };
     return cmocka_run_group_tests_name("grpc", tests, NULL, NULL);
 }

@@ -185,7 +185,7 @@ static void test_late_answers_count(void **state)
     assert_int_equal(machine_channel(meter, "package-0")->counter.rejected, 0);
 }
 
-static void test_one_that_hangs_is_given_up(void **state)
+static void test_hanging_helper_is_asked_at_growing_intervals(void **state)
 {
     joule_meter *meter = open_it(state, "helper");
     machine_run(meter, 1, 0.1);
@@ -250,7 +250,7 @@ static void test_a_sensor_that_fails_behind_it(void **state)
 }
 
 /* After invalid answers, or timestamps in the future, the connection is closed. */
-static void test_nonsense_later(void **state)
+static void test_later_invalid_answers_end_the_connection(void **state)
 {
     joule_meter *meter = open_it(state, "helper");
     machine_run(meter, 1, 0.1);
@@ -275,7 +275,7 @@ static void expect_none(void **state, joule_status status, const char *words)
     joule_close(meter);
 }
 
-static void test_why_there_is_none(void **state)
+static void test_missing_helper_has_a_reason(void **state)
 {
     struct machine_bench *bench = *state;
     fake.refuses = EACCES;
@@ -309,7 +309,7 @@ static void test_why_there_is_none(void **state)
 }
 
 /* Values in steps of 20 J: the error shows the step, and a small consumer does not count as constant. */
-static void test_coarse_values(void **state)
+static void test_coarse_values_widen_the_interval(void **state)
 {
     fake.channels[0].counter.grain_joules = 20;
     fake.channels[0].info.update_period_s = 1;
@@ -330,7 +330,7 @@ static void test_coarse_values(void **state)
 }
 
 /* A board behind the helper is the same device as in every other source. */
-static void test_a_board(void **state)
+static void test_board_behind_the_helper_is_the_same_device(void **state)
 {
     fake.channels[0] = offered(CHANNEL_COUNTER, "gpu-1", "gpu1/board", JOULE_SCOPE_GPU);
     fake.channels[1] = offered(CHANNEL_POWER, "gpu-1-power", "gpu1/board", JOULE_SCOPE_GPU);
@@ -357,7 +357,7 @@ static void test_a_board(void **state)
 }
 
 /* A value repeated with the same timestamp is not a reading: it covers no time. */
-static void test_power_told_twice(void **state)
+static void test_repeated_power_covers_no_time(void **state)
 {
     fake.channels[0] = fake.channels[1];
     joule_meter *meter = open_it(state, "helper");
@@ -380,15 +380,15 @@ int main(void)
         HELPER_TEST(test_counter_and_power),
         HELPER_TEST(test_a_denied_zone_is_no_gap),
         HELPER_TEST(test_late_answers_count),
-        HELPER_TEST(test_one_that_hangs_is_given_up),
+        HELPER_TEST(test_hanging_helper_is_asked_at_growing_intervals),
         HELPER_TEST(test_a_restart_makes_no_joules),
         HELPER_TEST(test_another_list_is_another_helper),
         HELPER_TEST(test_a_sensor_that_fails_behind_it),
-        HELPER_TEST(test_nonsense_later),
-        HELPER_TEST(test_why_there_is_none),
-        HELPER_TEST(test_coarse_values),
-        HELPER_TEST(test_a_board),
-        HELPER_TEST(test_power_told_twice),
+        HELPER_TEST(test_later_invalid_answers_end_the_connection),
+        HELPER_TEST(test_missing_helper_has_a_reason),
+        HELPER_TEST(test_coarse_values_widen_the_interval),
+        HELPER_TEST(test_board_behind_the_helper_is_the_same_device),
+        HELPER_TEST(test_repeated_power_covers_no_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,7 +60,7 @@ static bool passes(struct channel ch)
     return helper_read_channel(bytes, &out);
 }
 
-static void test_layout(void **state)
+static void test_messages_have_their_layout(void **state)
 {
     (void)state;
     uint8_t bytes[HELPER_CHANNEL_BYTES], request[HELPER_REQUEST_BYTES], header[HELPER_HEADER_BYTES];
@@ -80,7 +80,7 @@ static void test_layout(void **state)
     assert_string_equal((char *)bytes + 424, "Xeon w9-3595X");
 }
 
-static void test_round_trip(void **state)
+static void test_written_channel_reads_back(void **state)
 {
     (void)state;
     uint8_t bytes[HELPER_CHANNEL_BYTES];
@@ -168,7 +168,7 @@ static void test_channels_are_checked(void **state)
 }
 
 /* Texts that fill their field are terminated when read. */
-static void test_texts_end(void **state)
+static void test_texts_are_terminated(void **state)
 {
     (void)state;
     uint8_t bytes[HELPER_CHANNEL_BYTES];
@@ -183,11 +183,11 @@ static void test_texts_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layout),
-        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_messages_have_their_layout),
+        cmocka_unit_test(test_written_channel_reads_back),
         cmocka_unit_test(test_requests_and_headers_are_checked),
         cmocka_unit_test(test_channels_are_checked),
-        cmocka_unit_test(test_texts_end),
+        cmocka_unit_test(test_texts_are_terminated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static size_t parse(const char *text, struct hl_smi_board *boards)
     return hl_smi_parse(copy, boards, 4);
 }
 
-static void test_lines(void **state)
+static void test_lines_are_read(void **state)
 {
     struct hl_smi_board boards[4];
     (void)state;
@@ -44,7 +44,7 @@ static void test_lines(void **state)
     assert_relative(boards[1].celsius, 40, 1e-6); /* without units */
 }
 
-static void test_lines_that_are_none(void **state)
+static void test_invalid_lines_are_ignored(void **state)
 {
     static const char *const texts[] = {"",
                                         "\n",
@@ -92,7 +92,7 @@ static void open_machine(struct machine_bench *bench, const char *sources)
     bench->meter = machine_open_devices(bench->host, sources);
 }
 
-static void test_a_board(void **state)
+static void test_board_is_measured(void **state)
 {
     struct machine_bench *bench = *state;
     joule_device device = {.struct_size = sizeof device};
@@ -109,7 +109,7 @@ static void test_a_board(void **state)
     assert_relative(device.temperature_celsius, 36, 1e-6);
 }
 
-static void test_a_board_that_is_told_of_no_more(void **state)
+static void test_board_missing_from_the_list_is_a_failure(void **state)
 {
     struct machine_bench *bench = *state;
     open_machine(bench, "hl_smi");
@@ -125,7 +125,7 @@ static void test_a_board_that_is_told_of_no_more(void **state)
     assert_int_equal(machine_require_channel(bench->meter, "hpu-0")->info.state, JOULE_FAILED);
 }
 
-static void test_it_is_the_last_resort(void **state)
+static void test_program_is_the_last_resort(void **state)
 {
     struct machine_bench *bench = *state;
     open_machine(bench, "-estimated"); /* all sources but that one */
@@ -153,11 +153,11 @@ static void test_without_the_program(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_lines_that_are_none),
-        ON_A_MACHINE(test_a_board),
-        ON_A_MACHINE(test_a_board_that_is_told_of_no_more),
-        ON_A_MACHINE(test_it_is_the_last_resort),
+        cmocka_unit_test(test_lines_are_read),
+        cmocka_unit_test(test_invalid_lines_are_ignored),
+        ON_A_MACHINE(test_board_is_measured),
+        ON_A_MACHINE(test_board_missing_from_the_list_is_a_failure),
+        ON_A_MACHINE(test_program_is_the_last_resort),
         ON_A_MACHINE(test_without_the_program),
     };
     return cmocka_run_group_tests_name("hl_smi", tests, NULL, NULL);

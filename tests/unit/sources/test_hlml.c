@@ -113,7 +113,7 @@ static void test_a_counter_that_wraps(void **state)
     assert_near(gpu_joules(bench).value, 60 * WATTS, 0.3 * WATTS);
 }
 
-static void test_a_board_that_tells_nothing_is_shown(void **state)
+static void test_board_without_values_is_shown(void **state)
 {
     struct machine_bench *bench = *state;
     open_meter(bench, "silent=1");
@@ -206,7 +206,7 @@ static void test_a_passing_failure_loses_no_energy(void **state)
     assert_near(gpu_joules(bench).value, 10 * WATTS, 0.11 * WATTS);
 }
 
-static void test_a_lasting_failure_is_said(void **state)
+static void test_lasting_failure_is_reported(void **state)
 {
     struct machine_bench *bench = *state;
     open_meter(bench, "fail_s=2 code=10");
@@ -235,7 +235,7 @@ static void test_a_library_that_was_shut_down_is_started_again(void **state)
 
 /* --- gauges and facts ----------------------------------------------------------------------------------- */
 
-static void test_gauges(void **state)
+static void test_gauges_are_read(void **state)
 {
     static const struct {
         const char *name;
@@ -253,7 +253,7 @@ static void test_gauges(void **state)
     }
 }
 
-static void test_facts(void **state)
+static void test_board_has_its_facts(void **state)
 {
     struct machine_bench *bench = *state;
     joule_device device = {.struct_size = sizeof device};
@@ -274,7 +274,7 @@ static void test_facts(void **state)
 
 /* --- a call that never returns -------------------------------------------------------------------------- */
 
-static void test_a_call_that_hangs_delays_nobody(void **state)
+static void test_hanging_call_delays_no_lane(void **state)
 {
     joule_options options = {.struct_size = sizeof options, .period_s = 0.01, .sources = "hlml"};
     joule_meter *meter;
@@ -305,20 +305,20 @@ int main(void)
         ON_A_MACHINE(test_power_stands_in_for_the_counter),
         ON_A_MACHINE(test_a_frozen_counter_is_not_0_joules),
         ON_A_MACHINE(test_a_counter_that_wraps),
-        ON_A_MACHINE(test_a_board_that_tells_nothing_is_shown),
+        ON_A_MACHINE(test_board_without_values_is_shown),
         ON_A_MACHINE(test_boards_are_numbered_by_the_bus),
         ON_A_MACHINE(test_a_board_without_access_is_shown),
         ON_A_MACHINE(test_already_initialised_is_no_error),
         ON_A_MACHINE(test_reasons_for_no_library),
         ON_A_MACHINE(test_missing_symbols_cost_one_feature),
         ON_A_MACHINE(test_a_passing_failure_loses_no_energy),
-        ON_A_MACHINE(test_a_lasting_failure_is_said),
+        ON_A_MACHINE(test_lasting_failure_is_reported),
         ON_A_MACHINE(test_a_lost_board_is_left_alone),
         ON_A_MACHINE(test_a_library_that_was_shut_down_is_started_again),
-        ON_A_MACHINE(test_gauges),
-        ON_A_MACHINE(test_facts),
+        ON_A_MACHINE(test_gauges_are_read),
+        ON_A_MACHINE(test_board_has_its_facts),
         /* last, because its thread outlives the meter */
-        cmocka_unit_test(test_a_call_that_hangs_delays_nobody),
+        cmocka_unit_test(test_hanging_call_delays_no_lane),
     };
     return cmocka_run_group_tests_name("hlml", tests, NULL, NULL);
 }

@@ -213,7 +213,7 @@ static void test_sockets_are_the_kernels_packages(void **state)
     assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 62 + 40, 1e-9);
 }
 
-static void test_power9(void **state)
+static void test_sensors_of_power9_are_read(void **state)
 {
     struct machine_bench *bench = *state;
     bench->host->ops->close(bench->host);
@@ -251,7 +251,7 @@ static void put_pci(struct machine_bench *bench, const char *address)
     host_script_link(bench->host, HWMON "hwmon0/device", link);
 }
 
-static void test_intel_card(void **state)
+static void test_energy_of_an_intel_card_is_counted(void **state)
 {
     struct machine_bench *bench = *state;
     put_pci(bench, "0000:03:00.0");
@@ -612,9 +612,9 @@ int main(void)
         TEST(test_acpi_without_a_value),
         TEST(test_grace_total_is_the_socket),
         TEST(test_sockets_are_the_kernels_packages),
-        TEST(test_power9),
+        TEST(test_sensors_of_power9_are_read),
         TEST(test_xgene_is_a_sum),
-        TEST(test_intel_card),
+        TEST(test_energy_of_an_intel_card_is_counted),
         TEST(test_intel_card_that_stands_still),
         TEST(test_intel_chip_without_card),
         TEST(test_intel_card_without_labels),

@@ -60,7 +60,7 @@ static joule_device device_of(const struct machine_bench *bench)
 /* --- identity of a board -------------------------------------------------------------------------------- */
 
 /* An Arc Pro B70 with kernel 7.0 (aristocratos/btop, pull request 1457). */
-static void test_battlemage(void **state)
+static void test_battlemage_board_has_its_facts(void **state)
 {
     struct machine_bench *bench = *state;
     put_card(bench, "xe", "E223", SLOT);
@@ -93,7 +93,7 @@ static void test_battlemage(void **state)
     assert_true(fabs(watts - 206.33) < 1); /* the card once, without its package */
 }
 
-static void test_unknown_board(void **state)
+static void test_unknown_board_has_unknown_facts(void **state)
 {
     struct machine_bench *bench = *state;
     put_card(bench, "xe", "FFFF", SLOT);
@@ -105,7 +105,7 @@ static void test_unknown_board(void **state)
     assert_int_equal(device.clock_reasons, JOULE_CLOCKS_UNKNOWN);
 }
 
-static void test_other_drivers(void **state)
+static void test_boards_of_other_drivers_are_not_listed(void **state)
 {
     struct machine_bench *bench = *state;
     put_card(bench, "ast", "2000", SLOT);
@@ -262,7 +262,7 @@ static void test_memory_without_rights_by_i915(void **state)
 }
 
 /* An integrated GPU has no memory of its own; truncated or impossible lists are refused. */
-static void test_no_memory_is_told(void **state)
+static void test_missing_and_invalid_memory_lists_are_unknown(void **state)
 {
     struct machine_bench *bench = *state;
     struct intel_memory memory;
@@ -297,7 +297,7 @@ static void test_memory_of_tiles(void **state)
     assert_true(device_of(bench).memory_used_bytes == JOULE_BYTES_UNKNOWN);
 }
 
-static void test_what_holds_the_clock(void **state)
+static void test_reasons_for_low_clocks_are_read(void **state)
 {
     static const struct {
         const char *driver, *status, *power, *heat;
@@ -327,7 +327,7 @@ static void test_what_holds_the_clock(void **state)
     }
 }
 
-static void test_clocks(void **state)
+static void test_clocks_are_read_from_any_driver(void **state)
 {
     static const char *const files[] = {DEVICE "tile0/gt0/freq0/act_freq", CARD "gt/gt0/rps_act_freq_mhz",
                                         CARD "gt_act_freq_mhz"};
@@ -510,7 +510,7 @@ static void test_engines_are_left_alone_where_joules_are_measured(void **state)
 
 /* Expected values are those in the .snap files beside the recordings; limits that these lack come from the
  * files. */
-static void test_recorded_boards(void **state)
+static void test_recorded_boards_have_their_figures(void **state)
 {
     static const struct {
         const char *folder, *chip, *model, *architecture, *driver, *address;
@@ -562,9 +562,9 @@ static void test_recorded_boards(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_battlemage),
-        TEST(test_unknown_board),
-        TEST(test_other_drivers),
+        TEST(test_battlemage_board_has_its_facts),
+        TEST(test_unknown_board_has_unknown_facts),
+        TEST(test_boards_of_other_drivers_are_not_listed),
         TEST(test_limits_of_the_card),
         TEST(test_limits_of_the_package),
         TEST(test_a_limit_that_is_switched_off),
@@ -573,11 +573,11 @@ int main(void)
         TEST(test_memory_by_i915),
         TEST(test_memory_without_rights),
         TEST(test_memory_without_rights_by_i915),
-        TEST(test_no_memory_is_told),
+        TEST(test_missing_and_invalid_memory_lists_are_unknown),
         TEST(test_memory_that_may_not_be_asked),
         TEST(test_memory_of_tiles),
-        TEST(test_what_holds_the_clock),
-        TEST(test_clocks),
+        TEST(test_reasons_for_low_clocks_are_read),
+        TEST(test_clocks_are_read_from_any_driver),
         TEST(test_a_sleeping_board_is_not_asked),
         TEST(test_engines_of_i915),
         TEST(test_graphics_in_a_processor),
@@ -586,7 +586,7 @@ int main(void)
         TEST(test_engines_may_be_denied),
         TEST(test_engines_that_are_not_there),
         TEST(test_engines_are_left_alone_where_joules_are_measured),
-        TEST(test_recorded_boards),
+        TEST(test_recorded_boards_have_their_figures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -152,7 +152,7 @@ static void test_counts_that_stand_still(void **state)
     assert_true(isnan(machine_mean_watts(bench->meter, JOULE_TOTAL))); /* never trusted */
 }
 
-static void test_no_samples(void **state)
+static void test_missing_samples_are_failures(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench, 2);
@@ -165,7 +165,7 @@ static void test_no_samples(void **state)
     assert_int_equal(state_of(bench, "package-0"), JOULE_FAILED);
 }
 
-static void test_no_group(void **state)
+static void test_missing_group_is_a_failure(void **state)
 {
     fake->has_no_group = true;
     machine_expect_absent(*state, "ioreport", JOULE_FAILED, "Energy Model");
@@ -202,8 +202,8 @@ int main(void)
         TEST(test_an_unknown_unit_is_refused),
         TEST(test_counts_that_fall_back),
         TEST(test_counts_that_stand_still),
-        TEST(test_no_samples),
-        TEST(test_no_group),
+        TEST(test_missing_samples_are_failures),
+        TEST(test_missing_group_is_a_failure),
         TEST(test_a_function_is_missing),
         TEST(test_with_the_real_host),
     };

@@ -77,14 +77,14 @@ static void assert_watts(struct machine_bench *bench, double wanted)
     assert_string_equal(ch->info.measurement, "ipmi");
 }
 
-static void test_by_text(void **state)
+static void test_power_is_read_with_ipmitool(void **state)
 {
     assert_watts(*state, 346);
     assert_in_range(truth.runs, 20, 22);
 }
 
 /* The second reading comes a second later, but the first value is known at once. */
-static void test_the_first_reading_is_told(void **state)
+static void test_first_reading_is_used(void **state)
 {
     struct machine_bench *bench = *state;
     joule_quantity watts;
@@ -97,13 +97,13 @@ static void test_the_first_reading_is_told(void **state)
                      JOULE_STALE);
 }
 
-static void test_by_freeipmi(void **state)
+static void test_power_is_read_with_freeipmi(void **state)
 {
     truth = (struct truth){.has_freeipmi = true, .watts = 164};
     assert_watts(*state, 164);
 }
 
-static void test_by_bytes(void **state)
+static void test_power_is_read_from_bytes(void **state)
 {
     truth = (struct truth){.has_raw = true, .watts = 1195};
     assert_watts(*state, 1195);
@@ -131,7 +131,7 @@ static void test_a_controller_without_a_meter(void **state)
     machine_expect_absent(*state, "ipmi", JOULE_UNSUPPORTED, "measures no power");
 }
 
-static void test_a_refusal(void **state)
+static void test_refusal_has_a_remedy(void **state)
 {
     truth = (struct truth){0};
     machine_expect_absent(*state, "ipmi", JOULE_FAILED, "as root");
@@ -158,14 +158,10 @@ static void test_a_controller_that_stops(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_by_text),
-        TEST(test_the_first_reading_is_told),
-        TEST(test_by_freeipmi),
-        TEST(test_by_bytes),
-        TEST(test_never_unless_asked_for),
-        TEST(test_only_this_machine),
-        TEST(test_a_controller_without_a_meter),
-        TEST(test_a_refusal),
+        TEST(test_power_is_read_with_ipmitool),  TEST(test_first_reading_is_used),
+        TEST(test_power_is_read_with_freeipmi),  TEST(test_power_is_read_from_bytes),
+        TEST(test_never_unless_asked_for),       TEST(test_only_this_machine),
+        TEST(test_a_controller_without_a_meter), TEST(test_refusal_has_a_remedy),
         TEST(test_a_controller_that_stops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,7 +77,7 @@ static ssize_t read_compatible(void *context, int64_t time_ns, char *buffer, siz
 
 /* --- boards --------------------------------------------------------------------------------------------- */
 
-static void test_orin_nano(void **state)
+static void test_rails_of_orin_nano_are_read(void **state)
 {
     struct machine_bench *bench = *state;
     const char *chip = CLASS "hwmon1";
@@ -218,7 +218,7 @@ static void test_the_same_chip_elsewhere_is_hwmons(void **state)
 
 /* --- faults --------------------------------------------------------------------------------------------- */
 
-static void test_denied(void **state)
+static void test_denied_rails_are_shown_with_a_remedy(void **state)
 {
     struct machine_bench *bench = *state;
     put_old(bench, OLD "6-0040/iio:device0", 0, "POM_5V_IN", 2340);
@@ -254,7 +254,7 @@ static void test_a_current_below_nothing(void **state)
     assert_relative(machine_watts(bench->meter, "module-0"), 2.4 - 0.08 + 3.5, 1e-6);
 }
 
-static void test_garbage(void **state)
+static void test_invalid_rails_are_ignored(void **state)
 {
     static const char *const texts[] = {"", "nothing", "99999999999999999999", "4 mV", "1000000"};
     struct machine_bench *bench = *state;
@@ -268,7 +268,7 @@ static void test_garbage(void **state)
     }
 }
 
-static void test_absent(void **state)
+static void test_unlabelled_rails_are_absent(void **state)
 {
     struct machine_bench *bench = *state;
     put_old(bench, OLD "6-0040/nothing", 0, "VDD_IN", 2340);
@@ -332,7 +332,7 @@ static void test_gpu_load_of_the_first_kernels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_orin_nano),
+        TEST(test_rails_of_orin_nano_are_read),
         TEST(test_old_layout_in_milliwatts),
         TEST(test_old_layout_without_power),
         TEST(test_agx_xavier_is_a_sum_of_six),
@@ -341,11 +341,11 @@ int main(void)
         TEST(test_an_incomplete_sum_is_none),
         TEST(test_rails_without_labels),
         TEST(test_the_same_chip_elsewhere_is_hwmons),
-        TEST(test_denied),
+        TEST(test_denied_rails_are_shown_with_a_remedy),
         TEST(test_a_rail_that_fails_leaves_the_sum_unknown),
         TEST(test_a_current_below_nothing),
-        TEST(test_garbage),
-        TEST(test_absent),
+        TEST(test_invalid_rails_are_ignored),
+        TEST(test_unlabelled_rails_are_absent),
         TEST(test_gpu_load_and_clock),
         TEST(test_gpu_is_a_device),
         TEST(test_gpu_load_of_the_first_kernels),

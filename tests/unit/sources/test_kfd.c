@@ -76,7 +76,7 @@ static joule_device run_s(struct machine_bench *bench, double seconds)
 
 /* --- processes ------------------------------------------------------------------------------------------ */
 
-static void test_who_computes(void **state)
+static void test_computing_processes_are_listed(void **state)
 {
     struct machine_bench *bench = *state;
     joule_device_process list[4];
@@ -160,7 +160,7 @@ static void assert_partitions(struct machine_bench *bench, size_t count, const c
     }
 }
 
-static void test_partitions(void **state)
+static void test_partitions_are_listed(void **state)
 {
     struct machine_bench *bench = *state;
     machine_put(bench, CARD "current_memory_partition", "NPS4\n");
@@ -256,9 +256,9 @@ static void test_a_recorded_machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_who_computes, setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_computing_processes_are_listed, setup, machine_teardown),
         cmocka_unit_test_setup_teardown(test_one_process_in_both_drivers, setup, machine_teardown),
-        cmocka_unit_test_setup_teardown(test_partitions, setup, machine_teardown),
+        cmocka_unit_test_setup_teardown(test_partitions_are_listed, setup, machine_teardown),
         cmocka_unit_test_setup_teardown(test_partitions_of_older_kernels, setup, machine_teardown),
         cmocka_unit_test_setup_teardown(test_the_mode_changes, setup, machine_teardown),
         cmocka_unit_test_setup_teardown(test_nodes_that_may_not_be_read, setup, machine_teardown),

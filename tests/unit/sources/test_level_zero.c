@@ -133,7 +133,7 @@ static void test_the_package_stands_in_for_the_card(void **state)
     assert_string_equal(machine_require_channel(bench->meter, "gpu-0")->info.label, "package energy counter");
 }
 
-static void test_a_driver_that_does_not_tell_its_domains(void **state)
+static void test_driver_without_domain_properties_is_read(void **state)
 {
     run(*state, "watts=100; extension=0");
     assert_watts(*state, "gpu-0", 100); /* by zesDeviceGetCardPowerDomain */
@@ -235,7 +235,7 @@ static void test_hwmon_is_preferred(void **state)
 
 /* --- boards that tell little ---------------------------------------------------------------------------- */
 
-static void test_denied(void **state)
+static void test_denied_energy_has_a_remedy(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench, "energy=-2; engines=-1");
@@ -247,7 +247,7 @@ static void test_denied(void **state)
     assert_true(machine_require_channel(bench->meter, "gpu-0-temperature")->gauge == 61.5);
 }
 
-static void test_all_denied(void **state)
+static void test_denied_properties_leave_energy_unsupported(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench, "denied=1");
@@ -256,7 +256,7 @@ static void test_all_denied(void **state)
     assert_true(device_of(bench, 0)->facts.memory_total_bytes == JOULE_BYTES_UNKNOWN);
 }
 
-static void test_unsupported(void **state)
+static void test_missing_values_are_unsupported(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench, "energy=0; engines=0; celsius=-300; memory_celsius=-300; memory_gib=0");
@@ -306,7 +306,7 @@ static void test_a_board_that_is_listed_twice(void **state)
 
 /* --- gauges and facts ----------------------------------------------------------------------------------- */
 
-static void test_what_a_board_is(void **state)
+static void test_board_has_its_facts(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench, "used_gib=3; limit_watts=190");
@@ -332,7 +332,7 @@ static void test_the_older_function_for_limits(void **state)
     assert_true(device_of(bench, 0)->facts.limit_watts == 190);
 }
 
-static void test_gauges(void **state)
+static void test_gauges_are_read(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench, "celsius=61.5; memory_celsius=72; busy=0.4; engine_all=1; copy_busy=0.9");
@@ -429,7 +429,7 @@ static void test_the_library_wakes_no_board(void **state)
     assert_int_equal(fake.calls(), calls);
 }
 
-static void test_codes(void **state)
+static void test_error_codes_have_statuses_and_remedies(void **state)
 {
     static const struct {
         lz_code code;
@@ -462,7 +462,7 @@ static void test_codes(void **state)
 
 /* --- other versions of the library ---------------------------------------------------------------------- */
 
-static void test_no_library(void **state)
+static void test_missing_library_is_absent(void **state)
 {
     struct machine_bench *bench = *state;
     prepare(bench, "");
@@ -510,7 +510,7 @@ static void test_two_modes_never_meet(void **state)
 }
 
 /* Each symbol may be missing. */
-static void test_missing_symbols(void **state)
+static void test_each_symbol_may_be_missing(void **state)
 {
     prepare(*state, "");
     size_t count = fake.count;
@@ -556,7 +556,7 @@ static const struct lane *lane_of(joule_meter *meter)
     return NULL;
 }
 
-static void test_a_hanging_call_holds_nobody(void **state)
+static void test_hanging_call_delays_no_lane(void **state)
 {
     struct machine_bench *bench = *state;
     joule_meter *meter;
@@ -592,7 +592,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_the_card_is_the_board),
         TEST(test_the_package_stands_in_for_the_card),
-        TEST(test_a_driver_that_does_not_tell_its_domains),
+        TEST(test_driver_without_domain_properties_is_read),
         TEST(test_one_domain_of_unknown_kind),
         TEST(test_tiles_are_never_added),
         TEST(test_a_count_that_falls_is_a_gap),
@@ -600,16 +600,16 @@ int main(void)
         TEST(test_the_same_stamp_is_the_same_count),
         TEST(test_stamps_may_be_of_another_clock),
         TEST(test_hwmon_is_preferred),
-        TEST(test_denied),
-        TEST(test_all_denied),
-        TEST(test_unsupported),
+        TEST(test_denied_energy_has_a_remedy),
+        TEST(test_denied_properties_leave_energy_unsupported),
+        TEST(test_missing_values_are_unsupported),
         TEST(test_graphics_in_a_processor_have_no_counter),
         TEST(test_a_neural_processor_is_no_gpu),
         TEST(test_only_a_neural_processor),
         TEST(test_a_board_that_is_listed_twice),
-        TEST(test_what_a_board_is),
+        TEST(test_board_has_its_facts),
         TEST(test_the_older_function_for_limits),
-        TEST(test_gauges),
+        TEST(test_gauges_are_read),
         TEST(test_the_busiest_of_single_engines),
         TEST(test_engines_are_left_alone_where_joules_are_measured),
         TEST(test_garbage_is_no_temperature),
@@ -617,13 +617,13 @@ int main(void)
         TEST(test_a_passing_failure),
         TEST(test_a_sleeping_board_is_not_woken),
         TEST(test_the_library_wakes_no_board),
-        TEST(test_codes),
-        TEST(test_no_library),
+        TEST(test_error_codes_have_statuses_and_remedies),
+        TEST(test_missing_library_is_absent),
         TEST(test_an_old_library_needs_the_switch),
         TEST(test_an_old_library_with_the_switch),
         TEST(test_two_modes_never_meet),
-        TEST(test_missing_symbols),
-        TEST(test_a_hanging_call_holds_nobody), /* last, because its thread outlives the meter */
+        TEST(test_each_symbol_may_be_missing),
+        TEST(test_hanging_call_delays_no_lane), /* last, because its thread outlives the meter */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

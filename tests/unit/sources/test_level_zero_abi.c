@@ -16,7 +16,7 @@
         assert_int_equal(sizeof((struct own){0}.member), sizeof((theirs){0}.other));                         \
     } while (0)
 
-static void test_devices(void **state)
+static void test_structures_of_devices_have_the_vendors_layout(void **state)
 {
     (void)state;
     SAME_SIZE(lz_core_properties, ze_device_properties_t);
@@ -45,7 +45,7 @@ static void test_devices(void **state)
     SAME(lz_pci_properties, speed, zes_pci_properties_t, maxSpeed);
 }
 
-static void test_power(void **state)
+static void test_structures_of_power_have_the_vendors_layout(void **state)
 {
     (void)state;
     SAME_SIZE(lz_power_properties, zes_power_properties_t);
@@ -78,7 +78,7 @@ static void test_power(void **state)
     SAME(lz_energy_counter, time_us, zes_power_energy_counter_t, timestamp);
 }
 
-static void test_sensors(void **state)
+static void test_structures_of_sensors_have_the_vendors_layout(void **state)
 {
     (void)state;
     SAME_SIZE(lz_temperature_properties, zes_temp_properties_t);
@@ -105,7 +105,7 @@ static void test_sensors(void **state)
     SAME(lz_engine_stats, time_us, zes_engine_stats_t, timestamp);
 }
 
-static void test_numbers(void **state)
+static void test_constants_have_the_vendors_values(void **state)
 {
     static const struct {
         uint32_t own, theirs;
@@ -156,8 +156,10 @@ static void test_numbers(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_devices), cmocka_unit_test(test_power),
-                                       cmocka_unit_test(test_sensors), cmocka_unit_test(test_numbers)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_structures_of_devices_have_the_vendors_layout),
+                                       cmocka_unit_test(test_structures_of_power_have_the_vendors_layout),
+                                       cmocka_unit_test(test_structures_of_sensors_have_the_vendors_layout),
+                                       cmocka_unit_test(test_constants_have_the_vendors_values)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #else

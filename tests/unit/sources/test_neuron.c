@@ -21,7 +21,7 @@
 
 /* --- the line ------------------------------------------------------------------------------------------- */
 
-static void test_lines(void **state)
+static void test_lines_are_read(void **state)
 {
     struct neuron_power power;
     (void)state;
@@ -38,7 +38,7 @@ static void test_lines(void **state)
     assert_false(power.is_valid);
 }
 
-static void test_lines_that_are_none(void **state)
+static void test_invalid_lines_are_refused(void **state)
 {
     static const char *const lines[] = {
         "",
@@ -171,7 +171,7 @@ static void test_a_minute_without_data_is_a_gap(void **state)
 }
 
 /* An unchanged timestamp is not a new minute; one from the future or the past means that a clock was set. */
-static void test_stamps(void **state)
+static void test_timestamps_must_be_new_and_plausible(void **state)
 {
     struct machine_bench *bench = *state;
     setup_device(bench, "100,300");
@@ -228,7 +228,7 @@ static void test_garbage_and_older_drivers(void **state)
     assert_int_equal(machine_require_channel(bench->meter, "neuron-0")->info.state, JOULE_DENIED);
 }
 
-static void test_wrong_watts_are_said(void **state)
+static void test_wrong_watts_are_refused(void **state)
 {
     struct machine_bench *bench = *state;
     setup_device(bench, "300");
@@ -238,7 +238,7 @@ static void test_wrong_watts_are_said(void **state)
     assert_contains(source->remedy, "JOULE_NEURON_WATTS");
 }
 
-static void test_what_it_is(void **state)
+static void test_device_has_its_facts(void **state)
 {
     struct machine_bench *bench = *state;
     joule_device device = {.struct_size = sizeof device};
@@ -264,7 +264,7 @@ static void test_what_it_is(void **state)
     "\"memory_size\":34359738368,\"neuroncore_ids\":[0,1],"                                                  \
     "\"neuron_processes\":[{\"pid\":113985,\"command\":\"neuron-bench\"}]}]\n"
 
-static void test_lists(void **state)
+static void test_device_lists_are_read(void **state)
 {
     static const char *const others[] = {"",
                                          "[]",
@@ -328,7 +328,7 @@ static void assert_total(struct machine_bench *bench, const char *name, struct p
     bench->meter = NULL;
 }
 
-static void test_how_much_memory_there_is(void **state)
+static void test_memory_size_comes_from_the_list(void **state)
 {
     struct machine_bench *bench = *state;
     struct program tools = {.text = LIST}, good = {.text = LIST}, failing = {.text = LIST, .status = 1},
@@ -361,19 +361,19 @@ static void test_a_meter_runs_no_program(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_lines_that_are_none),
+        cmocka_unit_test(test_lines_are_read),
+        cmocka_unit_test(test_invalid_lines_are_refused),
         cmocka_unit_test(test_pairs_of_watts),
         ON_A_MACHINE(test_joules_with_watts),
         ON_A_MACHINE(test_no_joules_without_watts),
         ON_A_MACHINE(test_a_minute_without_data_is_a_gap),
-        ON_A_MACHINE(test_stamps),
+        ON_A_MACHINE(test_timestamps_must_be_new_and_plausible),
         ON_A_MACHINE(test_a_minute_counts_once),
         ON_A_MACHINE(test_garbage_and_older_drivers),
-        ON_A_MACHINE(test_wrong_watts_are_said),
-        ON_A_MACHINE(test_what_it_is),
-        cmocka_unit_test(test_lists),
-        ON_A_MACHINE(test_how_much_memory_there_is),
+        ON_A_MACHINE(test_wrong_watts_are_refused),
+        ON_A_MACHINE(test_device_has_its_facts),
+        cmocka_unit_test(test_device_lists_are_read),
+        ON_A_MACHINE(test_memory_size_comes_from_the_list),
         ON_A_MACHINE(test_a_meter_runs_no_program),
     };
     return cmocka_run_group_tests_name("neuron", tests, NULL, NULL);

@@ -198,7 +198,7 @@ static joule_status state_of(joule_meter *meter, const char *name)
 
 /* --- tables --------------------------------------------------------------------------------------------- */
 
-static void test_three_boards(void **state)
+static void test_boards_are_measured(void **state)
 {
     struct machine_bench *bench = *state;
     fake.table = read_fixture("boards.csv");
@@ -294,7 +294,7 @@ static void test_refusals_without_a_name(void **state)
     assert_relative(machine_watts(meter, "gpu-0-power"), 41.5, 5e-10); /* power.draw */
 }
 
-static void test_power_changes(void **state)
+static void test_power_changes_are_integrated(void **state)
 {
     struct machine_bench *bench = *state;
     fake.table = read_fixture("boards.csv");
@@ -357,7 +357,7 @@ static void expect_words(struct machine_bench *bench, const char *value, joule_s
     free(table);
 }
 
-static void test_words_instead_of_power(void **state)
+static void test_words_instead_of_power_have_a_status(void **state)
 {
     struct machine_bench *bench = *state;
     fake.table = read_fixture("boards.csv");
@@ -374,7 +374,7 @@ static void test_words_instead_of_power(void **state)
     expect_words(bench, "-1.00 W", JOULE_FAILED);
 }
 
-static void test_hanging_and_garbage(void **state)
+static void test_hanging_and_invalid_output_is_a_failure(void **state)
 {
     struct machine_bench *bench = *state;
     fake.table = read_fixture("boards.csv");
@@ -408,7 +408,7 @@ static void expect_state(struct machine_bench *bench, joule_status status, const
     bench->meter = NULL;
 }
 
-static void test_no_boards(void **state)
+static void test_missing_boards_have_a_reason(void **state)
 {
     struct machine_bench *bench = *state;
     fake.failure = -ENOENT;
@@ -485,7 +485,7 @@ static void test_an_old_description(void **state)
     assert_int_equal(p400.partition_count, 0);
 }
 
-static void test_partitions(void **state)
+static void test_partitions_are_listed(void **state)
 {
     struct machine_bench *bench = *state;
     joule_device_partition partitions[4];
@@ -576,7 +576,7 @@ static void test_condition_in_descriptions(void **state)
 }
 
 /* On some superchips the GPU's value is that of the module. */
-static void test_a_module(void **state)
+static void test_module_power_has_its_scope(void **state)
 {
     struct machine_bench *bench = *state;
     fake.description = read_fixture("570.xml");
@@ -588,7 +588,7 @@ static void test_a_module(void **state)
 }
 
 /* Tables are read each second, descriptions rarely, and only with devices. */
-static void test_the_pace(void **state)
+static void test_tables_are_read_each_second(void **state)
 {
     struct machine_bench *bench = *state;
     fake.table = read_fixture("boards.csv");
@@ -617,7 +617,7 @@ static void expect_no_description(const char *text)
     free(copy);
 }
 
-static void test_broken_descriptions(void **state)
+static void test_invalid_descriptions_are_ignored(void **state)
 {
     (void)state;
     expect_no_description("");
@@ -742,7 +742,7 @@ static void check_section(struct machine_bench *bench, const char *path, const c
     free(expected);
 }
 
-static void test_captures(void **state)
+static void test_captured_outputs_are_read(void **state)
 {
     const char *folder = test_data("fixtures/nvidia-smi");
     char path[512];
@@ -770,23 +770,23 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_three_boards),
+        TEST(test_boards_are_measured),
         TEST(test_condition_in_descriptions),
         TEST(test_fields_that_a_driver_does_not_know),
         TEST(test_refusals_without_a_name),
-        TEST(test_power_changes),
+        TEST(test_power_changes_are_integrated),
         TEST(test_a_board_is_lost),
-        TEST(test_words_instead_of_power),
-        TEST(test_hanging_and_garbage),
-        TEST(test_no_boards),
+        TEST(test_words_instead_of_power_have_a_status),
+        TEST(test_hanging_and_invalid_output_is_a_failure),
+        TEST(test_missing_boards_have_a_reason),
         TEST(test_not_beside_the_library),
         TEST(test_an_old_description),
-        TEST(test_partitions),
+        TEST(test_partitions_are_listed),
         TEST(test_a_new_description),
-        TEST(test_a_module),
-        TEST(test_the_pace),
-        TEST(test_broken_descriptions),
-        TEST(test_captures),
+        TEST(test_module_power_has_its_scope),
+        TEST(test_tables_are_read_each_second),
+        TEST(test_invalid_descriptions_are_ignored),
+        TEST(test_captured_outputs_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@
 #include "support/check.h"
 #include "support/machine.h"
 
-static void test_plugs(void **state)
+static void test_plugs_are_read(void **state)
 {
     struct pdu_plugs plugs;
     (void)state;
@@ -31,7 +31,7 @@ static void test_plugs(void **state)
     assert_relative(plugs.list[0].unit_watts, 10, 1e-6);
 }
 
-static void test_what_is_no_plug(void **state)
+static void test_invalid_plugs_are_refused(void **state)
 {
     static const char *const texts[] = {
         "",
@@ -59,7 +59,7 @@ static void test_what_is_no_plug(void **state)
             fail_msg("\"%s\" was taken", texts[i]);
 }
 
-static void test_values(void **state)
+static void test_values_are_read(void **state)
 {
     double values[3];
     (void)state;
@@ -135,7 +135,7 @@ static void test_raritan_counts_with_decimals(void **state)
     assert_watts(*state, 182.5 + 190);
 }
 
-static void test_two_units(void **state)
+static void test_plugs_of_two_units_add_up(void **state)
 {
     truth = (struct truth){.values = {{".1.3.6.1.4.1.318.1.1.26.9.4.3.1.7.3", "150"},
                                       {".1.3.6.1.4.1.1718.3.2.2.1.12.1.2", "160"}}};
@@ -143,7 +143,7 @@ static void test_two_units(void **state)
     assert_watts(*state, 310);
 }
 
-static void test_one_plug_that_says_nothing(void **state)
+static void test_plug_without_value_leaves_the_sum_unknown(void **state)
 {
     struct machine_bench *bench = *state;
     truth = (struct truth){.values = {{".1.3.6.1.4.1.318.1.1.26.9.4.3.1.7.3", "150"},
@@ -162,7 +162,7 @@ static void test_one_plug_that_says_nothing(void **state)
     assert_int_equal(machine_channel(bench->meter, "node-plugs")->info.state, JOULE_FAILED);
 }
 
-static void test_nothing(void **state)
+static void test_failing_units_give_no_domain(void **state)
 {
     static const struct {
         const char *plugs;
@@ -190,14 +190,14 @@ static void test_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plugs),
-        cmocka_unit_test(test_what_is_no_plug),
-        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_plugs_are_read),
+        cmocka_unit_test(test_invalid_plugs_are_refused),
+        cmocka_unit_test(test_values_are_read),
         TEST(test_apc_counts_tens_of_watts),
         TEST(test_raritan_counts_with_decimals),
-        TEST(test_two_units),
-        TEST(test_one_plug_that_says_nothing),
-        TEST(test_nothing),
+        TEST(test_plugs_of_two_units_add_up),
+        TEST(test_plug_without_value_leaves_the_sum_unknown),
+        TEST(test_failing_units_give_no_domain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,7 +69,7 @@ static void run(struct machine_bench *bench, double seconds)
     machine_run(bench->meter, seconds, 0.05);
 }
 
-static void test_one_socket(void **state)
+static void test_counters_of_one_socket_are_domains(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench, 20);
@@ -88,7 +88,7 @@ static void test_one_socket(void **state)
 }
 
 /* The shares of the sockets are unknown: the node is the total. */
-static void test_two_sockets(void **state)
+static void test_with_two_sockets_the_node_is_the_total(void **state)
 {
     struct machine_bench *bench = *state;
     machine_put_cpus(bench->host, "AuthenticAMD", 25, 48, 2);
@@ -135,7 +135,7 @@ static void test_counters_that_begin_again(void **state)
     assert_near(ch->curve.points[ch->curve.count - 1].joules, 700 * 19.9, 139.3);
 }
 
-static void test_without_freshness(void **state)
+static void test_freshness_is_optional(void **state)
 {
     static const char *const texts[] = {NULL, "", "unknown\n"};
     struct machine_bench *bench = *state;
@@ -149,7 +149,7 @@ static void test_without_freshness(void **state)
     }
 }
 
-static void test_garbage(void **state)
+static void test_invalid_counters_are_failures(void **state)
 {
     static const char *const texts[] = {
         "", "J", "12 W 5 us", "-3 J 5 us", "12", "99999999999999999999 J 1 us", "12 Joule"};
@@ -161,7 +161,7 @@ static void test_garbage(void **state)
     }
 }
 
-static void test_denied(void **state)
+static void test_denied_counters_are_reported(void **state)
 {
     struct machine_bench *bench = *state;
     host_script_error(bench->host, PM "energy", EACCES);
@@ -175,14 +175,14 @@ static void test_denied(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_one_socket),
-        TEST(test_two_sockets),
+        TEST(test_counters_of_one_socket_are_domains),
+        TEST(test_with_two_sockets_the_node_is_the_total),
         TEST(test_a_controller_that_stops),
         TEST(test_no_reading_is_of_one_scan),
         TEST(test_counters_that_begin_again),
-        TEST(test_without_freshness),
-        TEST(test_garbage),
-        TEST(test_denied),
+        TEST(test_freshness_is_optional),
+        TEST(test_invalid_counters_are_failures),
+        TEST(test_denied_counters_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

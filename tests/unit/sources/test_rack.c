@@ -109,7 +109,7 @@ static void test_rows_of_tiles(void **state)
             fail_msg("taken: %s", none[i]);
 }
 
-static void test_sambanova_devices(void **state)
+static void test_sambanova_devices_are_listed(void **state)
 {
     struct machine_bench *bench = *state;
     programs = (struct programs){.tiles = TWO_RDUS};
@@ -128,7 +128,7 @@ static void test_sambanova_devices(void **state)
 }
 
 /* Watts of the whole rack from the load of its RDUs: 0.45 of the way from 2 kW to 10 kW. */
-static void test_sambanova_assumed(void **state)
+static void test_sambanova_power_follows_the_load(void **state)
 {
     struct machine_bench *bench = *state;
     programs = (struct programs){.tiles = TWO_RDUS};
@@ -145,7 +145,7 @@ static void test_sambanova_assumed(void **state)
 
 static const char one_system[] = "{\"items\":[{\"meta\":{\"name\":\"cs-sy01\"}}]}";
 
-static void test_cerebras_devices(void **state)
+static void test_cerebras_devices_are_listed(void **state)
 {
     struct machine_bench *bench = *state;
     programs = (struct programs){.systems = one_system};
@@ -184,7 +184,7 @@ static void test_cerebras_by_redfish(void **state)
 }
 
 /* The load of a system is unknown: the middle, with an interval that contains both ends. */
-static void test_cerebras_assumed(void **state)
+static void test_cerebras_power_is_an_interval(void **state)
 {
     struct machine_bench *bench = *state;
     programs = (struct programs){.systems = one_system};
@@ -210,7 +210,7 @@ static void test_a_silent_cluster(void **state)
     assert_contains(source_of(bench)->remedy, "csctl");
 }
 
-static void test_settings_that_are_none(void **state)
+static void test_invalid_settings_are_refused(void **state)
 {
     static const char *const settings[] = {"x",       "pdu",       "pdu nonsense", "watts",
                                            "watts 5", "watts 9,1", "watts 1,2e9",  "redfish"};
@@ -230,9 +230,15 @@ static void test_settings_that_are_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_of_tiles), TEST(test_sambanova_devices), TEST(test_sambanova_assumed),
-        TEST(test_cerebras_devices),          TEST(test_cerebras_by_plugs), TEST(test_cerebras_by_redfish),
-        TEST(test_cerebras_assumed),          TEST(test_a_silent_cluster),  TEST(test_settings_that_are_none),
+        cmocka_unit_test(test_rows_of_tiles),
+        TEST(test_sambanova_devices_are_listed),
+        TEST(test_sambanova_power_follows_the_load),
+        TEST(test_cerebras_devices_are_listed),
+        TEST(test_cerebras_by_plugs),
+        TEST(test_cerebras_by_redfish),
+        TEST(test_cerebras_power_is_an_interval),
+        TEST(test_a_silent_cluster),
+        TEST(test_invalid_settings_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,7 +99,7 @@ static void test_wraps_at_32_bits(void **state)
     assert_true(fabs(machine_mean_watts(bench->meter, JOULE_TOTAL) - 150) < 0.2);
 }
 
-static void test_amd(void **state)
+static void test_amd_registers_are_read(void **state)
 {
     struct machine_bench *bench = *state;
     bench->host->ops->close(bench->host);
@@ -167,7 +167,7 @@ static void test_registers_that_fault(void **state)
     assert_int_equal(machine_source(bench->meter, "rapl_msr")->state, JOULE_UNSUPPORTED);
 }
 
-static void test_module_missing(void **state)
+static void test_missing_module_gets_advice(void **state)
 {
     struct machine_bench *bench = *state;
     put_cpu(bench->host, "GenuineIntel", 6, 0x9E, "");
@@ -176,7 +176,7 @@ static void test_module_missing(void **state)
     assert_contains(machine_source(bench->meter, "rapl_msr")->remedy, "modprobe msr");
 }
 
-static void test_denied(void **state)
+static void test_denied_registers_are_reported(void **state)
 {
     struct machine_bench *bench = *state;
     bench->host->ops->close(bench->host);
@@ -187,7 +187,7 @@ static void test_denied(void **state)
     assert_contains(machine_require_channel(bench->meter, "package-0")->info.remedy, "CAP_SYS_RAWIO");
 }
 
-static void test_other_vendors(void **state)
+static void test_other_vendors_have_no_registers(void **state)
 {
     struct machine_bench *bench = *state;
     host_script_text(bench->host, "/proc/cpuinfo", "CPU implementer\t: 0x41\n");
@@ -201,14 +201,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_units_by_model),
         TEST(test_wraps_at_32_bits),
-        TEST(test_amd),
+        TEST(test_amd_registers_are_read),
         TEST(test_zero_is_no_domain),
         TEST(test_one_cpu_for_each_package),
         TEST(test_guest_with_zeroed_units),
         TEST(test_registers_that_fault),
-        TEST(test_module_missing),
-        TEST(test_denied),
-        TEST(test_other_vendors),
+        TEST(test_missing_module_gets_advice),
+        TEST(test_denied_registers_are_reported),
+        TEST(test_other_vendors_have_no_registers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

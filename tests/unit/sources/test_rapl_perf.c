@@ -57,7 +57,7 @@ static void open_meter(struct machine_bench *bench)
 
 /* --- readings ------------------------------------------------------------------------------------------- */
 
-static void test_client(void **state)
+static void test_client_has_four_domains(void **state)
 {
     struct machine_bench *bench = *state;
     struct ramp pkg = {.watts = 45}, cores = {.watts = 30}, gpu = {.watts = 5}, ram = {.watts = 3};
@@ -138,7 +138,7 @@ static void test_pace_keeps_folds_apart(void **state)
 
 /* --- packages, dies, cores ------------------------------------------------------------------------------ */
 
-static void test_two_packages(void **state)
+static void test_packages_are_read_on_their_own_cpu(void **state)
 {
     struct machine_bench *bench = *state;
     struct ramp ramps[2] = {{.watts = 100, .unit_joules = UNIT}, {.watts = 50, .unit_joules = UNIT}};
@@ -248,7 +248,7 @@ static void expect_refusal(struct machine_bench *bench, int error, joule_status 
     assert_string_equal(machine_source(bench->meter, "rapl_perf")->remedy, info->remedy);
 }
 
-static void test_paranoid_kernel(void **state)
+static void test_paranoid_kernel_is_named(void **state)
 {
     struct machine_bench *bench = *state;
     host_script_text(bench->host, "/proc/sys/kernel/perf_event_paranoid", "4\n");
@@ -256,7 +256,7 @@ static void test_paranoid_kernel(void **state)
     assert_contains(machine_source(bench->meter, "rapl_perf")->remedy, "setcap cap_perfmon+ep");
 }
 
-static void test_container(void **state)
+static void test_container_is_denied_by_seccomp(void **state)
 {
     expect_refusal(*state, EPERM, JOULE_DENIED, "seccomp");
 }
@@ -266,7 +266,7 @@ static void test_kernel_without_the_domain(void **state)
     expect_refusal(*state, EINVAL, JOULE_UNSUPPORTED, "perf_event_open");
 }
 
-static void test_offline_cpu(void **state)
+static void test_event_of_an_offline_cpu_is_absent(void **state)
 {
     expect_refusal(*state, ENODEV, JOULE_ABSENT, "perf_event_open");
 }
@@ -277,7 +277,7 @@ static void test_no_descriptors_left(void **state)
 }
 
 /* One readable domain suffices for the source; the other one's message says why it is unreadable. */
-static void test_partly_refused(void **state)
+static void test_one_readable_event_suffices(void **state)
 {
     struct machine_bench *bench = *state;
     struct ramp pkg = {.watts = 10};
@@ -294,7 +294,7 @@ static void test_partly_refused(void **state)
     assert_true(cover.is_partial);
 }
 
-static void test_absent_and_garbage(void **state)
+static void test_missing_and_invalid_events_are_absent(void **state)
 {
     struct machine_bench *bench = *state;
     open_meter(bench); /* a PMU without events */
@@ -322,23 +322,23 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, machine_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_client),
+        TEST(test_client_has_four_domains),
         TEST(test_psys_that_never_moves_claims_nothing),
         TEST(test_frozen_psys_alone_is_no_total),
         TEST(test_step_back_is_a_reset),
         TEST(test_pace_keeps_folds_apart),
-        TEST(test_two_packages),
+        TEST(test_packages_are_read_on_their_own_cpu),
         TEST(test_two_dies_in_a_package),
         TEST(test_epyc_with_single_cores),
         TEST(test_single_cores_are_read_seldom),
         TEST(test_three_views_of_a_package_count_once),
-        TEST(test_paranoid_kernel),
-        TEST(test_container),
+        TEST(test_paranoid_kernel_is_named),
+        TEST(test_container_is_denied_by_seccomp),
         TEST(test_kernel_without_the_domain),
-        TEST(test_offline_cpu),
+        TEST(test_event_of_an_offline_cpu_is_absent),
         TEST(test_no_descriptors_left),
-        TEST(test_partly_refused),
-        TEST(test_absent_and_garbage),
+        TEST(test_one_readable_event_suffices),
+        TEST(test_missing_and_invalid_events_are_absent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,7 @@ static void check_exporter_values(struct machine_bench *bench)
     assert_true(machine_require_channel(bench->meter, "package-0")->rank == RANK_POWERCAP);
 }
 
-static void test_node_exporter(void **state)
+static void test_zones_of_node_exporter_are_read(void **state)
 {
     const char *path = test_data("fixtures/node_exporter/sys.ttar.gz");
     if (!path)
@@ -67,7 +67,7 @@ static void test_node_exporter(void **state)
 }
 
 /* The same zones, a hexadecimal one, and an mmio duplicate of package-0 that must not be shown. */
-static void test_kepler(void **state)
+static void test_duplicate_zones_of_kepler_are_hidden(void **state)
 {
     const char *path = test_data("fixtures/kepler");
     if (!path)
@@ -142,7 +142,7 @@ static void test_hexadecimal_zones_and_dies(void **state)
 
 /* --- scripted machines ---------------------------------------------------------------------------------- */
 
-static void test_no_zones(void **state)
+static void test_missing_zones_get_advice(void **state)
 {
     struct machine_bench *bench = *state;
     open_on(bench, host_script_open());
@@ -239,7 +239,7 @@ static void test_parts_are_not_counted_again(void **state)
     assert_true(fabs(rest - 35) < 0.2);
 }
 
-static void test_zone_without_counter_and_garbage(void **state)
+static void test_zones_without_valid_counter_are_left_out(void **state)
 {
     struct machine_bench *bench = *state;
     struct joule_host *host = host_script_open();
@@ -266,20 +266,20 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, machine_setup, machine_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_node_exporter),
-        TEST(test_kepler),
+        TEST(test_zones_of_node_exporter_are_read),
+        TEST(test_duplicate_zones_of_kepler_are_hidden),
         TEST(test_core_zone_of_an_epyc_is_one_core),
         TEST(test_denied_zones_are_shown_with_a_remedy),
         TEST(test_masked_zones_are_denied_not_absent),
         TEST(test_hexadecimal_zones_and_dies),
-        TEST(test_no_zones),
+        TEST(test_missing_zones_get_advice),
         TEST(test_mmio_zone_counts_where_it_is_alone),
         TEST(test_mmio_zone_counts_where_the_other_is_denied),
         TEST(test_wrap_at_the_range_of_the_zone),
         TEST(test_hour_of_500_watts_wraps_often),
         TEST(test_no_range_means_no_wrap),
         TEST(test_parts_are_not_counted_again),
-        TEST(test_zone_without_counter_and_garbage),
+        TEST(test_zones_without_valid_counter_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@
 #include "support/test_data.h"
 #include "support/ttar.h"
 
-static void test_kepler(void **state)
+static void test_recorded_kepler_has_its_powers(void **state)
 {
     (void)state;
     const char *root = test_data("fixtures/kepler");
@@ -50,7 +50,7 @@ static void test_kepler(void **state)
 
 /* Recorded graphics: a card is a board, an integrated GPU is in the package, whatever padding the recording
  * has. */
-static void test_recorded_graphics(void **state)
+static void test_recorded_graphics_have_their_scope(void **state)
 {
     static const struct {
         const char *folder, *name;
@@ -96,7 +96,7 @@ static void test_recorded_graphics(void **state)
     }
 }
 
-static void test_node_exporter(void **state)
+static void test_recorded_node_exporter_has_its_gauges(void **state)
 {
     static const struct {
         const char *name;
@@ -131,9 +131,9 @@ static void test_node_exporter(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kepler),
-        cmocka_unit_test(test_recorded_graphics),
-        cmocka_unit_test(test_node_exporter),
+        cmocka_unit_test(test_recorded_kepler_has_its_powers),
+        cmocka_unit_test(test_recorded_graphics_have_their_scope),
+        cmocka_unit_test(test_recorded_node_exporter_has_its_gauges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@
 
 /* --- lines ---------------------------------------------------------------------------------------------- */
 
-static void test_lines(void **state)
+static void test_lines_are_read(void **state)
 {
     struct redfish_text text;
     (void)state;
@@ -41,7 +41,7 @@ static void test_one_supply_of_two_is_no_sum(void **state)
     assert_relative(redfish_watts(&text, REDFISH_SUPPLIES), NAN, 1e-6);
 }
 
-static void test_failures(void **state)
+static void test_failures_have_a_status_and_a_reason(void **state)
 {
     struct redfish_text text;
     (void)state;
@@ -52,7 +52,7 @@ static void test_failures(void **state)
     assert_int_equal(text.status, JOULE_FAILED);
 }
 
-static void test_garbage(void **state)
+static void test_invalid_lines_are_ignored(void **state)
 {
     static const char *const lines[] = {"reading",
                                         "reading supply",
@@ -128,7 +128,7 @@ static void run(struct machine_bench *bench, double seconds)
     machine_run(bench->meter, seconds, 5);
 }
 
-static void test_supplies_count(void **state)
+static void test_supplies_are_the_total(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench, 100);
@@ -141,7 +141,7 @@ static void test_supplies_count(void **state)
     assert_in_range(truth.reads, 20, 22);
 }
 
-static void test_the_chassis_counts_where_supplies_tell_nothing(void **state)
+static void test_chassis_counts_without_supplies(void **state)
 {
     truth.supply_watts = NAN;
     run(*state, 50);
@@ -177,7 +177,7 @@ static void test_a_controller_that_stops(void **state)
     assert_int_equal(machine_channel(bench->meter, "node-supplies")->info.state, JOULE_OK);
 }
 
-static void test_refused(void **state)
+static void test_refusal_is_denied(void **state)
 {
     truth.failure = "failed 2 it refuses user and password (401)";
     machine_expect_absent(*state, "redfish", JOULE_DENIED, "it refuses user and password (401)");
@@ -202,12 +202,18 @@ static void test_never_unless_asked_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),       cmocka_unit_test(test_one_supply_of_two_is_no_sum),
-        cmocka_unit_test(test_failures),    cmocka_unit_test(test_garbage),
-        TEST(test_supplies_count),          TEST(test_the_chassis_counts_where_supplies_tell_nothing),
-        TEST(test_control_counts_last),     TEST(test_what_was_found_is_looked_for_again),
-        TEST(test_a_controller_that_stops), TEST(test_refused),
-        TEST(test_without_the_program),     TEST(test_never_unless_asked_for),
+        cmocka_unit_test(test_lines_are_read),
+        cmocka_unit_test(test_one_supply_of_two_is_no_sum),
+        cmocka_unit_test(test_failures_have_a_status_and_a_reason),
+        cmocka_unit_test(test_invalid_lines_are_ignored),
+        TEST(test_supplies_are_the_total),
+        TEST(test_chassis_counts_without_supplies),
+        TEST(test_control_counts_last),
+        TEST(test_what_was_found_is_looked_for_again),
+        TEST(test_a_controller_that_stops),
+        TEST(test_refusal_is_denied),
+        TEST(test_without_the_program),
+        TEST(test_never_unless_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -138,7 +138,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static void test_power(void **state)
+static void test_system_power_is_read(void **state)
 {
     struct machine_bench *bench = *state;
     bench->meter = machine_open(bench->host, "smc");
@@ -156,7 +156,7 @@ static void test_power(void **state)
     assert_int_equal(ch->info.state, JOULE_FAILED);
 }
 
-static void test_what_is_no_power(void **state)
+static void test_impossible_power_is_unknown(void **state)
 {
     static const struct truth cases[] = {
         {.watts = 23, .type = "flt ", .names = {"AppleSMC"}},
@@ -189,7 +189,8 @@ static void test_a_function_is_missing(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(test_power), TEST(test_what_is_no_power),
+    const struct CMUnitTest tests[] = {TEST(test_system_power_is_read),
+                                       TEST(test_impossible_power_is_unknown),
                                        TEST(test_a_function_is_missing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,7 +61,7 @@ static const struct sample {
     {"RAM 4722/7844MB GR3D_FREQ 0%@[305]\n", "", 0, 305, NAN},
 };
 
-static void test_every_generation(void **state)
+static void test_lines_of_every_generation_are_read(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
@@ -89,7 +89,7 @@ static void test_the_last_whole_line(void **state)
     assert_relative(stats.rails[0].watts, 2, 1e-6);
 }
 
-static void test_no_line(void **state)
+static void test_other_lines_are_refused(void **state)
 {
     static const char *const texts[] = {"",
                                         "\n",
@@ -138,7 +138,7 @@ static void run(struct machine_bench *bench)
     machine_run(bench->meter, 20, 2);
 }
 
-static void test_source(void **state)
+static void test_rails_are_domains(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench);
@@ -174,7 +174,7 @@ static void test_not_beside_sysfs(void **state)
     assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 3.113, 1e-6);
 }
 
-static void test_troubles(void **state)
+static void test_failing_program_gives_no_domains(void **state)
 {
     static const struct truth troubles[] = {
         {"", -ENOENT}, {"", -EACCES}, {"", -ETIMEDOUT}, {"Cannot find it\n", 0}, {"RAM 1/2MB\n", -ETIMEDOUT}};
@@ -193,12 +193,12 @@ static void test_troubles(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_generation),
+        cmocka_unit_test(test_lines_of_every_generation_are_read),
         cmocka_unit_test(test_the_last_whole_line),
-        cmocka_unit_test(test_no_line),
-        TEST(test_source),
+        cmocka_unit_test(test_other_lines_are_refused),
+        TEST(test_rails_are_domains),
         TEST(test_not_beside_sysfs),
-        TEST(test_troubles),
+        TEST(test_failing_program_gives_no_domains),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,7 @@ static void put_coretemp(struct machine_bench *bench)
     put(bench, "61000", HWMON "hwmon0/temp2_input");
 }
 
-static void test_package_temperature(void **state)
+static void test_package_temperature_is_a_gauge(void **state)
 {
     struct machine_bench *bench = *state;
     put_coretemp(bench);
@@ -76,7 +76,7 @@ static void test_unwired_inputs_and_disks_are_left_out(void **state)
     assert_true(gauge(bench, "thermal-acpitz") == -5.5);
 }
 
-static void test_bad_values(void **state)
+static void test_impossible_values_are_unknown(void **state)
 {
     static const char *const bad[] = {"", "garbage", "200001", "-273150", "5e4", "99999999999999999999"};
     struct machine_bench *bench = *state;
@@ -167,7 +167,7 @@ static void test_clock_from_cpuinfo(void **state)
     assert_true(gauge(bench, "clock-cpu0") == 2150);
 }
 
-static void test_cpuinfo_of_garbage(void **state)
+static void test_invalid_cpuinfo_gives_no_clock(void **state)
 {
     static const char *const texts[] = {"",
                                         "\n\n\n",
@@ -198,16 +198,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, machine_setup, machine_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_package_temperature),
-        TEST(test_unwired_inputs_and_disks_are_left_out),
-        TEST(test_bad_values),
-        TEST(test_pace_is_one_second),
-        TEST(test_number_of_gauges_is_bounded),
-        TEST(test_clock_is_the_mean_of_a_package),
-        TEST(test_clocks_of_a_large_machine),
-        TEST(test_clock_from_cpuinfo),
-        TEST(test_cpuinfo_of_garbage),
-        TEST(test_machine_without_gauges),
+        TEST(test_package_temperature_is_a_gauge), TEST(test_unwired_inputs_and_disks_are_left_out),
+        TEST(test_impossible_values_are_unknown),  TEST(test_pace_is_one_second),
+        TEST(test_number_of_gauges_is_bounded),    TEST(test_clock_is_the_mean_of_a_package),
+        TEST(test_clocks_of_a_large_machine),      TEST(test_clock_from_cpuinfo),
+        TEST(test_invalid_cpuinfo_gives_no_clock), TEST(test_machine_without_gauges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@
 /* --- messages ------------------------------------------------------------------------------------------- */
 
 /* Bytes computed from tpu_metric_service.proto. */
-static void test_bytes(void **state)
+static void test_messages_have_the_bytes_of_the_protocol(void **state)
 {
     static const uint8_t begin[] = {0x0a, 0x48, 0x0a, 0x28},
                          end[] = {0x1a, 0x1c, 0x0a, 0x0f, 0x0a, 0x09, 'd',  'e',  'v',  'i',
@@ -136,7 +136,7 @@ static void test_watts_of_the_user(void **state)
     assert_near(machine_watts(bench->meter, "tpu-1"), 160, 1e-6);
 }
 
-static void test_wrong_settings_are_said(void **state)
+static void test_wrong_settings_are_refused(void **state)
 {
     static const char *const settings[][2] = {{"JOULE_TPU_WATTS", "much"},
                                               {"TPU_RUNTIME_METRICS_PORTS", "8431,http"},
@@ -156,7 +156,7 @@ static void test_wrong_settings_are_said(void **state)
 
 /* --- programs that start and end ------------------------------------------------------------------------ */
 
-static void test_without_a_program_nothing_is_known(void **state)
+static void test_without_a_program_load_is_unknown(void **state)
 {
     struct machine_bench *bench = *state;
     open_machine(bench, "tpu-v4");
@@ -185,7 +185,7 @@ static void test_programs_that_do_not_answer(void **state)
 }
 
 /* Each program has its own port and chips. */
-static void test_several_programs(void **state)
+static void test_programs_share_the_chips(void **state)
 {
     struct machine_bench *bench = *state;
     struct tpu_service other = {.chips = 2, .cores = 2, .ids = {12, 13}, .duty = {10, 20}};
@@ -215,7 +215,7 @@ static void test_some_of_the_chips(void **state)
     assert_int_equal(machine_require_channel(bench->meter, "tpu-1")->info.state, JOULE_FAILED);
 }
 
-static void test_percentages_of_no_meaning(void **state)
+static void test_impossible_percentages_are_failures(void **state)
 {
     struct machine_bench *bench = *state;
     open_machine(bench, "tpu-v4");
@@ -227,7 +227,7 @@ static void test_percentages_of_no_meaning(void **state)
 
 /* --- facts ---------------------------------------------------------------------------------------------- */
 
-static void test_memory(void **state)
+static void test_memory_of_chips_is_read(void **state)
 {
     struct machine_bench *bench = *state;
     joule_device device = {.struct_size = sizeof device};
@@ -268,18 +268,18 @@ static void test_memory_of_cores(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_messages_have_the_bytes_of_the_protocol),
         cmocka_unit_test(test_points_without_number_or_value_are_left_out),
         ON_A_MACHINE(test_a_v4_is_modelled),
         ON_A_MACHINE(test_newer_chips_need_watts),
         ON_A_MACHINE(test_watts_of_the_user),
-        ON_A_MACHINE(test_wrong_settings_are_said),
-        ON_A_MACHINE(test_without_a_program_nothing_is_known),
+        ON_A_MACHINE(test_wrong_settings_are_refused),
+        ON_A_MACHINE(test_without_a_program_load_is_unknown),
         ON_A_MACHINE(test_programs_that_do_not_answer),
-        ON_A_MACHINE(test_several_programs),
+        ON_A_MACHINE(test_programs_share_the_chips),
         ON_A_MACHINE(test_some_of_the_chips),
-        ON_A_MACHINE(test_percentages_of_no_meaning),
-        ON_A_MACHINE(test_memory),
+        ON_A_MACHINE(test_impossible_percentages_are_failures),
+        ON_A_MACHINE(test_memory_of_chips_is_read),
         ON_A_MACHINE(test_memory_of_cores),
     };
     return cmocka_run_group_tests_name("tpu", tests, NULL, NULL);

@@ -78,7 +78,7 @@ static void expect_all(struct visible_board *boards, size_t count, const struct 
         "nvidia", model, uuid, "0000:" bus ":00.0", NULL                                                     \
     }
 
-static void test_cuda(void **state)
+static void test_cuda_variable_selects_boards(void **state)
 {
     struct visible_board boards[] = {NVIDIA("65", "NVIDIA H200", "GPU-1234aaaa-00"),
                                      NVIDIA("66", "NVIDIA H200", "GPU-1234bbbb-00"),
@@ -101,7 +101,7 @@ static void test_cuda(void **state)
 }
 
 /* CUDA numbers the fastest board first; the number alone does not say which board that is. */
-static void test_cuda_order(void **state)
+static void test_cuda_numbers_of_unlike_boards_are_ambiguous(void **state)
 {
     struct visible_board boards[] = {NVIDIA("65", "NVIDIA T4", "GPU-1"),
                                      NVIDIA("66", "NVIDIA H200", "GPU-2")};
@@ -127,7 +127,7 @@ static void test_boards_without_id(void **state)
         "amd", "", uuid, "0000:" bus ":00.0", NULL                                                           \
     }
 
-static void test_rocm(void **state)
+static void test_rocm_variables_select_boards(void **state)
 {
     struct visible_board boards[] = {
         AMD("83", "GPU-aaaa000000000003"), AMD("03", "GPU-aaaa000000000001"),
@@ -145,7 +145,7 @@ static void test_rocm(void **state)
            {{{"ROCR_VISIBLE_DEVICES", "2"}, {"HIP_VISIBLE_DEVICES", "1"}}, "---"});
 }
 
-static void test_two_vendors(void **state)
+static void test_variables_of_one_vendor_hide_no_other(void **state)
 {
     struct visible_board boards[] = {NVIDIA("65", "NVIDIA H200", "GPU-1"), AMD("03", ""), AMD("04", "")};
     (void)state;
@@ -160,7 +160,7 @@ static void test_two_vendors(void **state)
         "intel", model, "", "0000:" bus ":00.0", NULL                                                        \
     }
 
-static void test_level_zero(void **state)
+static void test_level_zero_variable_selects_boards(void **state)
 {
     struct visible_board alike[] = {INTEL("03", "Intel(R) Arc(TM) A770"),
                                     INTEL("04", "Intel(R) Arc(TM) A770")},
@@ -199,7 +199,7 @@ static void test_boards_that_may_not_be_opened(void **state)
     host->ops->close(host);
 }
 
-static void test_what_names_no_board(void **state)
+static void test_variables_without_board_names_hide_nothing(void **state)
 {
     struct visible_board boards[] = {{"google", "TPU v4", "", "0000:00:04.0", NULL},
                                      {"amazon", "Trainium2", "", "", NULL},
@@ -212,14 +212,14 @@ static void test_what_names_no_board(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cuda),
-        cmocka_unit_test(test_cuda_order),
+        cmocka_unit_test(test_cuda_variable_selects_boards),
+        cmocka_unit_test(test_cuda_numbers_of_unlike_boards_are_ambiguous),
         cmocka_unit_test(test_boards_without_id),
-        cmocka_unit_test(test_rocm),
-        cmocka_unit_test(test_two_vendors),
-        cmocka_unit_test(test_level_zero),
+        cmocka_unit_test(test_rocm_variables_select_boards),
+        cmocka_unit_test(test_variables_of_one_vendor_hide_no_other),
+        cmocka_unit_test(test_level_zero_variable_selects_boards),
         cmocka_unit_test(test_boards_that_may_not_be_opened),
-        cmocka_unit_test(test_what_names_no_board),
+        cmocka_unit_test(test_variables_without_board_names_hide_nothing),
     };
     return cmocka_run_group_tests_name("visible", tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ static bool report(size_t i, double joules, double watts, const char *cls, doubl
     return host_parse_report(&hosts.list[i], text, strlen(text), now_ns);
 }
 
-static void test_list(void **state)
+static void test_host_lists_are_read(void **state)
 {
     (void)state;
     read_list("node-1,node-2:9500,https://node-3,http://node-4:80/,[2001:db8::1],[::1]:9401,localhost");
@@ -64,7 +64,7 @@ static void test_list(void **state)
     assert_string_equal(hosts.list[0].url, "https://node:9400/events");
 }
 
-static void test_bad_lists(void **state)
+static void test_invalid_host_lists_are_refused(void **state)
 {
     (void)state;
     static const char *const lists[] = {"",        ",",      "a b",        "a/b",    "user@node",
@@ -80,7 +80,7 @@ static void test_bad_lists(void **state)
 }
 
 /* Energy counts from the first report here, across restarts and gaps, and never falls. */
-static void test_energy(void **state)
+static void test_energy_counts_from_the_first_report(void **state)
 {
     (void)state;
     read_list("a");
@@ -135,7 +135,7 @@ static void expect_row(int y, const char *piece, const char *absent)
 }
 
 /* Old values are marked as old, and unknown ones are "-": neither is 0 W. */
-static void test_page(void **state)
+static void test_old_and_unknown_values_are_marked(void **state)
 {
     (void)state;
     read_list("a,b,c");
@@ -161,7 +161,7 @@ static void test_page(void **state)
                 hosts_draw(&frame, &hosts, 30 * SECOND);
 }
 
-static void test_reports_that_are_none(void **state)
+static void test_invalid_reports_are_refused(void **state)
 {
     (void)state;
     read_list("a");
@@ -189,12 +189,12 @@ static void test_reports_that_are_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_list, tear_down),
-        cmocka_unit_test_teardown(test_bad_lists, tear_down),
-        cmocka_unit_test_teardown(test_energy, tear_down),
+        cmocka_unit_test_teardown(test_host_lists_are_read, tear_down),
+        cmocka_unit_test_teardown(test_invalid_host_lists_are_refused, tear_down),
+        cmocka_unit_test_teardown(test_energy_counts_from_the_first_report, tear_down),
         cmocka_unit_test_teardown(test_states_and_totals, tear_down),
-        cmocka_unit_test_teardown(test_page, tear_down),
-        cmocka_unit_test_teardown(test_reports_that_are_none, tear_down),
+        cmocka_unit_test_teardown(test_old_and_unknown_values_are_marked, tear_down),
+        cmocka_unit_test_teardown(test_invalid_reports_are_refused, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@
 
 /* --- parsing -------------------------------------------------------------------------------------------- */
 
-static void test_words(void **state)
+static void test_figures_have_prefixes(void **state)
 {
     (void)state;
     char out[FORMAT_SIZE];
@@ -39,7 +39,7 @@ static void test_words(void **state)
     assert_string_equal(format_time(NAN, out), "-");
 }
 
-static void test_memory(void **state)
+static void test_memory_has_binary_prefixes(void **state)
 {
     (void)state;
     char out[FORMAT_SIZE];
@@ -215,8 +215,8 @@ int main(void)
     if (!setlocale(LC_CTYPE, "C.UTF-8"))
         return 77;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_words),
-        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_figures_have_prefixes),
+        cmocka_unit_test(test_memory_has_binary_prefixes),
         cmocka_unit_test(test_ranges_and_classes),
         cmocka_unit_test(test_the_least_important_column_goes_first),
         cmocka_unit_test(test_text_is_cut_and_tamed),

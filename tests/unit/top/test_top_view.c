@@ -164,7 +164,7 @@ static void test_processes_are_sorted(void **state)
     }
 }
 
-static void test_filter(void **state)
+static void test_filter_selects_processes(void **state)
 {
     (void)state;
     type("/FIRE");
@@ -215,7 +215,7 @@ static void test_a_selection_follows_its_process(void **state)
     assert_int_equal(ui.processes.selected, 0);
 }
 
-static void test_detail(void **state)
+static void test_detail_shows_one_device(void **state)
 {
     (void)state;
     press(UI_TAB);
@@ -238,7 +238,7 @@ static void test_detail(void **state)
     assert_contains(page(80, 24), "no longer present");
 }
 
-static void test_other_keys(void **state)
+static void test_other_keys_pause_help_and_quit(void **state)
 {
     (void)state;
     assert_int_equal(press('R'), UI_RECORD);
@@ -265,7 +265,7 @@ static void test_other_keys(void **state)
 
 /* --- pages ---------------------------------------------------------------------------------------------- */
 
-static void test_a_page_tells_all(void **state)
+static void test_page_shows_devices_and_processes(void **state)
 {
     (void)state;
     const char *text = page(100, 30);
@@ -386,11 +386,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_devices_have_an_order, setup, teardown),
         cmocka_unit_test_setup_teardown(test_processes_are_sorted, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_filter, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_filter_selects_processes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_selection_follows_its_process, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_detail, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_other_keys, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_page_tells_all, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_detail_shows_one_device, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_other_keys_pause_help_and_quit, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_page_shows_devices_and_processes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unknown_is_no_figure, setup, teardown),
         cmocka_unit_test_setup_teardown(test_pages_of_every_size, setup, teardown),
         cmocka_unit_test_setup_teardown(test_one_page_for_a_pipe, setup, teardown),

@@ -113,7 +113,7 @@ static void check_multiplications(const struct subject *subject, const char *nam
                 sum->call.of[BOUND_EST].amount[COST_INT_MULS] <= high);
 }
 
-static void test_a_callee_takes_what_it_takes_there(void **state)
+static void test_cost_of_a_callee_depends_on_its_arguments(void **state)
 {
     (void)state;
     char path[] = "/tmp/joule-calls-XXXXXX";
@@ -238,7 +238,7 @@ static void test_counts_by_execution(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_callee_takes_what_it_takes_there),
+        cmocka_unit_test(test_cost_of_a_callee_depends_on_its_arguments),
         cmocka_unit_test(test_through_a_pointer_a_guess_is_as_short),
         cmocka_unit_test(test_counts_by_execution),
     };

@@ -50,7 +50,7 @@ static void expect(const char *round, bool is_stored, double loads, double produ
     "  %" name "w = zext i32 " index " to i64\n"                                                             \
     "  %" name " = getelementptr i32, POINTER " variable ", i64 %" name "w\n"
 
-static void test_one_place(void **state)
+static void test_value_at_one_address_is_a_chain(void **state)
 {
     (void)state;
     static const char kept[] = "  %a = load i32, POINTER %v\n"
@@ -73,7 +73,7 @@ static void test_one_place(void **state)
     expect(other_place, false, 0, 0, 1);
 }
 
-static void test_not_each_round(void **state)
+static void test_conditional_store_is_no_chain(void **state)
 {
     (void)state;
     static const char now_and_then[] = "  %a = load i32, POINTER %v\n"
@@ -120,7 +120,7 @@ static void test_places_that_are_loaded(void **state)
     " = getelementptr { [9 x i32], [9 x i32] }, POINTER<{ [9 x i32], [9 x i32] }> @s, i64 0, i32 " member    \
     ", i32 " index "\n"
 
-static void test_members(void **state)
+static void test_members_of_a_structure_are_different_addresses(void **state)
 {
     (void)state;
     static const char other[] = MEMBER("p", "0", "%x") "  %a = load i32, POINTER %p\n" MEMBER(
@@ -134,10 +134,10 @@ static void test_members(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_place),
-        cmocka_unit_test(test_not_each_round),
+        cmocka_unit_test(test_value_at_one_address_is_a_chain),
+        cmocka_unit_test(test_conditional_store_is_no_chain),
         cmocka_unit_test(test_places_that_are_loaded),
-        cmocka_unit_test(test_members),
+        cmocka_unit_test(test_members_of_a_structure_are_different_addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

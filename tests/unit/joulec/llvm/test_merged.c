@@ -80,7 +80,7 @@ static void test_several_back_edges(void **state)
           true);
 }
 
-static void test_one_loop(void **state)
+static void test_one_loop_is_not_merged(void **state)
 {
     (void)state;
     check("  %i = phi i64 [ 0, %entry ], [ %next, %b ]\n" ROUND "  br i1 %done, label %end, label %b\n",
@@ -101,7 +101,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_count_that_is_reset),
         cmocka_unit_test(test_several_back_edges),
-        cmocka_unit_test(test_one_loop),
+        cmocka_unit_test(test_one_loop_is_not_merged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -150,7 +150,7 @@ static void test_where_it_begins(void **state)
 }
 
 /* The merged value of both paths has its own name; it equals %c or is slightly larger. */
-static void test_what_follows_it(void **state)
+static void test_merged_values_follow_the_growing_one(void **state)
 {
     (void)state;
     struct module module;
@@ -224,7 +224,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers),         cmocka_unit_test(test_pointers),
-        cmocka_unit_test(test_where_it_begins), cmocka_unit_test(test_what_follows_it),
+        cmocka_unit_test(test_where_it_begins), cmocka_unit_test(test_merged_values_follow_the_growing_one),
         cmocka_unit_test(test_nests),           cmocka_unit_test(test_many_ways),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

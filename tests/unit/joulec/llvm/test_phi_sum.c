@@ -57,7 +57,7 @@ static void test_two_sums_of_one_place(void **state)
              "  %kept = phi i64 [ %k, %one ], [ %j1, %other ]\n"));
 }
 
-static void test_the_question_itself_leads_there(void **state)
+static void test_condition_on_the_value_itself_decides(void **state)
 {
     (void)state;
     assert_true(is_counted("  %is = icmp eq i64 %j, 0\n"
@@ -97,7 +97,7 @@ static void test_other_choices_stay(void **state)
 }
 
 /* Another edge leads into the block whose condition is known. */
-static void test_two_ways_to_the_answer(void **state)
+static void test_second_edge_into_the_block_prevents_a_decision(void **state)
 {
     (void)state;
     assert_false(is_counted("  %is = icmp eq i64 %j, 0\n"
@@ -117,10 +117,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_sum_in_two_cases),
         cmocka_unit_test(test_two_sums_of_one_place),
-        cmocka_unit_test(test_the_question_itself_leads_there),
+        cmocka_unit_test(test_condition_on_the_value_itself_decides),
         cmocka_unit_test(test_sums_of_sums),
         cmocka_unit_test(test_other_choices_stay),
-        cmocka_unit_test(test_two_ways_to_the_answer),
+        cmocka_unit_test(test_second_edge_into_the_block_prevents_a_decision),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,7 +112,7 @@ static bool is_as_expected(const struct graph *g, const struct shape *shape)
     return is_same;
 }
 
-static void test_shapes(void **state)
+static void test_loops_of_known_graphs_are_found(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -123,7 +123,7 @@ static void test_shapes(void **state)
     }
 }
 
-static void test_no_body(void **state)
+static void test_function_without_body_has_no_loops(void **state)
 {
     (void)state;
     struct graph *g = calloc(1, sizeof *g);
@@ -135,7 +135,7 @@ static void test_no_body(void **state)
 }
 
 /* Block 1 leads into the loop and back, but is unreachable. */
-static void test_what_is_not_reached(void **state)
+static void test_unreachable_blocks_have_no_loops(void **state)
 {
     (void)state;
     struct graph *g = graph_of("0>2 1>1 1>2 1>3 2>2 2>3");
@@ -146,7 +146,7 @@ static void test_what_is_not_reached(void **state)
     graph_free(g);
 }
 
-static void test_within(void **state)
+static void test_nesting_is_known(void **state)
 {
     (void)state;
     struct graph *g = graph_of("0>1 1>2 2>2 2>3 3>1 3>4 4>4 4>5");
@@ -162,7 +162,7 @@ static void test_within(void **state)
 }
 
 /* The last block has the loop's source position; else the header's position is used. */
-static void test_places(void **state)
+static void test_loop_has_the_position_of_its_last_block(void **state)
 {
     (void)state;
     struct graph *g = graph_of("0>1 1>2 2>1 2>3");
@@ -364,7 +364,7 @@ static void add_random_edges(struct graph *g)
         }
 }
 
-static void test_random_graphs(void **state)
+static void test_loops_of_random_graphs_equal_a_search(void **state)
 {
     (void)state;
     chance_state = CHANCE_SEED;
@@ -431,12 +431,12 @@ static void test_depth_has_an_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_no_body),
-        cmocka_unit_test(test_what_is_not_reached),
-        cmocka_unit_test(test_within),
-        cmocka_unit_test(test_places),
-        cmocka_unit_test(test_random_graphs),
+        cmocka_unit_test(test_loops_of_known_graphs_are_found),
+        cmocka_unit_test(test_function_without_body_has_no_loops),
+        cmocka_unit_test(test_unreachable_blocks_have_no_loops),
+        cmocka_unit_test(test_nesting_is_known),
+        cmocka_unit_test(test_loop_has_the_position_of_its_last_block),
+        cmocka_unit_test(test_loops_of_random_graphs_equal_a_search),
         cmocka_unit_test(test_depth_has_an_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,7 +56,7 @@ static void check_groups(size_t count, const char *calls, const char *letters)
     arena_free(&p.arena);
 }
 
-static void test_groups(void **state)
+static void test_functions_that_call_each_other_are_groups(void **state)
 {
     (void)state;
     check_groups(0, "", "");
@@ -222,7 +222,7 @@ static void test_frames_whatever_they_cost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_functions_that_call_each_other_are_groups),
         cmocka_unit_test(test_a_function_that_calls_itself),
         cmocka_unit_test(test_frames_are_calls),
         cmocka_unit_test(test_frames_whatever_they_cost),

@@ -56,7 +56,7 @@ static struct database_entry read_one(struct arena *arena, const char *json, cha
     return database.entries[0];
 }
 
-static void keeps_what_is_an_option(void **state)
+static void options_are_kept_and_files_removed(void **state)
 {
     static const struct {
         const char *entry, *words, *path, *output;
@@ -109,7 +109,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(splits_as_a_shell),
-        cmocka_unit_test(keeps_what_is_an_option),
+        cmocka_unit_test(options_are_kept_and_files_removed),
         cmocka_unit_test(wants_a_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

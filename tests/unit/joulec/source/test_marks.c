@@ -33,7 +33,7 @@ static void check_no_number(const char *text, const char *words)
     assert_string_equal(error.message, words);
 }
 
-static void test_numbers(void **state)
+static void test_constant_expressions_are_evaluated(void **state)
 {
     (void)state;
     check_number("0", 0);
@@ -53,7 +53,7 @@ static void test_numbers(void **state)
     check_number("5, 6", 5);
 }
 
-static void test_what_is_no_number(void **state)
+static void test_other_texts_are_no_numbers(void **state)
 {
     (void)state;
     check_no_number("", "a number is missing");
@@ -125,7 +125,7 @@ static void check_fault(const char *text, const char *fault)
     marks_free(&marks);
 }
 
-static void test_what_a_mark_stands_before(void **state)
+static void test_marks_belong_to_the_next_loop(void **state)
 {
     (void)state;
     check_loop("for (;;) ;\n}", 3);
@@ -193,7 +193,7 @@ static void test_while_behind_do(void **state)
     check_do("for (;;) x();\nwhile (y) ;", 2, 3);
 }
 
-static void test_wrong_numbers(void **state)
+static void test_wrong_numbers_are_refused_with_a_reason(void **state)
 {
     static const struct {
         const char *words, *fault;
@@ -447,12 +447,12 @@ static void test_loops_of_one_line(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_what_is_no_number),
-        cmocka_unit_test(test_what_a_mark_stands_before),
+        cmocka_unit_test(test_constant_expressions_are_evaluated),
+        cmocka_unit_test(test_other_texts_are_no_numbers),
+        cmocka_unit_test(test_marks_belong_to_the_next_loop),
         cmocka_unit_test(test_a_mark_without_a_loop),
         cmocka_unit_test(test_while_behind_do),
-        cmocka_unit_test(test_wrong_numbers),
+        cmocka_unit_test(test_wrong_numbers_are_refused_with_a_reason),
         cmocka_unit_test(test_files_and_lines),
         cmocka_unit_test(test_a_large_text),
         cmocka_unit_test(test_many_loops_end_at_once),

@@ -27,7 +27,7 @@ static void paths_are_as_seen_from_the_root(void **state)
     }
 }
 
-static void what_does_not_fit_stays(void **state)
+static void paths_that_do_not_fit_stay_unchanged(void **state)
 {
     char buffer[8];
     (void)state;
@@ -79,7 +79,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(places_have_one_order),
         cmocka_unit_test(paths_are_as_seen_from_the_root),
-        cmocka_unit_test(what_does_not_fit_stays),
+        cmocka_unit_test(paths_that_do_not_fit_stay_unchanged),
         cmocka_unit_test(names_and_columns_of_a_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

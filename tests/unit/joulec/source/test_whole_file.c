@@ -41,7 +41,7 @@ static void check(const char *bytes, size_t size, size_t read_by_path)
     unlink(path);
 }
 
-static void test_all_of_it_is_read(void **state)
+static void test_whole_file_is_read(void **state)
 {
     (void)state;
     char *bytes = malloc(LONG);
@@ -59,7 +59,7 @@ static void test_text_by_path_ends_with_a_nul(void **state)
     check("a\0b", 3, 2);
 }
 
-static void test_what_cannot_be_read(void **state)
+static void test_unreadable_files_are_refused(void **state)
 {
     (void)state;
     struct arena arena = {0};
@@ -79,9 +79,9 @@ static void test_what_cannot_be_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_of_it_is_read),
+        cmocka_unit_test(test_whole_file_is_read),
         cmocka_unit_test(test_text_by_path_ends_with_a_nul),
-        cmocka_unit_test(test_what_cannot_be_read),
+        cmocka_unit_test(test_unreadable_files_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,7 @@ static void check_unknown(const char *text)
         fail_msg("%s has a value", text);
 }
 
-static void test_values(void **state)
+static void test_values_equal_those_of_arithmetic(void **state)
 {
     (void)state;
     struct bound at = {10, 3, 4};
@@ -83,7 +83,7 @@ static void test_negative_values_are_huge_ones(void **state)
     assert_false(value_between("(sext i32 %n to i64)", at, at).has_wrapped);
 }
 
-static void test_what_is_not_understood_is_unknown(void **state)
+static void test_unknown_expressions_are_unknown(void **state)
 {
     (void)state;
     static const char *const texts[] = {
@@ -219,7 +219,7 @@ static void check_degree(const char *text, uint32_t expected)
     expr_pool_free(&pool);
 }
 
-static void test_degrees(void **state)
+static void test_degree_of_polynomials_is_known(void **state)
 {
     (void)state;
     check_degree("%n", 0);
@@ -241,7 +241,7 @@ static void check_trend(const char *text, enum expr_trend expected)
     expr_pool_free(&pool);
 }
 
-static void test_trends(void **state)
+static void test_trends_are_known(void **state)
 {
     (void)state;
     check_trend("(-1 + (zext i32 %n to i64))", EXPR_GROWS);
@@ -282,15 +282,15 @@ static void test_a_formula_behind_its_guard_is_negative_where_the_guard_fails(vo
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_values_equal_those_of_arithmetic),
         cmocka_unit_test(test_negative_values_are_huge_ones),
-        cmocka_unit_test(test_what_is_not_understood_is_unknown),
+        cmocka_unit_test(test_unknown_expressions_are_unknown),
         cmocka_unit_test(test_ranges_contain_all_values),
         cmocka_unit_test(test_large_values_do_not_overflow),
         cmocka_unit_test(test_depth_and_size_have_an_end),
         cmocka_unit_test(test_values_that_their_type_cannot_hold_are_unknown),
-        cmocka_unit_test(test_degrees),
-        cmocka_unit_test(test_trends),
+        cmocka_unit_test(test_degree_of_polynomials_is_known),
+        cmocka_unit_test(test_trends_are_known),
         cmocka_unit_test(test_a_formula_behind_its_guard_is_negative_where_the_guard_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,7 +56,7 @@ static const char of_19[] = "Determining loop execution counts for: @f\n"
                             "Loop %b: a line of the future with 12\n"
                             "Loop\nLoop %\nLoop %c\nLoop %c: backedge-taken count is";
 
-static void test_llvm_14(void **state)
+static void test_text_of_llvm_14_is_read(void **state)
 {
     (void)state;
     struct scev_text text;
@@ -90,7 +90,7 @@ static void test_llvm_14(void **state)
 }
 
 /* The remaining exits determine the trip count; if one of them is unknown, so is the count. */
-static void test_exits_that_are_left_out(void **state)
+static void test_exits_can_be_left_out(void **state)
 {
     (void)state;
     struct scev_text text;
@@ -114,7 +114,7 @@ static void test_exits_that_are_left_out(void **state)
     scev_text_free(&text);
 }
 
-static void test_llvm_19(void **state)
+static void test_text_of_llvm_19_is_read(void **state)
 {
     (void)state;
     struct scev_text text;
@@ -148,9 +148,9 @@ static void test_any_cut_of_the_text_is_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_llvm_14),
-        cmocka_unit_test(test_exits_that_are_left_out),
-        cmocka_unit_test(test_llvm_19),
+        cmocka_unit_test(test_text_of_llvm_14_is_read),
+        cmocka_unit_test(test_exits_can_be_left_out),
+        cmocka_unit_test(test_text_of_llvm_19_is_read),
         cmocka_unit_test(test_any_cut_of_the_text_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

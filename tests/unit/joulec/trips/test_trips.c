@@ -324,7 +324,7 @@ static void test_a_sum_that_is_too_long_is_sampled(void **state)
 
 /* Machine numbers wrap where a formula's values do not. Then the formula bounds nothing, even if both of its
  * ends are small. */
-static void test_formulas_that_run_over_somewhere_are_none(void **state)
+static void test_formulas_that_overflow_give_no_bound(void **state)
 {
     (void)state;
     struct nest nest;
@@ -348,7 +348,7 @@ static void test_formulas_that_run_over_somewhere_are_none(void **state)
 }
 
 /* for (unsigned i = 1; i < n - 1; i++) */
-static void test_guards_that_compare_what_has_run_over(void **state)
+static void test_guards_with_overflowed_values_give_no_count(void **state)
 {
     (void)state;
     struct nest nest;
@@ -369,7 +369,7 @@ static void test_guards_that_compare_what_has_run_over(void **state)
 }
 
 /* Facts beyond ranges: the outer loop is entered, and its upper limit. */
-static void test_formulas_that_never_run_over_where_they_are_reached(void **state)
+static void test_formulas_that_cannot_overflow_where_reached_give_bounds(void **state)
 {
     (void)state;
     struct nest nest;
@@ -472,9 +472,9 @@ int main(void)
         cmocka_unit_test(test_a_sum_that_is_too_long_is_a_range),
         cmocka_unit_test(test_ranges_hold_every_value_between),
         cmocka_unit_test(test_a_sum_that_is_too_long_is_sampled),
-        cmocka_unit_test(test_formulas_that_run_over_somewhere_are_none),
-        cmocka_unit_test(test_guards_that_compare_what_has_run_over),
-        cmocka_unit_test(test_formulas_that_never_run_over_where_they_are_reached),
+        cmocka_unit_test(test_formulas_that_overflow_give_no_bound),
+        cmocka_unit_test(test_guards_with_overflowed_values_give_no_count),
+        cmocka_unit_test(test_formulas_that_cannot_overflow_where_reached_give_bounds),
         cmocka_unit_test(test_unknown_outer_loop_and_known_inner_one),
         cmocka_unit_test(test_a_symbol_that_only_the_loop_around_has),
         cmocka_unit_test(test_names_of_other_loops_are_not_taken),

@@ -174,13 +174,13 @@ static void check_version(const char *version)
     assert_true(10 * tally.exact >= 8 * tally.loops);
 }
 
-static void test_sums_of_llvm_14_are_what_was_counted(void **state)
+static void test_sums_of_llvm_14_equal_counted_iterations(void **state)
 {
     (void)state;
     check_version("14");
 }
 
-static void test_sums_of_llvm_19_are_what_was_counted(void **state)
+static void test_sums_of_llvm_19_equal_counted_iterations(void **state)
 {
     (void)state;
     check_version("19");
@@ -189,8 +189,8 @@ static void test_sums_of_llvm_19_are_what_was_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sums_of_llvm_14_are_what_was_counted),
-        cmocka_unit_test(test_sums_of_llvm_19_are_what_was_counted),
+        cmocka_unit_test(test_sums_of_llvm_14_equal_counted_iterations),
+        cmocka_unit_test(test_sums_of_llvm_19_equal_counted_iterations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

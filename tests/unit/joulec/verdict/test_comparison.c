@@ -89,7 +89,7 @@ static void test_more_of_the_same_mix_is_far_surer_than_its_joules(void **state)
     assert_true(g.low > 1 + LIMIT);
 }
 
-static void test_limit_decides(void **state)
+static void test_growth_is_judged_by_the_limit(void **state)
 {
     (void)state;
     assert_int_equal(compare(work_of(1, 1, 1), work_of(1.01, 1.01, 1.01)).change, CHANGE_MORE);
@@ -226,7 +226,7 @@ static void expect_refused(const char *form, const char *reason)
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 #pragma GCC diagnostic ignored "-Wformat-extra-args"
 
-static void test_what_is_no_report_is_refused(void **state)
+static void test_other_files_are_refused(void **state)
 {
     (void)state;
     expect_refused("", "base.json is empty");
@@ -360,12 +360,12 @@ int main(void)
         cmocka_unit_test(test_same_work_has_no_error),
         cmocka_unit_test(test_rounding_of_a_report_is_no_change),
         cmocka_unit_test(test_more_of_the_same_mix_is_far_surer_than_its_joules),
-        cmocka_unit_test(test_limit_decides),
+        cmocka_unit_test(test_growth_is_judged_by_the_limit),
         cmocka_unit_test(test_another_mix_is_less_sure),
         cmocka_unit_test(test_ends_are_compared_with_ends),
         cmocka_unit_test(test_unknown_parts_of_one_side_are_no_growth),
         cmocka_unit_test(test_interval_holds_the_ratio_whatever_the_prices),
-        cmocka_unit_test(test_what_is_no_report_is_refused),
+        cmocka_unit_test(test_other_files_are_refused),
         cmocka_unit_test(test_other_conditions_are_refused),
         cmocka_unit_test(test_a_file_is_found_by_its_path),
         cmocka_unit_test(test_new_gone_and_renamed_functions),

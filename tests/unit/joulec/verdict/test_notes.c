@@ -120,7 +120,7 @@ static void test_loops_that_were_inlined_twice(void **state)
     free(t);
 }
 
-static void test_doubts_are_told_once(void **state)
+static void test_doubts_are_reported_once(void **state)
 {
     (void)state;
     struct trial *t = trial_new();
@@ -165,7 +165,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_loops_that_were_inlined_twice),
-        cmocka_unit_test(test_doubts_are_told_once),
+        cmocka_unit_test(test_doubts_are_reported_once),
         cmocka_unit_test(test_rounds_are_those_of_a_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -570,7 +570,7 @@ static double part_within(const struct tally *t)
     return (double)(t->runs - t->above - t->below) / (double)t->runs;
 }
 
-static void test_a_calibrated_table(void **state)
+static void test_calibrated_table_gives_valid_intervals_and_proofs(void **state)
 {
     (void)state;
     struct target target;
@@ -584,7 +584,7 @@ static void test_a_calibrated_table(void **state)
 }
 
 /* An unmeasured table has valid errors, too, but proves nothing. */
-static void test_a_table_that_nobody_measured(void **state)
+static void test_seed_table_gives_valid_intervals_and_proves_nothing(void **state)
 {
     (void)state;
     struct target target;
@@ -599,8 +599,8 @@ static void test_a_table_that_nobody_measured(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_calibrated_table),
-        cmocka_unit_test(test_a_table_that_nobody_measured),
+        cmocka_unit_test(test_calibrated_table_gives_valid_intervals_and_proofs),
+        cmocka_unit_test(test_seed_table_gives_valid_intervals_and_proves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,7 +104,7 @@ static void test_fewer_cycles_are_more_watts(void **state)
     NEAR(j.watts.min, slow / far);
 }
 
-static void test_no_work(void **state)
+static void test_no_work_is_within_any_budget(void **state)
 {
     (void)state;
     struct trial t = trial_of(JOULE_CLASS_MEASURED);
@@ -217,7 +217,7 @@ static void test_a_vague_figure(void **state)
     assert_false(judge_by(&t, NULL).is_vague);
 }
 
-static void test_quality(void **state)
+static void test_quality_follows_the_evidence(void **state)
 {
     (void)state;
     struct trial t = trial_of(JOULE_CLASS_MEASURED);
@@ -272,7 +272,7 @@ static void test_more_is_never_worse(void **state)
     }
 }
 
-static void test_vacuous(void **state)
+static void test_budgets_a_thousand_times_too_large_are_vacuous(void **state)
 {
     (void)state;
     struct trial t = trial_of(JOULE_CLASS_MEASURED);
@@ -285,7 +285,7 @@ static void test_vacuous(void **state)
     assert_false(judge_joules(&t, 1001 * high).joules_limit.is_vacuous);
 }
 
-static void test_what_takes_more_proves_nothing(void **state)
+static void test_lower_bounds_of_work_prove_nothing(void **state)
 {
     (void)state;
     struct trial t = trial_of(JOULE_CLASS_MEASURED);
@@ -318,7 +318,7 @@ static void test_the_worst_of_all_limits(void **state)
 
 /* The path with the highest power may be neither the cheapest nor the most expensive; no path has less power
  * than a waiting core. */
-static void test_power_of_several_ways(void **state)
+static void test_power_interval_covers_all_paths(void **state)
 {
     (void)state;
     struct trial t = trial_of(JOULE_CLASS_MEASURED);
@@ -344,7 +344,7 @@ static void test_power_of_several_ways(void **state)
 }
 
 /* The same for temperature, in one call and in repeated calls. */
-static void test_warmth_of_several_ways(void **state)
+static void test_temperature_interval_covers_all_paths(void **state)
 {
     (void)state;
     struct trial t = trial_of(JOULE_CLASS_MEASURED);
@@ -392,7 +392,7 @@ static void test_warmth_is_never_proved(void **state)
     assert_int_equal(j.kelvin_limit.verdict, VERDICT_LIKELY);
 }
 
-static void test_names(void **state)
+static void test_verdicts_have_names(void **state)
 {
     (void)state;
     assert_string_equal(verdict_name(VERDICT_NONE), "none");
@@ -400,7 +400,7 @@ static void test_names(void **state)
     assert_string_equal(verdict_name(VERDICT_VIOLATED), "violated");
 }
 
-static void test_what_nobody_can_tell(void **state)
+static void test_unbounded_figures_are_undecided(void **state)
 {
     (void)state;
     struct budget_text budget = {1e-6, NAN, NAN, false, true};
@@ -419,25 +419,25 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_intervals_hold_the_estimate),
         cmocka_unit_test(test_fewer_cycles_are_more_watts),
-        cmocka_unit_test(test_no_work),
+        cmocka_unit_test(test_no_work_is_within_any_budget),
         cmocka_unit_test(test_only_a_measured_table_proves),
         cmocka_unit_test(test_guesses_prove_nothing),
         cmocka_unit_test(test_guesses_within_bounds),
         cmocka_unit_test(test_probabilities_are_no_surer_than_the_model),
         cmocka_unit_test(test_unknown_is_never_0),
         cmocka_unit_test(test_a_vague_figure),
-        cmocka_unit_test(test_quality),
+        cmocka_unit_test(test_quality_follows_the_evidence),
         cmocka_unit_test(test_verdicts_follow_probability),
         cmocka_unit_test(test_more_is_never_worse),
-        cmocka_unit_test(test_vacuous),
-        cmocka_unit_test(test_what_takes_more_proves_nothing),
+        cmocka_unit_test(test_budgets_a_thousand_times_too_large_are_vacuous),
+        cmocka_unit_test(test_lower_bounds_of_work_prove_nothing),
         cmocka_unit_test(test_the_worst_of_all_limits),
-        cmocka_unit_test(test_power_of_several_ways),
-        cmocka_unit_test(test_warmth_of_several_ways),
+        cmocka_unit_test(test_power_interval_covers_all_paths),
+        cmocka_unit_test(test_temperature_interval_covers_all_paths),
         cmocka_unit_test(test_sustained_calls_are_warmer),
         cmocka_unit_test(test_warmth_is_never_proved),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_what_nobody_can_tell),
+        cmocka_unit_test(test_verdicts_have_names),
+        cmocka_unit_test(test_unbounded_figures_are_undecided),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

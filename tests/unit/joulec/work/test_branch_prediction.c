@@ -33,7 +33,7 @@ static void test_only_data_surprise(void **state)
     check_block(true, 4, (double[]){NAN, NAN, NAN, NAN}, 0.125, 0.75);
 }
 
-static void test_what_is_asked(void **state)
+static void test_equality_is_mispredicted_less_than_order(void **state)
 {
     (void)state;
     struct edge edges[2] = {{1, NAN}, {2, NAN}};
@@ -67,7 +67,7 @@ static void test_paths_that_hardly_ever_run(void **state)
     }
 }
 
-static void test_what_is_likely_is_guessed(void **state)
+static void test_misprediction_follows_the_rarer_edge(void **state)
 {
     (void)state;
     check_block(true, 2, (double[]){0.75, 0.25}, 0.25, 0.5);
@@ -133,9 +133,9 @@ static void test_a_branch_by_data_costs_cycles(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_only_data_surprise),
-                                       cmocka_unit_test(test_what_is_asked),
+                                       cmocka_unit_test(test_equality_is_mispredicted_less_than_order),
                                        cmocka_unit_test(test_paths_that_hardly_ever_run),
-                                       cmocka_unit_test(test_what_is_likely_is_guessed),
+                                       cmocka_unit_test(test_misprediction_follows_the_rarer_edge),
                                        cmocka_unit_test(test_ends_of_loops),
                                        cmocka_unit_test(test_a_branch_by_data_costs_cycles)};
     return cmocka_run_group_tests(tests, NULL, NULL);

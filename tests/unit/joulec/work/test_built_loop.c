@@ -69,7 +69,7 @@ static void test_a_loop_that_stays_is_priced_as_it_stands(void **state)
 }
 
 /* The inner loop was unrolled completely: the outer one's iterations have all of its work. */
-static void test_unrolled_loops(void **state)
+static void test_unrolled_inner_loop_belongs_to_the_outer(void **state)
 {
     (void)state;
     struct trial t = trial_of();
@@ -80,7 +80,7 @@ static void test_unrolled_loops(void **state)
     assert_false(t.list[1].is_unjoined);
 }
 
-static void test_what_is_not_found_is_not_joined(void **state)
+static void test_loops_that_are_not_found_are_not_joined(void **state)
 {
     (void)state;
     struct trial t = trial_of();
@@ -308,8 +308,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_loops_are_found_by_their_place),
         cmocka_unit_test(test_a_loop_that_stays_is_priced_as_it_stands),
-        cmocka_unit_test(test_unrolled_loops),
-        cmocka_unit_test(test_what_is_not_found_is_not_joined),
+        cmocka_unit_test(test_unrolled_inner_loop_belongs_to_the_outer),
+        cmocka_unit_test(test_loops_that_are_not_found_are_not_joined),
         cmocka_unit_test(test_branches_and_calls_stay),
         cmocka_unit_test(test_several_at_once),
         cmocka_unit_test(test_bounds_hold_all_counts_between),

@@ -78,7 +78,7 @@ static void test_a_line_counts_once(void **state)
     trial_free(t);
 }
 
-static void test_what_is_written_goes_back(void **state)
+static void test_stores_are_written_back(void **state)
 {
     (void)state;
     double times = 8 * MIB;
@@ -103,7 +103,7 @@ static void test_one_place_stays_near(void **state)
 
 /* --- unknown addresses ---------------------------------------------------------------------------------- */
 
-static void test_unknown_addresses(void **state)
+static void test_unknown_addresses_are_bounded_by_dram(void **state)
 {
     (void)state;
     static const char loaded[] = "  %p = x\n  -->  (%a + (8 * (sext i32 %i to i64))<nsw>) U: full-set\n";
@@ -124,7 +124,7 @@ static void test_unknown_addresses(void **state)
     }
 }
 
-static void test_a_variable_bounds_what_lies_in_it(void **state)
+static void test_size_of_a_variable_bounds_its_lines(void **state)
 {
     (void)state;
     double times = 1e6;
@@ -220,7 +220,7 @@ static void test_columns_that_meet_in_few_sets(void **state)
 }
 
 /* The same with an unknown row length, assumed to be the loop's trip count. */
-static void test_unknown_strides(void **state)
+static void test_unknown_row_length_is_the_trip_count(void **state)
 {
     (void)state;
     double times[] = {1000, 1000};
@@ -373,15 +373,15 @@ int main(void)
         cmocka_unit_test(test_a_stream_comes_from_the_level_that_holds_it),
         cmocka_unit_test(test_beyond_a_line_each_access_is_one),
         cmocka_unit_test(test_a_line_counts_once),
-        cmocka_unit_test(test_what_is_written_goes_back),
+        cmocka_unit_test(test_stores_are_written_back),
         cmocka_unit_test(test_one_place_stays_near),
-        cmocka_unit_test(test_unknown_addresses),
-        cmocka_unit_test(test_a_variable_bounds_what_lies_in_it),
+        cmocka_unit_test(test_unknown_addresses_are_bounded_by_dram),
+        cmocka_unit_test(test_size_of_a_variable_bounds_its_lines),
         cmocka_unit_test(test_local_variables_are_never_far),
         cmocka_unit_test(test_a_chase_waits),
         cmocka_unit_test(test_rows_and_columns),
         cmocka_unit_test(test_columns_that_meet_in_few_sets),
-        cmocka_unit_test(test_unknown_strides),
+        cmocka_unit_test(test_unknown_row_length_is_the_trip_count),
         cmocka_unit_test(test_rows_by_pointers),
         cmocka_unit_test(test_reuse_in_outer_loops),
         cmocka_unit_test(test_callees_push_out),

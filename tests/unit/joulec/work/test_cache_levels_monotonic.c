@@ -107,7 +107,7 @@ static void test_filters_in_nests(void **state)
 }
 
 /* It grows in the outer loop: it is constant in the inner one. */
-static void test_a_monotonic_phi_of_an_outer_loop(void **state)
+static void test_phi_of_an_outer_loop_is_constant_in_the_inner(void **state)
 {
     (void)state;
     double times[] = {1000, 1000};
@@ -127,7 +127,7 @@ int main(void)
         cmocka_unit_test(test_places_beside_each_other_are_one),
         cmocka_unit_test(test_the_rest_is_a_stream),
         cmocka_unit_test(test_filters_in_nests),
-        cmocka_unit_test(test_a_monotonic_phi_of_an_outer_loop),
+        cmocka_unit_test(test_phi_of_an_outer_loop_is_constant_in_the_inner),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static double cycles(const struct amounts *amounts, enum bound bound)
 }
 
 /* A name in the wrong row would not be found. */
-static void test_names(void **state)
+static void test_names_are_sorted(void **state)
 {
     (void)state;
     static const char *const known[] = {"\001_mcount", "_Exit",   "__muldc3", "_exit",   "abort", "atan2",
@@ -42,7 +42,7 @@ static void test_names(void **state)
     }
 }
 
-static void test_others(void **state)
+static void test_unknown_functions_have_no_contract(void **state)
 {
     (void)state;
     struct amounts amounts;
@@ -135,7 +135,7 @@ static void test_names_of_the_same_function(void **state)
             fail_msg("something is said of %s", no_such[i].name);
 }
 
-static void test_bytes(void **state)
+static void test_contract_of_memcpy_follows_its_length(void **state)
 {
     (void)state;
     struct operand arguments[3] = {{.name = "to"}, {.name = "from"}, {.name = "n"}};
@@ -160,12 +160,12 @@ static void test_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_others),
+        cmocka_unit_test(test_names_are_sorted),
+        cmocka_unit_test(test_unknown_functions_have_no_contract),
         cmocka_unit_test(test_all_types_of_numbers),
         cmocka_unit_test(test_tables_of_characters_and_errno),
         cmocka_unit_test(test_names_of_the_same_function),
-        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_contract_of_memcpy_follows_its_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,7 +84,7 @@ static void test_one_distance_is_llvms_to_judge(void **state)
 }
 
 /* The same terms, but fewer times. */
-static void test_what_is_unknown(void **state)
+static void test_unknown_terms_are_compared(void **state)
 {
     (void)state;
     assert_int_equal(overlap_of("{((4 * %n) + %p),+,4}<%b2>", "((4 * %n) + %p)", 1e6), OVERLAP_ONE_PLACE);
@@ -108,7 +108,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_places_of_a_row),
         cmocka_unit_test(test_one_distance_is_llvms_to_judge),
-        cmocka_unit_test(test_what_is_unknown),
+        cmocka_unit_test(test_unknown_terms_are_compared),
         cmocka_unit_test(test_no_room_for_both),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -227,7 +227,7 @@ static const struct shape {
     {"a loop without a way out", "0>1 1>1", {1, 10}, {21, 31, 41}, .times = {{{2, 3, 4}}}},
 };
 
-static void test_shapes(void **state)
+static void test_sums_of_known_graphs_are_exact(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -330,7 +330,7 @@ static bool is_variable(const char *edges, const char *name)
 }
 
 /* Also if all paths have the same length. */
-static void test_several_ways(void **state)
+static void test_paths_of_equal_length_are_several_paths(void **state)
 {
     (void)state;
     assert_false(is_variable("0>1 1>2", NULL));
@@ -400,7 +400,7 @@ static double cycles_of_inner(bool is_entry_independent, double times, enum boun
     return cycles;
 }
 
-static void test_loops_that_begin_anew_run_beside_each_other(void **state)
+static void test_independent_loops_overlap(void **state)
 {
     (void)state;
     struct trial *t = trial_new("", (double[]){0});
@@ -434,7 +434,7 @@ static void check_doubt(const char *name, int32_t callee, enum doubt_kind kind)
     trial_free(t);
 }
 
-static void test_doubtful_calls(void **state)
+static void test_unknown_calls_are_doubts(void **state)
 {
     (void)state;
     check_doubt("f", 0, DOUBT_RECURSION);
@@ -443,7 +443,7 @@ static void test_doubtful_calls(void **state)
     check_doubt(NULL, -1, DOUBT_POINTER);
 }
 
-static void test_many_doubts(void **state)
+static void test_number_of_doubts_is_limited(void **state)
 {
     (void)state;
     struct trial *t = trial_new("0>1 1>2 2>3 3>4 4>5 5>6", (double[]){0, 0, 0, 0, 0, 0, 0});
@@ -460,7 +460,7 @@ static void test_many_doubts(void **state)
     trial_free(t);
 }
 
-static void test_a_way_into_the_middle_is_a_doubt(void **state)
+static void test_irreducible_loop_is_a_doubt(void **state)
 {
     (void)state;
     struct trial *t = trial_new("0>1 0>2 1>2 2>1 1>3", (double[]){1, 1, 1, 1});
@@ -473,19 +473,19 @@ static void test_a_way_into_the_middle_is_a_doubt(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_sums_of_known_graphs_are_exact),
         cmocka_unit_test(test_time_is_cycles_and_the_packages_share),
         cmocka_unit_test(test_each_loop_is_kept),
-        cmocka_unit_test(test_several_ways),
+        cmocka_unit_test(test_paths_of_equal_length_are_several_paths),
         cmocka_unit_test(test_call_of_a_summed_function),
         cmocka_unit_test(test_call_in_a_loop),
         cmocka_unit_test(test_contract_of_the_c_library),
         cmocka_unit_test(test_compares_of_known_length),
         cmocka_unit_test(test_copies_of_known_length),
-        cmocka_unit_test(test_loops_that_begin_anew_run_beside_each_other),
-        cmocka_unit_test(test_doubtful_calls),
-        cmocka_unit_test(test_many_doubts),
-        cmocka_unit_test(test_a_way_into_the_middle_is_a_doubt),
+        cmocka_unit_test(test_independent_loops_overlap),
+        cmocka_unit_test(test_unknown_calls_are_doubts),
+        cmocka_unit_test(test_number_of_doubts_is_limited),
+        cmocka_unit_test(test_irreducible_loop_is_a_doubt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
