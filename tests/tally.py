@@ -16,17 +16,17 @@ CMOCKA_SUM = re.compile(r"^\[  (PASSED |SKIPPED|FAILED )\s*\] (\d+) test\(s\)", 
 
 def cmocka_reasons(output):
     """Returns (case, reason) for each case that called skip(). The reason is the text that it printed before."""
-    said, reasons = [], []
+    texts, reasons = [], []
     for line in output.splitlines():
         if line.startswith("[ RUN      ]"):
-            said = []
+            texts = []
         elif line.startswith("[  SKIPPED ]") and "listed below" not in line:
             case = line.split("] ", 1)[1]
             if case not in dict(reasons):
-                reasons.append((case, " ".join(said)))
-            said = []
+                reasons.append((case, " ".join(texts)))
+            texts = []
         elif not line.startswith("["):
-            said.append(line.strip())
+            texts.append(line.strip())
     return reasons
 
 
@@ -37,12 +37,12 @@ def count(case):
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     parts = [line for line in lines if line.lower().startswith("skipped:")]
     skips = cmocka_reasons(output)
-    said = " ".join(reason for _, reason in skips)
-    skips += [(name, line) for line in parts if line not in said]
+    texts = " ".join(reason for _, reason in skips)
+    skips += [(name, line) for line in parts if line not in texts]
     is_skipped = case.find("skipped") is not None and status != "fail"
     if is_skipped and not skips:
         skips = [(name, lines[-1] if lines else "")]
-    skips = [(who, re.sub(r"^skip(ped)?: *", "", reason, flags=re.I)) for who, reason in skips]
+    skips = [(test, re.sub(r"^skip(ped)?: *", "", reason, flags=re.I)) for test, reason in skips]
     if is_skipped:
         return 0, 0, skips
     sums = {}

@@ -50,13 +50,13 @@ class Server:
     def __init__(self, *arguments, listen="127.0.0.1:0", **environment):
         self.process = subprocess.Popen([JOULE, "serve", "--listen", listen, *arguments], stderr=subprocess.PIPE, text=True,
                                         env={**os.environ, **environment})
-        self.said = ""
+        self.messages = ""
         for line in self.process.stderr:
-            self.said += line
+            self.messages += line
             if "listening on" in line:
                 break
-        found = re.search(r"listening on https?://(\S+)/ ", self.said)
-        assert found, self.said
+        found = re.search(r"listening on https?://(\S+)/ ", self.messages)
+        assert found, self.messages
         self.address = found[1]
 
     def get(self, path, method="GET", **headers):
@@ -79,7 +79,7 @@ class Server:
     def end(self, signal_number=signal.SIGTERM):
         """Returns the exit status and the output."""
         self.process.send_signal(signal_number)
-        self.said += self.process.stderr.read()
+        self.messages += self.process.stderr.read()
         self.process.stderr.close()
         return self.process.wait(20)
 

@@ -82,15 +82,15 @@ def check(condition, *what):
 
 
 def check_board():
-    told, complaint = devices("--sources", "rocm_smi")
+    listing, complaint = devices("--sources", "rocm_smi")
     check(complaint == "", complaint)
-    check(len(told["devices"]) == 1, told)
-    board = told["devices"][0]
+    check(len(listing["devices"]) == 1, listing)
+    board = listing["devices"][0]
     check(board["pci_address"] == PCI and board["uuid"] == "GPU-1234567812345678", board)
     check(board["memory_total_bytes"] == 17163091968 and board["memory_used_bytes"] == 1073741824, board)
     check(board["temperature_celsius"] == 61 and board["memory_temperature_celsius"] == 66, board)
     check(abs(board["utilisation"] - 0.42) < 1e-9 and abs(board["power_limit_watts"] - 255) < 1e-9, board)
-    by_name = {domain["name"]: domain for domain in told["domains"]}
+    by_name = {domain["name"]: domain for domain in listing["domains"]}
     check(by_name["gpu-0"]["reading"] == "energy" and by_name["gpu-0"]["source"] == "rocm_smi", by_name)
     check(abs(by_name["gpu-0-power"]["power_watts"] - 150) < 1e-9, by_name)
 
@@ -118,8 +118,8 @@ def check_energy():
 
 def check_not_loaded():
     """The kernel's files alone describe this board."""
-    told, _ = devices()
-    state = {source["name"]: source["state"] for source in told["sources"]}
+    listing, _ = devices()
+    state = {source["name"]: source["state"] for source in listing["sources"]}
     check(state["rocm_smi"] == "absent" and state["amd_smi"] == "absent", state)
 
 

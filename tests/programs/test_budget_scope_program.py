@@ -174,14 +174,14 @@ class Scopes(unittest.TestCase):
 
     def test_handler_is_called_once_per_site(self):
         _, done = self.report(self.build(next(iter(COMPILERS))), "handler", JOULE_BUDGET_WARN="1")
-        told = sorted(line.split("|") for line in done.stdout.splitlines())
-        self.assertEqual([(who, name.split(":")[0], status, known) for who, name, status, _, known in told],
+        events = sorted(line.split("|") for line in done.stdout.splitlines())
+        self.assertEqual([(origin, name.split(":")[0], status, known) for origin, name, status, _, known in events],
                          [("told", "only_watts", "not_measured", "0"), ("told", "tight", "over_budget", "1"),
                           ("told", "wrong", "not_measured", "0")], done.stdout)
-        self.assertIn("max_joules", told[0][3])
-        self.assertIn(", mean of ", told[1][3])
-        self.assertIn("its budget is max_joules=1uJ", told[1][3])
-        self.assertIn("column 1; did you mean max_joules?", told[2][3])
+        self.assertIn("max_joules", events[0][3])
+        self.assertIn(", mean of ", events[1][3])
+        self.assertIn("its budget is max_joules=1uJ", events[1][3])
+        self.assertIn("column 1; did you mean max_joules?", events[2][3])
         self.assertEqual(done.stderr, "")
 
     def test_warnings_where_the_user_asks(self):

@@ -166,8 +166,8 @@ def test_doctor_knows_how_run_counts(root, doctor):
                 method = json.load(file)["command"]["method"]
             found = json.loads(done.stdout)
             doctor.validate(found)
-            said = [f["what"] for f in found["findings"] if f["id"].startswith("cgroup_")]
-            check(len(said) == (method != "cgroup") and all(f"({method})" in what for what in said), user, method, said)
+            texts = [f["what"] for f in found["findings"] if f["id"].startswith("cgroup_")]
+            check(len(texts) == (method != "cgroup") and all(f"({method})" in what for what in texts), user, method, texts)
 
 
 def test_names_cannot_drive_the_terminal(root):

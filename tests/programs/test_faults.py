@@ -84,19 +84,19 @@ class Faults(unittest.TestCase):
         with subprocess.Popen(words, env=self.environment(fault), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, text=True, errors="replace") as process:
             try:
-                _, said = process.communicate(timeout=PATIENCE_S)
+                _, message = process.communicate(timeout=PATIENCE_S)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.communicate()
                 self.fail(f"{fault}: no end after {PATIENCE_S} s")
-        return process.returncode, said, process.pid
+        return process.returncode, message, process.pid
 
     def each(self, words, files, made, is_good, codes=(1, 2, 125, 126)):
         """`files` exist before; `made` are the names that may exist afterwards; is_good(name) checks a file that changed."""
         for kind in KINDS:
             self.restore(files)
-            code, said, _ = self.run_with(f"{kind}:0", words)
-            self.assertEqual(code, 0, said)
+            code, message, _ = self.run_with(f"{kind}:0", words)
+            self.assertEqual(code, 0, message)
             calls, _ = self.counts()
             for number in chosen(calls):
                 for goes_on in ("", "+"):
@@ -106,23 +106,23 @@ class Faults(unittest.TestCase):
                         self.check(fault, self.run_with(fault, words), files, made, is_good, codes)
 
     def check(self, fault, answer, files, made, is_good, codes):
-        code, said, pid = answer
+        code, message, pid = answer
         if not self.counts()[1]:
             return  # one call fewer than last time
-        self.assertIn(code, (0, *codes), (fault, said))
+        self.assertIn(code, (0, *codes), (fault, message))
         if code:
-            self.assertRegex(said, r"(?m)^(joule|forge|joulec|clang)[^:]*: .", fault)
+            self.assertRegex(message, r"(?m)^(joule|forge|joulec|clang)[^:]*: .", fault)
         left = set(os.listdir(self.work))
-        self.assertLessEqual(left, set(files) | set(made), (fault, said))
-        self.assertLessEqual(set(files), left, (fault, said))
+        self.assertLessEqual(left, set(files) | set(made), (fault, message))
+        self.assertLessEqual(set(files), left, (fault, message))
         self.assertEqual(session_files(pid), [], fault)
         for name in left:
             with open(self.path(name), "rb") as file:
                 content = file.read()
             if files.get(name) != content:
-                self.assertTrue(is_good(name), (fault, name, code, said))
+                self.assertTrue(is_good(name), (fault, name, code, message))
             elif code == 0 and name in made:
-                self.fail(f"{fault}: {name} is the old one, and nothing was said but {said!r}")
+                self.fail(f"{fault}: {name} is the old one, and nothing was said but {message!r}")
 
     def is_json(self, name):
         try:
@@ -198,10 +198,10 @@ class Serving(Faults):
     def serve(self, fault):
         words = [JOULE, "serve", "--listen", "127.0.0.1:0"]
         with subprocess.Popen(words, env=self.environment(fault), stderr=subprocess.PIPE, text=True) as process:
-            said = process.stderr.readline()
-            while "listening on" not in said and process.poll() is None:
-                said += process.stderr.readline()
-            found = re.search(r"listening on http://(\S+)/", said)
+            message = process.stderr.readline()
+            while "listening on" not in message and process.poll() is None:
+                message += process.stderr.readline()
+            found = re.search(r"listening on http://(\S+)/", message)
             if found:
                 subprocess.run(["python3", "-c", "import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=10).read()",
                                 f"http://{found[1]}/metrics"], capture_output=True, check=False)
@@ -212,10 +212,10 @@ class Serving(Faults):
             if process.poll() is None:
                 process.kill()
                 self.fail(f"{fault}: no end after {PATIENCE_S} s")
-            said += process.stderr.read()
-        self.assertIn(process.returncode, (0, 1, 2, 125), (fault, said))
+            message += process.stderr.read()
+        self.assertIn(process.returncode, (0, 1, 2, 125), (fault, message))
         if process.returncode:
-            self.assertRegex(said, r"(?m)^joule[^:]*: .", fault)
+            self.assertRegex(message, r"(?m)^joule[^:]*: .", fault)
 
     def test_serve_survives_each_failing_call(self):
         for kind in KINDS:

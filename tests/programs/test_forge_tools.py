@@ -345,11 +345,11 @@ class Tools(unittest.TestCase):
 
     def test_tables_of_a_run_add_up(self):
         page = self.path("sums.html")
-        for how in ([], ["--device", "estimated"]):
-            done = self.forge("run", self.path("p.fprog"), "--set", "x=" + self.path("x.npy"), "--repeat", "200000", "--html", page, *how)
+        for options in ([], ["--device", "estimated"]):
+            done = self.forge("run", self.path("p.fprog"), "--set", "x=" + self.path("x.npy"), "--repeat", "200000", "--html", page, *options)
             self.assertEqual(done.returncode, 0, done.stderr)
             with open(page, encoding="utf-8") as file:
-                self.assert_adds_up(done.stdout.replace(": the device estimated only estimates", "; in all 0.0 J"), file.read(), bool(how))
+                self.assert_adds_up(done.stdout.replace(": the device estimated only estimates", "; in all 0.0 J"), file.read(), bool(options))
 
     def test_tables_of_a_short_run_add_up(self):
         """Start and end of the measurement take most of the time, which counts as between operations."""
@@ -373,9 +373,9 @@ class Tools(unittest.TestCase):
         self.assertIn("<td>f32[2,3]<td>f32_matmul<td>", text)
         self.assertEqual(text.count("<details"), text.count("</details>"))
         self.assert_adds_up(done.stdout, text)
-        for file, why in ((self.path("w.safetensors"), "not a graph or a program"), (self.path("no"), "No such file")):
+        for file, reason in ((self.path("w.safetensors"), "not a graph or a program"), (self.path("no"), "No such file")):
             write_safetensors(self.path("w.safetensors"), W, 3)
-            self.bad(125, why, "inspect", file, "--step")
+            self.bad(125, reason, "inspect", file, "--step")
 
     def test_graph_of_the_guide_compiles(self):
         with open(os.path.join(os.environ["JOULE_SOURCE"], "docs", "guide.md"), encoding="utf-8") as file:

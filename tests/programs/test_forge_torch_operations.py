@@ -101,7 +101,7 @@ class Operations(unittest.TestCase):
             wanted, weights = of_torch(case)
             for order, (row, expected) in enumerate(zip(of_forge(case, weights), wanted)):
                 for got, value in zip(row, expected):
-                    apart = difference(got, value, least=1.0)
+                    apart = difference(got, value, floor=1.0)
                     self.worst[order] = max(self.worst[order], apart)
                     self.assertLessEqual(apart, LIMIT[order], f"{name}, derivative {order}")
             self.cases += 1

@@ -98,7 +98,7 @@ class Train(unittest.TestCase):
         self.assertIn("layer4/1", done.stdout)
 
     def test_residual_blocks_computed_again_give_the_same_bits(self):
-        kept, again = (self.report("-m", "resnet18", "--width", "4", "-e", "1", "-b", "128", *how) for how in ([], ["--recompute"]))
+        kept, again = (self.report("-m", "resnet18", "--width", "4", "-e", "1", "-b", "128", *options) for options in ([], ["--recompute"]))
         self.assertEqual([(e["loss"], e["accuracy"]) for e in kept["epochs"]], [(e["loss"], e["accuracy"]) for e in again["epochs"]])
         self.assertLess(1.2 * again["arena"]["planned_bytes"], kept["arena"]["planned_bytes"])
         done = self.forge("--recompute")
@@ -210,36 +210,36 @@ class Train(unittest.TestCase):
         self.assertEqual(done.returncode, code, done.stderr)
         return json.loads(done.stdout)
 
-    def assert_same(self, how, parts):
+    def assert_same(self, options, parts):
         """Continuing from `parts` ends with the same result as an uninterrupted training."""
         whole, middle = self.path("whole"), checkpoint(parts)
-        first, last = self.report(*how, "-c", whole), self.report(*how, "-c", parts, "--resume")
+        first, last = self.report(*options, "-c", whole), self.report(*options, "-c", parts, "--resume")
         self.assertEqual(last["steps_before"], int(middle[2]["forge.step"]))
         self.assertEqual(first["steps"], last["steps"])
-        for there, here in zip(reversed(first["epochs"]), reversed(last["epochs"])):
+        for expected, found in zip(reversed(first["epochs"]), reversed(last["epochs"])):
             for key in ("epoch", "loss", "accuracy"):
-                self.assertEqual(there[key], here[key])
+                self.assertEqual(expected[key], found[key])
         self.assertEqual(checkpoint(whole)[:3], checkpoint(parts)[:3])
         self.assertGreater(last["energy_joules"], float(middle[3]["forge.energy_joules"]))
 
     def test_a_resumed_training_has_the_bits_of_one_that_was_not_interrupted(self):
-        for how in (["-b", "32"], ["-b", "32", "--optimiser", "adamw"]):
+        for options in (["-b", "32"], ["-b", "32", "--optimiser", "adamw"]):
             parts = self.path("parts")
-            endless = [*how, "-e", "100000", "-c", parts, "-r"]
+            endless = [*options, "-e", "100000", "-c", parts, "-r"]
             self.assertEqual(self.interrupted(endless), 130)
             self.assertEqual(self.interrupted([*endless, "-t", "1"], signal.SIGTERM), 143)
-            how += ["-e", str(int(checkpoint(parts)[2]["forge.epoch"]) + 2)]
-            self.assert_same(how, parts)
-            done = self.forge(*how, "-c", parts, "-r")
+            options += ["-e", str(int(checkpoint(parts)[2]["forge.epoch"]) + 2)]
+            self.assert_same(options, parts)
+            done = self.forge(*options, "-c", parts, "-r")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("epochs are done", done.stderr)
 
     def test_kills_at_any_moment_change_no_bit(self):
         kills = 50 if os.environ.get("JOULE_TEST_FULL") == "1" else 8
         parts, rng = self.path("parts"), random.Random(11)
-        how = ["-b", "32", "--optimiser", "adamw", "-e"]
+        options = ["-b", "32", "--optimiser", "adamw", "-e"]
         for _ in range(kills):
-            with subprocess.Popen([FORGE, "train", "--data", self.folder.name, *how, "100000", "-c", parts, "-r"],
+            with subprocess.Popen([FORGE, "train", "--data", self.folder.name, *options, "100000", "-c", parts, "-r"],
                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as child:
                 self.assertRegex(child.stderr.readline(), "^epoch ")  # so each of them makes progress
                 time.sleep(rng.random() * 0.2)
@@ -247,14 +247,14 @@ class Train(unittest.TestCase):
                 child.communicate(timeout=60)
             if os.path.exists(parts):
                 checkpoint(parts)  # it is complete
-        self.assert_same([*how, str(int(checkpoint(parts)[2]["forge.epoch"]) + 2)], parts)
+        self.assert_same([*options, str(int(checkpoint(parts)[2]["forge.epoch"]) + 2)], parts)
 
     def test_resumed_schedule_continues(self):
-        how = ["-b", "32", "-e", "8", "--schedule", "cosine", "--warmup", "30", "--clip", "1"]
+        options = ["-b", "32", "-e", "8", "--schedule", "cosine", "--warmup", "30", "--clip", "1"]
         parts = self.path("parts")
-        done = self.forge(*how, "-c", parts, "--budget", "0.2J")
+        done = self.forge(*options, "-c", parts, "--budget", "0.2J")
         self.assertIn(done.returncode, (0, 124), done.stderr)
-        self.assert_same(how, parts)
+        self.assert_same(options, parts)
 
     def test_checkpoint_of_another_model_is_refused(self):
         path = self.path("checkpoint")
@@ -281,8 +281,8 @@ class Train(unittest.TestCase):
         self.assertEqual(self.forge("-b", "32", "-c", path, "-r").returncode, 125)
 
     def test_a_spent_budget_ends_with_a_checkpoint(self):
-        path, how = self.path("checkpoint"), ["-e", "100000", "-b", "32", "--budget", "8J"]
-        done = self.forge(*how, "-c", path, "--json", "-")
+        path, options = self.path("checkpoint"), ["-e", "100000", "-b", "32", "--budget", "8J"]
+        done = self.forge(*options, "-c", path, "--json", "-")
         self.assertEqual(done.returncode, 124, done.stderr)
         self.assertIn("more than 80 % of the budget of 8.00 J", done.stderr)
         self.assertIn("more than the budget of 8.00 J", done.stderr)
@@ -291,7 +291,7 @@ class Train(unittest.TestCase):
         self.assertGreaterEqual(report["energy_joules"], 7.2)  # a modelled value may be corrected slightly
         kept = float(checkpoint(path)[3]["forge.energy_joules"])
         self.assertGreaterEqual(kept, 7.2)
-        again = self.report(*how, "-c", path, "-r", code=124)
+        again = self.report(*options, "-c", path, "-r", code=124)
         self.assertLess(again["steps"] - again["steps_before"], 1000)
         self.assertGreater(again["energy_joules"], kept)
 
@@ -311,13 +311,13 @@ class Train(unittest.TestCase):
         path, book = self.path("checkpoint"), self.path("book")
         with open(book, "w", encoding="ascii") as file:
             file.write("".join(chr(97 + i * i % 23) for i in range(2000000)))  # an epoch that does not end in this test
-        how = ["-m", "gpt", "--layers", "1", "--width", "32", "-b", "1", "--sample", "0"]
-        used = self.kill_when_spent([*how, "--data", book], path, 0.3)
-        again = self.kill_when_spent([*how, "--data", book], path, used + 0.3)
+        options = ["-m", "gpt", "--layers", "1", "--width", "32", "-b", "1", "--sample", "0"]
+        used = self.kill_when_spent([*options, "--data", book], path, 0.3)
+        again = self.kill_when_spent([*options, "--data", book], path, used + 0.3)
         self.assertFalse(os.path.exists(path))
 
         def go_on(joules):
-            done = self.forge(*how, "-c", path, "-r", "--budget", f"{joules}J", data=book)
+            done = self.forge(*options, "-c", path, "-r", "--budget", f"{joules}J", data=book)
             self.assertEqual(done.returncode, 124, done.stderr)
             return done
         done = go_on(again + 0.3)
@@ -325,16 +325,16 @@ class Train(unittest.TestCase):
         self.assertGreaterEqual(total, again + 0.29)
         self.assertIn("after the checkpoint that this run began with", done.stdout)
         self.assertAlmostEqual(float(checkpoint(path)[3]["forge.energy_joules"]) / total, 1, delta=0.1)
-        more = self.kill_when_spent([*how, "--data", book], path, total + 0.3)
+        more = self.kill_when_spent([*options, "--data", book], path, total + 0.3)
         self.assertAlmostEqual(float(checkpoint(path)[3]["forge.energy_joules"]) / total, 1, delta=0.1)
         done = go_on(more)  # all of it is spent
         self.assertIn("more than the budget", done.stderr)
         self.assertGreaterEqual(spent(path), more)
 
     def test_the_file_of_joules_belongs_to_its_training(self):
-        path, how = self.path("checkpoint"), ["-b", "640", "-e"]
+        path, options = self.path("checkpoint"), ["-b", "640", "-e"]
         self.assertIn("is named twice", self.forge("-c", path, "--json", path + ".joules").stderr)
-        self.assertEqual(self.forge(*how, "1", "-c", path).returncode, 0)
+        self.assertEqual(self.forge(*options, "1", "-c", path).returncode, 0)
         with open(path + ".joules", encoding="ascii") as file:
             text = file.read()
         self.assertIn(checkpoint(path)[3]["train.id"], text)
@@ -342,20 +342,20 @@ class Train(unittest.TestCase):
                       re.sub(r"\njoules .*", "\njoules nan 0 0", text), re.sub(r"\njoules .*", "\njoules 3 4 5", text), "x" * 100000):
             with open(path + ".joules", "w", encoding="ascii") as file:
                 file.write(wrong)
-            done = self.forge(*how, "2", "-c", path, "-r")
+            done = self.forge(*options, "2", "-c", path, "-r")
             self.assertEqual(done.returncode, 125, wrong)
             self.assertIn("not the joules of a training; if you remove it", done.stderr)
         os.unlink(path + ".joules")
-        done = self.forge(*how, "2", "-c", path, "-r")
+        done = self.forge(*options, "2", "-c", path, "-r")
         self.assertEqual(done.returncode, 0)
         self.assertIn("joules since the last checkpoint are not counted", done.stderr)
         with open(path + ".joules", "w", encoding="ascii") as file:
             file.write(re.sub(r"\njoules .*", "\njoules 1e9 1e9 1e9", text.replace(checkpoint(path)[3]["train.id"], "0" * 16)))
-        done = self.forge(*how, "3", "-c", path, "-r", "--budget", "1MJ")
+        done = self.forge(*options, "3", "-c", path, "-r", "--budget", "1MJ")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("belongs to another training", done.stderr)
         os.unlink(path)  # restarts: energy of the previous training does not count
-        done = self.forge(*how, "1", "-c", path, "-r", "--budget", "1MJ")
+        done = self.forge(*options, "1", "-c", path, "-r", "--budget", "1MJ")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("belongs to another training", done.stderr)
 

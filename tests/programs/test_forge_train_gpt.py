@@ -77,10 +77,10 @@ class TrainGpt(unittest.TestCase):
 
     def test_a_resumed_training_has_the_bits_of_one_that_was_not_interrupted(self):
         whole, parts = self.path("whole"), self.path("parts")
-        how = [*SMALL, "--dropout", "0.1", "--sample", "0", "--schedule", "constant"]
-        self.forge(*how, "-e", "2", "-c", whole)
-        self.forge(*how, "-e", "1", "-c", parts)
-        self.forge(*how, "-e", "2", "-c", parts, "-r")
+        options = [*SMALL, "--dropout", "0.1", "--sample", "0", "--schedule", "constant"]
+        self.forge(*options, "-e", "2", "-c", whole)
+        self.forge(*options, "-e", "1", "-c", parts)
+        self.forge(*options, "-e", "2", "-c", parts, "-r")
         (texts, header, data), (others, other_header, other_data) = metadata(whole), metadata(parts)
         self.assertEqual(header, other_header)
         self.assertTrue(data == other_data)
@@ -89,18 +89,18 @@ class TrainGpt(unittest.TestCase):
         self.assertEqual(header["h.0.attn.c_attn.weight"]["shape"], [32, 96])
         for other, words in ((["--layers", "2"], "made with --layers 1, not 2"), (["--heads", "4"], "made with --heads 2, not 4"),
                              (["--context", "15"], "made with --context 16, not 15"), (["--bytes"], "other characters")):
-            done = self.forge(*how, "-e", "3", "-c", parts, "-r", *other, code=125)
+            done = self.forge(*options, "-e", "3", "-c", parts, "-r", *other, code=125)
             self.assertIn(words, done.stderr)
         with open(self.text, "rb") as file:
             changed = self.write(file.read().replace(b"c", b"C"))
-        self.assertIn("other characters", self.forge(*how, "-c", parts, "-r", data=changed, code=125).stderr)
+        self.assertIn("other characters", self.forge(*options, "-c", parts, "-r", data=changed, code=125).stderr)
 
     def test_recomputation_needs_less_memory_and_gives_the_same_bits(self):
-        how = ["--layers", "6", *SMALL[2:], "--dropout", "0.1", "--sample", "0", "-j", "-"]
+        options = ["--layers", "6", *SMALL[2:], "--dropout", "0.1", "--sample", "0", "-j", "-"]
         reports, files = [], []
         for name, again in (("kept", []), ("again", ["--recompute"])):
             path = self.path(name)
-            reports.append(json.loads(self.forge(*how, "-e", "1", "-c", path, *again).stdout))
+            reports.append(json.loads(self.forge(*options, "-e", "1", "-c", path, *again).stdout))
             files.append(metadata(path))
         kept, again = reports
         self.assertEqual((kept["options"]["recompute"], again["options"]["recompute"]), (False, True))
@@ -109,7 +109,7 @@ class TrainGpt(unittest.TestCase):
         self.assertTrue(files[0][2] == files[1][2])
         self.assertLess(2 * again["arena"]["planned_bytes"], kept["arena"]["planned_bytes"])
         self.assertGreater(again["flop_per_step"], kept["flop_per_step"])
-        self.forge(*how, "-e", "2", "-c", self.path("kept"), "-r", "--recompute")  # each way can continue the other
+        self.forge(*options, "-e", "2", "-c", self.path("kept"), "-r", "--recompute")  # each way can continue the other
 
     def test_json_follows_its_schema(self):
         report = json.loads(self.forge(*SMALL, "-e", "1", "-b", "16", "--bytes", "--sample", "20", "--json", "-").stdout)

@@ -96,25 +96,25 @@ class Trees(Folder):
 class Outputs(Folder):
     """Files that already have the temporary name of an output."""
 
-    def spoil(self, target, how):
+    def spoil(self, target, kind):
         """Creates a file with the temporary name of `target`; its content must not change."""
         name = target + ".partial"
         victim = self.write("victim", "precious")
         {"hard link": os.link, "symbolic link": os.symlink,
-         "pipe": lambda _, path: os.mkfifo(path), "folder": lambda _, path: os.mkdir(path)}[how](victim, name)
+         "pipe": lambda _, path: os.mkfifo(path), "folder": lambda _, path: os.mkdir(path)}[kind](victim, name)
         return name
 
     def check(self, words, target, beside=()):
         """The program writes `target`, and files named `beside` it, although the temporary name is taken."""
-        for how in ("hard link", "symbolic link", "pipe", "folder"):
-            with self.subTest(how=how, words=words[1:3]):
-                name = self.spoil(target, how)
+        for kind in ("hard link", "symbolic link", "pipe", "folder"):
+            with self.subTest(kind=kind, words=words[1:3]):
+                name = self.spoil(target, kind)
                 answer = run(*words)
                 self.assertEqual(answer.returncode, 0, answer.stderr)
                 self.assertGreater(os.path.getsize(target), 0)
                 self.assertEqual(self.text("victim"), "precious")
-                self.assertEqual(os.stat(self.path("victim")).st_nlink, 2 if how == "hard link" else 1)
-                os.rmdir(name) if how == "folder" else os.unlink(name)
+                self.assertEqual(os.stat(self.path("victim")).st_nlink, 2 if kind == "hard link" else 1)
+                os.rmdir(name) if kind == "folder" else os.unlink(name)
                 os.unlink(target)
                 left = sorted(os.listdir(self.folder))
                 self.assertEqual([name for name in left if name not in beside], ["victim"])

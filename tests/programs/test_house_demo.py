@@ -41,32 +41,32 @@ class Demo(unittest.TestCase):
             fake = pathlib.Path(folder) / "joule"
             fake.write_text(FAKE, encoding="utf-8")
             fake.chmod(0o755)
-            code, said = demo(fake, JOULES=json.dumps(joules), CLASS=evidence)
-        self.assertEqual(code, 0, said)
-        return said
+            code, output = demo(fake, JOULES=json.dumps(joules), CLASS=evidence)
+        self.assertEqual(code, 0, output)
+        return output
 
     def test_numbers_that_mean_nothing(self):
         for options in (["--rounds", "0"], ["--rounds", "x"], ["--size", "-1"], ["--size", "nan"]):
-            code, said = demo("no-such-joule", *options)
-            self.assertEqual(code, 2, said)
-            self.assertIn("number above 0", said)
+            code, output = demo("no-such-joule", *options)
+            self.assertEqual(code, 2, output)
+            self.assertIn("number above 0", output)
 
     def test_the_real_program(self):
-        code, said = demo(os.environ["JOULE"], "--rounds", "2")
-        self.assertEqual(code, 0, said)
-        self.assertRegex(said, r"\d nJ \(.* to .*\)")
-        self.assertRegex(said, "Cheapest per byte: |No verdict: ")
+        code, output = demo(os.environ["JOULE"], "--rounds", "2")
+        self.assertEqual(code, 0, output)
+        self.assertRegex(output, r"\d nJ \(.* to .*\)")
+        self.assertRegex(output, "Cheapest per byte: |No verdict: ")
 
     def test_common_errors_cancel_when_measured(self):
-        said = self.ask_fake({"gzip -1": 4.5}, "measured")
-        self.assertIn("Cheapest per byte: gzip -1, with at least 95 % probability", said)
-        self.assertNotIn("no energy sensor", said)
+        output = self.ask_fake({"gzip -1": 4.5}, "measured")
+        self.assertIn("Cheapest per byte: gzip -1, with at least 95 % probability", output)
+        self.assertNotIn("no energy sensor", output)
 
     def test_models_of_different_programs_may_err_differently(self):
-        said = self.ask_fake({"gzip -1": 4.5, "gzip -6": 4.5 * 1.005, "gzip -9": 40.0, "xz -1": 200.0}, "modelled")
-        self.assertRegex(said, "Cheapest per byte: gzip -[16], but .*do not differ significantly")
-        self.assertRegex(said, r"do not differ significantly\.\nEach of the other \d")
-        self.assertIn("no energy sensor", said)
+        output = self.ask_fake({"gzip -1": 4.5, "gzip -6": 4.5 * 1.005, "gzip -9": 40.0, "xz -1": 200.0}, "modelled")
+        self.assertRegex(output, "Cheapest per byte: gzip -[16], but .*do not differ significantly")
+        self.assertRegex(output, r"do not differ significantly\.\nEach of the other \d")
+        self.assertIn("no energy sensor", output)
 
     def test_equals_have_no_verdict(self):
         self.assertIn("No verdict: ", self.ask_fake({}, "modelled"))
@@ -81,10 +81,10 @@ class Demo(unittest.TestCase):
         self.assertIn("mlp/fc1", done.stdout)
 
     def test_a_missing_program_is_an_error(self):
-        code, said = demo("/nonexistent/joule")
+        code, output = demo("/nonexistent/joule")
         self.assertEqual(code, 1)
-        self.assertIn("demo: ", said)
-        self.assertNotIn("Traceback", said)
+        self.assertIn("demo: ", output)
+        self.assertNotIn("Traceback", output)
 
 
 if __name__ == "__main__":

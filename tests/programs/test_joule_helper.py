@@ -103,7 +103,7 @@ class Helper:
     """A running helper. `denied` is the same machine for a user without permissions, with the helper's socket
     in it."""
 
-    def __init__(self, machine, *options, words=(), access=("--private",), **how):
+    def __init__(self, machine, *options, words=(), access=("--private",), **popen_options):
         self.folder = tempfile.TemporaryDirectory()
         self.denied = self.folder.name
         os.makedirs(os.path.join(self.denied, "run/joule"))
@@ -113,15 +113,15 @@ class Helper:
         self.path = os.path.join(self.denied, "run/joule/helper.sock")
         self.log = os.path.join(self.folder.name, "log")
         self.command = [*words, HELPER, "--root", machine.root, "--socket", self.path, *access, *options]
-        self.how = how
+        self.popen_options = popen_options
         self.start()
 
     def start(self):
         with open(self.log, "w", encoding="utf-8") as log:
-            self.process = subprocess.Popen(self.command, stderr=log, **self.how)
-        wait_until(lambda: "ready" in self.said() or self.process.poll() is not None, "the helper")
+            self.process = subprocess.Popen(self.command, stderr=log, **self.popen_options)
+        wait_until(lambda: "ready" in self.log_text() or self.process.poll() is not None, "the helper")
 
-    def said(self):
+    def log_text(self):
         return read_file(self.log)
 
     def pid(self):
@@ -208,11 +208,11 @@ class AsAClient(unittest.TestCase):
     def test_the_doctor_knows_it(self):
         with Still() as machine, Helper(machine, "--coarse") as helper:
             found = json.loads(joule("doctor", "--json", "--root", helper.denied).stdout)
-            said = {f["id"]: f for f in found["findings"]}
+            findings = {f["id"]: f for f in found["findings"]}
             self.assertEqual(found["cpu_class"], "measured")
-            self.assertIn("reads 1 counter.", said["helper"]["what"])
-            self.assertIn("every 1 s in steps of 1 J", said["helper"]["why"])
-            self.assertNotIn("powercap_denied", said)
+            self.assertIn("reads 1 counter.", findings["helper"]["what"])
+            self.assertIn("every 1 s in steps of 1 J", findings["helper"]["why"])
+            self.assertNotIn("powercap_denied", findings)
             helper.process.kill()
             helper.process.wait()
             found = json.loads(joule("doctor", "--json", "--root", helper.denied).stdout)
@@ -271,7 +271,7 @@ class Descriptors(unittest.TestCase):
         for events, sources, expected in cases:
             with self.subTest(sources=sources), self.machine(events) as machine, \
                     Helper(machine, "--sources", sources) as helper, Client(helper.path) as client:
-                self.assertEqual(self.held(helper, machine.root), expected, helper.said())
+                self.assertEqual(self.held(helper, machine.root), expected, helper.log_text())
                 self.assertEqual([value[3] for value in client.values()], [0] * len(expected))
 
 
@@ -358,7 +358,7 @@ class Protocol(unittest.TestCase):
             self.assertNotEqual(found["Uid"], "0")
             self.assertEqual(found["Seccomp"], "0" if sanitizer_of(HELPER) else "2")
             helper.process.terminate()
-            self.assertEqual(helper.process.wait(PATIENCE_S), 0, helper.said())
+            self.assertEqual(helper.process.wait(PATIENCE_S), 0, helper.log_text())
 
     def test_systemd_hands_over_a_socket(self):
         with Still() as machine, tempfile.TemporaryDirectory() as folder:
@@ -370,7 +370,7 @@ class Protocol(unittest.TestCase):
             with Helper(machine, words=words, pass_fds=[listener.fileno()], env={**os.environ, "LISTEN_FDS": "1"}) as helper:
                 self.assertFalse(os.path.exists(helper.path))
                 with Client(path) as client:
-                    self.assertEqual(len(client.values()), 1, helper.said())
+                    self.assertEqual(len(client.values()), 1, helper.log_text())
             no_socket = subprocess.run([*words, HELPER, "--root", machine.root], capture_output=True, text=True, timeout=60,
                                        stdin=subprocess.DEVNULL, pass_fds=[listener.fileno()], env={**os.environ, "LISTEN_FDS": "2"})
             self.assertIn("passed 2 sockets", no_socket.stderr)
@@ -379,7 +379,7 @@ class Protocol(unittest.TestCase):
 
 class Attacks(unittest.TestCase):
     def answers(self, helper):
-        self.assertTrue(helper.is_alive(), helper.said())
+        self.assertTrue(helper.is_alive(), helper.log_text())
         with Client(helper.path) as client:
             self.assertEqual(client.values()[0][2:4], (123456789, 0))
 
@@ -400,7 +400,7 @@ class Attacks(unittest.TestCase):
                 with Client(helper.path) as client:
                     client.send(os.urandom(1 + i % 64))
             self.answers(helper)
-            self.assertLess(len(helper.said().splitlines()), 400)
+            self.assertLess(len(helper.log_text().splitlines()), 400)
 
     def test_silent_and_slow_clients_are_disconnected(self):
         with Still() as machine, Helper(machine) as helper:
@@ -449,7 +449,7 @@ class Attacks(unittest.TestCase):
                     stack.enter_context(Client(helper.path)).values()
                 with Client(helper.path) as fourth:
                     self.assertTrue(fourth.hung_up())
-            wait_until(lambda: "too many clients" in helper.said(), "the log")
+            wait_until(lambda: "too many clients" in helper.log_text(), "the log")
             wait_until(lambda: self.has_place(helper), "a place")
 
     @staticmethod
@@ -552,7 +552,7 @@ class Words(unittest.TestCase):
         with Still() as machine, tempfile.TemporaryDirectory() as empty:
             path = os.path.join(empty, "s")
             known = ("--root", machine.root, "--socket", path)
-            for words, code, said in (
+            for words, code, message in (
                     (("--sauces", "x"), 2, "did you mean --sources? See joule-helper --help"),
                     (("now",), 2, "unexpected argument 'now'"),
                     (("--pace", "1us"), 2, "--pace must be between"),
@@ -564,7 +564,7 @@ class Words(unittest.TestCase):
                     (("--root", machine.root, "--private", "--socket", machine.root), 125, "it exists and is not a socket"),
                     (("--root", machine.root, "--private", "--socket", "/tmp/" + "x" * 120), 125, "too long")):
                 done = subprocess.run([HELPER, *words], capture_output=True, text=True, timeout=60)
-                self.assertEqual((done.returncode, said in done.stderr), (code, True), (words, done.stderr))
+                self.assertEqual((done.returncode, message in done.stderr), (code, True), (words, done.stderr))
                 self.assertTrue(done.stderr.startswith("joule-helper: "), done.stderr)
             for word in ("--help", "--version"):
                 done = subprocess.run([HELPER, word], capture_output=True, text=True, check=True, timeout=60)

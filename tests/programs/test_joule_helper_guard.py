@@ -34,9 +34,9 @@ class Guarded:
         self.environment = {"JOULE_NVML_LIB": LIBRARY, "JOULE_FAKE_NVML": script}
         with open(self.log, "w", encoding="utf-8") as log:
             self.process = subprocess.Popen(command, stderr=log, env={**os.environ, **self.environment})
-        wait_until(lambda: "ready" in self.said() or self.process.poll() is not None, "the helper")
+        wait_until(lambda: "ready" in self.log_text() or self.process.poll() is not None, "the helper")
 
-    def said(self):
+    def log_text(self):
         return read_file(self.log)
 
     def worker(self):
@@ -117,10 +117,10 @@ class Boards(unittest.TestCase):
 
     def test_doctor_explains_blocked_boards(self):
         with Guarded("boards=1") as helper:
-            for environment, said in ((NO_LIBRARY, "blocks no program."), (helper.environment, "JOULE_SOURCES=-nvml")):
+            for environment, message in ((NO_LIBRARY, "blocks no program."), (helper.environment, "JOULE_SOURCES=-nvml")):
                 found = json.loads(joule("doctor", "--json", JOULE_HELPER=helper.path, **environment).stdout)
                 whys = {f["id"]: f["why"] for f in found["findings"]}
-                self.assertIn(said, whys["helper_guards"])
+                self.assertIn(message, whys["helper_guards"])
 
     def test_coarse_values_are_steps(self):
         with Guarded("boards=1", "--grain", "2J", "--pace", "200ms") as helper, Client(helper.path) as client:
@@ -191,8 +191,8 @@ class Hangs(unittest.TestCase):
             answers = [self.statuses(helper) for _ in range(10)]
             self.assertEqual(answers, [{STALE}] * 10)  # which came while it hung
             wait_until(lambda: self.is_now(helper, 0), "the library")
-            said = helper.said()
-            self.assertEqual((said.count("does not answer"), said.count("answers again")), (1, 1), said)
+            text = helper.log_text()
+            self.assertEqual((text.count("does not answer"), text.count("answers again")), (1, 1), text)
 
     def test_other_sensors_go_on(self):
         """On a recorded machine with a running counter, one guard is stopped; the client still gets the
@@ -202,7 +202,7 @@ class Hangs(unittest.TestCase):
             options = ("--root", machine.root, "--sources", "rapl_powercap", "--guard", "hwmon")
             with Guarded("", *options) as helper, Client(helper.path) as client:
                 first = client.values()
-                self.assertEqual([v[3] for v in first], [0, 0], helper.said())
+                self.assertEqual([v[3] for v in first], [0, 0], helper.log_text())
                 os.kill(helper.worker(), signal.SIGSTOP)
                 wait_until(lambda: client.values()[1][3] == STALE, "the end of patience")
                 one = client.values()[0]
@@ -216,7 +216,7 @@ class Hangs(unittest.TestCase):
             worker = helper.worker()
             os.kill(worker, signal.SIGSTOP)
             status, took = helper.end()
-            self.assertEqual(status, 0, helper.said())
+            self.assertEqual(status, 0, helper.log_text())
             self.assertLess(took, 5)
             wait_until(lambda: is_gone(worker), "the worker's end")
 
@@ -225,14 +225,14 @@ class Hangs(unittest.TestCase):
             script = os.path.join(folder, "script")
             os.mkfifo(script)  # which the library waits for
             with Guarded(f"@{script}") as helper:
-                self.assertIn("cannot open nvml: no answer within 10 s", helper.said())
+                self.assertIn("cannot open nvml: no answer within 10 s", helper.log_text())
 
     def test_a_worker_that_dies_is_a_status(self):
         with Guarded("boards=1") as helper:
             os.kill(helper.worker(), signal.SIGKILL)
             wait_until(lambda: self.is_now(helper, FAILED), "the status")
             time.sleep(0.5)
-            self.assertEqual(helper.said().count("its process has ended"), 1, helper.said())
+            self.assertEqual(helper.log_text().count("its process has ended"), 1, helper.log_text())
             self.assertEqual(helper.end()[0], 0)
 
     def test_a_helper_that_is_killed_leaves_no_worker(self):

@@ -142,13 +142,13 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
         """With C's `inline` alone, another file has the function's code, but joulec judges it where its body
         is."""
         body = "int f(int n) { int s = 1; for (int i = 0; i < 1000; i++) s = s * n + (s >> 3); return s; }\nint g(int n) { return f(n); }\n"
-        for how in ("inline", "static inline", "inline __attribute__((always_inline))"):
-            done = self.compile(f'JOULE_BUDGET("max_joules=1pJ") {how} {body}', "--energy-check")
+        for linkage in ("inline", "static inline", "inline __attribute__((always_inline))"):
+            done = self.compile(f'JOULE_BUDGET("max_joules=1pJ") {linkage} {body}', "--energy-check")
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn("energy budget is exceeded in 'f'", done.stderr)
-        for how, standard in (("extern inline", "-std=c11"), ("extern inline", "-std=gnu89")):
+        for linkage, standard in (("extern inline", "-std=c11"), ("extern inline", "-std=gnu89")):
             loop = body.replace("int i = 0", "i = 0").replace("int s = 1;", "int i, s = 1;")
-            done = self.compile(f'JOULE_BUDGET("max_joules=1pJ") {how} {loop}', "--energy-check", standard)
+            done = self.compile(f'JOULE_BUDGET("max_joules=1pJ") {linkage} {loop}', "--energy-check", standard)
             self.assertEqual(done.returncode, 125, done.stderr)
             self.assertIn("cannot check 'f'", done.stderr)
 
@@ -172,12 +172,12 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
     def test_a_build_below_the_level_that_is_counted(self):
         """Compiling takes longer: the file gets one note, and an unlimited budget can never be exceeded."""
         add = 'JOULE_BUDGET("max_joules=1J") int %s(int a) { return a + 1; }\n'
-        for level, said in (("-O0", 1), ("-O1", 1), ("-Og", 1), ("-Os", 0), ("-O2", 0), ("-O3", 0)):
+        for level, count in (("-O0", 1), ("-O1", 1), ("-Og", 1), ("-Os", 0), ("-O2", 0), ("-O3", 0)):
             done = self.compile(add % "f" + add % "g", "--energy-check", level)
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertEqual(done.stderr.count("[JW0107]"), said, level)
-            self.assertEqual(done.stderr.count(f"the build uses {level}"), said, level)
-            self.assertEqual(done.stderr.count("[JW0103]"), 0 if said else 2, level)
+            self.assertEqual(done.stderr.count("[JW0107]"), count, level)
+            self.assertEqual(done.stderr.count(f"the build uses {level}"), count, level)
+            self.assertEqual(done.stderr.count("[JW0103]"), 0 if count else 2, level)
         self.assertEqual(self.compile("int f(int a) { return a + 1; }\n", "--energy-check", "-O0").stderr, "")
 
     def test_a_report_names_loops_that_nothing_bounds(self):
@@ -205,18 +205,18 @@ halt:
     return s;
 }
 """
-        said = self.compile(text, "--energy-check").stderr
-        self.assertIn("a.c:3:5: note: a loop of this function has no bound and is assumed to run 100 times: ", said)
+        message = self.compile(text, "--energy-check").stderr
+        self.assertIn("a.c:3:5: note: a loop of this function has no bound and is assumed to run 100 times: ", message)
 
     def test_probabilities_have_no_more_digits_than_they_are_worth(self):
         self.assertIn(", P(within) < 0.001\n", self.check("max_joules=1pJ").stderr)
-        said = self.check("max_joules=1mJ", "--energy-policy=strict").stderr
-        self.assertIn(", P(within) > 0.999\n", said)
+        message = self.check("max_joules=1mJ", "--energy-policy=strict").stderr
+        self.assertIn(", P(within) > 0.999\n", message)
 
     def test_rounds_in_a_call_agree_with_those_of_the_guess(self):
         walk = "int f(const int *x, int n) { int s = 0; for (int i = 0; i < n; i++) s = s * 31 + x[i]; return s; }\n"
-        said = self.check("max_joules=1uJ", body=walk).stderr
-        self.assertIn("95 iterations per call (guessed: 100 iterations in 95 % of calls)", said)
+        message = self.check("max_joules=1uJ", body=walk).stderr
+        self.assertIn("95 iterations per call (guessed: 100 iterations in 95 % of calls)", message)
 
     def test_watts_follow_from_time(self):
         self.assertIn("[JE0002]", self.check("max_watts=1mW").stderr)
@@ -271,17 +271,17 @@ again:
     return n;
 }
 """ % "".join(f"s += g(p[{i}]);" for i in range(12))
-        said = self.compile(text, "--energy-check").stderr
-        self.assertEqual(said.count("the cost of 'g' is unknown"), 1, said)
-        self.assertIn("the cost of 'g' is unknown, here and in 11 more calls: it has no body here; define it in this file", said)
-        self.assertEqual(said.count("this loop has no bound"), 1, said)
-        self.assertRegex(said, r"which functions this pointer may call: call functions of this file by name")
-        self.assertRegex(said, r"the loop around this line has no bound and is assumed to run 100 times: write JOULE_LOOP\(min, max\) before its for, while or do; if it is a tail call of 'jumps'")
-        self.assertEqual(said.count("  table  "), 1, said)
+        message = self.compile(text, "--energy-check").stderr
+        self.assertEqual(message.count("the cost of 'g' is unknown"), 1, message)
+        self.assertIn("the cost of 'g' is unknown, here and in 11 more calls: it has no body here; define it in this file", message)
+        self.assertEqual(message.count("this loop has no bound"), 1, message)
+        self.assertRegex(message, r"which functions this pointer may call: call functions of this file by name")
+        self.assertRegex(message, r"the loop around this line has no bound and is assumed to run 100 times: write JOULE_LOOP\(min, max\) before its for, while or do; if it is a tail call of 'jumps'")
+        self.assertEqual(message.count("  table  "), 1, message)
         text = "".join(f"int g{i}(int);\nint f{i}(int x) {{ return g{i}(x) + 1; }}\n" for i in range(14))
-        said = self.compile(text, "--energy-check", "--energy-budget=1mJ").stderr
-        self.assertEqual(said.count("it has no body here"), 10, said)
-        self.assertIn("note: and 4 more; --energy-report lists all", said)
+        message = self.compile(text, "--energy-check", "--energy-budget=1mJ").stderr
+        self.assertEqual(message.count("it has no body here"), 10, message)
+        self.assertIn("note: and 4 more; --energy-report lists all", message)
 
     def test_another_architecture_decides_nothing(self):
         """The file says once that neither compliance nor excess is known."""
@@ -366,13 +366,13 @@ unsigned f(const unsigned char *p, unsigned long len)
         found = self.functions(text)
         for name in functions:
             self.assertIsNone(found[name]["loops"][-1]["iterations"][2], name)
-        said = {"stencil": "n >= 4 && n <= 1000", "tail": "n >= 12 && n <= 30", "down": "n >= 1 && n <= 100",
+        conditions = {"stencil": "n >= 4 && n <= 1000", "tail": "n >= 12 && n <= 30", "down": "n >= 1 && n <= 100",
                 "distance": "a <= 100 && b <= 0", "half": "a >= 52 && a <= 100"}
-        for name, more in said.items():
+        for name, more in conditions.items():
             text = text.replace(f"void {name}({functions[name][0]}) {{ JOULE_ASSUME({functions[name][1]})",
                                 f"void {name}({functions[name][0]}) {{ JOULE_ASSUME({more})")
         found = self.functions(text)
-        for name in said:
+        for name in conditions:
             self.assertLessEqual(found[name]["loops"][-1]["iterations"][2] or 1e9, 50 * 200, (name, found[name]["loops"]))
         done = self.compile('JOULE_BUDGET("max_joules=1J") void f(unsigned n, int *p) { JOULE_ASSUME(n <= 9); '
                             "for (unsigned i = 1; i < n - 1; i++) p[i] = p[i + 1] * i; }", "--energy-check")
@@ -616,21 +616,21 @@ int list(const int *x, int n) { int i = 0; for (int k = 0; k < n; k++) i = x[i];
         slow = SUM.replace("i < 1000", "i < n").replace("const int *x", "const int *x, int n")
         for form in ("--energy-policy{}strict", "--energy-annotations{}github", "--thermal-state{}hot", "--energy-loop-default{}7",
                      "--energy-run{}no"):
-            told = [self.compile('JOULE_BUDGET("max_joules=50uJ")\n' + slow, "--energy-check", *form.format(between).split()) for between in ("=", " ")]
-            self.assertEqual((told[0].returncode, told[0].stderr), (told[1].returncode, told[1].stderr), form)
-            self.assertEqual(told[0].returncode, 3 if "policy" in form else 0, told[0].stderr)
-            self.assertTrue(told[0].stderr, form)
+            results = [self.compile('JOULE_BUDGET("max_joules=50uJ")\n' + slow, "--energy-check", *form.format(between).split()) for between in ("=", " ")]
+            self.assertEqual((results[0].returncode, results[0].stderr), (results[1].returncode, results[1].stderr), form)
+            self.assertEqual(results[0].returncode, 3 if "policy" in form else 0, results[0].stderr)
+            self.assertTrue(results[0].stderr, form)
 
     def test_warnings_are_hidden_or_errors_as_clangs(self):
         slow = 'JOULE_BUDGET("max_joules=50uJ")\n' + SUM.replace("i < 1000", "i < n").replace("const int *x", "const int *x, int n")
-        for words, code, said in (([], 0, "warning: "), (["-w"], 0, None), (["-Werror"], 1, "error: "), (["-Werror", "-w"], 0, None),
+        for words, code, message in (([], 0, "warning: "), (["-w"], 0, None), (["-Werror"], 1, "error: "), (["-Werror", "-w"], 0, None),
                                   (["-Werror", "-Wno-error"], 0, "warning: "), (["-Werror=unused"], 0, "warning: ")):
             if os.path.exists(self.path("a.o")):
                 os.remove(self.path("a.o"))
             done = self.compile(slow, "--energy-check", *words)
             self.assertEqual((done.returncode, os.path.exists(self.path("a.o"))), (code, not code), (words, done.stderr))
-            self.assertEqual(re.findall(r"a\.c:\d+:\d+: (error: |warning: ).*\[JE0004\](?: \[-Werror\])?$", done.stderr, re.M), [said] if said else [])
-            self.assertEqual(bool(done.stderr), bool(said), words)
+            self.assertEqual(re.findall(r"a\.c:\d+:\d+: (error: |warning: ).*\[JE0004\](?: \[-Werror\])?$", done.stderr, re.M), [message] if message else [])
+            self.assertEqual(bool(done.stderr), bool(message), words)
         self.assertIn("[JE0001]", self.compile(slow.replace("50uJ", "1pJ"), "--energy-check", "-w").stderr)
 
     def test_a_clang_that_is_too_new(self):

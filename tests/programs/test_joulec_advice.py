@@ -77,11 +77,11 @@ static inline __attribute__((always_inline)) int grow(struct big *x, unsigned n)
 int one(struct big *x, unsigned i, unsigned c) { while (c) { if (i >= x->n && grow(x, i + 1)) return -1; x->p[i] += c; c = x->p[i++] < c; } return 0; }
 int two(struct big *x, unsigned i, unsigned c) { while (c) { if (i >= x->n && grow(x, i + 1)) return -1; x->p[i] -= c; c = x->p[i++] > c; } return 0; }
 """
-        found, said = self.advise(text, "--energy-advice")
+        found, message = self.advise(text, "--energy-advice")
         for name in ("one", "two"):
             self.assertEqual([advice["kind"] for advice in found[name]], ["allocation"])
             self.assertLess(found[name][0]["saves_share"], 1)
-        self.assertEqual(said.count("[JA0203]"), 1, said)
+        self.assertEqual(message.count("[JA0203]"), 1, message)
 
     def test_vectors_that_are_never_used(self):
         """The stored element is in the same row; in another row; in a variable; at a position that the caller

@@ -74,10 +74,10 @@ class Maker:
 
     def work(self, at, flag):
         """Ends because what it searches for decreases."""
-        array, most = self.one(("a", 2), ("c", 1), ("d", 0), ("b", 90))
-        self.lines.append(self.one(f"if ({array}[{at}] > {most}) {{ {array}[{at}]--; {flag} = 1; }}",
-                                   f"if ({array}[{at}] > {most}) {{ {array}[{at}] = 0; {flag} = 1; }} else s += 2;",
-                                   f"if ({array}[{at}] <= {most}) {{ s ^= 5; }} else {{ {array}[{at}]--; {flag} = 1; s *= 3; }}"))
+        array, limit = self.one(("a", 2), ("c", 1), ("d", 0), ("b", 90))
+        self.lines.append(self.one(f"if ({array}[{at}] > {limit}) {{ {array}[{at}]--; {flag} = 1; }}",
+                                   f"if ({array}[{at}] > {limit}) {{ {array}[{at}] = 0; {flag} = 1; }} else s += 2;",
+                                   f"if ({array}[{at}] <= {limit}) {{ s ^= 5; }} else {{ {array}[{at}]--; {flag} = 1; s *= 3; }}"))
 
     def early(self, at, flag):
         self.lines.append(self.one("", "", f"if (b[{at}] > 97) break;", f"if (b[{at}] > 60) continue;" if self.goes_on else "",
@@ -86,23 +86,23 @@ class Maker:
 
     def counted(self, depth, flag):
         """A counting loop, in one of many forms."""
-        at, most, self.begin, self.goes_on = f"i{depth}", self.one("48", "n", "60"), self.one("0", "0", "1", "3"), False
+        at, limit, self.begin, self.goes_on = f"i{depth}", self.one("48", "n", "60"), self.one("0", "0", "1", "3"), False
         kind = self.one("for", "short", "do", "while", "forever", "down", "ring")
         declared = {"short": "short", "down": "int"}.get(kind, self.one("int", "unsigned", "long"))
         self.lines.append(f"{{ {declared} {at} = {self.begin};")
         if kind in ("for", "short"):
             self.goes_on = True
-            self.loop(f"for ({at} = {self.begin}; {at} < {most}; {at}++)")
+            self.loop(f"for ({at} = {self.begin}; {at} < {limit}; {at}++)")
             end = "}"
         elif kind == "do":
             self.loop("do")
-            end = f"}} while (++{at} < {most});"
+            end = f"}} while (++{at} < {limit});"
         elif kind == "while":
-            self.loop(f"while ({at} < {most})")
+            self.loop(f"while ({at} < {limit})")
             end = f"{at}++; }}"
         elif kind == "forever":
             self.loop("for (;;)")
-            end = f"if (++{at} >= {most}) break; }}"
+            end = f"if (++{at} >= {limit}) break; }}"
         elif kind == "ring":
             self.lines.append("int turns = 0;")
             self.loop("for (;;)")
@@ -187,9 +187,9 @@ class Bounds(Folder):
                 # If LLVM makes two loops of one, each may run as often as the mark says.
                 if loop["marked"] is None or loop["class"] != "bounded" or lines.count(loop["line"]) > 1 or loop["line"] not in by_line:
                     continue
-                least, most, least_call, most_call = by_line[loop["line"]]
+                min_each, max_each, least_call, most_call = by_line[loop["line"]]
                 words = f"FIRST={seed} PROGRAMS=1: {name}, line {loop['line']}: {loop} but {by_line[loop['line']]}\n{source}"
-                self.assertGreaterEqual(loop["iterations_each"][2], most, words)
+                self.assertGreaterEqual(loop["iterations_each"][2], max_each, words)
                 self.assertGreaterEqual(loop["iterations"][2] if loop["iterations"][2] is not None else most_call, most_call, words)
                 self.assertLessEqual(loop["iterations"][0], least_call, words)
                 judged += 1

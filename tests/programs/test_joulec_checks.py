@@ -90,8 +90,8 @@ class Program:
     def loop(self, around, depth):
         i, choose = "ijkl"[len(around)], self.random.choice
         inner = around + i
-        most = choose([str(self.random.randrange(1, 30)), "n", "n + 3"] + ([around[-1], f"20 - {around[-1]}"] if around else []))
-        self.lines.append(f"for (int {i} = 0; {i} < {most}; {i} += {choose((1, 1, 1, 2))}) {{")
+        limit = choose([str(self.random.randrange(1, 30)), "n", "n + 3"] + ([around[-1], f"20 - {around[-1]}"] if around else []))
+        self.lines.append(f"for (int {i} = 0; {i} < {limit}; {i} += {choose((1, 1, 1, 2))}) {{")
         number = len(self.loops)
         self.loops[len(self.lines)] = (number, self.function)
         self.lines.append(f"R({number});")

@@ -121,9 +121,9 @@ JOULE_BUDGET("max_joules=1nJ") double table(const double *p) { double s = 0; for
         free_run = self.functions(text)["free_run"]
         self.assertEqual((free_run["verdict"], free_run["budget_probability"]), ("undecided", None))
         self.assertIsNone(free_run["max_joules"]["probability"])
-        for what in ("joules", "seconds", "kelvin"):
-            low, high = free_run["interval_" + what]
-            self.assertTrue(low > 0 and high is None, what)
+        for quantity in ("joules", "seconds", "kelvin"):
+            low, high = free_run["interval_" + quantity]
+            self.assertTrue(low > 0 and high is None, quantity)
         done = self.compile(text, "--energy-check")
         self.assertRegex(done.stderr, r"estimate  .* as a guess, at least [\d.]+ .?J: loops in line \d have no bound")
         self.assertNotIn("90 %,", done.stderr)

@@ -296,10 +296,10 @@ class Inputs(Folder):
     def test_budgets_survive_separate_preprocessing(self):
         """As ccache and distcc compile: clang -E, then its output."""
         self.write("near.c", DEAR.replace("1000", "x").replace("for", "JOULE_LOOP(500, 1000) for"))
-        for source, said in (("dear.c", "dear.c:3:"), ("near.c", "712.5 iterations per call (bounded)")):
+        for source, message in (("dear.c", "dear.c:3:"), ("near.c", "712.5 iterations per call (bounded)")):
             for words in (["-E", source, "-o", "out.i"], ["-P", "-E", source, "-o", "out.i"], ["-Qunused-arguments", "-E", "-c", source, "-o", "out.i"]):
                 self.assertEqual(self.joulec(*words).returncode, 0)
-                self.assertEqual("-P" not in words and said not in self.judged("-c", "out.i"), False, words)
+                self.assertEqual("-P" not in words and message not in self.judged("-c", "out.i"), False, words)
                 self.judged("-c", "-x", "cpp-output", "out.i")
         plain, unasked = (self.joulec("-E", "-P", "dear.c", check=check).stdout for check in (("--energy-check",), ()))
         self.assertIn("joule.budget", plain)

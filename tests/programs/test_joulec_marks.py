@@ -189,13 +189,13 @@ int next(void);
         loops = found["functions"]["f"]["loops"]
         return [(loop["marked"], loop["iterations"][2]) for loop in loops], found["stderr"].count("[JW0105]")
 
-    def check_refused(self, text, mark, most):
+    def check_refused(self, text, mark, max_runs):
         """Every loop with the mark runs at most `most` times in a call. If no loop has it, it is refused with
         a warning."""
         loops, refused = self.marks(text)
         used = [runs for marked, runs in loops if marked == mark]
         self.assertEqual(len(used) + refused, 1, loops)
-        self.assertTrue(all(runs == most for runs in used), loops)
+        self.assertTrue(all(runs == max_runs for runs in used), loops)
 
     def test_the_outer_loops_mark(self):
         for begin, end in (("while (has_changed) {", "}"), ("do {", "} while (has_changed);"),
@@ -228,8 +228,8 @@ int next(void);
 
     def test_refused_mark_gets_a_hint(self):
         text = "void f(void) { bool has_changed = true;\nJOULE_LOOP(1, 512)\nwhile (has_changed) {\nhas_changed = false;\nfor (int i = 0; i < 400; i++) {\n%s}\n}\n}\n"
-        said = self.report(text % self.ROUND)["stderr"]
-        self.assertTrue(not said or "write each loop on a line of its own, or move the inner loop to a function that is not inlined [JW0105]" in said, said)
+        message = self.report(text % self.ROUND)["stderr"]
+        self.assertTrue(not message or "write each loop on a line of its own, or move the inner loop to a function that is not inlined [JW0105]" in message, message)
 
     def test_loop_that_continues_only_by_a_break_is_not_bounded(self):
         """The loop cannot be told from one that resets its count: neither mark bounds it."""

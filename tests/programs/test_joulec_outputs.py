@@ -46,8 +46,8 @@ class Outputs(Folder):
     @staticmethod
     def links(program):
         """Returns the libraries and search folders for the dynamic loader."""
-        told = subprocess.run(["readelf", "-d", program], capture_output=True, text=True, check=True).stdout
-        return re.findall(r"\((?:NEEDED|RUNPATH|RPATH)\).*\[(.*)\]", told)
+        text = subprocess.run(["readelf", "-d", program], capture_output=True, text=True, check=True).stdout
+        return re.findall(r"\((?:NEEDED|RUNPATH|RPATH)\).*\[(.*)\]", text)
 
     # --- names ----------------------------------------------------------------------------------------------------
 
@@ -82,9 +82,9 @@ class Outputs(Folder):
             name = "x.d" if "Wp" in word else "a.d"
             self.assertEqual(self.read(ours, name).split(":")[0], self.read(theirs, name).split(":")[0], word)
         _, ours = self.both("-O2", "-g", "-gsplit-dwarf", "-c", "a.c", "-o", "out/x.o", a=BUDGET)
-        told = subprocess.run(["readelf", "--debug-dump=info", "x.o"], cwd=os.path.join(ours, "out"), capture_output=True, text=True,
+        text = subprocess.run(["readelf", "--debug-dump=info", "x.o"], cwd=os.path.join(ours, "out"), capture_output=True, text=True,
                               check=True).stdout
-        self.assertRegex(told, r"dwo_name.*out/x\.dwo")
+        self.assertRegex(text, r"dwo_name.*out/x\.dwo")
 
     def test_coverage_of_each_file(self):
         for words in (["-c"], []):

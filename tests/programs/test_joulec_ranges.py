@@ -100,12 +100,12 @@ class Maker:
             ranges[name] = (FAR_BELOW if has_no_low_end else low, low + more)
         self.functions.append({"kind": kind, "ranges": ranges, "lines": []})
         self.lines.append(f"__attribute__((noinline)) void f{number}({kind} n, {kind} m) {{")
-        said = [f"{name} <= {high}" + f" && {name} >= {low}" * (low > FAR_BELOW) for name, (low, high) in ranges.items()]
+        conditions = [f"{name} <= {high}" + f" && {name} >= {low}" * (low > FAR_BELOW) for name, (low, high) in ranges.items()]
         if self.chance.random() < 0.3:
             self.lines.append(f"if (n {self.one('==', '<', '>')} {self.one(self.number(), self.number(), 'm')}) return;")
         related = self.one("n < m", "n <= m", "n > m", "n != m") if self.chance.random() < 0.15 else "1"
         self.functions[-1]["related"] = related
-        self.lines.append(f"JOULE_ASSUME({said[0]}); JOULE_ASSUME({said[1]}); JOULE_ASSUME({related});")
+        self.lines.append(f"JOULE_ASSUME({conditions[0]}); JOULE_ASSUME({conditions[1]}); JOULE_ASSUME({related});")
         kind = self.one(kind, "unsigned") if kind.startswith("unsigned ") else kind
         self.loop(0, kind, ["n", "m"], kind.startswith("unsigned") and kind not in ("unsigned short", "unsigned char"))
         self.lines.append("}")
@@ -153,18 +153,18 @@ class Ranges(OneFile):
             for loop in found[f"f{number}"]["loops"]:
                 loops.setdefault(loop["line"], []).append(loop)
             for depth, line in enumerate(function["lines"]):
-                here = loops.get(maker.line_of(line), [])
+                candidates = loops.get(maker.line_of(line), [])
                 # An outer loop that lost its position may have this one's.
-                if number not in seen or len(here) != 1 or here[0]["iterations"][2] is None or here[0]["depth"] != depth + 1:
+                if number not in seen or len(candidates) != 1 or candidates[0]["iterations"][2] is None or candidates[0]["depth"] != depth + 1:
                     continue
                 counts = [row[depth] for row in seen[number]]
-                words = f"FIRST={seed} PROGRAMS=1: f{number}, line {line}: {here[0]} but {counts}\n" + "\n".join(maker.lines)
+                words = f"FIRST={seed} PROGRAMS=1: f{number}, line {line}: {candidates[0]} but {counts}\n" + "\n".join(maker.lines)
                 # Per entry, the header may run once more than the body, and one iteration may have been moved
                 # before or after the loop.
                 entered = [row[depth - 1] if depth else 1 for row in seen[number]]
-                self.assertLessEqual(max(count - more for count, more in zip(counts, entered)), here[0]["iterations"][2], words)
+                self.assertLessEqual(max(count - more for count, more in zip(counts, entered)), candidates[0]["iterations"][2], words)
                 if max(sum(row) for row in seen[number]) < MANY:
-                    self.assertGreaterEqual(min(map(sum, zip(counts, entered))), here[0]["iterations"][0], words)
+                    self.assertGreaterEqual(min(map(sum, zip(counts, entered))), candidates[0]["iterations"][0], words)
                 judged += 1
         return judged
 
@@ -179,7 +179,7 @@ void f(unsigned n) {
                 sink = 1;
 }
 """)
-        self.assertEqual([most for _, most in found], [2, None, None])
+        self.assertEqual([limit for _, limit in found], [2, None, None])
         found = self.loops_of("""volatile int sink;
 void f(unsigned n, unsigned m) {
     JOULE_ASSUME(n >= 12 && n <= 15); JOULE_ASSUME(m <= 60);
@@ -210,7 +210,7 @@ void f(unsigned long n) {
 }
 """
         self.assertEqual(self.loops_of(text % 0), [("guessed", None)])
-        self.assertEqual([most for _, most in self.loops_of(text % 1)], [3])
+        self.assertEqual([limit for _, limit in self.loops_of(text % 1)], [3])
 
     def test_counts_hold_for_all_that_is_assumed(self):
         judged = sum(self.check(seed) for seed in range(FIRST, FIRST + PROGRAMS))

@@ -205,10 +205,10 @@ class Sarif(Reports):
     def test_standard_output_that_is_closed_is_as_one_that_is_full(self):
         self.write("kept.c", KEPT)
         for own in ("--energy-report -", "--energy-sarif -", "--emit eir", "--emit ir", "--lift c"):
-            for where, why in ((">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")):
+            for where, reason in ((">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")):
                 command = f'exec "$0" {own} -O2 -I "$1" -c kept.c{" -o kept.o" * ("report" in own)} {where}'
                 done = subprocess.run(["sh", "-c", command, JOULEC, INCLUDE], cwd=self.folder, capture_output=True, text=True, check=False)
-                self.assertEqual((done.returncode, done.stderr), (125, f"joulec: cannot write standard output: {why}\n"), command)
+                self.assertEqual((done.returncode, done.stderr), (125, f"joulec: cannot write standard output: {reason}\n"), command)
 
     def test_it_keeps_to_the_standard_s_schema(self):
         """Uses the OASIS schema, which SARIF_SCHEMA may name."""
@@ -323,9 +323,9 @@ class Database(Reports):
                   (dict(good, directory=self.path("nowhere")), "its 'directory' does not exist")]
         done = self.check([good] + [entry for entry, _ in broken])
         self.assertEqual(done.returncode, 2)
-        said = [line for line in done.stderr.splitlines() if "the entry is ignored" in line]
-        self.assertEqual(len(said), len(broken), done.stderr)
-        for number, (line, (_, words)) in enumerate(zip(said, broken), start=2):
+        ignored = [line for line in done.stderr.splitlines() if "the entry is ignored" in line]
+        self.assertEqual(len(ignored), len(broken), done.stderr)
+        for number, (line, (_, words)) in enumerate(zip(ignored, broken), start=2):
             self.assertIn(f"entry {number}", line)
             self.assertIn(words, line)
         self.assertIn("1 C file, 1 function, 1 with a budget", done.stdout)
@@ -656,9 +656,9 @@ add_library(other STATIC b.c)
                               ("add_library(codec INTERFACE)\njoule_check_energy(codec)", "compiles no sources"),
                               ("add_library(codec b.c)\njoule_check_energy(codec STRICKT)", "unknown argument 'STRICKT'")):
             shutil.rmtree(self.path("build"), ignore_errors=True)
-            code, said = self.configure("Ninja" if shutil.which("ninja") else "Unix Makefiles", text)
+            code, message = self.configure("Ninja" if shutil.which("ninja") else "Unix Makefiles", text)
             self.assertNotEqual(code, 0)
-            self.assertIn(message, " ".join(said.split()))
+            self.assertIn(message, " ".join(message.split()))
 
 
 class Manual(unittest.TestCase):

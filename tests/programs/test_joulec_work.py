@@ -226,10 +226,10 @@ void copy64(char *x, const char *y) { __builtin_memcpy(x, y, 64); }
 void copy64k(char *x, const char *y) { __builtin_memcpy(x, y, 65536); }
 void copy(char *x, const char *y, unsigned long n) { __builtin_memcpy(x, y, n); }
 """)
-        few, many, any_ = (found[name] for name in ("copy64", "copy64k", "copy"))
-        self.assertLess(few["time_seconds"], any_["time_seconds"] / 3)
+        short, many, any_ = (found[name] for name in ("copy64", "copy64k", "copy"))
+        self.assertLess(short["time_seconds"], any_["time_seconds"] / 3)
         self.assertGreater(many["time_seconds"], 20 * any_["time_seconds"])
-        self.assertLess(few["interval_seconds"][1], many["interval_seconds"][0])
+        self.assertLess(short["interval_seconds"][1], many["interval_seconds"][0])
 
     def test_unbounded_length_is_undecided(self):
         """As for the loop from which LLVM makes such a call: the budget is neither kept nor exceeded."""
@@ -247,9 +247,9 @@ void copy(char *x, const char *y, unsigned long n) { __builtin_memcpy(x, y, n); 
                                   "any": [("length", "memset")], "some": [], "all": [("call", "any")]})
         self.assertEqual({name for name, function in found.items() if function["verdict"] == "undecided"},
                          {name for name, doubts in opened.items() if doubts})
-        said = self.compile(text, "--energy-check").stderr
-        self.assertIn("the bytes that 'memcpy' accesses have no bound: write JOULE_ASSUME(n <= ...) before it", said)
-        self.assertIn("the bytes that 'memset' accesses in line 5 have no bound; pass a constant", said)
+        message = self.compile(text, "--energy-check").stderr
+        self.assertIn("the bytes that 'memcpy' accesses have no bound: write JOULE_ASSUME(n <= ...) before it", message)
+        self.assertIn("the bytes that 'memset' accesses in line 5 have no bound; pass a constant", message)
 
     def test_copies_come_from_the_cache_that_holds_them(self):
         text = "".join(f"void copy{kib}(char *x, const char *y) {{ __builtin_memcpy(x, y, {kib << 10}); }}\n"

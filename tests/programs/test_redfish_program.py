@@ -242,9 +242,9 @@ class Redfish(unittest.TestCase):
         for text, words in (("", "no url"), ("url = ftp://x\n", "https://"), ("url = https://a:b@c\n", "password_file"),
                             ("url = http://127.0.0.1\n", "verify = no"), ("colour = red\n", "keys are"),
                             ("nonsense\n", "key = value"), ("url = https://x\nverify = maybe\n", "yes or no")):
-            status, said = self.ask(self.path("config", text))[1]
+            status, message = self.ask(self.path("config", text))[1]
             self.assertEqual(status, 7)
-            self.assertIn(words, said)
+            self.assertIn(words, message)
         self.assertEqual(self.ask("/nowhere/config")[1][0], 1)
 
     def test_unreachable_controller_is_reported(self):

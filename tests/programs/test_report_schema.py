@@ -59,10 +59,10 @@ def reports_of_runs(folder):
 
 def broken(report):
     """Invalid reports, each with its error."""
-    def change(what, edit):
+    def change(description, edit):
         bad = copy.deepcopy(report)
         edit(bad)
-        return what, bad
+        return description, bad
     yield change("unknown key", lambda r: r.update(watts=1))
     yield change("missing key", lambda r: r.pop("total_energy_joules"))
     yield change("unknown class", lambda r: r["gross"].update({"class": "guessed"}))
@@ -94,8 +94,8 @@ def main():
             count += 1
             if name == "server.json":
                 spec_keys(report)
-                for what, bad in broken(report):
-                    assert not validator.is_valid(bad), "the schema lets pass: " + what
+                for description, bad in broken(report):
+                    assert not validator.is_valid(bad), "the schema lets pass: " + description
                     refused += 1
     assert count == 3, count
     with tempfile.TemporaryDirectory() as folder:

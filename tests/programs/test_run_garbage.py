@@ -53,9 +53,9 @@ class Garbage(unittest.TestCase):
         if found["total_energy_joules"] is not None:  # the maximum for 0.1 s
             self.assertLess(found["total_energy_joules"], 1000)
         for command in ("devices", "doctor"):
-            told = joule(command, "--json", "--root", root)
-            self.assertIn(told.returncode, (0, 1), told.stderr)
-            json.loads(told.stdout)
+            done = joule(command, "--json", "--root", root)
+            self.assertIn(done.returncode, (0, 1), done.stderr)
+            json.loads(done.stdout)
 
     def test_each_recorded_machine(self):
         machines = recorded_machines()

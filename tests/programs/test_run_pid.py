@@ -37,15 +37,15 @@ class RunPid(unittest.TestCase):
             process.kill()
             process.wait()
 
-    def start(self, *words, **how):
-        process = subprocess.Popen(words, text=True, **how)
+    def start(self, *words, **popen_options):
+        process = subprocess.Popen(words, text=True, **popen_options)
         self.processes.append(process)
         # The kernel closes files before the new program's name is set, and Popen only waits for the former.
         wait_until(lambda: process.poll() is not None or read_file(f"/proc/{process.pid}/cmdline"), "the program's name")
         return process
 
-    def watch(self, pid, *options, **how):
-        joule = self.start(*joule_run("--json", "-", "--pid", str(pid), *options), stdout=subprocess.PIPE, **how)
+    def watch(self, pid, *options, **popen_options):
+        joule = self.start(*joule_run("--json", "-", "--pid", str(pid), *options), stdout=subprocess.PIPE, **popen_options)
         wait_until(lambda: joule.poll() is not None or watches(joule, pid), "joule to watch")
         return joule
 

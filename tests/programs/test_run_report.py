@@ -184,10 +184,10 @@ class Family(unittest.TestCase):
             self.skipTest("no cgroup can be made here")
         self.check(method="cgroup")
 
-    def no_cgroups(self, what):
-        """Returns a command prefix for a mount namespace in which `what` has changed the mount of cgroup2."""
+    def no_cgroups(self, command):
+        """Returns a command prefix for a mount namespace in which `command` has changed the mount of cgroup2."""
         prefix = ["unshare", "--mount", "sh", "-c",
-                  f'awk \'$3 == "cgroup2" {{ print $2 }}\' /proc/mounts | while read m; do {what} $m; done; exec "$@"', "sh"]
+                  f'awk \'$3 == "cgroup2" {{ print $2 }}\' /proc/mounts | while read m; do {command} $m; done; exec "$@"', "sh"]
         works = subprocess.run([*prefix, "true"], capture_output=True)
         if works.returncode != 0 or works.stderr:
             self.skipTest("no mount namespace can be made here: " + works.stderr.decode())
@@ -256,8 +256,8 @@ class Family(unittest.TestCase):
             result = subprocess.run([JOULE, *words, "--", "sh", "-c", script], text=True, capture_output=True,
                                     timeout=60, check=True)
             os.kill(int(result.stdout), signal.SIGKILL)
-            told = f"joule {words[0]}: 1 process of the command still runs and is no longer measured; --wait-all measures until all have ended"
-            self.assertEqual(told in result.stderr, is_told, result.stderr)
+            note = f"joule {words[0]}: 1 process of the command still runs and is no longer measured; --wait-all measures until all have ended"
+            self.assertEqual(note in result.stderr, is_told, result.stderr)
 
     def test_wait_all_can_be_interrupted(self):
         script = "sleep 1000 >/dev/null 2>&1 & echo $!"
@@ -405,8 +405,8 @@ class Idle(unittest.TestCase):
         kept = json.loads(read_file(self.path))
         self.assertEqual(kept["schema"], "joule-idle-2")
         self.assertTrue(kept["machine"])
-        for how in ([], ["--idle", "auto"]):
-            report = self.report("--sources", "estimated", *how, "--", "sleep", "0.2")
+        for options in ([], ["--idle", "auto"]):
+            report = self.report("--sources", "estimated", *options, "--", "sleep", "0.2")
             self.assertAlmostEqual(report["net"]["idle_power"]["power_watts"], watts)
             self.assertRegex(report["net"]["idle_measured_at"], r"^20\d\d-\d\d-\d\dT")
             net = report["total_energy_joules"] - watts * report["duration_seconds"]

@@ -91,7 +91,7 @@ class ExitStatus(unittest.TestCase):
                 self.assertEqual(len(result.stderr.splitlines()), 1)
 
     def test_wrong_usage_is_refused(self):
-        for words, said in ((["run"], "no command"), (["run", "--"], "no command"), (["run", "--jsno", "x"], "--json"),
+        for words, message in ((["run"], "no command"), (["run", "--"], "no command"), (["run", "--jsno", "x"], "--json"),
                             (["run", "--json"], "needs a value"), (["run", "-r", "0", "true"], "whole number"),
                             (["run", "--quiet=yes", "true"], "takes no value"), (["run", "-Z", "true"], "-Z"),
                             (["run", "--label", "nokey", "true"], "KEY=VALUE"),
@@ -101,7 +101,7 @@ class ExitStatus(unittest.TestCase):
                             (["--verison"], "unknown option"), ([], "usage")):
             result = run(JOULE, *words)
             self.assertEqual(result.returncode, 2, words)
-            self.assertIn(said, result.stderr)
+            self.assertIn(message, result.stderr)
             self.assertEqual(result.stdout, "")
 
     def test_help_and_version(self):
@@ -113,10 +113,10 @@ class ExitStatus(unittest.TestCase):
     def test_output_that_cannot_be_written(self):
         for words in (["--help"], ["help", "run"], ["run", "--help"], ["record", "-h"], ["report", "--help"], ["--version"],
                       ["devices"], ["devices", "--json"], ["doctor"]):
-            for stream, said in ((">/dev/full", "No space left"), (">&-", "Bad file descriptor")):
+            for stream, message in ((">/dev/full", "No space left"), (">&-", "Bad file descriptor")):
                 result = run("sh", "-c", f'exec "$0" "$@" {stream}', JOULE, *words)
                 self.assertEqual(result.returncode, 125, words)
-                self.assertIn("cannot write to standard output: " + said, result.stderr)
+                self.assertIn("cannot write to standard output: " + message, result.stderr)
 
     def test_options_of_the_command_are_its_own(self):
         result = run(*joule_run("echo", "--json", "-r", "0"))
@@ -152,19 +152,19 @@ class Inheritance(unittest.TestCase):
         self.same()
 
     def test_ignored_and_blocked_signals_are_inherited(self):
-        def odd():
+        def prepare():
             for number in (signal.SIGINT, signal.SIGCHLD, signal.SIGHUP, signal.SIGTSTP, signal.SIGPIPE):
                 signal.signal(number, signal.SIG_IGN)
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGTERM, signal.SIGCHLD})
-        self.same(preexec_fn=odd, restore_signals=False)
+        self.same(preexec_fn=prepare, restore_signals=False)
 
     def test_limits_and_niceness_are_inherited(self):
-        def odd():
+        def prepare():
             os.nice(3)
             os.umask(0o027)
             resource.setrlimit(resource.RLIMIT_NOFILE, (64, 128))
             os.chdir("/")
-        self.same(preexec_fn=odd)
+        self.same(preexec_fn=prepare)
 
     def test_open_files_are_passed_on_and_no_others(self):
         with open("/dev/null", "rb") as extra:

@@ -148,7 +148,7 @@ class Serve(unittest.TestCase):
                     with open(f"/proc/{server.process.pid}/{name}", "rb") as file:
                         self.assertNotIn(b"sesame", file.read(), name)
                 self.assertEqual(server.end(), 0)
-                self.assertNotIn("sesame", server.said)
+                self.assertNotIn("sesame", server.messages)
 
     def test_wrong_usage_is_refused(self):
         for where in ("", "9400", ":9400", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536", "::1:9400", "[::1]",
@@ -175,12 +175,12 @@ class Serve(unittest.TestCase):
         with serving(*self.options, listen="[::1]:0") if socket.has_dualstack_ipv6() else contextlib.nullcontext() as server:
             if server:
                 self.assertEqual(server.get("/metrics")[0], 200)
-                self.assertNotIn("warning", server.said)
+                self.assertNotIn("warning", server.messages)
             else:
                 print("skipped: [::1]: there is no IPv6 here")
         with serving(*self.options, listen="0.0.0.0:0") as server:
-            self.assertIn("warning", server.said)
-            self.assertIn("--token-file", server.said)
+            self.assertIn("warning", server.messages)
+            self.assertIn("--token-file", server.messages)
 
     def test_signals_end_it_cleanly(self):
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -189,7 +189,7 @@ class Serve(unittest.TestCase):
                 with socket.create_connection((host, int(port))) as waiting:
                     waiting.sendall(b"GET /metrics HT")
                     self.assertEqual(server.end(number), 0)
-                self.assertEqual(len(server.said.splitlines()), 1, server.said)
+                self.assertEqual(len(server.messages.splitlines()), 1, server.messages)
 
     def test_bad_clients_delay_no_other(self):
         """A thousand bad clients, as many at once as possible; a good one is answered meanwhile and
@@ -335,11 +335,11 @@ class Serve(unittest.TestCase):
                 time.sleep(0.02)
             page = self.wait_until_shared(server)
         series = "joule_process_energy_joules_total{kind=%s,part=\"cpu\",class=\"derived\"}"
-        told = value_of(page, series % '"process",pid="100",comm="train me"')
+        named = value_of(page, series % '"process",pid="100",comm="train me"')
         other, ended, rest = (value_of(page, series % f'"{kind}"') for kind in ("other", "ended", "unattributed"))
         self.assertIsNone(value_of(page, series % '"process",pid="200",comm="sshd"'))
-        self.assertTrue(told > 90 and other > 10 and rest > 20 and ended == 0, page)
-        self.assertAlmostEqual(rest / (told + other + rest), 1 - 1.25 / 2, delta=0.15)
+        self.assertTrue(named > 90 and other > 10 and rest > 20 and ended == 0, page)
+        self.assertAlmostEqual(rest / (named + other + rest), 1 - 1.25 / 2, delta=0.15)
         self.assertNotIn("joule_tenant_", page)
         for wrong in ("0", "65", "x", "-1"):
             done = usage("--processes", wrong)

@@ -110,7 +110,7 @@ class Passwords(Access):
                 self.assertIn(server.get("/metrics", Authorization=header)[0], (401, 429), header)
             self.assertEqual(server.end(), 0)
             for secret in ("sesame", "$2b", "alice"):
-                self.assertNotIn(secret, server.said)
+                self.assertNotIn(secret, server.messages)
 
     def test_guessing_is_slowed_down_without_delaying_known_users(self):
         users = self.file("users", USERS[1])
@@ -132,11 +132,11 @@ class Passwords(Access):
     def test_files_that_others_can_read_or_write_are_refused(self):
         os.mkfifo(os.path.join(self.folder, "fifo"), 0o600)
         key = self.file("key", "x", 0o644)
-        for option, name, what in (("--auth-file", "users", USERS[1]), ("--token-file", "token", "secret")):
-            for mode, said in ((0o644, "everybody on this machine can read it"), (0o660, "others can write"), (0o602, "others can write")):
-                path = self.file(name, what, mode)
+        for option, name, content in (("--auth-file", "users", USERS[1]), ("--token-file", "token", "secret")):
+            for mode, message in ((0o644, "everybody on this machine can read it"), (0o660, "others can write"), (0o602, "others can write")):
+                path = self.file(name, content, mode)
                 done = usage(*self.options, option, path)
-                self.assertEqual((done.returncode, said in done.stderr), (125, True), (option, oct(mode), done.stderr))
+                self.assertEqual((done.returncode, message in done.stderr), (125, True), (option, oct(mode), done.stderr))
                 self.assertIn(f"hint: chmod", done.stderr)
             self.assertIn("not a regular file", usage(*self.options, option, os.path.join(self.folder, "fifo")).stderr)
             self.assertIn("cannot read", usage(*self.options, option, "/nowhere").stderr)
@@ -299,7 +299,7 @@ class Users(Access):
         path = self.folder + ":" + os.environ["PATH"]
         for user, warns in (("nobody", True), ("root", False)):
             with serving("--sources", "ipmi", "--user", user, JOULE_IPMI="local", PATH=path) as server:
-                self.assertEqual("warning: cannot read without root: ipmi; --user root keeps the rights of root" in server.said, warns, server.said)
+                self.assertEqual("warning: cannot read without root: ipmi; --user root keeps the rights of root" in server.messages, warns, server.messages)
 
     def test_unknown_user_is_refused(self):
         done = usage(*self.options, "--user", "no-such-user")

@@ -142,13 +142,13 @@ class InPrometheus(unittest.TestCase):
 
     def check_dashboard(self, path):
         unknown = fields_unknown()
-        asked = expressions(path)
-        self.assertTrue(asked, path)
-        for expression in asked:
+        queries = expressions(path)
+        self.assertTrue(queries, path)
+        for expression in queries:
             fields = re.findall(r"\bDCGM_\w+", expression)
             if not self.prometheus.query(expression) and not (fields and unknown.issuperset(fields)):
                 self.prometheus.wait_for(expression, 15)
-        return len(asked)
+        return len(queries)
 
     def test_expressions_of_dcgm_dashboards_have_values(self):
         found = glob.glob(os.path.join(DATA, "monitoring", "dcgm-exporter", "*.json"))
@@ -230,8 +230,8 @@ class Dashboard(unittest.TestCase):
             page = file.read()
         # Names whose family the page lists, with braces or dots for the common parts.
         known = set(re.findall(r"joule_\w+", page)) | {f"joule_device_memory_{w}_bytes" for w in ("total", "used", "free")} | {
-            f"joule_{of}{what}_{point}_{unit}" for of in ("", "total_") for point in ("low", "high")
-            for what, unit in (("energy", "joules"), ("power", "watts"))}
+            f"joule_{of}{quantity}_{point}_{unit}" for of in ("", "total_") for point in ("low", "high")
+            for quantity, unit in (("energy", "joules"), ("power", "watts"))}
         used = {name for e in expressions(os.path.join(SOURCE, "contrib", "grafana", "joule.json"))
                 for name in re.findall(r"\bjoule_\w+", e)}
         self.assertEqual(used - known, set())

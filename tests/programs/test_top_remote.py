@@ -125,12 +125,12 @@ class Hosts(Tmux):
 
     def test_wrong_options_are_refused(self):
         secret = self.file("password", "bob:b\n")
-        for words, code, said in ((("--hosts", "a b"), 2, "--hosts takes HOST"), (("--hosts", ""), 2, "--hosts takes"),
+        for words, code, message in ((("--hosts", "a b"), 2, "--hosts takes HOST"), (("--hosts", ""), 2, "--hosts takes"),
                                   (("--hosts", "a", "--root", "/"), 2, "cannot be combined with"),
                                   (("--hosts", "192.0.2.1", "--password-file", secret, "--once"), 125, "unencrypted"),
                                   (("--hosts", "a", "--token-file", "/nowhere"), 125, "cannot read the token in /nowhere")):
             done = top(*words)
-            self.assertEqual((done.returncode, said in done.stderr), (code, True), (words, done.stderr))
+            self.assertEqual((done.returncode, message in done.stderr), (code, True), (words, done.stderr))
         done = top("--hosts", "127.0.0.1", "--once", JOULE_SERVE_TOKEN="x" * 512)
         self.assertEqual((done.returncode, "JOULE_SERVE_TOKEN is longer than 511 bytes" in done.stderr), (125, True), done.stderr)
 

@@ -57,18 +57,18 @@ def _comparable(ours, theirs):
     return ours[plain].astype("f8"), theirs[plain].astype("f8")
 
 
-def _relative(measure, ours, theirs, least):
+def _relative(measure, ours, theirs, floor):
     pair = _comparable(ours, theirs)
     if not pair:
         return float("inf")
     apart = measure(pair[0] - pair[1])
-    return float(apart / max(measure(pair[1]), least)) if apart else 0.0
+    return float(apart / max(measure(pair[1]), floor)) if apart else 0.0
 
 
-def difference(ours, theirs, least=0.0):
+def difference(ours, theirs, floor=0.0):
     """Returns the largest difference of two arrays, relative to their largest element or `least`; infinite if
     they cannot be compared."""
-    return _relative(lambda x: numpy.abs(x).max(initial=0), ours, theirs, least)
+    return _relative(lambda x: numpy.abs(x).max(initial=0), ours, theirs, floor)
 
 
 def distance(ours, theirs):
