@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define ROUNDS 12
 
-struct liar {
+struct faulty_helper {
     struct joule_host *host;
     const uint8_t *data;
     size_t size;
@@ -35,29 +35,29 @@ static void listen_to(const uint8_t *data, size_t size)
 }
 
 /* Takes the next bytes of the input; zeros after its end. */
-static void say(struct liar *liar, uint8_t *out, size_t size)
+static void send_bytes(struct faulty_helper *faulty_helper, uint8_t *out, size_t size)
 {
-    size_t count = size < liar->size ? size : liar->size;
+    size_t count = size < faulty_helper->size ? size : faulty_helper->size;
     memset(out, 0, size);
-    memcpy(out, liar->data, count);
-    liar->data += count;
-    liar->size -= count;
+    memcpy(out, faulty_helper->data, count);
+    faulty_helper->data += count;
+    faulty_helper->size -= count;
 }
 
-static size_t make_up(struct liar *liar, const struct helper_request *request, uint8_t *out)
+static size_t make_up(struct faulty_helper *faulty_helper, const struct helper_request *request, uint8_t *out)
 {
-    int64_t now_ns = liar->host->ops->clock_ns(liar->host, CLOCK_MONOTONIC);
-    say(liar, out, HELPER_HEADER_BYTES);
+    int64_t now_ns = faulty_helper->host->ops->clock_ns(faulty_helper->host, CLOCK_MONOTONIC);
+    send_bytes(faulty_helper, out, HELPER_HEADER_BYTES);
     uint32_t count = out[0] % (HELPER_MAX_CHANNELS + 1);
-    if (liar->rules & 1)
+    if (faulty_helper->rules & 1)
         helper_write_header(
             &(struct helper_header){HELPER_VERSION, request->kind, request->sequence, count, now_ns, 0}, out);
     size_t each = request->kind == HELPER_HELLO ? HELPER_CHANNEL_BYTES : HELPER_VALUE_BYTES;
     uint8_t *entry = out + HELPER_HEADER_BYTES;
     for (uint32_t i = 0; i < count; i++, entry += each) {
         struct helper_value value;
-        say(liar, entry, each);
-        if ((liar->rules & 2) == 0 || request->kind != HELPER_READ)
+        send_bytes(faulty_helper, entry, each);
+        if ((faulty_helper->rules & 2) == 0 || request->kind != HELPER_READ)
             continue;
         helper_read_value(entry, &value);
         value.before_ns = value.after_ns = now_ns;
@@ -69,36 +69,38 @@ static size_t make_up(struct liar *liar, const struct helper_request *request, u
 
 static ssize_t answer(void *context, const void *bytes, size_t length, void *reply, size_t size)
 {
-    struct liar *liar = context;
+    struct faulty_helper *faulty_helper = context;
     struct helper_request request;
     if (!bytes)
-        return liar->late_length = 0;
+        return faulty_helper->late_length = 0;
     if (length > 0) {
         require(length == HELPER_REQUEST_BYTES && helper_read_request(bytes, &request));
-        liar->late_length = make_up(liar, &request, liar->late);
-        liar->requests++;
-        if ((liar->rules & 4) && liar->requests > 1)
+        faulty_helper->late_length = make_up(faulty_helper, &request, faulty_helper->late);
+        faulty_helper->requests++;
+        if ((faulty_helper->rules & 4) && faulty_helper->requests > 1)
             return 0;
-    } else if (liar->size % 3 == 0) {
+    } else if (faulty_helper->size % 3 == 0) {
         return 0;
     }
-    size_t count = liar->rules & 8 && liar->size % 5 == 1 ? liar->late_length / 2 : liar->late_length;
+    size_t count = faulty_helper->rules & 8 && faulty_helper->size % 5 == 1 ? faulty_helper->late_length / 2
+                                                                            : faulty_helper->late_length;
     require(count <= size);
-    memcpy(reply, liar->late, count);
-    liar->late_length = 0;
+    memcpy(reply, faulty_helper->late, count);
+    faulty_helper->late_length = 0;
     return (ssize_t)count;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct liar liar;
+    static struct faulty_helper faulty_helper;
     if (size == 0 || data[0] == 0) {
         listen_to(data + (size > 0), size - (size > 0));
         return 0;
     }
     struct joule_host *host = host_script_open();
-    liar = (struct liar){.host = host, .data = data + 1, .size = size - 1, .rules = data[0]};
-    host_script_service(host, "unix:" HELPER_SOCKET, answer, &liar);
+    faulty_helper =
+        (struct faulty_helper){.host = host, .data = data + 1, .size = size - 1, .rules = data[0]};
+    host_script_service(host, "unix:" HELPER_SOCKET, answer, &faulty_helper);
     joule_meter *meter = open_machine(host, "helper");
     for (int round = 0; round < ROUNDS; round++)
         read_round(host, meter);

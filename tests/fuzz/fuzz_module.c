@@ -191,7 +191,7 @@ static void fill_function(struct module *m, size_t index, struct input *in)
 
 /* --- LLVM's words --------------------------------------------------------------------------------------- */
 
-static void say_loops(const struct module *m, struct input *in, struct text *out)
+static void print_loops(const struct module *m, struct input *in, struct text *out)
 {
     static const char *const counts[] = {"99",
                                          "(-1 + %n)",
@@ -220,10 +220,10 @@ static char *random_loop_text(struct module *m, struct input *in)
     struct text text;
     struct input again = *in;
     text_init(&text, NULL, 0);
-    say_loops(m, in, &text);
+    print_loops(m, in, &text);
     char *buffer = room(&m->arena, text.length + 1);
     text_init(&text, buffer, text.length + 1);
-    say_loops(m, &again, &text);
+    print_loops(m, &again, &text);
     return buffer;
 }
 

@@ -14,18 +14,18 @@ ASSEMBLY = '.section .note.GNU-stack,"",@progbits\n.text\n'
 # What ld says of a libjoule with a sanitizer, whoever links it: "ld: .../libasan.so.8: warning: the use of `tmpnam' is dangerous".
 OF_SANITIZER = re.compile(r"^\S*ld\S*: \S*/lib[a-z]*san\.(?:so\S*|a\S*): (?:in function .*|warning: .*)\n", re.MULTILINE)
 OF_LEVEL = re.compile(r".*\[JW0107\]\n")  # most of these do not concern optimisation
-DEAR = """#include <joule/budget.h>
+COSTLY = """#include <joule/budget.h>
 JOULE_BUDGET("max_joules=1nJ")
 int f(int x) { int s = x; for (int i = 0; i < 1000; i++) s = s * 31 + i; return s; }
 int main(int c, char **v) { (void)v; return f(c) == 3; }
 """
-KEPT = DEAR.replace("1nJ", "1mJ")
+KEPT = COSTLY.replace("1nJ", "1mJ")
 
 
 class Inputs(Folder):
     def setUp(self):
         super().setUp()
-        self.write("dear.c", DEAR)
+        self.write("costly.c", COSTLY)
         self.write("kept.c", KEPT)
 
     def joulec(self, *words, check=("--energy-check",), **options):
@@ -39,7 +39,7 @@ class Inputs(Folder):
             self.assertEqual(subprocess.run([self.path(program)], check=False).returncode, 0)
 
     def judged(self, *words, text="", output="out"):
-        """Returns the messages of a check that finds the budget of DEAR exceeded, once, and builds nothing."""
+        """Returns the messages of a check that finds the budget of COSTLY exceeded, once, and builds nothing."""
         done = self.joulec(*words, "-o", output, text=text)
         self.assertEqual((done.returncode, done.stderr.count("[JE0001]")), (1, 1), (words, done.stderr))
         self.assertFalse(os.path.exists(self.path(output)), words)
@@ -49,8 +49,8 @@ class Inputs(Folder):
         for name, text in (("lib.S", "#define EMPTY\n" + ASSEMBLY), ("lib.s", ASSEMBLY), ("lib.cc", "int g() { return 1; }\n"),
                            ("lib.h", "int g(void);\n")):
             self.write(name, text)
-            self.judged("dear.c", name)
-            self.judged(name, "dear.c")
+            self.judged("costly.c", name)
+            self.judged(name, "costly.c")
         done = self.joulec("kept.c", "lib.S", "-o", "both")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.runs("both")
@@ -80,10 +80,10 @@ class Inputs(Folder):
             self.assertEqual((checked.returncode, checked.stderr), (plain.returncode, plain.stderr), words)
 
     def test_response_files_are_read_as_by_clang(self):
-        self.write("inner", "dear.c\n")
+        self.write("inner", "costly.c\n")
         self.write("words", '-c\n"-DTEXT=\\"a b\\""  @inner\t-D\'X=1 + 2\' -DY=\\ 3 ""')
         self.judged("@words")
-        self.write("all", "--energy-check dear.c -c -o out")
+        self.write("all", "--energy-check costly.c -c -o out")
         self.assertIn("[JE0001]", self.joulec("@all", check=()).stderr)
         self.write("object", "-c kept.c")
         done = self.joulec("@object", "-Werror", "-o", "kept.o")
@@ -98,9 +98,9 @@ class Inputs(Folder):
             done = self.joulec("@many", check=check)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.write("odd words.h", "#define ROUNDS 1000\n")
-        self.write("dear.c", DEAR.replace("1000", 'ROUNDS + (sizeof QUOTED - sizeof "a \\"\\\\b\'")'))
-        self.write("dear", self.read("many").replace("kept", "dear") + r""" '-DQUOTED="a \\"\\\\b'\'\" -include odd\ words.h""")
-        done = self.joulec("@dear")
+        self.write("costly.c", COSTLY.replace("1000", 'ROUNDS + (sizeof QUOTED - sizeof "a \\"\\\\b\'")'))
+        self.write("costly", self.read("many").replace("kept", "costly") + r""" '-DQUOTED="a \\"\\\\b'\'\" -include odd\ words.h""")
+        done = self.joulec("@costly")
         self.assertEqual((done.returncode, done.stderr.count("[JE0001]")), (1, 1), done.stderr[:999])
 
     def test_response_files_without_end(self):
@@ -121,7 +121,7 @@ class Inputs(Folder):
         """It can be read only once, and joulec reads it before clang does."""
         os.mkfifo(self.path("pipe"))
         for check, words, code in (((), "-c kept.c -o kept.o", 0), (("--energy-check",), "-c kept.c -o kept.o", 0),
-                                   (("--energy-check",), "-c dear.c -o kept.o", 1)):
+                                   (("--energy-check",), "-c costly.c -o kept.o", 1)):
             with subprocess.Popen(["sh", "-c", 'echo "$0" >pipe', words], cwd=self.folder):
                 done = self.joulec("@pipe", check=check)
             self.assertEqual((done.returncode, done.stderr.count("[JE0001]"), os.path.exists(self.path("kept.o"))), (code, code, not code))
@@ -130,30 +130,30 @@ class Inputs(Folder):
 
     def test_standard_input_is_judged(self):
         self.write("near.h", "#define ROUNDS 1000\n")
-        text = '#include "near.h"\n' + DEAR.replace("1000", "ROUNDS")
+        text = '#include "near.h"\n' + COSTLY.replace("1000", "ROUNDS")
         self.assertIn("<stdin>:4:", self.judged("-x", "c", "-", "-c", text=text))
-        self.assertIn("<stdin>:3:", self.judged("-c", "-xc", "-", text=DEAR))
-        marked = DEAR.replace("i < 1000", "i < x").replace("for", "JOULE_LOOP(500, 1000) for")
+        self.assertIn("<stdin>:3:", self.judged("-c", "-xc", "-", text=COSTLY))
+        marked = COSTLY.replace("i < 1000", "i < x").replace("for", "JOULE_LOOP(500, 1000) for")
         self.assertIn("712.5 iterations per call (bounded)", self.judged("-x", "c", "-", "-c", text=marked))
         done = self.joulec("-x", "c", "-", "-o", "program", text=KEPT)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.runs("program")
 
     def test_option_x_sets_the_language(self):
-        shutil.copy(self.path("dear.c"), self.path("dear.inc"))
+        shutil.copy(self.path("costly.c"), self.path("costly.inc"))
         for words in (["-x", "c"], ["-xc"], ["--language=c"], ["--language", "c"]):
-            self.judged(*words, "-c", "dear.inc")
+            self.judged(*words, "-c", "costly.inc")
         self.write("other.s", ASSEMBLY)
-        self.judged("-x", "c", "dear.inc", "-x", "none", "other.s")
-        self.judged("-x", "assembler", "other.s", "-x", "none", "dear.c")
-        self.judged("other.s", "-x", "c", "dear.inc")
+        self.judged("-x", "c", "costly.inc", "-x", "none", "other.s")
+        self.judged("-x", "assembler", "other.s", "-x", "none", "costly.c")
+        self.judged("other.s", "-x", "c", "costly.inc")
         self.write("kept.inc", KEPT)
         done = self.joulec("-x", "c", "kept.inc", "-x", "none", "other.s", "-o", "both")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_files_behind_two_dashes(self):
-        shutil.copy(self.path("dear.c"), self.path("-dear.c"))
-        for name in ("dear.c", "-dear.c"):
+        shutil.copy(self.path("costly.c"), self.path("-costly.c"))
+        for name in ("costly.c", "-costly.c"):
             done = self.joulec("-c", "-o", "out", "--", name)
             self.assertEqual((done.returncode, done.stderr.count("[JE0001]")), (1, 1), done.stderr)
         done = self.joulec("-o", "kept", "--", "kept.c")
@@ -163,14 +163,14 @@ class Inputs(Folder):
         self.write("other.c", "nonsense")
         for words in (["-iprefix", "other.c"], ["--param", "other.c"], ["-Xanalyzer", "other.c"], ["-MJ", "other.c"],
                       ["--include-directory", "other.c"], ["-Xarch_x86_64", "other.c"], ["-Xopenmp-target=x86_64", "other.c"]):
-            self.judged("-c", *words, "dear.c")
+            self.judged("-c", *words, "costly.c")
 
     def test_the_preprocessor_sees_the_level_of_the_build(self):
         for level, guard in (("-O0", "ifdef __OPTIMIZE__"), ("-Ofast", "ifndef __FAST_MATH__"), ("-Os", "ifndef __OPTIMIZE_SIZE__"),
                              ("-O1", "ifndef __OPTIMIZE__"), ("-O3", "ifdef __FAST_MATH__")):
-            self.write("guarded.c", f"#{guard}\n#error\n#endif\n" + DEAR)
+            self.write("guarded.c", f"#{guard}\n#error\n#endif\n" + COSTLY)
             self.judged(level, "-c", "guarded.c")
-        self.judged("-Ofast", "-O0", "-c", "dear.c")
+        self.judged("-Ofast", "-O0", "-c", "costly.c")
 
     def test_precompiled_headers_of_any_level(self):
         self.write("p.h", "#include <stdio.h>\n#define BELOW 1000\n")
@@ -178,7 +178,7 @@ class Inputs(Folder):
             done = self.joulec(level, "-x", "c-header", "p.h", "-o", "p.pch")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertNotIn("joulec:", done.stderr)  # later versions of clang have something to say of -Ofast
-            self.write("uses.c", DEAR.replace("1000", "BELOW"))
+            self.write("uses.c", COSTLY.replace("1000", "BELOW"))
             self.judged(level, "-include-pch", "p.pch", "-c", "uses.c")
 
     def test_fast_math_makes_sums_cheaper(self):
@@ -202,36 +202,36 @@ class Inputs(Folder):
 
     def test_instrumentation_is_not_counted(self):
         for words in (["-fprofile-instr-generate", "-fcoverage-mapping"], ["-fcs-profile-generate"], ["-fprofile-generate"]):
-            self.judged(*words, "-c", "dear.c")
+            self.judged(*words, "-c", "costly.c")
 
     def test_uncheckable_source_is_an_error(self):
-        self.write("shy.c", "#ifdef __JOULEC__\n#error not for joulec\n#endif\n" + DEAR)
+        self.write("shy.c", "#ifdef __JOULEC__\n#error not for joulec\n#endif\n" + COSTLY)
         done = self.joulec("-c", "shy.c", "-o", "shy.o")
         self.assertEqual(done.returncode, 125, done.stderr)
         self.assertIn("shy.c: cannot check", done.stderr)
         self.assertIn("error: not for joulec", done.stderr)
         self.assertFalse(os.path.exists(self.path("shy.o")))
-        self.write("wrong.c", DEAR + "int g(void) { return nobody; }\n")
+        self.write("wrong.c", COSTLY + "int g(void) { return nobody; }\n")
         for check in ((), ("--energy-check",)):
             done = self.joulec("-c", "wrong.c", "-o", "wrong.o", check=check)
             self.assertEqual((done.returncode, done.stderr.count("error: ")), (1, 1), done.stderr)
 
     def test_budgets_in_other_languages_are_not_built_silently(self):
-        self.write("dear.cc", DEAR)
-        self.write("more.cc", "namespace n { int g() { return 1; } }\n" + DEAR.replace("f(", "h(").replace("main", "more"))
-        for words, text in ((["dear.cc"], None), (["kept.c", "dear.cc", "more.cc"], None), (["-x", "objective-c", "kept.c"], None),
-                            (["-x", "c++", "-"], DEAR)):
+        self.write("costly.cc", COSTLY)
+        self.write("more.cc", "namespace n { int g() { return 1; } }\n" + COSTLY.replace("f(", "h(").replace("main", "more"))
+        for words, text in ((["costly.cc"], None), (["kept.c", "costly.cc", "more.cc"], None), (["-x", "objective-c", "kept.c"], None),
+                            (["-x", "c++", "-"], COSTLY)):
             done = self.joulec("-c", f"-I{INCLUDE}", *words, text=text)
             self.assertEqual((done.returncode, done.stderr.count("cannot check its budgets")), (125, 1), (words, done.stderr))
             self.assertEqual([name for name in os.listdir(self.folder) if name.endswith(".o")], [], words)
-        done = self.joulec("-c", "dear.c", "dear.cc", f"-I{INCLUDE}")
+        done = self.joulec("-c", "costly.c", "costly.cc", f"-I{INCLUDE}")
         self.assertEqual((done.returncode, done.stderr.count("[JE0001]")), (1, 1), done.stderr)
-        done = self.joulec("-c", "dear.cc", f"-I{INCLUDE}", check=())
+        done = self.joulec("-c", "costly.cc", f"-I{INCLUDE}", check=())
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_other_languages_without_budgets_of_their_own(self):
         """Attributes in other spellings, on blocks, and in C headers are not budgets of a C++ file."""
-        self.write("kept.h", DEAR.splitlines()[0] + '\n#ifdef __cplusplus\nextern "C"\n#endif\nJOULE_BUDGET("max_joules=1mJ")\nint f(int x);\n')
+        self.write("kept.h", COSTLY.splitlines()[0] + '\n#ifdef __cplusplus\nextern "C"\n#endif\nJOULE_BUDGET("max_joules=1mJ")\nint f(int x);\n')
         self.write("plain.cc", '// JOULE_BUDGET("max_joules=1nJ")\n#include "kept.h"\n#ifndef JOULE_BUDGET\n#define JOULE_BUDGET(text)\n#endif\n'
                    'int g(int x) { JOULE_BUDGET_SCOPE("max_joules=1J"); return f(x); }\n')
         done = self.joulec("-c", "kept.c", "plain.cc", f"-I{INCLUDE}")
@@ -239,11 +239,11 @@ class Inputs(Folder):
         self.assertTrue(os.path.exists(self.path("plain.o")))
 
     def test_other_languages_may_be_preprocessed(self):
-        self.write("kept.h", DEAR.splitlines()[0] + '\nJOULE_BUDGET("max_joules=1mJ")\nint f(int x);\n')
+        self.write("kept.h", COSTLY.splitlines()[0] + '\nJOULE_BUDGET("max_joules=1mJ")\nint f(int x);\n')
         self.write("plain.cc", '#include "kept.h" // with a JOULE_BUDGET\nint g(int x) { return f(x); }\n')
-        self.write("dear.cc", DEAR)
+        self.write("costly.cc", COSTLY)
         for word in ("-P", "-frewrite-includes"):
-            for name, code in (("plain.cc", 0), ("dear.cc", 125)):
+            for name, code in (("plain.cc", 0), ("costly.cc", 125)):
                 done = self.joulec("-c", word, name, f"-I{INCLUDE}")
                 self.assertEqual(done.returncode, code, (word, name, done.stderr))
 
@@ -281,30 +281,30 @@ class Inputs(Folder):
         self.write("p.h", "int g(void);\n")
         for words in (["-E"], ["--preprocess"], ["-M"], ["-MM"], ["-emit-ast", "-o", "x.ast"], ["-Xclang", "-ast-dump", "-fsyntax-only"],
                       ["-Xclang", "-S", "-c", "-o", "-"], ["-ccc-print-phases"], ["-###"]):
-            plain, checked = (self.joulec(*words, "dear.c", check=check) for check in ((), ("--energy-check",)))
+            plain, checked = (self.joulec(*words, "costly.c", check=check) for check in ((), ("--energy-check",)))
             self.assertEqual(checked.returncode, plain.returncode, (words, checked.stderr))
             self.assertNotIn("[JE", checked.stderr, words)
             if words[0] in ("-E", "--preprocess"):  # a budget remains in it, between two pragmas
                 self.assertIn("joule.budget:", checked.stdout)
             else:
                 self.assertEqual(checked.stdout.count("\n"), plain.stdout.count("\n"), words)
-            self.assertEqual(self.runs_of_clang(*words, "dear.c"), 1, words)
-        for words in (["p.h"], ["-c", "p.h", "-o", "c.pch"], ["-x", "c-header", "p.h", "-o", "p.pch"], ["-x", "c-header", "dear.c", "-o", "p.pch"]):
+            self.assertEqual(self.runs_of_clang(*words, "costly.c"), 1, words)
+        for words in (["p.h"], ["-c", "p.h", "-o", "c.pch"], ["-x", "c-header", "p.h", "-o", "p.pch"], ["-x", "c-header", "costly.c", "-o", "p.pch"]):
             done = self.joulec(*words)
             self.assertEqual((done.returncode, done.stderr), (0, ""), words)
 
     def test_budgets_survive_separate_preprocessing(self):
         """As ccache and distcc compile: clang -E, then its output."""
-        self.write("near.c", DEAR.replace("1000", "x").replace("for", "JOULE_LOOP(500, 1000) for"))
-        for source, message in (("dear.c", "dear.c:3:"), ("near.c", "712.5 iterations per call (bounded)")):
+        self.write("near.c", COSTLY.replace("1000", "x").replace("for", "JOULE_LOOP(500, 1000) for"))
+        for source, message in (("costly.c", "costly.c:3:"), ("near.c", "712.5 iterations per call (bounded)")):
             for words in (["-E", source, "-o", "out.i"], ["-P", "-E", source, "-o", "out.i"], ["-Qunused-arguments", "-E", "-c", source, "-o", "out.i"]):
                 self.assertEqual(self.joulec(*words).returncode, 0)
                 self.assertEqual("-P" not in words and message not in self.judged("-c", "out.i"), False, words)
                 self.judged("-c", "-x", "cpp-output", "out.i")
-        plain, unasked = (self.joulec("-E", "-P", "dear.c", check=check).stdout for check in (("--energy-check",), ()))
+        plain, unasked = (self.joulec("-E", "-P", "costly.c", check=check).stdout for check in (("--energy-check",), ()))
         self.assertIn("joule.budget", plain)
         self.assertNotIn("joule.budget", unasked)
-        self.write("other.cc", DEAR)
+        self.write("other.cc", COSTLY)
         self.assertNotIn("joule.budget", self.joulec("-E", "-P", "other.cc").stdout)
 
     def test_precompiled_headers_of_cmake(self):
@@ -315,7 +315,7 @@ class Inputs(Folder):
         done = self.joulec("-Winvalid-pch", "-Xclang", "-emit-pch", *header, "-x", "c-header", "-o", "cmake_pch.h.pch", "-c", "cmake_pch.h.c")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         uses = ["-Winvalid-pch", "-Xclang", "-include-pch", "-Xclang", self.path("cmake_pch.h.pch"), *header]
-        self.judged(*uses, "-c", "dear.c")
+        self.judged(*uses, "-c", "costly.c")
         done = self.joulec(*uses, "-c", "kept.c", "-o", "kept.o")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 

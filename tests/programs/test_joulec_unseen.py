@@ -195,10 +195,10 @@ int only_with_openmp(int x) {{ return x; }}
 
     def test_functions_of_another_type_in_a_table(self):
         """A caller may have cast them; but a member of a structure is a fixed function."""
-        text = ("static int light(int *p) { return *p; }\nstatic void dear(int *p) { for (int i = 0; i < 9999; i++) p[i] ^= i; }\n"
-                "static int (*const cast[2])(int *) = {light, (int (*)(int *))dear};\n"
+        text = ("static int light(int *p) { return *p; }\nstatic void costly(int *p) { for (int i = 0; i < 9999; i++) p[i] ^= i; }\n"
+                "static int (*const cast[2])(int *) = {light, (int (*)(int *))costly};\n"
                 "int through(int *p, int k) { return cast[k & 1](p); }\n"
-                "static const struct { void (*fill)(int *); int (*get)(int *); } both[2] = {{dear, light}, {dear, light}};\n"
+                "static const struct { void (*fill)(int *); int (*get)(int *); } both[2] = {{costly, light}, {costly, light}};\n"
                 "int member(int *p, int k) { return both[k & 1].get(p); }\n"
                 'extern int other(int *) __attribute__((weak, alias("real")));\n__attribute__((noinline)) int real(int *p) { return *p; }\n'
                 "static int (*const names[2])(int *) = {light, other};\nint by_name(int *p, int k) { return names[k & 1](p); }\n")

@@ -14,7 +14,7 @@
 #define STEP_NS  INT64_C(100000000)
 #define CARD     "/sys/class/drm/card%u/device/"
 
-const struct fake_way fake_ways[FAKE_WAYS] = {
+const struct fake_amd_interface fake_amd_interfaces[FAKE_INTERFACES] = {
     [FAKE_ROCM_6] = {"rocm_smi", "rocm_smi/6", "librocm_smi64.so.6"},
     [FAKE_ROCM_5] = {"rocm_smi", "rocm_smi/5", "librocm_smi64.so.5"},
     [FAKE_AMD_1] = {"amd_smi", "amd_smi/1", "libamd_smi.so"},
@@ -142,12 +142,12 @@ static void put_files(struct fake_amd *fake)
 
 /* --- the fixture ---------------------------------------------------------------------------------------- */
 
-bool fake_amd_prepare(struct fake_amd *fake, const char *folder, int way, const char *script)
+bool fake_amd_prepare(struct fake_amd *fake, const char *folder, int interface, const char *script)
 {
     char path[4096];
     void (*set_script)(const char *);
-    *fake = (struct fake_amd){.way = &fake_ways[way]};
-    snprintf(path, sizeof path, "%s/fakes/%s/%s", folder, fake->way->folder, fake->way->library);
+    *fake = (struct fake_amd){.interface = &fake_amd_interfaces[interface]};
+    snprintf(path, sizeof path, "%s/fakes/%s/%s", folder, fake->interface->folder, fake->interface->library);
     fake->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!fake->library)
         return false;
@@ -156,7 +156,7 @@ bool fake_amd_prepare(struct fake_amd *fake, const char *folder, int way, const 
     set_script(script);
     set_time(fake, BEGIN_NS);
     add_symbols(fake);
-    if (way == FAKE_FILES)
+    if (interface == FAKE_FILES)
         put_files(fake);
     else
         machine_put_amd_card(fake->host);
@@ -172,8 +172,8 @@ void fake_amd_remove(struct fake_amd *fake, const char *symbol)
 
 void fake_amd_open(struct fake_amd *fake, const char *sources)
 {
-    host_script_library(fake->host, fake->way->library, fake->symbols, fake->symbol_count);
-    fake->meter = machine_open_devices(fake->host, sources ? sources : fake->way->source);
+    host_script_library(fake->host, fake->interface->library, fake->symbols, fake->symbol_count);
+    fake->meter = machine_open_devices(fake->host, sources ? sources : fake->interface->source);
 }
 
 void fake_amd_run(struct fake_amd *fake, double seconds)

@@ -9,16 +9,16 @@
 #include "joule/meter/engine.h"
 
 /* One way to read a board. */
-struct fake_way {
+struct fake_amd_interface {
     const char *source;  /* "rocm_smi", ...; "amdgpu,hwmon": the kernel's files */
     const char *folder;  /* of the fake library, below fakes/ */
     const char *library; /* the library's file name */
 };
-enum { FAKE_ROCM_6, FAKE_ROCM_5, FAKE_AMD_1, FAKE_AMD_24, FAKE_AMD_25, FAKE_FILES, FAKE_WAYS };
-extern const struct fake_way fake_ways[FAKE_WAYS];
+enum { FAKE_ROCM_6, FAKE_ROCM_5, FAKE_AMD_1, FAKE_AMD_24, FAKE_AMD_25, FAKE_FILES, FAKE_INTERFACES };
+extern const struct fake_amd_interface fake_amd_interfaces[FAKE_INTERFACES];
 
 struct fake_amd {
-    const struct fake_way *way;
+    const struct fake_amd_interface *interface;
     void *library;
     struct joule_host *host;
     joule_meter *meter;
@@ -27,9 +27,9 @@ struct fake_amd {
     size_t symbol_count;
 };
 
-/* Loads the fake library `way` and prepares a host with one card for which the kernel has no sensors.
+/* Loads the fake library `interface` and prepares a host with one card for which the kernel has no sensors.
  * `script` describes the boards (tests/fakes/amd/fake_boards.h). Returns false if the library is missing. */
-bool fake_amd_prepare(struct fake_amd *fake, const char *folder, int way, const char *script);
+bool fake_amd_prepare(struct fake_amd *fake, const char *folder, int interface, const char *script);
 /* Removes a symbol, as in another release of the library. */
 void fake_amd_remove(struct fake_amd *fake, const char *symbol);
 /* Opens a meter of these sources; NULL: of the way's own source. */

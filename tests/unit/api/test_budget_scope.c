@@ -40,7 +40,7 @@ static struct {
     joule_quantity joules;
 } last;
 
-static void hear(const joule_budget_event *event, void *context)
+static void record_event(const joule_budget_event *event, void *context)
 {
     last.status = event->status;
     last.count = event->count;
@@ -63,7 +63,7 @@ static int set_up(void **state)
     host_script_text(bench->host, ZONE "/max_energy_range_uj", "262143328850\n");
     host_script_file(bench->host, ZONE "/energy_uj", energy_uj, NULL);
     bench->meter = machine_open(bench->host, "rapl_powercap");
-    joule_budget_set_handler(hear, &bench->meter);
+    joule_budget_set_handler(record_event, &bench->meter);
     atomic_store(&calls_of_handler, 0);
     return 0;
 }

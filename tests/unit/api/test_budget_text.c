@@ -51,7 +51,7 @@ static void test_invalid_budgets_are_refused_with_their_column(void **state)
     const struct {
         const char *text;
         size_t column;
-        const char *says;
+        const char *message;
     } cases[] = {
         {NULL, 1, "a text"},
         {endless, BUDGET_TEXT_SIZE, "at most 511 bytes"},
@@ -95,7 +95,7 @@ static void test_invalid_budgets_are_refused_with_their_column(void **state)
         size_t column = 0;
         joule_error error = {0};
         assert_int_equal(budget_text_parse(cases[i].text, &got, &column, &error), JOULE_INVALID);
-        if (column != cases[i].column || !strstr(error.message, cases[i].says))
+        if (column != cases[i].column || !strstr(error.message, cases[i].message))
             fail_msg("%s: column %zu, \"%s\"", cases[i].text, column, error.message);
         assert_true(got.max_joules == -1);
         assert_int_equal(budget_text_parse(cases[i].text, &got, NULL, NULL), JOULE_INVALID);

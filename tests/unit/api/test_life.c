@@ -56,7 +56,7 @@ static void do_regions(int count)
 }
 
 /* Queries one region as any program does. Exit status 0: the values came from the parent. */
-static int client_asks(void)
+static int query_as_client(void)
 {
     joule_meter *meter = NULL;
     joule_error error = {0};
@@ -95,7 +95,7 @@ static int make_marked_regions(void)
     return write(-1, "regions end", 11) != -1;
 }
 
-static void ask_slowly(joule_budget *budget, joule_budget_status status, void *is_inside)
+static void query_slowly(joule_budget *budget, joule_budget_status status, void *is_inside)
 {
     (void)budget;
     (void)status;
@@ -112,7 +112,7 @@ static int end_inside_a_callback(void)
     joule_budget_options options = {.struct_size = sizeof options,
                                     .domain = JOULE_TOTAL,
                                     .max_joules = 1e-6,
-                                    .notify = ask_slowly,
+                                    .notify = query_slowly,
                                     .context = (void *)&is_inside};
     alarm(20);
     if (joule_budget_begin(NULL, &options, &budget, NULL) != JOULE_OK)
@@ -131,7 +131,7 @@ static int be_client(const char *role)
     if (!session_is_client(session_current()))
         return 4;
     if (strcmp(role, "ask") == 0)
-        return client_asks();
+        return query_as_client();
     do_regions(REGIONS_EACH);
     if (strcmp(role, "die") == 0) {
         joule_begin(joule_tag("never ended"));
@@ -203,7 +203,7 @@ static bool serve_one_question(void *unused)
     return good;
 }
 
-static void a_client_asks_its_parent(void **state)
+static void client_queries_its_parent(void **state)
 {
     (void)state;
     assert_true(in_child(serve_one_question, NULL));
@@ -449,13 +449,13 @@ static bool load_a_hundred_times(void *unused)
     return true;
 }
 
-static void the_library_comes_and_goes(void **state)
+static void library_can_be_loaded_and_unloaded(void **state)
 {
     (void)state;
     assert_true(in_child(load_a_hundred_times, NULL));
 }
 
-static void a_program_may_end_while_a_callback_asks(void **state)
+static void program_may_end_during_a_query_in_a_callback(void **state)
 {
     (void)state;
     assert_true(exited_well(start_client("end inside")));
@@ -468,13 +468,13 @@ int main(int argc, char **argv)
     own_path = "/proc/self/exe";
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_killed_client_loses_no_finished_region),
-        cmocka_unit_test(a_client_asks_its_parent),
+        cmocka_unit_test(client_queries_its_parent),
         cmocka_unit_test(without_its_session_a_child_is_no_client),
         cmocka_unit_test(fork_while_sampling_and_inside_a_region),
         cmocka_unit_test(threads_and_the_collector_at_once),
         cmocka_unit_test(a_call_is_measured),
-        cmocka_unit_test(a_program_may_end_while_a_callback_asks),
-        cmocka_unit_test(the_library_comes_and_goes),
+        cmocka_unit_test(program_may_end_during_a_query_in_a_callback),
+        cmocka_unit_test(library_can_be_loaded_and_unloaded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

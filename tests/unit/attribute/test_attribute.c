@@ -132,7 +132,7 @@ static double own_cpu_s(void)
 }
 
 /* Uses CPU time, writes how much to the pipe, and exits. */
-static void burn_and_tell(int to)
+static void use_cpu_and_report(int to)
 {
     while (own_cpu_s() < BURN_S)
         ;
@@ -147,15 +147,15 @@ static void be_family(int to)
 {
     pid_t child = fork();
     if (child == 0)
-        burn_and_tell(to);
+        use_cpu_and_report(to);
     waitpid(child, NULL, 0);
     if (fork() == 0) {
         setsid();
         if (fork() == 0)
-            burn_and_tell(to);
+            use_cpu_and_report(to);
         _exit(0);
     }
-    burn_and_tell(to);
+    use_cpu_and_report(to);
 }
 
 /* Runs a command with a child in its own session; both wait to be killed. */
@@ -299,7 +299,7 @@ static void test_a_child_from_before_does_not_count(void **state)
     assert_int_equal(pipe(ends), 0);
     pid_t earlier = fork();
     if (earlier == 0)
-        burn_and_tell(ends[1]);
+        use_cpu_and_report(ends[1]);
     struct attribute_group *group = attribute_begin(host_real(), ATTRIBUTE_SUBREAPER);
     attribute_start(group);
     pid_t pid = attribute_spawn(group, end_at_once, NULL);

@@ -260,7 +260,7 @@ static void test_without_cgroups_tenants_are_absent(void **state)
 
 /* One process has half of a board of 400 W. Updates once per second for `seconds`. There is no sensor of
  * processors. */
-static struct tenants look_at_board(struct fake_nvml *fake, const char *script, int seconds)
+static struct tenants run_board(struct fake_nvml *fake, const char *script, int seconds)
 {
     static struct user job = {0.1, 0};
     if (!fake_nvml_prepare(fake, TEST_BINARY_DIR, "580", script))
@@ -283,7 +283,7 @@ static void test_device_energy_goes_to_its_processes(void **state)
 {
     (void)state;
     struct fake_nvml fake;
-    struct tenants tenants = look_at_board(&fake, BOARD, 12);
+    struct tenants tenants = run_board(&fake, BOARD, 12);
     const struct tenant *mine = tenant(&tenants, "/slurm/uid_7/job_1");
     assert_near(mine->gpu_joules + tenants.rest_gpu_joules, 4400, 20); /* eleven windows are settled */
     assert_near(mine->gpu_joules, 2200, 400);
@@ -296,7 +296,7 @@ static void test_slow_device_is_waited_for(void **state)
 {
     (void)state;
     struct fake_nvml fake;
-    struct tenants tenants = look_at_board(&fake, BOARD "update_ms=3700", 40);
+    struct tenants tenants = run_board(&fake, BOARD "update_ms=3700", 40);
     const struct tenant *mine = tenant(&tenants, "/slurm/uid_7/job_1");
     double shared = mine->gpu_joules + tenants.rest_gpu_joules;
     if (!(shared > 400 * (39 - 2 * 3.7) && shared <= 400 * 39.0))

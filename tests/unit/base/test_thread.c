@@ -237,7 +237,7 @@ struct places {
     bool has_signals[4];
 };
 
-static void look_around(void *context, size_t begin, size_t end, unsigned worker)
+static void record_place(void *context, size_t begin, size_t end, unsigned worker)
 {
     struct places *places = context;
     meet(&places->meeting, begin, end, worker);
@@ -259,7 +259,7 @@ static void test_workers_stay_on_their_cpu_and_get_no_signals(void **state)
     struct pool_options options = {.width = 4, .cpus = &cpu, .cpu_count = 1};
     assert_int_equal(pool_create(&options, &pool, NULL), JOULE_OK);
     struct places places = {.meeting.want = 4, .cpu_of = {-1, -1, -1, -1}};
-    parallel_for(pool, 4, 1, look_around, &places);
+    parallel_for(pool, 4, 1, record_place, &places);
     for (int worker = 1; worker < 4; worker++) {
         assert_int_equal(places.cpu_of[worker], cpu);
         assert_false(places.has_signals[worker]);

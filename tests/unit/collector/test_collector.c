@@ -42,7 +42,7 @@ static void a_region_alone_gets_its_window(void **state)
     assert_near(t.attributed.value, r.attributed.value, 1e-9);
 }
 
-static void regions_before_the_first_reading_say_so(void **state)
+static void regions_before_the_first_reading_have_a_status(void **state)
 {
     struct bench *bench = *state;
     uint32_t tag = joule_tag("early");
@@ -98,7 +98,7 @@ static void a_region_may_stay_open_for_many_readings(void **state)
     assert_near(s.self.value, s.window.value - q.window.value, 1e-9);
 }
 
-static void another_thread_may_end_it(void **state)
+static void another_thread_may_end_a_region(void **state)
 {
     struct bench *bench = *state;
     uint32_t tag = joule_tag("handed over");
@@ -186,7 +186,7 @@ static void a_region_that_costs_nothing_takes_no_place(void **state)
     assert_true(r.duration_s == 0 && r.coverage == 0);
 }
 
-static void bad_questions_are_refused(void **state)
+static void wrong_queries_are_refused(void **state)
 {
     struct bench *bench = *state;
     joule_result r = {.struct_size = 8};
@@ -277,15 +277,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         STEADY(a_region_alone_gets_its_window),
-        STEADY(regions_before_the_first_reading_say_so),
+        STEADY(regions_before_the_first_reading_have_a_status),
         STEADY(threads_share_equally_and_nested_ones_take_over),
         STEADY(a_region_may_stay_open_for_many_readings),
-        STEADY(another_thread_may_end_it),
+        STEADY(another_thread_may_end_a_region),
         STEADY(region_without_end_stops_getting_energy),
         STEADY(too_many_lost_regions_give_up_the_oldest),
         STEADY(finish_does_not_wait_for_the_next_reading),
         STEADY(a_region_that_costs_nothing_takes_no_place),
-        STEADY(bad_questions_are_refused),
+        STEADY(wrong_queries_are_refused),
         STEADY(the_table_has_the_largest_first),
         STEADY(finished_regions_go_into_the_record),
         STEADY(many_regions_cost_little),

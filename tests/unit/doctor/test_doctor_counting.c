@@ -8,69 +8,69 @@
 #include <math.h>
 #include <string.h>
 #include "support/check.h"
-#include "support/patient.h"
+#include "support/doctor_bench.h"
 
 #define WRITABLE  "35 24 0:30 / /sys/fs/cgroup rw,nosuid,nodev - cgroup2 cgroup2 rw,nsdelegate\n"
 #define READ_ONLY "35 24 0:30 / /sys/fs/cgroup ro,nosuid,nodev - cgroup2 cgroup rw\n"
 #define OLDER     "31 23 0:28 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu\n"
 
 /* Returns a machine without problems except the given trial and mounts. */
-static struct patient *mounted(void **state, const char *mounts)
+static struct doctor_bench *mounted(void **state, const char *mounts)
 {
-    struct patient *patient = *state;
-    patient->run_method = ATTRIBUTE_SUBREAPER;
-    patient_add_zone(patient->host, true);
-    host_script_text(patient->host, "/proc/filesystems",
+    struct doctor_bench *bench = *state;
+    bench->run_method = ATTRIBUTE_SUBREAPER;
+    doctor_bench_add_zone(bench->host, true);
+    host_script_text(bench->host, "/proc/filesystems",
                      "nodev\tsysfs\nnodev\tcgroup\nnodev\tcgroup2\n\text4\n");
-    host_script_text(patient->host, "/proc/self/mountinfo", mounts);
-    return patient;
+    host_script_text(bench->host, "/proc/self/mountinfo", mounts);
+    return bench;
 }
 
-static void be_root(struct patient *patient)
+static void be_root(struct doctor_bench *bench)
 {
-    host_script_text(patient->host, "/proc/self/status", "Name:\tjoule\nUid:\t1000\t0\t0\t0\n");
+    host_script_text(bench->host, "/proc/self/status", "Name:\tjoule\nUid:\t1000\t0\t0\t0\n");
 }
 
-static void assert_why(const struct patient *patient, const char *id, const char *words)
+static void assert_why(const struct doctor_bench *bench, const char *id, const char *words)
 {
-    const char *why = patient_find(patient, id)->why;
+    const char *why = doctor_bench_find(bench, id)->why;
     assert_contains(why, words);
 }
 
 static void test_usable_cgroups_need_no_advice(void **state)
 {
-    struct patient *patient = mounted(state, WRITABLE);
-    patient->run_method = ATTRIBUTE_CGROUP;
-    patient_examine(patient, 25);
-    patient_assert_nothing_to_do(patient);
-    patient_assert_absent(patient, "cgroup_denied");
+    struct doctor_bench *bench = mounted(state, WRITABLE);
+    bench->run_method = ATTRIBUTE_CGROUP;
+    doctor_bench_examine(bench, 25);
+    doctor_bench_assert_nothing_to_do(bench);
+    doctor_bench_assert_absent(bench, "cgroup_denied");
 }
 
 static void test_shell_of_a_user_with_a_systemd(void **state)
 {
-    struct patient *patient = mounted(state, WRITABLE);
-    host_script_env(patient->host, "XDG_RUNTIME_DIR", "/run/user/1000");
-    host_script_text(patient->host, "/run/user/1000/systemd/notify", "");
-    patient_examine(patient, 25);
-    patient_assert_finding(patient, "cgroup_denied", FINDING_ADVICE, "systemd-run --user --scope");
-    assert_contains(patient_find(patient, "cgroup_denied")->what, "by process (subreaper)");
+    struct doctor_bench *bench = mounted(state, WRITABLE);
+    host_script_env(bench->host, "XDG_RUNTIME_DIR", "/run/user/1000");
+    host_script_text(bench->host, "/run/user/1000/systemd/notify", "");
+    doctor_bench_examine(bench, 25);
+    doctor_bench_assert_finding(bench, "cgroup_denied", FINDING_ADVICE, "systemd-run --user --scope");
+    assert_contains(doctor_bench_find(bench, "cgroup_denied")->what, "by process (subreaper)");
 }
 
 static void test_shell_of_a_user_without_a_systemd(void **state)
 {
-    struct patient *patient = mounted(state, WRITABLE);
-    host_script_env(patient->host, "XDG_RUNTIME_DIR", "/run/user/1000");
-    patient_examine(patient, 25);
-    patient_assert_finding(patient, "cgroup_denied", FINDING_LIMIT, NULL);
-    assert_why(patient, "cgroup_denied", "login session");
+    struct doctor_bench *bench = mounted(state, WRITABLE);
+    host_script_env(bench->host, "XDG_RUNTIME_DIR", "/run/user/1000");
+    doctor_bench_examine(bench, 25);
+    doctor_bench_assert_finding(bench, "cgroup_denied", FINDING_LIMIT, NULL);
+    assert_why(bench, "cgroup_denied", "login session");
 }
 
 static void test_method_is_named(void **state)
 {
-    struct patient *patient = mounted(state, WRITABLE);
-    patient->run_method = ATTRIBUTE_WAIT4;
-    patient_examine(patient, 25);
-    assert_contains(patient_find(patient, "cgroup_denied")->what, "(wait4)");
+    struct doctor_bench *bench = mounted(state, WRITABLE);
+    bench->run_method = ATTRIBUTE_WAIT4;
+    doctor_bench_examine(bench, 25);
+    assert_contains(doctor_bench_find(bench, "cgroup_denied")->what, "(wait4)");
 }
 
 static void test_containers_get_the_command_for_their_runtime(void **state)
@@ -86,60 +86,60 @@ static void test_containers_get_the_command_for_their_runtime(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         if (i > 0) {
-            patient_tear_down(state);
-            patient_set_up(state);
+            doctor_bench_tear_down(state);
+            doctor_bench_set_up(state);
         }
-        struct patient *patient = mounted(state, cases[i].mounts);
-        host_script_text(patient->host, "/proc/self/cgroup", cases[i].cgroup);
-        patient_examine(patient, 25);
-        patient_assert_finding(patient, "cgroup_denied", cases[i].command ? FINDING_ADVICE : FINDING_LIMIT,
-                               cases[i].command);
+        struct doctor_bench *bench = mounted(state, cases[i].mounts);
+        host_script_text(bench->host, "/proc/self/cgroup", cases[i].cgroup);
+        doctor_bench_examine(bench, 25);
+        doctor_bench_assert_finding(bench, "cgroup_denied", cases[i].command ? FINDING_ADVICE : FINDING_LIMIT,
+                                    cases[i].command);
     }
 }
 
 static void test_root_may_mount(void **state)
 {
-    struct patient *patient = mounted(state, OLDER);
-    be_root(patient);
-    patient_examine(patient, 25);
-    patient_assert_finding(patient, "cgroup_missing", FINDING_ADVICE, "mount -t cgroup2");
-    patient_assert_absent(patient, "cgroup_denied");
+    struct doctor_bench *bench = mounted(state, OLDER);
+    be_root(bench);
+    doctor_bench_examine(bench, 25);
+    doctor_bench_assert_finding(bench, "cgroup_missing", FINDING_ADVICE, "mount -t cgroup2");
+    doctor_bench_assert_absent(bench, "cgroup_denied");
 }
 
 static void test_a_user_may_not_mount(void **state)
 {
-    struct patient *patient = mounted(state, OLDER);
-    patient_examine(patient, 25);
-    patient_assert_finding(patient, "cgroup_missing", FINDING_LIMIT, NULL);
+    struct doctor_bench *bench = mounted(state, OLDER);
+    doctor_bench_examine(bench, 25);
+    doctor_bench_assert_finding(bench, "cgroup_missing", FINDING_LIMIT, NULL);
 }
 
 static void test_kernel_without_cgroups(void **state)
 {
-    struct patient *patient = mounted(state, "");
-    be_root(patient);
-    host_script_text(patient->host, "/proc/filesystems", "nodev\tsysfs\n\text4\n");
-    patient_examine(patient, 25);
-    patient_assert_finding(patient, "cgroup_missing", FINDING_LIMIT, NULL);
+    struct doctor_bench *bench = mounted(state, "");
+    be_root(bench);
+    host_script_text(bench->host, "/proc/filesystems", "nodev\tsysfs\n\text4\n");
+    doctor_bench_examine(bench, 25);
+    doctor_bench_assert_finding(bench, "cgroup_missing", FINDING_LIMIT, NULL);
 }
 
 /* On a recorded machine there is no trial: mounts are known, but not whether they work. */
 static void test_mounts_of_a_recorded_machine_are_enough(void **state)
 {
-    struct patient *patient = mounted(state, WRITABLE);
-    patient->run_method = ATTRIBUTE_NONE;
-    patient_examine(patient, NAN);
-    patient_assert_nothing_to_do(patient);
+    struct doctor_bench *bench = mounted(state, WRITABLE);
+    bench->run_method = ATTRIBUTE_NONE;
+    doctor_bench_examine(bench, NAN);
+    doctor_bench_assert_nothing_to_do(bench);
 }
 
 static void test_recorded_machine_without_cgroups(void **state)
 {
-    struct patient *patient = mounted(state, OLDER);
-    patient->run_method = ATTRIBUTE_NONE;
-    patient_examine(patient, NAN);
-    patient_assert_finding(patient, "cgroup_missing", FINDING_LIMIT, NULL);
+    struct doctor_bench *bench = mounted(state, OLDER);
+    bench->run_method = ATTRIBUTE_NONE;
+    doctor_bench_examine(bench, NAN);
+    doctor_bench_assert_finding(bench, "cgroup_missing", FINDING_LIMIT, NULL);
 }
 
-#define machine(test) cmocka_unit_test_setup_teardown(test, patient_set_up, patient_tear_down)
+#define machine(test) cmocka_unit_test_setup_teardown(test, doctor_bench_set_up, doctor_bench_tear_down)
 
 int main(void)
 {

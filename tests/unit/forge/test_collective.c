@@ -80,7 +80,7 @@ static void wrong_collectives_are_refused(void **state)
     assert_refused(FORGE_COLLECTIVE_KINDS, &four, 0, "collective(f32[8,3]): unknown kind 5");
 }
 
-static void they_are_written_and_read(void **state)
+static void written_collectives_read_back(void **state)
 {
     (void)state;
     static const char text[] = "forge graph 1\n"
@@ -128,7 +128,7 @@ static void assert_goes_back(forge_collective_kind kind, forge_collective_kind b
     forge_graph_free(graph);
 }
 
-static void each_goes_back_by_another(void **state)
+static void gradient_of_a_collective_is_a_collective(void **state)
 {
     (void)state;
     assert_goes_back(FORGE_ALL_REDUCE, FORGE_ALL_REDUCE, 0, 0);
@@ -193,8 +193,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shapes_of_collectives_are_inferred),
         cmocka_unit_test(wrong_collectives_are_refused),
-        cmocka_unit_test(they_are_written_and_read),
-        cmocka_unit_test(each_goes_back_by_another),
+        cmocka_unit_test(written_collectives_read_back),
+        cmocka_unit_test(gradient_of_a_collective_is_a_collective),
         cmocka_unit_test(a_group_of_one_costs_nothing),
         cmocka_unit_test(larger_groups_wait_for_a_transport),
     };

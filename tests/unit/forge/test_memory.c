@@ -182,7 +182,7 @@ static void *take_and_give(void *device)
     return NULL;
 }
 
-static void threads_share_it(void **state)
+static void threads_may_share_a_device(void **state)
 {
     (void)state;
     forge_device *device = open_cpu();
@@ -208,7 +208,7 @@ int main(void)
         cmocka_unit_test(limit_error_names_the_request_and_the_largest_user),
         cmocka_unit_test(cached_memory_is_freed_on_demand),
         cmocka_unit_test(buffers_outlive_their_device),
-        cmocka_unit_test(threads_share_it),
+        cmocka_unit_test(threads_may_share_a_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -221,7 +221,7 @@ static forge_graph *training(void)
     return graph_of(b);
 }
 
-static void a_training_on_three_devices(void **state)
+static void training_on_three_devices_gives_the_bits_of_one(void **state)
 {
     (void)state;
     assert_same_bits(training(), 0);
@@ -236,7 +236,7 @@ static void random_graphs_give_the_bits_of_one_device(void **state)
 
 /* Slots exchange their old values, on the same device and across devices; some old values are read after the
  * new ones are computed. */
-static void slots_that_change_places(void **state)
+static void slots_may_change_places(void **state)
 {
     (void)state;
     forge_builder *b = forge_builder_new();
@@ -499,9 +499,9 @@ static void instance_needs_all_states_and_inputs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_training_on_three_devices),
+        cmocka_unit_test(training_on_three_devices_gives_the_bits_of_one),
         cmocka_unit_test(random_graphs_give_the_bits_of_one_device),
-        cmocka_unit_test(slots_that_change_places),
+        cmocka_unit_test(slots_may_change_places),
         cmocka_unit_test(results_without_launches_are_copied),
         cmocka_unit_test(segment_ends_where_the_device_changes),
         cmocka_unit_test(two_devices_work_at_once),

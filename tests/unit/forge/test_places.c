@@ -47,7 +47,7 @@ static const char *place_of(const forge_graph *graph, forge_value value)
 
 /* --- nodes ---------------------------------------------------------------------------------------------- */
 
-static void a_node_runs_where_the_builder_stands(void **state)
+static void node_runs_on_the_place_of_the_builder(void **state)
 {
     (void)state;
     forge_builder *b = forge_builder_new();
@@ -130,7 +130,7 @@ static const char text[] = "forge graph 1\n"
                            "output \"y\" = %5\n"
                            "write \"w\" = %4\n";
 
-static void places_are_written_and_read(void **state)
+static void written_places_read_back(void **state)
 {
     (void)state;
     forge_graph *graph = NULL;
@@ -154,7 +154,7 @@ static void assert_no_text(const char *bad, const char *message)
     assert_string_equal(error.message, message);
 }
 
-static void bad_places_in_text(void **state)
+static void invalid_places_in_text_are_refused(void **state)
 {
     (void)state;
     assert_no_text("forge graph 1\nslot \"w\" : f32[2] = constant(0)\n%1 = read \"w\" : f32[2] on a\n"
@@ -166,7 +166,7 @@ static void bad_places_in_text(void **state)
 
 /* --- transfers ------------------------------------------------------------------------------------------ */
 
-static void operands_are_brought_once(void **state)
+static void operands_are_transferred_once(void **state)
 {
     (void)state;
     forge_builder *b = forge_builder_new();
@@ -245,7 +245,7 @@ static void once_placed_nothing_may_be_missing(void **state)
 
 /* --- gradients and updates ------------------------------------------------------------------------------ */
 
-static void gradients_go_back_where_values_came_from(void **state)
+static void gradients_are_transferred_back(void **state)
 {
     (void)state;
     forge_builder *b = forge_builder_new();
@@ -375,16 +375,16 @@ static void random_graphs_have_transfers_where_needed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_node_runs_where_the_builder_stands),
+        cmocka_unit_test(node_runs_on_the_place_of_the_builder),
         cmocka_unit_test(names_of_places_are_short),
         cmocka_unit_test(a_slot_lives_on_one_place),
         cmocka_unit_test(a_body_has_no_places),
-        cmocka_unit_test(places_are_written_and_read),
-        cmocka_unit_test(bad_places_in_text),
-        cmocka_unit_test(operands_are_brought_once),
+        cmocka_unit_test(written_places_read_back),
+        cmocka_unit_test(invalid_places_in_text_are_refused),
+        cmocka_unit_test(operands_are_transferred_once),
         cmocka_unit_test(value_transferred_back_needs_no_transfer),
         cmocka_unit_test(once_placed_nothing_may_be_missing),
-        cmocka_unit_test(gradients_go_back_where_values_came_from),
+        cmocka_unit_test(gradients_are_transferred_back),
         cmocka_unit_test(an_update_runs_where_its_slot_lives),
         cmocka_unit_test(on_one_device_nothing_is_transferred),
         cmocka_unit_test(random_graphs_have_transfers_where_needed),

@@ -356,8 +356,8 @@ static forge_shape shape_of(const struct side *side, const char *output)
     assert_true(                                                                                             \
         forge_shape_equal(&(forge_shape[]){shape}[0], &(forge_shape[]){forge_shape_of(__VA_ARGS__)}[0]))
 
-static void assert_says(joule_status status, joule_status expected, const joule_error *error,
-                        const char *words)
+static void assert_status_and_message(joule_status status, joule_status expected, const joule_error *error,
+                                      const char *words)
 {
     assert_int_equal(status, expected);
     assert_contains(error->message, words);
@@ -379,17 +379,18 @@ static void test_sizes_have_to_go_together(void **state)
     forge_tensor runs;
     load_sums(&side);
     assert_shape(shape_of(&side, "y"), 64, 9);
-    assert_says(set_ones(side.instance, "a", forge_shape_of(6, 2), &e), JOULE_INVALID, &e,
-                "input 'a': n must be from 4 to 64, a multiple of 4, not 6");
-    assert_says(set_ones(side.instance, "a", forge_shape_of(68, 2), &e), JOULE_INVALID, &e, "not 68");
-    assert_says(set_ones(side.instance, "a", forge_shape_of(8), &e), JOULE_INVALID, &e,
-                "input 'a' must be f32[n,m], packed, not f32[8]");
-    assert_says(set_ones(side.instance, "c", forge_shape_of(8), &e), JOULE_INVALID, &e,
-                "input 'c' must be f32[(n*2)], packed, not f32[8]");
+    assert_status_and_message(set_ones(side.instance, "a", forge_shape_of(6, 2), &e), JOULE_INVALID, &e,
+                              "input 'a': n must be from 4 to 64, a multiple of 4, not 6");
+    assert_status_and_message(set_ones(side.instance, "a", forge_shape_of(68, 2), &e), JOULE_INVALID, &e,
+                              "not 68");
+    assert_status_and_message(set_ones(side.instance, "a", forge_shape_of(8), &e), JOULE_INVALID, &e,
+                              "input 'a' must be f32[n,m], packed, not f32[8]");
+    assert_status_and_message(set_ones(side.instance, "c", forge_shape_of(8), &e), JOULE_INVALID, &e,
+                              "input 'c' must be f32[(n*2)], packed, not f32[8]");
     assert_int_equal(set_ones(side.instance, "a", forge_shape_of(8, 2), &e), JOULE_OK);
     assert_int_equal(set_ones(side.instance, "b", forge_shape_of(8, 3), &e), JOULE_OK);
-    assert_says(forge_instance_run(side.instance, &e), JOULE_INVALID, &e,
-                "input 'a' was set as [8,2], but with n=8, m=3 it must be [8,3]: set it again");
+    assert_status_and_message(forge_instance_run(side.instance, &e), JOULE_INVALID, &e,
+                              "input 'a' was set as [8,2], but with n=8, m=3 it must be [8,3]: set it again");
     assert_shape(shape_of(&side, "y"), 64, 9);
     assert_int_equal(set_ones(side.instance, "a", forge_shape_of(8, 3), &e), JOULE_OK);
     assert_int_equal(set_ones(side.instance, "c", forge_shape_of(16), &e), JOULE_OK);
@@ -398,10 +399,10 @@ static void test_sizes_have_to_go_together(void **state)
     assert_shape(shape_of(&side, "z"), 16);
     assert_int_equal(forge_states_find(side.states, "runs", &runs), JOULE_OK);
     assert_true(*(float *)forge_tensor_data(&runs) == 1);
-    assert_says(forge_instance_set_size(side.instance, "k", 1, &e), JOULE_ABSENT, &e,
-                "unknown symbol 'k'; known symbols: n, m");
-    assert_says(forge_instance_set_size(side.instance, "m", 0, &e), JOULE_INVALID, &e,
-                "m must be from 1 to 9, not 0");
+    assert_status_and_message(forge_instance_set_size(side.instance, "k", 1, &e), JOULE_ABSENT, &e,
+                              "unknown symbol 'k'; known symbols: n, m");
+    assert_status_and_message(forge_instance_set_size(side.instance, "m", 0, &e), JOULE_INVALID, &e,
+                              "m must be from 1 to 9, not 0");
     end(&side);
 }
 
@@ -415,18 +416,18 @@ static void test_invalid_sizes_cannot_be_bound(void **state)
     forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(n));
     forge_output(b, "y", forge_reduce(b, FORGE_MAXIMUM, x, 1, false));
     assert_int_equal(forge_builder_finish(b, &graph, NULL), JOULE_OK);
-    assert_says(forge_graph_bind(graph, &(forge_size){"n", 3}, 1, &bound, &e), JOULE_INVALID, &e,
-                "n must be from 0 to 64, a multiple of 4, not 3");
-    assert_says(forge_graph_bind(graph, &(forge_size){"k", 3}, 1, &bound, &e), JOULE_ABSENT, &e,
-                "unknown symbol 'k'; known symbols: n");
-    assert_says(forge_graph_bind(graph, &(forge_size){"n", 0}, 1, &bound, &e), JOULE_INVALID, &e,
-                "maximum needs at least one element");
+    assert_status_and_message(forge_graph_bind(graph, &(forge_size){"n", 3}, 1, &bound, &e), JOULE_INVALID,
+                              &e, "n must be from 0 to 64, a multiple of 4, not 3");
+    assert_status_and_message(forge_graph_bind(graph, &(forge_size){"k", 3}, 1, &bound, &e), JOULE_ABSENT, &e,
+                              "unknown symbol 'k'; known symbols: n");
+    assert_status_and_message(forge_graph_bind(graph, &(forge_size){"n", 0}, 1, &bound, &e), JOULE_INVALID,
+                              &e, "maximum needs at least one element");
     struct side side = {0};
     load(&side, graph);
     assert_int_equal(forge_instance_set_zeros(side.instance, "x", NULL), JOULE_OK);
     assert_int_equal(forge_instance_set_size(side.instance, "n", 0, NULL), JOULE_OK);
-    assert_says(forge_instance_run(side.instance, &e), JOULE_INVALID, &e,
-                "with n=0: launch 0, reduce(f32[0]): maximum needs at least one element");
+    assert_status_and_message(forge_instance_run(side.instance, &e), JOULE_INVALID, &e,
+                              "with n=0: launch 0, reduce(f32[0]): maximum needs at least one element");
     assert_int_equal(forge_instance_set_size(side.instance, "n", 4, NULL), JOULE_OK);
     assert_int_equal(forge_instance_run(side.instance, NULL), JOULE_OK);
     end(&side);
@@ -461,7 +462,8 @@ static void test_a_view_that_leaves_its_buffer_at_some_sizes(void **state)
     assert_int_equal(forge_instance_set_zeros(side.instance, NULL, NULL), JOULE_OK);
     assert_int_equal(forge_instance_run(side.instance, &e), JOULE_OK);
     assert_int_equal(forge_instance_set_size(side.instance, "n", 4, NULL), JOULE_OK);
-    assert_says(forge_instance_run(side.instance, &e), JOULE_INVALID, &e, "lies outside its buffer");
+    assert_status_and_message(forge_instance_run(side.instance, &e), JOULE_INVALID, &e,
+                              "lies outside its buffer");
     assert_int_equal(forge_instance_set_size(side.instance, "n", 64, NULL), JOULE_OK);
     assert_int_equal(forge_instance_run(side.instance, &e), JOULE_OK);
     end(&side);

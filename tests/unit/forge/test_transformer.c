@@ -58,8 +58,8 @@ static void attend_row(const struct sizes *c, double scale, const double *q, con
     }
 }
 
-static void look_all(const struct sizes *c, double scale, const double *q, const double *k, const double *v,
-                     double *y)
+static void attend(const struct sizes *c, double scale, const double *q, const double *k, const double *v,
+                   double *y)
 {
     for (int64_t b = 0; b < c->b; b++)
         for (int64_t h = 0; h < c->heads; h++)
@@ -92,7 +92,7 @@ static void compare_attention(struct workbench *m, const struct sizes *c, forge_
     fill(q, nq, 1), fill(k, nk, 2), fill(v, nv, 3);
     workbench_set(m, "q", q), workbench_set(m, "k", k), workbench_set(m, "v", v);
     workbench_run(m);
-    look_all(c, scale > 0 ? scale : 1 / sqrt((double)c->d), q, k, v, y);
+    attend(c, scale > 0 ? scale : 1 / sqrt((double)c->d), q, k, v, y);
     forge_tensor tensor = workbench_output(m, "y");
     const double *found = forge_tensor_data(&tensor);
     assert_int_equal(forge_tensor_elements(&tensor), ny);

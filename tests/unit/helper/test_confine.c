@@ -66,7 +66,7 @@ static void end_another(void)
 {
     kill(1, 0);
 }
-static void look_into_another(void)
+static void read_other_process(void)
 {
     ptrace(PTRACE_ATTACH, 1, NULL, NULL);
 }
@@ -126,8 +126,8 @@ static void test_other_system_calls_are_killed(void **state)
         skip();
     }
     static void (*const deeds[])(void) = {
-        open_file,         run_program, make_process, make_socket,     remove_file,    end_another,
-        look_into_another, make_memory, make_event,   get_rights_back, control_device,
+        open_file,          run_program, make_process, make_socket,     remove_file,    end_another,
+        read_other_process, make_memory, make_event,   get_rights_back, control_device,
 #ifdef SYS_open
         open_as_before,
 #endif

@@ -38,7 +38,7 @@ static struct channel board(enum channel_mode mode)
     return ch;
 }
 
-static void tell(enum helper_kind kind, uint32_t count, const uint8_t *entries, size_t size)
+static void send_message(enum helper_kind kind, uint32_t count, const uint8_t *entries, size_t size)
 {
     uint8_t bytes[4096];
     struct helper_header header = {HELPER_VERSION, (uint16_t)kind, 0, count, now_ns, PACE_NS};
@@ -53,7 +53,7 @@ static void send_list(void)
     struct channel energy = board(CHANNEL_COUNTER), power = board(CHANNEL_POWER);
     helper_write_channel(&energy, entries);
     helper_write_channel(&power, entries + HELPER_CHANNEL_BYTES);
-    tell(HELPER_HELLO, 2, entries, sizeof entries);
+    send_message(HELPER_HELLO, 2, entries, sizeof entries);
 }
 
 static void send_values(struct helper_value energy, struct helper_value power)
@@ -61,7 +61,7 @@ static void send_values(struct helper_value energy, struct helper_value power)
     uint8_t entries[2 * HELPER_VALUE_BYTES];
     helper_write_value(&energy, entries);
     helper_write_value(&power, entries + HELPER_VALUE_BYTES);
-    tell(HELPER_READ, 2, entries, sizeof entries);
+    send_message(HELPER_READ, 2, entries, sizeof entries);
 }
 
 static struct helper_value at(int64_t time_ns, uint64_t raw)
@@ -90,7 +90,7 @@ static int tear_down(void **state)
     return close(worker);
 }
 
-static void hear(void)
+static void receive(void)
 {
     now_ns += PACE_NS;
     guard_receive(&guard, now_ns);
@@ -103,10 +103,10 @@ static void test_values_are_received(void **state)
     assert_string_equal(guard.channels[1].info.device, "gpu:0");
     assert_int_equal(guard_value(&guard, 0, now_ns).raw, 5000);
     send_values(at(now_ns + 1, 6000), at(now_ns + 1, helper_raw_of(100)));
-    hear();
+    receive();
     assert_int_equal(guard_value(&guard, 0, now_ns).raw, 6000);
     assert_true(helper_watts_of(guard_value(&guard, 1, now_ns).raw) == 100);
-    hear(); /* nothing has arrived, and the call does not wait */
+    receive(); /* nothing has arrived, and the call does not wait */
     assert_int_equal(guard_value(&guard, 0, now_ns).status, JOULE_OK);
 }
 
@@ -118,7 +118,7 @@ static void test_silence_is_stale(void **state)
     assert_int_equal(guard_state(&guard, now_ns + 1), JOULE_STALE);
     assert_int_equal(guard_value(&guard, 1, now_ns + 1).status, JOULE_STALE);
     send_values(at(now_ns, 7000), at(now_ns, helper_raw_of(90)));
-    hear();
+    receive();
     assert_int_equal(guard_value(&guard, 0, now_ns).raw, 7000);
     assert_int_equal(guard_value(&guard, 0, now_ns).status, JOULE_OK);
 }
@@ -128,11 +128,11 @@ static void test_a_sensor_fails(void **state)
 {
     (void)state;
     send_values((struct helper_value){0, 0, 0, JOULE_DENIED}, at(now_ns + 1, helper_raw_of(90)));
-    hear();
+    receive();
     assert_int_equal(guard_value(&guard, 0, now_ns).status, JOULE_DENIED);
     assert_int_equal(guard_value(&guard, 1, now_ns).status, JOULE_OK);
     send_values(at(now_ns, 7000), at(now_ns, helper_raw_of(90)));
-    hear();
+    receive();
     assert_int_equal(guard_value(&guard, 0, now_ns).raw, 7000);
 }
 
@@ -140,7 +140,7 @@ static void test_ended_worker_is_a_failure(void **state)
 {
     (void)state;
     shutdown(worker, SHUT_RDWR);
-    hear();
+    receive();
     assert_int_equal(guard_state(&guard, now_ns), JOULE_FAILED);
     assert_int_equal(guard_value(&guard, 0, now_ns).status, JOULE_FAILED);
 }
@@ -169,10 +169,10 @@ static void test_invalid_messages_are_failures(void **state)
             send_values((struct helper_value){1, 1, 1, (joule_status)77}, at(later, helper_raw_of(90)));
             break;
         case 5: /* another count */
-            tell(HELPER_READ, 1, none, sizeof none);
+            send_message(HELPER_READ, 1, none, sizeof none);
             break;
         case 6: /* truncated */
-            tell(HELPER_READ, 2, none, sizeof none);
+            send_message(HELPER_READ, 2, none, sizeof none);
             break;
         case 7: /* another list */
             send_list();
@@ -180,7 +180,7 @@ static void test_invalid_messages_are_failures(void **state)
         default:
             assert_int_equal(send(worker, "JOUL", 4, 0), 4);
         }
-        hear();
+        receive();
         if (guard_state(&guard, now_ns) != JOULE_FAILED)
             fail_msg("message %d was taken", i);
         assert_int_equal(guard_value(&guard, 0, now_ns).status, JOULE_FAILED);

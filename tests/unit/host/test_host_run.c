@@ -201,12 +201,12 @@ static void test_the_caller_is_killed(void **state)
 
 /* --- surroundings --------------------------------------------------------------------------------------- */
 
-static volatile sig_atomic_t children_told;
+static volatile sig_atomic_t signals_received;
 
 static void on_child(int number)
 {
     (void)number;
-    children_told = children_told + 1;
+    signals_received = signals_received + 1;
 }
 
 static void *wait_for_any(void *context)
@@ -217,13 +217,13 @@ static void *wait_for_any(void *context)
 
 static void test_children_of_others_are_left_alone(void **state)
 {
-    struct sigaction tell = {.sa_handler = on_child}, before, after;
+    struct sigaction action = {.sa_handler = on_child}, before, after;
     sigset_t mask_before, mask_after;
     int ends[2];
     pthread_t waiter;
     void *waited;
     (void)state;
-    assert_int_equal(sigaction(SIGCHLD, &tell, &before), 0);
+    assert_int_equal(sigaction(SIGCHLD, &action, &before), 0);
     pthread_sigmask(SIG_SETMASK, NULL, &mask_before);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left */
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
@@ -237,11 +237,11 @@ static void test_children_of_others_are_left_alone(void **state)
     assert_int_equal(pthread_create(&waiter, NULL, wait_for_any, NULL), 0);
     assert_string_equal(shell("echo one", LONG_NS).text, "one\n");
     assert_int_equal(shell("exec sleep 1000", 1).length, -ETIMEDOUT);
-    assert_int_equal(children_told, 0);
+    assert_int_equal(signals_received, 0);
     assert_int_equal(write(ends[1], "x", 1), 1);
     pthread_join(waiter, &waited);
     assert_int_equal((intptr_t)waited, own);
-    assert_int_equal(children_told, 1);
+    assert_int_equal(signals_received, 1);
     sigaction(SIGCHLD, NULL, &after);
     assert_ptr_equal(after.sa_handler, on_child);
     pthread_sigmask(SIG_SETMASK, NULL, &mask_after);

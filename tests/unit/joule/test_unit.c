@@ -71,7 +71,7 @@ static void test_invalid_quantities_are_refused_with_their_column(void **state)
     static const struct {
         const char *text;
         joule_dimension dimension;
-        const char *says;
+        const char *message;
     } cases[] = {
         {"", ENERGY, "column 1"},
         {"   ", ENERGY, "column 4"},
@@ -110,8 +110,8 @@ static void test_invalid_quantities_are_refused_with_their_column(void **state)
         joule_error error = {0};
         assert_int_equal(joule_parse(cases[i].text, cases[i].dimension, &value, &error), JOULE_INVALID);
         assert_int_equal(error.status, JOULE_INVALID);
-        if (!strstr(error.message, cases[i].says))
-            fail_msg("%s: \"%s\" does not say %s", cases[i].text, error.message, cases[i].says);
+        if (!strstr(error.message, cases[i].message))
+            fail_msg("%s: \"%s\" does not say %s", cases[i].text, error.message, cases[i].message);
         assert_true(value == -1);
         assert_int_equal(joule_parse(cases[i].text, cases[i].dimension, &value, NULL), JOULE_INVALID);
     }

@@ -272,7 +272,7 @@ static void budget_of_open_things(struct unit *u, size_t n)
     }
 }
 
-static void say(struct unit *u, const char *format, size_t number)
+static void print(struct unit *u, const char *format, size_t number)
 {
     char line[160];
     int length = snprintf(line, sizeof line, format, number, number, number, number);
@@ -283,17 +283,17 @@ static void say(struct unit *u, const char *format, size_t number)
     u->text_size += (size_t)length;
 }
 
-static void say_all(struct unit *u, bool has_formulas)
+static void print_scev_text(struct unit *u, bool has_formulas)
 {
     u->text = calloc(1, 1);
     for (size_t i = 0; i < u->module.function_count; i++) {
         const struct function *f = &u->module.functions[i];
-        say(u, "Classifying expressions for: @f%zu\n", i);
+        print(u, "Classifying expressions for: @f%zu\n", i);
         for (size_t b = 1; has_formulas && b + 1 < f->block_count; b++)
-            say(u, "  %%a%zu = load\n  -->  {%%x%zu,+,8}<%%b%zu> U: full-set\n", b);
-        say(u, "Determining loop execution counts for: @f%zu\n", i);
+            print(u, "  %%a%zu = load\n  -->  {%%x%zu,+,8}<%%b%zu> U: full-set\n", b);
+        print(u, "Determining loop execution counts for: @f%zu\n", i);
         for (size_t b = 1; has_formulas && b + 1 < f->block_count; b++)
-            say(u, "Loop %%b%zu: backedge-taken count is (-1 + (%zu smax (1 + %%n%zu)))\n", b);
+            print(u, "Loop %%b%zu: backedge-taken count is (-1 + (%zu smax (1 + %%n%zu)))\n", b);
     }
 }
 
@@ -321,7 +321,7 @@ static uint64_t steps_of(void (*shape)(struct unit *, size_t), size_t n)
     joule_error error;
     u.module.functions = room(&u, (n + 1) * sizeof *u.module.functions);
     shape(&u, n);
-    say_all(&u, shape == formulas);
+    print_scev_text(&u, shape == formulas);
     u.module.loop_text = u.text;
     cost_core_describe(&server, NAN, &target.core);
     cost_core_table(&server, &target.table);

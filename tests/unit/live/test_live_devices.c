@@ -84,7 +84,7 @@ static void put_board(struct machine_bench *bench)
 }
 
 /* Opens the machine and makes the first update. */
-static struct live *look_first(struct machine_bench *bench)
+static struct live *open_and_run(struct machine_bench *bench)
 {
     bench->meter = machine_open_devices(bench->host, "amdgpu,hwmon");
     machine_run(bench->meter, 2, 0.1);
@@ -104,7 +104,7 @@ static void test_a_board_is_shared_by_active_time(void **state)
     put_client(bench, 10, 6, 1, 100); /* the same, duplicated */
     put_client(bench, 11, 5, 2, 0);
     put_client(bench, 12, 9, 2, 0); /* inherited from 11 */
-    struct live *live = look_first(bench);
+    struct live *live = open_and_run(bench);
     for (int i = 1; i <= 10; i++) {
         put_client(bench, 10, 5, 1, 100 + 0.5 * i);
         put_client(bench, 10, 6, 1, 100 + 0.5 * i);
@@ -141,7 +141,7 @@ static void test_nothing_is_idle_where_it_is_not_known_how_busy(void **state)
     machine_put(bench, CARD "gpu_busy_percent", NULL);
     put_process(bench, 10, 0);
     put_client(bench, 10, 5, 1, 0);
-    struct live *live = look_first(bench);
+    struct live *live = open_and_run(bench);
     for (int i = 1; i <= 10; i++) {
         put_client(bench, 10, 5, 1, 0.25 * i);
         machine_run(bench->meter, 1, 0.1);
@@ -162,7 +162,7 @@ static void test_a_board_without_power_has_processes_all_the_same(void **state)
     machine_put(bench, "/sys/class/hwmon/hwmon4/power1_average", NULL);
     put_process(bench, 10, 0);
     put_client(bench, 10, 5, 1, 0);
-    struct live *live = look_first(bench);
+    struct live *live = open_and_run(bench);
     put_client(bench, 10, 5, 1, 0.5);
     machine_run(bench->meter, 1, 0.1);
     assert_int_equal(live_update(live), JOULE_OK);

@@ -139,7 +139,7 @@ static bool goes_on(struct work *work)
     return now_s() < work->until_s && atomic_load(&work->line) == 0;
 }
 
-static void ask_domain(struct work *work, size_t index)
+static void query_domain(struct work *work, size_t index)
 {
     joule_domain domain = {.struct_size = sizeof domain};
     joule_quantity joules, watts;
@@ -154,7 +154,7 @@ static void ask_domain(struct work *work, size_t index)
     joule_gauge(work->meter, domain.id, &gauge);
 }
 
-static void *ask(void *argument)
+static void *query(void *argument)
 {
     struct work *work = argument;
     while (goes_on(work)) {
@@ -162,7 +162,7 @@ static void *ask(void *argument)
         size_t count = joule_domain_count(work->meter);
         EXPECT(work, count >= 2);
         for (size_t i = 0; i < count; i++)
-            ask_domain(work, i);
+            query_domain(work, i);
         joule_status status = joule_energy_joules(work->meter, JOULE_TOTAL, &joules);
         EXPECT(work, status == JOULE_OK || status == JOULE_PENDING);
         atomic_fetch_add(&work->asked, 1);
@@ -260,7 +260,7 @@ static void *run_budgets(void *argument)
 static void test_any_function_from_any_thread(void **state)
 {
     (void)state;
-    void *(*const jobs[])(void *) = {ask,         ask,         sample,      run_regions,
+    void *(*const jobs[])(void *) = {query,       query,       sample,      run_regions,
                                      run_regions, run_budgets, run_budgets, open_and_close};
     pthread_t threads[sizeof jobs / sizeof jobs[0]];
     struct work work = {.machine = start_machine()};
@@ -387,7 +387,7 @@ static void test_a_child_after_fork_measures_for_itself(void **state)
 
 /* --- exit ----------------------------------------------------------------------------------------------- */
 
-static void *ask_for_ever(void *unused)
+static void *query_for_ever(void *unused)
 {
     for (;;) {
         joule_quantity joules;
@@ -411,7 +411,7 @@ static void exit_while_asked(void)
 {
     pthread_t thread;
     for (int i = 0; i < 3; i++)
-        if (pthread_create(&thread, NULL, ask_for_ever, NULL) != 0)
+        if (pthread_create(&thread, NULL, query_for_ever, NULL) != 0)
             _exit(1);
     usleep(100000);
     exit(3);

@@ -34,24 +34,24 @@ static double run(const char *script, double watts)
         if (isnan(now) && before == 0)
             continue; /* the counter has not moved yet */
         if (!(now >= before - 1e-6 && now <= max_joules))
-            fail_msg("%s %s \"%s\": from %g to %g J, at most %g J after %g s", fake.way->source,
-                     fake.way->library, script, before, now, max_joules, step * TICK_S);
+            fail_msg("%s %s \"%s\": from %g to %g J, at most %g J after %g s", fake.interface->source,
+                     fake.interface->library, script, before, now, max_joules, step * TICK_S);
         before = now;
     }
     return before;
 }
 
 /* Sockets of 200 W each; up to `lost_s` seconds may be missing. */
-static void expect_once(int way, const char *script, unsigned sockets, double lost_s)
+static void expect_once(int interface, const char *script, unsigned sockets, double lost_s)
 {
     double watts = sockets * WATTS;
-    if (!fake_amd_prepare(&fake, TEST_BINARY_DIR, way, script))
-        fail_msg("no fake library %s", fake_ways[way].library);
+    if (!fake_amd_prepare(&fake, TEST_BINARY_DIR, interface, script))
+        fail_msg("no fake library %s", fake_amd_interfaces[interface].library);
     fake_amd_open(&fake, NULL);
     double joules = run(script, watts);
     if (!(joules >= watts * (RUN_S - lost_s)))
-        fail_msg("%s %s \"%s\": %g J of %g J", fake.way->source, fake.way->library, script, joules,
-                 watts * RUN_S);
+        fail_msg("%s %s \"%s\": %g J of %g J", fake.interface->source, fake.interface->library, script,
+                 joules, watts * RUN_S);
     fake_amd_close(&fake);
 }
 
@@ -60,16 +60,16 @@ static void expect_once(int way, const char *script, unsigned sockets, double lo
 
 static void by_all_ways(const char *script, unsigned sockets, double lost_s)
 {
-    for (int way = 0; way < FAKE_WAYS; way++)
-        expect_once(way, script, sockets, lost_s);
+    for (int interface = 0; interface < FAKE_INTERFACES; interface++)
+        expect_once(interface, script, sockets, lost_s);
 }
 
 /* ROCm 5.5 has no usable power. */
 static void by_power(const char *script, unsigned sockets)
 {
-    static const int ways[] = {FAKE_ROCM_6, FAKE_ROCM_5, FAKE_AMD_24, FAKE_AMD_25, FAKE_FILES};
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
-        expect_once(ways[i], script, sockets, SAMPLED);
+    static const int interfaces[] = {FAKE_ROCM_6, FAKE_ROCM_5, FAKE_AMD_24, FAKE_AMD_25, FAKE_FILES};
+    for (size_t i = 0; i < sizeof interfaces / sizeof interfaces[0]; i++)
+        expect_once(interfaces[i], script, sockets, SAMPLED);
 }
 
 static void boards_add_up(void **test)
@@ -99,12 +99,12 @@ static void partitions_add_nothing(void **test)
 }
 
 /* The counter is constant from the begin or from a later time on; then power is used, if available. */
-static void counters_that_stand_are_not_taken(void **test)
+static void constant_counters_are_not_used(void **test)
 {
-    static const int ways[] = {FAKE_ROCM_6, FAKE_ROCM_5, FAKE_AMD_24, FAKE_AMD_25, FAKE_FILES};
+    static const int interfaces[] = {FAKE_ROCM_6, FAKE_ROCM_5, FAKE_AMD_24, FAKE_AMD_25, FAKE_FILES};
     (void)test;
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
-        expect_once(ways[i], "stand_at_ms=2000", 1, SAMPLED);
+    for (size_t i = 0; i < sizeof interfaces / sizeof interfaces[0]; i++)
+        expect_once(interfaces[i], "stand_at_ms=2000", 1, SAMPLED);
     by_power("energy=-1", 1);
     by_power("boards=2; 0.energy=-1 1.energy=0", 2);
 }
@@ -138,7 +138,7 @@ int main(void)
         cmocka_unit_test(boards_add_up),
         cmocka_unit_test(second_dies_add_nothing),
         cmocka_unit_test(partitions_add_nothing),
-        cmocka_unit_test(counters_that_stand_are_not_taken),
+        cmocka_unit_test(constant_counters_are_not_used),
         cmocka_unit_test(steps_back_are_no_joules),
         cmocka_unit_test(wraps_are_no_joules),
         cmocka_unit_test(pauses_lose_nothing),

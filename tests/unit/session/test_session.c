@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include "support/session_rounds.h"
 
-static void names_become_the_same_number_again(void **state)
+static void equal_names_get_equal_numbers(void **state)
 {
     (void)state;
     uint32_t a = joule_tag("alpha"), b = joule_tag("beta");
@@ -56,7 +56,7 @@ static bool fill_tags(void *unused)
            session_map(session_current())->unnamed_tags == unnamed + 1 && unnamed > 100;
 }
 
-static void a_full_table_gives_other(void **state)
+static void full_table_gives_the_tag_other(void **state)
 {
     (void)state;
     assert_true(session_in_child(fill_tags, NULL));
@@ -269,7 +269,7 @@ static void every_tag_has_a_fold_of_its_own(void **state)
 
 /* --- the board ------------------------------------------------------------------------------------------ */
 
-static bool publish_and_ask(void *unused)
+static bool publish_and_query(void *unused)
 {
     (void)unused;
     struct session *session = session_current();
@@ -290,10 +290,10 @@ static bool publish_and_ask(void *unused)
 static void clients_read_the_board(void **state)
 {
     (void)state;
-    assert_true(session_in_child(publish_and_ask, NULL));
+    assert_true(session_in_child(publish_and_query, NULL));
 }
 
-static bool publish_late_and_ask(void *unused)
+static bool publish_late_and_query(void *unused)
 {
     (void)unused;
     struct session *session = session_current();
@@ -306,10 +306,10 @@ static bool publish_late_and_ask(void *unused)
     return isnan(w.joules.value) && w.is_final && fabs(whole.joules.value - 20) < 1e-9;
 }
 
-static void what_began_before_the_board_is_not_known(void **state)
+static void regions_before_the_board_are_unknown(void **state)
 {
     (void)state;
-    assert_true(session_in_child(publish_late_and_ask, NULL));
+    assert_true(session_in_child(publish_late_and_query, NULL));
 }
 
 #define READING_NS 50000000LL
@@ -364,9 +364,9 @@ static void the_board_reaches_back_for_hours(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(names_become_the_same_number_again, session_forget),
+        cmocka_unit_test_setup(equal_names_get_equal_numbers, session_forget),
         cmocka_unit_test_setup(long_names_are_cut_between_characters, session_forget),
-        cmocka_unit_test_setup(a_full_table_gives_other, session_forget),
+        cmocka_unit_test_setup(full_table_gives_the_tag_other, session_forget),
         cmocka_unit_test_setup(threads_agree_on_names, session_forget),
         cmocka_unit_test_setup(a_region_is_open_then_finished, session_forget),
         cmocka_unit_test_setup(a_region_ends_once, session_forget),
@@ -378,7 +378,7 @@ int main(void)
         cmocka_unit_test_setup(long_regions_find_room_in_a_full_ring, session_forget),
         cmocka_unit_test_setup(every_tag_has_a_fold_of_its_own, session_forget),
         cmocka_unit_test_setup(clients_read_the_board, session_forget),
-        cmocka_unit_test_setup(what_began_before_the_board_is_not_known, session_forget),
+        cmocka_unit_test_setup(regions_before_the_board_are_unknown, session_forget),
         cmocka_unit_test_setup(the_board_reaches_back_for_hours, session_forget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

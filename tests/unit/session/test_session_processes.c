@@ -217,7 +217,7 @@ static bool take_over_a_broken_ring(void *unused)
     return session_read_all(false).spans == 10;
 }
 
-static void a_region_that_was_half_written_holds_nobody_up(void **state)
+static void half_written_region_blocks_no_reader(void **state)
 {
     (void)state;
     assert_true(session_in_child(take_over_a_broken_ring, NULL));
@@ -335,7 +335,7 @@ int main(void)
         cmocka_unit_test_setup(threads_without_a_slot_are_folded_together, session_forget),
         cmocka_unit_test_setup(a_thread_without_a_slot_nests, session_forget),
         cmocka_unit_test_setup(slots_of_ended_threads_are_used_again, session_forget),
-        cmocka_unit_test_setup(a_region_that_was_half_written_holds_nobody_up, session_forget),
+        cmocka_unit_test_setup(half_written_region_blocks_no_reader, session_forget),
         cmocka_unit_test_setup(begin_and_end_in_a_signal_handler, session_forget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

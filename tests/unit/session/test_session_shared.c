@@ -65,7 +65,7 @@ static bool children_uncollected(void *unused)
     return many_children(false);
 }
 
-static void processes_that_nobody_collects_give_their_slots_back(void **state)
+static void zombie_processes_release_their_slots(void **state)
 {
     (void)state;
     assert_true(session_in_child(children_uncollected, NULL));
@@ -308,7 +308,7 @@ static bool use_a_full_file_system(void)
     return session_read_all(true).slots == 0 && tag == TAG_OTHER && is_refused && is_counted;
 }
 
-static void a_full_file_system_kills_nobody(void **state)
+static void full_file_system_kills_no_process(void **state)
 {
     (void)state;
     in_namespace("size=48k", true, use_a_full_file_system);
@@ -354,7 +354,7 @@ static int fork_into_a_namespace(void)
     return !can ? CANNOT_UNSHARE : good ? 0 : 1;
 }
 
-static void a_child_in_another_namespace_has_no_number(void **state)
+static void child_in_another_namespace_has_no_pid(void **state)
 {
     (void)state;
     pid_t pid = fork();
@@ -378,15 +378,15 @@ int main(int argc, char **argv)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(every_process_of_many_is_counted, session_forget),
-        cmocka_unit_test_setup(processes_that_nobody_collects_give_their_slots_back, session_forget),
+        cmocka_unit_test_setup(zombie_processes_release_their_slots, session_forget),
         cmocka_unit_test_setup(a_killed_child_loses_no_finished_region, session_forget),
         cmocka_unit_test_setup(a_child_cannot_end_the_parents_region, session_forget),
         cmocka_unit_test_setup(no_child_can_take_the_memory_away, session_forget),
         cmocka_unit_test_setup(a_child_may_join_by_an_inherited_descriptor, session_forget),
         cmocka_unit_test_setup(files_of_dead_owners_are_removed, session_forget),
-        cmocka_unit_test_setup(a_full_file_system_kills_nobody, session_forget),
+        cmocka_unit_test_setup(full_file_system_kills_no_process, session_forget),
         cmocka_unit_test_setup(a_full_file_system_loses_nothing, session_forget),
-        cmocka_unit_test_setup(a_child_in_another_namespace_has_no_number, session_forget),
+        cmocka_unit_test_setup(child_in_another_namespace_has_no_pid, session_forget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,29 +19,29 @@
 
 static struct fake_amd fake;
 
-static void prepare(int way, const char *script)
+static void prepare(int interface, const char *script)
 {
-    if (!fake_amd_prepare(&fake, TEST_BINARY_DIR, way, script))
-        fail_msg("no fake library %s: %s", fake_ways[way].library, dlerror());
+    if (!fake_amd_prepare(&fake, TEST_BINARY_DIR, interface, script))
+        fail_msg("no fake library %s: %s", fake_amd_interfaces[interface].library, dlerror());
 }
 
-static void open_with(int way, const char *script)
+static void open_with(int interface, const char *script)
 {
-    prepare(way, script);
+    prepare(interface, script);
     fake_amd_open(&fake, NULL);
 }
 
-static const struct channel *want(const char *name)
+static const struct channel *board_channel(const char *name)
 {
     const struct channel *ch = fake_amd_channel(&fake, name);
     if (!ch)
-        fail_msg("%s %s has no channel %s", fake.way->source, fake.way->library, name);
+        fail_msg("%s %s has no channel %s", fake.interface->source, fake.interface->library, name);
     return ch;
 }
 
 static joule_status state(void)
 {
-    return fake_amd_source(&fake, fake.way->source)->state;
+    return fake_amd_source(&fake, fake.interface->source)->state;
 }
 
 static joule_quantity total(void)
@@ -54,44 +54,45 @@ static joule_quantity total(void)
 static void assert_near(double value, double expected, double tolerance)
 {
     if (!(fabs(value - expected) <= tolerance))
-        fail_msg("%s %s: %g is not within %g of %g", fake.way->source, fake.way->library, value, tolerance,
-                 expected);
+        fail_msg("%s %s: %g is not within %g of %g", fake.interface->source, fake.interface->library, value,
+                 tolerance, expected);
 }
 
 /* --- values of each release ----------------------------------------------------------------------------- */
 
-static void counts(void **test)
+static void energy_is_counted(void **test)
 {
     (void)test;
-    for (int way = 0; way < FAKE_FILES; way++) {
+    for (int interface = 0; interface < FAKE_FILES; interface++) {
         double value;
-        open_with(way, "");
+        open_with(interface, "");
         assert_int_equal(state(), JOULE_OK);
         fake_amd_run(&fake, 10);
-        const struct channel *energy = want(BOARD);
-        assert_string_equal(energy->info.source, fake.way->source);
+        const struct channel *energy = board_channel(BOARD);
+        assert_string_equal(energy->info.source, fake.interface->source);
         assert_string_equal(energy->info.device, "gpu:0");
         assert_string_equal(energy->info.model, "AMD Fake Instinct");
         assert_int_equal(energy->info.scope, JOULE_SCOPE_GPU);
         assert_int_equal(total().cls, JOULE_CLASS_MEASURED);
         assert_near(total().value, 10 * WATTS, 1e-3 * WATTS);
-        assert_int_equal(joule_gauge(fake.meter, want(BOARD "-temperature")->info.id, &value), JOULE_OK);
+        assert_int_equal(joule_gauge(fake.meter, board_channel(BOARD "-temperature")->info.id, &value),
+                         JOULE_OK);
         assert_near(value, 61, 0);
-        assert_int_equal(joule_gauge(fake.meter, want(BOARD "-memory-temperature")->info.id, &value),
+        assert_int_equal(joule_gauge(fake.meter, board_channel(BOARD "-memory-temperature")->info.id, &value),
                          JOULE_OK);
         assert_near(value, 66, 0);
-        assert_int_equal(joule_gauge(fake.meter, want(BOARD "-busy")->info.id, &value), JOULE_OK);
+        assert_int_equal(joule_gauge(fake.meter, board_channel(BOARD "-busy")->info.id, &value), JOULE_OK);
         assert_near(value, 0.42, 1e-12);
         fake_amd_close(&fake);
     }
 }
 
-static void facts_of_a_device(void **test)
+static void device_has_its_facts(void **test)
 {
     (void)test;
-    for (int way = 0; way < FAKE_FILES; way++) {
+    for (int interface = 0; interface < FAKE_FILES; interface++) {
         joule_device device = {.struct_size = sizeof device};
-        open_with(way, "");
+        open_with(interface, "");
         fake_amd_run(&fake, 3);
         assert_int_equal(joule_device_count(fake.meter), 1);
         assert_int_equal(joule_device_get(fake.meter, 0, &device), JOULE_OK);
@@ -116,10 +117,10 @@ static void facts_of_a_device(void **test)
 }
 
 /* Average or current power. ROCm 5 has only the former; power of libamd_smi before 24 is not used. */
-static void power_stands_in(void **test)
+static void power_replaces_a_missing_counter(void **test)
 {
     static const struct {
-        int way;
+        int interface;
         const char *script;
     } cases[] = {{FAKE_ROCM_6, "energy=0"},          {FAKE_ROCM_6, "energy=0; power=2"},
                  {FAKE_ROCM_5, "energy=0"},          {FAKE_ROCM_6, "energy=-1"},
@@ -128,7 +129,7 @@ static void power_stands_in(void **test)
                  {FAKE_AMD_25, "energy=0; power=2"}, {FAKE_AMD_25, "energy=-2"}};
     (void)test;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        open_with(cases[i].way, cases[i].script);
+        open_with(cases[i].interface, cases[i].script);
         fake_amd_run(&fake, 10);
         assert_int_equal(total().cls, JOULE_CLASS_DERIVED);
         assert_near(total().value, 10 * WATTS, 0.3 * WATTS); /* from one reading to another */
@@ -138,10 +139,10 @@ static void power_stands_in(void **test)
     }
 }
 
-static void what_is_unknown_is_not_told(void **test)
+static void unknown_figures_are_left_out(void **test)
 {
     static const struct {
-        int way;
+        int interface;
         const char *script;
         joule_status state;
     } cases[] = {{FAKE_ROCM_6, "energy=0 power=0 celsius=0 busy=101", JOULE_UNSUPPORTED},
@@ -160,12 +161,12 @@ static void what_is_unknown_is_not_told(void **test)
                  {FAKE_AMD_24, "init_code=18", JOULE_FAILED}};
     (void)test;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        open_with(cases[i].way, cases[i].script);
+        open_with(cases[i].interface, cases[i].script);
         fake_amd_run(&fake, 1);
         if (state() != cases[i].state)
-            fail_msg("%s \"%s\": status %d (%s)", fake.way->library, cases[i].script, state(),
-                     fake_amd_source(&fake, fake.way->source)->remedy);
-        assert_true(fake_amd_source(&fake, fake.way->source)->remedy[0] != '\0');
+            fail_msg("%s \"%s\": status %d (%s)", fake.interface->library, cases[i].script, state(),
+                     fake_amd_source(&fake, fake.interface->source)->remedy);
+        assert_true(fake_amd_source(&fake, fake.interface->source)->remedy[0] != '\0');
         fake_amd_close(&fake);
     }
 }
@@ -203,21 +204,21 @@ static void missing_symbols_cost_one_figure(void **test)
 
 /* --- faults --------------------------------------------------------------------------------------------- */
 
-static void a_busy_library_is_asked_again(void **test)
+static void busy_library_is_queried_again(void **test)
 {
     (void)test;
-    for (int way = 0; way < FAKE_FILES; way++) {
-        open_with(way, "busy_at_ms=3000 busy_for_ms=500");
+    for (int interface = 0; interface < FAKE_FILES; interface++) {
+        open_with(interface, "busy_at_ms=3000 busy_for_ms=500");
         fake_amd_run(&fake, 3.3);
-        assert_int_equal(want(BOARD)->info.state, JOULE_OK);
+        assert_int_equal(board_channel(BOARD)->info.state, JOULE_OK);
         fake_amd_run(&fake, 6.7);
         assert_near(total().value, 10 * WATTS, 1e-3 * WATTS); /* the counter continued */
         fake_amd_close(&fake);
-        open_with(way, "busy_at_ms=3000 busy_for_ms=4000");
+        open_with(interface, "busy_at_ms=3000 busy_for_ms=4000");
         fake_amd_run(&fake, 6);
-        assert_int_equal(want(BOARD)->info.state, JOULE_FAILED);
+        assert_int_equal(board_channel(BOARD)->info.state, JOULE_FAILED);
         fake_amd_run(&fake, 4);
-        assert_int_equal(want(BOARD)->info.state, JOULE_OK);
+        assert_int_equal(board_channel(BOARD)->info.state, JOULE_OK);
         fake_amd_close(&fake);
     }
 }
@@ -225,11 +226,11 @@ static void a_busy_library_is_asked_again(void **test)
 static void a_failing_board_is_failed(void **test)
 {
     (void)test;
-    for (int way = 0; way < FAKE_FILES; way++) {
-        open_with(way, "boards=2; 1.fail_at_ms=3000");
+    for (int interface = 0; interface < FAKE_FILES; interface++) {
+        open_with(interface, "boards=2; 1.fail_at_ms=3000");
         fake_amd_run(&fake, 5);
-        assert_int_equal(want("gpu-1")->info.state, JOULE_FAILED);
-        assert_int_equal(want(BOARD)->info.state, JOULE_OK);
+        assert_int_equal(board_channel("gpu-1")->info.state, JOULE_FAILED);
+        assert_int_equal(board_channel(BOARD)->info.state, JOULE_OK);
         fake_amd_close(&fake);
     }
 }
@@ -237,30 +238,30 @@ static void a_failing_board_is_failed(void **test)
 static void a_counter_that_stops_is_not_0_joules(void **test)
 {
     (void)test;
-    for (int way = 0; way < FAKE_FILES; way++) {
-        open_with(way, "stand_at_ms=3000");
+    for (int interface = 0; interface < FAKE_FILES; interface++) {
+        open_with(interface, "stand_at_ms=3000");
         fake_amd_run(&fake, 10);
-        assert_int_equal(want(BOARD)->info.state, JOULE_UNSUPPORTED);
+        assert_int_equal(board_channel(BOARD)->info.state, JOULE_UNSUPPORTED);
         fake_amd_close(&fake);
     }
 }
 
 /* libamd_smi has no reference count: the measured program may shut it down for all users. */
-static void handles_are_asked_for_anew(void **test)
+static void handles_are_renewed(void **test)
 {
     (void)test;
-    for (int way = FAKE_AMD_1; way <= FAKE_AMD_25; way++) {
-        open_with(way, "gone_at_ms=3000; boards=2");
+    for (int interface = FAKE_AMD_1; interface <= FAKE_AMD_25; interface++) {
+        open_with(interface, "gone_at_ms=3000; boards=2");
         fake_amd_run(&fake, 10);
-        assert_int_equal(want(BOARD)->info.state, JOULE_OK);
-        assert_int_equal(want("gpu-1")->info.state, JOULE_OK);
+        assert_int_equal(board_channel(BOARD)->info.state, JOULE_OK);
+        assert_int_equal(board_channel("gpu-1")->info.state, JOULE_OK);
         assert_near(total().value, 10 * 2 * WATTS, 1e-2 * WATTS);
         fake_amd_close(&fake);
         assert_int_equal(fake_amd_start_count(&fake), 1); /* starting it is left to that program */
     }
 }
 
-static void rocm_smi_is_let_go(void **test)
+static void rocm_smi_is_shut_down(void **test)
 {
     (void)test;
     for (int i = 0; i < 2; i++) {
@@ -284,50 +285,50 @@ static void expect_asked(const char *sources, bool is_asked)
     fake_amd_close(&fake);
 }
 
-static void asked_where_the_kernel_says_nothing(void **test)
+static void library_is_used_where_the_kernel_has_no_sensors(void **test)
 {
     (void)test;
-    for (int way = 0; way < FAKE_FILES; way++) {
-        prepare(way, "");
+    for (int interface = 0; interface < FAKE_FILES; interface++) {
+        prepare(interface, "");
         expect_asked(ALL, true);
-        prepare(way, "");
+        prepare(interface, "");
         assert_true(host_script_error(fake.host, CARD "gpu_metrics", EACCES));
         expect_asked(ALL, true);
     }
 }
 
-static void not_asked_where_the_kernel_tells(void **test)
+static void library_is_not_used_where_the_kernel_has_sensors(void **test)
 {
     static const char metrics[] = CARD "gpu_metrics", sleep[] = CARD "power/runtime_status";
     (void)test;
-    for (int way = 0; way < FAKE_FILES; way++) {
-        prepare(way, "");
+    for (int interface = 0; interface < FAKE_FILES; interface++) {
+        prepare(interface, "");
         host_script_text(fake.host, CARD "hwmon/hwmon4/power1_input", "5000000\n");
         expect_asked(ALL, false);
-        prepare(way, "");
+        prepare(interface, "");
         host_script_text(fake.host, sleep, "suspended\n"); /* and stays suspended */
         host_script_error(fake.host, metrics, EIO);
         expect_asked(ALL, false);
-        prepare(way, "");
+        prepare(interface, "");
         host_script_text(fake.host, CARD "uevent", "DRIVER=ast\n");
         expect_asked(ALL, false);
     }
 }
 
-static void asked_by_name(void **test)
+static void library_is_used_if_named(void **test)
 {
     (void)test;
-    for (int way = 0; way < FAKE_FILES; way++) {
-        prepare(way, "");
+    for (int interface = 0; interface < FAKE_FILES; interface++) {
+        prepare(interface, "");
         host_script_text(fake.host, CARD "hwmon/hwmon4/power1_input", "5000000\n");
         expect_asked(NULL, true);
-        prepare(way, "");
+        prepare(interface, "");
         host_script_text(fake.host, CARD "uevent", NULL); /* no card: libraries would only print errors */
         expect_asked(NULL, false);
-        prepare(way, "");
+        prepare(interface, "");
         host_script_text(fake.host, CARD "uevent", NULL);
-        host_script_env(fake.host, "JOULE_ROCM_SMI_LIB", fake.way->library);
-        host_script_env(fake.host, "JOULE_AMD_SMI_LIB", fake.way->library);
+        host_script_env(fake.host, "JOULE_ROCM_SMI_LIB", fake.interface->library);
+        host_script_env(fake.host, "JOULE_AMD_SMI_LIB", fake.interface->library);
         expect_asked(NULL, true);
     }
 }
@@ -365,21 +366,23 @@ static void an_absent_library_keeps_no_thread(void **test)
     unsetenv("JOULE_ROCM_SMI_LIB");
 }
 
-static void a_library_that_hangs_is_left_behind(void **test)
+static void hanging_library_is_abandoned(void **test)
 {
     (void)test;
     static const struct {
-        int way;
+        int interface;
         const char *variable;
     } cases[] = {{FAKE_ROCM_6, "JOULE_ROCM_SMI_LIB"}, {FAKE_AMD_24, "JOULE_AMD_SMI_LIB"}};
     for (int i = 0; i < 2; i++) {
         char path[4096];
-        prepare(cases[i].way, "block_at_ms=0; block_s=30");
+        prepare(cases[i].interface, "block_at_ms=0; block_s=30");
         fake_amd_free_clock(&fake);
         fake.host->ops->close(fake.host);
-        snprintf(path, sizeof path, TEST_BINARY_DIR "/fakes/%s/%s", fake.way->folder, fake.way->library);
+        snprintf(path, sizeof path, TEST_BINARY_DIR "/fakes/%s/%s", fake.interface->folder,
+                 fake.interface->library);
         setenv(cases[i].variable, path, 1);
-        joule_options options = {.struct_size = sizeof options, .wait_s = 0.05, .sources = fake.way->source};
+        joule_options options = {
+            .struct_size = sizeof options, .wait_s = 0.05, .sources = fake.interface->source};
         assert_int_equal(joule_open(&options, &fake.meter, NULL), JOULE_OK);
         int64_t begin_ns = clock_now_ns();
         joule_close(fake.meter);
@@ -391,23 +394,23 @@ static void a_library_that_hangs_is_left_behind(void **test)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts),
-        cmocka_unit_test(facts_of_a_device),
-        cmocka_unit_test(power_stands_in),
-        cmocka_unit_test(what_is_unknown_is_not_told),
+        cmocka_unit_test(energy_is_counted),
+        cmocka_unit_test(device_has_its_facts),
+        cmocka_unit_test(power_replaces_a_missing_counter),
+        cmocka_unit_test(unknown_figures_are_left_out),
         cmocka_unit_test(missing_symbols_cost_one_figure),
-        cmocka_unit_test(a_busy_library_is_asked_again),
+        cmocka_unit_test(busy_library_is_queried_again),
         cmocka_unit_test(a_failing_board_is_failed),
         cmocka_unit_test(a_counter_that_stops_is_not_0_joules),
-        cmocka_unit_test(handles_are_asked_for_anew),
-        cmocka_unit_test(rocm_smi_is_let_go),
-        cmocka_unit_test(asked_where_the_kernel_says_nothing),
-        cmocka_unit_test(not_asked_where_the_kernel_tells),
-        cmocka_unit_test(asked_by_name),
+        cmocka_unit_test(handles_are_renewed),
+        cmocka_unit_test(rocm_smi_is_shut_down),
+        cmocka_unit_test(library_is_used_where_the_kernel_has_no_sensors),
+        cmocka_unit_test(library_is_not_used_where_the_kernel_has_sensors),
+        cmocka_unit_test(library_is_used_if_named),
         cmocka_unit_test(another_file_may_be_named),
         cmocka_unit_test(an_absent_library_keeps_no_thread),
         /* last, because its threads outlive the meters */
-        cmocka_unit_test(a_library_that_hangs_is_left_behind),
+        cmocka_unit_test(hanging_library_is_abandoned),
     };
     return cmocka_run_group_tests_name("amd_libraries", tests, NULL, NULL);
 }

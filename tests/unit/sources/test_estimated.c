@@ -356,7 +356,7 @@ static void counted_close(struct joule_host *host, int handle)
 }
 
 /* Tries to open the source. After a failure no handle may be open. */
-static joule_status try_open(struct joule_host *host, bool *out_says_where)
+static joule_status try_open(struct joule_host *host, bool *out_has_path)
 {
     const struct cpu_info unknown = {0};
     struct source source = {.ops = &source_estimated, .host = host, .cpu = &unknown};
@@ -368,7 +368,7 @@ static joule_status try_open(struct joule_host *host, bool *out_says_where)
     joule_status status = source_estimated.open(&source);
     host->ops = plain_ops;
     assert_int_equal(open_handles, 0);
-    *out_says_where = strstr(source.remedy, "/proc") != NULL;
+    *out_has_path = strstr(source.remedy, "/proc") != NULL;
     arena_free(&source.arena);
     return status;
 }
@@ -386,14 +386,14 @@ static void test_without_proc_stat(void **state)
                                           "\xff\xff\n",
                                           "cpu1a 1 2 3 4 5 6 7\n"};
     struct joule_host *host = host_script_open();
-    bool says_where;
-    assert_int_equal(try_open(host, &says_where), JOULE_ABSENT);
-    assert_true(says_where);
+    bool has_path;
+    assert_int_equal(try_open(host, &has_path), JOULE_ABSENT);
+    assert_true(has_path);
     assert_true(host_script_error(host, "/proc/stat", EACCES));
-    assert_int_equal(try_open(host, &says_where), JOULE_DENIED);
+    assert_int_equal(try_open(host, &has_path), JOULE_DENIED);
     for (size_t i = 0; i < sizeof garbage / sizeof *garbage; i++) {
         assert_true(host_script_text(host, "/proc/stat", garbage[i]));
-        assert_int_equal(try_open(host, &says_where), JOULE_FAILED);
+        assert_int_equal(try_open(host, &has_path), JOULE_FAILED);
     }
     host->ops->close(host);
 }

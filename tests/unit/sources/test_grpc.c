@@ -49,7 +49,7 @@ static void test_oversized_requests_are_not_sent(void **state)
 /* --- received data -------------------------------------------------------------------------------------- */
 
 /* Passes all bytes at once, then byte by byte; both give the same result. */
-static int hear(const uint8_t *bytes, size_t size)
+static int receive(const uint8_t *bytes, size_t size)
 {
     struct grpc_reply reply;
     answer = (struct grpc_response){0};
@@ -93,7 +93,7 @@ static void test_answers_are_read_or_refused(void **state)
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
         size_t length =
             tpu_service_frame(wanted[i].type, wanted[i].flags, 1, wanted[i].payload, wanted[i].length, frame);
-        assert_int_equal(hear(frame, length), wanted[i].result);
+        assert_int_equal(receive(frame, length), wanted[i].result);
         assert_int_equal(grpc_get_message(&answer, &message, &size), wanted[i].has_message);
         if (wanted[i].has_message)
             assert_true(size == 2 && memcmp(message, "hi", 2) == 0);
@@ -104,7 +104,7 @@ static void test_other_streams_are_ignored(void **state)
 {
     uint8_t frame[64];
     (void)state;
-    assert_int_equal(hear(frame, tpu_service_frame(0, 1, 3, "\0\0\0\0\2hi", 7, frame)), -EAGAIN);
+    assert_int_equal(receive(frame, tpu_service_frame(0, 1, 3, "\0\0\0\0\2hi", 7, frame)), -EAGAIN);
     assert_int_equal(answer.message_size, 0);
 }
 
@@ -116,7 +116,7 @@ static void test_oversized_frames_and_messages_are_refused(void **state)
     struct grpc_reply reply;
     size_t size = 0;
     (void)state;
-    assert_int_equal(hear(header, sizeof header), -EAGAIN);
+    assert_int_equal(receive(header, sizeof header), -EAGAIN);
     answer = (struct grpc_response){0};
     assert_int_equal(grpc_receive(&answer, header, sizeof header, &reply), -EAGAIN);
     assert_int_equal(grpc_receive(&answer, payload, 1, &reply), -EPROTO);

@@ -77,7 +77,7 @@ static void expect_integrated(const char *label, double tolerance)
     fake_nvml_close(&fake);
 }
 
-static void ring_stands_in_for_counter(void **state)
+static void ring_replaces_a_missing_counter(void **state)
 {
     (void)state;
     open_with(LOAD "energy=0");
@@ -91,14 +91,14 @@ static void ring_may_run_on_another_clock(void **state)
     expect_integrated("the driver's power samples", 0.03);
 }
 
-static void instant_field_stands_in_for_ring(void **state)
+static void instant_field_replaces_a_missing_ring(void **state)
 {
     (void)state;
     open_with(LOAD "energy=0; ring_ms=0; update_ms=100; period_ms=730"); /* not in step with the readings */
     expect_integrated("instant power", 0.05);
 }
 
-static void usage_stands_in_for_fields(void **state)
+static void usage_replaces_missing_fields(void **state)
 {
     (void)state;
     open_with(LOAD "energy=0; ring_ms=0; fields=0; update_ms=100");
@@ -382,7 +382,7 @@ static double gauge(const char *name)
     return value;
 }
 
-static void gauges_are_told_apart(void **state)
+static void gauges_are_read(void **state)
 {
     (void)state;
     open_with("watts=90 peak_watts=400 duty=0.5 period_ms=100; celsius=63; memory_celsius=71");
@@ -412,7 +412,7 @@ static void mig_measures_the_parent(void **state)
 
 /* --- description ---------------------------------------------------------------------------------------- */
 
-static void boards_describe_themselves(void **state)
+static void boards_have_their_facts(void **state)
 {
     static const char script[] = "boards=2; 1.denied=1; mig=2; processes=3; duty=1";
     joule_device_partition parts[1];
@@ -452,7 +452,7 @@ static void boards_describe_themselves(void **state)
 }
 
 /* If processes do not fit in the array, the first ones and their times are known. */
-static void a_crowded_board_has_processes(void **state)
+static void many_processes_of_a_board_are_listed(void **state)
 {
     (void)state;
     static const char *const lines[] = {"580", "535"};
@@ -516,7 +516,7 @@ static uint64_t prompt_ticks(joule_meter *meter)
 }
 
 /* The fast lane keeps pace with that of another meter that does not have the board. */
-static void blocked_call_delays_nobody(void **state)
+static void blocked_call_delays_no_lane(void **state)
 {
     (void)state;
     joule_meter *meter, *other;
@@ -551,10 +551,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counter_is_preferred),
-        cmocka_unit_test(ring_stands_in_for_counter),
+        cmocka_unit_test(ring_replaces_a_missing_counter),
         cmocka_unit_test(ring_may_run_on_another_clock),
-        cmocka_unit_test(instant_field_stands_in_for_ring),
-        cmocka_unit_test(usage_stands_in_for_fields),
+        cmocka_unit_test(instant_field_replaces_a_missing_ring),
+        cmocka_unit_test(usage_replaces_missing_fields),
         cmocka_unit_test(usage_is_instant_on_older_boards),
         cmocka_unit_test(fields_of_an_unknown_type_are_passed_over),
         cmocka_unit_test(impossible_power_is_no_power),
@@ -573,13 +573,13 @@ int main(void)
         cmocka_unit_test(own_library_can_be_named),
         cmocka_unit_test(each_symbol_may_be_missing),
         cmocka_unit_test(sleeping_board_is_not_woken),
-        cmocka_unit_test(gauges_are_told_apart),
+        cmocka_unit_test(gauges_are_read),
         cmocka_unit_test(mig_measures_the_parent),
-        cmocka_unit_test(boards_describe_themselves),
-        cmocka_unit_test(a_crowded_board_has_processes),
+        cmocka_unit_test(boards_have_their_facts),
+        cmocka_unit_test(many_processes_of_a_board_are_listed),
         cmocka_unit_test(a_device_has_its_joules_and_processes),
         cmocka_unit_test(process_records_of_32_bytes_are_known),
-        cmocka_unit_test(blocked_call_delays_nobody), /* last, because its thread outlives the meter */
+        cmocka_unit_test(blocked_call_delays_no_lane), /* last, because its thread outlives the meter */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 
 static struct fake_nvml fake;
 
-static void condition_of_a_board(void **state)
+static void board_has_its_condition(void **state)
 {
     (void)state;
     joule_device board = fake_nvml_device(&fake, TEST_BINARY_DIR, "580",
@@ -35,7 +35,7 @@ static void condition_of_a_board(void **state)
 
 /* A passively cooled board without ECC, split by MIG, whose driver sends no events: its values are unknown,
  * not 0. */
-static void condition_that_is_not_told(void **state)
+static void unreported_condition_is_unknown(void **state)
 {
     (void)state;
     joule_device board =
@@ -48,7 +48,7 @@ static void condition_that_is_not_told(void **state)
 }
 
 /* Fractions above 100 % and counts with all bits set are invalid. */
-static void figures_that_cannot_be(void **state)
+static void impossible_figures_are_unknown(void **state)
 {
     (void)state;
     joule_device board = fake_nvml_device(
@@ -60,7 +60,7 @@ static void figures_that_cannot_be(void **state)
 }
 
 /* Without 64-bit counts the driver's own samples are used, one direction of one board each second. */
-static void traffic_without_counts(void **state)
+static void traffic_is_measured_without_counters(void **state)
 {
     static const char *const lines[] = {"580", "535"}, *const scripts[] = {"pcie_counts=2; ", ""};
     (void)state;
@@ -95,7 +95,7 @@ static void xid_errors_are_counted(void **state)
 }
 
 /* If the driver has none of these functions, all other values are still known. */
-static void a_driver_without_condition(void **state)
+static void older_driver_has_no_condition(void **state)
 {
     static const char *const symbols[] = {
         "nvmlDeviceGetEncoderUtilization", "nvmlDeviceGetNumFans",        "nvmlDeviceGetFanSpeed_v2",
@@ -120,9 +120,12 @@ static void a_driver_without_condition(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(condition_of_a_board),   cmocka_unit_test(condition_that_is_not_told),
-        cmocka_unit_test(figures_that_cannot_be), cmocka_unit_test(traffic_without_counts),
-        cmocka_unit_test(xid_errors_are_counted), cmocka_unit_test(a_driver_without_condition),
+        cmocka_unit_test(board_has_its_condition),
+        cmocka_unit_test(unreported_condition_is_unknown),
+        cmocka_unit_test(impossible_figures_are_unknown),
+        cmocka_unit_test(traffic_is_measured_without_counters),
+        cmocka_unit_test(xid_errors_are_counted),
+        cmocka_unit_test(older_driver_has_no_condition),
     };
     return cmocka_run_group_tests_name("nvml_condition", tests, NULL, NULL);
 }

@@ -65,7 +65,7 @@ static void the_counter_is_the_module(void **state)
 }
 
 /* With Grace's meters the total is Grace and GPU, once each. */
-static void not_beside_graces_meters(void **state)
+static void module_is_not_counted_beside_the_meters_of_grace(void **state)
 {
     joule_quantity total;
     (void)state;
@@ -81,7 +81,7 @@ static void not_beside_graces_meters(void **state)
 }
 
 /* Two GPUs of one Grace count one module. */
-static void two_gpus_of_one_module(void **state)
+static void gpus_of_a_module_share_its_zone(void **state)
 {
     (void)state;
     assert_true(fake_nvml_prepare(&fake, TEST_BINARY_DIR, "580", LOAD "boards=3; counts_module=1"));
@@ -99,7 +99,7 @@ static void two_gpus_of_one_module(void **state)
 }
 
 /* A counter that differs from the module's is the GPU's own. */
-static void a_counter_of_its_own(void **state)
+static void gpu_may_have_its_own_counter(void **state)
 {
     (void)state;
     open_with(LOAD "module_energy=1", false);
@@ -109,7 +109,7 @@ static void a_counter_of_its_own(void **state)
 }
 
 /* If the GPU's power is also the module's, no figure is attributed to the GPU. */
-static void nothing_is_the_gpus(void **state)
+static void module_counter_alone_gives_no_gpu_energy(void **state)
 {
     joule_quantity joules;
     (void)state;
@@ -123,9 +123,11 @@ static void nothing_is_the_gpus(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_counter_is_the_module), cmocka_unit_test(not_beside_graces_meters),
-        cmocka_unit_test(two_gpus_of_one_module),    cmocka_unit_test(a_counter_of_its_own),
-        cmocka_unit_test(nothing_is_the_gpus),
+        cmocka_unit_test(the_counter_is_the_module),
+        cmocka_unit_test(module_is_not_counted_beside_the_meters_of_grace),
+        cmocka_unit_test(gpus_of_a_module_share_its_zone),
+        cmocka_unit_test(gpu_may_have_its_own_counter),
+        cmocka_unit_test(module_counter_alone_gives_no_gpu_energy),
     };
     return cmocka_run_group_tests_name("nvml_module", tests, NULL, NULL);
 }

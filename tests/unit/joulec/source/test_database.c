@@ -27,7 +27,7 @@ static void expect_split(const char *command, const char *words)
     arena_free(&arena);
 }
 
-static void splits_as_a_shell(void **state)
+static void commands_are_split_as_by_a_shell(void **state)
 {
     (void)state;
     expect_split("", "");
@@ -92,7 +92,7 @@ static void options_are_kept_and_files_removed(void **state)
     }
 }
 
-static void wants_a_list(void **state)
+static void other_values_than_a_list_are_refused(void **state)
 {
     struct arena arena = {0};
     struct database database;
@@ -108,9 +108,9 @@ static void wants_a_list(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(splits_as_a_shell),
+        cmocka_unit_test(commands_are_split_as_by_a_shell),
         cmocka_unit_test(options_are_kept_and_files_removed),
-        cmocka_unit_test(wants_a_list),
+        cmocka_unit_test(other_values_than_a_list_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,7 @@ static void add_doubt(struct trial *t, int function, enum doubt_kind kind, const
         (struct doubt){.kind = kind, .name = name, .place = {"a.c", line, 1}, .is_missing = true};
 }
 
-static void say(void *context, const struct note *note)
+static void add_message(void *context, const struct note *note)
 {
     struct trial *t = context;
     size_t length = strlen(t->messages);
@@ -83,7 +83,7 @@ static void expect(struct trial *t, const struct function_result *result, enum r
     struct finding finding = {
         .judged = &judged, .result = result ? result : &t->analysis.whole, .rule = rule, .limit = &t->limit};
     t->messages[0] = '\0';
-    finding_notes(&finding, say, t);
+    finding_notes(&finding, add_message, t);
     const char *line = t->messages;
     for (size_t i = 0; i < count; i++) {
         if (strncmp(line, expected[i], strlen(expected[i])) != 0)

@@ -138,11 +138,12 @@ static uint32_t emit(struct program *p, struct piece *piece, uint32_t from);
 
 static uint32_t emit_branch(struct program *p, struct piece *piece, uint32_t from)
 {
-    uint32_t ask = piece->block = add_block(p);
-    lead(p, from, ask);
-    p->function.blocks[ask].work[WORK_BRANCH] = 1;
-    p->function.blocks[ask].is_by_data = chance() < 0.5;
-    uint32_t one = emit(p, piece->inside, ask), two = emit(p, piece->other, ask), behind = add_block(p);
+    uint32_t condition = piece->block = add_block(p);
+    lead(p, from, condition);
+    p->function.blocks[condition].work[WORK_BRANCH] = 1;
+    p->function.blocks[condition].is_by_data = chance() < 0.5;
+    uint32_t one = emit(p, piece->inside, condition), two = emit(p, piece->other, condition),
+             behind = add_block(p);
     lead(p, one, behind);
     lead(p, two, behind);
     return behind;

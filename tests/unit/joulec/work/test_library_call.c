@@ -10,7 +10,7 @@
 
 static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
 
-static enum basis ask(const struct call *call, const struct call_length *length, struct amounts *out)
+static enum basis query(const struct call *call, const struct call_length *length, struct amounts *out)
 {
     struct target target;
     cost_core_describe(&server, NAN, &target.core);
@@ -34,7 +34,7 @@ static void test_names_are_sorted(void **state)
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         struct amounts amounts;
         struct call call = {.name = known[i], .callee = -1};
-        if (ask(&call, NULL, &amounts) == BASIS_MISSING)
+        if (query(&call, NULL, &amounts) == BASIS_MISSING)
             fail_msg("nothing is said of %s", known[i]);
         assert_true(cycles(&amounts, BOUND_LOW) > 0);
         assert_true(cycles(&amounts, BOUND_LOW) <= cycles(&amounts, BOUND_EST));
@@ -46,16 +46,16 @@ static void test_unknown_functions_have_no_contract(void **state)
 {
     (void)state;
     struct amounts amounts;
-    assert_int_equal(ask(&(struct call){.name = "nobody_knows"}, NULL, &amounts), BASIS_MISSING);
-    assert_int_equal(ask(&(struct call){.name = NULL}, NULL, &amounts), BASIS_MISSING);
-    assert_int_equal(ask(&(struct call){.name = "sin", .type = "dd"}, NULL, &amounts), BASIS_OBSERVED);
-    assert_int_equal(ask(&(struct call){.name = "sin", .type = "ii"}, NULL, &amounts), BASIS_MISSING);
+    assert_int_equal(query(&(struct call){.name = "nobody_knows"}, NULL, &amounts), BASIS_MISSING);
+    assert_int_equal(query(&(struct call){.name = NULL}, NULL, &amounts), BASIS_MISSING);
+    assert_int_equal(query(&(struct call){.name = "sin", .type = "dd"}, NULL, &amounts), BASIS_OBSERVED);
+    assert_int_equal(query(&(struct call){.name = "sin", .type = "ii"}, NULL, &amounts), BASIS_MISSING);
 }
 
 static double middle_of(const char *name, const char *type)
 {
     struct amounts amounts;
-    if (ask(&(struct call){.name = name, .type = type}, NULL, &amounts) != BASIS_OBSERVED)
+    if (query(&(struct call){.name = name, .type = type}, NULL, &amounts) != BASIS_OBSERVED)
         fail_msg("nothing is said of %s, of type %s", name, type);
     double low = cycles(&amounts, BOUND_LOW), est = cycles(&amounts, BOUND_EST);
     assert_true(low > 0 && low <= est && est < cycles(&amounts, BOUND_HIGH));
@@ -131,11 +131,11 @@ static void test_names_of_the_same_function(void **state)
                                           {.name = "exp2_r"},
                                           {.name = "a_name_that_is_longer_than_any_finite"}};
     for (size_t i = 0; i < sizeof no_such / sizeof *no_such; i++)
-        if (ask(&no_such[i], NULL, &amounts) != BASIS_MISSING)
+        if (query(&no_such[i], NULL, &amounts) != BASIS_MISSING)
             fail_msg("something is said of %s", no_such[i].name);
 }
 
-static void test_contract_of_memcpy_follows_its_length(void **state)
+static void test_cost_of_memcpy_follows_its_length(void **state)
 {
     (void)state;
     struct operand arguments[3] = {{.name = "to"}, {.name = "from"}, {.name = "n"}};
@@ -143,13 +143,13 @@ static void test_contract_of_memcpy_follows_its_length(void **state)
     struct amounts any, few, many, between;
     assert_string_equal(library_call_name(&call), "memcpy");
     assert_ptr_equal(library_call_length(&call), &arguments[2]);
-    assert_int_equal(ask(&call, NULL, &any), BASIS_OPEN);
-    assert_int_equal(ask(&call, &(struct call_length){{NAN, NAN, NAN}}, &any), BASIS_OPEN);
-    assert_int_equal(ask(&call, &(struct call_length){{0, 4096, 65536}}, &between), BASIS_OBSERVED);
+    assert_int_equal(query(&call, NULL, &any), BASIS_OPEN);
+    assert_int_equal(query(&call, &(struct call_length){{NAN, NAN, NAN}}, &any), BASIS_OPEN);
+    assert_int_equal(query(&call, &(struct call_length){{0, 4096, 65536}}, &between), BASIS_OBSERVED);
     arguments[2] = (struct operand){.constant = 16, .is_constant = true};
-    assert_int_equal(ask(&call, NULL, &few), BASIS_OBSERVED);
+    assert_int_equal(query(&call, NULL, &few), BASIS_OBSERVED);
     arguments[2].constant = 65536;
-    assert_int_equal(ask(&call, NULL, &many), BASIS_OBSERVED);
+    assert_int_equal(query(&call, NULL, &many), BASIS_OBSERVED);
     assert_true(cycles(&few, BOUND_HIGH) < cycles(&many, BOUND_LOW));
     assert_true(cycles(&between, BOUND_LOW) <= cycles(&few, BOUND_EST));
     assert_true(cycles(&between, BOUND_HIGH) >= cycles(&many, BOUND_HIGH));
@@ -165,7 +165,7 @@ int main(void)
         cmocka_unit_test(test_all_types_of_numbers),
         cmocka_unit_test(test_tables_of_characters_and_errno),
         cmocka_unit_test(test_names_of_the_same_function),
-        cmocka_unit_test(test_contract_of_memcpy_follows_its_length),
+        cmocka_unit_test(test_cost_of_memcpy_follows_its_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
