@@ -6,9 +6,10 @@
  * Model: while group g runs, the machine draws watts[g] + drift. The logarithms of the watts have a normal
  * prior, centred on a cost model. The prior has one error common to all groups, one per kind, and one per
  * group. So power is never negative, and groups of one kind inform each other. The drift is a random walk of
- * unknown level, so windows determine only differences between groups. The level follows from the sum, which
- * must equal the meter's. Noise and pace of the drift are estimated from the windows. Errors are those of a
- * normal approximation at the most probable point, conditioned on the sum.
+ * unknown level, so windows determine only differences of watts between groups. The level of the watts
+ * follows from the sum of all joules, which must equal the meter's. The variance of the windows' errors and
+ * the pace of the drift are estimated from the windows. Errors are those of a normal approximation at the
+ * most probable point, conditioned on the sum.
  *
  * Note: a group's energy is everything that the machine used while the group ran, including idle power and
  * drift.
@@ -33,7 +34,7 @@ struct attribution_group {
 
 /* A time window of the meter. */
 struct attribution_window {
-    double seconds;
+    double seconds;  /* length of the window */
     double joules;   /* NaN: unknown; the window is then a gap */
     double variance; /* variance of the independent error of `joules`, in J^2; in most cases only ratios
                       * between windows matter */
@@ -61,14 +62,16 @@ struct attribution_meter {
 
 struct attribution_answer;
 
-/* Computes the answer; free it with attribution_answer_free. Returns JOULE_PENDING if no window has energy,
+/* Computes the joules of each group from all windows that were added. groups: one prior for each group. The
+ * caller frees *out_answer with attribution_answer_free. Returns JOULE_PENDING if no window has energy,
  * JOULE_INVALID if a prior is invalid, JOULE_NO_MEMORY, or JOULE_FAILED if the fit gives no finite result.
  * The time grows with the cube of the number of groups: about 0.3 s for 128 groups. */
 joule_status attribution_solve(const struct attribution *attribution, const struct attribution_group *groups,
                                const struct attribution_meter *meter, struct attribution_answer **out_answer);
-/* Returns the answer that a model gives without windows. joules, seconds: [groups]. log_sd: [groups, causes],
- * row-major: the change of the logarithm of a group's joules if a shared cause is one standard deviation
- * higher. Returns NULL if out of memory. The caller frees the answer with attribution_answer_free. */
+/* Returns an answer with figures of a model instead of windows. joules, seconds: [groups], the energy and
+ * time of each group. log_sd: [groups, causes], row-major: the change of the logarithm of a group's joules if
+ * a shared cause is one standard deviation higher. Returns NULL if out of memory. The caller frees the answer
+ * with attribution_answer_free. */
 struct attribution_answer *attribution_from_model(size_t groups, const double *joules, const double *seconds,
                                                   const double *log_sd, size_t causes);
 void attribution_answer_free(struct attribution_answer *answer);
@@ -85,10 +88,10 @@ double attribution_seconds(const struct attribution_answer *answer, size_t group
 joule_quantity attribution_sum(const struct attribution_answer *answer, const bool *is_in);
 
 /* Merges groups that neither windows nor prior distinguish. Two sets of groups qualify if one of them has a
- * relative standard deviation above ATTRIBUTION_VAGUE, and if the relative standard deviation of their sum is
- * at most half the greater of the two. The pair with the greatest gain is merged, until no pair qualifies.
- * out_set: [groups], gets for each group the lowest group of its set. Returns JOULE_NO_MEMORY if out of
- * memory; every group is then its own set. */
+ * relative standard deviation above ATTRIBUTION_VAGUE, and if the standard deviation of their sum is at most
+ * half the greater of the two sets' standard deviations, all in joules. The pair for which this ratio is
+ * lowest is merged, until no pair qualifies. out_set: [groups], gets for each group the lowest group of its
+ * set. Returns JOULE_NO_MEMORY if out of memory; every group is then its own set. */
 #define ATTRIBUTION_VAGUE 0.15
 joule_status attribution_merge(const struct attribution_answer *answer, size_t *out_set);
 

@@ -80,12 +80,13 @@ static joule_class class_of(const struct attribution_answer *answer, double rela
 {
     if (answer->meter >= JOULE_CLASS_MODELLED || answer->meter == JOULE_CLASS_NONE)
         return answer->meter;
-    /* A sum over all groups has no error here, so it needs no windows. */
+    /* The sum over all groups equals the meter's sum, so it is determined without windows. */
     bool is_determined = relative_sd <= 0.5 * prior_sd || relative_sd < 1e-3;
     return is_determined ? JOULE_CLASS_DERIVED : JOULE_CLASS_MODELLED;
 }
 
-/* Makes an interval. As in libjoule, measurements have additive errors, and models have relative errors. */
+/* Returns `value` with its 90 % interval. As in libjoule, measurements have additive errors, and models have
+ * relative errors. */
 static joule_quantity quantity_of(double value, double relative_sd, joule_class cls)
 {
     double width = ATTRIBUTION_Z90 * relative_sd;
@@ -122,7 +123,7 @@ struct sets {
 
 /* Returns the standard deviation of the sum of sets i and j, relative to the greater of their standard
  * deviations. Returns INFINITY if neither i nor j is vague. */
-static double gain_together(const struct sets *s, size_t i, size_t j)
+static double merged_sd_ratio(const struct sets *s, size_t i, size_t j)
 {
     size_t n = s->count;
     double left = s->covariance[i * n + i], right = s->covariance[j * n + j];
@@ -133,15 +134,17 @@ static double gain_together(const struct sets *s, size_t i, size_t j)
     return sqrt(fmax(left + right + 2 * s->covariance[i * n + j], 0) / fmax(left, right));
 }
 
+/* Finds the pair of sets with the lowest merged_sd_ratio. Returns false if no pair has a ratio of at most
+ * 0.5. */
 static bool find_pair(const struct sets *s, size_t *out_i, size_t *out_j)
 {
     double best = INFINITY;
     for (size_t i = 0; i < s->count; i++)
         for (size_t j = 0; s->joules[i] > 0 && j < i; j++) {
-            double gain = s->joules[j] > 0 ? gain_together(s, i, j) : INFINITY;
-            if (gain > 0.5 || gain >= best)
+            double ratio = s->joules[j] > 0 ? merged_sd_ratio(s, i, j) : INFINITY;
+            if (ratio > 0.5 || ratio >= best)
                 continue;
-            best = gain;
+            best = ratio;
             *out_i = i;
             *out_j = j;
         }

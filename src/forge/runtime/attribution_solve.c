@@ -13,7 +13,8 @@
 #include "forge/runtime/attribution_sums.h"
 #include "forge/runtime/symmetric.h"
 
-/* error of a factor common to all groups; it is wide because only ratios between groups matter */
+/* standard deviation of the logarithm that an error common to all groups causes; it is wide because only
+ * ratios between groups matter */
 #define SCALE_LOG_SD        1.0
 #define NOISE_PRIOR_WINDOWS 1.0 /* weight of the noise that the meter states, in windows */
 #define NOISE_ROUNDS        6
@@ -172,7 +173,7 @@ static bool minimise(struct fit *f)
     return compute_derivatives(f);
 }
 
-/* Returns the effective number of unknowns that the rows determine, and not the prior. */
+/* Returns the effective number of unknowns that the rows determine rather than the prior. */
 static double effective_unknowns(const struct fit *f)
 {
     size_t n = f->a->count;

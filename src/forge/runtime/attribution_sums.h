@@ -26,25 +26,25 @@ struct whitened {
 struct attribution {
     size_t count; /* number of groups */
     struct whitened paces[PACES];
-    double *row;     /* scratch */
-    double *seconds; /* seconds of each group, in windows with energy */
-    double joules, variance;
-    double gap_s;    /* seconds since the last window with energy */
-    size_t windows;  /* number of windows with energy */
-    double *numbers; /* the memory of all arrays above */
+    double *row;             /* scratch: [count] */
+    double *seconds;         /* seconds of each group, in windows with energy */
+    double joules, variance; /* sums over the windows with energy, in J and J^2 */
+    double gap_s;            /* seconds since the last window with energy */
+    size_t windows;          /* number of windows with energy */
+    double *numbers;         /* the memory of all arrays above */
 };
 
 /* The result of a fit: joules and their covariance. */
 struct attribution_answer {
-    size_t count;
-    joule_class meter;
-    double sum_sd;  /* relative error of the sum, common to all groups: from the meter */
-    double *joules; /* joules of each group */
-    double *seconds;
-    double *covariance;   /* covariance of the logarithms of the joules, given their sum: [n, n] */
-    double *prior_joules; /* covariance that the prior and the sum alone give: [n, n] */
-    double *prior_covariance;
-    double *numbers; /* the memory of all arrays above */
+    size_t count;             /* n, the number of groups */
+    joule_class meter;        /* class of the meter's sum */
+    double sum_sd;            /* standard deviation of the relative error of the sum; common to all groups */
+    double *joules;           /* [n] */
+    double *seconds;          /* [n] */
+    double *covariance;       /* covariance of the logarithms of the joules, given their sum: [n, n] */
+    double *prior_joules;     /* joules that the prior and the sum alone give: [n] */
+    double *prior_covariance; /* covariance of the logarithms of prior_joules, given their sum: [n, n] */
+    double *numbers;          /* the memory of all arrays above */
 };
 
 /* Returns an answer that is all zeros, or NULL if out of memory. Free with attribution_answer_free. */

@@ -14,13 +14,13 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-#define SPANS_BYTES     ((size_t)16 << 20) /* the kernel provides pages only when they are used */
+#define SPANS_BYTES     ((size_t)16 << 20) /* size of the ring of spans; unused pages take no memory */
 #define MIN_WINDOW_NS   (NS_PER_S / 200)   /* closer ticks add cost, but little information */
-#define FIXED_WINDOW_NS (NS_PER_S / 2)
-#define TICKS           256
-#define MIN_COVERAGE    0.99
-#define CLOCK_ERROR     0.01 /* error of CPU times, relative to the window */
-#define PAUSE_NS        (NS_PER_S / 100)
+#define FIXED_WINDOW_NS (NS_PER_S / 2)     /* length of a window without ticks */
+#define TICKS           256                /* number of ticks that are read at once */
+#define MIN_COVERAGE    0.99               /* a window with less coverage is not attributed */
+#define CLOCK_ERROR     0.01               /* error of CPU times, relative to the window */
+#define PAUSE_NS        (NS_PER_S / 100)   /* time between two readings while waiting for the sensors */
 
 /* --- life ----------------------------------------------------------------------------------------------- */
 
@@ -122,8 +122,8 @@ static double own_variance(struct energy *e, joule_quantity joules, int64_t end_
     return fmax(variance - common * common, 1e-4 * variance);
 }
 
-/* Restarts the sums after a gap, because a long window over a gap would contain energy that no window has.
- * Keeps gain_sd. */
+/* Restarts the sums at end_ns, the end of a gap. A long window over a gap would contain the gap's energy,
+ * which the sums do not contain. Keeps gain_sd. */
 static void reset_sums(struct energy *e, int64_t end_ns)
 {
     e->first_ns = end_ns;
@@ -179,8 +179,9 @@ static bool is_model(joule_class cls)
     return cls >= JOULE_CLASS_MODELLED;
 }
 
-/* Returns UNKNOWN until the meter reports a class. The class of the CPUs decides, because a device with
- * assumed watts also weakens a total that contains a measured processor. */
+/* Returns whose energy is counted: the machine's, unless the energy of its CPUs is modelled. Returns
+ * FORGE_ENERGY_UNKNOWN until the meter reports a class. The class of the CPUs decides, because a device with
+ * assumed watts also weakens the class of a total that contains a measured processor. */
 static forge_energy_basis find_basis(const struct energy *e)
 {
     joule_quantity all, cpu;
@@ -224,7 +225,8 @@ static void free_answer(struct energy *e)
     e->answer = NULL;
 }
 
-/* Adds the energy of an estimating device, on which everything is known at once. */
+/* Collects the expected energy of all runs so far. A device that only estimates needs no sensor, so nothing
+ * is pending. */
 static void collect_expected(forge_instance *instance)
 {
     struct energy *e = instance->energy;
@@ -327,7 +329,8 @@ joule_status forge_energy_finish(forge_instance *instance, double wait_s)
     return JOULE_OK;
 }
 
-/* The machine's energy is read from the meter. This process's energy is the sum of its collected windows. */
+/* The machine's energy since forge_energy_start is read from the meter. This process's energy is the sum of
+ * its collected windows. */
 joule_status forge_energy_now(forge_instance *instance, joule_quantity *out_joules)
 {
     struct energy *e = instance->energy;

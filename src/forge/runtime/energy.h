@@ -28,7 +28,7 @@ struct energy {
      * collected runs. */
     struct expected *expected, *collected;
     uint64_t expected_runs, collected_runs;
-    double seen_s;
+    double seen_s; /* total length of the windows with energy */
     forge_energy_basis basis;
     double cut_cpu_s;   /* CPU time of this process at cut_ns, in s */
     double joules_seen; /* joules of attributed windows */
@@ -40,8 +40,8 @@ struct energy {
     double joules, squares, variance;
     int64_t first_ns; /* start of the first window in these sums */
     double gain_sd;   /* relative standard deviation of the common error */
-    joule_class cls;
-    /* Valid until the next collection; NULL: not solved. */
+    joule_class cls;  /* weakest class of a window's joules */
+    /* The joules of each item; valid until the next collection; NULL: not solved. */
     struct attribution_answer *answer;
     size_t *group_of; /* one for each item: the lowest item of its set */
     bool *is_in;      /* one for each item: scratch */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include "forge/runtime/energy.h"
 
-/* Sums for attribution_from_model. joules, seconds: one for each item; log_sd: [items, EXPECTED_CAUSES],
+/* The arguments of attribution_from_model. joules, seconds: [items]; log_sd: [items, EXPECTED_CAUSES],
  * row-major. */
 struct sums {
     double *joules, *seconds, *log_sd;

@@ -17,7 +17,8 @@ static joule_quantity unknown(void)
     return (joule_quantity){NAN, NAN, NAN, JOULE_CLASS_NONE, 0};
 }
 
-/* Begins any query. Returns JOULE_ABSENT if energy is not counted. */
+/* Attributes the collected energy if this has not been done since the last collection. Returns JOULE_ABSENT
+ * if energy is not counted, else as energy_solve. */
 static joule_status begin_query(const forge_instance *instance)
 {
     return instance->energy ? energy_solve(instance) : JOULE_ABSENT;

@@ -12,9 +12,9 @@ struct energy; /* energy.h */
 
 /* The state of an input. */
 struct given {
-    forge_shape shape;
-    bool is_given;
-    bool is_zeros; /* the input is zeros, of the size that the run needs */
+    forge_shape shape; /* the shape of the tensor that was set */
+    bool is_given;     /* the input was set */
+    bool is_zeros;     /* the input is zeros, of the size that the run needs */
 };
 
 /* A program with its memory on a device. */
@@ -48,7 +48,7 @@ struct forge_instance {
                              * run was checked */
 };
 
-/* Returns JOULE_FAILED, with the message for a run after a run that failed midway. */
+/* Writes to out_error that an earlier run failed midway. Returns JOULE_FAILED. */
 joule_status instance_fail_poisoned(joule_error *out_error);
 
 /* Returns JOULE_INVALID, with a message that names the input, if an input was never set. A device that only
@@ -57,6 +57,7 @@ joule_status instance_check_inputs(forge_instance *instance, joule_error *out_er
 /* Returns the name of the first input, from buffer *at on, that was never set. Moves *at past this input.
  * Returns NULL if there is none. A device that only estimates needs no inputs. */
 const char *instance_find_missing(const forge_instance *instance, size_t *at);
+/* Writes to out_error that the input was never set. Returns JOULE_INVALID. */
 joule_status instance_fail_missing(const char *input, joule_error *out_error);
 
 /* --- sizes.c -------------------------------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* runtime/nonfinite.c - checked runs, which find the launch that first makes a NaN or infinity; see
  * <forge/nonfinite.h>.
  *
- * Note: operands are scanned before the launch if it works in place, and otherwise only if its results are
- * not finite.
+ * Note: if a launch works in place, its operands are scanned before it. Otherwise they are scanned after it,
+ * and only if its results are not finite.
  */
 #include <forge/nonfinite.h>
 #include <inttypes.h>
@@ -235,7 +235,7 @@ static void add_range(struct text *text, const forge_numbers *n)
         text_printf(text, " and %llu inf", (unsigned long long)n->infinities);
 }
 
-/* Adds "[3,17]". */
+/* Adds the index of an element, for example "[3,17]". element: position in row-major order. */
 static void add_place(struct text *text, const forge_shape *shape, size_t element)
 {
     int64_t index[FORGE_MAX_RANK];

@@ -1,9 +1,9 @@
 /* runtime/placed.c - instances of placed programs: one instance per segment, one queue and timeline per
  * device.
  *
- * Note: each segment signals the next value on its device's timeline, over all runs. It waits for the
- * segments whose values it uses, and for the previous segment of its device. So a device stops after a
- * failure.
+ * Note: each segment signals the next value of its device's timeline; values continue from run to run. A
+ * segment waits for the segments whose values it uses, and for the previous segment of its device. So after a
+ * failed segment, no other segment of its device runs.
  */
 #include <stdlib.h>
 #include <string.h>

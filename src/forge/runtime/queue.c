@@ -25,8 +25,8 @@ struct entry {
 /* A thread, and the linked list of entries that it runs in order. */
 struct forge_queue {
     pthread_t thread;
-    pthread_mutex_t lock; /* guards the list */
-    pthread_cond_t has_more;
+    pthread_mutex_t lock;    /* guards the list */
+    pthread_cond_t has_more; /* an entry was added, or is_closing was set */
     struct entry *first, **end;
     atomic_bool is_closing; /* written under the lock */
 };

@@ -3,8 +3,8 @@
  * New sizes take effect between two runs: views, attributes, kernels and costs are computed again. Launches
  * without symbols are bound once.
  *
- * Note: only instance_make_bodies allocates. Each change of sizes is checked as in a program from a file,
- * because its expressions are not trusted.
+ * Note: only instance_make_bodies allocates. sized_check checks each change of sizes, because the expressions
+ * of a program from a file are not trusted.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ joule_status forge_instance_set_size(forge_instance *instance, const char *symbo
     return status;
 }
 
-/* Prints "batch=17, seq=8". */
+/* Prints the wanted values of all symbols, for example "batch=17, seq=8". */
 static void print_wanted(const forge_instance *instance, struct text *text)
 {
     struct dim_table dims = program_dims(instance->program);

@@ -1,6 +1,7 @@
 /* runtime/telemetry.c - see <forge/telemetry.h>.
  *
- * Note: a reset only stores the time; libjoule answers for the window since then.
+ * Note: a reset only stores the time. The energy since a reset is the joules that libjoule reports for the
+ * window from that time to now.
  */
 #include <forge/telemetry.h>
 
