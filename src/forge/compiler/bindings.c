@@ -1,7 +1,7 @@
 /* compiler/bindings.c - decides where values are stored, and which are only views of others; see lower.h.
  *
- * Note: sizes, strides and offsets may be symbolic. If a view cannot be expressed for all sizes, the value is
- * computed instead, which is always correct.
+ * Note: sizes, strides and offsets may be symbolic. If a value cannot be expressed as a view for all sizes, a
+ * launch computes it into a buffer of its own, which is always correct.
  */
 #include <string.h>
 #include "forge/compiler/lower.h"
@@ -37,12 +37,14 @@ bool binding_is_packed(struct lowering *l, const struct program_binding *binding
  * expressed. */
 static bool move(struct lowering *l, struct program_binding *view, uint32_t dim, forge_dim count)
 {
-    forge_dim way = dim_mul(&l->dims, count, view->strides[dim]);
-    view->offset = view->negative_strides >> dim & 1 ? dim_sub(&l->dims, view->offset, way)
-                                                     : dim_add(&l->dims, view->offset, way);
+    forge_dim distance = dim_mul(&l->dims, count, view->strides[dim]);
+    view->offset = view->negative_strides >> dim & 1 ? dim_sub(&l->dims, view->offset, distance)
+                                                     : dim_add(&l->dims, view->offset, distance);
     return view->offset != DIM_FAILED;
 }
 
+/* Reduces a view to the part that `cut` selects, which has the shape `part`. Returns false if an offset or a
+ * stride cannot be expressed. */
 static bool cut(struct lowering *l, const struct cut *cut, struct program_binding *view,
                 const forge_shape *part)
 {
@@ -60,6 +62,7 @@ static bool cut(struct lowering *l, const struct cut *cut, struct program_bindin
     return true;
 }
 
+/* Sets the strides of `out`, a broadcast of x: 0 along the dimensions that x lacks or has with size 1. */
 static void broadcast(const struct program_binding *x, struct program_binding *out)
 {
     uint32_t added = out->shape.rank - x->shape.rank;

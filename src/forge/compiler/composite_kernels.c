@@ -9,14 +9,15 @@
 #include "forge/hal/backend.h"
 #include "forge/ir/library.h"
 
-/* Fills packed views of the inputs and outputs. `take` sets the symbols' values. Returns false if a size is
- * too large, or if out of memory. */
+/* Fills packed views of the node's inputs and outputs, without addresses. set_symbols: dim_set_max or
+ * dim_set_min, to choose the sizes. Returns false if a size is too large, or if out of memory. */
 static bool fill_views(const forge_graph *graph, const struct node *node,
-                       void (*take)(const struct dim_table *table, int64_t *values), struct view *views)
+                       void (*set_symbols)(const struct dim_table *table, int64_t *values),
+                       struct view *views)
 {
     int64_t *sizes = calloc(graph->dims.count + 1, sizeof *sizes);
     if (sizes)
-        take(&graph->dims, sizes);
+        set_symbols(&graph->dims, sizes);
     bool are_sizes = sizes && dim_evaluate(&graph->dims, sizes);
     for (size_t i = 0; are_sizes && i < (size_t)node->input_count + node->output_count; i++) {
         const struct value *value =
@@ -29,7 +30,7 @@ static bool fill_views(const forge_graph *graph, const struct node *node,
 }
 
 static bool has_kernel(const forge_graph *graph, const struct node *node, forge_device *device,
-                       void (*take)(const struct dim_table *table, int64_t *values))
+                       void (*set_symbols)(const struct dim_table *table, int64_t *values))
 {
     struct view views[2 * (UINT8_MAX + 1)];
     struct selection selection;
@@ -39,12 +40,12 @@ static bool has_kernel(const forge_graph *graph, const struct node *node, forge_
                             .input_count = node->input_count,
                             .outputs = views + node->input_count,
                             .output_count = node->output_count};
-    return fill_views(graph, node, take, views) &&
+    return fill_views(graph, node, set_symbols, views) &&
            device->ops->select(device, &launch, &selection) == JOULE_OK;
 }
 
-/* Returns the gradient of the library's body `own`, which it frees. Returns NULL on failure. The caller frees
- * the result. */
+/* Returns the gradient of the library's body `own`, or NULL on failure. Frees `own` in any case. The caller
+ * frees the result. */
 static forge_graph *to_gradient(forge_graph *own, const struct composite_attributes *a,
                                 const struct dim_table *dims)
 {
@@ -73,8 +74,8 @@ static bool has_library_body(const forge_graph *graph, const struct node *node)
     return is_valid;
 }
 
-/* Tries the largest and the smallest sizes. A kept composite has no other implementation, so its kernel must
- * support all sizes. */
+/* A kept composite has no other implementation, so its kernel must support all sizes. A kernel that supports
+ * the largest and the smallest sizes also supports all sizes between them. */
 bool composite_has_kernel(const forge_graph *graph, const struct node *node, forge_device *device)
 {
     return has_kernel(graph, node, device, dim_set_max) && has_kernel(graph, node, device, dim_set_min) &&

@@ -62,7 +62,8 @@ static uint32_t add_string(struct lowering *l, const char *string)
     return offset;
 }
 
-/* Adds bytes to the program. Returns their offset, a multiple of 8 because attributes are structures. */
+/* Adds bytes to the program. Returns their offset, a multiple of 8 because attributes are structures. Returns
+ * 0 after an error. */
 static uint32_t add_bytes(struct lowering *l, const void *bytes, size_t size)
 {
     size_t at = l->byte_count, padded = (size + 7) / 8 * 8;
@@ -79,11 +80,11 @@ static uint32_t add_bytes(struct lowering *l, const void *bytes, size_t size)
 uint32_t lower_buffer(struct lowering *l, enum buffer_kind kind, const char *name, forge_dtype dtype,
                       const forge_shape *shape)
 {
-    forge_shape most = dim_max_shape(&l->dims, shape);
-    size_t size = forge_dtype_size_bytes(dtype, forge_shape_elements(&most));
+    forge_shape max_shape = dim_max_shape(&l->dims, shape);
+    size_t size = forge_dtype_size_bytes(dtype, forge_shape_elements(&max_shape));
     if (size > PROGRAM_MAX_BYTES) {
         char is[200];
-        forge_shape_format(&most, is, sizeof is);
+        forge_shape_format(&max_shape, is, sizeof is);
         lower_fail(l, JOULE_INVALID, "'%s' is too large: up to %s%s", name, forge_dtype_name(dtype), is);
         return PROGRAM_NONE;
     }
@@ -119,7 +120,8 @@ static const void *attributes_at_largest(struct lowering *l, const struct node *
 }
 
 /* Selects a kernel for the largest sizes. If there are symbols, an instance selects again for its own sizes.
- * Returns false, with the error, if the device has no kernel. */
+ * bindings: first the inputs, then the outputs. Returns false if the device has no kernel (l->status is then
+ * still JOULE_OK), or after an error. */
 static bool select_kernel(struct lowering *l, const struct node *node, const struct program_binding *bindings,
                           size_t input_count, size_t output_count, struct selection *out_selection)
 {
@@ -347,8 +349,9 @@ bool lower_nodes(struct lowering *l)
     return true;
 }
 
-/* Computes the cost of each launch at the largest sizes. This is the last step, because the cost depends on
- * which launches work in place, which they show by equal addresses. */
+/* Computes the cost of each launch at the largest sizes. This is the last step, because the cost of a launch
+ * depends on whether it works in place. The cost functions recognise that by equal addresses, so all views of
+ * one buffer get the same address. */
 static bool count_costs(struct lowering *l, forge_program *program)
 {
     struct sized sized;

@@ -23,13 +23,13 @@ joule_status lower(const forge_graph *graph, forge_device *device, forge_program
 /* A buffer of the program that is being made. */
 struct lowered_buffer {
     struct program_buffer made; /* kind, type, shape, name, size */
-    uint32_t merged;            /* the buffer whose memory this one uses; itself: its own */
+    uint32_t merged;            /* the buffer whose memory it uses; its own index: it has its own memory */
     uint32_t writer;            /* the launch that fills it; PROGRAM_NONE: filled before the first launch */
     uint32_t last;              /* the last launch that uses it */
-    uint32_t last_read;         /* slots only: the last binding that reads the old value, or PROGRAM_NONE */
-    bool is_result;             /* becomes a slot's new value or an output */
-    bool is_claimed;            /* is already merged with a slot or an output */
-    const void *elements;       /* constants only: the elements, owned by the graph */
+    uint32_t last_read;   /* the last binding that reads it, or PROGRAM_NONE; for slots: the old value */
+    bool is_result;       /* becomes a slot's new value or an output */
+    bool is_claimed;      /* is already merged with a slot or an output */
+    const void *elements; /* constants only: the elements, owned by the graph */
 };
 
 /* A launch of the program that is being made. */
@@ -41,16 +41,17 @@ struct lowered_launch {
 
 /* One entry in the linked list of a buffer's reads. */
 struct read_use {
-    uint32_t launch, before; /* the previous binding that reads the same buffer, or PROGRAM_NONE */
+    uint32_t launch; /* the launch that reads the buffer */
+    uint32_t before; /* the previous binding that reads the same buffer, or PROGRAM_NONE */
 };
 
-/* State of one lowering. The first error stops it. */
+/* State of one lowering. The first error stops it: functions that return bool then return false. */
 struct lowering {
     const forge_graph *graph;
     forge_device *device;
     joule_error *error;
     joule_status status;
-    struct dim_table dims; /* the graph's, and entries that strides and offsets add */
+    struct dim_table dims; /* the graph's dim table, and the entries that strides and offsets add */
     int64_t *largest;      /* one for each entry of the graph's dim table: its value at the largest sizes */
     GRAPH_ARRAY(struct lowered_buffer, buffers, buffer);
     GRAPH_ARRAY(struct program_binding, bindings, binding);
@@ -61,10 +62,10 @@ struct lowering {
     GRAPH_ARRAY(unsigned char, numbers, number); /* scratch: a launch's attributes at the largest sizes */
     struct program_binding *value_bindings;      /* one for each value: where it is stored */
     bool *needs_own; /* one for each value: it is written or an output, so it needs a buffer of its own */
-    uint32_t *slot_buffers;
+    uint32_t *slot_buffers; /* one for each slot: its buffer */
     bool *needs_copy;       /* one for each slot: its new value is copied into it at the end */
     struct read_use *reads; /* one for each binding */
-    uint64_t arena_bytes, arena_bound_bytes;
+    uint64_t arena_bytes, arena_bound_bytes; /* size of the arena, and its lower bound (plan.h) */
 };
 
 /* lower.c: lowers nodes to launches and views. */
@@ -78,6 +79,7 @@ uint32_t lower_buffer(struct lowering *l, enum buffer_kind kind, const char *nam
                       const forge_shape *shape);
 /* Returns the buffer with which this one is merged in the end. */
 uint32_t lower_root(const struct lowering *l, uint32_t buffer);
+/* Records an error, unless there is one already. Returns false. */
 bool lower_fail(struct lowering *l, joule_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -86,7 +88,8 @@ bool lower_fail(struct lowering *l, joule_status status, const char *format, ...
 struct program_binding binding_packed(struct lowering *l, uint32_t buffer, forge_dtype dtype,
                                       const forge_shape *shape);
 bool binding_is_packed(struct lowering *l, const struct program_binding *binding);
-/* Writes the binding if the value is only a view of x; returns false if it must be computed. */
+/* Writes the binding of `value`, the result of `node`, as a view of x, the binding of the node's operand.
+ * Returns false if the value must be computed. */
 bool binding_view(struct lowering *l, const struct node *node, const struct program_binding *x,
                   const struct value *value, struct program_binding *out);
 /* Returns the view at the largest sizes, without an address. */

@@ -1,8 +1,8 @@
 /* compiler/merge.c - merges buffers that can share memory; see lower.h.
  *
  * Note: a slot's old value is in the slot's buffer from the first launch on. A value may be computed into
- * that buffer only after all launches that read the old value. The launch itself may read it if it works in
- * place.
+ * that buffer only after all launches that read the old value. The launch that computes the value may read
+ * the old one if it works in place.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -128,6 +128,8 @@ static void merge_chain(struct lowering *l, uint32_t buffer, uint32_t slot_buffe
     }
 }
 
+/* Merges the buffer of the slot's new value with the slot's buffer. *out_needs_copy: true if the value must
+ * be copied instead. Fails if the write must be in place and a launch reads the old value too late. */
 static bool write_slot(struct lowering *l, const struct slot *slot, uint32_t slot_buffer,
                        bool *out_needs_copy)
 {

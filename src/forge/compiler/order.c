@@ -17,7 +17,7 @@ struct reader {
     uint32_t node, next;
 };
 
-/* State of the pass: who reads and writes each slot, and where each update is placed. */
+/* State of the pass: the readers and the writer of each slot, and the position of each update. */
 struct ordering {
     const forge_graph *graph;
     uint32_t *slot_of;      /* one for each value: the slot whose elements it shows, or NONE */
@@ -79,6 +79,7 @@ static void note_accesses(struct ordering *o)
 
 /* --- positions ------------------------------------------------------------------------------------------ */
 
+/* Is called for node n and a node `before`, which must come before node n. */
 typedef void before_fn(struct ordering *o, uint32_t n, uint32_t before);
 
 /* Calls fn for every node that must come before node n. */

@@ -1,7 +1,7 @@
 /* compiler/pass.c - runs the passes in order; see pass.h.
  *
- * Note: passes, also those of callers, may have bugs. After each, the graph is verified, and compared with
- * its predecessor in inputs, outputs and slots.
+ * Note: passes, also those of callers, may have bugs. After each pass, its graph is verified. The graph must
+ * have the same inputs, outputs and slots as the graph before the pass.
  */
 #include "forge/compiler/pass.h"
 

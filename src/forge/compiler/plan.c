@@ -1,7 +1,8 @@
 /* compiler/plan.c - see plan.h.
  *
- * Items are placed in the lowest gap. Placed items are sorted by offset, in blocks that store the bounds of
- * their lifetimes and their largest gap.
+ * Each item is placed in the lowest gap that is large enough, between the placed items that are live at the
+ * same time. Placed items are sorted by offset, in blocks. A block stores bounds of its items' lifetimes, and
+ * its largest gap.
  *
  * Note: blocks only save comparisons; they do not change the result. Most items of a network either do not
  * overlap in time with a new item, or live all the time; then a whole block is skipped at once.
@@ -12,7 +13,7 @@
 #include <string.h>
 #include "base/array.h"
 
-enum { BLOCK = 256 };
+enum { BLOCK = 256 }; /* maximum number of items of a block */
 
 /* An item that already has an offset. */
 struct placed {
@@ -133,8 +134,8 @@ static bool can_skip(const struct block *block, const struct plan_item *item, ui
     return block->min_first > item->last || block->max_last < item->first || block->end <= end;
 }
 
-/* Returns true if all items of the block are live at the same time as `item`, and no gap between them is
- * large enough for it. */
+/* Returns true if all items of the block are live at the same time as `item`, and `item` fits neither between
+ * them nor between `end` and the block. */
 static bool is_blocking(const struct block *block, const struct plan_item *item, uint64_t end)
 {
     return block->max_first <= item->last && block->min_last >= item->first &&

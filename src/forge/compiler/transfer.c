@@ -1,7 +1,8 @@
 /* compiler/transfer.c - the pass that adds transfers, so that operands are stored where their nodes run.
  *
- * Note: constants are duplicated. A value that was transferred from the wanted place is taken from there. All
- * others need one transfer to each place, because equal nodes are merged.
+ * Note: constants are duplicated. If an operand is itself a transfer from the wanted place, the operand of
+ * that transfer is used. Every other value is transferred at most once to each place, because the builder
+ * merges equal nodes.
  */
 #include "forge/compiler/pass.h"
 
