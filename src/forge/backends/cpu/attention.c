@@ -24,7 +24,8 @@ struct matrix {
 };
 
 /* Sizes: q is [batch, groups * shared, t, d], k is [batch, groups, s, d], v is [batch, groups, s, e] and the
- * result is [batch, groups * shared, t, e]. */
+ * result is [batch, groups * shared, t, e]. So there are t queries and s keys, and `shared` heads of q use
+ * the same head of k and v. */
 struct attention {
     size_t groups, shared, t, s, d, e;
     size_t rows; /* queries per block */
@@ -49,8 +50,8 @@ static struct attention attention_of(const struct launch *launch)
                           .e = (size_t)launch->inputs[V].shape.dims[3],
                           .is_causal = attributes->numbers[0] != 0,
                           .scale = (float)attributes->reals[0]};
-    size_t most = SCORES / whole_lanes(a.s);
-    a.rows = most < ROWS ? most : ROWS;
+    size_t max_rows = SCORES / whole_lanes(a.s);
+    a.rows = max_rows < ROWS ? max_rows : ROWS;
     return a;
 }
 
@@ -106,6 +107,7 @@ static struct matrix head_of(const struct view *view, size_t example, size_t hea
                            strides[2], strides[3]};
 }
 
+/* Returns the address of row `row` of one head of an output, which is packed. */
 static float *result_of(const struct view *view, size_t example, size_t head, size_t row)
 {
     return (float *)view->data + (int64_t)example * view->strides[0] + (int64_t)head * view->strides[1] +
@@ -150,7 +152,7 @@ static struct matrix scores_in(const struct block *block, const float *data)
 }
 
 /* Returns how many keys row i of the block can see. These are always the first keys. */
-static size_t seen(const struct block *block, size_t i)
+static size_t visible_keys(const struct block *block, size_t i)
 {
     const struct attention *a = block->a;
     return a->is_causal ? a->s - a->t + block->row + i + 1 : a->s;
@@ -161,7 +163,7 @@ static struct block block_at(const struct attention_code *code, const struct att
 {
     struct block block = {.code = code, .a = a, .row = row, .scratch = scratch};
     block.rows = a->t - row < a->rows ? a->t - row : a->rows;
-    block.columns = seen(&block, block.rows - 1);
+    block.columns = visible_keys(&block, block.rows - 1);
     block.next_row = whole_lanes(block.columns);
     block.weights = (float *)((char *)scratch + GEMM_SCRATCH_BYTES);
     block.gradients = block.weights + SCORES;
@@ -175,9 +177,9 @@ static void weigh(const struct block *block, struct matrix q, struct matrix k)
              false);
     for (size_t i = 0; i < block->rows; i++) {
         float *row = block->weights + i * block->next_row;
-        size_t own = seen(block, i);
-        block->code->weigh(row, block->a->scale, own);
-        memset(row + own, 0, (block->columns - own) * sizeof *row);
+        size_t visible = visible_keys(block, i);
+        block->code->weigh(row, block->a->scale, visible);
+        memset(row + visible, 0, (block->columns - visible) * sizeof *row);
     }
 }
 
@@ -216,9 +218,9 @@ static void weigh_back(const struct block *block, struct matrix g, struct matrix
              false);
     for (size_t i = 0; i < block->rows; i++) {
         float *row = block->gradients + i * block->next_row;
-        size_t own = seen(block, i);
-        block->code->back(block->weights + i * block->next_row, row, block->a->scale, own);
-        memset(row + own, 0, (block->columns - own) * sizeof *row);
+        size_t visible = visible_keys(block, i);
+        block->code->back(block->weights + i * block->next_row, row, block->a->scale, visible);
+        memset(row + visible, 0, (block->columns - visible) * sizeof *row);
     }
 }
 

@@ -28,9 +28,10 @@ struct attention_code {
 bool attention_takes(const struct launch *launch);
 bool attention_takes_gradient(const struct launch *launch);
 /* Returns the number of pieces. A piece is one head of k and v of one example, with all heads of q that use
- * it. */
+ * it. *out_grain: minimum number of pieces per thread. */
 size_t attention_pieces(const struct launch *launch, size_t *out_grain);
 
+/* Compute pieces [first, end). scratch: KERNEL_SCRATCH_BYTES for this thread alone (kernel.h). */
 void attention_run(const struct attention_code *code, const struct launch *launch, size_t first, size_t end,
                    void *scratch);
 void attention_run_gradient(const struct attention_code *code, const struct launch *launch, size_t first,

@@ -27,7 +27,7 @@ struct batch_norm batch_norm_of(const struct launch *launch);
 bool batch_norm_takes_training(const struct launch *launch);
 bool batch_norm_takes_gradient(const struct launch *launch);
 bool batch_norm_takes_running(const struct launch *launch);
-/* Returns the number of pieces. A piece is one channel. */
+/* Returns the number of pieces. A piece is one channel. *out_grain: minimum number of pieces per thread. */
 size_t batch_norm_pieces(const struct launch *launch, size_t *out_grain);
 
 #endif

@@ -303,7 +303,8 @@ struct part {
     const struct conv_code *code;
     const struct launch *launch;
     const struct gemm_cut *cut;
-    size_t group, piece, wanted;
+    size_t group, piece;
+    size_t wanted; /* number of pieces, from this one on, that the thread has to do */
     void *scratch;
 };
 

@@ -24,7 +24,7 @@ struct conv_read {
  * the same taps, so they form a transposed convolution of stride 1 over these taps. */
 struct conv_phase {
     struct conv conv;
-    size_t depth;
+    size_t depth;                                 /* input channels of a group, times taps of the phase */
     int64_t weight;                               /* offset of its first weight, in elements */
     int64_t from, next_channel, steps[CONV_AXES]; /* offset and strides of its outputs, in elements */
 };
@@ -55,9 +55,13 @@ struct conv_code {
     conv_pack_fn *wide_places; /* the same, for kernels that are wider than the output */
 };
 
+/* Return true if the kernel of this type supports the launch. */
 bool conv_takes_f32(const struct launch *launch);
 bool conv_takes_f64(const struct launch *launch);
+/* Returns the number of pieces. A piece is a block of one group's product; it computes its part of every
+ * phase. *out_grain: minimum number of pieces per thread. */
 size_t conv_pieces(const struct launch *launch, size_t *out_grain);
+/* Computes pieces [first, end). scratch: KERNEL_SCRATCH_BYTES for this thread alone (kernel.h). */
 void conv_run(const struct conv_code *code, const struct launch *launch, size_t first, size_t end,
               void *scratch);
 
@@ -104,7 +108,7 @@ enum { CONV_COLUMNS = 16 };
 struct conv_columns {
     size_t count;
     int64_t from[CONV_COLUMNS]; /* offset read through the first tap; may be outside of the image */
-    int64_t first[CONV_AXES][CONV_COLUMNS]; /* the same position, by dimension */
+    int64_t first[CONV_AXES][CONV_COLUMNS]; /* the index in each dimension of that element */
     bool are_inside;                        /* no column reads padding through any tap */
 };
 void conv_columns_of(const struct conv *c, size_t line, size_t lines, struct conv_columns *out);

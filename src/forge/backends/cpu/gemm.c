@@ -15,8 +15,8 @@ enum {
     /* maximum columns of a block of b, for the smallest element type */
     MAX_COLUMNS = BLOCK_BYTES / (DEPTH_BLOCK * 4),
     ELEMENT_BYTES = 8, /* size of the largest element type */
-    PADDING = 64,
-    MAX_PIECE = 512, /* rows and columns of a piece of work */
+    PADDING = 64,      /* bytes that a packing function may write beyond the end */
+    MAX_PIECE = 512,   /* rows and columns of a piece of work */
     /* minimum rows and columns; in smaller pieces, packed data is used too few times */
     MIN_PIECE = 128,
     MIN_PIECES = 4,             /* if there are fewer large pieces, they are divided further */
@@ -98,13 +98,13 @@ static char *place(const struct panel *panel, size_t column, size_t *out_left)
 }
 
 /* Returns a line of a that the next panel will pack, for the tile to prefetch; each tile prefetches another
- * line. Returns `otherwise` if a prefetch is useless. */
-static const void *next_line(const struct panel *panel, size_t line, const void *otherwise)
+ * line. Returns `fallback` if a prefetch is useless. */
+static const void *next_line(const struct panel *panel, size_t line, const void *fallback)
 {
     const struct gemm_side *a = &panel->gemm->a;
     size_t at = panel->row + panel->rows + line;
     if (a->pack || a->next_k != 1 || line >= panel->rows || at >= panel->gemm->rows)
-        return otherwise;
+        return fallback;
     int64_t offset = (int64_t)(a->first_line + at) * a->next_line + (int64_t)panel->k;
     return (const char *)a->data + offset * (int64_t)panel->code->element_bytes;
 }

@@ -44,6 +44,7 @@ struct gemm_tile {
 };
 typedef void gemm_tile_fn(const struct gemm_tile *tile);
 
+/* The code for one instruction set and element type. */
 struct gemm_code {
     size_t element_bytes;
     size_t rows, columns;                /* maximum rows and number of columns of a tile */
@@ -58,12 +59,13 @@ struct gemm_code {
                       const int64_t *offsets, bool adds);
 };
 
+/* One product: c = a x b, or c += a x b if `adds`. */
 struct gemm {
     size_t rows, columns, depth;
     struct gemm_side a, b;
     void *c;          /* never overlaps a or b */
     int64_t next_row; /* row stride of c, in elements */
-    bool adds;        /* c += a x b */
+    bool adds;        /* the product is added to c */
     size_t run;       /* number of columns of c without a gap; 0: all columns */
     int64_t next_run; /* distance between runs, in elements */
     /* Used instead of runs if not NULL: writes the offsets of `count` columns of c from its beginning, in
@@ -92,8 +94,9 @@ struct gemm_cut {
 struct gemm_cut gemm_cut(size_t rows, size_t columns, size_t depth);
 /* Returns the minimum number of pieces per thread. */
 size_t gemm_grain(const struct gemm_cut *cut, size_t depth);
-/* Computes one piece of a product and returns the number of pieces done. If `piece` is 0 and `wanted` covers
- * all pieces, computes the whole product at once, which packs less often. */
+/* Computes one piece of a product. Returns the number of pieces done. wanted: number of pieces, from `piece`
+ * on, that the caller has to do. If these are all pieces, computes the whole product at once, which packs
+ * less often. */
 size_t gemm_run_piece(const struct gemm_code *code, const struct gemm *gemm, const struct gemm_cut *cut,
                       size_t piece, size_t wanted, void *scratch);
 

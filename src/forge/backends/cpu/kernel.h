@@ -12,11 +12,12 @@
 struct cpu_kernel {
     const char *name;
     enum op op;
-    in_place_bits in_place;
+    in_place_bits in_place; /* which outputs may overwrite which inputs */
     /* Returns true if the kernel supports the launch. NULL: supports all. */
     bool (*takes)(const struct launch *launch);
     /* Returns the number of pieces. *out_grain: minimum number of pieces per thread. */
     size_t (*pieces)(const struct launch *launch, size_t *out_grain);
+    /* Computes pieces [first, end). */
     void (*run)(const struct launch *launch, size_t first, size_t end);
     /* Used instead of run if not NULL. scratch: KERNEL_SCRATCH_BYTES for this thread alone, aligned to 64
      * bytes. */
@@ -32,7 +33,7 @@ struct cpu_kernel {
     size_t (*shared_bytes)(const struct launch *launch);
 };
 
-enum { KERNEL_SCRATCH_BYTES = 5 << 19 };
+enum { KERNEL_SCRATCH_BYTES = 5 << 19 }; /* size of a thread's scratch memory */
 
 /* Returns true if the kernel supports this operation on these views. */
 bool kernel_takes(const struct cpu_kernel *kernel, const struct launch *launch);

@@ -10,9 +10,13 @@
 #include "forge/backends/cpu/gemm.h"
 #include "forge/ir/launch.h"
 
+/* Return true if the kernel of this type supports the launch. */
 bool matmul_takes_f32(const struct launch *launch);
 bool matmul_takes_f64(const struct launch *launch);
+/* Returns the number of pieces, which are blocks of products. *out_grain: minimum number of pieces per
+ * thread. */
 size_t matmul_pieces(const struct launch *launch, size_t *out_grain);
+/* Computes pieces [first, end). scratch: KERNEL_SCRATCH_BYTES for this thread alone (kernel.h). */
 void matmul_run(const struct gemm_code *code, const struct launch *launch, size_t first, size_t end,
                 void *scratch);
 

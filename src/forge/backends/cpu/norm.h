@@ -10,7 +10,7 @@
 #include "forge/ir/launch.h"
 
 enum {
-    NORM_GROUP = 8,     /* rows */
+    NORM_GROUP = 8,     /* number of rows that are added in f32 */
     NORM_BLOCKS = 64,   /* maximum number of blocks */
     NORM_COLUMNS = 256, /* columns per piece of the second round */
 };
@@ -39,6 +39,9 @@ struct norm_gradient norm_gradient_of(const struct launch *launch);
 /* Returns true if the kernel supports the launch. */
 bool norm_takes(const struct launch *launch);
 bool norm_takes_gradient(const struct launch *launch);
+/* Return the number of pieces. *out_grain: minimum number of pieces per thread. norm_pieces: forward, a piece
+ * is one row. norm_blocks: first round of the gradient, a piece is one block of rows. norm_columns: second
+ * round, a piece is NORM_COLUMNS columns; 0 if no gradient of weight or bias is requested. */
 size_t norm_pieces(const struct launch *launch, size_t *out_grain);
 size_t norm_blocks(const struct launch *launch, size_t *out_grain);
 size_t norm_columns(const struct launch *launch, size_t *out_grain);

@@ -17,21 +17,21 @@ static int64_t stride_of(const struct view *view, const forge_shape *shape, uint
     return dim < missing || view->shape.dims[dim - missing] == 1 ? 0 : view->strides[dim - missing];
 }
 
-/* Adds a faster dimension. If every input has a constant step across both, joins it with the previous
- * dimension. */
+/* Adds dimension `dim` of the output, which varies faster than all dimensions before it. Joins it with the
+ * previous dimension if every input has a constant step across both. */
 static void add(struct runs *runs, const struct launch *launch, uint32_t dim)
 {
     const forge_shape *shape = &launch->outputs[0].shape;
     size_t size = (size_t)shape->dims[dim];
     uint32_t last = runs->rank - 1;
-    bool goes_on = true;
+    bool can_join = true;
     for (size_t i = 0; i < runs->input_count; i++)
-        goes_on &= runs->strides[i][last] == stride_of(&launch->inputs[i], shape, dim) * (int64_t)size;
+        can_join &= runs->strides[i][last] == stride_of(&launch->inputs[i], shape, dim) * (int64_t)size;
     if (size == 1)
         return;
-    if (!goes_on && runs->dims[last] > 1)
+    if (!can_join && runs->dims[last] > 1)
         last = runs->rank++;
-    runs->dims[last] = goes_on ? runs->dims[last] * size : size;
+    runs->dims[last] = can_join ? runs->dims[last] * size : size;
     for (size_t i = 0; i < runs->input_count; i++)
         runs->strides[i][last] = stride_of(&launch->inputs[i], shape, dim);
 }

@@ -9,7 +9,7 @@
 
 #include "forge/ir/launch.h"
 
-enum { RUN_INPUTS = 3 };
+enum { RUN_INPUTS = 3 }; /* maximum number of inputs */
 
 /* `count` elements; consecutive elements of input i are steps[i] elements apart. */
 struct run {

@@ -25,6 +25,7 @@ bool softmax_takes_entropy_gradient(const struct launch *launch);
 size_t softmax_pieces(const struct launch *launch, size_t *out_grain);
 /* Returns the size of the shared memory in bytes: one f64 per row. */
 size_t softmax_shared_bytes(const struct launch *launch);
+/* Returns 1: in the second round of cross_entropy, one piece adds the losses of all rows. */
 size_t softmax_one_piece(const struct launch *launch, size_t *out_grain);
 
 /* Returns the label of a row as an index, or SIZE_MAX if it is not a class. */

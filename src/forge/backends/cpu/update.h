@@ -10,7 +10,9 @@
 
 enum { UPDATE_PIECE = 4096 }; /* elements per piece */
 
+/* Returns true if the kernel supports the launch, one step of AdamW. */
 bool update_takes_adamw(const struct launch *launch);
+/* Returns the number of pieces of UPDATE_PIECE elements. *out_grain: minimum number of pieces per thread. */
 size_t update_pieces(const struct launch *launch, size_t *out_grain);
 
 #endif
