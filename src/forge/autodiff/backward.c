@@ -1,7 +1,7 @@
 /* autodiff/backward.c - forge_gradients: the backward pass over a graph, also over bodies of composites.
  *
- * Note: the builder grows during the backward pass, and its arrays may move. Whatever is taken from them is
- * copied.
+ * Note: the builder's arrays may move when nodes are added. So the backward pass copies nodes, and keeps no
+ * pointers to them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,8 @@ struct walk {
     uint32_t *nodes;
     size_t node_count;
     size_t value_count;          /* number of values when the pass began; later ones are not visited */
-    bool *is_wanted;             /* one for each value: the gradient of a wanted value passes through it */
+    bool *is_wanted;             /* one for each value: it is or depends on a value of which the gradient is
+                                  * requested */
     forge_value *sums;           /* one for each value: its gradient so far */
     struct recompute *recompute; /* NULL in a body, where nothing is recomputed */
 };
@@ -104,7 +105,7 @@ static void make_inputs(forge_builder *b, const forge_graph *body, uint32_t give
     }
 }
 
-/* Makes the gradients of the inputs outputs of the graph. Returns a mask with bit i set if input i has a
+/* Adds an output for the gradient of each input that has one. Returns a mask: bit i is set if input i has a
  * gradient. */
 static uint32_t output_gradients(struct walk *walk, const forge_value *inputs, size_t count)
 {
@@ -120,6 +121,8 @@ static uint32_t output_gradients(struct walk *walk, const forge_value *inputs, s
     return reached;
 }
 
+/* Builds the graph that gradient_of_body returns. map: [body->value_count], scratch memory. Returns the
+ * inputs in `wanted` that have a gradient; 0 after an error. */
 static uint32_t walk_body(forge_builder *b, const forge_graph *body, uint32_t wanted, uint32_t given,
                           forge_value *map)
 {

@@ -23,8 +23,8 @@ struct gradient {
  * was broadcast; it is then summed over the broadcast dimensions. */
 void gradient_add(struct gradient *gradient, size_t i, forge_value value);
 
-/* Returns sum + more, without adding arrays of zeros. Two adjacent slices are concatenated instead. The
- * updates of a scatter onto zeros are added to the other operand. */
+/* Returns sum + more, without adding arrays of zeros. Two adjacent parts that are each padded with zeros are
+ * concatenated instead. The updates of a scatter onto zeros are added to the other operand. */
 forge_value gradient_sum(forge_builder *b, forge_value sum, forge_value more);
 
 /* Returns the gradient of a composite's body as a graph. Its inputs are the inputs of the body, followed by

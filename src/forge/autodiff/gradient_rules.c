@@ -1,8 +1,8 @@
 /* autodiff/gradient_rules.c - the derivative of each operation, expressed in operations. Those that are one
  * expression are rows of gradient_rules.def.
  *
- * Note: at kinks and ties, the choice is the one that forge_gradients documents. Derivatives use y if that
- * saves work (exp, tanh), and x otherwise.
+ * Note: at kinks and ties, the derivative is the one that forge_gradients documents. A derivative is computed
+ * from the result y if that saves work (exp, tanh), otherwise from the operand x.
  */
 #include <math.h>
 #include "forge/autodiff/gradient.h"
@@ -88,9 +88,9 @@ static forge_value pow_along_base(forge_builder *b, forge_value x, forge_value p
 static forge_value pow_along_exponent(forge_builder *b, forge_value x, forge_value p, forge_value y)
 {
     forge_value zero = number(b, x, 0);
-    forge_value is_nothing =
+    forge_value is_flat =
         forge_binary(b, FORGE_AND, forge_binary(b, FORGE_EQ, x, zero), forge_binary(b, FORGE_GE, p, zero));
-    forge_value safe = forge_select(b, is_nothing, number(b, x, 1), x);
+    forge_value safe = forge_select(b, is_flat, number(b, x, 1), x);
     return forge_mul(b, y, forge_log(b, safe));
 }
 
@@ -123,7 +123,8 @@ static forge_value derivative(forge_builder *b, forge_unary_kind kind, forge_val
     }
 }
 
-/* Uses y instead of x, so that x need not be kept. */
+/* Adds the gradient of y = relu(x). It is computed from y, so that x need not be kept for the backward
+ * pass. */
 static void gradient_of_relu(struct gradient *r)
 {
     forge_value zero = number(r->b, r->y, 0);
@@ -203,8 +204,8 @@ static forge_value count_reduced(struct gradient *r)
     return forge_reduce(r->b, FORGE_SUM, ones, a->axes, true);
 }
 
-/* Returns, for each element, the product of all other elements of its reduction. The product is divided by
- * the element. For this, zeros are replaced by 1 and counted separately. */
+/* Returns, for each element, the product of all other elements of its reduction: the whole product divided by
+ * the element. Before the division, zeros are replaced by 1. If another element is 0, the result is 0. */
 static forge_value product_of_others(struct gradient *r)
 {
     const struct reduce_attributes *a = r->node.attributes;
@@ -215,8 +216,8 @@ static forge_value product_of_others(struct gradient *r)
     forge_value zeros =
         forge_reduce(b, FORGE_SUM, forge_cast(b, forge_value_dtype(b, x), is_zero), a->axes, true);
     forge_value others = forge_sub(b, zeros, forge_cast(b, forge_value_dtype(b, x), is_zero));
-    forge_value has_none = forge_binary(b, FORGE_EQ, others, zero);
-    return forge_select(b, has_none, forge_div(b, product, safe), zero);
+    forge_value are_nonzero = forge_binary(b, FORGE_EQ, others, zero);
+    return forge_select(b, are_nonzero, forge_div(b, product, safe), zero);
 }
 
 void gradient_reduce(struct gradient *r)

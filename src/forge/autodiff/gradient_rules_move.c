@@ -94,6 +94,7 @@ static forge_value join_pads(forge_builder *b, forge_value low, forge_value high
     return is_all ? value : builder_emit(b, OP_PAD, &joined, sizeof joined, &value, 1);
 }
 
+/* Returns the sum of two padded values as join_pads does, whichever of the two comes first. */
 static forge_value join_either(forge_builder *b, forge_value one, forge_value other)
 {
     forge_value joined = builder_is_ok(b) ? join_pads(b, one, other) : FORGE_NO_VALUE;
@@ -139,7 +140,7 @@ forge_value gradient_sum(forge_builder *b, forge_value sum, forge_value more)
     if (joined || !builder_is_ok(b))
         return joined;
     const struct node *node =
-        graph_producer(b->graph, sum); /* the earlier part may be the right operand of a sum */
+        graph_producer(b->graph, sum); /* the part adjacent to `more` may be the right operand of a sum */
     if (node->op == OP_BINARY && node_kind(node) == FORGE_ADD) {
         forge_value left = node_input(b->graph, node, 0), right = node_input(b->graph, node, 1);
         joined = join_either(b, right, more);
@@ -173,11 +174,11 @@ static forge_value zeros_like(forge_builder *b, forge_dtype dtype, forge_value x
 void gradient_gather(struct gradient *r)
 {
     const struct gather_attributes *a = r->node.attributes;
-    forge_value nothing = zeros_like(r->b, forge_value_dtype(r->b, r->g), r->inputs[0]);
+    forge_value zeros = zeros_like(r->b, forge_value_dtype(r->b, r->g), r->inputs[0]);
     struct scatter_attributes back = {FORGE_SCATTER_ADD, a->axis, a->is_along};
     gradient_add(
         r, 0,
-        builder_emit(r->b, OP_SCATTER, &back, sizeof back, (forge_value[]){nothing, r->inputs[1], r->g}, 3));
+        builder_emit(r->b, OP_SCATTER, &back, sizeof back, (forge_value[]){zeros, r->inputs[1], r->g}, 3));
 }
 
 /* Returns a scatter of `updates` onto x with the indices of this node. */
@@ -196,8 +197,8 @@ static forge_value take(struct gradient *r, forge_value x)
     return builder_emit(r->b, OP_GATHER, &gather, sizeof gather, (forge_value[]){x, r->inputs[1]}, 2);
 }
 
-/* Returns true for each update that remains in the result. To find them, the updates are numbered from 1; the
- * numbers are scattered, gathered again and compared. */
+/* Returns a boolean for each update: true if the update remains in the result. To find this, the updates are
+ * numbered from 1; the numbers are scattered, gathered again and compared. */
 static forge_value is_kept(struct gradient *r)
 {
     forge_builder *b = r->b;
@@ -213,12 +214,13 @@ static forge_value is_kept(struct gradient *r)
 static void gradient_of_set(struct gradient *r)
 {
     forge_value zero = forge_scalar(r->b, forge_value_dtype(r->b, r->g), 0);
-    forge_value none = forge_broadcast(r->b, zero, forge_value_shape(r->b, r->inputs[2]));
-    gradient_add(r, 0, put(r, FORGE_SCATTER_SET, r->g, none));
-    gradient_add(r, 2, forge_select(r->b, is_kept(r), take(r, r->g), none));
+    forge_value zeros = forge_broadcast(r->b, zero, forge_value_shape(r->b, r->inputs[2]));
+    gradient_add(r, 0, put(r, FORGE_SCATTER_SET, r->g, zeros));
+    gradient_add(r, 2, forge_select(r->b, is_kept(r), take(r, r->g), zeros));
 }
 
-/* Maximum and minimum: all elements and updates that equal the result share its gradient equally. */
+/* Adds the gradients of a scatter that takes maxima or minima. The gradient of a result is divided equally
+ * among the element and the updates that equal it. */
 static void gradient_of_best(struct gradient *r)
 {
     forge_builder *b = r->b;

@@ -4,7 +4,8 @@
  * A convolution is linear in both inputs. The gradient of x is a transposed convolution. The gradient of the
  * weight is a convolution over the batch, with stride and dilation exchanged.
  *
- * Note: the sizes of both are given (CONV_SIZED), because a stride may leave elements at the end unused.
+ * Note: both convolutions state the size of their result (CONV_SIZED), because with a stride, elements at the
+ * end of x may be unused.
  */
 #include <math.h>
 #include "forge/autodiff/gradient.h"
@@ -66,7 +67,8 @@ static forge_value weight_gradient(struct gradient *r, const struct conv_attribu
     return exchange(r->b, emit_conv(r->b, &a, turned, exchange(r->b, narrow)));
 }
 
-/* g: [n, out, spatial...], like y. The gradients have the shapes of x and weight (infer_conv). */
+/* Adds the gradients of x and of the weight, in the shapes of x and the weight (infer_conv). r->g:
+ * [n, out, spatial...], like y. */
 void gradient_conv(struct gradient *r)
 {
     const struct conv_attributes *of = r->node.attributes;
@@ -82,6 +84,8 @@ void gradient_conv(struct gradient *r)
 
 /* --- windows -------------------------------------------------------------------------------------------- */
 
+/* Returns the fold of windows x into the shape of the node's first input: the sum of all overlapping
+ * elements. */
 static forge_value fold(struct gradient *r, const struct windows *windows, forge_value x)
 {
     struct fold_attributes a = {forge_value_shape(r->b, r->inputs[0]), *windows, 0};

@@ -51,6 +51,7 @@ static uint32_t region_of(const forge_builder *b, uint32_t node)
     return low < b->region_count && b->regions[low].first <= node ? (uint32_t)low + 1 : 0;
 }
 
+/* Marks the nodes whose outputs are used outside their region, by other nodes, outputs or slots. */
 static void mark_kept(struct recompute *recompute, const forge_builder *b)
 {
     const forge_graph *graph = b->graph;
@@ -86,6 +87,7 @@ void recompute_end(struct recompute *recompute)
     free(recompute->values);
 }
 
+/* Adds a copy of node n to the builder, unless the outputs of n are kept. */
 static void recompute_node(struct recompute *recompute, forge_builder *b, uint32_t n)
 {
     const forge_graph *graph = b->graph;

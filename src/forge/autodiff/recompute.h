@@ -1,7 +1,7 @@
 /* autodiff/recompute.h - recomputes values of the regions of forge_recompute_begin during the backward pass.
  *
- * Note: values that a region takes from outside, or that are used outside it, are kept. All others are
- * computed again once, when the backward pass reaches the region.
+ * Note: values that a region takes from outside are kept, and so are its values that are used outside it. Its
+ * other values are computed again once, when the backward pass reaches the region.
  */
 #ifndef FORGE_AUTODIFF_RECOMPUTE_H
 #define FORGE_AUTODIFF_RECOMPUTE_H
@@ -25,6 +25,7 @@ void recompute_end(struct recompute *recompute);
  * or 0 if the node is in none. Recomputes the region at the first call for it. */
 uint32_t recompute_enter(struct recompute *recompute, forge_builder *b, uint32_t node);
 
+/* Returns the recomputed value, or `value` itself if it was not recomputed. */
 static inline forge_value recompute_value(const struct recompute *recompute, forge_value value)
 {
     return recompute->values[value] ? recompute->values[value] : value;

@@ -12,23 +12,26 @@
 
 /* The result of a kernel selection: the kernel that a device would choose for an operation. */
 struct selection {
-    const char *kernel; /* its name; static storage */
-    in_place_bits in_place;
+    const char *kernel;     /* its name; static storage */
+    in_place_bits in_place; /* which outputs it may place on which inputs */
 };
 
-/* A launch of a loaded program, bound to addresses. */
+/* A launch of an instance, bound to addresses and sizes. */
 struct bound_launch {
     struct launch launch;
-    const void *kernel;       /* belongs to the backend */
-    struct program_cost cost; /* cost as stated in the program */
+    const void *kernel;       /* from find_kernel; belongs to the backend */
+    struct program_cost cost; /* cost at the bound sizes */
 };
 
 /* Additional functions of a device that only estimates times and joules. Its memory has addresses but no
  * bytes, so inputs, states and outputs have no values. The device's clock advances by the estimated time of
  * each launch. */
 struct expect_ops {
+    /* Computes the expected time and joules of one launch. */
     void (*launch)(forge_device *device, const struct bound_launch *launch, struct expected *out_expected);
+    /* Returns the time on the device's clock, in ns. */
     int64_t (*now_ns)(forge_device *device);
+    /* Begins the count of consumed_joules at 0. */
     void (*reset)(forge_device *device);
     /* Returns the joules since the last reset, without idle time between runs. */
     joule_quantity (*consumed_joules)(forge_device *device);

@@ -9,7 +9,7 @@
 #include <joule/quantity.h>
 #include <stdbool.h>
 
-#define EXPECTED_CAUSES 9
+#define EXPECTED_CAUSES 9 /* number of causes */
 
 /* Expected time in s and energy in J, with the errors by cause. */
 struct expected {

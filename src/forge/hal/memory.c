@@ -19,13 +19,13 @@ struct block {
     forge_buffer *raw;        /* allocated by the backend */
     size_t size_bytes;        /* bytes of the block's size class */
     struct block *next, **at; /* at: the pointer that points to this block */
-    char what[80];
+    char what[80];            /* the user of the memory, for messages */
 };
 
-/* A pool: its blocks, and the numbers of bytes in them. */
+/* A pool: its blocks, and the sums of their sizes in bytes. */
 struct device_memory {
     pthread_mutex_t lock;
-    struct block *used, *held;                              /* linked lists */
+    struct block *used, *held; /* linked lists: blocks in use, and blocks held for reuse */
     size_t used_bytes, held_bytes, peak_bytes, limit_bytes; /* limit 0: none */
     bool is_closed;
 };

@@ -19,7 +19,7 @@ enum { DIM_MAX_ENTRIES = 4096, DIM_MAX_LEAVES = 256 };
 
 enum dim_kind { DIM_SYMBOL, DIM_PRODUCT, DIM_SUM, DIM_QUOTIENT };
 
-/* No padding: program files contain it byte for byte. */
+/* A symbol or an expression. It has no padding, because program files contain it byte for byte. */
 struct dim {
     uint32_t kind;    /* enum dim_kind */
     uint32_t leaves;  /* number of symbols and numbers in the written-out expression */
@@ -42,16 +42,19 @@ bool dim_table_copy(struct dim_table *table, const struct dim_table *from);
  * invalid, if no multiple of `multiple` is within them, if a symbol of this name has other bounds, if there
  * are too many entries, or if out of memory. */
 forge_dim dim_symbol(struct dim_table *table, const char *name, int64_t min, int64_t max, int64_t multiple);
+/* Return the sum or the product, or DIM_FAILED. They add an entry if the expression is new. */
 forge_dim dim_add(struct dim_table *table, forge_dim a, forge_dim b);
-/* Returns a - b, or DIM_FAILED. It is also DIM_FAILED if the difference is not provably a sum of products
- * with numbers >= 0. */
-forge_dim dim_sub(struct dim_table *table, forge_dim a, forge_dim b);
 forge_dim dim_mul(struct dim_table *table, forge_dim a, forge_dim b);
+/* Returns a - b, or DIM_FAILED. Fails also if the difference is not provably a sum of products with numbers
+ * >= 0. */
+forge_dim dim_sub(struct dim_table *table, forge_dim a, forge_dim b);
 /* Returns a / b. The quotient is exact if every term of `a` is divisible by `b`; otherwise it is rounded
  * down. */
 forge_dim dim_div(struct dim_table *table, forge_dim a, forge_dim b);
 
+/* Returns true if `dim` is a number from 0 to DIM_MAX_NUMBER or an entry of the table. */
 bool dim_is_known(const struct dim_table *table, forge_dim dim);
+/* Return the lower and the upper bound of `dim` over all values of the symbols. */
 int64_t dim_min(const struct dim_table *table, forge_dim dim);
 int64_t dim_max(const struct dim_table *table, forge_dim dim);
 /* Returns true if a <= b provably holds for all values of the symbols. */

@@ -55,6 +55,7 @@ static inline bool in_place_may(in_place_bits bits, size_t output, size_t input)
     return output < 4 && input < 16 && (bits >> (16 * output + input) & 1);
 }
 
+/* The arguments of a kernel. */
 struct launch {
     enum op op;
     /* Attributes of the operation. Kernels take sizes from the views, not from the attributes. `start` and

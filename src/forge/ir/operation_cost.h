@@ -1,8 +1,8 @@
 /* ir/operation_cost.h - FLOP and bytes of each operation, and published energies per FLOP and byte on a CPU.
  *
- * Note: a multiply-add is 2 FLOP; a comparison, or a function such as exp, is 1. Bytes are the minimum that
- * must be moved: broadcast elements count once. Energy of idle cores and packages is not included: see
- * <joule/model.h>.
+ * Note: a multiply-add counts as 2 FLOP; a comparison, or a function such as exp, counts as 1. Bytes are the
+ * minimum that must be moved, so broadcast elements count once. The energies do not include the idle power of
+ * cores and packages; see <joule/model.h>.
  */
 #ifndef FORGE_IR_OPERATION_COST_H
 #define FORGE_IR_OPERATION_COST_H
