@@ -19,7 +19,7 @@ cmake -S . -B "$build" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/toolchains/aa
 cmake --build "$build"
 
 # These fork, need seccomp or CPU features that qemu does not have, or take too long under emulation.
-not_there='test_(confine|host_run|host_tree|threads|life|session_processes|report_client|attribute|intervals)'
+not_there='test_(confine|host_run|host_tree|threads|life|session_processes|session_shared|report_client|attribute|intervals)'
 ctest --test-dir "$build" -L unit -E "$not_there" --timeout 300 --output-on-failure
 listing=$(qemu-aarch64 "$build/tools/joule/joule" devices --json --sources estimated,thermal)
 [[ $listing == *'"source":"estimated"'* ]]

@@ -70,7 +70,8 @@ long unlikely(const int *d) { long s = 0; while (__builtin_expect(*d > 0, 0)) s 
 long sometimes(const int *d) { long s = 0; for (int i = 0; i < N * N; i++) { if (__builtin_expect_with_probability(d[i] < 0, 1, 0.02)) break; s += d[i] ^ s; } return s; }
 """)
         likely = {name: f["loops"][0]["iterations_each"][1] for name, f in found.items()}
-        self.assertEqual((likely["asked"], likely["likely"]), (100, 100))
+        self.assertEqual(likely["asked"], 100)
+        self.assertTrue(95 < likely["likely"] <= 100, likely)  # LLVM 19 keeps the probability of the hint, 0.9995
         self.assertLess(likely["unlikely"], 1.01)
         self.assertTrue(49 < likely["sometimes"] < 51, likely)
 

@@ -69,7 +69,7 @@ static int note_object(struct dl_phdr_info *object, size_t size, void *context)
 static bool is_concerned(void)
 {
     char path[4096];
-    ssize_t length = syscall(SYS_readlink, "/proc/self/exe", path, sizeof path - 1);
+    ssize_t length = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof path - 1);
     const char *list = getenv("JOULE_FAULT_PROGRAMS");
     if (length <= 0 || !list)
         return false;
