@@ -74,8 +74,8 @@ def record(table_path, page_path):
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
     chapter = f"""## Coverage
 
-`./dev coverage --record`: commit {commit}, {datetime.datetime.now(datetime.timezone.utc):%F}. Lines of each room that the tests run, by gcov. Processes
-that a signal ends, and those that may open no file any more, leave no counts: the shares are lower bounds.
+`./dev coverage --record`: commit {commit}, {datetime.datetime.now(datetime.timezone.utc):%F}. Lines of each room that the tests run, by gcov. A
+process that a signal ends, or that may no longer open files, writes no counts. The shares are therefore lower bounds.
 
 {rows}
 """
