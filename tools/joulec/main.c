@@ -50,9 +50,9 @@ static const char help[] =
     "                                (JOULE_ENERGY_JSON=1 or joule run shows what was measured)\n"
     "      --energy-help             print this help and exit\n"
     "\n"
-    "Exit status: clang's; 1: a budget is exceeded or likely to be; 2: wrong usage; 3: undecided,\n"
-    "with strict. Environment: JOULEC_CLANG: another clang, whose LLVM must not be newer than\n"
-    "joulec's.\n";
+    "Exit status: that of clang; 1: a budget is exceeded or likely to be exceeded; 2: wrong usage;\n"
+    "3: a budget is undecided, with --energy-policy=strict.\n"
+    "Environment: JOULEC_CLANG: another clang, whose LLVM must not be newer than that of joulec.\n";
 
 static bool judges(const struct arguments *a)
 {

@@ -209,8 +209,8 @@ int calibrate_main(int argc, char **argv)
         .usage = "joule calibrate [--quick | --full] [--json] [--output FILE | --dry-run | --list]",
         .summary =
             "Measures the speed of this machine's CPU cores and, with an energy sensor, the energy of\n"
-            "their operations. joulec then predicts for this machine instead of for a typical one.\n"
-            "It takes about a minute; run nothing else meanwhile.",
+            "their operations. joulec then predicts for this machine and not for a typical machine.\n"
+            "The calibration takes about 90 s. Let no other program run during this time.",
         .notes =
             "The file is $XDG_CONFIG_HOME/joule/calibration.json, else ~/.config/joule/calibration.json.\n"
             "For all users: --output /etc/joule/calibration.json.\n"
