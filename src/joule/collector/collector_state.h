@@ -38,7 +38,7 @@ struct tag_state {
     char name[SESSION_NAME];
     struct ledger ledger;
     struct share now[GROUPS]; /* shares in the running sweep, until the tag's presence in it is known */
-    bool is_touched;
+    bool is_touched;          /* is listed in `touched` of the collector */
     uint64_t count, folded, waiting;
     uint64_t unattributed; /* the part of `folded` that gets no energy */
     uint64_t counted;      /* calls without timestamps */
@@ -73,12 +73,12 @@ struct collector {
     struct sweep sweep;
     struct step steps[MAX_STEPS];
     struct group_covers covers;
-    int64_t covers_ns; /* when the covers were chosen */
-    size_t covers_channels;
+    int64_t covers_ns;      /* when the covers were chosen */
+    size_t covers_channels; /* number of the meter's channels when the covers were chosen */
     struct sweep_energy energy;
     struct tag_state *tags[SESSION_TAGS];
-    uint32_t tags_end; /* 1 + highest tag seen */
-    uint16_t touched[SESSION_TAGS];
+    uint32_t tags_end;              /* 1 + highest tag seen */
+    uint16_t touched[SESSION_TAGS]; /* tags with shares in the running sweep */
     size_t touched_count;
     uint64_t folded, slotless;    /* regions; slotless: the part from threads without a slot */
     uint64_t implausible;         /* impossible entries: times in the future */

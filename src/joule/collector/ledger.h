@@ -3,8 +3,8 @@
  * Energy within a sweep is attributed by time, as if power were constant between readings. A tag that is
  * present for a fraction p of a sweep gets the fraction p of the standard error of the sweep's energy. Its
  * variance also gets p (1 - p) times the variance of power within the sweep. That term is at most the square
- * of the tag's energy, because power is not negative. Sweeps add in quadrature. Gain errors are a property of
- * the meter, so they are not in the sums; ledger_result adds them.
+ * of the tag's energy, because power is not negative. Sweeps add in quadrature. Gain errors are common to all
+ * readings of a sensor, so they are not in the sums; ledger_result adds them.
  * Note: sums are kept by group of devices, because each group has one gain. A result is a sum over groups.
  */
 #ifndef JOULE_LEDGER_H
@@ -51,7 +51,7 @@ void group_covers_choose(struct group_covers *covers, joule_meter *meter, int64_
  * claims every group. */
 uint32_t group_covers_summed(const struct group_covers *covers, uint32_t claims);
 
-/* Sets the five quantities of out_result, with the meter's gain errors over [begin_ns, end_ns]. Groups that
+/* Sets the five quantities of out_result, with the sensors' gain errors over [begin_ns, end_ns]. Groups that
  * were never covered are left out; if no group is left, the quantities are unknown. */
 void ledger_result(const struct ledger *ledger, uint32_t claims, const struct group_covers *covers,
                    joule_meter *meter, int64_t begin_ns, int64_t end_ns, joule_result *out_result);

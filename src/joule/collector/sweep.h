@@ -48,7 +48,7 @@ struct region {
     uint16_t track;  /* slot of its thread, or TRACK_ALONE */
     uint8_t index;   /* order of regions that began at the same instant */
     uint8_t flags;
-    float error_ns;
+    float error_ns;         /* standard error of its times */
     struct ledger *history; /* sums of earlier sweeps, owned by the collector; NULL: none */
     struct batch *batch;    /* folded regions that this region represents; NULL: none */
     uint32_t outer, inner;  /* neighbours among the open regions of the track, used by the sweep */

@@ -23,7 +23,8 @@ enum fit_family {
     FIT_FLOAT_MIXES,
     FIT_FAMILIES
 };
-const char *fit_family_name(enum fit_family family); /* Returns a name such as "chains"; static storage. */
+/* Returns a family's name, such as "chains"; static storage. */
+const char *fit_family_name(enum fit_family family);
 
 #define FIT_MAX_KERNELS 96
 

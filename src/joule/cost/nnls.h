@@ -23,8 +23,8 @@ struct nnls {
 
 /* Makes an empty problem with `count` unknowns, at most NNLS_MAX. */
 void nnls_begin(struct nnls *problem, size_t count);
-/* Adds one equation: row times the unknowns = value, both divided by the standard error of the value. row:
- * [count] */
+/* Adds one equation: row times the unknowns = value. row: [count]. The caller has divided the row and the
+ * value by the standard error of the value. */
 void nnls_add(struct nnls *problem, const double *row, double value);
 
 /* Finds x >= 0 with the least squares. Returns false if it does not converge, which happens only with

@@ -30,8 +30,8 @@ struct curve_point {
 struct curve {
     struct curve_point *points; /* oldest first */
     size_t count, capacity;     /* capacity grows up to limit; then points are dropped */
-    size_t limit;
-    uint64_t added;  /* points added so far, including dropped ones */
+    size_t limit;               /* maximum capacity */
+    uint64_t added;             /* points added so far, including dropped ones */
     int64_t read_ns; /* time of the last successful reading, even if it showed no tick; see curve_window */
 };
 

@@ -1,7 +1,7 @@
 /* joule/curve/estimate.h - arithmetic on values with errors.
  *
  * An estimate has an independent error (edges, noise), which adds in quadrature, and errors with a named
- * common cause (the gain of a meter, a seed table), which add linearly and therefore cancel in differences
+ * common cause (the gain of a sensor, a seed table), which add linearly and therefore cancel in differences
  * and ratios. A modelled value is log-normal: its sd divided by its value is the sd of the logarithm.
  * Note: compute with estimates, and convert to low..high once at the end, with estimate_quantity.
  */

@@ -1,8 +1,8 @@
 /* joule/curve/integrate.h - integrates sampled power to energy.
  *
- * It uses the trapezoid rule on the sensor's own update times, or the plain sum for meters that give energy
- * per sample. It drops readings that were polled twice, bridges no gap over three update periods, and keeps
- * the variance from sampling.
+ * It uses the trapezoid rule on the sensor's own update times, or the plain sum for sensors that give energy
+ * per sample. It drops readings that were polled twice, bridges no gap of more than three update periods, and
+ * adds up the variance from sampling.
  * Note: time that is not covered adds neither joules nor covered seconds.
  */
 #ifndef JOULE_INTEGRATE_H
@@ -37,8 +37,8 @@ struct integrator {
 
 /* The effect of a reading. */
 enum integrate_verdict {
-    INTEGRATE_HELD, /* accepted; the totals did not change */
-    INTEGRATE_MOVED,
+    INTEGRATE_HELD,     /* accepted; the totals did not change */
+    INTEGRATE_MOVED,    /* accepted; the totals changed */
     INTEGRATE_REJECTED, /* not a number, negative or above max_watts; ignored */
 };
 
@@ -49,7 +49,7 @@ enum integrate_verdict {
  * later than the reading before is dropped. */
 enum integrate_verdict integrate_power(struct integrator *in, int64_t time_ns, bool exact_time, double watts);
 
-/* Adds the joules that a meter reports for the period that ends at time_ns. Each call is a new sample;
+/* Adds the joules that a sensor reports for the period that ends at time_ns. Each call is a new sample;
  * exact_time has no effect. */
 enum integrate_verdict integrate_energy(struct integrator *in, int64_t time_ns, bool exact_time,
                                         double joules);

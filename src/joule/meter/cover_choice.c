@@ -10,13 +10,14 @@
 /* A view must cover at least this part of what the best-covering view of its zone covers. */
 #define MIN_COVERAGE 0.5
 #define ACCELERATOR  3 /* tier of domains that an accelerator's driver reports */
-/* A meter stands still if it shows no energy for STILL_S seconds and for STILL_PERIODS of its own periods. */
+/* A sensor stands still if it shows no energy for STILL_S seconds and for STILL_PERIODS of its own
+ * periods. */
 #define STILL_S       0.2
 #define STILL_PERIODS 5
-/* If a zone's meter stands still, its parts count as active once they use more than this many resolution
- * steps of that meter. */
+/* If a zone's sensor stands still, the zone's parts count as active once they use more than this many
+ * resolution steps of that sensor. */
 #define STILL_GRAINS  2
-#define MAX_ANCESTORS 16
+#define MAX_ANCESTORS 16 /* maximum depth of nested zones */
 
 struct view {
     int32_t id;
@@ -189,8 +190,8 @@ static const struct view *best_view(struct choice *c, const struct view *zone)
     return best;
 }
 
-/* Returns true if hardware that measures the zone was found, readable or not. */
-static bool has_meter(struct choice *c, const struct view *zone)
+/* Returns true if a sensor of the zone was found, readable or not. */
+static bool has_sensor(struct choice *c, const struct view *zone)
 {
     for (const struct view *v = NULL; (v = next_view(c, zone, v)) != NULL;)
         if (!is_model(v))
@@ -227,14 +228,15 @@ static bool repeats_boards(const struct choice *c, const struct view *zone)
            has_measured(c, JOULE_SCOPE_GPU, 0);
 }
 
-/* --- meters that stand still ---------------------------------------------------------------------------- */
+/* --- sensors that stand still --------------------------------------------------------------------------- */
 
 static double seconds(int64_t from_ns, int64_t to_ns)
 {
     return (double)(to_ns - from_ns) * 1e-9;
 }
 
-/* The time in the window in which a view showed no energy, and the energy that its meter can hide. */
+/* The time in the window in which a view showed no energy, and the energy that its sensor may have used
+ * without showing it. */
 struct standstill_view {
     int64_t begin_ns, end_ns;
     double grain_joules;
@@ -268,9 +270,9 @@ static double joules_shown(const struct choice *c, const struct view *view,
     return joules;
 }
 
-/* Returns the joules that the parts of a zone showed during the standstill. For each part, takes the larger
- * of its own meter's joules and the sum of the meters inside it. `depth` limits the recursion to
- * MAX_ANCESTORS. */
+/* Returns the joules that the parts of a zone showed during the standstill. Each part counts with the joules
+ * of its own sensor or with the sum of the parts inside it, whichever is larger. `depth` limits the recursion
+ * to MAX_ANCESTORS. */
 static double parts_joules(struct choice *c, const struct view *zone, const struct standstill_view *still,
                            unsigned depth)
 {
@@ -350,8 +352,8 @@ static bool take_parts(struct choice *c, const struct view *zone)
     return c->cover->count > before;
 }
 
-/* Notes in the cover that the zone's meter stands still. Later calls change nothing, because only the first
- * zone is reported. */
+/* Notes in the cover that the zone's sensor stands still. has_parts: the zone's parts are counted instead.
+ * Later calls change nothing, because only the first zone is reported. */
 static void note_still(struct choice *c, const struct view *zone, bool has_parts)
 {
     if (c->cover->still_id >= 0)
@@ -360,7 +362,7 @@ static void note_still(struct choice *c, const struct view *zone, bool has_parts
     c->cover->has_parts_of_still = has_parts;
 }
 
-/* Counts the zone. If its own meter stands still or cannot be read, counts the zones inside it instead. Uses
+/* Counts the zone. If its own sensor stands still or cannot be read, counts the zones inside it instead. Uses
  * a model only if neither is possible. Returns false if the zone was decided before, or if nothing of it
  * covered the window. */
 static bool take_zone(struct choice *c, struct view *zone)
@@ -369,7 +371,7 @@ static bool take_zone(struct choice *c, struct view *zone)
         return false;
     zone->is_taken = true;
     const struct view *best = best_view(c, zone);
-    bool has_own = has_meter(c, zone), is_measured = best && !is_model(best);
+    bool has_own = has_sensor(c, zone), is_measured = best && !is_model(best);
     if (is_measured && !stood_still(c, zone, best) && !holds_counted(c, zone)) {
         take_whole(c, zone, best);
         return true;
@@ -417,7 +419,7 @@ static bool take_scope(struct choice *c, joule_scope scope, uint32_t tier)
     return c->cover->count > before;
 }
 
-/* Counts parts (not whole devices) of machine-wide zones whose own meter stands still. Visits the scopes
+/* Counts parts (not whole devices) of machine-wide zones whose own sensor stands still. Visits the scopes
  * machine_scopes[from] to machine_scopes[until - 1]. If any part was counted, marks the cover as partial and
  * returns true. */
 static bool take_parts_of_machine(struct choice *c, size_t from, size_t until)
@@ -440,7 +442,7 @@ static bool take_parts_of_machine(struct choice *c, size_t from, size_t until)
 
 /* Counts a domain that covers more than the CPUs instead of single devices. Returns false if devices must be
  * summed. Such a domain is used if no package is measured, or if a superchip's GPU driver measures only the
- * whole module. A measured package takes precedence over other meters of its module. */
+ * whole module. A measured package takes precedence over other sensors of its module. */
 static bool take_whole_machine(struct choice *c)
 {
     if (has_measured(c, JOULE_SCOPE_MODULE, ACCELERATOR) && !has_measured(c, JOULE_SCOPE_GPU, 0))
@@ -464,7 +466,7 @@ static bool take_whole_machine(struct choice *c)
 static bool is_still_package(struct choice *c, const struct view *zone)
 {
     struct standstill_view still;
-    return zone->channel->info.scope == JOULE_SCOPE_PACKAGE && has_meter(c, zone) && !best_view(c, zone) &&
+    return zone->channel->info.scope == JOULE_SCOPE_PACKAGE && has_sensor(c, zone) && !best_view(c, zone) &&
            find_standstill(c, zone, &still);
 }
 

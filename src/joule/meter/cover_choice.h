@@ -1,7 +1,7 @@
 /* joule/meter/cover_choice.h - chooses the domains that make up a total.
  *
- * Note: zones form trees, by parent_zone. A zone that counts represents everything inside it. A zone whose
- * meter stands still, or cannot be read, yields to the zones inside it.
+ * Note: zones form trees, by parent_zone. A zone that counts represents everything inside it. If a zone's
+ * sensor stands still or cannot be read, the zones inside it count instead.
  */
 #ifndef JOULE_COVER_CHOICE_H
 #define JOULE_COVER_CHOICE_H

@@ -9,11 +9,11 @@
 #include "joule/meter/engine.h"
 #include "joule/session/session.h"
 
-#define POWER_SPAN_S  0.05
-#define FROZEN_S      2.0
-#define MIN_WATTS     0.1 /* lowest power of a device with a counter: idle memory */
-#define STALE_PERIODS 3
-#define STALE_FLOOR_S 1.0
+#define POWER_SPAN_S  0.05 /* minimum time over which the current power is averaged */
+#define FROZEN_S      2.0  /* time without a step after which a counter is frozen */
+#define MIN_WATTS     0.1  /* lowest power of a device with a counter: idle memory */
+#define STALE_PERIODS 3    /* a value is stale after this many periods, */
+#define STALE_FLOOR_S 1.0  /* but not before this many seconds */
 
 /* --- state ---------------------------------------------------------------------------------------------- */
 
@@ -31,7 +31,8 @@ static bool is_frozen_counter(const struct channel *ch)
     return ch->mode == CHANNEL_COUNTER && counter_is_frozen(&ch->counter, timeout_s);
 }
 
-/* Sets the state that callers see, and its remedy. */
+/* Changes the state JOULE_OK of a domain to JOULE_STALE if its last reading is too old, or to
+ * JOULE_UNSUPPORTED if its counter is frozen. Sets the remedy of the new state. */
 static void settle_state(joule_domain *domain, bool is_old, bool is_frozen)
 {
     if (domain->state != JOULE_OK)
@@ -80,8 +81,8 @@ bool meter_has_energy(joule_meter *meter, int32_t domain)
 
 /* --- newest values -------------------------------------------------------------------------------------- */
 
-/* Returns the first reading of a power sensor, in watts. A slow sensor gives its second reading only after
- * seconds. Unknown for other channels. */
+/* Returns the last reading of a power sensor, in watts; unknown for other channels. It is used before a curve
+ * gives the power, because a slow sensor gives its second reading only after seconds. */
 static struct estimate first_power(const struct channel *ch)
 {
     if (ch->mode != CHANNEL_POWER || ch->readings == 0 || ch->info.state != JOULE_OK)

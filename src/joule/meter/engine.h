@@ -69,7 +69,7 @@ struct cover {
     size_t count;
     bool is_partial;  /* a domain of the total could not be read, or its parts are counted instead */
     joule_class cls;  /* the weakest class of the domains */
-    int32_t still_id; /* a domain whose meter stands still; -1: none */
+    int32_t still_id; /* a domain whose sensor stands still; -1: none */
     /* true: the parts of domain still_id are counted instead; false: nothing of the domain is counted */
     bool has_parts_of_still;
 };

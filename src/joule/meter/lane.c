@@ -144,8 +144,8 @@ static void keep_counters_alive(struct lane *lane, const struct source *source)
     }
 }
 
-/* Allows the lane to use the meter until leave_meter. Returns false if the lane must not use it any more,
- * because a vendor's call may take minutes and the meter may be closed meanwhile. */
+/* Allows the lane to use the meter until leave_meter. Returns false if the lane is to stop and must not use
+ * the meter any more. The meter may be closed while a vendor's call hangs, for example. */
 static bool enter_meter(struct lane *lane)
 {
     pthread_mutex_lock(&lane->lock);
@@ -281,7 +281,7 @@ static void *lane_main(void *argument)
         early = early_ns(lane);
         deadline_ns += lane->period_ns;
         int64_t now_ns = clock_now_ns();
-        /* Too late to catch up: skip these rounds. */
+        /* Rounds that are too late to be caught up are skipped. */
         if (now_ns - deadline_ns > CATCH_UP_PERIODS * lane->period_ns) {
             int64_t lost = (now_ns - deadline_ns) / lane->period_ns + 1;
             atomic_fetch_add(&lane->overruns, (uint64_t)lost);

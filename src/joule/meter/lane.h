@@ -35,11 +35,13 @@ struct lane {
     pthread_cond_t changed;  /* signals changes of `opened`, `finished` and in_meter */
     sem_t woken;             /* the thread sleeps on it; posted with `stop` and `requested` */
     pthread_mutex_t reading; /* serialises opening and reading hardware; taken before any other lock */
-    bool stop, opened, finished;
-    bool is_detached;       /* the thread ended by itself and must not be joined */
-    bool in_meter;          /* the thread uses the meter; joule_close waits for it without a time limit */
-    _Atomic int references; /* held by the meter and the thread; at 0 the lane is freed */
-    _Atomic uint64_t ticks, overruns;
+    bool stop;               /* the thread must end */
+    bool opened;             /* the sources are open and have been read once */
+    bool finished;           /* the thread uses the lane no more */
+    bool is_detached;        /* the thread ended by itself and must not be joined */
+    bool in_meter;           /* the thread uses the meter; joule_close waits for it without a time limit */
+    _Atomic int references;  /* held by the meter and the thread; at 0 the lane is freed */
+    _Atomic uint64_t ticks, overruns;   /* numbers of rounds taken, and of rounds skipped because of delay */
     _Atomic uint64_t requested, served; /* numbers of requested readings, see lane_request */
     _Atomic int64_t read_ns;            /* end of the last round of readings */
     bool reads_facts;                   /* the thread also reads facts of devices */
