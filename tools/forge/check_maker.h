@@ -12,12 +12,13 @@
 struct maker {
     forge_builder *b;
     enum case_purpose purpose;
-    uint64_t state;
+    uint64_t state; /* state of the random number generator */
     struct check_case *c;
     forge_value inputs[CASE_INPUTS];
     forge_dtype dtype; /* type of all floating-point inputs */
 };
 
+/* Returns a random number from 0 to limit - 1. */
 uint32_t maker_below(struct maker *m, uint32_t limit);
 /* Returns a random size from 1 to `max`, or to max / 8 in CASE_GRAD. In CASE_TIME returns `large`. */
 int64_t maker_size(struct maker *m, uint32_t max, int64_t large);

@@ -16,6 +16,8 @@ struct loaded_case {
     forge_states *states;
     forge_instance *instance;
 };
+/* Compiles the case's graph for the device and makes an instance. `loaded` must be zeroed. Call
+ * loaded_case_close in any case. */
 joule_status loaded_case_open(struct loaded_case *loaded, forge_device *device, const struct check_case *c,
                               joule_error *error);
 /* Copies the inputs to the device and runs the program once. */
@@ -27,10 +29,11 @@ void loaded_case_close(struct loaded_case *loaded);
 struct verdict {
     /* greatest error divided by the allowed error; above 1: wrong; NaN: nothing was compared */
     double worst;
-    size_t element;
-    double got, wanted, allowed; /* values of `element` */
+    size_t element;              /* the element with this error */
+    double got, wanted, allowed; /* the element's result, the reference's result, and the allowed error */
 };
 
+/* Runs the case on the device and compares the results with the reference. */
 joule_status check_value(forge_device *device, const struct check_case *c, struct verdict *out_verdict,
                          joule_error *error);
 /* Compares the gradients' derivative in one direction with finite differences of the loss. */

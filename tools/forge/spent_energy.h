@@ -19,7 +19,8 @@ struct spent_energy {
     char id[SPENT_ID];     /* id of the training: the file belongs to checkpoints with the same id */
     bool has_checkpoint;   /* a checkpoint was written */
     joule_quantity joules; /* joules of all runs */
-    int64_t written_ns, pause_ns;
+    int64_t written_ns;    /* time of the last write */
+    int64_t pause_ns;      /* minimum time from that write to the next */
 };
 
 /* Begins a new training that has spent nothing. Errors: NO_MEMORY. */

@@ -39,7 +39,7 @@ struct trainee {
     forge_states *states;
     forge_text *text; /* NULL: the task has images */
     forge_dataset *train, *test;
-    uint32_t stride; /* one of `stride` overlapping examples is used */
+    uint32_t stride; /* of overlapping examples of a text, every stride-th one is used */
     uint32_t units;  /* per example: tokens, or 1 */
     int64_t classes;
     forge_loader *loader;

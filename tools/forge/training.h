@@ -54,10 +54,12 @@ struct training {
     double loss; /* smoothed loss; NaN: before the first step */
     enum training_end end;
     char *sample; /* NULL: none */
-    int64_t begin_ns, shown_ns, checked_ns;
+    int64_t begin_ns;
+    int64_t shown_ns, checked_ns; /* when the progress line was last drawn, and the budget last checked */
     struct nan_trace nan_trace;
-    bool is_live; /* stderr is a terminal */
-    bool is_warned, has_complained;
+    bool is_live;        /* stderr is a terminal */
+    bool is_warned;      /* the user was warned that the budget is nearly used */
+    bool has_complained; /* the user was told that CHECKPOINT.joules cannot be written */
 };
 
 /* Trains and reports. Returns the exit code, after messages. */

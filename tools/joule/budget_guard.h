@@ -18,6 +18,8 @@ struct guard {
     int64_t next_ns; /* time of the next check; INT64_MAX: never */
 };
 
+/* Returns a guard, which needs no cleanup. budget_joules 0: it does nothing. grace_s: seconds between SIGTERM
+ * and SIGKILL. */
 struct guard guard_start(double budget_joules, double grace_s, const char *subject);
 /* Checks the budget if a check is due, and warns or signals the command. Call it whenever child_wait
  * returns. */

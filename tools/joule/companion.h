@@ -9,7 +9,8 @@
 #ifndef JOULE_COMPANION_H
 #define JOULE_COMPANION_H
 
-/* Replaces this process by the program `name` of that folder. Returns after a message if that fails. */
+/* Replaces this process by the program `name` of libexec/joule. Prints a message and returns only if that
+ * fails. */
 void companion_become(const char *subcommand, const char *name, char **argv);
 /* A subcommand that replaces this process by joule-NAME, where NAME is argv[0], with the same arguments.
  * Returns EXIT_OWN_FAILURE after a message if that fails. */

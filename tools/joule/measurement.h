@@ -2,7 +2,8 @@
  *
  * It does not depend on signals or processes.
  *
- * Note: sensors update late, so a run is closed when the next run has ended, or at the very end.
+ * Note: sensors update late. So the energy of a run is computed, and the run closed, when the next run has
+ * ended or in measurement_finish.
  */
 #ifndef JOULE_MEASUREMENT_H
 #define JOULE_MEASUREMENT_H
@@ -35,8 +36,8 @@ struct measurement {
     bool is_recorded; /* see measurement_options */
     bool has_session;
     joule_error session_error; /* reason if has_session is false */
-    int64_t open_ns;
-    bool watches;
+    int64_t open_ns;           /* when measurement_open was called */
+    bool watches;              /* measurement_watch was called */
     struct idle_baseline idle;
     bool seeks_idle; /* a stored baseline is still to be loaded, once the cover is known */
     struct measured_run *runs;

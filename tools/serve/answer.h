@@ -27,9 +27,11 @@ struct page {
     bool is_used; /* a caller uses the text; set by answer_make, cleared by answer_release */
 };
 
+/* The texts of one kind. */
 struct answer {
-    struct page *pages, *current;
-    int64_t made_ns; /* CLOCK_MONOTONIC; 0: never */
+    struct page *pages;   /* linked list of all pages of this kind */
+    struct page *current; /* the page with the current text; NULL: none yet */
+    int64_t made_ns;      /* CLOCK_MONOTONIC; 0: never */
 };
 
 /* The caller zeroes it and sets `meter` and `tenants`. */
@@ -37,7 +39,7 @@ struct answers {
     joule_meter *meter;
     struct tenants *tenants; /* updated before each overview; NULL: none. Owned by the caller */
     struct overview overview;
-    int64_t gathered_ns;
+    int64_t gathered_ns; /* when `overview` was read, CLOCK_MONOTONIC; 0: never */
     struct answer list[ANSWER_KINDS];
 };
 

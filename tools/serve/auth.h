@@ -9,12 +9,13 @@
 #include <stdbool.h>
 
 struct auth;
+/* The result of a check. */
 enum auth_answer {
-    AUTH_GOOD,
-    AUTH_NONE,
-    AUTH_WRONG,
-    AUTH_LATER
-}; /* LATER: too many wrong passwords per second */
+    AUTH_GOOD,  /* access is allowed */
+    AUTH_NONE,  /* the request has no Authorization header */
+    AUTH_WRONG, /* the header has no accepted scheme, or its token, user or password is wrong */
+    AUTH_LATER  /* not checked, because there were too many wrong passwords per second */
+};
 
 /* Reads the token and the users' passwords. Either path may be NULL. The token is read from its file or
  * from the variable JOULE_SERVE_TOKEN, which is then erased. *out_auth is for auth_close; NULL: neither

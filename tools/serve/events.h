@@ -1,7 +1,7 @@
 /* tools/serve/events.h - /events: what /api/devices has, sent once a second to clients that stay connected
  * (server-sent events).
  *
- * Note: a client that takes an event slowly misses the next ones; nothing is kept for it.
+ * Note: while a client receives an event slowly, it misses the next events. No events are stored for later.
  */
 #ifndef SERVE_EVENTS_H
 #define SERVE_EVENTS_H
@@ -20,7 +20,7 @@ struct events {
     struct answers *answers;
     struct event_stream *streams;
     size_t count;
-    uint64_t number; /* time of the last event */
+    uint64_t number; /* number of the last event, from 1; its id in the stream */
     int64_t next_ns; /* CLOCK_MONOTONIC of the next one; 0: there are no streams */
 };
 

@@ -20,7 +20,7 @@ struct column {
     bool is_empty;  /* has no known value; set by the caller */
     /* set by columns_fit: */
     bool is_shown;
-    int x, given; /* first column on the page, and width, in characters */
+    int x, given; /* position on the page, and width, in characters */
 };
 
 /* Places the columns in `width` characters from `x` on, with one blank between two. */

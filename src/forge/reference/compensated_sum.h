@@ -10,6 +10,7 @@ struct sum {
     double lost; /* sum of the rounding errors */
 };
 
+/* Adds x to the sum. A sum of zeros is empty. */
 static inline void sum_add(struct sum *sum, double x)
 {
     double total = sum->value + x;

@@ -10,6 +10,7 @@
 
 enum { CONV_AXES = 3 };
 
+/* A convolution. */
 struct conv {
     struct slide axes[CONV_AXES];
     int64_t out[CONV_AXES];                   /* spatial sizes of the output */
@@ -21,6 +22,7 @@ struct conv {
     const struct view *x_view, *weight_view;
 };
 
+/* Returns the convolution of a launch, one of OP_CONV. It uses the launch's views. */
 struct conv conv_of(const struct launch *launch);
 
 #endif

@@ -16,6 +16,8 @@ struct line {
     int64_t step; /* distance of its elements in the output */
 };
 
+/* Returns line `number` of x along the axis. is_reversed: from its last element to its first one. out: the
+ * packed output. */
 static inline struct line line_of(const struct view *x, const struct view *out, uint32_t axis, size_t number,
                                   bool is_reversed)
 {

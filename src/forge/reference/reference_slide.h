@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 struct slide {
-    int64_t in, taps; /* size of the input, number of taps */
-    int64_t stride, dilation, before;
+    int64_t in, taps;                 /* size of the input, number of taps */
+    int64_t stride, dilation, before; /* before: elements of padding before the input */
     bool is_transposed;
 };
 
@@ -36,6 +36,7 @@ static inline int64_t slide_input(const struct slide *s, int64_t o, int64_t tap)
     return at >= 0 && at < s->in ? at : -1;
 }
 
+/* The outputs that read an input through one tap, and these inputs. */
 struct slide_run {
     int64_t count;
     int64_t out, out_step; /* relative to the first requested output */
