@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "common/options.h"
 
-#define NEAR         0.8
-#define KILL_AGAIN_S 0.05 /* repeated, because processes may fork while they are listed */
+#define NEAR         0.8  /* part of the budget after which the user is warned */
+#define KILL_AGAIN_S 0.05 /* time between SIGKILLs; one may miss processes that fork while they are listed */
 
 struct guard guard_start(double budget_joules, double grace_s, const char *subject)
 {

@@ -94,14 +94,14 @@ joule_status measurement_open(struct measurement *m, const struct measurement_op
     if (!m->runs)
         return error_set(out_error, JOULE_NO_MEMORY, "cannot measure %zu runs: out of memory", max_runs);
     create_session(m);
-    joule_options how = {.struct_size = sizeof how,
-                         .flags = JOULE_OPEN_NO_SESSION,
-                         .period_s = options->period_s,
-                         .wait_s = -1,
-                         .sources = options->sources ? options->sources
-                                                     : default_sources(options->root, options->is_recorded),
-                         .root = options->root};
-    joule_status status = meter_open(&how, false, &m->meter, out_error);
+    joule_options chosen = {
+        .struct_size = sizeof chosen,
+        .flags = JOULE_OPEN_NO_SESSION,
+        .period_s = options->period_s,
+        .wait_s = -1,
+        .sources = options->sources ? options->sources : default_sources(options->root, options->is_recorded),
+        .root = options->root};
+    joule_status status = meter_open(&chosen, false, &m->meter, out_error);
     if (status != JOULE_OK) {
         measurement_leave();
         free(m->runs);

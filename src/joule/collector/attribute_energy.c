@@ -10,8 +10,8 @@
 #include <string.h>
 #include "joule/collector/collector_state.h"
 
-#define COVERS_EVERY_NS  NS_PER_S
-#define COVERS_WINDOW_NS (2 * NS_PER_S)
+#define COVERS_EVERY_NS  NS_PER_S       /* maximum age of a choice of domains */
+#define COVERS_WINDOW_NS (2 * NS_PER_S) /* minimum window from which domains are chosen */
 
 void collector_choose_covers(struct collector *c, int64_t now_ns)
 {

@@ -15,7 +15,7 @@
 #include "joule/collector/collector_state.h"
 
 #define MAX_LAG_NS   (10 * NS_PER_S) /* longest delay by a sensor that stands still */
-#define IDLE_HOLD_NS NS_PER_S
+#define IDLE_HOLD_NS NS_PER_S        /* how late a span may arrive while no region waits */
 
 /* --- the hub: one reader for all collectors of a process ------------------------------------------------ */
 
@@ -337,8 +337,8 @@ static double max_joules_of(struct collector *c, uint32_t claims)
     collector_choose_covers(c, now_ns);
     struct window all = groups_window(c, group_covers_summed(&c->covers, claims), c->meter->begin_ns, now_ns);
     joule_quantity joules = estimate_quantity(&all.joules);
-    bool is_seen = all.covered_s >= 0.9 * clock_seconds(now_ns - c->meter->begin_ns);
-    return is_seen && joules.high > 0 ? joules.high : INFINITY;
+    bool is_covered = all.covered_s >= 0.9 * clock_seconds(now_ns - c->meter->begin_ns);
+    return is_covered && joules.high > 0 ? joules.high : INFINITY;
 }
 
 /* Returns `joules` with its upper bound raised by the largest possible energy of folded regions in time that

@@ -12,8 +12,8 @@
 #include "joule/collector/collector_state.h"
 
 #define MAX_REGIONS      (1u << 20) /* regions waiting at one time; further ones are folded */
-#define LOST_AFTER_NS    NS_PER_S
-#define SPAN_HOLD_NS     NS_PER_S /* how long attribution waits for foreign spans, once there are any */
+#define LOST_AFTER_NS    NS_PER_S   /* how long a lost region waits for its end before it is abandoned */
+#define SPAN_HOLD_NS     NS_PER_S   /* how long attribution waits for foreign spans, once there are any */
 #define SPAN_HOLD_MAX_NS (10 * NS_PER_S)
 
 struct tag_state *regions_get_tag(struct collector *c, uint32_t tag)

@@ -3,8 +3,10 @@
 
 #include <math.h>
 
+/* longest time between two readings that is integrated, in periods */
 #define MAX_GAP_PERIODS 3.0
-/* If a value changes later than this after its first reading, readings in between showed the old value. */
+/* If a value changes later than this after its first reading, in periods, readings in between showed the old
+ * value. */
 #define LATE_CHANGE_PERIODS 1.5
 /* An equal reading that comes at least this many periods later must be a new sample. */
 #define REPEAT_PERIODS 2.0
@@ -13,7 +15,8 @@
 #define UPDATED_AGES 2.0
 /* number of changes from which noise is estimated */
 #define MEMORY 64
-/* Limit for the estimate from few changes. With a limit of 1, noise would on average be underestimated. */
+/* Limit and exponent in `whiteness`. An estimate from few changes scatters, so with a limit of 1, noise would
+ * on average be underestimated. */
 #define WHITEST     1.3
 #define WHITE_POWER 3
 
@@ -159,7 +162,7 @@ enum integrate_verdict integrate_energy(struct integrator *in, int64_t time_ns, 
         in->duplicates++;
         return INTEGRATE_HELD;
     }
-    /* After a gap, a meter's sample still covers its own period. */
+    /* After a gap, a sample of energy still covers its own period. */
     if (elapsed_s > MAX_GAP_PERIODS * in->period_s) {
         in->gaps++;
         elapsed_s = in->period_s;
