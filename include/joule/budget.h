@@ -190,7 +190,8 @@ JOULE_API void joule_budget_set_handler(joule_budget_handler_fn handler, void *c
  * the function if it is defined in the same file. It also makes its calls regions with the function's name,
  * as JOULE_BUDGET_SCOPE does (see joulec(1)). Other compilers ignore the macros.
  *     JOULE_BUDGET("max_joules=50uJ")   limits of a call
- *     JOULE_DEPTH(n)                    recursion depth: at most n calls are active at once, with the first.
+ *     JOULE_DEPTH(n)                    recursion depth: at most n calls are active at once, including the
+ *                                       first.
  *                                       A function that calls itself once runs at most n times; one that
  *                                       calls itself twice, 2^n - 1 times
  *     JOULE_THERMAL_AWARE               the budget also holds on a warm machine

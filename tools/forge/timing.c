@@ -11,7 +11,7 @@
 #include "peak.h"
 #include "energy_table.h"
 
-#define METER_WAIT_S 0.3 /* lets slow sensors read once more after the last run */
+#define METER_WAIT_S 0.3 /* maximum time to wait for a last reading of slow sensors after the last run */
 
 enum { MIN_RUNS = 3, MAX_RUNS = 20000, COLLECT_RUNS = 64 };
 

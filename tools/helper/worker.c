@@ -46,7 +46,8 @@ struct worker {
     uint8_t bytes[HELPER_HEADER_BYTES + HELPER_MAX_CHANNELS * HELPER_CHANNEL_BYTES];
 };
 
-/* Ends the worker when the helper ends. Repeated after a change of user, which clears this setting. */
+/* Sets that the kernel ends the worker when the helper ends. Call it again after a change of user, which
+ * clears this setting. */
 static void end_with_helper(const struct worker *w)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -35,7 +35,7 @@ static bool write_event(struct event_stream *stream)
     text_printf(&head, "%sid: %llu\nevent: devices\ndata: ", stream->length ? "" : "retry: 2000\n",
                 (unsigned long long)stream->events->number);
     if (is_new)
-        answer_release(page); /* copied below, before the next one is made */
+        answer_release(page); /* the page's text is copied below, before it can change */
     size_t length = head.length + page->length + 2;
     if (!array_reserve((void **)&stream->text, &stream->capacity, length, 1))
         return false;

@@ -1,7 +1,8 @@
 /* reference/reference_cast.c - conversion of elements to another type, by forge_convert.
  *
  * Note: a byte of 4-bit elements, or a block, may hold the end of one row and the beginning of the next. The
- * call whose rows hold its first element writes it, so two threads never write the same byte.
+ * call that computes the first element of such a byte or block writes all of it. So two threads never write
+ * the same byte.
  */
 #include "forge/reference/reference.h"
 #include "forge/reference/reference_walk.h"

@@ -24,8 +24,8 @@ struct cgroup {
  * Returns false if there is none, it is not visible, or it does not fit. */
 bool cgroup_locate(const char *mountinfo, const char *self_cgroup, char *out_path, size_t size);
 
-/* Removes leftovers and makes a cgroup below the caller's. Returns false, with nothing left
- * open, if that fails. */
+/* Makes a cgroup below the caller's. Before that, removes cgroups that ended programs left behind. Returns
+ * false, with nothing left open, if no cgroup can be made. */
 bool cgroup_open(struct cgroup *cgroup, struct joule_host *host);
 /* Like attribute_spawn, but the child begins in the cgroup. On older kernels the child is moved there first.
  * If the kernel allows neither, sets *out_is_inside to false and the child ends without calling be(). */

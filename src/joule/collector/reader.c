@@ -134,8 +134,8 @@ static void empty_ring(struct reader *reader, struct slot *slot, struct slot_upd
     atomic_store_explicit(&slot->tail, place, memory_order_release);
 }
 
-/* Nested regions make the sum of durations exceed the elapsed time, and so do calls from many
- * threads in one slot. */
+/* Maximum ratio of the sum of durations to the elapsed time. It is above 1 because regions nest, and because
+ * many threads may count in one slot. */
 #define MAX_NESTED 65536
 
 /* Returns true if sums have only grown, each region takes at least a nanosecond, and no region is longer than

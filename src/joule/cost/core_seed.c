@@ -45,9 +45,7 @@ struct kind {
 
 /* Errors of cycles: simulators of a core with all data in L1 have mean errors of 9 to 36 % (comparison in
  * Abel and Reineke, "uiCA", 2022); the rows of this table are less exact.
- * Columns: name, GHz, log sd, overlap, window / per cycle: uops, int, fp, 256, 512, int mul, fma, loads,
- * stores, branches / every / after: int mul, int div, fp, fma, fp div, load, mispredict, atomic, L2 / ns /
- * line / KiB. */
+ * The columns are the members of struct kind, in order. */
 /* clang-format off */
 static const struct kind kinds[] = {
     /* Sandy Bridge, Ivy Bridge; used for Nehalem, too. */

@@ -37,11 +37,11 @@ struct curve {
 
 /* Properties of the sensor of a curve. */
 struct curve_traits {
-    joule_class cls;
+    joule_class cls;    /* class of the curve's joules */
     double tick_s;      /* the sensor's update period */
     double unit_joules; /* resolution */
-    double gain_sd;     /* relative error that is common to `cause` */
-    uint32_t cause;
+    double gain_sd;     /* standard deviation of the sensor's relative gain error */
+    uint32_t cause;     /* cause of the gain error: CAUSE(...) */
     /* integrated power: all points are late by the same time, and the effect on steps is in their variance */
     bool is_sampled;
     /* sampled power: time that a reading averages over, if it is longer than the time since the last reading;

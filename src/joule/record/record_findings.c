@@ -40,8 +40,8 @@ void record_read_tags(struct byte_reader *in, struct record *record)
 {
     struct report *found = &record->found;
     uint64_t folded = bytes_u64(in);
-    size_t max_rows = (in->length - in->at) / RECORD_TAG_SIZE + 1,
-           count = 0; /* the last row may be cut off */
+    /* One more than the bytes can hold, because the last row may be cut off. */
+    size_t max_rows = (in->length - in->at) / RECORD_TAG_SIZE + 1, count = 0;
     struct tag_row *rows = arena_alloc(&found->arena, max_rows * sizeof *rows);
     in->bad = in->bad || !rows;
     while (in->at < in->length && !in->bad) {

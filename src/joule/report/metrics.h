@@ -73,8 +73,8 @@ struct metric_column {
 struct metric_table {
     const void *rows;
     size_t row_count, row_size;
-    /* Adds the labels of the open sample. A row's labels must be equal in all columns with a class, and in
-     * all columns without one. */
+    /* Adds the labels of the open sample. The labels of a row may depend on whether the column has a class,
+     * and on nothing else of the column. */
     void (*label)(struct metrics *metrics, const void *row);
 };
 /* Writes the family of each column, with a sample for each row whose value is known. */

@@ -13,8 +13,8 @@ enum { REDUCE_COLUMNS = 32 }; /* results computed at once */
 struct reduction {
     forge_reduce_kind kind;
     struct walk heads; /* the first element of each result */
-    struct walk line;  /* the elements of one result */
-    size_t depth;      /* number of elements of one result */
+    struct walk line;  /* the elements of x that are reduced to one result */
+    size_t depth;      /* number of these elements */
     bool is_of_rows;
     size_t stretch; /* rows: number of contiguous elements */
     size_t results;

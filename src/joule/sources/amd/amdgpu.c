@@ -55,7 +55,7 @@ struct board {
     char folder[48], hwmon[96]; /* folders of its facts */
     char zone[48];
     bool has_cpu;
-    struct channel *energy; /* NULL: it has no counter */
+    struct channel *energy; /* energy counter; NULL: the board has none */
     struct standstill still;
     int metrics;     /* handle; < 0: none */
     int power_state; /* handle from hwmon_open_power_state */

@@ -95,8 +95,8 @@ static bool identify(struct source *source, const char *id, struct zone *out_zon
            parse_package(parent_name, &out_zone->place.unit);
 }
 
-/* Returns the register's 2^32 units in microjoules, from max_energy_range_uj, which is 2^32 - 1 units; 0:
- * unknown or invalid. */
+/* Returns the modulus of the counter in microjoules; 0: unknown or invalid. The register has 32 bits, so the
+ * modulus is 2^32 units. The file max_energy_range_uj contains 2^32 - 1 units. */
 static uint64_t read_modulus(struct source *source, const char *id)
 {
     char path[256];

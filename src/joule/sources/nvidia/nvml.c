@@ -2,8 +2,8 @@
  *
  * A call that failed transiently is repeated at the next reading. A library that was shut down is initialised
  * again. A board that fell off the bus is no longer read.
- * Note: the energy counter is preferred to integrated power, but only a view that has risen is trusted. A
- * counter that does not move is therefore reported as UNSUPPORTED, never as 0 J. */
+ * Note: the energy counter is preferred to integrated power, but a counter is trusted only once its value has
+ * risen. A counter that does not move is therefore reported as UNSUPPORTED, never as 0 J. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
