@@ -25,7 +25,7 @@ extern "C" {
  * began it: a child after fork cannot end it. Its layout is final. */
 typedef struct joule_region {
     uint64_t begin_ns; /* CLOCK_MONOTONIC; 0: never begun */
-    uint64_t end_ns;   /* 0 while it runs */
+    uint64_t end_ns;   /* CLOCK_MONOTONIC; 0: the region is still running */
     uint32_t tag;
     uint32_t flags; /* the low 3 bits as given to joule_begin_with; the rest is private */
     uint32_t slot;  /* its entry in the ring; private */

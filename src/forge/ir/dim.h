@@ -80,8 +80,8 @@ bool dim_make_entry(const struct dim_table *table, enum dim_kind kind, forge_dim
 
 /* --- sizes as numbers: dim_values.c --------------------------------------------------------------------- */
 
-/* Returns true if each entry is a valid symbol, or exactly what arithmetic makes of earlier entries. The
- * stored bounds can then be trusted. Used for tables from files. */
+/* Returns true if each entry is a valid symbol, or equals the entry that dim_make_entry computes from earlier
+ * entries. The stored bounds can then be trusted. Used for tables from files. */
 bool dim_table_is_valid(const struct dim_table *table);
 /* Returns the entry of the symbol with this name, or NULL if there is none. */
 const struct dim *dim_find(const struct dim_table *table, const char *name);

@@ -1,7 +1,7 @@
 /* ir/sized_check.c - checks that a program stays within its memory at given sizes; see sized.h.
  *
- * Note: infer.c says what a launch's outputs must be, so a new operation is checked as soon as it has a rule
- * and fields. Nothing here allocates.
+ * Note: the types and shapes of a launch's outputs must be those that infer.c computes. So a new operation
+ * needs no code here. Nothing here allocates.
  */
 #include "base/error.h"
 #include "forge/ir/fields.h"

@@ -29,7 +29,7 @@ struct conv conv_of(const struct launch *launch)
                      .weight_view = weight};
     uint32_t missing = AXES + 2 - x->shape.rank;
     for (uint32_t k = 0; k < AXES; k++) {
-        uint32_t from = k + 2 - missing; /* dimension of the tensors; unused if it is missing */
+        uint32_t from = k + 2 - missing; /* dimension k in the tensors; unused if they lack it */
         c.axes[k] = slide_none(1);
         c.out[k] = 1;
         if (k < missing)

@@ -224,9 +224,9 @@ static const struct prices prices[COST_CORE_CLASSES] = {
                            35, 250, 120, 260, 40, 60, 500, 2000, 10000, 2, 8},
 };
 
-/* The part of the error that is different for each term, and the part that depends on the data, as log sd.
- * The rest of the factor is common to all terms. The data change a core's energy by 10 to 25 % for the same
- * instructions (Pallister et al., 2015). */
+/* Standard deviations of the logarithm of a price: of the error that is different for each term, and of the
+ * error that depends on the data. The rest of a price's error is common to all terms. The data change the
+ * energy of a core by 10 to 25 % for the same instructions (Pallister et al., 2015). */
 #define TERM_LOG_SD 0.25
 #define DATA_LOG_SD 0.15
 

@@ -166,8 +166,8 @@ typedef ssize_t (*script_answer_fn)(void *context, const void *request, size_t l
                                     size_t size);
 bool host_script_service(struct joule_host *host, const char *address, script_answer_fn answer,
                          void *context);
-/* Adds a program with this first word of argv. If `run` returns a length of `size` or more, the result of
- * host_ops.run is -ENOBUFS. */
+/* Adds a program: host_ops.run calls `run` if argv[0] equals `name`. If `run` returns a length of `size` or
+ * more, host_ops.run returns -ENOBUFS. */
 bool host_script_program(struct joule_host *host, const char *name, script_run_fn run, void *context);
 /* Adds a library as a table of `count` symbols. The host keeps the pointer, so the table must outlive it. */
 struct script_symbol {

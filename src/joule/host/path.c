@@ -29,8 +29,8 @@ static void drop_last(char *path, size_t *length)
     path[*length] = '\0';
 }
 
-/* Sets `pending` to the link's target and the rest of the path, to which `rest` points in `pending`. Returns
- * 0 or -ENAMETOOLONG. */
+/* Sets `pending` to the link's target, followed by `rest`, the rest of the path. `rest` may point into
+ * `pending`. Returns 0 or -ENAMETOOLONG. */
 static int follow(char pending[HOST_PATH_MAX], const char *target, const char *rest)
 {
     char joined[HOST_PATH_MAX];

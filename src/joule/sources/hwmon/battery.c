@@ -28,7 +28,7 @@ struct battery {
     struct channel *channel;
     struct cell cells[MAX_SUPPLIES];
     size_t cell_count;
-    int adapters[MAX_SUPPLIES]; /* handles of `online` */
+    int adapters[MAX_SUPPLIES]; /* handles of the files `online` of power adapters */
     size_t adapter_count;
 };
 

@@ -1,7 +1,7 @@
 /* joule/sources/hwmon/hwmon.c - the source "hwmon": energy and power from the kernel's hardware monitors.
  *
- * This file opens and reads the meters: each input has its handles and its period. The other files find chips
- * and inputs and what these measure (hwmon.h).
+ * This file opens and reads the sensors. Each has its own handles and period. The other files find chips,
+ * inputs, and what the inputs measure (hwmon.h).
  * Note: a read may take milliseconds in firmware or on a slow bus, so the source has a lane of its own. A
  * read would also wake a suspended device; such a device is not read and its channel is STALE. */
 #include "joule/sources/hwmon/hwmon.h"
@@ -13,18 +13,18 @@
 #include "joule/sources/jetson/jetson.h"
 #include "joule/sources/sysfs.h"
 
-#define MAX_METERS  128
-#define MAX_RAILS   64    /* limit of meters that are rails */
+#define MAX_SENSORS 128
+#define MAX_RAILS   64    /* limit of sensors that are rails */
 #define LANE_S      0.025 /* half of the shortest known update period, so that no update is missed */
 #define CALM_PACE_S 0.1
-#define NO_DATA_UW  4.29e12 /* ACPI's 2^32 - 1 mW: the meter has no value */
+#define NO_DATA_UW  4.29e12 /* ACPI's 2^32 - 1 mW: the sensor has no value */
 #define UNIT_J      1e-6
 
 struct term {
     int first, second; /* handles; second < 0: no factor */
 };
 
-struct meter {
+struct sensor {
     struct channel *channel;
     struct term terms[HWMON_TERMS];
     size_t term_count;
@@ -36,7 +36,7 @@ struct meter {
 };
 
 struct hwmon {
-    struct meter meters[MAX_METERS];
+    struct sensor sensors[MAX_SENSORS];
     size_t count, rails;
     struct hwmon_sockets sockets;
     struct hwmon_name {
@@ -54,13 +54,13 @@ static int open_attribute(const struct hwmon_chip *chip, const char *file)
     return chip->source->host->ops->open_file(chip->source->host, path);
 }
 
-/* Opens the files of an input as terms of `meter`. Returns 0, or the -errno of the first file that cannot be
+/* Opens the files of an input as terms of `sensor`. Returns 0, or the -errno of the first file that cannot be
  * opened. */
-static int open_terms(const struct hwmon_chip *chip, const struct hwmon_input *input, struct meter *meter)
+static int open_terms(const struct hwmon_chip *chip, const struct hwmon_input *input, struct sensor *sensor)
 {
     int error = 0;
     for (size_t i = 0; i < input->term_count; i++) {
-        struct term *term = &meter->terms[meter->term_count++];
+        struct term *term = &sensor->terms[sensor->term_count++];
         term->first = open_attribute(chip, input->terms[i].first);
         term->second = input->terms[i].second[0] ? open_attribute(chip, input->terms[i].second) : -1;
         if (term->first < 0)
@@ -141,14 +141,15 @@ static void add_input(const struct hwmon_chip *chip, const struct hwmon_input *i
     if (!hwmon_domain_of(chip, input, &domain))
         return;
     bool is_rail = domain.scope == JOULE_SCOPE_RAIL || domain.scope == JOULE_SCOPE_CORE;
-    if (hwmon->count == MAX_METERS || (is_rail && hwmon->rails == MAX_RAILS))
+    if (hwmon->count == MAX_SENSORS || (is_rail && hwmon->rails == MAX_RAILS))
         return;
     struct channel *ch = source_add_channel(chip->source);
     if (!ch)
         return;
-    struct meter *meter = &hwmon->meters[hwmon->count++];
+    struct sensor *sensor = &hwmon->sensors[hwmon->count++];
     hwmon->rails += is_rail;
-    bool is_calm = is_rail || input->kind == HWMON_ENERGY; /* a counter loses nothing between two readings */
+    /* A counter can be read slowly, because it also counts the energy between two readings. */
+    bool is_calm = is_rail || input->kind == HWMON_ENERGY;
     double pace_s = fmax(is_calm ? CALM_PACE_S : LANE_S, domain.period_s / 2);
     if (chip->source->period_s == 0 || pace_s < chip->source->period_s)
         chip->source->period_s = pace_s;
@@ -158,25 +159,25 @@ static void add_input(const struct hwmon_chip *chip, const struct hwmon_input *i
         set_energy(ch, &domain);
     else
         set_power(ch, input, &domain, pace_s);
-    meter->channel = ch;
-    meter->max_watts = domain.max_watts;
-    meter->unit_watts = domain.unit_watts;
-    meter->zero_is_unknown = domain.zero_is_unknown;
-    meter->pace_ns = (int64_t)((pace_s - LANE_S / 2) * 1e9); /* half a round early rather than one late */
-    meter->power_state = hwmon_open_power_state(chip);
-    int error = open_terms(chip, input, meter);
-    meter->is_readable = error == 0;
+    sensor->channel = ch;
+    sensor->max_watts = domain.max_watts;
+    sensor->unit_watts = domain.unit_watts;
+    sensor->zero_is_unknown = domain.zero_is_unknown;
+    sensor->pace_ns = (int64_t)((pace_s - LANE_S / 2) * 1e9); /* half a round early rather than one late */
+    sensor->power_state = hwmon_open_power_state(chip);
+    int error = open_terms(chip, input, sensor);
+    sensor->is_readable = error == 0;
     if (error)
         ch->info.state = status_of_errno(-error);
     if (ch->info.state == JOULE_DENIED)
         string_print(ch->info.remedy, sizeof ch->info.remedy, "run as root, or: sudo chmod a+r %s/%s",
                      chip->folder, input->terms[0].first);
-    else if (meter->power_state >= 0)
+    else if (sensor->power_state >= 0)
         string_copy(ch->info.remedy, sizeof ch->info.remedy,
                     "the device is suspended or does not answer; it is read once a program wakes it");
 }
 
-/* Returns the number of earlier chips with this name, or MAX_METERS if the table of names is full. */
+/* Returns the number of earlier chips with this name, or MAX_SENSORS if the table of names is full. */
 static unsigned count_name(struct hwmon *hwmon, const char *name)
 {
     for (size_t i = 0; i < sizeof hwmon->names / sizeof hwmon->names[0]; i++) {
@@ -186,7 +187,7 @@ static unsigned count_name(struct hwmon *hwmon, const char *name)
         if (strcmp(entry->name, name) == 0)
             return entry->seen++;
     }
-    return MAX_METERS; /* the table is full: treat it as not the first of its name */
+    return MAX_SENSORS; /* the table is full: treat it as not the first of its name */
 }
 
 /* Returns true if another source reads the chip: "battery" reads batteries and adapters, "jetson" reads a
@@ -228,16 +229,16 @@ static joule_status hwmon_open(struct source *source)
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-static void read_energy(struct joule_host *host, const struct meter *meter, struct sink *sink)
+static void read_energy(struct joule_host *host, const struct sensor *sensor, struct sink *sink)
 {
     int64_t raw, before_ns = sink_now(sink);
-    joule_status status = sysfs_read_i64(host, meter->terms[0].first, &raw);
+    joule_status status = sysfs_read_i64(host, sensor->terms[0].first, &raw);
     if (status == JOULE_OK && raw < 0)
         status = JOULE_FAILED;
     if (status == JOULE_OK)
-        sink_counter(sink, meter->channel, before_ns, sink_now(sink), (uint64_t)raw);
+        sink_counter(sink, sensor->channel, before_ns, sink_now(sink), (uint64_t)raw);
     else
-        sink_fail(sink, meter->channel, status);
+        sink_fail(sink, sensor->channel, status);
 }
 
 static joule_status read_term(struct joule_host *host, const struct term *term, double *out_microwatts)
@@ -251,12 +252,12 @@ static joule_status read_term(struct joule_host *host, const struct term *term, 
     return status;
 }
 
-static joule_status read_watts(struct joule_host *host, const struct meter *meter, double *out_watts)
+static joule_status read_watts(struct joule_host *host, const struct sensor *sensor, double *out_watts)
 {
     double sum = 0;
-    for (size_t i = 0; i < meter->term_count; i++) {
+    for (size_t i = 0; i < sensor->term_count; i++) {
         double value;
-        joule_status status = read_term(host, &meter->terms[i], &value);
+        joule_status status = read_term(host, &sensor->terms[i], &value);
         if (status != JOULE_OK)
             return status;
         if (value >= NO_DATA_UW)
@@ -265,67 +266,67 @@ static joule_status read_watts(struct joule_host *host, const struct meter *mete
             return JOULE_FAILED;
         sum += value;
     }
-    if (sum <= 0 && meter->zero_is_unknown)
+    if (sum <= 0 && sensor->zero_is_unknown)
         return JOULE_STALE;
-    *out_watts = sum * meter->unit_watts;
-    return *out_watts <= meter->max_watts ? JOULE_OK : JOULE_FAILED;
+    *out_watts = sum * sensor->unit_watts;
+    return *out_watts <= sensor->max_watts ? JOULE_OK : JOULE_FAILED;
 }
 
-static void read_power(struct joule_host *host, const struct meter *meter, struct sink *sink)
+static void read_power(struct joule_host *host, const struct sensor *sensor, struct sink *sink)
 {
     double watts;
-    joule_status status = read_watts(host, meter, &watts);
+    joule_status status = read_watts(host, sensor, &watts);
     if (status == JOULE_OK)
-        sink_power(sink, meter->channel, 0, watts);
+        sink_power(sink, sensor->channel, 0, watts);
     else
-        sink_fail(sink, meter->channel, status);
+        sink_fail(sink, sensor->channel, status);
 }
 
 static void hwmon_read(struct source *source, struct sink *sink)
 {
     struct hwmon *hwmon = source->data;
     for (size_t i = 0; i < hwmon->count; i++) {
-        struct meter *meter = &hwmon->meters[i];
+        struct sensor *sensor = &hwmon->sensors[i];
         int64_t now_ns = sink_now(sink);
-        if (!meter->is_readable || now_ns < meter->next_ns)
+        if (!sensor->is_readable || now_ns < sensor->next_ns)
             continue;
-        meter->next_ns = now_ns + meter->pace_ns;
-        if (hwmon_is_suspended(source->host, meter->power_state))
-            sink_fail(sink, meter->channel, JOULE_STALE);
-        else if (meter->channel->mode == CHANNEL_COUNTER)
-            read_energy(source->host, meter, sink);
+        sensor->next_ns = now_ns + sensor->pace_ns;
+        if (hwmon_is_suspended(source->host, sensor->power_state))
+            sink_fail(sink, sensor->channel, JOULE_STALE);
+        else if (sensor->channel->mode == CHANNEL_COUNTER)
+            read_energy(source->host, sensor, sink);
         else
-            read_power(source->host, meter, sink);
+            read_power(source->host, sensor, sink);
     }
 }
 
 /* --- closing -------------------------------------------------------------------------------------------- */
 
-static void close_meter(struct joule_host *host, struct meter *meter)
+static void close_sensor(struct joule_host *host, struct sensor *sensor)
 {
-    host_close_handle(host, meter->power_state);
-    for (size_t k = 0; k < meter->term_count; k++) {
-        host_close_handle(host, meter->terms[k].first);
-        host_close_handle(host, meter->terms[k].second);
+    host_close_handle(host, sensor->power_state);
+    for (size_t k = 0; k < sensor->term_count; k++) {
+        host_close_handle(host, sensor->terms[k].first);
+        host_close_handle(host, sensor->terms[k].second);
     }
-    meter->power_state = -1;
-    meter->term_count = 0;
-    meter->is_readable = false;
+    sensor->power_state = -1;
+    sensor->term_count = 0;
+    sensor->is_readable = false;
 }
 
 static void hwmon_close(struct source *source)
 {
     struct hwmon *hwmon = source->data;
     for (size_t i = 0; hwmon && i < hwmon->count; i++)
-        close_meter(source->host, &hwmon->meters[i]);
+        close_sensor(source->host, &hwmon->sensors[i]);
 }
 
 static void hwmon_close_channel(struct source *source, const struct channel *channel)
 {
     struct hwmon *hwmon = source->data;
     for (size_t i = 0; i < hwmon->count; i++)
-        if (hwmon->meters[i].channel == channel)
-            close_meter(source->host, &hwmon->meters[i]);
+        if (hwmon->sensors[i].channel == channel)
+            close_sensor(source->host, &hwmon->sensors[i]);
 }
 
 const struct source_ops source_hwmon = {

@@ -19,7 +19,7 @@
 #define SENSOR_S 0.0066 /* the chip measures three rails in turn; used if it does not report its period */
 #define CHIPS    16
 
-/* The files to multiply for a rail, and the unit of the product. */
+/* The files of a rail. Its power is the product of their numbers, in unit_watts. */
 struct input {
     int first, second; /* handles; second < 0: no factor */
     double unit_watts;
