@@ -656,9 +656,9 @@ add_library(other STATIC b.c)
                               ("add_library(codec INTERFACE)\njoule_check_energy(codec)", "compiles no sources"),
                               ("add_library(codec b.c)\njoule_check_energy(codec STRICKT)", "unknown argument 'STRICKT'")):
             shutil.rmtree(self.path("build"), ignore_errors=True)
-            code, message = self.configure("Ninja" if shutil.which("ninja") else "Unix Makefiles", text)
+            code, output = self.configure("Ninja" if shutil.which("ninja") else "Unix Makefiles", text)
             self.assertNotEqual(code, 0)
-            self.assertIn(message, " ".join(message.split()))
+            self.assertIn(message, " ".join(output.split()))
 
 
 class Manual(unittest.TestCase):

@@ -76,7 +76,7 @@ static void test_wrong_layers_are_refused(void **state)
 {
     (void)state;
     for (int i = 0; i < 4; i++) {
-        static const char *const words[] = {"conv 'c': 3 channels to 4 in 2 groups", "dimension 1",
+        static const char *const words[] = {"4 output channels must be multiples of 2 groups", "dimension 1",
                                             "dropout 'c'", "a rank from 4 to 4"};
         forge_graph *graph;
         joule_error error = {0};

@@ -281,7 +281,8 @@ static void test_messages_name_the_place(void **state)
     assert_refused(X "%2 = unary.relu(%2) : f32[2]",
                    "line 3, column 17: expected a value of an earlier line, and found %2");
     assert_refused(X "%2 = unary.relu(%1 : f32[2]", "line 3, column 20: expected ','");
-    assert_refused(X "%2 = unary.not(%1) : f32[2]", "line 3, column 1: unary(f32[2]): not of f32");
+    assert_refused(X "%2 = unary.not(%1) : f32[2]",
+                   "line 3, column 1: unary(f32[2]): not does not support f32");
     assert_refused(X "%2 = unary.relu(%1) colour : f32[2]", "expected ':', and found 'colour'");
     assert_refused(X "%2 = unary.relu(%1) : f33[2]",
                    "line 3, column 23: expected a type such as f32[2,3], and found 'f33[2]'");

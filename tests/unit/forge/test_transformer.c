@@ -405,7 +405,7 @@ static void test_wrong_operands_are_refused(void **state)
     o.heads = 7;
     b = forge_builder_new();
     forge_gpt(b, NULL, forge_input(b, "x", FORGE_I32, forge_shape_of(1, 8)), &o);
-    assert_builder_refused(b, "a width of 768 in 7 heads");
+    assert_builder_refused(b, "the width 768 must be a multiple of 7 heads");
     b = forge_builder_new();
     o.struct_size = 4;
     forge_gpt(b, NULL, forge_input(b, "x", FORGE_I32, forge_shape_of(1, 8)), &o);
