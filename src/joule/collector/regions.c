@@ -138,7 +138,8 @@ static void fold_span(struct collector *c, const struct span *span)
     if (!c->overflow) {
         struct tag_state *tag = regions_get_tag(c, span->tag);
         c->folded++;
-        tag->count += tag != NULL;
+        if (tag)
+            tag->count++;
         return;
     }
     struct fold_update *fold = &c->overflow[span->tag];
