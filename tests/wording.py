@@ -15,7 +15,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MAX_COLUMNS = 110
-TEXT = re.compile(r"\.(?:c|h|def|inc|py|sh|md|[1-8])$|^dev$")
+TEXT = re.compile(r"\.(?:c|h|cpp|def|inc|py|sh|md|[1-8])$|^dev$")
 LEFT_OUT = re.compile(r"^tests/(?:fixtures|fuzz/corpus)/|^tests/wording\.py$")
 COMMENT_OR_STRING = re.compile(r"/\*|^\s*\*|//|\"")
 STRING = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'")
@@ -58,7 +58,7 @@ def without_data(path, line):
 
 def faults_of(path, text):
     """Yields (line number, rule, line) for each fault of a file."""
-    is_c = path.endswith((".c", ".h", ".def", ".inc"))
+    is_c = path.endswith((".c", ".h", ".cpp", ".def", ".inc"))
     in_comment = is_described = False  # is_described: a comment begins the block of lines without a blank one
     for number, line in enumerate(text.splitlines(), 1):
         for rule in wording_faults(without_data(path, line), is_c):

@@ -1,5 +1,5 @@
-# LLVM through its C interface, and the clang that belongs to it. JOULEC_LLVM_CONFIG names another llvm-config.
-#   JOULEC_LLVM_INCLUDE  folder of llvm-c
+# LLVM, the clang that belongs to it, and a C++ compiler for llvm/llvm_scev.cpp. JOULEC_LLVM_CONFIG names another llvm-config.
+#   JOULEC_LLVM_INCLUDE  folder of llvm-c and llvm
 #   JOULEC_LLVM_LIBRARY  not set: there is no LLVM from 14 on
 #   JOULEC_CLANG         its clang
 if(CMAKE_CROSSCOMPILING)
@@ -19,5 +19,14 @@ find_program(JOULEC_CLANG NAMES clang clang-${llvm_major} HINTS ${llvm_bindir})
 set(JOULEC_LLVM_INCLUDE ${llvm_includedir})
 if(llvm_major LESS 14 OR NOT EXISTS ${llvm_includedir}/llvm-c/Core.h)
   message(STATUS "LLVM ${llvm_version} has no C headers, or is too old: no joulec")
+  unset(JOULEC_LLVM_LIBRARY CACHE)
+endif()
+include(CheckLanguage)
+check_language(CXX)
+if(CMAKE_CXX_COMPILER)
+  enable_language(CXX)
+  set(CMAKE_CXX_STANDARD 17)
+else()
+  message(STATUS "A C++ compiler was not found: no joulec (./dev setup check)")
   unset(JOULEC_LLVM_LIBRARY CACHE)
 endif()

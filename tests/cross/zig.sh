@@ -11,7 +11,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 describe() { # TOOLCHAIN LIBRARY PROGRAM (what file(1) says of them)
     case $1 in
     aarch64-macos) check "$1" libjoule.0.dylib "Mach-O 64-bit arm64 dynamically linked shared library" joule "Mach-O 64-bit arm64 executable" ;;
-    x86_64-windows) check "$1" libjoule_internal.a "current ar archive" joule.exe "PE32+ executable (console) x86-64" ;;
+    x86_64-windows) check "$1" libjoule_record.a "current ar archive" joule.exe "PE32+ executable (console) x86-64" ;;
     *) echo "zig.sh: no toolchain '$1' here" >&2; exit 2 ;;
     esac
 }

@@ -4,13 +4,14 @@
  *
  * Bytes are made into functions of blocks, three bytes for each: its pattern of successors, their distance,
  * and its contents. Patterns come from a short list and repeat, so that few bytes make large graphs. The
- * remaining bytes are LLVM's text about loops, after some generated lines that fit the graph. */
+ * remaining bytes are facts about loops in the notation of LLVM, after some generated lines that fit the graph. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "base/json.h"
 #include "joulec/report/function_report.h"
 #include "require.h"
+#include "support/joulec/scev_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -19,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define FEW               250 /* a small number of blocks; other sizes are rare */
 #define MAX_PATTERN       24
 #define MAX_SUCCESSORS    300
-#define MAX_PRINTED_LOOPS 64 /* loops for which LLVM's text is generated */
+#define MAX_PRINTED_LOOPS 64 /* loops for which facts are generated */
 
 struct input {
     const uint8_t *at, *end;
@@ -189,7 +190,7 @@ static void fill_function(struct module *m, size_t index, struct input *in)
         "joule.budget:max_joules=1uJ, max_watts=3, max_temp_delta=1, sustained";
 }
 
-/* --- LLVM's words --------------------------------------------------------------------------------------- */
+/* --- facts about loops --------------------------------------------------------------------------------------- */
 
 static void print_loops(const struct module *m, struct input *in, struct text *out)
 {
@@ -302,12 +303,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct analysis analysis;
     struct analysis_options options = {.default_trips = 100, .warmer_kelvin = NAN, .file_joules = NAN};
     joule_error error;
+    struct scev_facts facts;
     m.objects = &global;
     m.object_count = 1;
     m.functions = room(&m.arena, m.function_count * sizeof *m.functions);
     for (size_t i = 0; i < m.function_count; i++)
         fill_function(&m, i, &in);
-    m.loop_text = random_loop_text(&m, &in);
+    const char *text = random_loop_text(&m, &in);
+    require(scev_text_read(text, strlen(text), &facts));
+    m.scev = &facts;
     cost_core_describe(&server, NAN, &target.core);
     cost_core_table(&server, &target.table);
     require(analysis_make(&m, &server, &target, &options, &analysis, &error) == JOULE_OK);
@@ -315,6 +319,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_result(&analysis.results[i]);
     check_reports(&analysis);
     analysis_free(&analysis);
+    scev_facts_free(&facts);
     arena_free(&m.arena);
     return 0;
 }

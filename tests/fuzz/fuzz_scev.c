@@ -4,6 +4,7 @@
 #include <string.h>
 #include "joulec/trips/trips.h"
 #include "require.h"
+#include "support/joulec/scev_text.h"
 
 #define MAX_LOOPS 4
 
@@ -53,7 +54,7 @@ static void count_function(const struct scev_function *function, uint8_t shape)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct scev_text text;
+    struct scev_facts text;
     if (size < 1)
         return 0;
     require(scev_text_read((const char *)data + 1, size - 1, &text));
@@ -63,6 +64,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             require(scev_loop_of(function, function->loops[k].header) != NULL);
         count_function(function, data[0]);
     }
-    scev_text_free(&text);
+    scev_facts_free(&text);
     return 0;
 }

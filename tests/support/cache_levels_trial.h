@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "joulec/work/cache_levels.h"
+#include "support/joulec/scev_text.h"
 
 #define MAX_BLOCKS 8
 #define KIB        1024.0
@@ -39,7 +40,7 @@ struct trial {
     struct object global, local;
     struct call call;
     struct loop_times times[MAX_BLOCKS];
-    struct scev_text text;
+    struct scev_facts text;
     struct loops loops;
     struct block_memory memory[MAX_BLOCKS];
     double bytes[BOUNDS];
@@ -122,7 +123,7 @@ static inline void describe(struct trial *t)
     assert_int_equal(loops_find(&t->arena, &t->function, &t->loops), JOULE_OK);
     assert_int_equal(t->loops.count, t->depth);
     assert_int_equal(addresses_prepare(&t->arena, &t->module, &t->function, &t->loops,
-                                       scev_text_function(&t->text, "f"), &addresses),
+                                       scev_find_function(&t->text, "f"), &addresses),
                      JOULE_OK);
     assert_int_equal(cache_levels_find(&t->arena, &addresses, t->times, &t->core,
                                        (const struct function_sum *const[]){&t->callee}, t->memory, t->bytes),
@@ -147,7 +148,7 @@ static inline void expect(const struct trial *t, enum bound bound, double l2, do
 static inline void trial_free(struct trial *t)
 {
     arena_free(&t->arena);
-    scev_text_free(&t->text);
+    scev_facts_free(&t->text);
     free(t);
 }
 

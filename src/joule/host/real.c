@@ -176,16 +176,27 @@ static int real_send(struct joule_host *host, int handle, const void *bytes, siz
     return host_stream_send(handle, bytes, size, deadline_ns);
 }
 
+/* Frees the calling thread's error if nothing was found; the second dlerror() frees what the first returns.
+ * Note: the C library frees it too late for leak checkers if the thread ends together with the process. */
+static void *without_error(void *found)
+{
+    if (!found) {
+        dlerror();
+        dlerror();
+    }
+    return found;
+}
+
 static void *real_open_library(struct joule_host *host, const char *name)
 {
     (void)host;
-    return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    return without_error(dlopen(name, RTLD_NOW | RTLD_LOCAL));
 }
 
 static void *real_library_symbol(struct joule_host *host, void *library, const char *name)
 {
     (void)host;
-    return dlsym(library, name);
+    return without_error(dlsym(library, name));
 }
 
 static ssize_t real_run(struct joule_host *host, const char *const *argv, int64_t timeout_ns, char *buffer,

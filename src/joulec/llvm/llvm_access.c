@@ -143,7 +143,7 @@ bool llvm_may_alias(LLVMTargetDataRef layout, LLVMValueRef a, LLVMValueRef b)
     return !(of_a.high <= of_b.low || of_b.high <= of_a.low);
 }
 
-/* Returns the name of a global with '@', as in loop_text. */
+/* Returns the name of a global with '@', as in struct scev_facts. */
 static const char *global_name(struct arena *arena, LLVMValueRef global)
 {
     size_t length;

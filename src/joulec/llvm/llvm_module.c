@@ -1,8 +1,6 @@
 /* joulec/llvm/llvm_module.c - see module.h: reads a module through LLVM's C interface, versions 14 to 19,
  * which differ in how pointers are written.
  *
- * Note: the C interface gives no access to loops and scalar evolution. So the pass prints them to standard
- * error, which is redirected to a file in memory; a pipe could fill up.
  * Note: LLVM's reader aborts on many invalid inputs. So only files that clang has just written to a directory
  * of joulec are read. Users' bitcode, IR and profiles are given to clang in a process of its own. All code
  * after this file treats its output as untrusted (tests/fuzz/fuzz_module.c).
@@ -17,16 +15,14 @@
 #include <limits.h>
 #include <math.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 #include "base/error.h"
 #include "base/string.h"
+#include "joulec/llvm/llvm_scev.h"
 #include "joulec/source/place.h"
-#include "joulec/source/whole_file.h"
 
-/* Gives names to all values, so that they can be found in printed text. */
+/* Gives names to all values, by which formulas refer to them. */
 #define NAMES "function(instnamer)"
-#define LOOPS "function(print<scalar-evolution>)"
 
 #define MAX_WEIGHTS 64 /* maximum edges of a branch whose weights are read */
 
@@ -407,66 +403,25 @@ static bool read_annotations(struct reader *r)
 
 /* --- scalar evolution ----------------------------------------------------------------------------------- */
 
-static joule_status run_passes(struct reader *r, const char *passes, joule_error *error)
+static joule_status give_names(struct reader *r, joule_error *error)
 {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-    LLVMErrorRef problem = LLVMRunPasses(r->module, passes, NULL, options);
+    LLVMErrorRef problem = LLVMRunPasses(r->module, NAMES, NULL, options);
     LLVMDisposePassBuilderOptions(options);
     if (!problem)
         return JOULE_OK;
     char *words = LLVMGetErrorMessage(problem);
-    joule_status status = error_set(error, JOULE_FAILED, "LLVM's %s: %s", passes, words);
+    joule_status status = error_set(error, JOULE_FAILED, "LLVM's %s: %s", NAMES, words);
     LLVMDisposeErrorMessage(words);
     return status;
 }
 
-static void strip(LLVMValueRef instruction)
+static joule_status read_scev(struct reader *r, joule_error *error)
 {
-    size_t count;
-    LLVMValueMetadataEntry *entries = LLVMInstructionGetAllMetadataOtherThanDebugLoc(instruction, &count);
-    for (unsigned i = 0; i < count; i++)
-        LLVMSetMetadata(instruction, LLVMValueMetadataEntriesGetKind(entries, i), NULL);
-    LLVMDisposeValueMetadataEntries(entries);
-}
-
-/* Removes metadata, because LLVM numbers all metadata of a function again for each instruction that it prints
- * with some. Branches are not printed and keep the metadata of loops. */
-static void strip_all(struct reader *r)
-{
-    LLVMStripModuleDebugInfo(r->module);
-    for (size_t i = 0; i < r->out->function_count; i++)
-        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(r->functions.functions[i]); b;
-             b = LLVMGetNextBasicBlock(b))
-            for (LLVMValueRef v = LLVMGetFirstInstruction(b); v; v = LLVMGetNextInstruction(v))
-                if (!LLVMIsATerminatorInst(v) && LLVMHasMetadata(v))
-                    strip(v);
-}
-
-/* Redirects standard error to `to` while LLVM prints; `kept` is a copy of the original. */
-static joule_status print_into(struct reader *r, int kept, int to, joule_error *error)
-{
-    if (kept < 0 || to < 0 || dup2(to, STDERR_FILENO) < 0)
-        return error_set(error, JOULE_FAILED, "no file for what LLVM says of loops");
-    strip_all(r);
-    joule_status status = run_passes(r, LOOPS, error);
-    if (dup2(kept, STDERR_FILENO) < 0)
-        return error_set(error, JOULE_FAILED, "standard error cannot be had back from LLVM");
-    if (status != JOULE_OK)
-        return status;
-    r->out->loop_text = whole_fd(r->arena, to);
-    return r->out->loop_text ? JOULE_OK
-                             : error_set(error, JOULE_NO_MEMORY, "no memory for what LLVM says of loops");
-}
-
-static joule_status print_loops(struct reader *r, joule_error *error)
-{
-    int kept = dup(STDERR_FILENO), to = memfd_create("joulec-loops", MFD_CLOEXEC);
-    joule_status status = print_into(r, kept, to, error);
-    if (kept >= 0)
-        close(kept);
-    if (to >= 0)
-        close(to);
-    return status;
+    r->out->scev = arena_alloc(r->arena, sizeof *r->out->scev);
+    return r->out->scev && llvm_read_scev(r->module, r->out->scev)
+               ? JOULE_OK
+               : error_set(error, JOULE_NO_MEMORY, "out of memory");
 }
 
 /* --- the build ------------------------------------------------------------------------------------------ */
@@ -537,13 +492,13 @@ static bool read_architecture(struct reader *r)
 static joule_status read_parsed(struct reader *r, const struct module_build *build, joule_error *error)
 {
     llvm_fold_phi_sums(r->module);
-    joule_status status = run_passes(r, NAMES, error);
+    joule_status status = give_names(r, error);
     r->layout = LLVMGetModuleDataLayout(r->module);
     if (status == JOULE_OK &&
         !(read_architecture(r) && read_functions(r) && read_annotations(r) &&
           llvm_read_globals(r->arena, r->layout, r->module, r->out) && read_build(r, build)))
-        status = error_set(error, JOULE_NO_MEMORY, "no memory for a translation unit");
-    return status == JOULE_OK ? print_loops(r, error) : status;
+        status = error_set(error, JOULE_NO_MEMORY, "out of memory");
+    return status == JOULE_OK ? read_scev(r, error) : status;
 }
 
 joule_status llvm_parse(LLVMContextRef context, const char *path, LLVMModuleRef *out_module,
@@ -585,6 +540,8 @@ joule_status module_read(const char *path, const struct module_build *build, str
 
 void module_free(struct module *module)
 {
+    if (module->scev)
+        scev_facts_free(module->scev);
     arena_free(&module->arena);
     *module = (struct module){0};
 }

@@ -127,7 +127,7 @@ struct object {
 
 /* A load or a store. */
 struct access {
-    const char *address; /* name of the address value as in loop_text, or "@name"; "": no name */
+    const char *address; /* name of the address value as in scev, or "@name"; "": no name */
     double bytes;
     bool is_store;
     bool is_fixed;    /* the address is an argument, or the address of a variable */
@@ -237,6 +237,8 @@ struct function {
     size_t annotation_count;
 };
 
+struct scev_facts; /* trips/scev_facts.h */
+
 /* A translation unit. */
 struct module {
     struct arena arena;
@@ -246,7 +248,7 @@ struct module {
     size_t object_count;
     bool is_built;           /* the loops of the build are known */
     const char *foreign;     /* architecture of the code if it differs from this machine's; NULL: the same */
-    const char *loop_text;   /* output of LLVM's print<scalar-evolution> */
+    struct scev_facts *scev; /* formulas of loops and values; NULL: none */
     bool has_dropped_bodies; /* clang dropped bodies of called inline functions, which other files have */
     const char *bodiless;    /* a function with annotations whose body clang dropped; NULL: none */
 };
@@ -258,8 +260,7 @@ struct module_build {
 
 /* Reads LLVM bitcode or textual IR. build NULL: unknown. After JOULE_OK, the caller frees *out_module with
  * module_free. Returns JOULE_INVALID, with LLVM's message, if the file is not LLVM IR; JOULE_NO_MEMORY; or
- * JOULE_FAILED if no temporary file can be made. Not thread-safe, because it redirects standard error
- * temporarily. */
+ * JOULE_FAILED, with LLVM's message, if one of its passes fails. */
 joule_status module_read(const char *path, const struct module_build *build, struct module *out_module,
                          joule_error *out_error);
 void module_free(struct module *module);

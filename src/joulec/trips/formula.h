@@ -7,7 +7,7 @@
 
 #include "base/string.h"
 #include "joulec/module/module.h"
-#include "joulec/trips/scev_text.h"
+#include "joulec/trips/scev_facts.h"
 
 /* Adds the formula of the iterations per entry, such as "n - 1", to `out`. Returns false if it is no formula
  * of parameters; `out` may then contain a part of it. */

@@ -82,7 +82,7 @@ static enum exit_kind kind_of_block(const struct exits *x, uint32_t block, bool 
 static size_t exit_of(const struct scev_loop *facts, const char *block)
 {
     size_t i = 0;
-    while (i < facts->exit_count && !(facts->exits[i].block && strcmp(facts->exits[i].block, block) == 0))
+    while (i < facts->exit_count && strcmp(facts->exits[i].block, block) != 0)
         i++;
     return i;
 }

@@ -15,7 +15,7 @@
 #define JOULEC_TRIPS_H
 
 #include "joulec/trips/linear.h"
-#include "joulec/trips/scev_text.h"
+#include "joulec/trips/scev_facts.h"
 
 #define TRIPS_NONE UINT32_MAX
 /* Assumed iterations per entry of a loop without any information. Outermost loops process the data for which

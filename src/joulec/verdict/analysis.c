@@ -362,7 +362,6 @@ joule_status analysis_make(const struct module *module, const struct cost_cpu *c
                            const struct target *target, const struct analysis_options *options,
                            struct analysis *out_analysis, joule_error *out_error)
 {
-    struct scev_text text;
     struct analysis *a = out_analysis;
     *a = (struct analysis){.options = *options, .result_count = module->function_count};
     if (module->bodiless)
@@ -374,8 +373,7 @@ joule_status analysis_make(const struct module *module, const struct cost_cpu *c
     a->foreign = module->foreign;
     cost_cooling_describe(cpu, &a->cooling);
     a->results = arena_alloc(&a->arena, (module->function_count + 1) * sizeof *a->results);
-    if (!a->results || !make_room_for_marks(a) ||
-        !scev_text_read(module->loop_text, strlen(module->loop_text), &text)) {
+    if (!a->results || !make_room_for_marks(a)) {
         analysis_free(a);
         return error_set(out_error, JOULE_NO_MEMORY, "out of memory");
     }
@@ -385,14 +383,13 @@ joule_status analysis_make(const struct module *module, const struct cost_cpu *c
     a->whole.function = &a->file;
     struct walk walk = {.analysis = a};
     joule_status status =
-        evaluator_make(&a->arena, module, &text, &a->target, a->options.default_trips, &walk.evaluator);
+        evaluator_make(&a->arena, module, &a->target, a->options.default_trips, &walk.evaluator);
     if (status == JOULE_OK)
         status = sum_all(&walk);
     if (status == JOULE_OK)
         status = find_roots(a);
     if (status == JOULE_OK)
         judge_whole(a);
-    scev_text_free(&text);
     if (status != JOULE_OK) {
         analysis_free(a);
         return error_set(out_error, status, "out of memory");

@@ -11,7 +11,7 @@
 #define JOULEC_ADDRESS_H
 
 #include "joulec/module/loops.h"
-#include "joulec/trips/scev_text.h"
+#include "joulec/trips/scev_facts.h"
 
 #define STRIDE_UNKNOWN INFINITY /* it changes by the same unknown amount in each iteration */
 

@@ -474,8 +474,8 @@ static joule_status evaluate_with(struct evaluator *e, struct evaluated *f, cons
 
 /* --- all functions -------------------------------------------------------------------------------------- */
 
-joule_status evaluator_make(struct arena *arena, const struct module *module, struct scev_text *text,
-                            const struct target *target, double default_trips, struct evaluator *out)
+joule_status evaluator_make(struct arena *arena, const struct module *module, const struct target *target,
+                            double default_trips, struct evaluator *out)
 {
     *out = (struct evaluator){arena,
                               module,
@@ -486,7 +486,7 @@ joule_status evaluator_make(struct arena *arena, const struct module *module, st
                               .blocks_left = 100000};
     for (size_t i = 0; out->functions && i < module->function_count; i++) {
         const struct function *f = &module->functions[i];
-        struct scev_function *facts = (struct scev_function *)scev_text_function(text, f->name);
+        struct scev_function *facts = module->scev ? scev_find_function(module->scev, f->name) : NULL;
         out->functions[i] = (struct evaluated){.function = f,
                                                .facts = facts,
                                                .frames = {1, 1, 1},

@@ -58,10 +58,10 @@ struct evaluator {
     uint64_t blocks_left;        /* remaining number of blocks that may be evaluated again */
 };
 
-/* Sets *out, which is allocated in `arena`. The text must outlive it; names are added to the text. Returns
- * JOULE_OK or JOULE_NO_MEMORY. */
-joule_status evaluator_make(struct arena *arena, const struct module *module, struct scev_text *text,
-                            const struct target *target, double default_trips, struct evaluator *out);
+/* Sets *out, which is allocated in `arena`. The module must outlive it; names and formulas are added to the
+ * pools of module->scev. Returns JOULE_OK or JOULE_NO_MEMORY. */
+joule_status evaluator_make(struct arena *arena, const struct module *module, const struct target *target,
+                            double default_trips, struct evaluator *out);
 /* Finds the function's loops and how they are entered, once. The caller may then add facts about the loops.
  * Returns JOULE_OK or JOULE_NO_MEMORY. */
 joule_status evaluate_prepare(struct evaluator *evaluator, size_t index);

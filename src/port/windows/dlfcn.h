@@ -8,5 +8,7 @@
 
 void *dlopen(const char *name, int flags);
 void *dlsym(void *library, const char *name);
+/* Returns NULL: no text is stored. */
+char *dlerror(void);
 
 #endif

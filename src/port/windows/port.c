@@ -103,3 +103,8 @@ void *dlsym(void *library, const char *name)
 {
     return (void *)(uintptr_t)GetProcAddress((HMODULE)library, name);
 }
+
+char *dlerror(void)
+{
+    return NULL;
+}

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "joulec/report/function_report.h"
+#include "support/joulec/scev_text.h"
 #include "support/scratch.h"
 
 #define SMALL 400
@@ -285,7 +286,6 @@ static void print(struct unit *u, const char *format, size_t number)
 
 static void print_scev_text(struct unit *u, bool has_formulas)
 {
-    u->text = calloc(1, 1);
     for (size_t i = 0; i < u->module.function_count; i++) {
         const struct function *f = &u->module.functions[i];
         print(u, "Classifying expressions for: @f%zu\n", i);
@@ -322,7 +322,9 @@ static uint64_t steps_of(void (*shape)(struct unit *, size_t), size_t n)
     u.module.functions = room(&u, (n + 1) * sizeof *u.module.functions);
     shape(&u, n);
     print_scev_text(&u, shape == formulas);
-    u.module.loop_text = u.text;
+    struct scev_facts facts;
+    assert_true(scev_text_read(u.text, u.text_size, &facts));
+    u.module.scev = &facts;
     cost_core_describe(&server, NAN, &target.core);
     cost_core_table(&server, &target.table);
     steps = 0;
@@ -331,6 +333,7 @@ static uint64_t steps_of(void (*shape)(struct unit *, size_t), size_t n)
     uint64_t taken = steps;
     analysis_free(&analysis);
     arena_free(&u.module.arena);
+    scev_facts_free(&facts);
     free(u.text);
     return taken;
 }

@@ -191,7 +191,7 @@ static double most_frames(uint32_t first_arm, const struct target *target)
                          .call_count = 4,
                          .annotations = words,
                          .annotation_count = 1};
-    struct module module = {.functions = &f, .function_count = 1, .loop_text = ""};
+    struct module module = {.functions = &f, .function_count = 1};
     struct analysis_options options = {.default_trips = NAN, .warmer_kelvin = NAN, .file_joules = NAN};
     struct analysis analysis;
     joule_error error;

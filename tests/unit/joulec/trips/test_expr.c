@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
-#include "joulec/trips/scev_text.h"
+#include "support/joulec/scev_text.h"
 
 /* Values of n, m and the iteration number i; an unbound name has low > high. */
 struct bound {

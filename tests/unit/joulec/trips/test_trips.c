@@ -8,12 +8,13 @@
 #include <string.h>
 #include <cmocka.h>
 #include "joulec/trips/trips.h"
+#include "support/joulec/scev_text.h"
 
 #define MAX_LOOPS 6
 
 /* Loops l0, l1 ..., each inside the previous one, with these backedge-taken counts; "" is unpredictable. */
 struct nest {
-    struct scev_text text;
+    struct scev_facts text;
     struct trips_loop loops[MAX_LOOPS];
     struct trips trips[MAX_LOOPS];
     size_t count;
@@ -70,7 +71,7 @@ static void test_classes_of_one_loop(void **state)
     check_range(&trips->per_entry, 1000, 1000, 1000);
     check_range(&trips->iterations, 1000, 1000, 1000);
     check_range(&trips->entries, 1, 1, 1);
-    scev_text_free(&nest.text);
+    scev_facts_free(&nest.text);
 
     READ(&nest, 2147483646, "(-1 + %n)");
     trips = count_with(&nest, NULL, 0);
@@ -90,14 +91,14 @@ static void test_classes_of_one_loop(void **state)
     check_range(&trips->per_entry, 1, 10, 40);
     nest.loops[0].entry = TRIPS_ALWAYS; /* then 0 would be 2^32 */
     assert_int_equal(count_n(&nest, 0, 0, 0)->total_cls, TRIPS_GUESSED);
-    scev_text_free(&nest.text);
+    scev_facts_free(&nest.text);
 
     READ(&nest, 499, "");
     nest.loops[0].entry = TRIPS_ALWAYS;
     trips = count_with(&nest, NULL, 0);
     assert_int_equal(trips->total_cls, TRIPS_BOUNDED);
     check_range(&trips->iterations, 1, 250.5, 500);
-    scev_text_free(&nest.text);
+    scev_facts_free(&nest.text);
 }
 
 static void test_annotations_and_profiles(void **state)
@@ -126,7 +127,7 @@ static void test_annotations_and_profiles(void **state)
     loop->profiled_high = 16;
     trips = count_with(&nest, NULL, 0);
     check_range(&trips->per_entry, 8, 12, 20);
-    scev_text_free(&nest.text);
+    scev_facts_free(&nest.text);
 
     READ(&nest, 9, "9");
     nest.loops[0].has_annotation = true;
@@ -136,7 +137,7 @@ static void test_annotations_and_profiles(void **state)
     assert_true(trips->refutes_annotation);
     nest.loops[0].annotated_high = 10;
     assert_false(count_with(&nest, NULL, 0)->refutes_annotation);
-    scev_text_free(&nest.text);
+    scev_facts_free(&nest.text);
 }
 
 static struct trips count_annotated(struct nest *nest, double low, double high,
@@ -161,7 +162,7 @@ static void test_annotations_against_the_code(void **state)
     check_range(&trips.iterations, 10, 37, 64);
     trips = count_annotated(&nest, 0, 0, NULL, 0);
     check_range(&trips.iterations, 0, 0, 0);
-    scev_text_free(&nest.text);
+    scev_facts_free(&nest.text);
 
     READ(&nest, -1, "(-1 + %n)");
     struct trips_symbol n = {"n", 1, 500, 1000};
@@ -170,12 +171,12 @@ static void test_annotations_against_the_code(void **state)
     check_range(&trips.iterations, 5, 12.5, 20);
     n.low = 30;
     assert_true(count_annotated(&nest, 5, 20, &n, 1).refutes_annotation);
-    scev_text_free(&nest.text);
+    scev_facts_free(&nest.text);
 
     READ(&nest, -1, "99", "{0,+,1}<%l0>"); /* 1 to 100, mean 50.5 */
     assert_false(count_annotated(&nest, 0, 100, NULL, 0).refutes_annotation);
     assert_true(count_annotated(&nest, 0, 50, NULL, 0).refutes_annotation);
-    scev_text_free(&nest.text);
+    scev_facts_free(&nest.text);
 }
 
 static void test_how_a_loop_is_reached(void **state)
@@ -200,7 +201,7 @@ static void test_how_a_loop_is_reached(void **state)
     assert_int_equal(trips->total_cls, TRIPS_BOUNDED);
     nest.loops[0].parent = 1;
     assert_false(trips_count(&nest.text.functions[0].pool, nest.loops, 2, NULL, 0, 100, nest.trips));
-    scev_text_free(&nest.text);
+    scev_facts_free(&nest.text);
 }
 
 /* A loop that is entered many times usually runs for a small part of its bound. */
@@ -214,7 +215,7 @@ static void test_bounds_of_an_inner_loop(void **state)
     assert_int_equal(trips.cls, TRIPS_BOUNDED);
     check_range(&trips.per_entry, 1, 9, 99);
     check_range(&trips.iterations, 0, 90, 990);
-    scev_text_free(&nest.text);
+    scev_facts_free(&nest.text);
 }
 
 static void test_large_triangles_have_closed_sums(void **state)
@@ -231,7 +232,7 @@ static void test_large_triangles_have_closed_sums(void **state)
     double entered = (n - 1) * (n - 2) / 2; /* not entered if the middle one's number is 0 */
     check_range(&nest.trips[2].entries, entered, entered, entered);
     assert_int_equal(nest.trips[2].total_cls, TRIPS_SYMBOLIC);
-    scev_text_free(&nest.text);
+    scev_facts_free(&nest.text);
 
     READ(&nest, -1, "4999", "{4999,+,-1}<%l0>", "{{4999,+,-1}<%l0>,+,-1}<%l1>",
          "{{{4999,+,-1}<%l0>,+,-1}<%l1>,+,-1}<%l2>");
@@ -239,7 +240,7 @@ static void test_large_triangles_have_closed_sums(void **state)
     double four = 5000.0 * 5001 / 2 * 5002 / 3 * 5003 / 4;
     check_range(&trips->iterations, four, four, four);
     assert_int_equal(trips->total_cls, TRIPS_EXACT);
-    scev_text_free(&nest.text);
+    scev_facts_free(&nest.text);
 }
 
 /* A closed sum equals the sum term by term, also if guards clip counts. */
@@ -265,7 +266,7 @@ static void test_closed_sums_are_those_of_counting(void **state)
                 check_range(&trips->iterations, iterations, iterations, iterations);
                 check_range(&trips->entries, entries, entries, entries);
                 assert_int_equal(trips->total_cls, TRIPS_EXACT);
-                scev_text_free(&nest.text);
+                scev_facts_free(&nest.text);
             }
 }
 
@@ -281,7 +282,7 @@ static void test_a_sum_that_is_too_long_is_a_range(void **state)
         counted += i / 2 + 1;
     assert_true(trips->iterations.low <= counted && counted <= trips->iterations.high);
     assert_true(isfinite(trips->iterations.high) && trips->iterations.low < trips->iterations.high);
-    scev_text_free(&nest.text);
+    scev_facts_free(&nest.text);
 }
 
 /* If formulas rise and fall with n, the range ends are not at the ends of n. */
@@ -298,7 +299,7 @@ static void test_ranges_hold_every_value_between(void **state)
                     one->iterations.high <= wide.iterations.high);
     }
     assert_true(wide.iterations.est == 600 && isfinite(wide.iterations.high));
-    scev_text_free(&nest.text);
+    scev_facts_free(&nest.text);
 }
 
 /* As in a sieve: the estimate is near the sum, and the bounds contain it. */
@@ -318,7 +319,7 @@ static void test_a_sum_that_is_too_long_is_sampled(void **state)
         assert_int_equal(trips->total_cls, TRIPS_BOUNDED);
         assert_true(fabs(trips->iterations.est / sum - 1) < 0.01);
         assert_true(trips->iterations.low < sum && sum < trips->iterations.high);
-        scev_text_free(&nest.text);
+        scev_facts_free(&nest.text);
     }
 }
 
@@ -344,7 +345,7 @@ static void test_formulas_that_overflow_give_no_bound(void **state)
     static const struct trips_symbol entered = {"n", 0, 50, 100, 32};
     nest.loops[0].entered = &entered; /* but -1 cannot occur here */
     assert_int_equal(count_n(&nest, -1, 50, 100)->cls, TRIPS_SYMBOLIC);
-    scev_text_free(&nest.text);
+    scev_facts_free(&nest.text);
 }
 
 /* for (unsigned i = 1; i < n - 1; i++) */
@@ -365,7 +366,7 @@ static void test_guards_with_overflowed_values_give_no_count(void **state)
     assert_int_equal(count_n(&nest, 0, 50, 100)->cls, TRIPS_GUESSED);
     sides[1].is_unsigned = sides[0].is_unsigned = false;
     check_range(&count_n(&nest, 0, 50, 100)->iterations, 0, 49, 99);
-    scev_text_free(&nest.text);
+    scev_facts_free(&nest.text);
 }
 
 /* Facts beyond ranges: the outer loop is entered, and its upper limit. */
@@ -382,7 +383,7 @@ static void test_formulas_that_cannot_overflow_where_reached_give_bounds(void **
     check_range(&nest.trips[1].iterations, 0, 2500, 10000);
     assert_int_equal(nest.trips[2].cls, TRIPS_SYMBOLIC);
     check_range(&nest.trips[2].iterations, 0, 1275, 5050);
-    scev_text_free(&nest.text);
+    scev_facts_free(&nest.text);
 
     READ(&nest, -1, "(-1 + %m)", "{%n,+,-1}<%l0>"); /* i < m; do ... while (j-- != 0), from n - i */
     nest.loops[0].entry = TRIPS_GUARDED;
@@ -391,7 +392,7 @@ static void test_formulas_that_cannot_overflow_where_reached_give_bounds(void **
     assert_int_equal(count_with(&nest, symbols, 2)->cls, TRIPS_SYMBOLIC);
     symbols[1].low = 98;
     assert_int_equal(count_with(&nest, symbols, 2)->cls, TRIPS_GUESSED);
-    scev_text_free(&nest.text);
+    scev_facts_free(&nest.text);
 }
 
 static void test_unknown_outer_loop_and_known_inner_one(void **state)
@@ -403,7 +404,7 @@ static void test_unknown_outer_loop_and_known_inner_one(void **state)
     assert_int_equal(trips->cls, TRIPS_EXACT);
     assert_int_equal(trips->total_cls, TRIPS_GUESSED);
     check_range(&trips->iterations, 0, 4950, INFINITY);
-    scev_text_free(&nest.text);
+    scev_facts_free(&nest.text);
 }
 
 /* A symbol that the outer loop's list has may be missing in an inner one's. Then the nest has no closed sum,
@@ -425,7 +426,7 @@ static void test_a_symbol_that_only_the_loop_around_has(void **state)
     check_range(&nest.trips[1].per_entry, 10, 10, 10);
     check_range(&nest.trips[1].iterations, 20, 100, 400);
     check_range(&nest.trips[2].iterations, 2, 10, 40);
-    scev_text_free(&nest.text);
+    scev_facts_free(&nest.text);
 }
 
 static void test_names_of_other_loops_are_not_taken(void **state)
@@ -437,7 +438,7 @@ static void test_names_of_other_loops_are_not_taken(void **state)
     count_with(&nest, NULL, 0);
     assert_int_equal(nest.trips[1].cls, TRIPS_GUESSED);
     assert_int_equal(nest.trips[2].cls, TRIPS_GUESSED);
-    scev_text_free(&nest.text);
+    scev_facts_free(&nest.text);
     struct trips_loop bare = {.parent = TRIPS_NONE};
     struct trips trips;
     assert_true(trips_count(NULL, &bare, 1, NULL, 0, 7, &trips));

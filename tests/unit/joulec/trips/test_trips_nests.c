@@ -12,6 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "joulec/trips/trips.h"
+#include "support/joulec/scev_text.h"
 
 #define MAX_LOOPS 8
 
@@ -51,12 +52,12 @@ static uint32_t index_of(const struct nest *nest, const char *header)
     return TRIPS_NONE;
 }
 
-static void add_loop(struct nest *nest, const struct scev_text *text, const char *line)
+static void add_loop(struct nest *nest, const struct scev_facts *text, const char *line)
 {
     char name[64], header[64], parent[64], entry[16], last[16];
     assert_int_equal(sscanf(line, "# loop %63s %63s %63s %15s %15s", name, header, parent, entry, last), 5);
     if (strcmp(nest->name, name) != 0) {
-        *nest = (struct nest){.function = scev_text_function(text, name)};
+        *nest = (struct nest){.function = scev_find_function(text, name)};
         strcpy(nest->name, name);
     }
     assert_true(nest->count < MAX_LOOPS);
@@ -141,7 +142,7 @@ static struct tally check_file(const char *path)
 {
     size_t size;
     char *text = read_text(path, &size);
-    struct scev_text scev;
+    struct scev_facts scev;
     struct nest nest = {0};
     struct tally tally = {0};
     assert_true(scev_text_read(text, size, &scev));
@@ -157,7 +158,7 @@ static struct tally check_file(const char *path)
             check_run(&nest, line, &tally);
         }
     }
-    scev_text_free(&scev);
+    scev_facts_free(&scev);
     free(text);
     printf("%s: %zu nests, %zu runs; %zu of %zu loops' sums exact, all equal to what was counted\n",
            strrchr(path, '/') + 1, tally.nests, tally.runs, tally.exact, tally.loops);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "joulec/work/overlap.h"
+#include "support/joulec/scev_text.h"
 
 static struct edge into_outer = {1, NAN}, into_inner = {2, NAN}, round_inner[] = {{2, NAN}, {3, NAN}},
                    round_outer[] = {{1, NAN}, {4, NAN}};
@@ -35,7 +36,7 @@ static enum overlap overlap_of(const char *written, const char *read, double obj
     struct trips trips[] = {{.per_entry = {40, 40, 40}}, {.per_entry = {100, 100, 100}}};
     struct built_loop built = {.is_checked = true, .compares_ranges = true};
     struct arena arena = {0};
-    struct scev_text text;
+    struct scev_facts text;
     struct loops loops;
     struct addresses addresses;
     snprintf(words, sizeof words,
@@ -48,7 +49,7 @@ static enum overlap overlap_of(const char *written, const char *read, double obj
     assert_int_equal(loops_find(&arena, &function, &loops), JOULE_OK);
     assert_int_equal(loops.count, 2);
     assert_int_equal(
-        addresses_prepare(&arena, &module, &function, &loops, scev_text_function(&text, "f"), &addresses),
+        addresses_prepare(&arena, &module, &function, &loops, scev_find_function(&text, "f"), &addresses),
         JOULE_OK);
     loops.list[1].built = &built;
     overlap_find(&addresses, trips, &loops);
@@ -56,7 +57,7 @@ static enum overlap overlap_of(const char *written, const char *read, double obj
     built.compares_ranges = false;
     overlap_find(&addresses, trips, &loops);
     assert_int_equal(loops.list[1].overlap, OVERLAP_NONE);
-    scev_text_free(&text);
+    scev_facts_free(&text);
     arena_free(&arena);
     return found;
 }

@@ -1,4 +1,4 @@
-/* joulec/trips/scev_expression.c - see scev_text.h: the grammar of one expression.
+/* support/joulec/scev_expression.c - see scev_text.h: the grammar of one expression.
  *
  *   expression = [type] integer | name | "@" name | "(" sum ")" flags
  *              | "{" expression {",+," expression} "}" flags "<" name ">"
@@ -8,7 +8,7 @@
  * casts of pointers, are an unknown expression, and reading continues after them. Names of globals keep their
  * '@'; no other name begins with it.
  */
-#include "joulec/trips/scev_text.h"
+#include "support/joulec/scev_text.h"
 
 #include <string.h>
 
