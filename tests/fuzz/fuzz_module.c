@@ -2,9 +2,9 @@
  * figures in order, nothing called proved that rests on unmeasured values, and a report that is JSON. LLVM's
  * own parser is not tested.
  *
- * Bytes are made into functions of blocks, three bytes for each: its pattern of successors, their distance,
- * and its contents. Patterns come from a short list and repeat, so that few bytes make large graphs. The
- * remaining bytes are facts about loops in the notation of LLVM, after some generated lines that fit the graph. */
+ * Three bytes of the input describe each block of a function: its pattern of successors, their distance, and
+ * its contents. Patterns come from a short list and repeat, so that few bytes make large graphs. The
+ * remaining bytes are facts about loops in LLVM's notation, after generated lines that fit the graph. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -190,7 +190,7 @@ static void fill_function(struct module *m, size_t index, struct input *in)
         "joule.budget:max_joules=1uJ, max_watts=3, max_temp_delta=1, sustained";
 }
 
-/* --- facts about loops --------------------------------------------------------------------------------------- */
+/* --- facts about loops --------------------------------------------------------------------------------- */
 
 static void print_loops(const struct module *m, struct input *in, struct text *out)
 {

@@ -123,8 +123,8 @@ LLVMValueRef llvm_underlying_object(LLVMValueRef address);
 bool llvm_may_alias(LLVMTargetDataRef layout, LLVMValueRef a, LLVMValueRef b);
 /* Returns the size of a type in bytes; NaN: unknown at compile time. */
 double llvm_size_of(LLVMTargetDataRef layout, LLVMTypeRef type);
-/* Returns the name of a value in struct scev_facts; for a global or a constant address in one, "@name". NULL: out of
- * memory. */
+/* Returns the name of a value in struct scev_facts; for a global or a constant address in one, "@name". NULL:
+ * out of memory. */
 const char *llvm_address_name(struct arena *arena, LLVMValueRef address);
 /* Read the accesses and values of a block, the local variables of a function, and the global variables of a
  * module. Return false if out of memory. */
