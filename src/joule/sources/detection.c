@@ -5,7 +5,7 @@
 #include "base/string.h"
 
 static const struct signs {
-    const char *folder, *prefix; /* folder of device files, and how names of the device files begin */
+    const char *folder, *prefix; /* folder of the device files; prefix of their names */
     const char *variables[3];
 } signs[] = {
     [DETECT_NVIDIA] = {"/dev", "nvidia", {"CUDA_VISIBLE_DEVICES"}},
@@ -51,9 +51,9 @@ joule_status detection_absent(struct source *source, enum detection_kind kind, c
     char path[64], note[160] = "";
     bool has_file = find_file(source, sign, path, sizeof path);
     if (has_file && variable)
-        string_print(note, sizeof note, "; yet %s is here and %s is set", path, variable);
+        string_print(note, sizeof note, "; yet %s exists and %s is set", path, variable);
     else if (has_file)
-        string_print(note, sizeof note, "; yet %s is here", path);
+        string_print(note, sizeof note, "; yet %s exists", path);
     else if (variable)
         string_print(note, sizeof note, "; yet %s is set: is it meant for another machine?", variable);
     return source_set_state(source, JOULE_ABSENT, "%s%s", text, note);

@@ -1,8 +1,9 @@
 /* joule/sources/detection.h - device files and environment variables that suggest hardware which a source did
  * not find.
  *
- * Note: neither is proof of hardware. Images set variables and leave device files behind, so both are
- * reported. A device is listed only if its driver shows it.
+ * Note: neither proves that hardware exists, because machine images set variables and leave device files
+ * behind. So only the source's remedy mentions them; a device is listed only if its driver reports the
+ * device.
  */
 #ifndef JOULE_DETECTION_H
 #define JOULE_DETECTION_H
@@ -11,8 +12,8 @@
 
 enum detection_kind { DETECT_NVIDIA, DETECT_AMD, DETECT_INTEL, DETECT_TPU, DETECT_NEURON, DETECT_GROQ };
 
-/* Sets the source's state to ABSENT with the remedy `text`. If a device file or variable suggests hardware of
- * `kind`, appends its name to the remedy. Returns ABSENT. */
+/* Sets the source's state to ABSENT with the remedy `text`. Appends the names of a device file and a variable
+ * that suggest hardware of `kind`, if there are any. Returns ABSENT. */
 joule_status detection_absent(struct source *source, enum detection_kind kind, const char *text);
 
 #endif

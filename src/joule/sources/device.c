@@ -1,7 +1,8 @@
 /* joule/sources/device.c - see device.h.
  *
- * Note: only its driver shows what a device is; device files and card numbers do not. Drivers' folders list
- * their devices by PCI address. Recordings may lack these folders, so cards are read too. */
+ * Note: a GPU is recognised by its driver, because the names of device files and card numbers identify
+ * nothing. The folder of a driver lists its devices by PCI address. Recordings may lack these folders, so DRM
+ * cards are read too. */
 #include "joule/sources/device.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* joule/sources/drm_card.h - a card of the kernel's display subsystem (DRM): its driver and PCI address.
  *
- * Note: any driver may create a card, also that of a server's BMC. Only the driver shows what a card is; the
- * number of its device file does not. */
+ * Note: many drivers create cards, for example the driver of a server's management controller (BMC). So check
+ * the card's driver; the number of a card's device file identifies nothing. */
 #ifndef JOULE_DRM_CARD_H
 #define JOULE_DRM_CARD_H
 
@@ -11,7 +11,7 @@
 
 struct drm_card {
     char id[16];              /* such as "card0" */
-    char folder[48];          /* folder of its device's attributes */
+    char folder[48];          /* path of the attributes of the card's device */
     char driver[32];          /* such as "amdgpu"; empty: none is bound */
     char pci[SYSFS_PCI_SIZE]; /* such as "0000:03:00.0"; empty: unknown */
     uint64_t pci_device;      /* such as 0x74a0; 0: unknown */
@@ -22,8 +22,8 @@ struct drm_card {
  * ("card0-DP-1") and render nodes. */
 bool drm_card_open(struct source *source, const char *id, struct drm_card *out_card);
 
-/* Writes the board's product name. Returns false and leaves `out_name` unchanged if no list has it
- * (pci_names.h). */
+/* Writes the board's product name. Returns false and leaves `out_name` unchanged if no list of pci_names.h
+ * contains the board. */
 bool drm_card_find_name(struct source *source, const struct drm_card *card, char *out_name, size_t size);
 
 #endif

@@ -6,7 +6,7 @@
 
 #define MAX_FANS 8
 #define MAX_RPM  30000 /* drivers report 65535 for "unknown" */
-#define MAX_DUTY 255   /* highest pwm1, unless pwm1_max has another value */
+#define MAX_DUTY 255   /* maximum of pwm1 if there is no file pwm1_max */
 
 static double read_number(struct joule_host *host, const char *hwmon, const char *file)
 {

@@ -1,8 +1,8 @@
 /* joule/sources/drm_fdinfo.c - see drm_fdinfo.h.
  *
  * Note: a driver reports memory for each region. The board's own memory is "vram" in amdgpu and "local0" in
- * i915; in xe it is "vram0" and "vram1", one for each tile. The key "drm-resident-REGION" is the memory in
- * the region now. The key "drm-memory-REGION" is its older name; amdgpu writes both. */
+ * i915; in xe it is "vram0" and "vram1", one for each tile. The value of "drm-resident-REGION" is the memory
+ * in use in a region. "drm-memory-REGION" is an older name of this key; amdgpu writes both. */
 #include "joule/sources/drm_fdinfo.h"
 
 #include <math.h>
@@ -20,8 +20,8 @@ struct reading {
     uint64_t resident_bytes, older_bytes;
 };
 
-/* Returns the engine whose name follows `prefix` in a key, adding it if new. Returns NULL for another key, or
- * if there are too many engines. */
+/* Returns the engine whose name follows `prefix` in a key; adds a new engine. Returns NULL for a key without
+ * the prefix, or if there are too many engines. */
 static struct drm_engine *engine_of(struct drm_client *client, const char *key, const char *prefix)
 {
     if (!string_starts(key, prefix))

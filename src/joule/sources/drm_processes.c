@@ -1,9 +1,9 @@
 /* joule/sources/drm_processes.c - see drm_processes.h.
  *
- * Note: to search all open files of all processes each second would cost too much. A new process is searched
+ * Note: searching all open files of all processes each second would cost too much. A new process is searched
  * at once, because programs open a GPU early, and then at doubling intervals. Known files are read at each
- * query. Processes that exist at the first query are searched then, and later a part of them at each
- * query. */
+ * query. Processes that exist at the first query are searched in it. Later queries search only a part of
+ * them. */
 #include "joule/sources/drm_processes.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #define FDINFO_SIZE         8192
 #define PATH_SIZE           64
 #define MAX_SEARCH_INTERVAL 32  /* longest interval between two searches of a process, in queries */
-#define MAX_SEARCHES        256 /* processes searched at one query, plus a fraction of all processes */
+#define MAX_SEARCHES        256 /* maximum searches in a query, plus a fraction of all processes */
 
 struct drm_file {
     pid_t pid;
@@ -30,7 +30,7 @@ struct drm_file {
 
 struct drm_process {
     pid_t pid;
-    uint32_t wait, left; /* queries between two searches, and until the next */
+    uint32_t wait, left; /* queries between two searches; queries until the next search */
     bool is_hidden;      /* its files are not readable, or have not been read yet */
 };
 
@@ -72,13 +72,13 @@ static void search_process(struct drm_processes *processes, struct joule_host *h
 
 static void find_files(struct drm_processes *processes, struct joule_host *host, bool is_first)
 {
-    size_t room = MAX_SEARCHES + processes->count / (MAX_SEARCH_INTERVAL / 2);
+    size_t searches_left = MAX_SEARCHES + processes->count / (MAX_SEARCH_INTERVAL / 2);
     for (size_t i = 0; i < processes->count; i++) {
         struct drm_process *process = &processes->list[i];
         if (process->left > 0) {
             process->left--;
-        } else if (room > 0) {
-            room--;
+        } else if (searches_left > 0) {
+            searches_left--;
             search_process(processes, host, process);
             if (is_first) { /* spread later searches over the queries */
                 process->wait = MAX_SEARCH_INTERVAL;
@@ -122,12 +122,12 @@ static bool list_processes(struct drm_processes *processes, struct joule_host *h
     size_t count = 0, capacity = 0;
     uint64_t pid;
     ssize_t entries = host->ops->list(host, "/proc", &arena, &names);
-    bool is_there = entries > 0 && array_reserve((void **)&next, &capacity, (size_t)entries, sizeof *next);
-    for (ssize_t i = 0; is_there && i < entries; i++)
+    bool is_listed = entries > 0 && array_reserve((void **)&next, &capacity, (size_t)entries, sizeof *next);
+    for (ssize_t i = 0; is_listed && i < entries; i++)
         if (string_to_u64(names[i], 10, &pid) && pid > 0 && pid <= INT32_MAX)
             next[count++] = (struct drm_process){.pid = (pid_t)pid, .is_hidden = true};
     arena_free(&arena);
-    if (!is_there)
+    if (!is_listed)
         return false;
     qsort(next, count, sizeof *next, by_pid);
     carry_over(processes, next, count);

@@ -1,9 +1,9 @@
 /* joule/sources/graphics.c - the source "graphics": GPUs on the PCI bus that no other source opens, with the
  * reason why their energy is unknown.
  *
- * These are boards of AMD, Intel and NVIDIA in one of four states. They have the driver radeon or nouveau;
- * they have no driver; they are passed through to a virtual machine; or they have NVIDIA's driver without its
- * library. A GPU inside a processor is listed too; its energy is part of the package's.
+ * A board of AMD, Intel or NVIDIA is listed here if it has the driver radeon or nouveau, if it has no driver,
+ * or if it is passed through to a virtual machine. A board with NVIDIA's driver is listed if the driver's
+ * library is missing. A GPU inside a processor is listed too; its energy is part of the package's.
  * Note: only files are read, so no board is woken. */
 #include <string.h>
 #include "base/string.h"
@@ -21,7 +21,7 @@ struct graphics {
     size_t count;
 };
 
-/* --- what a board is ------------------------------------------------------------------------------------ */
+/* --- properties of a board ------------------------------------------------------------------------------ */
 
 static const char *vendor_name(uint32_t vendor)
 {
@@ -46,13 +46,13 @@ static bool is_integrated(const struct pci_device *pci)
     return string_starts(pci->address, "0000:00:");
 }
 
-static bool is_with_nvidia(const struct pci_device *pci)
+static bool has_nvidia_driver(const struct pci_device *pci)
 {
     return strcmp(pci->driver, "nvidia") == 0;
 }
 
 /* Returns why the energy of a board with this driver is unknown, and what the user can do. */
-static const char *reason(const struct pci_device *pci)
+static const char *reason_for(const struct pci_device *pci)
 {
     if (!pci->driver[0])
         return pci->vendor == NVIDIA
@@ -67,15 +67,15 @@ static const char *reason(const struct pci_device *pci)
                "radeon.cik_support=0 amdgpu.si_support=1 amdgpu.cik_support=1";
     if (strcmp(pci->driver, "nouveau") == 0)
         return "the driver nouveau reports no power of this board: NVIDIA's own driver does";
-    if (is_with_nvidia(pci))
+    if (has_nvidia_driver(pci))
         return "NVIDIA's driver reports power through libnvidia-ml.so.1 or nvidia-smi; neither answers for "
                "this board: "
                "install both with the driver, or set JOULE_NVML_LIB";
     return "the driver of this board reports no power: measure the machine at its BMC, supply or PDU";
 }
 
-/* Returns true if the board's driver has a hardware monitor with power or energy, which the source hwmon
- * reads. */
+/* Returns true if the board's driver has a hardware monitor with power or energy. The source hwmon reads this
+ * monitor. */
 static bool has_meter(struct source *source, const struct pci_device *pci)
 {
     static const char *const files[] = {"power1_input", "power1_average", "energy1_input"};
@@ -128,21 +128,23 @@ static bool add_unavailable(struct source *source, const struct device *device)
     return true;
 }
 
-/* Adds the board, with a channel if it has no other meter. Boards with NVIDIA's driver are numbered by PCI
- * address, as the driver does; nvidia_index is the next such number. Returns false if out of memory. */
+/* Adds the board, and an unavailable channel unless another source measures the board. NVIDIA's driver
+ * numbers its boards by PCI address; nvidia_index is the number of this board if that driver is bound.
+ * Returns false if out of memory. */
 static bool add_board(struct source *source, const struct pci_device *pci, int32_t nvidia_index)
 {
     struct graphics *graphics = source->data;
-    bool has_nvml = is_with_nvidia(pci) && nvml_is_available(source->host);
-    struct device *device = is_with_nvidia(pci) ? source_add_device(source, "gpu", nvidia_index)
-                                                : source_add_gpu(source, pci->address);
+    bool has_nvml = has_nvidia_driver(pci) && nvml_is_available(source->host);
+    struct device *device = has_nvidia_driver(pci) ? source_add_device(source, "gpu", nvidia_index)
+                                                   : source_add_gpu(source, pci->address);
     if (!device)
         return graphics->count == MAX_GPUS;
     string_copy(device->pci_address, sizeof device->pci_address, pci->address);
     string_copy(device->vendor, sizeof device->vendor, vendor_name(pci->vendor));
     string_copy(device->driver, sizeof device->driver, pci->driver);
     string_copy(device->remedy, sizeof device->remedy,
-                is_integrated(pci) ? "this GPU is part of a processor and is measured with it" : reason(pci));
+                is_integrated(pci) ? "this GPU is part of a processor and is measured with it"
+                                   : reason_for(pci));
     find_name(source, pci, device);
     if (!has_nvml)
         graphics->listed[graphics->count++] = device;
@@ -152,7 +154,7 @@ static bool add_board(struct source *source, const struct pci_device *pci, int32
 struct search {
     struct source *source;
     int32_t nvidia_count;
-    bool is_good;
+    bool has_memory;
 };
 
 static bool visit(const struct pci_device *pci, void *context)
@@ -160,22 +162,22 @@ static bool visit(const struct pci_device *pci, void *context)
     struct search *search = context;
     struct graphics *graphics = search->source->data;
     if (is_graphics(pci) && !has_source(pci))
-        search->is_good = add_board(search->source, pci, search->nvidia_count);
-    search->nvidia_count += is_graphics(pci) && is_with_nvidia(pci);
-    return search->is_good && graphics->count < MAX_GPUS;
+        search->has_memory = add_board(search->source, pci, search->nvidia_count);
+    search->nvidia_count += is_graphics(pci) && has_nvidia_driver(pci);
+    return search->has_memory && graphics->count < MAX_GPUS;
 }
 
 static joule_status graphics_open(struct source *source)
 {
-    struct search search = {.source = source, .is_good = true};
+    struct search search = {.source = source, .has_memory = true};
     source->data = arena_alloc(&source->arena, sizeof(struct graphics));
     if (!source->data)
         return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     pci_visit_all(source, visit, &search);
-    if (!search.is_good)
+    if (!search.has_memory)
         return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     if (source->device_count == 0)
-        return source_set_state(source, JOULE_ABSENT, "no other GPU is on the PCI bus of this machine");
+        return source_set_state(source, JOULE_ABSENT, "no GPU on the PCI bus needs this source");
     return JOULE_OK;
 }
 

@@ -4,10 +4,8 @@
 #include <math.h>
 #include "joule/sources/source.h"
 
-/* Number of power changes that both counters must follow, and how many times a change must exceed the
- * difference that can be hidden between two reads. */
-#define ENOUGH_CHANGES 8
-#define CLEAR          2
+#define MIN_CHANGES      8 /* power changes that both counters must show */
+#define MIN_CHANGE_RATIO 2 /* minimum of a change, as a multiple of the energy that a reading can hide */
 
 static bool is_package(const struct channel *ch)
 {
@@ -44,7 +42,7 @@ static void rule_out(struct mirror *m)
 }
 
 /* Returns true if the two register counts differ by at most hidden_joules. Counts that the kernel accumulates
- * (fold_counts) may start at different times, so they are not compared. */
+ * (fold_counts) may start at different times; for these, returns true without a comparison. */
 static bool counts_agree(const struct counter *own, const struct counter *other, double hidden_joules)
 {
     if (own->fold_counts)
@@ -76,11 +74,11 @@ static void compare(struct mirror *m, const struct channel *own_channel, const s
         rule_out(m);
         return;
     }
-    m->changes += fabs(watts - m->last_watts) * step_s > CLEAR * hidden_joules;
+    m->changes += fabs(watts - m->last_watts) * step_s > MIN_CHANGE_RATIO * hidden_joules;
     m->own_last = sample_of(own);
     m->other_last = sample_of(other);
     m->last_watts = watts;
-    if (m->changes >= ENOUGH_CHANGES)
+    if (m->changes >= MIN_CHANGES)
         m->of = other_channel;
 }
 

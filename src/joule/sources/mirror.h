@@ -1,12 +1,12 @@
 /* joule/sources/mirror.h - detects package counters that repeat another package's energy.
  *
  * On processors with several dies, the kernel may show each die as a package, while each counter reports the
- * energy of the whole processor. The sum of such counters is a multiple of the real energy; one of them is
- * correct.
- * Note: equal power alone proves nothing. Two counters are mirrors if power changed many times and both
- * followed at every reading. Their steps may differ by the energy that one tick and the time between the two
- * reads can hide. Raw register counts must be equal, too. After one larger difference, two counters are no
- * longer candidates. */
+ * energy of the whole processor. The sum of such counters is a multiple of the real energy; each counter
+ * alone is correct.
+ * Note: equal power alone proves nothing. Two counters are mirrors only if power changed many times and both
+ * counters showed the same energy at every reading. A sensor's tick and the delay between two reads can hide
+ * some energy; only a difference beyond this amount counts. Raw register counts must agree, too. One larger
+ * difference rules out the pair for good. */
 #ifndef JOULE_MIRROR_H
 #define JOULE_MIRROR_H
 
@@ -16,9 +16,11 @@
 struct channel;
 
 struct mirror {
-    const struct channel *of; /* the earlier channel that this one repeats; NULL: none found so far */
-    /* State of mirror_check. */
-    /* Index of the source's channel in the current comparison; earlier ones are ruled out. */
+    /* the earlier channel whose energy this channel repeats; NULL: none found so far */
+    const struct channel *of;
+    /* The members below are the state of mirror_check. */
+    /* Index of the source's channel that is compared with this channel. Channels with lower indices are ruled
+     * out. */
     size_t candidate;
     struct mirror_sample {
         uint64_t total; /* counter.total */
@@ -29,7 +31,8 @@ struct mirror {
     uint32_t changes; /* number of power changes that both counters followed */
 };
 
-/* Compares the packages of a source, after a round of readings. The caller holds the lane's lock. */
+/* Compares the package counters of channels[0..count) and sets `of` of each mirror that it detects. Call it
+ * after each round of readings, with the lane locked. */
 void mirror_check(struct channel *const *channels, size_t count);
 
 #endif

@@ -1,7 +1,7 @@
 /* joule/sources/pci.c - see pci.h.
  *
- * Note: `uevent` has all values in one file. If it is missing, as in some recordings, the separate files are
- * read. */
+ * Note: the file `uevent` contains all values. If it is missing, as in some recordings, a separate file is
+ * read for each value. */
 #include "joule/sources/pci.h"
 
 #include <string.h>
@@ -72,11 +72,11 @@ void pci_visit_all(struct source *source, pci_visit visit, void *context)
     struct arena arena = {0};
     char **addresses;
     ssize_t count = source->host->ops->list(source->host, PCI_FOLDER, &arena, &addresses);
-    bool goes_on = true;
-    for (ssize_t i = 0; i < count && goes_on; i++) {
+    bool continues = true;
+    for (ssize_t i = 0; i < count && continues; i++) {
         struct pci_device device;
         if (pci_read(source, addresses[i], &device))
-            goes_on = visit(&device, context);
+            continues = visit(&device, context);
     }
     arena_free(&arena);
 }

@@ -1,7 +1,7 @@
 /* joule/sources/pci.h - reads ids, class and driver of devices on the PCI bus.
  *
- * Note: the device itself is not accessed, so no device is woken. Devices without a driver, or passed through
- * to a virtual machine, are listed too. */
+ * Note: only sysfs is read, so no suspended device is woken. Devices without a driver, or passed through to a
+ * virtual machine, are listed too. */
 #ifndef JOULE_PCI_H
 #define JOULE_PCI_H
 
@@ -19,10 +19,10 @@ struct pci_device {
     uint32_t class; /* three bytes: base class, subclass, interface */
 };
 
-/* Reads the device at this address. Returns false if there is none, or its vendor is unknown. */
+/* Reads the device at this address. Returns false if there is no device or if its vendor is unknown. */
 bool pci_read(struct source *source, const char *address, struct pci_device *out_device);
 
-/* Calls `visit` for each device of the machine, by address, until it returns false. */
+/* Calls `visit` for each device of the machine, in the order of addresses, until `visit` returns false. */
 typedef bool (*pci_visit)(const struct pci_device *device, void *context);
 void pci_visit_all(struct source *source, pci_visit visit, void *context);
 

@@ -1,8 +1,8 @@
 /* joule/sources/pci_names.c - see pci_names.h.
  *
- * libdrm's amdgpu.ids has lines "7550,	C0,	AMD Radeon RX 9070 XT": boards with the same chip differ by the
- * revision. pci.ids has vendors at the start of a line, their devices after one tab, and subsystems after two
- * tabs:
+ * libdrm's file amdgpu.ids contains lines such as "7550,	C0,	AMD Radeon RX 9070 XT". The second number
+ * is the revision, which distinguishes boards with the same chip. In pci.ids, a vendor is at the start of a
+ * line, its devices follow after one tab, and subsystems after two tabs:
  *   1002  Advanced Micro Devices, Inc. [AMD/ATI]
  *   	744c  Navi 31 [Radeon RX 7900 XT/7900 XTX/7900 GRE/7900M]
  */
@@ -12,7 +12,7 @@
 #include <string.h>
 #include "base/string.h"
 
-#define MAX_LIST_BYTES (4u << 20) /* pci.ids has 1.5 MB in 2025 */
+#define MAX_LIST_BYTES (4u << 20) /* pci.ids is 1.5 MB long in 2025 */
 #define VENDOR_AMD     0x1002
 
 static const char *const pci_lists[] = {"/usr/share/misc/pci.ids", "/usr/share/hwdata/pci.ids", NULL};
@@ -33,14 +33,14 @@ static char *read_list(struct joule_host *host, const char *const *paths)
  * after the digits. */
 static bool begins_with(const char *line, uint32_t number, int digits, const char **out_rest)
 {
-    char theirs[9], ours[9];
+    char found[9], wanted[9];
     if (strnlen(line, (size_t)digits) < (size_t)digits)
         return false;
-    string_print(ours, sizeof ours, "%0*x", digits, number);
+    string_print(wanted, sizeof wanted, "%0*x", digits, number);
     for (int i = 0; i < digits; i++)
-        theirs[i] = line[i] >= 'A' && line[i] <= 'F' ? (char)(line[i] - 'A' + 'a') : line[i];
+        found[i] = line[i] >= 'A' && line[i] <= 'F' ? (char)(line[i] - 'A' + 'a') : line[i];
     *out_rest = line + digits;
-    return memcmp(theirs, ours, (size_t)digits) == 0;
+    return memcmp(found, wanted, (size_t)digits) == 0;
 }
 
 static const char *next_line(const char *line)
@@ -74,8 +74,8 @@ static bool find_amd_name(const char *list, uint32_t device, uint32_t revision, 
             continue;
         rest += 1 + strspn(rest + 1, " \t");
         size_t length = strcspn(rest, "\r\n");
-        bool has_maker = string_starts(rest, "AMD ") || string_starts(rest, "ATI ");
-        write_name(out_name, size, has_maker ? "" : "AMD ", rest, length);
+        bool has_vendor = string_starts(rest, "AMD ") || string_starts(rest, "ATI ");
+        write_name(out_name, size, has_vendor ? "" : "AMD ", rest, length);
         return length > 0;
     }
     return false;
@@ -83,7 +83,7 @@ static bool find_amd_name(const char *list, uint32_t device, uint32_t revision, 
 
 /* --- pci.ids -------------------------------------------------------------------------------------------- */
 
-static const char *maker(uint32_t vendor)
+static const char *vendor_prefix(uint32_t vendor)
 {
     switch (vendor) {
     case VENDOR_AMD:
@@ -108,7 +108,8 @@ static void write_product(uint32_t vendor, const char *text, char *out_name, siz
         text = open + 1;
         length = (size_t)(close - text);
     }
-    write_name(out_name, size, string_starts(text, maker(vendor)) ? "" : maker(vendor), text, length);
+    write_name(out_name, size, string_starts(text, vendor_prefix(vendor)) ? "" : vendor_prefix(vendor), text,
+               length);
 }
 
 static bool find_device(const char *list, uint32_t vendor, uint32_t device, char *out_name, size_t size)

@@ -7,8 +7,8 @@
 
 #include "joule/sources/pci.h"
 
-/* Writes a board's product name, such as "AMD Radeon RX 7900 XTX", for these ids. revision: -1 if unknown.
- * Returns false, and leaves `out_name` alone, if no list has the device. */
+/* Writes the product name of the board with these ids, such as "AMD Radeon RX 7900 XTX". revision: -1 if
+ * unknown. Returns false, and leaves `out_name` unchanged, if no list contains the device. */
 bool pci_find_name(struct joule_host *host, uint32_t vendor, uint32_t device, int32_t revision,
                    char *out_name, size_t size);
 

@@ -26,8 +26,8 @@ bool sysfs_read_text(struct source *source, const char *path, char *out_text, si
     return out_text[0] != '\0';
 }
 
-/* Parses the number at the start of `text`, at most four digits. Returns the text after it, or NULL if there
- * is none. */
+/* Parses the number at the start of `text`, at most four digits. Returns the text after the number, or NULL
+ * if there is no number. */
 static const char *scan_number(const char *text, unsigned *out_number)
 {
     unsigned number = 0, digits = 0;

@@ -1,6 +1,6 @@
 /* joule/sources/table.c - all sources of this build, in the order in which users see them.
  *
- * Note: to add a source, declare its ops and add a line to the table; no other file lists it. */
+ * Note: to add a source, declare its ops and add a line to the table. No other file lists the sources. */
 #include "joule/sources/source.h"
 
 extern const struct source_ops source_rapl_perf;
@@ -75,7 +75,7 @@ const struct source_ops *const source_table[] = {
     &source_powermetrics,
     &source_battery,
     &source_thermal,
-    &source_estimated, /* last: what nothing measures */
+    &source_estimated, /* last, because it models what no other source measures */
     NULL,
 };
 /* clang-format on */

@@ -1,7 +1,7 @@
 /* joule/sources/visible.c - see visible.h.
  *
- * Note: each runtime reads its list up to the first entry that it does not understand, and uses the boards
- * before it. There may be none. */
+ * Note: each runtime uses only the entries before the first one that it does not understand. There may be
+ * none. */
 #include "joule/sources/visible.h"
 
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static void choose_all(struct choice *choice)
         choose(choice, i);
 }
 
-static bool are_alike(const struct choice *choice)
+static bool are_same_model(const struct choice *choice)
 {
     for (size_t i = 1; i < choice->count; i++)
         if (strcmp(choice->boards[i]->model, choice->boards[0]->model) != 0)
@@ -101,7 +101,8 @@ static bool choose_number(struct choice *choice, const char *entry, int base)
     return true;
 }
 
-/* Selects the one board whose uuid begins with `prefix`. */
+/* Selects the board whose uuid begins with prefix[0..length), ignoring case. Returns false if none or several
+ * do. If the uuid of a board is unknown, sets is_uncertain and returns true. */
 static bool choose_id(struct choice *choice, const char *prefix, size_t length)
 {
     size_t found = 0, board = 0;
@@ -119,8 +120,8 @@ static bool choose_id(struct choice *choice, const char *prefix, size_t length)
     return true;
 }
 
-/* Applies a number, "GPU-" and the beginning of a uuid, or "MIG-GPU-uuid/1/0" of older drivers. "MIG-uuid"
- * does not identify a board. */
+/* Applies an entry of CUDA: a number, "GPU-" and the beginning of a uuid, or "MIG-GPU-uuid/1/0" of older
+ * drivers. "MIG-uuid" does not identify a board. */
 static bool cuda_entry(struct choice *choice, const char *entry)
 {
     if (string_starts(entry, "GPU-"))
@@ -146,15 +147,15 @@ static bool cuda_entry_of_unknown_order(struct choice *choice, const char *entry
     return cuda_entry(choice, entry);
 }
 
-/* Applies a number, or "GPU-" and the beginning of a 16-digit id. A board that appears twice ends the
- * list. */
+/* Applies an entry of ROCr: a number, or "GPU-" and the beginning of a 16-digit id. A board that appears
+ * twice ends the list. */
 static bool rocr_entry(struct choice *choice, const char *entry)
 {
     size_t before = choice->chosen_count, length = strlen(entry);
-    bool is_good = string_starts(entry, "GPU-")
-                       ? length >= 5 && length <= 20 && choose_id(choice, entry, length)
-                       : choose_number(choice, entry, 0);
-    return is_good && choice->chosen_count > before;
+    bool is_valid = string_starts(entry, "GPU-")
+                        ? length >= 5 && length <= 20 && choose_id(choice, entry, length)
+                        : choose_number(choice, entry, 0);
+    return is_valid && choice->chosen_count > before;
 }
 
 static bool hip_entry(struct choice *choice, const char *entry)
@@ -162,8 +163,8 @@ static bool hip_entry(struct choice *choice, const char *entry)
     return choose_number(choice, entry, 10);
 }
 
-/* Applies a board's number, or a tile of it as in "1.0". A number beyond the boards counts tiles, so it is
- * uncertain. */
+/* Applies an entry of Level Zero: "1" for board 1, or "1.0" for one of its tiles. A number that exceeds the
+ * boards may count tiles, so the list is uncertain. */
 static bool ze_entry(struct choice *choice, const char *entry)
 {
     char number[16] = "";
@@ -174,10 +175,11 @@ static bool ze_entry(struct choice *choice, const char *entry)
     return !choice->is_uncertain;
 }
 
-/* --- what programs may open ----------------------------------------------------------------------------- */
+/* --- boards that this process can open ------------------------------------------------------------------ */
 
 /* Returns true if this process can read as many nodes of AMD's compute driver (KFD) as there are boards.
- * Numbers count the boards that a program may open; a container or job may have fewer than the bus shows. */
+ * Otherwise numbers have another meaning, because they count only boards that a program may open. In a
+ * container or job these may be fewer than on the bus. */
 static bool has_all_of_amd(struct joule_host *host, const struct choice *choice)
 {
     struct kfd kfd = {0};
@@ -185,7 +187,8 @@ static bool has_all_of_amd(struct joule_host *host, const struct choice *choice)
     return kfd.node_count == choice->count;
 }
 
-/* Returns true if this process may open the board's device file. Opening it wakes a suspended board. */
+/* Returns true if this process may open the board's device file. Note: opening the file wakes a suspended
+ * board. */
 static bool may_open(struct joule_host *host, const char *pci_address)
 {
     struct arena arena = {0};
@@ -226,24 +229,24 @@ static void mark_nvidia(struct joule_host *host, struct choice *choice)
     const char *list = host->ops->env(host, "CUDA_VISIBLE_DEVICES");
     if (!list)
         return;
-    bool is_ordered = are_alike(choice) || env_is(host, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+    bool is_ordered = are_same_model(choice) || env_is(host, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
     read_list(choice, list, is_ordered ? cuda_entry : cuda_entry_of_unknown_order);
     hide_others(choice, "CUDA_VISIBLE_DEVICES");
 }
 
-/* Keeps only the selected boards: the second list numbers these from 0. */
+/* Removes the boards that are not selected. HIP's list numbers the remaining boards from 0. */
 static void narrow(struct choice *choice)
 {
-    struct visible_board *left[MAX_VISIBLE_BOARDS];
+    struct visible_board *selected[MAX_VISIBLE_BOARDS];
     for (size_t i = 0; i < choice->chosen_count; i++)
-        left[i] = choice->boards[choice->chosen[i]];
-    memcpy(choice->boards, left, choice->chosen_count * sizeof left[0]);
+        selected[i] = choice->boards[choice->chosen[i]];
+    memcpy(choice->boards, selected, choice->chosen_count * sizeof selected[0]);
     choice->count = choice->chosen_count;
     choice->chosen_count = 0;
 }
 
-/* Returns the variable that HIP reads, or NULL if none is set. Without a variable of its own HIP reads
- * CUDA_VISIBLE_DEVICES, which is skipped if there are NVIDIA boards. */
+/* Returns the first variable in HIP's order that is set, or NULL. CUDA_VISIBLE_DEVICES is skipped if there
+ * are NVIDIA boards. */
 static const char *hip_variable(struct joule_host *host, bool has_nvidia)
 {
     static const char *const names[] = {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"};
@@ -271,7 +274,8 @@ static void mark_amd(struct joule_host *host, struct choice *choice, bool has_nv
     hide_others(choice, variable);
 }
 
-/* Returns true if each tile of a board is a separate device, unless ZE_FLAT_DEVICE_HIERARCHY is COMPOSITE. */
+/* Returns true if Level Zero shows each tile of a board as a device. It does so for "Max" boards, unless
+ * ZE_FLAT_DEVICE_HIERARCHY is COMPOSITE. */
 static bool counts_tiles(struct joule_host *host, const struct choice *choice)
 {
     for (size_t i = 0; i < choice->count; i++)
@@ -283,7 +287,7 @@ static bool counts_tiles(struct joule_host *host, const struct choice *choice)
 static void mark_intel(struct joule_host *host, struct choice *choice)
 {
     const char *list = host->ops->env(host, "ZE_AFFINITY_MASK");
-    bool is_ordered = are_alike(choice) || env_is(host, "ZE_ENABLE_PCI_ID_DEVICE_ORDER", "1");
+    bool is_ordered = are_same_model(choice) || env_is(host, "ZE_ENABLE_PCI_ID_DEVICE_ORDER", "1");
     if (!list || !*list || !is_ordered || counts_tiles(host, choice) || !may_open_all(host, choice))
         return;
     read_list(choice, list, ze_entry);
