@@ -258,7 +258,7 @@ static void test_not_beside_the_library(void **state)
     static const struct script_symbol symbols[] = {{"nvmlInit_v2", NULL}};
     fake_smi.table = fake_smi_read("boards.csv");
     host_script_library(bench->host, "libnvidia-ml.so.1", symbols, 1);
-    expect_state(bench, JOULE_ABSENT, "library is there");
+    expect_state(bench, JOULE_ABSENT, "library is installed");
     host_script_env(bench->host, "JOULE_NVML_LIB", "/nowhere.so");
     host_script_env(bench->host, "JOULE_NVIDIA_SMI", "/opt/nvidia-smi");
     expect_state(bench, JOULE_ABSENT, "there is no nvidia-smi"); /* that program */

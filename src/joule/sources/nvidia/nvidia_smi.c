@@ -1,12 +1,13 @@
 /* joule/sources/nvidia/nvidia_smi.c - opens and reads the boards of the source "nvidia_smi". See
  * nvidia_smi.h.
  *
- * Power and gauges come from a table, one call a second. Processes and partitions come from the XML
- * description, which takes several times as long; it is requested every few seconds, and only if devices are
- * queried. A driver without tables is always asked for the description.
- * Note: the program can repeat its output by itself (-lms), but output to a pipe is buffered for many
- * readings, so their times would be unknown. Each reading is therefore a call of its own. If a call takes
- * long, as without persistence mode, calls are rarer. */
+ * Power and gauges come from a table, with one call of nvidia-smi a second. Processes and partitions come
+ * from the XML description, which takes several times as long. The description is requested every few
+ * seconds, and only if devices are queried. If a driver does not support tables, all values come from the
+ * description.
+ * Note: nvidia-smi can repeat its output (-lms), but output to a pipe is buffered for many readings, so their
+ * times would be unknown. Each reading is therefore a separate call. If a call takes long, as without
+ * persistence mode, the interval between calls is longer. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -24,46 +25,47 @@
 
 /* --- running nvidia-smi --------------------------------------------------------------------------------- */
 
-/* Runs the program with two arguments. Returns the length of its output, or -errno, and its exit status. */
-static ssize_t ask(struct source *source, const char *const *values, char *out_text, size_t size,
-                   int *out_status)
+/* Runs nvidia-smi with two arguments. Returns the length of its output, or -errno. Sets *out_status to its
+ * exit status. */
+static ssize_t run_smi(struct source *source, const char *const *values, char *out_text, size_t size,
+                       int *out_status)
 {
     const char *own = source->host->ops->env(source->host, "JOULE_NVIDIA_SMI");
     const char *argv[4] = {own && *own ? own : "nvidia-smi", values[0], values[1], NULL};
     return source->host->ops->run(source->host, argv, SMI_TIMEOUT_NS, out_text, size, out_status);
 }
 
-static ssize_t ask_table(struct source *source, int *out_status)
+static ssize_t request_table(struct source *source, int *out_status)
 {
     struct nvidia_smi *smi = source->data;
     char query[1024];
     smi_query_argument(&smi->query, query, sizeof query);
     const char *const values[] = {query, "--format=csv,noheader,nounits"};
-    ssize_t length = ask(source, values, smi->text, SMI_TEXT_SIZE, out_status);
+    ssize_t length = run_smi(source, values, smi->text, SMI_TEXT_SIZE, out_status);
     smi->reported_count = 0;
-    /* 2: the driver may support the query for some boards and not for others */
+    /* exit status 2: the driver may support the query only for some of the boards */
     if (length >= 0 && *out_status != 2)
         smi->reported_count = smi_read_table(smi->text, &smi->query, smi->reported, SMI_MAX_BOARDS);
     return length;
 }
 
-static ssize_t ask_description(struct source *source, int *out_status)
+static ssize_t request_description(struct source *source, int *out_status)
 {
     struct nvidia_smi *smi = source->data;
     const char *const values[] = {"-q", "-x"};
-    ssize_t length = ask(source, values, smi->text, SMI_TEXT_SIZE, out_status);
+    ssize_t length = run_smi(source, values, smi->text, SMI_TEXT_SIZE, out_status);
     smi->reported_count = length >= 0 ? smi_read_description(smi->text, smi->reported, SMI_MAX_BOARDS) : 0;
     return length;
 }
 
-static ssize_t ask_boards(struct source *source, int *out_status)
+static ssize_t request_boards(struct source *source, int *out_status)
 {
     const struct nvidia_smi *smi = source->data;
-    return smi->describes ? ask_description(source, out_status) : ask_table(source, out_status);
+    return smi->describes ? request_description(source, out_status) : request_table(source, out_status);
 }
 
-/* Returns the status for a documented exit status of nvidia-smi. If the exit status is 0 and no board is
- * listed, the output is a text that says so. */
+/* Returns the status for a documented exit status of nvidia-smi when no board was parsed. With exit status 0,
+ * the output then states that no board exists. */
 static joule_status status_of_exit(ssize_t length, int status)
 {
     if (length < 0)
@@ -81,21 +83,21 @@ static joule_status status_of_exit(ssize_t length, int status)
     }
 }
 
-/* Finds out which query the driver supports. */
+/* Finds a query that the driver supports, by trial. Requests the description if there is none. */
 static joule_status find_query(struct source *source)
 {
     struct nvidia_smi *smi = source->data;
     int status;
     smi->query = smi_query_all();
-    ssize_t length = ask_table(source, &status);
+    ssize_t length = request_table(source, &status);
     while (length >= 0 && status == 2 && smi_query_reduce(&smi->query, smi->text))
-        length = ask_table(source, &status);
+        length = request_table(source, &status);
     if (smi->reported_count)
         return JOULE_OK;
     /* A recording may have only the description. */
     if (length >= 0 ? status == 0 || status == 2 : length == -ENOENT) {
         smi->describes = true;
-        length = ask_description(source, &status);
+        length = request_description(source, &status);
     }
     return smi->reported_count ? JOULE_OK : status_of_exit(length, status);
 }
@@ -125,7 +127,7 @@ static joule_status open_boards(struct source *source)
         return source_set_state(source, status, "%s", remedy_of(status));
     int64_t begin_ns = host->ops->clock_ns(source->host, CLOCK_MONOTONIC);
     int exit_status;
-    ask_boards(source, &exit_status);
+    request_boards(source, &exit_status);
     double call_s = (double)(host->ops->clock_ns(source->host, CLOCK_MONOTONIC) - begin_ns) * 1e-9;
     source->period_s = fmin(fmax(PERIOD_S, call_s / CALLS_SHARE), MAX_PERIOD_S);
     for (size_t i = 0; i < smi->reported_count; i++)
@@ -138,7 +140,7 @@ static joule_status nvidia_smi_open(struct source *source)
 {
     if (nvml_is_available(source->host))
         return source_set_state(source, JOULE_ABSENT,
-                                "not needed: the driver's library is there (source nvml)");
+                                "not needed: the driver's library is installed (source nvml)");
     if (sysfs_gpus_are_suspended(source, "0x10de"))
         return source_set_state(
             source, JOULE_ABSENT,
@@ -155,8 +157,8 @@ static joule_status nvidia_smi_open(struct source *source)
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-/* Returns the reported values of the board, found by PCI address, which stays when indices change, or else by
- * index. Returns NULL if no values match. */
+/* Returns the reported values of the board, or NULL if there are none. Compares PCI addresses, because
+ * indices may change; compares indices if an address is unknown. */
 static const struct smi_board *find_reported(const struct nvidia_smi *smi,
                                              const struct nvidia_smi_board *board)
 {
@@ -178,7 +180,7 @@ static void nvidia_smi_read(struct source *source, struct sink *sink)
 {
     struct nvidia_smi *smi = source->data;
     int exit_status;
-    ssize_t length = ask_boards(source, &exit_status);
+    ssize_t length = request_boards(source, &exit_status);
     joule_status status = status_of_exit(length, exit_status);
     for (size_t i = 0; i < smi->count; i++) {
         struct nvidia_smi_board *board = &smi->boards[i];
@@ -206,23 +208,23 @@ static void name_partitions(struct source *source)
     if (partitions && !smi->list)
         smi->list = arena_alloc(&source->arena, LIST_SIZE);
     if (partitions && smi->list &&
-        ask(source, (const char *[]){"-L", NULL}, smi->list, LIST_SIZE, &exit_status) >= 0)
+        run_smi(source, (const char *[]){"-L", NULL}, smi->list, LIST_SIZE, &exit_status) >= 0)
         smi_read_list(smi->list, smi->reported, smi->reported_count);
 }
 
-/* Updates what only the description has: partitions, processes and links. The last reading has requested the
- * description already if the driver has no tables. */
+/* Updates the facts that only the description contains: partitions, processes and the PCIe link. If the
+ * driver does not support tables, the last reading has already requested the description. */
 static void describe(struct source *source)
 {
     struct nvidia_smi *smi = source->data;
     int exit_status;
     if (!smi->describes)
-        ask_description(source, &exit_status);
+        request_description(source, &exit_status);
     name_partitions(source);
     for (size_t i = 0; i < smi->count; i++) {
-        static const struct smi_board nothing;
+        static const struct smi_board unknown;
         const struct smi_board *reported = find_reported(smi, &smi->boards[i]);
-        smi_set_users(reported ? reported : &nothing, &smi->boards[i].facts);
+        smi_set_users(reported ? reported : &unknown, &smi->boards[i].facts);
     }
 }
 

@@ -1,22 +1,22 @@
-/* joule/sources/nvidia/nvidia_smi.h - the source "nvidia_smi": NVIDIA boards, read with nvidia-smi if NVML
- * cannot be loaded.
+/* joule/sources/nvidia/nvidia_smi.h - the source "nvidia_smi": NVIDIA boards, read with the program
+ * nvidia-smi if NVML cannot be loaded.
  *
- * nvidia_smi.c runs the program. nvidia_smi_csv.c requests and parses its table of fields; nvidia_smi_xml.c
- * parses its XML description. nvidia_smi_values.c interprets the values as text; nvidia_smi_board.c turns
- * them into channels and devices. JOULE_NVIDIA_SMI overrides the program's name.
- * Note: both formats fill the same struct smi_board. A value may be missing, or be one of many texts for
- * "unknown". */
+ * nvidia_smi.c runs the program. nvidia_smi_csv.c requests and parses a table of fields; nvidia_smi_xml.c
+ * parses the XML description. nvidia_smi_values.c interprets the texts of values; nvidia_smi_board.c turns
+ * the values into channels and devices. JOULE_NVIDIA_SMI overrides the program's name.
+ * Note: table and description fill the same struct smi_board. A value may be missing, or be one of many texts
+ * for "unknown". */
 #ifndef JOULE_NVIDIA_SMI_H
 #define JOULE_NVIDIA_SMI_H
 
 #include "joule/sources/device.h"
 
 #define SMI_MAX_BOARDS 32
-/* Without persistence mode the driver initialises a board for each call. */
+/* Long, because without persistence mode the driver initialises each board for each call. */
 #define SMI_TIMEOUT_NS (INT64_C(10) * 1000000000)
 #define SMI_TEXT_SIZE  (1 << 20) /* the description of one board takes up to 100 KB */
 
-/* In the order of the query. nvidia_smi_csv.c and nvidia_smi_xml.c have the names of the fields. */
+/* The fields, in the order of the query. nvidia_smi_csv.c and nvidia_smi_xml.c contain their names. */
 enum smi_field {
     SMI_INDEX,
     SMI_UUID,
@@ -51,7 +51,7 @@ enum smi_field {
     SMI_ECC_CORRECTED_LIFETIME,
     SMI_ECC_UNCORRECTED_LIFETIME,
     SMI_FIELDS,
-    /* Only in the XML description. */
+    /* The fields below are only in the XML description. */
     SMI_REPLAYS = SMI_FIELDS,
     SMI_TRANSMIT, /* KB/s, like the next member */
     SMI_RECEIVE,
@@ -61,9 +61,9 @@ enum smi_field {
 
 struct smi_board {
     const char *values[SMI_VALUES]; /* point into the program's output; NULL: missing */
-    /* Only in the XML description. */
+    /* The members below are set only from the XML description. */
     bool knows_reasons, has_process_list;
-    bool knows_ecc[SMI_ECC_COUNTS]; /* from SMI_ECC_CORRECTED on; sums over kinds of memory */
+    bool knows_ecc[SMI_ECC_COUNTS]; /* [field - SMI_ECC_CORRECTED]; ecc: sums over all kinds of memory */
     double ecc[SMI_ECC_COUNTS];
     uint64_t reasons; /* nvmlClocksEventReason... bits */
     size_t process_count, partition_count;
@@ -73,18 +73,18 @@ struct smi_board {
 
 /* --- the meaning of values ------------------------------------------------------------------------------ */
 
-/* Returns OK for a number or another value; UNSUPPORTED for "N/A" in all its spellings, or a missing value;
- * DENIED or FAILED for an error text. */
+/* Returns OK for a number or another value. Returns UNSUPPORTED for "N/A" in all its spellings, or a missing
+ * value; DENIED or FAILED for an error text. */
 joule_status smi_value_status(const char *value);
-/* Returns the number before any unit; NaN if there is none. */
+/* Returns the number at the start of the field, without its unit; NaN if there is no number. */
 double smi_get_number(const struct smi_board *board, enum smi_field field);
-/* Returns the text; empty if it is unknown. */
+/* Returns the field's text in the program's output, or "" if it is unknown. */
 const char *smi_get_text(const struct smi_board *board, enum smi_field field);
-/* Writes the board's PCI address in sysfs's form; empty: unknown. */
+/* Writes the board's PCI address as sysfs names it, or an empty text if it is unknown. */
 void smi_pci_address(const struct smi_board *board, char out_address[16]);
 /* Sets memory, limits, reasons for low clocks, fan, video engines and ECC errors. */
 void smi_set_facts(const struct smi_board *board, struct device_facts *facts);
-/* Sets processes, partitions and the PCIe link, which only the XML description has. */
+/* Sets processes, partitions and PCIe values, which only the XML description contains. */
 void smi_set_users(const struct smi_board *board, struct device_facts *facts);
 /* Returns the architecture of a compute capability: "Hopper" for "9.0"; empty if it is unknown. */
 const char *smi_architecture(const char *capability);
@@ -100,20 +100,21 @@ struct smi_query {
 struct smi_query smi_query_all(void);
 /* Writes the argument "--query-gpu=index,uuid...". */
 void smi_query_argument(const struct smi_query *query, char *out_argument, size_t size);
-/* After a rejection, whose text may name the field: removes fields from the query, or uses older names.
- * Returns false if nothing can be removed. */
+/* Changes a query that the driver has rejected: removes fields, or uses older names. refusal: the output of
+ * the program, which may name the rejected field. Returns false if nothing can be removed. */
 bool smi_query_reduce(struct smi_query *query, const char *refusal);
-/* Parses the boards of a table. A heading is optional; if present, it sets the order of columns. Other lines
- * are ignored. Modifies the text. Returns the number of boards. */
+/* Parses the boards of a table with the columns of `query`. A heading is optional; if present, it sets the
+ * order of columns. Other lines are ignored. Modifies the text, to which the boards point. Returns the number
+ * of boards. */
 size_t smi_read_table(char *text, const struct smi_query *query, struct smi_board *out_boards, size_t max);
-/* Sets the uuid and profile of partitions from the output of `nvidia-smi -L`, which lists them in the same
- * order. Modifies the text. */
+/* Sets the uuid and profile of the partitions in `boards` from the output of `nvidia-smi -L`, which lists
+ * partitions in the same order as the description. Modifies the text. */
 void smi_read_list(char *text, struct smi_board *boards, size_t count);
 
 /* --- the XML description -------------------------------------------------------------------------------- */
 
-/* Parses the boards in the output of `nvidia-smi -q -x`, of old and new drivers. Modifies the text. Returns
- * the number of boards; 0: not a description, or damaged. */
+/* Parses the boards in the output of `nvidia-smi -q -x`, of old and new drivers. Modifies the text, to which
+ * the boards point. Returns the number of boards, or 0 if the text is damaged or is not a description. */
 size_t smi_read_description(char *text, struct smi_board *out_boards, size_t max);
 
 /* --- the source ----------------------------------------------------------------------------------------- */
@@ -134,7 +135,7 @@ struct nvidia_smi_board {
 
 struct nvidia_smi {
     struct smi_query query;
-    bool describes; /* values are read from the description, because the driver does not support tables */
+    bool describes; /* the driver does not support tables, so values are read from the XML description */
     struct nvidia_smi_board boards[SMI_MAX_BOARDS];
     size_t count;
     int64_t described_ns; /* 0: never */
@@ -146,9 +147,10 @@ struct nvidia_smi {
 
 /* Adds the device and the channels of a board. Returns false if out of memory. */
 bool nvidia_smi_board_open(struct source *source, const struct smi_board *reported);
-/* Reports a board's values to its channels, or its state if there are none. */
+/* Reports the values in `reported` to the board's channels. */
 void nvidia_smi_board_read(const struct nvidia_smi_board *board, struct sink *sink,
                            const struct smi_board *reported);
+/* Reports board->state as the failure of all channels of the board. */
 void nvidia_smi_board_fail(const struct nvidia_smi_board *board, struct sink *sink);
 
 #endif

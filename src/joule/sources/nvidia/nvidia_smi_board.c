@@ -1,15 +1,15 @@
 /* joule/sources/nvidia/nvidia_smi_board.c - turns a board's values into a device with channels. See
  * nvidia_smi.h.
  *
- * Note: this file and nvml_board.c describe the same sensors with the same zones and properties. NVML's view
- * has the better rank. */
+ * Note: this file and nvml_board.c describe the same sensors with the same zones and properties. If both read
+ * a sensor, NVML's view is used, because it has the lower rank. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/nvidia/nvidia_smi.h"
 #include "joule/sources/nvidia/nvml.h"
 
-#define GAIN_SD              0.03 /* the same as in nvml_board.c, because the values are NVML's */
+#define GAIN_SD              0.03 /* as in nvml_board.c, because nvidia-smi reads its values from NVML */
 #define LIMIT_MARGIN         1.5
 #define FALLBACK_LIMIT_WATTS 1500.0
 #define MODULE_TOLERANCE     0.02
@@ -28,7 +28,7 @@ static const struct {
     {SMI_MEMORY_BUSY, ROLE_MEMORY_BUSY, "memory-busy", "time in which memory was read or written", 0.01, 100},
 };
 #define GAUGES (sizeof gauges / sizeof gauges[0])
-_Static_assert(GAUGES == NVIDIA_SMI_GAUGES, "each has its channel");
+_Static_assert(GAUGES == NVIDIA_SMI_GAUGES, "one channel for each gauge");
 
 /* --- opening -------------------------------------------------------------------------------------------- */
 
@@ -47,23 +47,24 @@ static struct channel *add_channel(struct source *source, const struct nvidia_sm
     return channel;
 }
 
-/* Sets whether power is a mean of 1 s or an instant, as in nvml_board.c: older generations and GA100 show an
- * instant. */
+/* Sets the integrator's members for this board's power, as in nvml_board.c. Power is an instant value on
+ * older generations and on GA100, and a mean of 1 s on the others. */
 static void describe_power(struct integrator *in, const struct nvidia_smi_board *board, double pace_s)
 {
     double generation = 0;
     string_scan_double(board->device->compute_capability, &generation);
     bool is_old = generation < 8;
-    bool averages =
+    bool is_mean =
         board->power_field == SMI_POWER_AVERAGE || (board->power_field == SMI_POWER && generation > 8);
     double window_s = is_old ? 0.01 : 0.025;
     in->period_s = pace_s;
     in->age_s = is_old ? 0.02 : 0.1;
-    in->averaged_part = averages ? 0 : window_s / pace_s;
-    in->lag_s = averages ? 0.5 : window_s / 2;
+    in->averaged_part = is_mean ? 0 : window_s / pace_s;
+    in->lag_s = is_mean ? 0.5 : window_s / 2;
 }
 
-/* Returns the power field to use. A continuous mean is better than one instant in each second. */
+/* Returns the power field to use, or SMI_FIELDS if none is a number. A continuous mean is better than one
+ * instant in each second. */
 static enum smi_field choose_power(const struct smi_board *reported)
 {
     static const enum smi_field choice[] = {SMI_POWER_AVERAGE, SMI_POWER_INSTANT, SMI_POWER,
@@ -132,7 +133,8 @@ static void set_identity(struct device *d, const struct smi_board *reported, con
 
 /* Sets the power field, scope and zone of the board. On superchips the GPU's power may be the module's: see
  * nvml_module.c. */
-static void place(struct joule_host *host, struct nvidia_smi_board *board, const struct smi_board *reported)
+static void set_zone(struct joule_host *host, struct nvidia_smi_board *board,
+                     const struct smi_board *reported)
 {
     double gpu = smi_get_number(reported, SMI_POWER_INSTANT),
            module = smi_get_number(reported, SMI_MODULE_POWER);
@@ -148,7 +150,8 @@ static void place(struct joule_host *host, struct nvidia_smi_board *board, const
         gpu_zone(board->index, false, board->zone);
 }
 
-/* Note: boards have the driver's index. The description has no index, but lists boards in the same order. */
+/* Note: a board is numbered by the driver. The XML description has no indices, but lists boards in the same
+ * order. */
 bool nvidia_smi_board_open(struct source *source, const struct smi_board *reported)
 {
     struct nvidia_smi *smi = source->data;
@@ -168,7 +171,7 @@ bool nvidia_smi_board_open(struct source *source, const struct smi_board *report
     smi_pci_address(reported, board->pci_address);
     set_identity(board->device, reported, board->pci_address);
     smi_set_facts(reported, &board->facts);
-    place(source->host, board, reported);
+    set_zone(source->host, board, reported);
     add_power(source, board, reported);
     add_gauges(source, board, reported);
     return true;
@@ -185,8 +188,8 @@ void nvidia_smi_board_fail(const struct nvidia_smi_board *board, struct sink *si
             sink_fail(sink, board->gauges[i], board->state);
 }
 
-/* Returns why a number is missing that was there before. */
-static joule_status why_missing(const struct smi_board *reported, enum smi_field field)
+/* Returns the status of a number that is missing now but was reported when the board was opened. */
+static joule_status status_of_missing(const struct smi_board *reported, enum smi_field field)
 {
     joule_status status = smi_value_status(reported->values[field]);
     return status == JOULE_OK ? JOULE_FAILED : status;
@@ -199,12 +202,12 @@ void nvidia_smi_board_read(const struct nvidia_smi_board *board, struct sink *si
     if (board->power && watts >= 0)
         sink_power(sink, board->power, 0, watts);
     else if (board->power)
-        sink_fail(sink, board->power, why_missing(reported, board->power_field));
+        sink_fail(sink, board->power, status_of_missing(reported, board->power_field));
     for (size_t i = 0; i < GAUGES; i++) {
         double value = smi_get_number(reported, gauges[i].field);
         if (board->gauges[i] && fabs(value) <= gauges[i].max)
             sink_gauge(sink, board->gauges[i], value * gauges[i].unit);
         else if (board->gauges[i])
-            sink_fail(sink, board->gauges[i], why_missing(reported, gauges[i].field));
+            sink_fail(sink, board->gauges[i], status_of_missing(reported, gauges[i].field));
     }
 }

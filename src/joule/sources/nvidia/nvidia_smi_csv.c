@@ -2,7 +2,7 @@
  * nvidia_smi.h.
  *
  * Note: cells are not quoted, and neither board names nor error texts contain a comma. The number of cells
- * distinguishes a line of the table from messages that a failing driver prints beside it. */
+ * distinguishes a row of the table from other lines, which a failing driver prints. */
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/nvidia/nvidia_smi.h"
@@ -10,7 +10,7 @@
 #define QUERY "--query-gpu="
 
 static const struct {
-    const char *name, *old_name; /* old: before driver 535; NULL: the same */
+    const char *name, *old_name; /* old_name: before driver 535; NULL: not renamed */
 } names[SMI_FIELDS] = {
     [SMI_INDEX] = {"index", NULL},
     [SMI_UUID] = {"uuid", NULL},
@@ -71,8 +71,8 @@ void smi_query_argument(const struct smi_query *query, char *out_argument, size_
             text_printf(&text, "%s%s", i == 0 ? "" : ",", name_of(query, i));
 }
 
-/* Returns the field that the text `Field "X" is not a valid field to query.` names, or SMI_FIELDS if it names
- * none. */
+/* Returns the field X of the error text `Field "X" is not a valid field to query.`, or SMI_FIELDS if the text
+ * names no field of the query. */
 static size_t refused_field(const struct smi_query *query, const char *refusal)
 {
     const char *quote = strchr(refusal, '"');
@@ -84,20 +84,21 @@ static size_t refused_field(const struct smi_query *query, const char *refusal)
     return SMI_FIELDS;
 }
 
-/* Returns the newest field that the query asks for, which is removed first, or SMI_FIELDS if no field can be
- * removed. The fields before SMI_POWER identify the board and are kept, except SMI_CAPABILITY. */
-static size_t youngest_field(const struct smi_query *query)
+/* Returns the newest field of the query, or SMI_FIELDS if no field can be removed. Fields before SMI_POWER,
+ * except SMI_CAPABILITY, identify the board and are never removed. */
+static size_t newest_field(const struct smi_query *query)
 {
-    static const enum smi_field young[] = {SMI_ENCODER,       SMI_MODULE_POWER,      SMI_POWER_INSTANT,
-                                           SMI_POWER_AVERAGE, SMI_REASONS,           SMI_CAPABILITY,
-                                           SMI_FAN,           SMI_MEMORY_TEMPERATURE};
-    for (size_t i = 0; i < sizeof young / sizeof young[0]; i++)
-        if (query->asks[young[i]])
-            return young[i];
+    static const enum smi_field removable[] = {SMI_ENCODER,       SMI_MODULE_POWER,      SMI_POWER_INSTANT,
+                                               SMI_POWER_AVERAGE, SMI_REASONS,           SMI_CAPABILITY,
+                                               SMI_FAN,           SMI_MEMORY_TEMPERATURE};
+    for (size_t i = 0; i < sizeof removable / sizeof removable[0]; i++)
+        if (query->asks[removable[i]])
+            return removable[i];
     return SMI_FIELDS;
 }
 
-/* Removes a field and the fields that drivers added together with it, because each rejection costs a call. */
+/* Removes a field and the fields that drivers added together with it, because each rejected query costs a
+ * call. */
 static void remove_fields(struct smi_query *query, size_t field)
 {
     size_t first = field, last = field;
@@ -113,7 +114,7 @@ bool smi_query_reduce(struct smi_query *query, const char *refusal)
 {
     size_t field = refused_field(query, refusal);
     if (field == SMI_FIELDS)
-        field = youngest_field(query);
+        field = newest_field(query);
     if (field == SMI_FIELDS || field == SMI_INDEX)
         return false;
     if (names[field].old_name && !query->uses_old_names)
@@ -125,7 +126,7 @@ bool smi_query_reduce(struct smi_query *query, const char *refusal)
 
 /* --- the table ------------------------------------------------------------------------------------------ */
 
-#define MAX_CELLS 512 /* a driver knows some two hundred fields */
+#define MAX_CELLS 512 /* a driver supports about two hundred fields */
 
 struct table {
     size_t columns[MAX_CELLS]; /* the field of each column; SMI_FIELDS: unknown */
@@ -197,7 +198,8 @@ size_t smi_read_table(char *text, const struct smi_query *query, struct smi_boar
 
 /* --- names of partitions -------------------------------------------------------------------------------- */
 
-/* Returns the text between "(UUID: " and ")", terminated; NULL: the line has none. */
+/* Returns the text between "(UUID: " and ")", with a NUL in place of ")"; NULL if the line has no such
+ * text. */
 static char *uuid_in(char *line)
 {
     char *uuid = strstr(line, "(UUID: "), *end = uuid ? strchr(uuid, ')') : NULL;

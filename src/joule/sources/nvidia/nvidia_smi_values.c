@@ -1,8 +1,8 @@
 /* joule/sources/nvidia/nvidia_smi_values.c - interprets nvidia-smi's values: units, texts for "unknown",
  * facts of devices. See nvidia_smi.h.
  *
- * Note: text that does not begin with a number is not a number, whatever future drivers print. Only known
- * error texts are DENIED or FAILED; others are UNSUPPORTED. */
+ * Note: future drivers may print other texts for "unknown". So every text that does not begin with a number
+ * is read as NaN. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,14 +88,14 @@ static void set_reasons(const struct smi_board *board, struct device_facts *fact
         facts->clock_reasons = nvml_clock_reasons(bits);
 }
 
-/* Returns a percentage as a ratio; NaN if it is missing or above `max`. */
-static double share_of(const struct smi_board *board, enum smi_field field, double max)
+/* Returns a percentage as a ratio; NaN if it is missing or if the ratio is above `max`. */
+static double ratio_of(const struct smi_board *board, enum smi_field field, double max)
 {
     double share = smi_get_number(board, field) * 0.01;
     return share >= 0 && share <= max ? share : NAN;
 }
 
-/* Returns a count. Returns NaN for a number that is not a count: missing, negative, or with all bits set. */
+/* Returns the field as a count; NaN if it is missing, negative, or has all 32 bits set. */
 static double count_of(const struct smi_board *board, enum smi_field field)
 {
     double count = smi_get_number(board, field);
@@ -119,9 +119,9 @@ void smi_set_facts(const struct smi_board *board, struct device_facts *facts)
     facts->min_limit_watts = smi_get_number(board, SMI_LIMIT_MIN);
     facts->max_limit_watts = smi_get_number(board, SMI_LIMIT_MAX);
     set_reasons(board, facts);
-    facts->fan_ratio = share_of(board, SMI_FAN, 10);
-    facts->encoder_busy = share_of(board, SMI_ENCODER, 1);
-    facts->decoder_busy = share_of(board, SMI_DECODER, 1);
+    facts->fan_ratio = ratio_of(board, SMI_FAN, 10);
+    facts->encoder_busy = ratio_of(board, SMI_ENCODER, 1);
+    facts->decoder_busy = ratio_of(board, SMI_DECODER, 1);
     facts->ecc_corrected = ecc_errors(board, SMI_ECC_CORRECTED);
     facts->ecc_uncorrected = ecc_errors(board, SMI_ECC_UNCORRECTED);
     facts->ecc_corrected_lifetime = ecc_errors(board, SMI_ECC_CORRECTED_LIFETIME);

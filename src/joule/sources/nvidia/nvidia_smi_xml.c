@@ -2,10 +2,9 @@
  * nvidia_smi.h.
  *
  * The parser supports only the XML that nvidia-smi prints: elements, text, the attribute id, comments and a
- * document type. It knows the element names of all driver versions. It reads the text in one pass and
- * modifies it.
- * Note: a field may have several element names. Power, for example, was renamed in drivers 535 and 565. The
- * first element with a known value is used. */
+ * document type. It reads the text in one pass and modifies it.
+ * Note: element names differ between driver versions. The elements of power, for example, were renamed in
+ * drivers 535 and 565. If several elements of one field are present, the first known value is used. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
@@ -74,7 +73,7 @@ static const struct {
 };
 
 struct description {
-    const char *open[MAX_DEPTH]; /* names of the open elements, in the text */
+    const char *open[MAX_DEPTH]; /* names of the open elements; point into the text */
     size_t depth;
     size_t gpu_depth; /* depth of the element gpu; 0: outside it */
     const char *driver;
@@ -145,8 +144,9 @@ static void parse_partition(struct smi_board *board, const char *name, const cha
         parse_mib(&partition->memory_free_bytes, text);
 }
 
-/* Adds ECC errors of one kind of memory, such as "volatile/sram_uncorrectable_parity"; before driver 418
- * "volatile/single_bit/total". Elements with other names, such as thresholds, are not counts. */
+/* Adds ECC errors of one kind of memory. path: below ecc_errors/, such as
+ * "volatile/sram_uncorrectable_parity"; before driver 418 "volatile/single_bit/total". Elements with other
+ * names, such as thresholds, are not counts. */
 static void parse_errors(struct smi_board *board, const char *path, const char *text)
 {
     bool is_lifetime = string_starts(path, "aggregate/");
@@ -174,7 +174,7 @@ static void parse_field(struct smi_board *board, const char *path, const char *t
             board->values[elements[i].field] = text;
 }
 
-/* Uses the text of an element that ends here. */
+/* Stores the text of the innermost open element, which ends here. */
 static void parse_text(struct description *d, const char *text)
 {
     static const char process[] = "processes/process_info/", partition[] = "mig_devices/mig_device/";
@@ -256,7 +256,7 @@ static bool end_element(struct description *d, const char *name)
 
 /* --- tags ----------------------------------------------------------------------------------------------- */
 
-/* Replaces the five named character references; others are left unchanged. */
+/* Replaces the five named character references by their characters; other references are left unchanged. */
 static void decode(char *text)
 {
     static const struct {
@@ -274,7 +274,8 @@ static void decode(char *text)
     *out = '\0';
 }
 
-/* Handles a tag, given without '<' and '>'. If it is a closing tag, text_before is the element's text. */
+/* Handles a tag. tag: its text without '<' and '>'. text_before: the text since an opening tag, or NULL; for
+ * a closing tag, the text of the element. Returns false if tags do not match. */
 static bool parse_tag(struct description *d, char *tag, char *text_before)
 {
     size_t length = strlen(tag);
@@ -296,7 +297,7 @@ static bool parse_tag(struct description *d, char *tag, char *text_before)
     return *tag && begin_element(d, tag, attributes) && (!is_empty || end_element(d, tag));
 }
 
-/* Returns the end of a tag. A comment ends at "-->". */
+/* Returns the '>' that ends a tag or comment; NULL if there is none. tag: the text after '<'. */
 static char *find_end(char *tag)
 {
     if (!string_starts(tag, "!--"))

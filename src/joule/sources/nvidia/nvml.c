@@ -1,9 +1,9 @@
 /* joule/sources/nvidia/nvml.c - opens and reads the boards of the source "nvml". See nvml.h.
  *
- * A call that failed transiently is repeated at the next reading. A library that was shut down is initialised
- * again. A board that fell off the bus is no longer read.
- * Note: the energy counter is preferred to integrated power, but a counter is trusted only once its value has
- * risen. A counter that does not move is therefore reported as UNSUPPORTED, never as 0 J. */
+ * After a transient failure, a call is repeated at the next reading. If other code has shut the library down,
+ * it is initialised again. A board that fell off the bus is no longer read.
+ * Note: the energy counter is preferred to integrated power, but a counter is trusted only after its value
+ * has risen. So a counter that does not move is reported as UNSUPPORTED, never as 0 J. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
@@ -12,7 +12,7 @@
 #include "joule/sources/sysfs.h"
 
 #define GAUGE_PERIOD_NS  500000000LL  /* GPM needs at least 100 ms between two samples */
-#define MAX_TRANSIENT_NS 1000000000LL /* longest time of transient failures before a channel has failed */
+#define MAX_TRANSIENT_NS 1000000000LL /* longest time of transient failures; then the channel fails */
 
 /* --- opening -------------------------------------------------------------------------------------------- */
 
@@ -63,7 +63,7 @@ static joule_status nvml_open(struct source *source)
 
 /* --- failures ------------------------------------------------------------------------------------------- */
 
-/* Returns all channels of a board, in the order of their creation. */
+/* Writes the channels of a board, in the order of their creation. Returns their number. */
 static size_t board_channels(const struct nvml_board *board, struct channel *out_channels[NVML_MAX_CHANNELS])
 {
     struct channel *const all[] = {board->energy,
@@ -96,9 +96,9 @@ static void set_lost(struct nvml_board *board, struct sink *sink)
     sink_device_fail(sink, board->device, JOULE_FAILED);
 }
 
-/* Initialises the library again and gets a new handle of the board. Returns true if the handle is that of
- * the same board. Other code in this process may have shut the library down, and a reloaded driver has new
- * handles. */
+/* Initialises the library again and gets a new handle of the board, because other code in this process may
+ * have shut the library down. Returns true if the new handle is that of the same board; a reloaded driver may
+ * have other boards. */
 static bool reinitialise(struct nvml_source *nvml, struct nvml_board *board)
 {
     char uuid[NVML_NAME_SIZE] = "";

@@ -11,20 +11,20 @@
 #include "joule/sources/device.h"
 
 #define NVML_MAX_BOARDS 64
-/* Interval between two readings. The meter's own period does not change it, because power samples must not be
+/* Interval between two readings. It does not follow the meter's period, because power samples must not be
  * integrated over long gaps. */
 #define NVML_PERIOD_S     0.1
 #define NVML_MAX_CHANNELS 12
-#define NVML_RING_SIZE    1024 /* samples taken from the driver at once; it stores fewer */
+#define NVML_RING_SIZE    1024 /* maximum samples in one call; the driver stores fewer */
 
 /* File names of the driver's library on this system, ended by NULL. */
 extern const char *const nvml_names[];
 /* Returns true if the driver's library can be loaded, even if it does not initialise. */
 bool nvml_is_available(struct joule_host *host);
-/* Loads and initialises the library; JOULE_NVML_LIB overrides its name. If the result is not OK, out_remedy
- * says what the user can do. */
+/* Loads and initialises the library; JOULE_NVML_LIB overrides its name. If the result is not OK, writes to
+ * out_remedy what the user can do. */
 joule_status nvml_load(struct joule_host *host, struct nvml_api *out_api, char *out_remedy, size_t size);
-/* Returns the channel status for a return code. */
+/* Returns the status of a channel whose call returned this code. */
 joule_status nvml_status(nvml_return code);
 /* Returns true if the same call may succeed a moment later. */
 bool nvml_is_transient(nvml_return code);
@@ -33,7 +33,7 @@ bool nvml_is_transient(nvml_return code);
 nvml_return nvml_read_field(const struct nvml_api *api, nvml_device device, uint32_t id, uint32_t scope,
                             double *out_value);
 
-/* The identity of a board. Unknown texts are empty; compute capability 0.0 is unknown. */
+/* The identity of a board. Unknown texts are empty. Compute capability 0.0 means unknown. */
 struct nvml_identity {
     char name[NVML_NAME_SIZE], uuid[NVML_NAME_SIZE];
     char bus_id[16];  /* "0000:65:00.0", sysfs's name of the device */
@@ -44,13 +44,13 @@ void nvml_identify(const struct nvml_api *api, nvml_device device, struct nvml_i
 /* Returns true for a GPU and an Arm CPU on one module, such as "NVIDIA GH200 480GB" or "NVIDIA GB300". */
 bool nvml_is_superchip(const char *name);
 /* Writes the zone of the module that contains a superchip's GPU, such as "module0". The number is that of the
- * module's CPU socket, which is equal in every source. */
+ * module's CPU socket, so all sources use the same zone. */
 void nvml_module_zone(struct joule_host *host, const char *name, const char *pci_address, unsigned index,
                       char out_zone[48]);
 /* Translates nvmlClocksEventReason... bits into JOULE_CLOCKS_.... */
 uint32_t nvml_clock_reasons(uint64_t reasons);
 
-/* --- boards as the source sees them --------------------------------------------------------------------- */
+/* --- boards and their channels -------------------------------------------------------------------------- */
 
 enum nvml_energy_view { NVML_ENERGY_NONE, NVML_ENERGY_SCOPED, NVML_ENERGY_FIELD, NVML_ENERGY_CALL };
 enum nvml_power_view { NVML_POWER_NONE, NVML_POWER_RING, NVML_POWER_INSTANT, NVML_POWER_USAGE };
@@ -58,11 +58,11 @@ enum nvml_power_view { NVML_POWER_NONE, NVML_POWER_RING, NVML_POWER_INSTANT, NVM
 struct nvml_board {
     unsigned index;
     nvml_device handle;
-    struct device *device; /* its record in the device list */
+    struct device *device; /* the board's entry in the device list */
     struct nvml_identity id;
     unsigned architecture; /* NVML_DEVICE_ARCH_...; 0: unknown */
     double limit_watts;    /* NaN: unknown */
-    /* Scopes of its power and of its counter: the GPU, or a superchip's module. */
+    /* Scopes of the board's power and of its energy counter: the GPU, or a superchip's module. */
     joule_scope scope, counter_scope;
     char zone[48], counter_zone[48];
     bool is_lost;
@@ -84,7 +84,7 @@ struct nvml_board {
         uint64_t bytes[2];
         int64_t time_ns; /* 0: never */
         double rates[2]; /* bytes per second */
-        bool is_sampled; /* the board has no byte counts, so the driver measures for 20 ms */
+        bool is_sampled; /* the board has no byte counts, so the driver measures the rate for 20 ms */
     } traffic;
     double xid_count, last_xid; /* NaN: the board does not report Xid errors */
 
@@ -108,16 +108,18 @@ struct nvml_source {
 /* Adds the channels of the board with this index. Returns false if out of memory. */
 bool nvml_board_open(struct source *source, struct nvml_board *board, unsigned index);
 
-/* Return true if the board's power or energy of the GPU scope is that of a superchip's whole module. This is
- * so if the module scope has the same value, or if the GPU scope does not answer. If the scopes of the
- * counter cannot be compared, the counter is taken as the module's. */
+/* Return true if power or the energy counter of NVML's GPU scope is in fact that of a superchip's whole
+ * module. For power, this is the case if the GPU scope does not answer, or has the same value as the module
+ * scope. The counter's scopes are compared in the same way; if one does not answer, the counter is taken as
+ * the module's. */
 bool nvml_power_covers_module(const struct nvml_api *api, const struct nvml_board *board);
 bool nvml_counter_covers_module(const struct nvml_api *api, const struct nvml_board *board);
 
 /* Frees what the library allocated for the board. */
 void nvml_board_release(const struct nvml_api *api, struct nvml_board *board);
 
-/* Read the counter in millijoules, and the chip's temperature. */
+/* Read the energy counter in millijoules, or the chip's temperature in degrees Celsius. Return the library's
+ * code. */
 nvml_return nvml_board_energy(const struct nvml_api *api, const struct nvml_board *board,
                               uint64_t *out_millijoules);
 nvml_return nvml_board_celsius(const struct nvml_api *api, const struct nvml_board *board,
@@ -132,7 +134,7 @@ struct device_facts nvml_board_facts(const struct nvml_api *api, struct nvml_boa
 
 /* --- condition of boards: fans, video engines, PCIe link, errors ---------------------------------------- */
 
-/* Registers for Xid errors of all boards. */
+/* Registers for the Xid errors of all boards. Without a registration, xid_count and last_xid remain NaN. */
 void nvml_condition_begin(struct nvml_source *nvml);
 /* Collects Xid errors, and measures the traffic of one board. Blocks for 20 ms if that board has no byte
  * counts. */

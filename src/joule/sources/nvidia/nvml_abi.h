@@ -1,11 +1,11 @@
-/* joule/sources/nvidia/nvml_abi.h - the binary interface of NVIDIA's management library (NVML), as far as
- * Joule uses it.
+/* joule/sources/nvidia/nvml_abi.h - the part of the binary interface of NVIDIA's management library (NVML)
+ * that Joule uses.
  *
- * It has the layouts, constants and symbol names of libnvidia-ml.so.1 on 64-bit Linux, so that no header of
- * NVIDIA's is needed to build. Sizes and offsets are checked at compile time. Constants have the names of
- * nvml.h; comments name its types.
- * Note: symbols without a version suffix are older functions with other layouts. A symbol that a driver lacks
- * is NULL in struct nvml_api; then one feature is missing, not the source. */
+ * The file contains layouts, constants and symbol names of libnvidia-ml.so.1 on 64-bit Linux, so that the
+ * build needs no header of NVIDIA. Sizes and offsets are checked at compile time. Constants have the names of
+ * nvml.h; comments give the names of its types.
+ * Note: symbols without a version suffix are older functions with other layouts. If a driver lacks a symbol,
+ * its member of struct nvml_api is NULL; then one feature is missing, not the source. */
 #ifndef JOULE_NVML_ABI_H
 #define JOULE_NVML_ABI_H
 
@@ -54,9 +54,9 @@ enum {
     NVML_FI_DEV_POWER_MAX_LIMIT = 188,
     NVML_FI_DEV_POWER_DEFAULT_LIMIT = 189,
     NVML_FI_DEV_POWER_CURRENT_LIMIT = 190,
-    NVML_FI_DEV_ENERGY = 191, /* same value as field 83, for a scope */
+    NVML_FI_DEV_ENERGY = 191, /* the value of field 83, for one scope */
     NVML_FI_DEV_POWER_REQUESTED_LIMIT = 192,
-    NVML_FI_DEV_PCIE_COUNT_TX_BYTES = 197, /* a count; 32-bit counts wrap within a second */
+    NVML_FI_DEV_PCIE_COUNT_TX_BYTES = 197, /* a count of bytes; 32-bit counts wrap within a second */
     NVML_FI_DEV_PCIE_COUNT_RX_BYTES = 198,
 };
 
@@ -196,7 +196,7 @@ struct nvml_process {
     uint32_t gpu_instance, compute_instance;
 };
 
-/* The layout that drivers 530 to early 535 write instead. */
+/* The layout that drivers 530 to early 535 use instead of nvmlProcessInfo_t. */
 struct nvml_process_32 {
     struct nvml_process process;
     uint64_t protected_bytes;
@@ -223,7 +223,7 @@ struct nvml_gpm_metric {
     const char *short_name, *long_name, *unit;
 };
 
-#define NVML_GPM_METRIC_MAX 333 /* value of the newest header, because a library may clear the whole table */
+#define NVML_GPM_METRIC_MAX 333 /* value of the newest nvml.h, because a library may clear the whole array */
 /* nvmlGpmMetricsGet_t */
 struct nvml_gpm_metrics {
     uint32_t version; /* 1 */
@@ -355,7 +355,7 @@ _Static_assert(NVML_FAN_V1 == 0x0100000C, "version of nvml_fan");
 #undef NVML_LAYOUT
 #undef NVML_SIZE
 
-/* Returns the value as a double, by its type; NaN for an unknown type. */
+/* Returns the value as a double. type: NVML_VALUE_TYPE_...; an unknown type returns NaN. */
 static inline double nvml_value_double(uint32_t type, union nvml_value value)
 {
     switch (type) {

@@ -1,21 +1,20 @@
 /* joule/sources/nvidia/nvml_board.c - finds what a board can report, and adds its channels. See nvml.h.
  *
- * It has the properties of GPU generations (update period, averaging), and the order of preference among
- * several views of one quantity. Each view is tried once; a view that answers becomes a channel.
- * Note: a driver of any version may lack any function, so each function is checked separately. Values are
- * used only to distinguish a superchip's module from its GPU. */
+ * This file contains the properties of GPU generations (update period, averaging), and the order of
+ * preference among several views of a quantity. The first view that answers becomes a channel.
+ * Note: a driver of any version may lack any function, so each function is checked separately. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/nvidia/nvml.h"
 
-#define FALLBACK_LIMIT_WATTS 1500.0 /* for boards that do not report theirs */
+#define FALLBACK_LIMIT_WATTS 1500.0 /* limit of boards that do not report one */
 #define LIMIT_MARGIN         1.5    /* a board exceeds its limit for short times */
 #define GAIN_SD              0.03   /* published: -8 % to +13 %, mostly within 6 % (Yang et al., SC'24) */
-#define MODULE_WATTS         5000.0 /* more power than two GPUs and a CPU on a module draw */
+#define MODULE_WATTS         5000.0 /* exceeds the power of two GPUs and a CPU on a module */
 #define RANK_POWER           RANK_INTEGRATED
 
-struct making {
+struct opening {
     struct source *source;
     const struct nvml_api *api;
     struct nvml_board *board;
@@ -24,8 +23,8 @@ struct making {
 
 /* --- differences between generations -------------------------------------------------------------------- */
 
-/* Returns true if nvmlDeviceGetPowerUsage is a mean of 1 s. GA100 (A100, A30) differs from the other Ampere
- * chips. */
+/* Returns true if nvmlDeviceGetPowerUsage returns a mean of 1 s. On GA100 (A100, A30), unlike other Ampere
+ * chips, it returns an instant value. */
 static bool averages_usage(const struct nvml_board *board)
 {
     bool is_ga100 = board->id.major == 8 && board->id.minor == 0;
@@ -37,7 +36,7 @@ static double sensor_period_s(const struct nvml_board *board)
     return board->architecture >= NVML_DEVICE_ARCH_AMPERE ? 0.1 : 0.02;
 }
 
-/* Returns the part of each sensor period over which instant power is measured. */
+/* Returns the seconds of each sensor period over which instant power is measured. */
 static double sensor_window_s(const struct nvml_board *board)
 {
     return board->architecture >= NVML_DEVICE_ARCH_AMPERE ? 0.025 : 0.01;
@@ -46,7 +45,7 @@ static double sensor_window_s(const struct nvml_board *board)
 /* --- channels ------------------------------------------------------------------------------------------- */
 
 /* Adds a channel of this board with the common properties. `what` becomes part of the name: "gpu-0-what". */
-static struct channel *add_channel(struct making *m, const char *what, const char *label,
+static struct channel *add_channel(struct opening *m, const char *what, const char *label,
                                    enum channel_mode mode, joule_reading_kind reading)
 {
     const struct nvml_board *board = m->board;
@@ -71,15 +70,14 @@ static struct channel *add_channel(struct making *m, const char *what, const cha
     return channel;
 }
 
-static struct channel *add_counter(struct making *m)
+static struct channel *add_counter(struct opening *m)
 {
     const struct nvml_board *board = m->board;
-    bool is_apart =
-        /* The counter is the module's, power is the GPU's. */
-        board->counter_scope != board->scope;
-    struct channel *channel =
-        add_channel(m, is_apart ? "module" : "", is_apart ? "energy counter of the module" : "energy counter",
-                    CHANNEL_COUNTER, JOULE_READING_ENERGY);
+    /* True if the counter measures the module and power only the GPU. */
+    bool is_of_module = board->counter_scope != board->scope;
+    struct channel *channel = add_channel(m, is_of_module ? "module" : "",
+                                          is_of_module ? "energy counter of the module" : "energy counter",
+                                          CHANNEL_COUNTER, JOULE_READING_ENERGY);
     if (!channel)
         return NULL;
     channel->info.scope = board->counter_scope;
@@ -92,9 +90,10 @@ static struct channel *add_counter(struct making *m)
     return channel;
 }
 
-/* Adds a channel of power to integrate. period_s, seen and lag_s are as in struct integrator. */
-static struct channel *add_power(struct making *m, const char *what, const char *label, double period_s,
-                                 double seen, double lag_s)
+/* Adds a channel whose power is integrated. period_s, averaged_part and lag_s are the members of struct
+ * integrator. */
+static struct channel *add_power(struct opening *m, const char *what, const char *label, double period_s,
+                                 double averaged_part, double lag_s)
 {
     struct channel *channel = add_channel(m, what, label, CHANNEL_POWER, JOULE_READING_POWER);
     if (!channel)
@@ -107,12 +106,12 @@ static struct channel *add_power(struct making *m, const char *what, const char 
     channel->info.cls = JOULE_CLASS_DERIVED;
     channel->info.update_period_s = channel->integrator.period_s = period_s;
     channel->integrator.age_s = fmin(period_s, sensor_period_s(m->board));
-    channel->integrator.averaged_part = seen;
+    channel->integrator.averaged_part = averaged_part;
     channel->integrator.lag_s = lag_s;
     return channel;
 }
 
-static struct channel *add_gauge(struct making *m, const char *what, const char *label,
+static struct channel *add_gauge(struct opening *m, const char *what, const char *label,
                                  joule_reading_kind reading, enum gauge_role role)
 {
     struct channel *channel = add_channel(m, what, label, CHANNEL_GAUGE, reading);
@@ -125,7 +124,7 @@ static struct channel *add_gauge(struct making *m, const char *what, const char 
 
 /* --- energy and power ----------------------------------------------------------------------------------- */
 
-/* Reads a field that holds an energy count. */
+/* Reads a field that contains an energy count. */
 static nvml_return energy_field(const struct nvml_api *api, nvml_device device, uint32_t id,
                                 uint64_t *out_millijoules)
 {
@@ -158,7 +157,7 @@ nvml_return nvml_board_energy(const struct nvml_api *api, const struct nvml_boar
     return code;
 }
 
-static void find_counter(struct making *m)
+static void find_counter(struct opening *m)
 {
     static const enum nvml_energy_view views[] = {NVML_ENERGY_SCOPED, NVML_ENERGY_FIELD, NVML_ENERGY_CALL};
     struct nvml_board *board = m->board;
@@ -173,7 +172,7 @@ static void find_counter(struct making *m)
     board->energy_view = NVML_ENERGY_NONE;
 }
 
-/* Returns the clock whose time is nearest to the newest timestamp. */
+/* Returns the clock of the timestamp, because drivers use different clocks: the one whose time is nearest. */
 static clockid_t clock_of_stamp(struct joule_host *host, uint64_t stamp_us)
 {
     static const clockid_t clocks[] = {CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME};
@@ -189,7 +188,7 @@ static clockid_t clock_of_stamp(struct joule_host *host, uint64_t stamp_us)
     return nearest;
 }
 
-static bool find_ring(struct making *m)
+static bool find_ring(struct opening *m)
 {
     struct nvml_sample *samples = ((struct nvml_source *)m->source->data)->ring;
     unsigned count = NVML_RING_SIZE;
@@ -210,21 +209,22 @@ static bool find_ring(struct making *m)
     return true;
 }
 
-/* Adds instant power: the mean of a short window. The period of the sensor's updates differs from the period
- * of the lane's readings. */
-static struct channel *add_instant(struct making *m, const char *label)
+/* Adds a channel of instant power, which is the mean of a short window. The sensor updates and the lane reads
+ * at different periods; the longer one counts. */
+static struct channel *add_instant(struct opening *m, const char *label)
 {
     double window_s = sensor_window_s(m->board), period_s = fmax(sensor_period_s(m->board), NVML_PERIOD_S);
     return add_power(m, "power", label, period_s, window_s / period_s, window_s / 2);
 }
 
-/* Adds average power: the mean of the last second, which equals the power half a second ago without noise. */
-static struct channel *add_average(struct making *m, const char *what, const char *label)
+/* Adds a channel of average power, the mean of the last second. It is treated as the power of half a second
+ * ago, without noise. */
+static struct channel *add_average(struct opening *m, const char *what, const char *label)
 {
     return add_power(m, what, label, fmax(sensor_period_s(m->board), NVML_PERIOD_S), 0, 0.5);
 }
 
-static void find_power(struct making *m)
+static void find_power(struct opening *m)
 {
     struct nvml_board *board = m->board;
     double milliwatts;
@@ -243,9 +243,9 @@ static void find_power(struct making *m)
     }
 }
 
-/* Finds the power of the memory. In the memory scope only the mean of 1 s is known to answer. A value of 0
+/* Finds the power of the memory. In the memory scope, only the mean of 1 s is known to answer. A value of 0
  * means "not measured". */
-static void find_memory_power(struct making *m)
+static void find_memory_power(struct opening *m)
 {
     double milliwatts = 0;
     struct nvml_board *board = m->board;
@@ -283,7 +283,7 @@ nvml_return nvml_board_celsius(const struct nvml_api *api, const struct nvml_boa
     return code;
 }
 
-static void find_temperatures(struct making *m)
+static void find_temperatures(struct opening *m)
 {
     double value = 0;
     if (nvml_board_celsius(m->api, m->board, &value) == NVML_SUCCESS)
@@ -295,7 +295,7 @@ static void find_temperatures(struct making *m)
                                                  JOULE_READING_TEMPERATURE, ROLE_MEMORY_TEMPERATURE);
 }
 
-static void find_clocks(struct making *m)
+static void find_clocks(struct opening *m)
 {
     const struct nvml_api *api = m->api;
     struct nvml_board *board = m->board;
@@ -308,7 +308,7 @@ static void find_clocks(struct making *m)
             board->memory_clock =
                 add_gauge(m, "memory-clock", "memory clock", JOULE_READING_CLOCK, ROLE_MEMORY_CLOCK);
     }
-    /* The fraction of time in which any kernel ran, even on one multiprocessor. */
+    /* Utilisation is the fraction of time in which a kernel ran, even on one multiprocessor. */
     if (!api->DeviceGetUtilizationRates ||
         api->DeviceGetUtilizationRates(board->handle, &busy) != NVML_SUCCESS)
         return;
@@ -317,9 +317,9 @@ static void find_clocks(struct making *m)
                                    JOULE_READING_UTILISATION, ROLE_MEMORY_BUSY);
 }
 
-/* Adds the gauges of GPM, which measures the activity of multiprocessors, tensor cores and memory between
- * two samples. Hopper and later GPUs have it. */
-static void find_activity(struct making *m)
+/* Adds the gauges of GPM, which Hopper and later GPUs have: the activity of multiprocessors, tensor cores and
+ * memory between two samples. */
+static void find_activity(struct opening *m)
 {
     const struct nvml_api *api = m->api;
     struct nvml_board *board = m->board;
@@ -368,7 +368,7 @@ void nvml_identify(const struct nvml_api *api, nvml_device device, struct nvml_i
         api->DeviceGetCudaComputeCapability(device, &out_identity->major, &out_identity->minor);
 }
 
-/* Reads the properties by which readings are interpreted. Those that do not answer stay unknown. */
+/* Reads the architecture and the power limit. A value that the driver does not report remains unknown. */
 static void find_traits(const struct nvml_api *api, struct nvml_board *board)
 {
     unsigned milliwatts;
@@ -379,9 +379,9 @@ static void find_traits(const struct nvml_api *api, struct nvml_board *board)
         board->limit_watts = milliwatts * 1e-3;
 }
 
-/* Sets zones and scopes of the board's power and counter. A module has the zone that its hardware monitors
- * (hwmon) use. */
-static void place(struct making *m)
+/* Sets zones and scopes of the board's power and energy counter. The zone of a module is the one that the
+ * source hwmon uses for it. */
+static void set_zones(struct opening *m)
 {
     struct nvml_board *board = m->board;
     char module[48];
@@ -396,8 +396,8 @@ static void place(struct making *m)
     board->counter_scope = counts_module ? JOULE_SCOPE_MODULE : JOULE_SCOPE_GPU;
 }
 
-/* Adds a channel for a board without energy or power, with the reason. */
-static void add_unavailable(struct making *m, joule_status state, const char *remedy)
+/* Adds a channel in the state `state`, for a board whose energy and power cannot be read. */
+static void add_unavailable(struct opening *m, joule_status state, const char *remedy)
 {
     struct channel *channel = add_counter(m);
     if (!channel)
@@ -409,7 +409,7 @@ static void add_unavailable(struct making *m, joule_status state, const char *re
 bool nvml_board_open(struct source *source, struct nvml_board *board, unsigned index)
 {
     struct nvml_source *nvml = source->data;
-    struct making m = {source, &nvml->api, board, false};
+    struct opening m = {source, &nvml->api, board, false};
     *board = (struct nvml_board){.index = index, .limit_watts = NAN};
     board->device = source_add_device(source, "gpu", (int32_t)index);
     if (!board->device)
@@ -420,7 +420,7 @@ bool nvml_board_open(struct source *source, struct nvml_board *board, unsigned i
         board->is_lost = true;
         board->handle = NULL;
         board->device->state = nvml_status(code);
-        place(&m);
+        set_zones(&m);
         add_unavailable(
             &m, nvml_status(code),
             code == NVML_ERROR_NO_PERMISSION
@@ -432,7 +432,7 @@ bool nvml_board_open(struct source *source, struct nvml_board *board, unsigned i
     nvml_identify(m.api, board->handle, &board->id);
     find_traits(m.api, board);
     nvml_board_set_identity(m.api, board);
-    place(&m);
+    set_zones(&m);
     find_counter(&m);
     find_power(&m);
     if (!board->energy && !board->power)

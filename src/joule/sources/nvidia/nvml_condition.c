@@ -1,19 +1,20 @@
 /* joule/sources/nvidia/nvml_condition.c - fans, video engines, the PCIe link and errors of a board. See
  * nvml.h.
  *
- * Note: nvmlDeviceGetPcieThroughput blocks for 20 ms. It is not called for boards whose driver counts bytes.
- * One of the other boards is queried each second, in one direction. */
+ * Note: nvmlDeviceGetPcieThroughput blocks for 20 ms. So it is called only for boards whose driver does not
+ * count bytes, and once a second, for one board and one direction. */
 #include <math.h>
 #include "joule/sources/nvidia/nvml.h"
 
-#define MAX_EVENTS           256 /* events taken at a time */
+#define MAX_EVENTS           256 /* maximum events that one query reads */
 #define MAX_FANS             16
 #define MAX_RPM              30000
 #define MAX_BYTES_PER_SECOND 1e12 /* several times the rate of any link */
 
 /* --- Xid errors ----------------------------------------------------------------------------------------- */
 
-static bool is_registered(const struct nvml_source *nvml, const struct nvml_board *board)
+/* Registers for the Xid errors of a board. Returns false if the board does not report them. */
+static bool register_board(const struct nvml_source *nvml, const struct nvml_board *board)
 {
     const struct nvml_api *api = &nvml->api;
     unsigned long long types = 0;
@@ -36,7 +37,7 @@ void nvml_condition_begin(struct nvml_source *nvml)
         api->EventSetCreate(&nvml->events) != NVML_SUCCESS)
         return;
     for (size_t i = 0; i < nvml->board_count; i++)
-        if (is_registered(nvml, &nvml->boards[i]))
+        if (register_board(nvml, &nvml->boards[i]))
             nvml->boards[i].xid_count = nvml->boards[i].last_xid = 0;
 }
 
@@ -83,12 +84,12 @@ void nvml_condition_refresh(struct nvml_source *nvml)
             sample_traffic(&nvml->api, board, (int)(turn % 2));
             return;
         }
-        nvml->turn++; /* skips the turn of the other direction */
+        nvml->turn++; /* skip the other direction of this board */
     }
 }
 
-/* Reads a count of bytes. Only a 64-bit count is used, because a 32-bit one wraps several times between two
- * readings. */
+/* Reads a count of bytes. Returns false unless it has 64 bits, because a 32-bit count wraps several times
+ * between two readings. */
 static bool read_count(const struct nvml_api *api, nvml_device device, uint32_t id, uint64_t *out_bytes)
 {
     struct nvml_field field = {.id = id};
@@ -117,7 +118,8 @@ static void count_traffic(const struct nvml_api *api, struct nvml_board *board, 
         return;
     if (!read_count(api, board->handle, ids[0], &bytes[0]) ||
         !read_count(api, board->handle, ids[1], &bytes[1])) {
-        traffic->is_sampled = traffic->time_ns == 0; /* a board that counted bytes before will do so again */
+        /* if the board counted bytes before, this failure is transient */
+        traffic->is_sampled = traffic->time_ns == 0;
         traffic->rates[0] = traffic->rates[1] = NAN;
         return;
     }
@@ -131,7 +133,7 @@ static void count_traffic(const struct nvml_api *api, struct nvml_board *board, 
 
 /* --- fans and engines ----------------------------------------------------------------------------------- */
 
-static double share_of(nvml_return (*call)(nvml_device, unsigned *, unsigned *), nvml_device device)
+static double busy_ratio(nvml_return (*call)(nvml_device, unsigned *, unsigned *), nvml_device device)
 {
     unsigned percent = 0, period_us = 0;
     return call && call(device, &percent, &period_us) == NVML_SUCCESS && percent <= 100 ? percent * 0.01
@@ -187,8 +189,8 @@ void nvml_condition_add(const struct nvml_api *api, struct nvml_board *board, in
     nvml_device device = board->handle;
     unsigned replays = 0;
     add_fans(api, device, facts);
-    facts->encoder_busy = share_of(api->DeviceGetEncoderUtilization, device);
-    facts->decoder_busy = share_of(api->DeviceGetDecoderUtilization, device);
+    facts->encoder_busy = busy_ratio(api->DeviceGetEncoderUtilization, device);
+    facts->decoder_busy = busy_ratio(api->DeviceGetDecoderUtilization, device);
     count_traffic(api, board, now_ns);
     facts->pcie_transmit_bytes_per_second = board->traffic.rates[NVML_PCIE_UTIL_TX_BYTES];
     facts->pcie_receive_bytes_per_second = board->traffic.rates[NVML_PCIE_UTIL_RX_BYTES];

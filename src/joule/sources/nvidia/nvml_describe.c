@@ -1,16 +1,16 @@
 /* joule/sources/nvidia/nvml_describe.c - a board's identity, memory, limits, reasons for low clocks,
  * processes and MIG instances. See nvml.h.
  *
- * Note: some driver versions write process records of 32 bytes; all others write 24. The symbols that a
- * driver has are the only sign of its version. */
+ * Note: some driver versions write process records of 32 bytes; all others write 24. These versions are
+ * recognised by the symbols that the library contains. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/nvidia/nvml.h"
 
-#define MAX_RECORDS  65536 /* more process records are not requested */
-#define MORE_RECORDS 64
+#define MAX_RECORDS  65536 /* maximum records that a driver may report */
+#define MORE_RECORDS 64    /* for processes that start between two calls */
 
 /* --- identity ------------------------------------------------------------------------------------------- */
 
@@ -44,8 +44,8 @@ void nvml_board_set_identity(const struct nvml_api *api, struct nvml_board *boar
 
 /* --- facts ---------------------------------------------------------------------------------------------- */
 
-/* Reads the memory. nvmlDeviceGetMemoryInfo counts the driver's own memory as used;
- * nvmlDeviceGetMemoryInfo_v2 does not. */
+/* Reads the memory in bytes. nvmlDeviceGetMemoryInfo_v2 is preferred, because nvmlDeviceGetMemoryInfo counts
+ * the driver's own memory as used. */
 static void read_memory(const struct nvml_api *api, nvml_device handle, uint64_t *out_total,
                         uint64_t *out_used, uint64_t *out_free)
 {
@@ -84,8 +84,8 @@ static void add_limits(const struct nvml_api *api, nvml_device handle, struct de
 uint32_t nvml_clock_reasons(uint64_t reasons)
 {
     static const struct {
-        uint64_t theirs;
-        uint32_t ours;
+        uint64_t nvml_bit;
+        uint32_t joule_bit;
     } table[] = {
         {nvmlClocksEventReasonGpuIdle, JOULE_CLOCKS_IDLE},
         {nvmlClocksEventReasonApplicationsClocksSetting, JOULE_CLOCKS_SET},
@@ -97,13 +97,13 @@ uint32_t nvml_clock_reasons(uint64_t reasons)
         {nvmlClocksEventReasonSyncBoost, JOULE_CLOCKS_SYNC},
         {nvmlClocksEventReasonDisplayClockSetting, JOULE_CLOCKS_DISPLAY},
     };
-    uint32_t ours = 0;
+    uint32_t bits = 0;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        if (reasons & table[i].theirs)
-            ours |= table[i].ours;
-        reasons &= ~table[i].theirs;
+        if (reasons & table[i].nvml_bit)
+            bits |= table[i].joule_bit;
+        reasons &= ~table[i].nvml_bit;
     }
-    return reasons ? ours | JOULE_CLOCKS_OTHER : ours;
+    return reasons ? bits | JOULE_CLOCKS_OTHER : bits;
 }
 
 static void add_reasons(const struct nvml_api *api, nvml_device handle, struct device_facts *facts)
@@ -118,8 +118,8 @@ static void add_reasons(const struct nvml_api *api, nvml_device handle, struct d
 
 /* --- processes ------------------------------------------------------------------------------------------ */
 
-/* Returns the size of a process record in bytes. Drivers 530 to early 535 have the first symbol and lack the
- * second. */
+/* Returns the size of a process record in bytes. Only drivers 530 to early 535, which write the longer
+ * record, have the first symbol and lack the second. */
 static size_t process_record_size(const struct nvml_api *api)
 {
     bool is_long = api->DeviceGetConfComputeMemSizeInfo && !api->DeviceGetRunningProcessDetailList;
@@ -134,8 +134,9 @@ static joule_device_process *find_process(struct device_facts *facts, uint64_t p
     return NULL;
 }
 
-/* Allocates space for the driver's number of records, and for new ones. Returns NULL if out of memory. */
-static void *larger_room(unsigned *count, size_t record_size)
+/* Allocates space for *count records, the number that the driver needs, and for MORE_RECORDS more. Adds these
+ * to *count. Returns NULL if out of memory or if *count exceeds MAX_RECORDS. */
+static void *allocate_records(unsigned *count, size_t record_size)
 {
     if (*count > MAX_RECORDS)
         return NULL;
@@ -159,16 +160,16 @@ static void set_busy(const struct nvml_process_sample *samples, unsigned count, 
     }
 }
 
-/* Sets the busy ratios of processes. The driver has several samples of the last seconds for each process;
- * the latest one is used. A process that did nothing has none. */
+/* Sets the busy ratios of processes. For each process, the driver reports several samples of the last
+ * seconds; the latest one is used. A process that did nothing has no sample, so its ratio remains unknown. */
 static void add_busy(const struct nvml_api *api, struct nvml_board *board, struct device_facts *facts)
 {
-    struct nvml_process_sample room[2 * DEVICE_MAX_PROCESSES], *samples = room, *larger = NULL;
-    unsigned count = sizeof room / sizeof room[0], size = count;
+    struct nvml_process_sample first[2 * DEVICE_MAX_PROCESSES], *samples = first, *larger = NULL;
+    unsigned count = sizeof first / sizeof first[0], size = count;
     if (!api->DeviceGetProcessUtilization)
         return;
     nvml_return code = api->DeviceGetProcessUtilization(board->handle, samples, &count, board->process_us);
-    if (code == NVML_ERROR_INSUFFICIENT_SIZE && (larger = larger_room(&count, sizeof *larger))) {
+    if (code == NVML_ERROR_INSUFFICIENT_SIZE && (larger = allocate_records(&count, sizeof *larger))) {
         samples = larger;
         size = count;
         code = api->DeviceGetProcessUtilization(board->handle, samples, &count, board->process_us);
@@ -189,16 +190,16 @@ static void set_processes(const void *records, unsigned count, size_t record_siz
     }
 }
 
-/* Adds the processes on the board; if there are too many, only the first ones. */
+/* Adds the processes on the board, at most DEVICE_MAX_PROCESSES. */
 static void add_processes(const struct nvml_api *api, struct nvml_board *board, struct device_facts *facts)
 {
-    /* Large enough for either record size. */
-    struct nvml_process_32 room[DEVICE_MAX_PROCESSES], *records = room, *larger = NULL;
+    /* The driver writes records of 32 or 24 bytes; both fit. */
+    struct nvml_process_32 first[DEVICE_MAX_PROCESSES], *records = first, *larger = NULL;
     unsigned count = DEVICE_MAX_PROCESSES;
     if (!api->DeviceGetComputeRunningProcesses_v3)
         return;
     nvml_return code = api->DeviceGetComputeRunningProcesses_v3(board->handle, &count, records);
-    if (code == NVML_ERROR_INSUFFICIENT_SIZE && (larger = larger_room(&count, sizeof *larger))) {
+    if (code == NVML_ERROR_INSUFFICIENT_SIZE && (larger = allocate_records(&count, sizeof *larger))) {
         records = larger;
         code = api->DeviceGetComputeRunningProcesses_v3(board->handle, &count, records);
     }

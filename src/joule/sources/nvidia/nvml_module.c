@@ -1,7 +1,7 @@
 /* joule/sources/nvidia/nvml_module.c - superchips: one or two GPUs and a Grace CPU on one module. See nvml.h.
  *
- * On a GH200 the GPU's energy counter measures the whole module, although its power may be that of the GPU
- * alone (ml-energy/zeus, pull request 172). Hardware monitors measure the same module and its Grace CPU
+ * On a GH200, the energy counter of the GPU measures the whole module, although its power may be that of the
+ * GPU alone (ml-energy/zeus, pull request 172). Hardware monitors measure the same module and its Grace CPU
  * (hwmon_domain.c). */
 #include <ctype.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "base/string.h"
 #include "joule/sources/nvidia/nvml.h"
 
-#define TOLERANCE  0.02
+#define TOLERANCE  0.02 /* relative difference up to which two values are the same */
 #define MAX_SOCKET 63
 
 bool nvml_is_superchip(const char *name)
@@ -28,7 +28,8 @@ static bool has_two_gpus(const char *name)
     return strstr(name, "GB200") || strstr(name, "GB300");
 }
 
-/* Note: NUMA nodes of Grace's memory have the numbers of its sockets; nodes of GPU memory follow them. */
+/* Note: the NUMA node of a CPU's memory has the number of the socket. Nodes of GPU memory have higher
+ * numbers. */
 void nvml_module_zone(struct joule_host *host, const char *name, const char *pci_address, unsigned index,
                       char out_zone[48])
 {
@@ -68,6 +69,6 @@ bool nvml_counter_covers_module(const struct nvml_api *api, const struct nvml_bo
     if (nvml_read_field(api, board->handle, NVML_FI_DEV_ENERGY, NVML_POWER_SCOPE_MODULE, &module) !=
             NVML_SUCCESS ||
         nvml_read_field(api, board->handle, NVML_FI_DEV_ENERGY, NVML_POWER_SCOPE_GPU, &gpu) != NVML_SUCCESS)
-        return true; /* nothing indicates otherwise */
+        return true; /* cannot be compared: taken as the module's */
     return is_same(gpu, module);
 }
