@@ -1,7 +1,7 @@
 /* joule/cost/calibration.c - see calibration.h.
  *
- * Note: the file is untrusted. One value out of range makes the whole calibration invalid, because a partial
- * calibration would be trusted like a complete one.
+ * Note: the file is untrusted. One value out of range makes the whole calibration invalid, because users
+ * would trust a partial calibration like a complete one.
  */
 #include "joule/cost/calibration.h"
 
@@ -34,8 +34,8 @@ struct reading {
     bool is_wrong;
 };
 
-/* Sets the message for a wrong key, unless an earlier key has set one. */
-static void wrong(struct reading *r, const char *key)
+/* Sets the message for a missing or invalid key, unless it was set for an earlier key. */
+static void report_key(struct reading *r, const char *key)
 {
     if (!r->is_wrong)
         error_set(r->error, JOULE_INVALID,
@@ -49,7 +49,7 @@ static void read_text(struct reading *r, const struct json_value *object, const 
 {
     const char *text = json_text_of(json_member(object, key));
     if (!text || !string_copy(out, size, text))
-        wrong(r, key);
+        report_key(r, key);
 }
 
 /* Reads a JSON number from `min` to `max`; otherwise reports the key and returns NAN. */
@@ -59,7 +59,7 @@ static double read_number(struct reading *r, const struct json_value *object, co
     const struct json_value *member = json_member(object, key);
     double value = member && member->kind == JSON_NUMBER ? json_double_of(member) : NAN;
     if (!(value >= min && value <= max)) {
-        wrong(r, key);
+        report_key(r, key);
         return NAN;
     }
     return value;
@@ -70,18 +70,18 @@ static bool read_bool(struct reading *r, const struct json_value *object, const 
 {
     const struct json_value *member = json_member(object, key);
     if (!member || (member->kind != JSON_TRUE && member->kind != JSON_FALSE))
-        wrong(r, key);
+        report_key(r, key);
     return member && member->kind == JSON_TRUE;
 }
 
-/* Reads a value with its 5 % and 95 % points; reports the key if one is wrong. */
+/* Reads a value with its 5 % and 95 % points; reports the key if one of them is missing or invalid. */
 static struct cost_term read_term(struct reading *r, const struct json_value *term, const char *key,
                                   double min, double max)
 {
     struct cost_term t = {read_number(r, term, "value", min, max), read_number(r, term, "low", min, max),
                           read_number(r, term, "high", min, max)};
     if (!(t.low <= t.value && t.value <= t.high))
-        wrong(r, key);
+        report_key(r, key);
     return t;
 }
 
@@ -92,7 +92,7 @@ static void read_terms(struct reading *r, const struct json_value *parent, const
     const struct json_value *object = json_member(parent, key);
     size_t known = 0, all = 0;
     if (!object || object->kind != JSON_OBJECT) {
-        wrong(r, key);
+        report_key(r, key);
         return;
     }
     for (const struct json_value *item = object->first; item; item = item->next)
@@ -105,7 +105,7 @@ static void read_terms(struct reading *r, const struct json_value *parent, const
             out[i] = read_term(r, term, name, min, i == COST_PACKAGE_SECONDS ? MAX_IDLE_WATTS : max);
     }
     if (known != all) /* an unknown name, or a repeated one */
-        wrong(r, key);
+        report_key(r, key);
 }
 
 static void read_speeds(struct reading *r, const struct json_value *time, struct cost_speeds *out)
@@ -123,7 +123,7 @@ static void read_prices(struct reading *r, const struct json_value *energy, stru
 {
     const char *cls = json_text_of(json_member(energy, "class"));
     if (!energy) {
-        wrong(r, "energy");
+        report_key(r, "energy");
         return;
     }
     if (energy->kind == JSON_NULL)
@@ -132,7 +132,7 @@ static void read_prices(struct reading *r, const struct json_value *energy, stru
                : cls && strcmp(cls, "derived") == 0 ? JOULE_CLASS_DERIVED
                                                     : JOULE_CLASS_NONE;
     if (out->cls == JOULE_CLASS_NONE)
-        wrong(r, "class");
+        report_key(r, "class");
     read_text(r, energy, "source", out->source, sizeof out->source);
     out->log_sd = read_number(r, energy, "log_sd", 1e-3, MAX_LOG_SD);
     read_terms(r, energy, "joules", 0, MAX_JOULES, out->joules);
@@ -166,7 +166,7 @@ static void read_all(struct reading *r, const struct json_value *root, struct co
     const char *schema = json_text_of(json_member(root, "schema"));
     const struct json_value *temperature = json_member(root, "temperature_celsius");
     if (!schema || strcmp(schema, CALIBRATION_SCHEMA) != 0)
-        wrong(r, "schema");
+        report_key(r, "schema");
     double seconds = read_number(r, root, "unix_seconds", 0, MAX_UNIX_SECONDS);
     out->unix_seconds = isnan(seconds) ? 0 : (int64_t)seconds;
     read_text(r, root, "joule_version", out->joule_version, sizeof out->joule_version);
@@ -196,7 +196,7 @@ joule_status cost_calibration_parse(char *text, size_t size, const char *what, s
     return error_set(out_error, root ? JOULE_INVALID : error.status, "%s", error.message);
 }
 
-/* --- using ---------------------------------------------------------------------------------------------- */
+/* --- use ------------------------------------------------------------------------------------------------ */
 
 bool cost_calibration_is_of(const struct cost_calibration *calibration, const struct cost_cpu *cpu,
                             unsigned stepping)
@@ -222,8 +222,8 @@ static void apply_speeds(const struct cost_speeds *speeds, struct cost_core *cor
     core->overlap = speeds->overlap.value;
     core->log_sd = speeds->log_sd;
     core->hz_log_sd = speeds->hz_log_sd;
-    /* Unmeasured latencies and rates of lines keep their time in seconds, so their cycles change with the
-     * frequency. */
+    /* Times per cache line that were not measured remain the same in seconds. So latencies and rates, which
+     * are in cycles, change with the frequency. */
     for (int i = COST_L3_LINES; i <= COST_DRAM_LINES; i++) {
         core->latency[i] *= core->hz / seed_hz;
         core->per_cycle[i] *= seed_hz / core->hz;
@@ -236,8 +236,8 @@ static void apply_speeds(const struct cost_speeds *speeds, struct cost_core *cor
     }
 }
 
-/* Prices that were not measured become unknown: a guess among measured prices would look like a
- * measurement. */
+/* Applies the measured prices. Prices that were not measured become unknown, because an assumed price among
+ * measured ones would look measured. */
 static void apply_prices(const struct cost_prices *prices, struct cost_table *table)
 {
     table->cls = JOULE_CLASS_DERIVED; /* attributed from measured energy */

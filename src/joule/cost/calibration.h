@@ -1,8 +1,8 @@
 /* joule/cost/calibration.h - the measured speeds and prices of one machine, which replace the typical ones of
  * its family.
  *
- * `joule calibrate` measures them; docs/calibration.schema.json describes the file, and
- * sources/cpu/cpu_calibration.h finds it.
+ * `joule calibrate` measures them. docs/calibration.schema.json describes the file;
+ * sources/cpu/cpu_calibration.h finds the file.
  * Note: time and energy are calibrated separately. Without an energy sensor, the prices remain assumed.
  */
 #ifndef JOULE_COST_CALIBRATION_H
@@ -36,26 +36,27 @@ struct cost_prices {
 /* The calibration of one machine. */
 struct cost_calibration {
     char vendor[24], name[96], uarch[32];
-    /* members of the same name in cost_cpu; model: the part number on Arm */
+    /* as in struct cost_cpu; model: the part number on Arm */
     unsigned family, model, stepping;
     bool is_virtual;
-    int64_t unix_seconds; /* when the calibration was made */
+    int64_t unix_seconds; /* time of the calibration */
     char joule_version[24];
     double temperature_celsius; /* NaN: unknown */
     struct cost_speeds speeds;
     struct cost_prices prices;
 };
 
-/* Parses text[0..size), which is changed, into *out. INVALID: the text violates the schema; the message
- * begins with `what`. NO_MEMORY. */
+/* Parses text[0..size) into *out and modifies the text. Returns INVALID if the text violates the schema; the
+ * message begins with `what`. Returns NO_MEMORY if out of memory. */
 joule_status cost_calibration_parse(char *text, size_t size, const char *what, struct cost_calibration *out,
                                     joule_error *out_error);
-/* Returns true if the calibration was made on this model of CPU; a guest's calibration applies to guests
- * only. */
+/* Returns true if the calibration was made on this model and stepping of CPU. Calibrations of virtual
+ * machines apply only to virtual machines, and the reverse. */
 bool cost_calibration_is_of(const struct cost_calibration *calibration, const struct cost_cpu *cpu,
                             unsigned stepping);
-/* Replaces the speeds and prices that were measured in the core and table of the same CPU. Cache sizes do not
- * change. */
+/* Applies a calibration to `core` and `table` of the same CPU. Measured speeds replace the typical ones. If
+ * energy was measured, its prices replace all prices; those that were not measured become unknown. Cache
+ * sizes do not change. */
 void cost_calibration_apply(const struct cost_calibration *calibration, struct cost_core *core,
                             struct cost_table *table);
 /* Writes the date in UTC, such as "2026-11-22". */

@@ -6,17 +6,19 @@
 #include <math.h>
 #include "joule/cost/core.h"
 
-/* A cooler is designed so that the design power heats the chip by this much: from 45 C, the highest air
- * temperature that vendors allow, to 95 C (vendors' thermal guides; assumed for all). */
+/* Coolers are designed for this temperature rise at design power: from 45 C, the highest air temperature that
+ * vendors allow, to 95 C (vendors' thermal guides; assumed for all). */
 #define DESIGN_RISE_KELVIN 50
 #define R_LOG_SD           0.42 /* a factor of 2 either way, at 90 % */
 
-/* 1 kg of aluminium at 900 J/(kg K) with 0.1 to 0.5 K/W gives 90 to 450 s; 0.1 kg in a laptop with 2 K/W 180
- * s; the chip and its lid alone 5 s. The value lies between, with a factor of 4 either way (assumed). */
+/* Thermal time constants: 1 kg of aluminium at 900 J/(kg K) with 0.1 to 0.5 K/W has 90 to 450 s. A laptop
+ * with 0.1 kg and 2 K/W has 180 s; the chip and its lid alone have 5 s. This value lies between, with a
+ * factor of 4 either way (assumed). */
 #define TAU_SECONDS 60
 #define TAU_LOG_SD  0.84
 
-/* Leakage doubles every 25 to 50 K and is at most half of an idle package's power. */
+/* Relative increase of idle power. Leakage doubles every 25 to 50 K and is at most half of the power of an
+ * idle package. */
 #define LEAK_PER_KELVIN 0.01
 
 void cost_cooling_describe(const struct cost_cpu *cpu, struct cost_cooling *out_cooling)

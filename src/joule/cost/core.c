@@ -1,7 +1,7 @@
 /* joule/cost/core.c - see core.h: the limits of a core, how they combine, and the resulting energy and power.
  *
  * Note: cycles have two errors. The error of the core's description is common to all programs on a machine
- * and cancels in their ratio. The error of an unknown order of work is each program's own.
+ * and cancels in their ratio. The error of an unknown order of work is independent in each program.
  */
 #include "joule/cost/core.h"
 
@@ -11,8 +11,8 @@
  * (assumed). */
 #define STREAM_WORST 3
 
-/* Lines in random order lie on random pages and cause TLB misses. At worst, these multiply the time by this
- * factor (assumed). */
+/* Lines in random order lie on random pages and cause TLB misses. At worst, TLB misses multiply the time by
+ * this factor (assumed). */
 #define PAGES_WORST 1.5
 
 enum cost_level cost_core_level(const struct cost_core *core, double bytes)
@@ -23,8 +23,8 @@ enum cost_level cost_core_level(const struct cost_core *core, double bytes)
     return (enum cost_level)level;
 }
 
-/* Returns the cycles of two limits of a and b cycles that apply at the same time. power: the exponent of the
- * norm that combines them. 1: the sum of both; the higher it is, the closer the result is to the larger
+/* Returns the cycles of work with two limits of a and b cycles at the same time. power: exponent of the norm
+ * that combines the limits. With 1 the result is a + b; with higher exponents it approaches the larger
  * limit. */
 static double combine_limits(double a, double b, double power)
 {
@@ -40,8 +40,8 @@ static struct cost_range lost_to_mispredicts(const struct cost_core *core, const
     return (struct cost_range){min, min + count * core->latency[COST_L1_LOADS], 2 * min};
 }
 
-/* Returns the cycles of the units that several classes share: integer operations and branches, and floating
- * point. The class with the most units sets the rate. */
+/* Returns the cycles of units that several classes share. Integer operations and branches share units, and so
+ * do all floating-point operations. The class with the most units sets the rate. */
 static double shared_units(const struct cost_core *core, const double *amount)
 {
     double integers =
@@ -69,7 +69,7 @@ static double best_lines(const struct cost_core *core, const struct cost_feature
     return cycles;
 }
 
-/* Returns the cycles to transfer all lines if each is requested after the last has arrived. */
+/* Returns the cycles to transfer all lines if each is requested after the one before has arrived. */
 static double worst_lines(const struct cost_core *core, const struct cost_features *work)
 {
     double cycles = 0;
@@ -78,8 +78,8 @@ static double worst_lines(const struct cost_core *core, const struct cost_featur
     return cycles;
 }
 
-/* Returns true if all amounts are finite and not negative. Note: fmax, fmin and comparisons would hide a
- * NaN. */
+/* Returns true if all amounts are finite and not negative. Note: later code uses fmax, fmin and comparisons,
+ * which would hide a NaN. */
 static bool is_counted(const struct cost_features *work)
 {
     bool is_counted = work->version == COST_VERSION;
@@ -105,8 +105,8 @@ double cost_core_restarted(const struct cost_core *core, double chain_cycles, do
     return uops > 0 ? chain_cycles / (1 + core->window / uops) : chain_cycles;
 }
 
-/* Returns the sum of the latencies of all steps, in cycles. Stores, branches and vector width have no
- * latency here, because their step is counted already. */
+/* Returns the sum of the latencies of all operations, in cycles. Stores, branches and vector widths add no
+ * latency, because the operations that they belong to are counted already. */
 static double serial_execution(const struct cost_core *core, const struct cost_features *work)
 {
     double cycles = 0;
@@ -123,9 +123,9 @@ double cost_core_serial(const struct cost_core *core, const struct cost_features
            fmax(worst_lines(core, work), best_lines(core, work));
 }
 
-/* Returns the cycles of execution in the known order. For an unknown chain only the two extremes are known;
- * the estimate is their geometric mean, which compiled code reaches on average (1 to 2 micro-operations per
- * cycle). */
+/* Returns the cycles of execution in the known order. If the chain is unknown, only two extremes are known:
+ * no waiting, and only waiting. The estimate is then their geometric mean, which compiled code reaches on
+ * average (1 to 2 micro-operations per cycle). */
 static struct cost_range order_execution(const struct cost_core *core, const struct cost_features *work,
                                          const struct cost_flow *flow)
 {
@@ -138,9 +138,10 @@ static struct cost_range order_execution(const struct cost_core *core, const str
     return (struct cost_range){fmax(flat, chain), combine_limits(flat, chain, core->overlap), flat + chain};
 }
 
-/* Returns the cycles to transfer the lines in the known order. streamed: the part of them in a regular
- * order, which arrives at the bandwidth limit; NaN: unknown. Several other lines are transferred at once,
- * unless the address of each depends on the last: the estimate is the geometric mean of both cases. */
+/* Returns the cycles to transfer the lines in the known order. streamed: the part of the lines in a regular
+ * order, which arrives at the bandwidth limit; NaN: unknown. Several of the other lines are transferred at
+ * once, unless each address depends on the line before. Their estimate is the geometric mean of both
+ * cases. */
 static struct cost_range order_lines(const struct cost_core *core, const struct cost_features *work,
                                      double streamed)
 {
@@ -154,7 +155,7 @@ static struct cost_range order_lines(const struct cost_core *core, const struct 
                                .high = (1 - random_part) * stream_worst + random_part * random_worst};
 }
 
-/* Returns the range of cycles that the order of work leaves open, without the error of the core's
+/* Returns the range of cycles of all orders of work that `flow` permits, without the error of the core's
  * description. */
 static struct cost_range ordered(const struct cost_core *core, const struct cost_features *work,
                                  const struct cost_flow *flow)
@@ -169,7 +170,7 @@ static struct cost_range ordered(const struct cost_core *core, const struct cost
                                .high = units.high + lost.high + lines.high};
 }
 
-/* Returns the standard deviation of the logarithm that the range corresponds to; 0 for no cycles. */
+/* Returns the standard deviation of the logarithm of a value with this 90 % range; 0 for no cycles. */
 static double spread(struct cost_range range)
 {
     return range.est > 0 ? log(range.high / range.low) / (2 * Z90) : 0;
@@ -191,8 +192,8 @@ struct cost_range cost_core_cycles(const struct cost_core *core, const struct co
     return widen(ordered(core, work, flow), core->log_sd);
 }
 
-/* Returns `e` with the errors of time added: own_sd, which is this run's own error by the unknown order, and
- * common_sd, the error of the core's description. */
+/* Returns `e` with the errors of time added. own_sd: error of the unknown order, independent in each run.
+ * common_sd: error of the core's description. */
 static struct estimate add_time_error(struct estimate e, uint32_t instance, double own_sd, double common_sd)
 {
     uint32_t cause = CAUSE(CAUSE_CPU_SEED, instance * COST_CAUSES + COST_CAUSE_TIME);
@@ -216,8 +217,8 @@ void cost_core_run(const struct cost_core *core, const struct cost_table *table,
            package_joules = energy.part[COST_PACKAGE_SECONDS].value;
     double timed = cycle_joules + package_joules, untimed = energy.total.value - timed;
 
-    /* Energy that is priced by amounts does not depend on the time, so its power falls if the work takes
-     * longer. If the frequency is higher, the power of amounts and of cycles rises. */
+    /* Energy priced by amounts does not depend on the time, so its power falls if the work takes longer. If
+     * the frequency is higher, the power of amounts and of cycles rises. */
     struct estimate watts = seconds > 0 ? estimate_scale(energy.total, 1 / seconds) : estimate_unknown();
     out_run->watts =
         add_time_error(watts, core->instance, own * untimed / seconds,

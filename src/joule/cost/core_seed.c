@@ -108,8 +108,8 @@ static const struct kind kinds[] = {
 };
 /* clang-format on */
 
-/* Errors of the frequency: boost, temperature, number of busy cores. A guest sees no frequency, or one that
- * may differ from the processor's. */
+/* Errors of the frequency, by boost, temperature and number of busy cores. A guest sees no frequency, or one
+ * that may differ from that of the processor. */
 #define HZ_TYPICAL_LOG_SD 0.15
 #define HZ_GIVEN_LOG_SD   0.05
 #define HZ_GUEST_LOG_SD   0.2
@@ -125,7 +125,7 @@ static const struct kind *find_kind(const char *name)
     return kind;
 }
 
-/* Sets the rates of a core at the frequency `hz` from its row. */
+/* Sets the rates of a core at the frequency `hz` from its row in `kinds`. */
 static void set_speeds(const struct kind *kind, double hz, struct cost_core *core)
 {
     double *per_cycle = core->per_cycle;
@@ -205,11 +205,11 @@ struct prices {
 
 #define GUESS(class) "assumed, order of magnitude: " class
 
-/* Cycle: 3 W for a busy core at 3 GHz with 2 instructions per cycle, minus the instructions. DRAM line: 64 B
- * at 15 to 25 pJ per bit including controller and wires. Units: circuits of 45 nm, scaled by process
- * (Stillmaker and Baas, 2017), times a few for registers and bypass. Small cores: Cortex-A7 (integer 50 to 80
- * pJ, floating point 80 to 350, divisions 150 to 1200, loads and stores 150 to 200), minus the base.
- * Discarded work: as much as other work per cycle. */
+/* Sources of the columns. Cycle: 3 W for a busy core at 3 GHz with 2 instructions per cycle, minus the energy
+ * of the instructions. DRAM line: 64 B at 15 to 25 pJ per bit including controller and wires. Units: circuits
+ * of 45 nm, scaled by process (Stillmaker and Baas, 2017), times a few for registers and bypass. Small cores:
+ * Cortex-A7 (integer 50 to 80 pJ, floating point 80 to 350, divisions 150 to 1200, loads and stores 150 to
+ * 200), minus the base price. Discarded work: as much as other work per cycle. */
 static const struct prices prices[COST_CORE_CLASSES] = {
     [COST_CORE_14NM] = {GUESS("large cores of 14 nm"), 600, 200, 5, 30, 300, 20, 35, 250, 120, 260, 40, 60,
                         500, 2000, 10000, 2, 3},
@@ -224,9 +224,9 @@ static const struct prices prices[COST_CORE_CLASSES] = {
                            35, 250, 120, 260, 40, 60, 500, 2000, 10000, 2, 8},
 };
 
-/* Standard deviations of the logarithm of a price: of the error that is different for each term, and of the
- * error that depends on the data. The rest of a price's error is common to all terms. The data change the
- * energy of a core by 10 to 25 % for the same instructions (Pallister et al., 2015). */
+/* Standard deviations of the logarithm of a price. TERM: error that differs between terms. DATA: error that
+ * depends on the data, which change the energy of a core by 10 to 25 % for the same instructions (Pallister
+ * et al., 2015). The rest of the error is common to all terms. */
 #define TERM_LOG_SD 0.25
 #define DATA_LOG_SD 0.15
 
@@ -258,7 +258,7 @@ static void set_prices(const struct prices *p, const struct cost_core *core, str
         table->joules[COST_SHARED_SECONDS] = NAN;
 }
 
-/* Sets the errors of all prices. factor: 90 % of machines are within it, either way. */
+/* Sets the errors of all prices. factor: 90 % of machines are within this factor of a price, either way. */
 static void set_price_errors(double factor, struct cost_table *table)
 {
     double whole = log(factor) / Z90;

@@ -1,7 +1,7 @@
 /* joule/cost/cost.c - see cost.h: multiplies amounts by coefficients and propagates the coefficients' errors.
  *
- * Note: an error in the logarithm of a coefficient is proportional to its joules, so no exponential is
- * needed.
+ * Note: an error in the logarithm of a coefficient is treated as a relative error of its joules, so no
+ * exponential is needed.
  */
 #include "joule/cost/cost.h"
 

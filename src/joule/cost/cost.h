@@ -1,10 +1,10 @@
 /* joule/cost/cost.h - the cost model, which computes joules and their errors from amounts of work.
  *
- * It reads no hardware; the caller counts the work. A core's work is either counted by its busy seconds
- * (tables of cpu_seed.c) or by what it executes (tables of core_seed.c). Each kind of table has no price for
- * the other's features, because their sum would count everything twice.
- * Note: the errors of a table are common to all costs from it. Such costs may be wrong by a factor while
- * their ratio is accurate; so subtract or divide estimates, not values.
+ * It reads no hardware; the caller counts the work. Work of a core is counted either in busy seconds (tables
+ * of cpu_seed.c) or in executed operations (tables of core_seed.c). A table prices only one of these two
+ * kinds of features, because their sum would count the same energy twice.
+ * Note: all costs that use one table share its errors. Two such costs may be wrong by a factor while their
+ * ratio is accurate. So subtract or divide estimates, not values.
  */
 #ifndef JOULE_COST_H
 #define JOULE_COST_H
@@ -12,21 +12,22 @@
 #include <stdbool.h>
 #include "joule/curve/estimate.h"
 
-/* Raised when a feature or cause changes its meaning. New ones are added at the end. */
+/* Increase this number when a feature or cause changes its meaning. Add new features and causes at the
+ * end. */
 #define COST_VERSION 1
 
 /* The counted features. */
 enum cost_feature {
     COST_PACKAGE_SECONDS, /* seconds that packages are powered: their idle energy */
     COST_CORE_SECONDS,    /* seconds that cores run at least one thread, at any frequency: leakage, clocks */
-    /* core seconds times (frequency / reference)^3: switching, as voltage follows frequency */
+    /* core seconds times (frequency / reference)^3: switching energy, because voltage follows frequency */
     COST_CUBIC_SECONDS,
-    COST_SHARED_SECONDS, /* seconds of threads on a core that already runs another */
-    /* Work of a core. Each micro-operation counts in COST_UOPS, and again below for what it needs in
-     * addition. */
+    COST_SHARED_SECONDS, /* seconds of threads on a core that already runs another thread */
+    /* Work of a core. Each micro-operation counts in COST_UOPS and, for its additional energy, in the
+     * features below that it uses. */
     COST_CYCLES, /* core cycles, working or waiting; their energy is that of clocks and leakage */
-    /* micro-operations that are fetched, renamed and retired; a compare and its branch count as one, and so
-     * do an operation and its load */
+    /* micro-operations that are fetched, renamed and retired; a compare and its branch count as one, as do an
+     * operation and its load */
     COST_UOPS,
     COST_INT_OPS, /* add, logic, shift, compare, move of integers */
     COST_INT_MULS,
@@ -35,13 +36,13 @@ enum cost_feature {
     COST_FP_FMAS,
     COST_FP_DIVS,  /* divide, square root */
     COST_SIMD_256, /* operations on 256-bit vectors, in addition to their class above */
-    COST_SIMD_512, /* operations on 512-bit vectors, likewise */
+    COST_SIMD_512, /* operations on 512-bit vectors, in addition to their class */
     COST_L1_LOADS,
     COST_L1_STORES,
     COST_ATOMICS, /* atomic read-modify-writes without contention */
     COST_BRANCHES,
-    COST_MISPREDICTS, /* the discarded work; the lost cycles count as cycles */
-    COST_L2_LINES,    /* cache lines by their origin; each counts once */
+    COST_MISPREDICTS, /* mispredicted branches: the discarded work; lost cycles count in COST_CYCLES */
+    COST_L2_LINES,    /* cache lines by origin; each line counts once */
     COST_L3_LINES,
     COST_DRAM_LINES,
     COST_FEATURES
@@ -77,8 +78,8 @@ struct cost_table {
     char id[48];                  /* name and revision of the table, in reports */
     const char *source;           /* origin of the figures; static storage */
     double joules[COST_FEATURES]; /* joules per unit of the feature; NaN: not priced */
-    /* Change of a coefficient's logarithm when a cause is one sd up. The covariance of the logarithms is this
-     * matrix times its transpose. */
+    /* Change of the logarithm of a price if a cause is one standard deviation higher. The covariance of the
+     * logarithms is this matrix times its transpose. */
     double log_sd[COST_FEATURES][COST_CAUSES];
 };
 
@@ -91,7 +92,7 @@ struct cost {
 /* Returns the cost of `features`. Unknown if an amount other than 0 has no price, or if the versions
  * differ. */
 struct cost cost_of(const struct cost_table *table, const struct cost_features *features);
-/* Returns the value of the total alone, which is faster; NaN: unknown. */
+/* Returns only the value of cost_of().total, without errors, which is faster; NaN: unknown. */
 double cost_joules(const struct cost_table *table, const struct cost_features *features);
 /* Returns a feature's name, such as "package_seconds"; static storage. */
 const char *cost_feature_name(enum cost_feature feature);
@@ -103,7 +104,7 @@ struct cost_cpu {
     char vendor[24];   /* "intel", "amd", "arm" (also cores of licensees); others are priced as "any CPU" */
     unsigned family;   /* x86 only; otherwise 0 */
     unsigned model;    /* x86 model, or part number of a core by Arm; otherwise 0 */
-    char name[96];     /* in the vendor's words; empty: unknown */
+    char name[96];     /* model name by the vendor; empty: unknown */
     unsigned packages; /* sockets */
     unsigned cores;    /* physical cores of all packages; in a virtual machine, virtual CPUs */
     unsigned threads;  /* threads of all cores */

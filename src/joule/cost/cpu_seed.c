@@ -1,10 +1,11 @@
 /* joule/cost/cpu_seed.c - default prices of CPUs that are not calibrated, from published power figures.
  *
- * Each row has the figures of one family of CPUs. A row is either WALL (SPECpower_ssj2008: watts of the whole
- * server at the plug per chip, active idle and full load; medians of the results published until March 2026)
- * or PACKAGE (the chip alone: the design power of its data sheet, and an assumed idle power of a sixth of it,
- * or 2 W for a laptop).
- * Note: the figures are typical for a family; the errors below say how far one machine may differ.
+ * Each row contains the figures of one family of CPUs. The watts of a WALL row are those of the whole server
+ * at the plug, per chip, at active idle and at full load (SPECpower_ssj2008: medians of the results published
+ * until March 2026). The watts of a PACKAGE row are those of the chip alone: the design power of its data
+ * sheet, and an assumed idle power of a sixth of it, or 2 W for a laptop.
+ * Note: the figures are typical for a family. The constants ..._LOG_SD and the column log sd are the errors
+ * for one machine.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 #include "joule/cost/cost.h"
 
 /* Parts of a server's watts at the plug that its CPU packages use. When idle, memory, fans, disks and the
- * power supply use more than half. Of the increase under load, nearly all belongs to the CPU; the rest is the
+ * power supply use more than half. Nearly all of the increase under load belongs to the CPU; the rest is the
  * supply's loss, memory and fans. */
 #define WALL_IDLE_PART 0.45
 #define WALL_LOAD_PART 0.8
@@ -21,16 +22,17 @@
 /* extra power of a core when it runs a second thread */
 #define SECOND_THREAD 0.2
 
-/* part of a busy core's power at the reference frequency that falls with its cube */
+/* part of a busy core's power at the reference frequency that depends on the cube of the frequency */
 #define CUBIC_PART 0.6
 
-/* A virtual CPU may be a whole core or one of its two threads: between 1 and 1/2 of a core's idle share, and
- * between 1 and 0.6 of a busy core. The values are the geometric means. */
+/* A virtual CPU may be a whole core or one of its two threads. So it uses 1/2 to 1 of a core's idle share,
+ * and 0.6 to 1 of a busy core's power. The values are the geometric means. */
 #define VIRTUAL_IDLE_PART 0.71
 #define VIRTUAL_BUSY_PART 0.77
 
 /* Errors as log sd; each row adds the variation between machines of its family. Chips in the SPECpower
- * results scatter by 0.2 to 0.3 about their family's row; the rest comes from the method and the program. */
+ * results vary by 0.2 to 0.3 about the row of their family. The rest comes from the method and the
+ * program. */
 #define IDLE_LOG_SD  0.35
 #define WORK_LOG_SD  0.3
 #define SHARE_LOG_SD 0.5
@@ -71,7 +73,7 @@ struct family {
 #define SPEC    "SPECpower_ssj2008, results: "
 #define SHEET   "data sheet: "
 
-/* The first row that matches is used, so narrow rows come first.
+/* The first row that matches a CPU is used, so specific rows come before general ones.
  * Columns: id, vendor, family, models, name / basis, class and kind of core, cores, threads per core, idle W,
  * full W, log sd, source. */
 /* clang-format off */
@@ -212,7 +214,7 @@ static void set_coefficients(const struct family *row, const struct cost_cpu *cp
     table->joules[COST_SHARED_SECONDS] = core * SECOND_THREAD;
 }
 
-/* Sets the errors of these prices. */
+/* Sets the errors of the prices from set_coefficients. */
 static void set_errors(const struct family *row, const struct cost_cpu *cpu, struct cost_table *table)
 {
     for (int i = 0; i <= COST_SHARED_SECONDS; i++) {
@@ -231,7 +233,7 @@ void cost_cpu_table(const struct cost_cpu *cpu, struct cost_table *out_table)
     const struct family *row = find_family(cpu);
     *out_table = (struct cost_table){.version = COST_VERSION,
                                      .instance = (uint32_t)(row - families) +
-                                                 1, /* 0: reserved for a whole meter that is modelled */
+                                                 1, /* 0 is the instance of the source "estimated" */
                                      .cls = JOULE_CLASS_MODELLED,
                                      .source = row->source};
     snprintf(out_table->id, sizeof out_table->id, "cpu-seed-%d/%s%s", COST_VERSION, row->id,
@@ -240,7 +242,7 @@ void cost_cpu_table(const struct cost_cpu *cpu, struct cost_table *out_table)
     set_errors(row, cpu, out_table);
 }
 
-/* Returns the number of cores that share a last-level cache. On AMD it belongs to a core complex: 4 cores of
+/* Returns the number of cores that share a last-level cache. On AMD, a core complex shares one: 4 cores of
  * Zen and Zen 2, 16 of Zen 5c, otherwise 8 (AMD, Processor Programming References). */
 static double cores_of_last_cache(const struct family *row)
 {
@@ -269,10 +271,10 @@ struct estimate cost_cpu_energy(const struct cost_cpu *cpu, double cpu_seconds, 
         return estimate_unknown();
     struct cost_table table;
     cost_cpu_table(cpu, &table);
-    double room = cpu->cores ? cpu->cores * wall_seconds : NAN;
-    double alone = cpu_seconds > room ? room : cpu_seconds; /* false for NaN */
+    double available_s = cpu->cores ? cpu->cores * wall_seconds : NAN;
+    double alone_s = cpu_seconds > available_s ? available_s : cpu_seconds; /* a NaN is never exceeded */
     struct cost_features features = {.version = COST_VERSION};
-    features.amount[COST_CORE_SECONDS] = features.amount[COST_CUBIC_SECONDS] = alone;
-    features.amount[COST_SHARED_SECONDS] = cpu_seconds - alone;
+    features.amount[COST_CORE_SECONDS] = features.amount[COST_CUBIC_SECONDS] = alone_s;
+    features.amount[COST_SHARED_SECONDS] = cpu_seconds - alone_s;
     return cost_of(&table, &features).total;
 }

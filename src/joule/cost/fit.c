@@ -1,7 +1,7 @@
 /* joule/cost/fit.c - fits the speeds of a core; see fit.h.
  *
- * Each unknown is a factor on a typical value: a latency is multiplied by it, a rate divided. A weak prior of
- * 1 keeps unknowns that no kernel depends on at their typical value.
+ * Each unknown is a factor: a typical latency is multiplied by it, a typical rate is divided by it. A weak
+ * prior of 1 keeps the factors that no kernel depends on at 1.
  * Note: a cycle is defined as the latency of a dependent addition, so this latency is not an unknown.
  */
 #include "joule/cost/fit.h"
@@ -12,19 +12,19 @@
 #include "joule/cost/fit_errors.h"
 #include "joule/cost/nnls.h"
 
-/* Standard deviations: a kernel's cycles about the model, in addition to the spread of its repeats; and
- * priors of a machine about the typical core, caches and memory, and overlap (assumed; many kernels outweigh
- * them). */
+/* Standard deviations. KERNEL: of a kernel's cycles about the model, in addition to the spread of its
+ * repeats. The others are priors of factors: of the core, of caches and memory, and of overlap (assumed; many
+ * kernels outweigh them). */
 #define KERNEL_LOG_SD 0.1
 #define CORE_SD       0.7
 #define LINES_SD      1.5
 #define OVERLAP_SD    0.5
 
 #define MIN_FACTOR 0.05 /* minimum of a factor */
-#define STEPS      60
-#define HALVES     12
-#define SETTLED    1e-6
-#define SLOPE      1e-4
+#define STEPS      60   /* maximum number of linear steps */
+#define HALVES     12   /* maximum halvings of one step */
+#define SETTLED    1e-6 /* the search ends if the squares decrease by a smaller part */
+#define SLOPE      1e-4 /* change of a factor for a numeric derivative */
 
 #define MAX_UNSTEADY 0.1 /* maximum part of kernels that are unusable because of their spread */
 
@@ -151,7 +151,8 @@ static double squares_at(const struct search *s, enum fit_family without, const 
     return squares;
 }
 
-/* Linearises the problem around x. Its unknowns are the factors minus MIN_FACTOR. */
+/* Linearises the problem around x. The unknowns of *out are the factors minus MIN_FACTOR, so that no factor
+ * falls below MIN_FACTOR. */
 static void linearise(const struct search *s, enum fit_family without, const double *x, struct nnls *out)
 {
     struct cost_core core, near[NNLS_MAX];
@@ -181,7 +182,7 @@ static void linearise(const struct search *s, enum fit_family without, const dou
     }
 }
 
-/* Moves x towards `goal`, halving the step until the sum of squares decreases. Returns false if no step gives
+/* Moves x towards `goal`; halves the step until the sum of squares decreases. Returns false if no step gives
  * a relevant decrease. */
 static bool step(const struct search *s, enum fit_family without, const double *goal, double *x,
                  double *squares)
@@ -194,11 +195,11 @@ static bool step(const struct search *s, enum fit_family without, const double *
         double now = squares_at(s, without, tried);
         if (!(now < *squares))
             continue;
-        bool is_worth_it = now < *squares * (1 - SETTLED);
+        bool is_relevant = now < *squares * (1 - SETTLED);
         for (size_t i = 0; i < s->unknown_count; i++)
             x[i] = tried[i];
         *squares = now;
-        return is_worth_it;
+        return is_relevant;
     }
     return false;
 }
@@ -247,8 +248,8 @@ static struct cost_term term_of(double value, double log_sd)
     return (struct cost_term){value, value * exp(-Z90 * log_sd), value * exp(Z90 * log_sd)};
 }
 
-static void take_speeds(const struct search *s, const double *x, const struct nnls *last,
-                        struct cost_speeds *out)
+static void set_speeds(const struct search *s, const double *x, const struct nnls *last,
+                       struct cost_speeds *out)
 {
     const struct cost_term none = {NAN, NAN, NAN};
     double sd[NNLS_MAX], excess = squares_at(s, FIT_FAMILIES, x) / (double)last->rows;
@@ -295,7 +296,7 @@ static joule_status check_repeats(const struct fit_kernel *kernels, size_t count
         unsteady, known, kernels[worst].name, 100 * kernels[worst].cycles_log_sd);
 }
 
-/* Checks that latencies rise with distance (caches) and difficulty (operations). */
+/* Checks that latencies rise from near to far caches, and from simple to complex operations. */
 static joule_status check_order(const struct cost_speeds *speeds, joule_error *error)
 {
     static const enum cost_feature orders[][5] = {{COST_L2_LINES, COST_L3_LINES, COST_DRAM_LINES, 0},
@@ -308,8 +309,8 @@ static joule_status check_order(const struct cost_speeds *speeds, joule_error *e
             if (before > now || now <= 0)
                 return error_set(
                     error, JOULE_UNSUPPORTED,
-                    "%s take %.3g cycles and %s %.3g, which is not plausible: nothing is kept; try again "
-                    "when the machine is quiet",
+                    "%s take %.3g cycles and %s %.3g, which is not plausible: the fit is rejected; "
+                    "try again when the machine is quiet",
                     cost_feature_name(*at), now,
                     last ? cost_feature_name((enum cost_feature)last) : "nothing", before);
             if (!isnan(now))
@@ -334,8 +335,8 @@ joule_status fit_speeds(const struct fit_kernel *kernels, size_t count, const st
     struct fit_method method = {&s, find_factors, compute_cycle_errors};
     if (!search(&s, FIT_FAMILIES, x, &last) || !fit_find_errors(&method, kernels, count, x, out_errors))
         return error_set(out_error, JOULE_UNSUPPORTED,
-                         "cannot fit a core to the times of the kernels: nothing is kept");
-    take_speeds(&s, x, &last, out);
+                         "no core fits the times of the kernels: the fit is rejected");
+    set_speeds(&s, x, &last, out);
     out->log_sd = out_errors->log_sd;
     status = fit_check_errors(out_errors, out_error);
     return status == JOULE_OK ? check_order(out, out_error) : status;

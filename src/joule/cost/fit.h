@@ -1,16 +1,16 @@
 /* joule/cost/fit.h - fits the speeds of a core and the prices of a table to measured kernels.
  *
- * The fit is non-negative least squares on relative errors. Its error is measured on kernels that were left
- * out, one family at a time. The caller runs the kernels and reads the sensors.
- * Note: joules are a linear sum. The time of a core is not, because its limits overlap (core.h); it is fitted
- * in linear steps.
+ * The fit is non-negative least squares on relative errors. Its error is found by cross-validation, which
+ * leaves out one family of kernels at a time. The caller runs the kernels and reads the sensors.
+ * Note: energy is a linear sum over the work. Time is not, because the limits of a core overlap (core.h); so
+ * time is fitted in linear steps.
  */
 #ifndef JOULE_COST_FIT_H
 #define JOULE_COST_FIT_H
 
 #include "joule/cost/calibration.h"
 
-/* Families of similar kernels. Each term occurs in several families, so that one can be left out. */
+/* Families of similar kernels. Each term occurs in several families, so that any family can be left out. */
 enum fit_family {
     FIT_IDLE, /* an idle machine: has joules and no cycles */
     FIT_CHAINS,
@@ -33,7 +33,7 @@ struct fit_kernel {
     const char *name;
     enum fit_family family;
     struct cost_features work;
-    double chain[COST_FEATURES]; /* number of latencies of each feature on the critical chain */
+    double chain[COST_FEATURES]; /* how often the latency of each feature is on the critical chain */
     double streamed;             /* see cost_flow.streamed */
     /* Measured values; NaN: not measured. */
     double cycles, cycles_log_sd;
@@ -48,16 +48,17 @@ struct fit_errors {
     double residual_log_sd, log_sd;     /* root mean squares over all kernels, of residual and of left_out */
 };
 
-/* Fits a core, starting from the typical one of its family. A term that no kernel depends on keeps its
- * typical value and error. UNSUPPORTED: the result cannot describe a core; the message says why. */
+/* Fits the speeds of a core, starting from the typical core of its family. A term that no kernel depends on
+ * keeps its typical value and error. Returns UNSUPPORTED, with the reason in the message, if the result
+ * cannot describe a core. */
 joule_status fit_speeds(const struct fit_kernel *kernels, size_t count, const struct cost_core *typical,
                         struct cost_speeds *out, struct fit_errors *out_errors, joule_error *out_error);
 /* Returns the cycles of one iteration of a kernel on a core. */
 double fit_cycles(const struct cost_core *core, const struct fit_kernel *kernel);
 
-/* Fits a table in the same way. Features that the kernels cannot separate keep their typical ratio. The idle
- * energy of the whole package counts, so the machine must do nothing else during the measurement. Sets `cls`
- * to NONE and `source` to ""; the caller fills in both. */
+/* Fits the prices of a table like fit_speeds. Features that the kernels cannot separate keep their typical
+ * ratio. The machine must do nothing else during the measurement, because the idle energy of the whole
+ * package is included. Sets `cls` to NONE and `source` to ""; the caller fills in both. */
 joule_status fit_prices(const struct fit_kernel *kernels, size_t count, const struct cost_table *typical,
                         struct cost_prices *out, struct fit_errors *out_errors, joule_error *out_error);
 

@@ -10,21 +10,21 @@
 
 #define FIT_MAX_SPREAD 0.1 /* maximum log sd of a kernel's repeats; noisier kernels are not used */
 
-/* A method to fit kernels. */
+/* A method to fit kernels. of: its problem, passed to both functions. */
 struct fit_method {
     const void *of;
-    /* Finds the unknowns (at most NNLS_MAX) without the kernels of one family; FIT_FAMILIES: with all.
-     * Returns false if the fit fails. */
+    /* Finds the unknowns (at most NNLS_MAX) from the kernels of all families but one; FIT_FAMILIES: from all
+     * kernels. Returns false if the fit fails. */
     bool (*find)(const void *of, enum fit_family without, double *out_x);
     /* Returns the error of each kernel with these unknowns. */
     void (*errors)(const void *of, const double *x, double *out_errors);
 };
 
-/* Fills *out. x: the unknowns fitted to all kernels. Computes the errors with them, and for each family the
- * errors of a fit without it. Returns false if one of those fits fails. */
+/* Fills *out with the errors of x, the unknowns fitted to all kernels, and with the errors of each family in
+ * a fit without that family. Returns false if one of these fits fails. */
 bool fit_find_errors(const struct fit_method *method, const struct fit_kernel *kernels, size_t count,
                      const double *x, struct fit_errors *out);
-/* Checks the errors of a fit. UNSUPPORTED, with a message: they are too large. */
+/* Checks the errors of a fit. Returns UNSUPPORTED, with a message, if they are too large. */
 joule_status fit_check_errors(const struct fit_errors *errors, joule_error *error);
 
 #endif

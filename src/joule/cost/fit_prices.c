@@ -1,9 +1,10 @@
 /* joule/cost/fit_prices.c - fits the prices of a table; see fit.h.
  *
- * Each unknown is a factor on the typical prices of a group of features, after all prices were scaled to this
- * machine.
- * Note: nearly every micro-operation has exactly one class, so prices can be exchanged between COST_UOPS and
- * the classes. Features that the kernels cannot separate form one group, in which the typical ratios decide.
+ * Typical prices are first scaled to this machine. Each unknown is then a factor on the prices of a group of
+ * features.
+ * Note: nearly every micro-operation counts in COST_UOPS and in exactly one class. So the kernels hardly show
+ * how its energy divides between these two prices. Features that cannot be separated form a group, in which
+ * the ratios of prices remain typical.
  */
 #include "joule/cost/fit.h"
 
@@ -14,7 +15,7 @@
 #include "joule/cost/nnls.h"
 
 #define KERNEL_LOG_SD 0.02 /* in addition to the spread of repeats */
-#define PRICE_SD      3    /* prior of a factor, nearly without weight */
+#define PRICE_SD      3    /* sd of the prior of a factor, which hardly matters */
 #define MIN_JOULES    1e-13
 #define MAX_CONDITION 1e5 /* limit for the normal equations; relative errors grow by its square root */
 #define MIN_GROUPS    4
@@ -24,7 +25,7 @@ struct pricing {
     const struct fit_kernel *kernels;
     size_t count;
     double price[COST_FEATURES]; /* typical, scaled to this machine */
-    int group[COST_FEATURES];    /* group of each feature; -1: no kernel has it */
+    int group[COST_FEATURES];    /* group of each feature; -1: no kernel uses the feature */
     size_t group_count;
 };
 
@@ -34,7 +35,7 @@ static bool is_used(const struct fit_kernel *kernel)
     return kernel->joules > 0 && kernel->joules_log_sd <= FIT_MAX_SPREAD;
 }
 
-/* Returns the amount of a feature that a kernel measured or counted. */
+/* Returns the amount of a feature in a kernel: measured if it is a time or cycles, otherwise counted. */
 static double amount_of(const struct fit_kernel *kernel, int feature)
 {
     if (feature == COST_PACKAGE_SECONDS)
@@ -63,7 +64,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Returns the median ratio of measured to typical joules; NaN: no kernel. */
-static double size_of(const struct pricing *p)
+static double median_ratio(const struct pricing *p)
 {
     double ratios[FIT_MAX_KERNELS];
     size_t known = 0;
@@ -77,15 +78,15 @@ static double size_of(const struct pricing *p)
 static void list_groups(struct pricing *p, const struct cost_table *typical)
 {
     for (int i = 0; i < COST_FEATURES; i++) {
-        bool is_there = false;
+        bool occurs = false;
         for (size_t k = 0; k < p->count; k++)
-            is_there |= is_used(&p->kernels[k]) && amount_of(&p->kernels[k], i) > 0;
-        p->group[i] = is_there ? (int)p->group_count++ : -1;
+            occurs |= is_used(&p->kernels[k]) && amount_of(&p->kernels[k], i) > 0;
+        p->group[i] = occurs ? (int)p->group_count++ : -1;
         p->price[i] = typical->joules[i] > 0 ? typical->joules[i] : MIN_JOULES;
     }
-    double size = size_of(p);
+    double scale = median_ratio(p);
     for (int i = 0; i < COST_FEATURES; i++)
-        p->price[i] *= size;
+        p->price[i] *= scale;
 }
 
 static void fill(const struct pricing *p, const struct fit_kernel *kernel, double *out_row)
@@ -111,7 +112,7 @@ static void make_problem(const struct pricing *p, enum fit_family without, struc
     }
 }
 
-static void add_belief(struct nnls *problem)
+static void add_prior(struct nnls *problem)
 {
     for (size_t i = 0; i < problem->count; i++) {
         double row[NNLS_MAX] = {0};
@@ -120,11 +121,11 @@ static void add_belief(struct nnls *problem)
     }
 }
 
-/* Fits the factors of all groups without one family. Returns false if the fit fails. */
+/* Fits the factors of all groups from the kernels of all families but one. Returns false if the fit fails. */
 static bool solve(const struct pricing *p, enum fit_family without, double *out_x, struct nnls *out_problem)
 {
     make_problem(p, without, out_problem);
-    add_belief(out_problem);
+    add_prior(out_problem);
     return nnls_solve(out_problem, out_x);
 }
 
@@ -134,7 +135,7 @@ static bool find_factors(const void *of, enum fit_family without, double *out_x)
     return solve(of, without, out_x, &problem);
 }
 
-/* Joins the group `dropped` to the group `kept`. */
+/* Merges the group `dropped` into the group `kept`. */
 static void merge(struct pricing *p, int kept, int dropped)
 {
     for (int i = 0; i < COST_FEATURES; i++) {
@@ -146,7 +147,7 @@ static void merge(struct pricing *p, int kept, int dropped)
     p->group_count--;
 }
 
-/* Merges groups until the rest can be separated. */
+/* Merges groups until the kernels can separate the prices of the remaining groups. */
 static joule_status separate(struct pricing *p, joule_error *error)
 {
     struct nnls problem;
@@ -156,10 +157,9 @@ static joule_status separate(struct pricing *p, joule_error *error)
         if (nnls_condition(&problem, pair) <= MAX_CONDITION)
             return JOULE_OK;
         if (p->group_count <= MIN_GROUPS)
-            return error_set(
-                error, JOULE_UNSUPPORTED,
-                "the joules of the kernels are too similar to separate their prices: nothing is kept; "
-                "try --full");
+            return error_set(error, JOULE_UNSUPPORTED,
+                             "the joules of the kernels are too similar to separate their prices: the "
+                             "fit is rejected; try --full");
         merge(p, (int)(pair[0] < pair[1] ? pair[0] : pair[1]), (int)(pair[0] < pair[1] ? pair[1] : pair[0]));
     }
 }
@@ -182,8 +182,8 @@ static void compute_joule_errors(const void *of, const double *x, double *out_er
             is_used(&p->kernels[i]) ? log(joules_by(&p->kernels[i], price) / p->kernels[i].joules) : NAN;
 }
 
-static void take_prices(const struct pricing *p, const struct nnls *problem, const double *x,
-                        struct cost_prices *out)
+static void set_terms(const struct pricing *p, const struct nnls *problem, const double *x,
+                      struct cost_prices *out)
 {
     double sd[NNLS_MAX], freedom = fmax(1, (double)problem->rows - 2 * (double)problem->count);
     double excess = sqrt(nnls_residual(problem, x) / freedom);
@@ -200,7 +200,8 @@ static void take_prices(const struct pricing *p, const struct nnls *problem, con
     }
 }
 
-/* Checks that prices rise with distance and difficulty, within their errors. */
+/* Checks that prices rise from near to far caches, and from simple to complex operations, within their
+ * errors. */
 static joule_status check_order(const struct cost_prices *prices, joule_error *error)
 {
     static const enum cost_feature pairs[][2] = {{COST_L2_LINES, COST_L3_LINES},
@@ -211,11 +212,11 @@ static joule_status check_order(const struct cost_prices *prices, joule_error *e
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         const struct cost_term *less = &prices->joules[pairs[i][0]], *more = &prices->joules[pairs[i][1]];
         if (less->low > more->high)
-            return error_set(
-                error, JOULE_UNSUPPORTED,
-                "%s cost %.3g J and %s %.3g J, which is not plausible: nothing is kept; try again when the "
-                "machine is quiet",
-                cost_feature_name(pairs[i][0]), less->value, cost_feature_name(pairs[i][1]), more->value);
+            return error_set(error, JOULE_UNSUPPORTED,
+                             "%s cost %.3g J and %s %.3g J, which is not plausible: the fit is rejected; "
+                             "try again when the machine is quiet",
+                             cost_feature_name(pairs[i][0]), less->value, cost_feature_name(pairs[i][1]),
+                             more->value);
     }
     return JOULE_OK;
 }
@@ -255,8 +256,8 @@ joule_status fit_prices(const struct fit_kernel *kernels, size_t count, const st
     struct fit_method method = {&p, find_factors, compute_joule_errors};
     if (!solve(&p, FIT_FAMILIES, x, &problem) || !fit_find_errors(&method, kernels, count, x, out_errors))
         return error_set(out_error, JOULE_UNSUPPORTED,
-                         "cannot fit prices to the joules of the kernels: nothing is kept");
-    take_prices(&p, &problem, x, out);
+                         "no prices fit the joules of the kernels: the fit is rejected");
+    set_terms(&p, &problem, x, out);
     out->log_sd = out_errors->log_sd;
     status = fit_check_errors(out_errors, out_error);
     return status == JOULE_OK ? check_order(out, out_error) : status;

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#define PIVOT  1e-13 /* relative to the column's squared length; smaller values are rounding errors */
-#define SWEEPS 60
+#define PIVOT  1e-13 /* relative to the squared length of a column; smaller values are rounding errors */
+#define SWEEPS 60    /* maximum number of Jacobi sweeps */
 
 void nnls_begin(struct nnls *problem, size_t count)
 {
@@ -26,14 +26,14 @@ void nnls_add(struct nnls *problem, const double *row, double value)
 
 /* --- the free unknowns ---------------------------------------------------------------------------------- */
 
-/* The free unknowns, with the factorised matrix. */
+/* The free unknowns (not fixed at 0), with the factorised matrix. */
 struct part {
-    size_t count, of[NNLS_MAX];        /* their indices */
+    size_t count, of[NNLS_MAX];        /* indices of the free unknowns */
     double factor[NNLS_MAX][NNLS_MAX]; /* lower Cholesky factor: [count, count] */
 };
 
-/* Factorises the gram of the free unknowns. An unknown that depends linearly on earlier ones is left out of
- * `part`. */
+/* Factorises the Gram matrix of the free unknowns. An unknown that depends linearly on earlier ones is
+ * omitted from `part`. */
 static void factorise(const struct nnls *problem, const bool *is_free, struct part *part)
 {
     part->count = 0;
@@ -41,17 +41,17 @@ static void factorise(const struct nnls *problem, const bool *is_free, struct pa
         if (!is_free[i])
             continue;
         size_t row = part->count;
-        double left = problem->gram[i][i];
+        double remaining = problem->gram[i][i];
         for (size_t k = 0; k < row; k++) {
             double sum = problem->gram[i][part->of[k]];
             for (size_t m = 0; m < k; m++)
                 sum -= part->factor[row][m] * part->factor[k][m];
             part->factor[row][k] = sum / part->factor[k][k];
-            left -= part->factor[row][k] * part->factor[row][k];
+            remaining -= part->factor[row][k] * part->factor[row][k];
         }
-        if (!(left > PIVOT * problem->gram[i][i]))
+        if (!(remaining > PIVOT * problem->gram[i][i]))
             continue;
-        part->factor[row][row] = sqrt(left);
+        part->factor[row][row] = sqrt(remaining);
         part->of[part->count++] = i;
     }
 }
@@ -91,7 +91,7 @@ static void solve_free(const struct nnls *problem, const bool *is_free, double *
 
 /* --- non-negative solution ------------------------------------------------------------------------------ */
 
-/* Returns the bound unknown whose release reduces the squares most; problem->count: none. */
+/* Returns the unknown fixed at 0 whose release would reduce the squares most; problem->count: none. */
 static size_t find_best_release(const struct nnls *problem, const bool *is_free, const bool *is_barred,
                                 const double *x)
 {
@@ -111,8 +111,8 @@ static size_t find_best_release(const struct nnls *problem, const bool *is_free,
     return released;
 }
 
-/* Moves x towards `goal` until the first unknown reaches 0, and binds it. Returns true if the goal was
- * reached. */
+/* Moves x towards `goal` until the first unknown reaches 0, and fixes that unknown at 0. Returns true if x
+ * reached the goal. */
 static bool move_towards(const struct nnls *problem, bool *is_free, double *x, const double *goal)
 {
     double part = 1;
@@ -143,7 +143,7 @@ bool nnls_solve(const struct nnls *problem, double *out_x)
             return isfinite(nnls_residual(problem, out_x));
         is_free[released] = true;
         solve_free(problem, is_free, goal);
-        /* releasing this variable gains nothing: the gradient was a rounding error */
+        /* releasing this unknown gains nothing: the gradient was a rounding error */
         if (goal[released] <= 0) {
             is_free[released] = false;
             is_barred[released] = true;
@@ -193,7 +193,7 @@ struct symmetric {
     double m[NNLS_MAX][NNLS_MAX], vectors[NNLS_MAX][NNLS_MAX];
 };
 
-/* Fills *s with the gram, its columns scaled to length 1. Columns of length 0 are left out. */
+/* Fills *s with the Gram matrix for columns scaled to length 1. Columns of length 0 are omitted. */
 static void scale(const struct nnls *problem, struct symmetric *s)
 {
     s->count = 0;

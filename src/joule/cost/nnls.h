@@ -1,8 +1,9 @@
 /* joule/cost/nnls.h - non-negative least squares (Lawson and Hanson, "Solving Least Squares Problems", 1974,
  * chapter 23).
  *
- * It also returns the covariance of the solution and the condition of the problem. It allocates nothing.
- * Note: rows are summed and not kept, so a problem without some rows must be built again.
+ * The functions also return the errors of the solution and the condition of the problem. They allocate no
+ * memory.
+ * Note: equations are summed, not stored. To leave some out, build the problem again.
  */
 #ifndef JOULE_NNLS_H
 #define JOULE_NNLS_H
@@ -21,10 +22,10 @@ struct nnls {
     size_t rows;
 };
 
-/* Makes an empty problem with `count` unknowns, at most NNLS_MAX. */
+/* Initialises an empty problem with `count` unknowns, at most NNLS_MAX. */
 void nnls_begin(struct nnls *problem, size_t count);
-/* Adds one equation: row times the unknowns = value. row: [count]. The caller has divided the row and the
- * value by the standard error of the value. */
+/* Adds one equation: row times the unknowns = value. row: [count]. The caller must first divide row and value
+ * by the standard error of the value. */
 void nnls_add(struct nnls *problem, const double *row, double value);
 
 /* Finds x >= 0 with the least squares. Returns false if it does not converge, which happens only with
@@ -32,14 +33,14 @@ void nnls_add(struct nnls *problem, const double *row, double value);
 bool nnls_solve(const struct nnls *problem, double *out_x);
 /* Returns the sum of squared residuals. */
 double nnls_residual(const struct nnls *problem, const double *x);
-/* Returns the standard error of each unknown for rows of error 1, with unknowns that are 0 held at 0. An
- * unknown that is 0 gets the error that it would have as the only unknown. INFINITY: no row depends on the
- * unknown. */
+/* Sets out_sd to the standard error of each unknown, if each equation has an error of 1. Unknowns that are 0
+ * are fixed at 0; such an unknown gets the error that it would have as the only unknown. INFINITY: no
+ * equation depends on the unknown. x, out_sd: [count] */
 void nnls_errors(const struct nnls *problem, const double *x, double *out_sd);
 
-/* Returns the ratio of the largest to the smallest eigenvalue of the gram with columns scaled to length 1;
- * INFINITY: linearly dependent. out_pair: the two unknowns that are hardest to separate. Columns of length 0
- * are left out. */
+/* Returns the ratio of the largest to the smallest eigenvalue of the Gram matrix, with the columns of A
+ * scaled to length 1. INFINITY: linearly dependent. out_pair: the two unknowns that are hardest to separate.
+ * Columns of length 0 are ignored. */
 double nnls_condition(const struct nnls *problem, size_t out_pair[2]);
 
 #endif

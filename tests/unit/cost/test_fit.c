@@ -261,7 +261,7 @@ static void test_a_core_out_of_order_is_refused(void **state)
                                            "additions and a multiplication"};
     for (size_t i = 0; i < sizeof products / sizeof *products; i++)
         find(&w, products[i])->cycles *= 15;
-    assert_refused(&w, "nothing is kept");
+    assert_refused(&w, "the fit is rejected");
 }
 
 static void test_chance_is_no_core(void **state)
@@ -270,7 +270,7 @@ static void test_chance_is_no_core(void **state)
     struct world w = world_of(0, 0);
     for (size_t i = 0; i < w.count; i++)
         w.kernels[i].cycles *= chance_scale(0.05, 20);
-    assert_refused(&w, "nothing is kept");
+    assert_refused(&w, "the fit is rejected");
 }
 
 static void test_joules_by_chance_are_no_table(void **state)
@@ -283,7 +283,7 @@ static void test_joules_by_chance_are_no_table(void **state)
     for (size_t i = 0; i < w.count; i++)
         w.kernels[i].joules *= chance_scale(0.02, 50);
     assert_int_equal(fit_prices(w.kernels, w.count, &w.guessed, &prices, &errors, &error), JOULE_UNSUPPORTED);
-    assert_contains(error.message, "nothing is kept");
+    assert_contains(error.message, "the fit is rejected");
     for (size_t i = 0; i < w.count; i++)
         w.kernels[i].joules_log_sd = 0.3;
     assert_int_equal(fit_prices(w.kernels, w.count, &w.guessed, &prices, &errors, &error), JOULE_UNSUPPORTED);
