@@ -1,7 +1,7 @@
 /* joule/doctor/doctor.c - derives findings from facts; see doctor.h.
  *
- * Note: a finding suggests a command only if the facts show that the command helps. For example, none loads a
- * driver in a virtual machine, and none grants a permission for a counter that does not exist.
+ * Note: a finding suggests a command only if the facts show that the command helps. For example, no command
+ * loads a driver in a virtual machine, or grants a permission for a counter that does not exist.
  */
 #include "joule/doctor/doctor.h"
 
@@ -67,8 +67,7 @@ static void check_virtual_machine(struct exam *exam)
                   facts->hypervisor[0] && facts->product[0] ? ", " : "", facts->product, named ? ")" : "");
     if (exam->package) {
         finding->why =
-            "Its host passes the energy counters on. The host decides whether they cover this machine "
-            "alone.";
+            "The host passes its energy counters on; these may cover more than this virtual machine.";
         return;
     }
     finding->why =
@@ -93,7 +92,7 @@ static void check_cpu_energy(struct exam *exam)
     const struct channel *ch = exam->package;
     if (!ch)
         return;
-    /* a recorded machine may contain only one reading */
+    /* a recording may contain only one reading of a counter, which then does not move */
     bool is_seen = ch->moved || ch->mode != CHANNEL_COUNTER;
     exam_find(exam, FINDING_FACT, "cpu_energy", "The energy of the CPU %s %s by %s.",
               is_seen ? "is" : "would be", joule_class_name(ch->info.cls), ch->info.source);
@@ -106,7 +105,8 @@ static void check_no_sensor(struct exam *exam)
     if (exam->package)
         return;
     if (exam->whole)
-        exam_find(exam, FINDING_FACT, "whole_machine", "The energy of more than the CPU is %s, by %s.",
+        exam_find(exam, FINDING_FACT, "whole_machine",
+                  "The energy of the CPU together with other parts is %s by %s.",
                   joule_class_name(exam->whole->info.cls), exam->whole->info.source);
     for (size_t i = 0; i < exam->out->count; i++)
         if (exam->out->findings[i].severity != FINDING_FACT)
@@ -138,7 +138,8 @@ static void check_perf_permission(struct exam *exam)
     finding->command = SET_CAPABILITY;
     if (facts->is_container && facts->bound_perfmon == YES) {
         finding->what = "The container has CAP_PERFMON, but this user does not.";
-        finding->why = "Only root in a container gets its capabilities. Give it to the program in the image.";
+        finding->why = "Only root gets the capabilities of a container. To grant this one to joule, run the "
+                       "command in the image.";
         finding->command = "setcap cap_perfmon+ep \"$(command -v joule)\"";
     } else if (facts->is_container) {
         finding->why = "The processor's energy counters need them.";
@@ -146,7 +147,8 @@ static void check_perf_permission(struct exam *exam)
     }
 }
 
-/* Reports a filter of system calls: all permissions are granted, but the counter is still refused. */
+/* Reports that a security policy refuses perf_event_open: the process has all permissions, and the counter is
+ * still refused. */
 static void check_perf_policy(struct exam *exam)
 {
     const struct doctor_facts *facts = &exam->facts;
@@ -172,7 +174,8 @@ static void check_masked_zones(struct exam *exam)
     struct finding *finding =
         exam_find(exam, FINDING_ADVICE, "powercap_masked",
                   "The container runtime hides the energy counters in /sys/class/powercap.");
-    finding->why = "The reason: power readings can reveal secrets of other users (CVE-2020-8694).";
+    finding->why = "Runtimes hide these counters because power readings can reveal secrets of other users "
+                   "(CVE-2020-8694).";
     finding->command = exam->facts.has_package_event ? "docker run --cap-add PERFMON ..."
                                                      : "docker run --security-opt systempaths=unconfined ...";
 }
@@ -181,7 +184,7 @@ static void check_unreadable_zones(struct exam *exam)
 {
     const struct doctor_facts *facts = &exam->facts;
     if (exam->package || facts->can_read_zone != NO || facts->has_package_event)
-        return; /* perf events are read instead, so permissions of the counters' files do not matter */
+        return; /* the permissions of the files do not matter, because perf events are read instead */
     struct finding *finding = exam_find(exam, FINDING_ADVICE, "powercap_denied",
                                         "Only root may read the energy counters in /sys/class/powercap.");
     finding->why =
@@ -273,8 +276,7 @@ static void check_clock(struct exam *exam)
 
 /* --- examination ---------------------------------------------------------------------------------------- */
 
-/* Records what the channel shows about the sensors: the best class of a package, and the first sensor of each
- * kind. */
+/* Updates the best class of a package, and the first sensor of each kind, from one channel. */
 static void query_channel(struct exam *exam, const struct channel *ch)
 {
     bool is_package = ch->info.scope == JOULE_SCOPE_PACKAGE;
@@ -293,7 +295,8 @@ static void query_channel(struct exam *exam, const struct channel *ch)
         *first = ch;
 }
 
-/* Reports sources that the user has configured by a variable, such as JOULE_PDU, and that cannot be read. */
+/* Reports each source that the user has configured by a variable, such as JOULE_PDU, but that cannot be
+ * read. */
 static void check_configured_sources(struct exam *exam)
 {
     for (size_t i = 0; i < exam->meter->lane_count; i++) {

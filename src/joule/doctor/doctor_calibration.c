@@ -1,7 +1,7 @@
 /* joule/doctor/doctor_calibration.c - checks whether joulec uses a calibration of this machine.
  *
- * Note: without a calibration, joulec's intervals are wider, so this is only a fact. An old or broken
- * calibration gives advice, because its user may rely on it.
+ * Note: a missing calibration is only a fact, because it makes joulec's intervals wider but not wrong. An old
+ * or broken calibration gives advice, because its user may rely on it.
  */
 #include <math.h>
 #include "joule/doctor/doctor_exam.h"

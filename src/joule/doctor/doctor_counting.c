@@ -1,16 +1,16 @@
-/* joule/doctor/doctor_counting.c - finds out why `joule run` cannot give a command its own cgroup.
+/* joule/doctor/doctor_counting.c - finds out why `joule run` cannot run a command in a cgroup of its own.
  *
- * In a cgroup, all CPU time of a command is counted. Without one, joule run counts by process and may miss
- * some. doctor_run_trials tries to create a cgroup; if that fails, this file searches for the reason and a
- * remedy.
- * Note: a user's shell usually is in a cgroup that belongs to root. This is normal and gives no advice by
+ * In a cgroup, all CPU time of a command is counted. Otherwise joule run counts by process and may miss some
+ * CPU time. doctor_run_trials tries to create a cgroup; if that fails, this file searches for the reason and
+ * a remedy.
+ * Note: the cgroup of a user's shell usually belongs to root. This is normal, so it gives no advice by
  * itself.
  */
 #include <string.h>
 #include "joule/doctor/doctor_exam.h"
 
 #define EFFECT                                                                                               \
-    "CPU time of processes that are never waited for is then missing: the command's share may be too low."
+    "CPU time of processes that no parent waits for is then missing: the command's share may be too low."
 
 /* Returns the name of the method by which joule run counts CPU time. */
 static const char *method_of(const struct exam *exam)
@@ -31,9 +31,9 @@ static void report_missing(struct exam *exam)
         finding->why = EFFECT " This lasts until the next boot.";
         finding->command = "sudo mkdir -p /run/cgroup2 && sudo mount -t cgroup2 cgroup2 /run/cgroup2";
     } else if (can_mount) {
-        finding->why = EFFECT " Root can mount one and delegate a part of it to this user.";
+        finding->why = EFFECT " Root can mount cgroup v2 and delegate a cgroup to this user.";
     } else if (facts->is_container) {
-        finding->why = EFFECT " The machine that runs this container provides none.";
+        finding->why = EFFECT " The machine that runs this container provides no cgroup v2.";
     } else {
         finding->why = EFFECT;
     }

@@ -1,7 +1,7 @@
 /* joule/doctor/doctor_exam.h - internal interface of the doctor's checks. Only doctor*.c include it.
  *
- * Note: a check uses the facts and reports at most one finding per cause. The table in doctor_examine lists
- * the checks. Its order is the order of the findings.
+ * Note: a check reports at most one finding per cause. Checks run in the order of the table in
+ * doctor_examine, which is therefore the order of the findings.
  */
 #ifndef JOULE_DOCTOR_EXAM_H
 #define JOULE_DOCTOR_EXAM_H
@@ -25,8 +25,8 @@ struct exam {
     struct diagnosis *out;
 };
 
-/* Adds a finding and returns it; `what` is a printf format. The diagnosis owns the finding. The caller sets
- * `why` and `command`. If the table is full, the last entry is overwritten. */
+/* Adds a finding and returns it. what: a printf format of the first sentence. The diagnosis owns the finding.
+ * The caller sets `why` and `command`. If the table is full, the last entry is overwritten. */
 struct finding *exam_find(struct exam *exam, enum finding_severity severity, const char *id, const char *what,
                           ...) __attribute__((format(printf, 4, 5)));
 /* Returns a formatted text, owned by the diagnosis; "" if out of memory. */

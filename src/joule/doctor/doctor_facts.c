@@ -90,7 +90,8 @@ static void find_container(struct joule_host *host, struct doctor_facts *facts)
 
 /* --- events and capabilities ---------------------------------------------------------------------------- */
 
-/* Returns whether `set` ("CapEff:") in /proc/self/status has CAP_PERFMON or CAP_SYS_ADMIN. */
+/* Returns whether the capability set `set` ("CapEff:") of /proc/self/status contains CAP_PERFMON or
+ * CAP_SYS_ADMIN. */
 static enum known has_capability(const char *status, const char *set)
 {
     const char *line = strstr(status, set);
@@ -173,7 +174,7 @@ static void query_zone(struct joule_host *host, const char *name, struct doctor_
     char path[256], text[64];
     string_print(path, sizeof path, ZONES "/%s/name", name);
     if (host->ops->read_file(host, path, text, sizeof text) == -ENOENT) {
-        /* the class lists the zone, but an empty folder is mounted over the zone's folder */
+        /* /sys/class/powercap lists the zone, but an empty folder is mounted over the zone */
         facts->is_zone_masked = true;
         return;
     }
@@ -230,7 +231,7 @@ static bool read_pci(struct joule_host *host, const char *address, const char *f
 }
 
 /* Returns true if the PCI device is a display controller, a 3D controller or an accelerator of AMD, Intel or
- * NVIDIA. Sets *out_vendor then. */
+ * NVIDIA. Then sets *out_vendor. */
 static bool is_gpu(struct joule_host *host, const char *address, enum gpu_vendor *out_vendor)
 {
     static const char *const ids[] = {[GPU_AMD] = "0x1002", [GPU_INTEL] = "0x8086", [GPU_NVIDIA] = "0x10de"};
@@ -245,9 +246,9 @@ static bool is_gpu(struct joule_host *host, const char *address, enum gpu_vendor
     return false;
 }
 
-/* Returns true if the GPU is part of the processor. It is then on the first bus, or, with AMD, in the same
- * slot as other parts of the processor (vendor 0x1022). Returns false in a virtual machine, whose buses show
- * nothing about the hardware. */
+/* Returns true if the GPU is part of the processor. Such a GPU is on the first bus. On AMD it may also be in
+ * the same slot as other parts of the processor (vendor 0x1022). Returns false in a virtual machine, whose
+ * buses do not show the hardware. */
 static bool is_inside(struct joule_host *host, const struct doctor_facts *facts, const struct doctor_gpu *gpu)
 {
     char sibling[16], vendor[16];

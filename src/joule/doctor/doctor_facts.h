@@ -1,7 +1,6 @@
 /* joule/doctor/doctor_facts.h - gathers facts about a machine that affect its figures, through the host.
  *
- * Note: a fact that could not be checked keeps its "unknown" value. No check treats "unknown" as a good
- * result.
+ * Note: a fact that could not be checked remains "unknown". No check treats "unknown" like a favourable fact.
  */
 #ifndef JOULE_DOCTOR_FACTS_H
 #define JOULE_DOCTOR_FACTS_H
@@ -19,20 +18,21 @@ struct doctor_facts {
     /* Environment. */
     bool is_virtual;
     char hypervisor[48]; /* "KVM"; empty: unknown */
-    char product[96];    /* name of the machine in its firmware: "Google Compute Engine"; empty: unknown */
+    /* name of the machine in its firmware, such as "Google Compute Engine"; empty: unknown */
+    char product[96];
     bool is_container;
     char container[24]; /* "docker", "podman", "kubernetes", "lxc" ...; "container" if the name is unknown */
-    /* Events. */
+    /* Perf events. */
     bool has_power_pmu, has_package_event;
     int perf_paranoid; /* INT_MAX: unknown */
-    /* the process has CAP_PERFMON or CAP_SYS_ADMIN in its effective set; in its bounding set */
+    /* the process has CAP_PERFMON or CAP_SYS_ADMIN: in its effective set; in its bounding set */
     enum known has_perfmon, bound_perfmon;
-    /* Zones and registers. */
+    /* Powercap zones and registers. */
     bool has_zones, is_zone_masked;
     enum known can_read_zone;
     bool has_helper, has_helper_unit; /* joule-helper is installed; its systemd unit is installed */
     bool has_sgx;
-    enum known is_filtered; /* bit 0 of register 0xBC */
+    enum known is_filtered; /* energy readings are filtered: bit 0 of register 0xBC */
     /* Clock. */
     char clocksource[32], clocksources[160];
     /* Cgroups. */
@@ -46,15 +46,16 @@ struct doctor_facts {
         enum gpu_vendor vendor;
         char address[16]; /* "0000:03:00.0" */
         char driver[24];  /* the bound kernel driver; empty: none */
-        bool is_inside;   /* inside the processor, whose package meter includes it */
+        bool is_inside;   /* the GPU is inside the processor; the energy of the package includes it */
     } gpus[DOCTOR_MAX_GPUS];
     size_t gpu_count;
-    bool has_gpu_module[GPU_VENDORS]; /* an AMD or Intel kernel driver is loaded */
-    unsigned nvidia_nodes;            /* number of device nodes */
+    /* a kernel driver of this vendor is loaded; set for AMD and Intel only */
+    bool has_gpu_module[GPU_VENDORS];
+    unsigned nvidia_nodes; /* number of NVIDIA device nodes in /dev */
     bool has_nvidia_driver, has_nvml;
 };
 
-/* Fills all facts. Cannot fail: what cannot be read remains unknown. */
+/* Fills all facts. Never fails: facts that cannot be read remain unknown. */
 void doctor_query_facts(struct joule_host *host, struct doctor_facts *out_facts);
 
 #endif

@@ -69,11 +69,11 @@ void check_nvml(struct exam *exam)
 /* --- AMD and Intel -------------------------------------------------------------------------------------- */
 
 static const struct maker {
-    const char *name, *id; /* id: prefix of the identifiers of its findings */
-    /* Commands: load the driver; show its messages; make its readings readable for everyone. */
+    const char *name, *id; /* id: prefix of the ids of findings about its GPUs */
+    /* Commands that load the driver, show its kernel messages, and let all users read its sensors. */
     const char *load, *log, *open;
-    const char *firmware;   /* Debian package of its firmware */
-    const char *sources[8]; /* sources that read its boards' energy or power */
+    const char *firmware;   /* Debian package of the firmware */
+    const char *sources[8]; /* sources that read energy or power of the maker's boards */
     const char *library;    /* what to install for one of these sources */
 } makers[] = {
     [GPU_AMD] = {"AMD",
@@ -112,8 +112,8 @@ enum outcome {
     OUTCOMES
 };
 
-/* Returns true if the channel belongs to the GPU. Its device must have the GPU's PCI address, or its uuid
- * must be that address. */
+/* Returns true if the channel belongs to the GPU: if the PCI address of the channel's device, or the
+ * channel's uuid, is the address of the GPU. */
 static bool is_of_gpu(const struct meter_channel *mc, const struct doctor_gpu *gpu)
 {
     const joule_domain *info = &mc->channel->info;
@@ -124,8 +124,8 @@ static bool is_of_gpu(const struct meter_channel *mc, const struct doctor_gpu *g
     return strcmp(info->uuid, gpu->address) == 0;
 }
 
-/* Returns the best state among the GPU's channels of energy or power; JOULE_ABSENT: it has none. Sets *out to
- * the class and the source of the channel. */
+/* Returns the best state among the GPU's channels of energy or power; JOULE_ABSENT if there is no such
+ * channel. Sets *out to class and source of the channel in this state. */
 static joule_status find_gpu_meter(struct exam *exam, const struct doctor_gpu *gpu, struct meter_found *out)
 {
     joule_status best = JOULE_ABSENT;
@@ -143,7 +143,7 @@ static joule_status find_gpu_meter(struct exam *exam, const struct doctor_gpu *g
     return best;
 }
 
-/* Returns the outcome of a GPU. Sets *out if the GPU has a channel. */
+/* Returns the outcome of a GPU. Sets *out if the GPU has a channel of energy or power. */
 static enum outcome judge(struct exam *exam, const struct doctor_gpu *gpu, struct meter_found *out)
 {
     if (is_passed_through(gpu))
@@ -173,7 +173,7 @@ struct group {
 };
 
 /* Sorts the vendor's GPUs outside the processor into groups by their outcome. */
-static void gather(struct exam *exam, enum gpu_vendor vendor, struct group groups[OUTCOMES])
+static void group_gpus(struct exam *exam, enum gpu_vendor vendor, struct group groups[OUTCOMES])
 {
     enum { MAX_NAMED = 4 };
     for (size_t i = 0; i < exam->facts.gpu_count; i++) {
@@ -218,8 +218,8 @@ static const char *state_of_source(struct exam *exam, const char *name)
     return state;
 }
 
-/* Returns the maker's sources with their states, as "hwmon (ok), level_zero (absent)", owned by the
- * diagnosis. */
+/* Returns the maker's sources with their states, such as "hwmon (ok), level_zero (absent)". The diagnosis
+ * owns the text. */
 static const char *list_sources(struct exam *exam, const struct maker *maker)
 {
     char list[256];
@@ -303,7 +303,7 @@ void check_other_gpus(struct exam *exam)
         report_passed_through, report_not_bound, report_no_driver};
     for (enum gpu_vendor vendor = GPU_AMD; vendor <= GPU_INTEL; vendor++) {
         struct group groups[OUTCOMES] = {0};
-        gather(exam, vendor, groups);
+        group_gpus(exam, vendor, groups);
         for (size_t outcome = 0; outcome < OUTCOMES; outcome++)
             if (groups[outcome].count)
                 reports[outcome](exam, &groups[outcome]);

@@ -1,7 +1,7 @@
-/* joule/doctor/doctor_helper.c - reports how joule-helper is used, why it cannot be used, or that it would
+/* joule/doctor/doctor_helper.c - reports that joule-helper is used, that it cannot be used, or that it would
  * help.
  *
- * Note: the helper is suggested only if permission for a counter is denied and nothing else measures the
+ * Note: the helper is suggested only if permission for a counter is denied and no other sensor measures the
  * processor.
  */
 #include <string.h>
@@ -17,7 +17,7 @@ static const struct source *find_source(const joule_meter *meter)
     return NULL;
 }
 
-/* Reports that the helper runs, and how coarse its values are. */
+/* Reports that the helper runs, and the time and energy steps of its values. */
 static void report_running(struct exam *exam, const struct source *source)
 {
     struct finding *finding =
@@ -25,15 +25,15 @@ static void report_running(struct exam *exam, const struct source *source)
                   source->channel_count, source->channel_count == 1 ? "" : "s");
     const struct channel *first = source->channels[0];
     if (first->counter.grain_joules > 0)
-        finding->why =
-            exam_format(exam,
-                        "Its values come every %g s in steps of %g J, to hide secrets: regions shorter than "
-                        "a few seconds cannot be resolved.",
-                        first->info.update_period_s, first->counter.grain_joules);
+        finding->why = exam_format(
+            exam,
+            "It updates its values every %g s in steps of %g J, to hide secrets: regions shorter than "
+            "a few seconds cannot be resolved.",
+            first->info.update_period_s, first->counter.grain_joules);
 }
 
-/* Returns the name of another slow source that reads the same zone as `ch`; NULL: none. The library or driver
- * of that source can block this process. */
+/* Returns the name of another slow source that reads the zone of `ch`; NULL: none. A slow source can block
+ * this process, because it calls a library or driver. */
 static const char *find_direct(joule_meter *meter, const struct channel *ch)
 {
     for (size_t i = 0; i < meter_channel_count(meter); i++) {
@@ -44,7 +44,8 @@ static const char *find_direct(joule_meter *meter, const struct channel *ch)
     return NULL;
 }
 
-/* Reports the boards that the helper reads in guard processes (docs/helper.md). Only guards add devices. */
+/* Reports the boards that the helper reads in guard processes (docs/helper.md). Only these boards are devices
+ * of the source. */
 static void report_guards(struct exam *exam, const struct source *source)
 {
     size_t boards = source->device_count;
@@ -58,10 +59,11 @@ static void report_guards(struct exam *exam, const struct source *source)
         direct = find_direct(exam->meter, source->channels[i]);
     finding->why = direct
                        ? exam_format(exam,
-                                     "A driver that hangs there blocks no program. But each program reads %s "
-                                     "itself, too, unless it has --sources=-%s or JOULE_SOURCES=-%s.",
+                                     "If a driver hangs in that process, no program is blocked. But programs "
+                                     "also read %s themselves, except with --sources=-%s or "
+                                     "JOULE_SOURCES=-%s.",
                                      direct, direct, direct)
-                       : "A driver that hangs there blocks no program.";
+                       : "If a driver hangs in that process, no program is blocked.";
 }
 
 /* Suggests the helper, which is not running. */

@@ -1,5 +1,5 @@
-/* joule/doctor/doctor_still.c - reports meters that can be read but are in no total: counters that stand
- * still, and hidden boards. */
+/* joule/doctor/doctor_still.c - reports sensors that can be read but are not in any total: counters that
+ * stand still, and boards that are hidden. */
 #include "joule/doctor/doctor_exam.h"
 
 /* Numbers of counters that were read at least twice. */
@@ -41,11 +41,11 @@ void check_still_counters(struct exam *exam)
                     "update the files while the doctor runs.";
         return;
     }
-    /* The finding names only the first such counter. */
+    /* Only the first such counter is reported. */
     exam_find(exam, FINDING_LIMIT, "counter_still", "The counter %s (%s) can be read but does not move.",
               counters.first_still->info.name, counters.first_still->info.source)
         ->why =
-        "It is not used: a running device uses energy, so this counter does not count it. Meters inside "
+        "It is not used: a running device uses energy, so this counter does not count it. Sensors inside "
         "the same device are used instead, if there are any.";
 }
 

@@ -1,7 +1,7 @@
-/* joule/live/live.c - shares the energy of the CPUs among processes; see live.h.
+/* joule/live/live.c - divides the energy of the CPUs among processes; see live.h.
  *
  * Note: the kernel's busy time includes all processes, interrupts and processes that are not visible here.
- * The part of it without a visible process becomes the rest.
+ * The energy of busy time without a visible process is added to rest_joules.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "joule/live/live_state.h"
 #include "joule/sources/cpu/cpu_map.h"
 
-/* --- joules of one meter -------------------------------------------------------------------------------- */
+/* --- joules of one account ------------------------------------------------------------------------------ */
 
 bool live_take_joules(joule_meter *meter, int32_t domain, struct live_meter *account, struct live_sum *sum,
                       double *out_joules, double *out_seconds)
@@ -77,7 +77,7 @@ static double idle_joules(const struct live *live, double joules, double seconds
     return joules * modelled_idle_part(live, busy_s, wall_s);
 }
 
-/* Returns the CPU seconds of all processes whose energy is not shared yet. */
+/* Returns the sum of the steps of all processes: the CPU seconds whose energy is not divided yet. */
 static double sum_steps(const struct process_table *table)
 {
     double sum_s = 0;
@@ -86,9 +86,8 @@ static double sum_steps(const struct process_table *table)
     return sum_s;
 }
 
-/* Adds to each process its part of active_joules: its new seconds of CPU time divided by busy_s. wall_s:
- * seconds over which the power is the mean. Returns the joules of all running processes since measuring
- * began. */
+/* Adds to each process its part of active_joules: its step divided by busy_s. Sets each mean power over
+ * wall_s, and clears the steps. Returns the joules of all running processes since measuring began. */
 static double share_energy(struct process_table *table, double active_joules, double busy_s, double wall_s)
 {
     double sum = 0;
@@ -111,8 +110,8 @@ static void clear_steps(struct process_table *table)
         table->items[i].step_s = 0;
 }
 
-/* Shares the CPUs' new joules among the processes, idle and rest. Does nothing while the meter has no new
- * joules. */
+/* Divides the new joules of the CPUs among processes, idle and rest. Without new joules, only moves the
+ * energy of ended processes to ended_joules. */
 static void share_cpus(struct live *live, int64_t now_ns, struct machine_time machine)
 {
     struct live_sum *sum = &live->sums[0];
@@ -123,11 +122,12 @@ static void share_cpus(struct live *live, int64_t now_ns, struct machine_time ma
     if (!live_take_joules(live->meter, JOULE_CPU, &live->cpu.account, sum, &joules, &seconds)) {
         if (had_begun || live->cpu.account.begin_ns == 0)
             return;
-        clear_steps(&live->table); /* these steps are from before the meter's first reading */
+        clear_steps(&live->table); /* these steps are from before the first reading of energy */
     } else {
         double wall_s = (double)(now_ns - live->cpu.shared_ns) * 1e-9;
         double known_s = sum_steps(&live->table), busy_s = machine.busy_s - live->cpu.shared.busy_s;
-        if (!(busy_s > known_s)) /* busy_s is unknown, or too small because its clock ticks come late */
+        /* busy_s is unknown, or too small because the kernel's tick counts lag behind */
+        if (!(busy_s > known_s))
             busy_s = known_s;
         double idle = idle_joules(live, joules, seconds, busy_s, wall_s);
         double alive = share_energy(&live->table, joules - idle, busy_s, wall_s);

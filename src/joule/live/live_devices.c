@@ -1,9 +1,9 @@
-/* joule/live/live_devices.c - shares the energy of GPUs and accelerators by active time; see live.h.
+/* joule/live/live_devices.c - divides the energy of GPUs and accelerators among processes; see live.h.
  *
  * Note: a process gets the energy of the time in which it kept the device active; several active processes
  * share that energy. If the device was active for longer, the energy of the additional time belongs to
- * processes that are not visible. The energy of the remaining time is idle energy. The device's power is
- * taken to be constant between two updates, because its idle power is unknown. If a device does not report
+ * processes that are not visible. The energy of the remaining time is idle energy. The power of a device is
+ * assumed to be constant between two updates, because its idle power is unknown. If a device does not report
  * how busy it is, all its time counts as active.
  */
 #include <math.h>
@@ -17,7 +17,8 @@
 
 /* --- accounts ------------------------------------------------------------------------------------------- */
 
-/* Returns the account of a device; adds one with an empty sum if needed. NULL: out of memory. */
+/* Returns the account of a device; adds an account with an empty sum if there is none. Returns NULL if out of
+ * memory. */
 static struct live_device *device_of(struct live *live, const joule_device *seen)
 {
     for (size_t i = 0; i < live->device_count; i++)
@@ -34,13 +35,14 @@ static struct live_device *device_of(struct live *live, const joule_device *seen
     return device;
 }
 
-/* Returns true if the use is of this process, not of an earlier one with the same process id. */
+/* Returns true if the use belongs to this process, and not to an earlier process with the same id. */
 static bool is_of(const struct live_use *use, const struct seen_process *process)
 {
     return use->pid == process->pid && use->start_ticks == process->start_ticks;
 }
 
-/* Returns the process's use of the device; adds an empty one if needed. NULL: out of memory. */
+/* Returns the process's use of the device; adds an empty use if there is none. Returns NULL if out of
+ * memory. */
 static struct live_use *use_of(struct live_device *device, const struct seen_process *process)
 {
     for (size_t i = 0; i < device->use_count; i++)
@@ -108,8 +110,8 @@ static bool query_driver(struct live *live, struct live_device *device, const jo
 
 /* --- sharing -------------------------------------------------------------------------------------------- */
 
-/* Shares the new joules of device `d` among its processes, idle and rest. Keeps the steps while the meter has
- * no new joules. */
+/* Divides the new joules of device `d` among processes, idle and rest. Without new joules, keeps the
+ * steps. */
 static void share_device(struct live *live, size_t d, int32_t domain, int64_t now_ns)
 {
     struct live_device *device = &live->devices[d];
@@ -119,7 +121,7 @@ static void share_device(struct live *live, size_t d, int32_t domain, int64_t no
     if (!live_take_joules(live->meter, domain, &device->account, sum, &joules, &seconds)) {
         if (had_begun || device->account.begin_ns == 0)
             return;
-        joules = 0; /* steps from before the meter's first reading */
+        joules = 0; /* the steps are from before the first reading of energy, so they get no joules */
     }
     double wall_s = (double)(now_ns - device->waits_since_ns) * 1e-9;
     for (size_t i = 0; i < device->use_count; i++)
@@ -177,7 +179,7 @@ static void sum_up(struct live *live)
 
 /* --- update --------------------------------------------------------------------------------------------- */
 
-/* Clears the values of processes that apply to one update only. */
+/* Clears the values of processes that describe only one update. */
 static void clear_last(struct live *live)
 {
     for (size_t i = 0; i < live->table.count; i++) {
@@ -191,7 +193,7 @@ static void clear_last(struct live *live)
 
 static bool query_devices(struct live *live, double elapsed_s)
 {
-    bool has_room = true;
+    bool has_memory = true;
     for (size_t i = 0; i < joule_device_count(live->meter); i++) {
         joule_device seen = {.struct_size = sizeof seen};
         struct live_device *device =
@@ -200,16 +202,16 @@ static bool query_devices(struct live *live, double elapsed_s)
             continue;
         live->sums[1 + (size_t)(device - live->devices)].busy = seen.busy;
         device->busy_s += isnan(seen.busy) ? elapsed_s : seen.busy * elapsed_s;
-        has_room = query_driver(live, device, &seen, elapsed_s) && has_room;
+        has_memory = query_driver(live, device, &seen, elapsed_s) && has_memory;
     }
-    return has_room;
+    return has_memory;
 }
 
 joule_status live_update_devices(struct live *live, int64_t now_ns)
 {
     double elapsed_s = live->updated_ns ? (double)(now_ns - live->updated_ns) * 1e-9 : 0;
     clear_last(live);
-    bool has_room = query_devices(live, elapsed_s);
+    bool has_memory = query_devices(live, elapsed_s);
     for (size_t d = 0; d < live->device_count; d++)
         end_uses(live, d);
     for (size_t i = 0; i < joule_device_count(live->meter); i++) {
@@ -221,7 +223,7 @@ joule_status live_update_devices(struct live *live, int64_t now_ns)
         share_device(live, (size_t)(device - live->devices), seen.domain, now_ns);
     }
     sum_up(live);
-    return has_room ? JOULE_OK : JOULE_NO_MEMORY;
+    return has_memory ? JOULE_OK : JOULE_NO_MEMORY;
 }
 
 void live_free_devices(struct live *live)

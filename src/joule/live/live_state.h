@@ -1,7 +1,7 @@
 /* joule/live/live_state.h - the accounts that live.c and live_devices.c share.
  *
- * Note: active time is kept as a process's step until the meter has the joules of the same time. If a meter
- * ticks every few seconds, its joules are shared by the steps of several updates.
+ * Note: the step of a process is its active time since energy was last divided. Steps grow until the meter
+ * has the joules of the same time. If a sensor ticks every few seconds, a step spans several updates.
  */
 #ifndef JOULE_LIVE_STATE_H
 #define JOULE_LIVE_STATE_H
@@ -12,14 +12,14 @@
 #include "joule/live/live.h"
 #include "joule/attribute/attribute_table.h"
 
-/* The state of one meter between updates. */
+/* The account of the CPUs or of one device. */
 struct live_meter {
-    int64_t begin_ns,
-        shared_ns; /* CLOCK_MONOTONIC: time of the first reading; end of the joules that are already shared */
+    /* CLOCK_MONOTONIC: time of the first reading; end of the time whose joules are already divided */
+    int64_t begin_ns, shared_ns;
 };
-/* Sets *out_joules to the joules since the last call that returned true, and *out_seconds to the time that
- * they cover. Updates total_joules, cls and relative_sd in *sum. Returns false if the meter has no new
- * joules; the caller then keeps its steps. */
+/* Sets *out_joules to the joules since the last call that returned true, and *out_seconds to the time in
+ * which they were used. Updates total_joules, cls and relative_sd in *sum. Returns false if the meter has no
+ * new joules; the caller then keeps the steps of processes. */
 bool live_take_joules(joule_meter *meter, int32_t domain, struct live_meter *account, struct live_sum *sum,
                       double *out_joules, double *out_seconds);
 
@@ -33,8 +33,9 @@ struct live_use {
 
 struct live_device {
     struct live_meter account;
-    int64_t waits_since_ns; /* when the current steps began */
-    /* seconds in which the device was active since the steps began; all seconds if it does not report this */
+    int64_t waits_since_ns; /* time at which the current steps began */
+    /* seconds in which the device was active since the steps began; all seconds if the device does not report
+     * this */
     double busy_s;
     struct live_use *uses;
     size_t use_count, use_capacity;
@@ -49,7 +50,8 @@ struct live {
     size_t device_count, device_capacity, sum_capacity;
     struct {
         struct live_meter account;
-        struct machine_time shared, updated; /* times when energy was last shared, and at the last update */
+        /* CPU times when energy was last divided, and at the last update */
+        struct machine_time shared, updated;
         int64_t shared_ns;
         struct estimate idle_watts;
         struct cost_cpu model;

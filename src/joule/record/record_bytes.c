@@ -6,7 +6,7 @@
 #include <string.h>
 #include "joule/record/record_parse.h"
 
-/* Reads a little-endian number of `width` bytes. Past the end sets `bad` and returns 0. */
+/* Reads a little-endian number of `width` bytes. If the block is too short, sets `bad` and returns 0. */
 static uint64_t get_number(struct byte_reader *in, size_t width)
 {
     if (width > in->length - in->at) {

@@ -1,4 +1,4 @@
-/* joule/record/record_file.c - reads a record's file and makes its report; see record.h. */
+/* joule/record/record_file.c - reads the file of a record and computes its report; see record.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +19,8 @@ static joule_status too_long(const char *name, joule_error *error)
                      name);
 }
 
-/* Doubles the buffer, at least to FIRST_BYTES. On failure the old buffer remains valid; the caller frees
- * it. */
+/* Doubles the size of the buffer, to FIRST_BYTES or more. On failure the old buffer remains valid. The caller
+ * frees it in any case. */
 static joule_status grow(uint8_t **bytes, size_t *size, const char *name, joule_error *error)
 {
     size_t larger = *size ? 2 * *size : FIRST_BYTES;
@@ -54,7 +54,7 @@ static joule_status read_whole(int fd, const char *name, uint64_t file_bytes, ui
         bool has_magic =
             *out_length < RECORD_MAGIC_SIZE || memcmp(*bytes, RECORD_MAGIC, RECORD_MAGIC_SIZE) == 0;
         if (!has_magic)
-            return JOULE_OK; /* record_parse refuses these bytes without the rest of the file */
+            return JOULE_OK; /* record_parse rejects these bytes, so the rest of the file is not needed */
         if (*out_length >= RECORD_MAGIC_SIZE && file_bytes >= MAX_FILE_BYTES)
             return too_long(name, error);
     }
@@ -115,31 +115,31 @@ joule_status record_report(struct record *record, struct report *out_report)
     joule_status status = report_collect(out_report, record->meter, record->program, begin_ns, end_ns);
     if (status != JOULE_OK)
         return status;
-    struct report fresh = *out_report;
-    /* strings of *found stay in the record's arena; what comes from the meter is taken from the fresh
-     * report */
+    struct report computed = *out_report;
+    /* strings of *found remain in the record's arena; the members that a meter computes are copied from the
+     * new report */
     *out_report = *found;
-    out_report->arena = fresh.arena;
-    out_report->program = fresh.program;
-    out_report->begin_realtime_ns = fresh.begin_realtime_ns;
-    out_report->duration_s = fresh.duration_s;
-    out_report->total_joules = fresh.total_joules;
-    memcpy(out_report->by_class, fresh.by_class, sizeof fresh.by_class);
-    out_report->cover = fresh.cover;
+    out_report->arena = computed.arena;
+    out_report->program = computed.program;
+    out_report->begin_realtime_ns = computed.begin_realtime_ns;
+    out_report->duration_s = computed.duration_s;
+    out_report->total_joules = computed.total_joules;
+    memcpy(out_report->by_class, computed.by_class, sizeof computed.by_class);
+    out_report->cover = computed.cover;
     if (!record->has_findings) {
-        out_report->is_partial = fresh.is_partial;
-        out_report->functions = fresh.functions;
-        out_report->function_count = fresh.function_count;
+        out_report->is_partial = computed.is_partial;
+        out_report->functions = computed.functions;
+        out_report->function_count = computed.function_count;
     }
     if (record->run_count > 1) {
         out_report->runs = (unsigned)record->run_count;
         out_report->each_run = record->runs;
     }
-    out_report->partial_reason = fresh.partial_reason;
-    out_report->coverage = fresh.coverage;
-    out_report->mean_watts = fresh.mean_watts;
-    out_report->devices = fresh.devices;
-    out_report->device_count = fresh.device_count;
+    out_report->partial_reason = computed.partial_reason;
+    out_report->coverage = computed.coverage;
+    out_report->mean_watts = computed.mean_watts;
+    out_report->devices = computed.devices;
+    out_report->device_count = computed.device_count;
     out_report->first_advice = NULL;
     report_clear_machine(out_report);
     return JOULE_OK;

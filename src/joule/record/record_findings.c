@@ -1,6 +1,6 @@
 /* joule/record/record_findings.c - reads the blocks of the writer's report; see record_parse.h.
  *
- * Note: if the writer was killed, the file has none of these blocks. Early versions wrote fewer fields.
+ * Note: if the writer was killed, the file contains none of these blocks. Early versions wrote fewer fields.
  */
 #include <math.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "joule/record/record_parse.h"
 
 /* Reads a text of at most 1000 bytes into the arena. On failure sets `bad` and returns "". */
-static const char *get_kept_text(struct byte_reader *in, struct arena *arena)
+static const char *copy_text(struct byte_reader *in, struct arena *arena)
 {
     char text[1001];
     bytes_text(in, text, sizeof text);
@@ -19,7 +19,7 @@ static const char *get_kept_text(struct byte_reader *in, struct arena *arena)
 
 static void read_tag(struct byte_reader *in, struct arena *arena, struct tag_row *row)
 {
-    *row = (struct tag_row){.name = get_kept_text(in, arena)};
+    *row = (struct tag_row){.name = copy_text(in, arena)};
     row->flags = bytes_u32(in);
     row->unsynchronised = bytes_u32(in) != 0;
     row->result.struct_size = sizeof row->result;
@@ -40,7 +40,7 @@ void record_read_tags(struct byte_reader *in, struct record *record)
 {
     struct report *found = &record->found;
     uint64_t folded = bytes_u64(in);
-    /* One more than the bytes can hold, because the last row may be cut off. */
+    /* one more row than fits into the bytes, because the last one may be cut off */
     size_t max_rows = (in->length - in->at) / RECORD_TAG_SIZE + 1, count = 0;
     struct tag_row *rows = arena_alloc(&found->arena, max_rows * sizeof *rows);
     in->bad = in->bad || !rows;
@@ -80,8 +80,8 @@ static void read_labels(struct byte_reader *in, struct arena *arena, struct repo
     struct report_label *labels = arena_alloc(arena, (count + 1) * sizeof *labels);
     in->bad = in->bad || !labels;
     for (uint32_t i = 0; i < count && !in->bad; i++) {
-        labels[i].key = get_kept_text(in, arena);
-        labels[i].value = get_kept_text(in, arena);
+        labels[i].key = copy_text(in, arena);
+        labels[i].value = copy_text(in, arena);
     }
     if (in->bad)
         return;
@@ -102,7 +102,7 @@ void record_read_command(struct byte_reader *in, struct record *record)
     found->share.share = bytes_double(in);
     found->command_joules = bytes_quantity(in);
     found->idle_watts = bytes_quantity(in);
-    const char *date = get_kept_text(in, arena);
+    const char *date = copy_text(in, arena);
     found->idle_date = *date ? date : NULL;
     found->net_joules = bytes_quantity(in);
     found->has_exit_status = bytes_u32(in) != 0;
@@ -117,7 +117,7 @@ void record_read_command(struct byte_reader *in, struct record *record)
     found->ticks = bytes_u64(in);
     found->overruns = bytes_u64(in);
     read_labels(in, arena, found);
-    /* early versions did not write these two */
+    /* early versions did not write the next two fields */
     found->stopped_s = in->at < in->length ? bytes_double(in) : NAN;
     found->is_partial = in->at < in->length && bytes_u32(in) != 0;
     if (in->bad)

@@ -26,7 +26,7 @@ enum record_block {
     RECORD_GAUGE = 4,   /* u32 channel, i64 time, f64 value, repeated */
     RECORD_REGION = 5,  /* u64 begin, u64 end, u32 thread, u32 flags, text name, repeated */
     RECORD_END = 6,     /* i64 end monotonic */
-    RECORD_TAGS = 7,    /* the table of regions by name; the last block counts */
+    RECORD_TAGS = 7,    /* the table of regions by name; if repeated, the last block is valid */
     RECORD_COMMAND = 8, /* facts about the command other than its energy */
     RECORD_RUNS = 9,    /* quantity total, quantity command, f64 seconds, repeated; only for several runs */
     RECORD_BLUR = 10,   /* u32 channel, f64 seconds that a reading averages over; only if readings overlap */

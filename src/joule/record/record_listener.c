@@ -1,7 +1,7 @@
 /* joule/record/record_listener.c - see record_listener.h.
  *
  * Note: listeners of a meter are never removed, but a meter may have several recorders, one after the other.
- * So the listener stays, and its recorder changes.
+ * So the meter keeps one listener, and only the listener's recorder changes.
  */
 #include "joule/record/record_listener.h"
 
@@ -10,7 +10,7 @@
 #include "joule/session/session.h"
 
 struct record_listener {
-    struct meter_listener listener; /* the first member */
+    struct meter_listener listener; /* must be the first member */
     joule_meter *meter;
     pthread_mutex_t lock;      /* guards `recorder`; taken before the recorder's own lock */
     struct recorder *recorder; /* NULL: nothing is recorded */
@@ -48,7 +48,7 @@ static void free_listener(struct meter_listener *listener)
 static const struct meter_listener_ops record_listener_ops = {.after_round = add_round,
                                                               .free = free_listener};
 
-/* Returns the meter's listener, made at first use; NULL: out of memory. */
+/* Returns the meter's listener, created at the first call; NULL: out of memory. */
 static struct record_listener *get_listener(joule_meter *meter)
 {
     struct meter_listener *known = meter_find_listener(meter, &record_listener_ops);

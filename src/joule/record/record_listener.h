@@ -5,9 +5,9 @@
 #include "joule/meter/engine.h"
 #include "joule/record/record.h"
 
-/* Adds a recorder to the meter's rounds and to its collector; NULL removes the recorder. At most one recorder
- * is added at one time. After a removal returns, no thread uses the recorder. Returns false if out of
- * memory. */
+/* Connects a recorder with the meter's rounds and with its collector; NULL disconnects the recorder. At most
+ * one recorder is connected at one time. After a disconnection returns, no thread uses the recorder. Returns
+ * false if out of memory. */
 bool record_listener_set(joule_meter *meter, struct recorder *recorder);
 
 #endif

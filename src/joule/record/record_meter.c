@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* A host that has only clocks, which record_meter_set_time sets. */
+/* A host without hardware. record_meter_set_time sets its clocks. */
 struct record_host {
     struct joule_host host;
     int64_t monotonic_ns, realtime_offset_ns;

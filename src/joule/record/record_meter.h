@@ -1,6 +1,6 @@
 /* joule/record/record_meter.h - a meter whose time stands still at the end of a record.
  *
- * Its host has clocks that are set by hand, and its lane has no thread and no sensors, so a record can be
+ * The clocks of its host are set by the reader, and its lane has no thread and no sensors. So a record can be
  * queried like a live meter.
  * Note: the reader adds the channels, and record_free frees their curves.
  */
@@ -12,8 +12,8 @@
 /* Returns a meter with one lane and no channels; NULL if out of memory. The caller closes it with
  * joule_close. */
 joule_meter *record_meter_create(void);
-/* Sets the meter's CLOCK_MONOTONIC, which then stands still. CLOCK_REALTIME follows from the times at which
- * the meter began. */
+/* Sets the meter's CLOCK_MONOTONIC, which then stands still. CLOCK_REALTIME is computed from it with the
+ * meter's begin_ns and begin_realtime_ns. */
 void record_meter_set_time(joule_meter *meter, int64_t monotonic_ns);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * The blocks are domains, points, gauges and regions. record_findings.c reads the blocks of the report;
  * record_file.c and record_meter.c provide the file and the meter.
- * Note: a damaged block ends the reading; everything before it is kept.
+ * Note: a damaged block ends the reading, but the data of earlier blocks remain in the record.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "joule/record/record_meter.h"
 #include "joule/session/session_layout.h"
 
-#define MAX_ITEMS (1u << 28) /* more than a file of 4 GiB can hold */
+#define MAX_ITEMS (1u << 28) /* more than a file of 4 GiB can contain */
 
 /* --- measurement ---------------------------------------------------------------------------------------- */
 
@@ -107,8 +107,8 @@ static void read_blur(struct byte_reader *in, struct record *record)
     in->bad = in->bad || !ch;
 }
 
-/* Extends the record to time_ns. */
-static void note_time(struct record *record, int64_t time_ns)
+/* Extends the time of the record to time_ns if that is later. */
+static void extend_time(struct record *record, int64_t time_ns)
 {
     if (time_ns > record->end_ns)
         record->end_ns = time_ns;
@@ -138,12 +138,12 @@ static void read_points(struct byte_reader *in, struct record *record)
             break;
         ch->moved = ch->moved || p.joules > 0;
         ch->read_ns = ch->curve.read_ns = p.time_ns;
-        note_time(record, p.time_ns);
+        extend_time(record, p.time_ns);
     }
 }
 
 /* Adds a reading. Returns false if out of memory. */
-static bool keep_gauge(struct record_gauge *gauge, struct record_reading reading)
+static bool append_reading(struct record_gauge *gauge, struct record_reading reading)
 {
     void *readings = record_grow(gauge->readings, gauge->count, sizeof *gauge->readings);
     if (!readings)
@@ -161,18 +161,18 @@ static void read_gauges(struct byte_reader *in, struct record *record)
         int64_t time_ns = bytes_time(in);
         double value = bytes_double(in);
         if (!ch || ch->mode != CHANNEL_GAUGE || in->bad || time_ns <= 0 || time_ns < ch->read_ns ||
-            !keep_gauge(&record->gauges[id], (struct record_reading){time_ns, value})) {
+            !append_reading(&record->gauges[id], (struct record_reading){time_ns, value})) {
             in->bad = true;
             return;
         }
         ch->gauge = value;
         ch->read_ns = time_ns;
-        note_time(record, time_ns);
+        extend_time(record, time_ns);
     }
 }
 
-/* Sets *out_index to the index of a region's name, which is added if needed. Returns false if there are more
- * names than a session can have, or if out of memory. */
+/* Sets *out_index to the index of a region's name; adds the name if it is new. Returns false if there are
+ * more names than a session can have, or if out of memory. */
 static bool find_name(struct record *record, const char *name, uint32_t *out_index)
 {
     size_t count = record->name_count;
@@ -248,7 +248,7 @@ static void read_block(uint32_t type, struct byte_reader *in, struct record *rec
         record_read_runs(in, record);
         break;
     case RECORD_END:
-        note_time(record, bytes_time(in));
+        extend_time(record, bytes_time(in));
         record->is_whole = !in->bad;
         break;
     default: /* blocks of later versions, and a second RECORD_META, are skipped */
@@ -256,8 +256,8 @@ static void read_block(uint32_t type, struct byte_reader *in, struct record *rec
     }
 }
 
-/* Reads the next block without moving on in the file. Returns false if the block is incomplete or damaged.
- * *out_payload points to its content in the file's bytes. */
+/* Reads the next block, but does not advance file->at. Returns false if the block is incomplete or damaged.
+ * *out_payload points to the content of the block in the bytes of the file. */
 static bool next_block(struct byte_reader *file, uint32_t *out_type, struct byte_reader *out_payload)
 {
     if (file->length - file->at < RECORD_BLOCK_SIZE)
@@ -276,7 +276,7 @@ static bool next_block(struct byte_reader *file, uint32_t *out_type, struct byte
     return true;
 }
 
-/* Checks the header and moves behind it. Errors have a message. */
+/* Checks the header and advances past it. Errors have a message. */
 static joule_status read_header(struct byte_reader *file, joule_error *out_error)
 {
     if (file->length < RECORD_HEADER_SIZE || memcmp(file->bytes, RECORD_MAGIC, 8) != 0)

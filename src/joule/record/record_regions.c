@@ -1,8 +1,9 @@
 /* joule/record/record_regions.c - attributes energy to the regions of a record that was cut off.
  *
- * The writer stores the table of regions only at the end. So a collector processes the record's time again.
- * Note: the collector gets a region just before the sweep that passes the region's start, because every
- * sweep visits all waiting regions.
+ * The writer stores the table of regions only at the end. So the reader attributes the energy again, with a
+ * collector.
+ * Note: a region is passed to the collector only just before the sweep over the region's start. If all were
+ * passed at once, every sweep would visit all of them.
  */
 #include <stdlib.h>
 #include "joule/collector/collector.h"
@@ -18,8 +19,8 @@ static int by_begin(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns the region as a span. A region with an invalid thread number is attributed like a separate
- * thread. */
+/* Returns the region as a span. If its thread number is invalid, the region is attributed like one of a
+ * separate thread. */
 static struct span span_of(const struct record *record, const struct record_region *region)
 {
     bool is_alone = region->thread >= SESSION_SLOTS;
@@ -40,14 +41,14 @@ void record_attribute_regions(struct record *record)
     meter->session = session_current();
     struct collector *collector = collector_create(meter);
     if (!collector)
-        return; /* out of memory, or a parent measures: the report then has no functions */
+        return; /* out of memory, or a parent process measures: the report then has no functions */
     qsort(record->regions, record->region_count, sizeof *record->regions, by_begin);
     int64_t step_ns = (record->end_ns - record->begin_ns) / MAX_STEPS;
     step_ns = step_ns < STEP_NS ? STEP_NS : step_ns;
-    size_t given = 0;
+    size_t next_region = 0;
     for (int64_t time_ns = record->begin_ns; time_ns < record->end_ns; time_ns += step_ns) {
-        for (; given < record->region_count; given++) {
-            struct span span = span_of(record, &record->regions[given]);
+        for (; next_region < record->region_count; next_region++) {
+            struct span span = span_of(record, &record->regions[next_region]);
             if (span.begin_ns > time_ns + step_ns)
                 break;
             collector_give(collector, &span);

@@ -1,8 +1,8 @@
 /* joule/record/record_samples.c - visits every sample of a record in order of time.
  *
- * Each domain's curve or list of gauge readings is sorted already. A heap merges them.
- * Note: the blocks of a file are not sorted by time. Each block holds about a second of one domain, and some
- * sensors tick late.
+ * The curve or gauge readings of each domain are already sorted by time. A heap merges them.
+ * Note: the blocks of a file are not sorted by time. Each block contains about a second of one domain, and
+ * some sensors tick late.
  */
 #include "joule/record/record.h"
 
@@ -48,7 +48,8 @@ static bool comes_before(const struct track *a, const struct track *b)
     return a->time_ns != b->time_ns ? a->time_ns < b->time_ns : a->channel->info.id < b->channel->info.id;
 }
 
-/* Moves the track at `i` (1..count) down to its place; the heaps below it must be in order. */
+/* Moves the track at `i` (1..count) down the heap until no track below it is earlier. The two heaps below `i`
+ * must be in order. */
 static void sink(struct track *heap, size_t count, size_t i)
 {
     struct track moved = heap[i];
@@ -79,7 +80,8 @@ static size_t make_heap(const struct record *record, struct track *heap)
 
 bool record_each_sample(const struct record *record, record_visit_fn visit, void *context)
 {
-    struct track heap[METER_MAX_CHANNELS + 2]; /* [0] is unused; the last holds a domain without samples */
+    /* [0] is unused; the last one is for a domain without samples */
+    struct track heap[METER_MAX_CHANNELS + 2];
     size_t count = make_heap(record, heap);
     while (count > 0) {
         struct report_sample sample = next_sample(&heap[1], record);

@@ -18,7 +18,7 @@
 #include "joule/session/session_layout.h"
 
 #define FLUSH_BYTES  (60 * 1024)
-#define BUFFER_BYTES (64 * 1024) /* grows for the blocks of a report */
+#define BUFFER_BYTES (64 * 1024) /* initial size; the blocks of a report may need more */
 #define FLUSH_NS     1000000000LL
 #define POINT_BYTES  40
 #define BATCH_POINTS 256
@@ -31,13 +31,13 @@ struct recorder {
     bool has_begun; /* the old content of the file was removed */
     int error;      /* errno of the first failed write; 0: none */
     pthread_mutex_t lock;
-    uint8_t *buffer; /* complete blocks, and the one under construction */
+    uint8_t *buffer; /* complete blocks, and the block under construction */
     size_t length, capacity;
     size_t block_start;
     bool in_regions; /* the last block contains regions and is still open */
     int64_t flushed_ns;
     size_t described; /* number of channels whose description was written */
-    /* Per channel: serial of the last written point; time of the last written gauge. */
+    /* For each channel: serial number of the last written point; time of the last written gauge. */
     uint64_t written[METER_MAX_CHANNELS];
     int64_t gauge_ns[METER_MAX_CHANNELS];
 };
@@ -45,7 +45,7 @@ struct recorder {
 /* --- bytes ---------------------------------------------------------------------------------------------- */
 
 /* Ensures capacity for `length` more bytes. Returns false if out of memory. */
-static bool make_room(struct recorder *r, size_t length)
+static bool reserve(struct recorder *r, size_t length)
 {
     size_t capacity = r->capacity;
     while (length > capacity - r->length)
@@ -63,7 +63,7 @@ static bool make_room(struct recorder *r, size_t length)
 /* Adds bytes to the buffer. If out of memory, sets r->error. */
 static void put_bytes(struct recorder *r, const void *bytes, size_t length)
 {
-    if (!make_room(r, length)) {
+    if (!reserve(r, length)) {
         r->error = r->error ? r->error : ENOMEM;
         return;
     }
@@ -111,7 +111,7 @@ static void store_u32(uint8_t *at, uint32_t value)
 
 static void end_block(struct recorder *r);
 
-/* Begins a block. Its head is completed by end_block. */
+/* Begins a block. end_block completes the head of the block. */
 static void begin_block(struct recorder *r, enum record_block type)
 {
     if (r->in_regions)
@@ -156,7 +156,7 @@ static void flush(struct recorder *r)
     r->flushed_ns = meter_now_ns(r->meter);
 }
 
-/* Writes the buffer unless it has room for another block of points. */
+/* Writes the buffer to the file unless another block of points fits into it. */
 static void flush_if_full(struct recorder *r)
 {
     if (r->length > FLUSH_BYTES - BATCH_POINTS * POINT_BYTES)
@@ -298,7 +298,7 @@ static void put_command(struct recorder *r, const struct report *report)
     end_block(r);
 }
 
-/* Writes the runs if there are several; a single run is in the report itself. */
+/* Writes the runs if there are several. The report itself contains a single run. */
 static void put_runs(struct recorder *r, const struct report *report)
 {
     size_t count = report_run_count(report);
