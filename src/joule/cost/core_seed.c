@@ -37,7 +37,7 @@ struct kind {
     } ns; /* latency of a line, in nanoseconds */
     struct {
         double l2_cycles, l3_gb_s, dram_gb_s;
-    } line; /* cycles per line from L2; bandwidth for one core */
+    } line; /* cycles per line from L2; bandwidth of one core in GB/s from L3 and from DRAM */
     struct {
         double l1, l2, l3;
     } kib;

@@ -16,7 +16,7 @@ struct fit_method {
     /* Finds the unknowns (at most NNLS_MAX) from the kernels of all families but one; FIT_FAMILIES: from all
      * kernels. Returns false if the fit fails. */
     bool (*find)(const void *of, enum fit_family without, double *out_x);
-    /* Returns the error of each kernel with these unknowns. */
+    /* Sets out_errors to the error of each kernel for the unknowns x. */
     void (*errors)(const void *of, const double *x, double *out_errors);
 };
 

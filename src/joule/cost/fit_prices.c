@@ -15,7 +15,7 @@
 #include "joule/cost/nnls.h"
 
 #define KERNEL_LOG_SD 0.02 /* in addition to the spread of repeats */
-#define PRICE_SD      3    /* sd of the prior of a factor, which hardly matters */
+#define PRICE_SD      3    /* sd of the prior of a factor: so wide that it hardly matters */
 #define MIN_JOULES    1e-13
 #define MAX_CONDITION 1e5 /* limit for the normal equations; relative errors grow by its square root */
 #define MIN_GROUPS    4
@@ -78,10 +78,10 @@ static double median_ratio(const struct pricing *p)
 static void list_groups(struct pricing *p, const struct cost_table *typical)
 {
     for (int i = 0; i < COST_FEATURES; i++) {
-        bool occurs = false;
+        bool has_kernel = false;
         for (size_t k = 0; k < p->count; k++)
-            occurs |= is_used(&p->kernels[k]) && amount_of(&p->kernels[k], i) > 0;
-        p->group[i] = occurs ? (int)p->group_count++ : -1;
+            has_kernel |= is_used(&p->kernels[k]) && amount_of(&p->kernels[k], i) > 0;
+        p->group[i] = has_kernel ? (int)p->group_count++ : -1;
         p->price[i] = typical->joules[i] > 0 ? typical->joules[i] : MIN_JOULES;
     }
     double scale = median_ratio(p);

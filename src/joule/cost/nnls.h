@@ -28,8 +28,8 @@ void nnls_begin(struct nnls *problem, size_t count);
  * by the standard error of the value. */
 void nnls_add(struct nnls *problem, const double *row, double value);
 
-/* Finds x >= 0 with the least squares. Returns false if it does not converge, which happens only with
- * non-finite numbers. */
+/* Finds the x >= 0 that minimises the sum of squared residuals. out_x: [count]. Returns false if the search
+ * does not converge, which happens only with non-finite numbers. */
 bool nnls_solve(const struct nnls *problem, double *out_x);
 /* Returns the sum of squared residuals. */
 double nnls_residual(const struct nnls *problem, const double *x);

@@ -1,9 +1,9 @@
 /* joule/record/record.h - writes a measurement to a file and reads it back.
  *
  * The format (docs/record-format.md) is a header and then blocks, each with its length and checksum. So if
- * the writer was killed, the file can be read up to the last complete block. The file contains the points of every
- * curve, gauges and finished regions. Reading a record returns a meter whose time stands still; reports are
- * computed from this meter as from a live one.
+ * the writer was killed, the file can be read up to the last complete block. The file contains the points of
+ * every curve, gauges and finished regions. Reading a record returns a meter whose time stands still; reports
+ * are computed from this meter as from a live one.
  * Note: only complete blocks are written, normally several by one system call.
  */
 #ifndef JOULE_RECORD_H

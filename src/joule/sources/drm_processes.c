@@ -143,7 +143,7 @@ static bool has_hidden(const struct drm_processes *processes)
     for (size_t i = 0; i < processes->count; i++)
         if (processes->list[i].is_hidden)
             return true;
-    /* a mount option of /proc (hidepid) may hide other users' processes */
+    /* Process 1 is not listed if the mount option hidepid of /proc hides processes of other users. */
     return processes->count == 0 || processes->list[0].pid != 1;
 }
 

@@ -28,7 +28,7 @@ struct mirror {
     } own_start, other_start, own_last, other_last;
     uint64_t breaks; /* resets and rejected steps of both counters; a change restarts the comparison */
     double last_watts;
-    uint32_t changes; /* number of power changes that both counters followed */
+    uint32_t changes; /* number of power changes that both counters showed */
 };
 
 /* Compares the package counters of channels[0..count) and sets `of` of each mirror that it detects. Call it

@@ -72,11 +72,11 @@ void pci_visit_all(struct source *source, pci_visit visit, void *context)
     struct arena arena = {0};
     char **addresses;
     ssize_t count = source->host->ops->list(source->host, PCI_FOLDER, &arena, &addresses);
-    bool continues = true;
-    for (ssize_t i = 0; i < count && continues; i++) {
+    bool is_continued = true;
+    for (ssize_t i = 0; i < count && is_continued; i++) {
         struct pci_device device;
         if (pci_read(source, addresses[i], &device))
-            continues = visit(&device, context);
+            is_continued = visit(&device, context);
     }
     arena_free(&arena);
 }

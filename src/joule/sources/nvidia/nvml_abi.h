@@ -69,7 +69,7 @@ enum { NVML_VOLATILE_ECC = 0, NVML_AGGREGATE_ECC = 1 };
 /* Scopes of the fields 185, 186 and 191. */
 enum { NVML_POWER_SCOPE_GPU = 0, NVML_POWER_SCOPE_MODULE = 1, NVML_POWER_SCOPE_MEMORY = 2 };
 
-/* The member of nvml_value that is set. */
+/* nvmlValueType_t: the member of union nvml_value that is set */
 enum {
     NVML_VALUE_TYPE_DOUBLE = 0,
     NVML_VALUE_TYPE_UNSIGNED_INT = 1,
