@@ -225,8 +225,8 @@ static const struct prices prices[COST_CORE_CLASSES] = {
 };
 
 /* Standard deviations of the logarithm of a price. TERM: error that differs between terms. DATA: error that
- * depends on the data, which change the energy of a core by 10 to 25 % for the same instructions (Pallister
- * et al., 2015). The rest of the error is common to all terms. */
+ * depends on the data. For the same instructions, the data change the energy of a core by 10 to 25 %
+ * (Pallister et al., 2015). The rest of the error is common to all terms. */
 #define TERM_LOG_SD 0.25
 #define DATA_LOG_SD 0.15
 

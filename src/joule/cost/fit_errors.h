@@ -20,8 +20,8 @@ struct fit_method {
     void (*errors)(const void *of, const double *x, double *out_errors);
 };
 
-/* Fills *out with the errors of x, the unknowns fitted to all kernels, and with the errors of each family in
- * a fit without that family. Returns false if one of these fits fails. */
+/* Fills *out with the errors of x, the unknowns fitted to all kernels. Also fits without each family, for the
+ * errors of that family. Returns false if one of these fits fails. */
 bool fit_find_errors(const struct fit_method *method, const struct fit_kernel *kernels, size_t count,
                      const double *x, struct fit_errors *out);
 /* Checks the errors of a fit. Returns UNSUPPORTED, with a message, if they are too large. */

@@ -1,9 +1,9 @@
 /* joule/sources/graphics.c - the source "graphics": GPUs on the PCI bus that no other source opens, with the
  * reason why their energy is unknown.
  *
- * A board of AMD, Intel or NVIDIA is listed here if it has the driver radeon or nouveau, if it has no driver,
- * or if it is passed through to a virtual machine. A board with NVIDIA's driver is listed if the driver's
- * library is missing. A GPU inside a processor is listed too; its energy is part of the package's.
+ * Boards of AMD, Intel and NVIDIA are listed here in four cases. They have the driver radeon or nouveau; they
+ * have no driver; they are passed through to a virtual machine; or NVIDIA's driver lacks its library. A GPU
+ * inside a processor is listed too; its energy is part of the package's.
  * Note: only files are read, so no board is woken. */
 #include <string.h>
 #include "base/string.h"

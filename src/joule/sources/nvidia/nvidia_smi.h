@@ -107,7 +107,7 @@ bool smi_query_reduce(struct smi_query *query, const char *refusal);
  * order of columns. Other lines are ignored. Modifies the text, to which the boards point. Returns the number
  * of boards. */
 size_t smi_read_table(char *text, const struct smi_query *query, struct smi_board *out_boards, size_t max);
-/* Sets the uuid and profile of the partitions in `boards` from the output of `nvidia-smi -L`, which lists
+/* Sets uuid and profile of the partitions in `boards` from the output of `nvidia-smi -L`. This output lists
  * partitions in the same order as the description. Modifies the text. */
 void smi_read_list(char *text, struct smi_board *boards, size_t count);
 

@@ -71,8 +71,8 @@ void smi_query_argument(const struct smi_query *query, char *out_argument, size_
             text_printf(&text, "%s%s", i == 0 ? "" : ",", name_of(query, i));
 }
 
-/* Returns the field X of the error text `Field "X" is not a valid field to query.`, or SMI_FIELDS if the text
- * names no field of the query. */
+/* Returns the field X of the error text `Field "X" is not a valid field to query.`. Returns SMI_FIELDS if the
+ * query has no such field. */
 static size_t refused_field(const struct smi_query *query, const char *refusal)
 {
     const char *quote = strchr(refusal, '"');

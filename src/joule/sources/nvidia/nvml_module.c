@@ -1,7 +1,7 @@
 /* joule/sources/nvidia/nvml_module.c - superchips: one or two GPUs and a Grace CPU on one module. See nvml.h.
  *
- * On a GH200, the energy counter of the GPU measures the whole module, although its power may be that of the
- * GPU alone (ml-energy/zeus, pull request 172). Hardware monitors measure the same module and its Grace CPU
+ * On a GH200, the energy counter of the GPU measures the whole module. Power may be that of the GPU alone
+ * (ml-energy/zeus, pull request 172). Hardware monitors measure the same module and its Grace CPU
  * (hwmon_domain.c). */
 #include <ctype.h>
 #include <math.h>
