@@ -259,7 +259,7 @@ class Inputs(Folder):
             self.write("other.cc", "int g() { return 1; }\n")
             done = self.joulec("--energy-report", name, "kept.c", *words, check=())
             self.assertEqual((done.returncode, os.path.exists(self.path(name))), (2, False), done.stderr)
-            self.assertIn(f"{name} is named twice: each input and output needs a file of its own", done.stderr)
+            self.assertIn(f"{name} is named twice: each input and output needs its own file", done.stderr)
         done = self.joulec("--energy-report", "kept.o", "kept.c", "-fsyntax-only", check=())
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         done = self.joulec("--energy-report", "-c", "kept.c", check=())

@@ -133,7 +133,7 @@ class Passwords(Access):
         os.mkfifo(os.path.join(self.folder, "fifo"), 0o600)
         key = self.file("key", "x", 0o644)
         for option, name, content in (("--auth-file", "users", USERS[1]), ("--token-file", "token", "secret")):
-            for mode, message in ((0o644, "everybody on this machine can read it"), (0o660, "others can write"), (0o602, "others can write")):
+            for mode, message in ((0o644, "every user on this machine can read the file"), (0o660, "other users can write"), (0o602, "other users can write")):
                 path = self.file(name, content, mode)
                 done = usage(*self.options, option, path)
                 self.assertEqual((done.returncode, message in done.stderr), (125, True), (option, oct(mode), done.stderr))
@@ -141,7 +141,7 @@ class Passwords(Access):
             self.assertIn("not a regular file", usage(*self.options, option, os.path.join(self.folder, "fifo")).stderr)
             self.assertIn("cannot read", usage(*self.options, option, "/nowhere").stderr)
         done = usage(*self.options, "--tls-cert", self.file("cert", "x", 0o644), "--tls-key", key)
-        self.assertIn("everybody on this machine can read it", done.stderr)
+        self.assertIn("every user on this machine can read the file", done.stderr)
         if os.geteuid() == 0:
             path = self.file("theirs", USERS[1])
             os.chown(path, 65534, -1)

@@ -121,7 +121,7 @@ class Hosts(Tmux):
             done = top(*hosts)
             self.assertEqual(done.returncode, 125, done.stdout)
             self.assertRegex(done.stdout, r"(?i)certificate|peer|issuer")
-            self.assertIn("everybody on this machine can read it", top(*hosts, "--token-file", self.file("open", "x", 0o644)).stderr)
+            self.assertIn("every user on this machine can read the file", top(*hosts, "--token-file", self.file("open", "x", 0o644)).stderr)
 
     def test_wrong_options_are_refused(self):
         secret = self.file("password", "bob:b\n")

@@ -14,13 +14,13 @@
 
 #define HELP_COLUMN 26
 
-/* Returns the blank between the program's name and `command`, or "" if the program has no subcommands. */
+/* Returns the separator between the program's name and `command`: " ", or "" if `command` is empty. */
 static const char *gap_before(const char *command)
 {
     return *command ? " " : "";
 }
 
-/* Adds a message with '?' for control characters and bytes that are not UTF-8, because messages may quote
+/* Adds a message. Control characters and bytes that are not UTF-8 become '?', because messages may quote
  * bytes from a file. */
 static void add_printable(struct text *text, const char *message)
 {
@@ -53,7 +53,7 @@ void complain(const char *subcommand, const char *format, ...)
     add_printable(&text, message);
     text_add(&text, "\n");
     ssize_t written = write(STDERR_FILENO, line, strlen(line));
-    (void)written; /* there is nowhere to report a failure */
+    (void)written; /* a failed write to stderr cannot be reported */
 }
 
 /* --- help ----------------------------------------------------------------------------------------------- */
@@ -125,11 +125,11 @@ static bool store_quantity(const char *command, const struct option *option, con
     return true;
 }
 
-static bool store_count(const char *command, const struct option *option, unsigned most, const char *text)
+static bool store_count(const char *command, const struct option *option, unsigned max, const char *text)
 {
     uint64_t count;
-    if (!string_to_u64(text, 10, &count) || count < 1 || count > most) {
-        complain(command, "--%s takes a whole number from 1 to %u, not '%s'", option->name, most, text);
+    if (!string_to_u64(text, 10, &count) || count < 1 || count > max) {
+        complain(command, "--%s takes a whole number from 1 to %u, not '%s'", option->name, max, text);
         return false;
     }
     *(unsigned *)option->value = (unsigned)count;
@@ -196,8 +196,8 @@ static void complain_unknown(const struct option *table, const char *command, co
                  command);
 }
 
-/* Reads the option at argv[*index], and its value, which may be the next argument. Returns false after a
- * message. */
+/* Parses the option at argv[*index]. If the next argument is its value, increments *index. Returns false
+ * after a message if the option is wrong. */
 static bool read_option(const struct option *table, const char *command, char **argv, int *index)
 {
     const char *word = argv[*index];
@@ -255,7 +255,7 @@ int options_read_operand(const struct option *table, const struct command_text *
             return OPTIONS_WRONG;
         }
         *out_operand = argv[used];
-        argv[used] = command; /* the remaining arguments are parsed as a new command line */
+        argv[used] = command; /* entry 0 of the remaining command line */
     }
     if (*out_operand)
         return 1;

@@ -16,7 +16,7 @@
 #include "base/string.h"
 #include "common/options.h"
 
-static bool guarded[3];
+static bool guarded[3]; /* [fd]: the stream was closed at program start */
 
 #ifdef SIGXFSZ
 
@@ -50,8 +50,8 @@ void output_guard_streams(void)
         if (fcntl(fd, F_GETFD) >= 0)
             continue;
         guarded[fd] = true;
-        /* open returns the lowest free number, which is fd. The access mode is deliberately the opposite
-         * one, so that using the stream fails. */
+        /* open returns the lowest free descriptor, which is fd. Standard input is opened write-only, and the
+         * others are opened read-only, so that using the stream fails. */
         int null = open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
         (void)null;
     }
@@ -88,7 +88,7 @@ bool output_copy_all(int from, int to)
     return count == 0;
 }
 
-/* Returns true for devices, pipes and paths below /dev and /proc: a new file must not replace them. */
+/* Returns true for devices, pipes and paths below /dev and /proc, which a new file must not replace. */
 static bool is_stream(const char *path)
 {
     struct stat info;
@@ -130,18 +130,18 @@ joule_status output_open(const char *path, struct output *out, joule_error *out_
     return out->fd >= 0 ? JOULE_OK : cannot_write(out_error, path, errno);
 }
 
-joule_status output_close(struct output *out, int why, joule_error *out_error)
+joule_status output_close(struct output *out, int reason, joule_error *out_error)
 {
     bool is_stdout = strcmp(out->path, "-") == 0;
-    if (out->is_file && why)
+    if (out->is_file && reason)
         file_draft_discard(&out->draft);
     else if (out->is_file)
-        why = file_draft_commit(&out->draft);
-    else if (!is_stdout && close(out->fd) != 0 && !why)
-        why = errno;
-    if (out->is_file && !why)
-        why = file_sync_folder(out->path);
-    return why ? cannot_write(out_error, out->path, why) : JOULE_OK;
+        reason = file_draft_commit(&out->draft);
+    else if (!is_stdout && close(out->fd) != 0 && !reason)
+        reason = errno;
+    if (out->is_file && !reason)
+        reason = file_sync_folder(out->path);
+    return reason ? cannot_write(out_error, out->path, reason) : JOULE_OK;
 }
 
 joule_status output_write(const char *path, const char *bytes, size_t count, joule_error *out_error)
@@ -170,12 +170,12 @@ int output_end(const char *subcommand, int code)
         return code;
     errno = print_errno ? print_errno : errno;
     complain(subcommand, "cannot write to standard output: %s",
-             errno ? strerror(errno) : "not all of it was written");
+             errno ? strerror(errno) : "the output is incomplete");
     return EXIT_OWN_FAILURE;
 }
 
-/* Queries the folder that contains `path`, and returns the rest of the path in *out_name. Returns false with
- * errno if the folder cannot be examined. */
+/* Queries the folder that contains `path`, and sets *out_name to the last component of `path`. Returns false
+ * with errno if the folder cannot be examined. */
 static bool query_folder(const char *path, struct stat *out_folder, const char **out_name)
 {
     char folder[PATH_MAX];
@@ -185,7 +185,7 @@ static bool query_folder(const char *path, struct stat *out_folder, const char *
     return stat(folder, out_folder) == 0;
 }
 
-/* Returns true if two paths name the same file, for files that do not exist yet. */
+/* Returns true if two paths have the same folder and the same last component. The files need not exist. */
 static bool are_same_name(const char *a, const char *b)
 {
     struct stat x, y;
@@ -194,8 +194,8 @@ static bool are_same_name(const char *a, const char *b)
            x.st_ino == y.st_ino && strcmp(name_a, name_b) == 0;
 }
 
-/* Returns true if two paths name the same regular file. Writing to a folder fails later, with its own
- * message. */
+/* Returns true if two paths name the same regular file. Returns false for folders: writing to one fails later
+ * with its own message. */
 static bool are_same_file(const char *a, const char *b)
 {
     struct stat x, y;
@@ -212,8 +212,7 @@ joule_status output_check_apart(const char *const *paths, size_t inputs, size_t 
         for (size_t k = 0; k < i; k++)
             if (paths[i] && paths[k] && are_same_file(paths[i], paths[k]))
                 return error_set(out_error, JOULE_INVALID,
-                                 "%s is named twice: each input and output needs a file of its own",
-                                 paths[i]);
+                                 "%s is named twice: each input and output needs its own file", paths[i]);
     return JOULE_OK;
 }
 
@@ -224,5 +223,5 @@ joule_status output_check_one_stdout(const char *const *paths, size_t count, jou
         found += paths[i] && strcmp(paths[i], "-") == 0;
     return found < 2 ? JOULE_OK
                      : error_set(out_error, JOULE_INVALID,
-                                 "- is named twice: only one document goes to standard output");
+                                 "- is named twice: only one output can be written to standard output");
 }

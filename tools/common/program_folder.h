@@ -1,6 +1,6 @@
-/* tools/common/program_folder.h - the folder of the running program; only for Linux.
+/* tools/common/program_folder.h - finds files relative to the folder of the running program; only for Linux.
  *
- * Note: files found relative to it can be moved together with the program.
+ * Note: a program and files that are found in this way can be moved together.
  */
 #ifndef COMMON_PROGRAM_FOLDER_H
 #define COMMON_PROGRAM_FOLDER_H
@@ -21,7 +21,8 @@ static inline void find_program_folder(char out_folder[PATH_MAX])
         *slash = '\0';
 }
 
-/* Resolves `path`, such as "../lib", relative to the program's folder. Writes "" if nothing exists there. */
+/* Writes the absolute path of `path`, such as "../lib", relative to the program's folder. Writes "" if no
+ * such file exists. */
 static inline void find_from_program(const char *path, char out_path[PATH_MAX])
 {
     char own[PATH_MAX], wanted[2 * PATH_MAX];

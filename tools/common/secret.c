@@ -11,20 +11,21 @@
 
 #define MAX_BYTES (1 << 20)
 
-/* Returns why a file with a secret is refused, in static storage. NULL: it is acceptable. */
+/* Returns the reason to refuse a file with a secret, in static storage; NULL: the file is acceptable. */
 static const char *find_fault(const struct stat *info, bool is_public)
 {
     if (!S_ISREG(info->st_mode))
         return "not a regular file";
     if (info->st_uid != 0 && info->st_uid != geteuid())
-        return "it belongs to another user";
+        return "the file belongs to another user";
     if (info->st_mode & (S_IWGRP | S_IWOTH))
-        return "others can write to it";
+        return "other users can write to the file";
     if (!is_public && info->st_mode & S_IROTH)
-        return "everybody on this machine can read it";
-    return info->st_size > MAX_BYTES ? "it is longer than 1 MiB" : NULL;
+        return "every user on this machine can read the file";
+    return info->st_size > MAX_BYTES ? "the file is longer than 1 MiB" : NULL;
 }
 
+/* Returns the chmod command that makes the file acceptable; NULL: none does. */
 static const char *hint_for(const struct stat *info, bool is_public)
 {
     if (!S_ISREG(info->st_mode))

@@ -5,13 +5,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Reads the whole file as text, to be released by secret_free, which erases it. Returns NULL after a message
- * "cannot read WHAT in PATH: ...". Refuses a file that is not regular, belongs to another user except root,
- * is writable by others, or is readable by every user. `is_public` (a certificate): every user may read
- * it. */
+/* Returns the contents of a file, followed by '\0'. The caller releases them with secret_free. Returns NULL
+ * after a message "cannot read WHAT in PATH: REASON". Refuses a file that is not regular, belongs to another
+ * user except root, is writable by others, or is readable by every user. `is_public`: every user may read the
+ * file, for example a certificate. */
 char *secret_read(const char *subcommand, const char *path, const char *what, bool is_public);
+/* Erases and frees the text; NULL is ignored. */
 void secret_free(char *text);
-/* Returns true if two texts are equal. Takes a time that depends only on the length of `given`. */
+/* Returns true if two texts are equal. The run time depends only on the length of `given`, and so reveals
+ * nothing about the secret. */
 bool secret_is_equal(const char *secret, const char *given);
 
 #endif

@@ -1,7 +1,8 @@
-/* tools/common/subcommand.h - choice of a subcommand, and the help, from one table.
+/* tools/common/subcommand.h - runs the subcommand that the user names, and prints the help, both from one
+ * table.
  *
  * Handles --help, --version, unknown subcommands, and errors of standard output. Each subcommand reads its
- * own options. The program's name is tool_name (options.h), which its main.c defines.
+ * own options. The program's name is tool_name (options.h).
  */
 #ifndef COMMON_SUBCOMMAND_H
 #define COMMON_SUBCOMMAND_H
@@ -12,8 +13,8 @@ struct subcommand {
     const char *summary;
 };
 
-/* Runs the subcommand that argv[1] names. Returns the program's exit code. If the word resembles no
- * subcommand, `hint` and the word end the error message; NULL: no hint. */
+/* Runs the subcommand that argv[1] names. Returns the program's exit code. If argv[1] resembles no
+ * subcommand, the error message ends with `hint` and argv[1]. `hint` NULL: no hint. */
 int subcommand_run(const struct subcommand *table, const char *hint, int argc, char **argv);
 
 #endif
