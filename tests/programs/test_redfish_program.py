@@ -215,7 +215,7 @@ class Redfish(unittest.TestCase):
     def test_a_user_without_the_right_to_read(self):
         controller = self.serve(server_tree(), user="another:user", refusal=403)
         status, words = self.ask(self.config(controller.url))[1]
-        self.assertEqual((status, "does not let this user read /redfish/v1" in words), (2, True), words)
+        self.assertEqual((status, "does not allow this user to read /redfish/v1" in words), (2, True), words)
 
     def test_no_other_host_sees_the_password(self):
         elsewhere = self.serve(server_tree())
@@ -239,7 +239,7 @@ class Redfish(unittest.TestCase):
             self.assertIn(failure[0], (1, 4), body[:20])
 
     def test_a_config_that_is_wrong(self):
-        for text, words in (("", "no url"), ("url = ftp://x\n", "https://"), ("url = https://a:b@c\n", "password_file"),
+        for text, words in (("", "url is missing"), ("url = ftp://x\n", "https://"), ("url = https://a:b@c\n", "password_file"),
                             ("url = http://127.0.0.1\n", "verify = no"), ("colour = red\n", "keys are"),
                             ("nonsense\n", "key = value"), ("url = https://x\nverify = maybe\n", "yes or no")):
             status, message = self.ask(self.path("config", text))[1]

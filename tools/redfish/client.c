@@ -16,13 +16,13 @@ struct answer {
     size_t size;
 };
 
-static size_t take_bytes(char *bytes, size_t one, size_t count, void *context)
+static size_t append_bytes(char *bytes, size_t one, size_t count, void *context)
 {
     struct answer *answer = context;
     char *text =
         count <= MAX_ANSWER_BYTES - answer->size ? realloc(answer->text, answer->size + count + 1) : NULL;
     if (!text)
-        return 0; /* the transfer ends with an error */
+        return 0; /* libcurl ends the transfer with CURLE_WRITE_ERROR */
     memcpy(text + answer->size, bytes, one * count);
     answer->text = text;
     answer->size += count;
@@ -40,7 +40,7 @@ static bool set_up(CURL *curl, const struct config *config)
                 curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, TOTAL_MS) == CURLE_OK &&
                 curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, config->is_verified ? 1L : 0L) == CURLE_OK &&
                 curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, config->is_verified ? 2L : 0L) == CURLE_OK &&
-                curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_bytes) == CURLE_OK;
+                curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, append_bytes) == CURLE_OK;
     if (done && config->ca[0])
         done = curl_easy_setopt(curl, CURLOPT_CAINFO, config->ca) == CURLE_OK;
     if (done && config->user[0])
@@ -64,7 +64,7 @@ joule_status client_open(struct config *config, joule_error *error, struct clien
     return JOULE_OK;
 }
 
-static joule_status judge_transfer(const struct client *client, CURLcode code)
+static joule_status check_transfer(const struct client *client, CURLcode code)
 {
     const char *url = client->config->url;
     switch (code) {
@@ -77,7 +77,7 @@ static joule_status judge_transfer(const struct client *client, CURLcode code)
             client->error, JOULE_DENIED,
             "%s: its certificate is not trusted; set ca to the file of its issuer, or verify = no", url);
     case CURLE_SSL_CACERT_BADFILE:
-        return error_set(client->error, JOULE_INVALID, "ca: %s holds no certificates", client->config->ca);
+        return error_set(client->error, JOULE_INVALID, "ca: %s contains no certificates", client->config->ca);
     case CURLE_WRITE_ERROR:
         return error_set(client->error, JOULE_FAILED, "%s: an answer is longer than %d bytes", url,
                          MAX_ANSWER_BYTES);
@@ -86,7 +86,7 @@ static joule_status judge_transfer(const struct client *client, CURLcode code)
     }
 }
 
-static joule_status judge_answer(const struct client *client, const char *path, long code)
+static joule_status check_answer(const struct client *client, const char *path, long code)
 {
     switch (code) {
     case 200:
@@ -95,7 +95,7 @@ static joule_status judge_answer(const struct client *client, const char *path, 
         return error_set(client->error, JOULE_DENIED, "%s refuses user and password (401)",
                          client->config->url);
     case 403:
-        return error_set(client->error, JOULE_DENIED, "%s does not let this user read %s (403)",
+        return error_set(client->error, JOULE_DENIED, "%s does not allow this user to read %s (403)",
                          client->config->url, path);
     case 404:
         return error_set(client->error, JOULE_ABSENT, "%s has no %s", client->config->url, path);
@@ -125,10 +125,10 @@ joule_status client_get(struct client *client, const char *path, const struct js
     string_print(url, sizeof url, "%s%s", client->config->url, path);
     curl_easy_setopt(client->curl, CURLOPT_URL, url);
     curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, &answer);
-    joule_status status = judge_transfer(client, curl_easy_perform(client->curl));
+    joule_status status = check_transfer(client, curl_easy_perform(client->curl));
     curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &code);
     if (status == JOULE_OK)
-        status = judge_answer(client, path, code);
+        status = check_answer(client, path, code);
     if (status == JOULE_OK)
         status = parse(client, path, &answer, out_value);
     free(answer.text);

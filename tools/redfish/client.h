@@ -1,9 +1,9 @@
-/* tools/redfish/client.h - one connection to a management controller.
+/* tools/redfish/client.h - requests resources of a server's management controller over HTTP.
  *
- * Limits: no redirections, no proxy, no other host, answers of at most 1 MiB, and a deadline for each
- * request.
+ * A client follows no redirection, uses no proxy and contacts no other host. An answer may have 1 MiB, and a
+ * request may take 10 s.
  *
- * Note: the JSON tree of an answer lives until the client is closed.
+ * Note: the JSON tree of an answer is valid until client_close.
  */
 #ifndef REDFISH_CLIENT_H
 #define REDFISH_CLIENT_H
@@ -13,17 +13,18 @@
 #include "config.h"
 
 struct client {
-    void *curl;
+    void *curl; /* a CURL handle */
     const struct config *config;
     struct arena arena; /* memory of all answers */
-    joule_error *error;
+    joule_error *error; /* message of the last failure; owned by the caller */
 };
 
-/* Opens the connection and erases the password in the config. Returns JOULE_NO_MEMORY or JOULE_UNSUPPORTED
- * on failure. */
+/* Prepares requests to the controller in `config`, and erases its password there. `config` and `error` must
+ * outlive the client. On failure returns JOULE_NO_MEMORY or JOULE_UNSUPPORTED, with a message in *error. */
 joule_status client_open(struct config *config, joule_error *error, struct client *out_client);
-/* Requests the resource at a path such as "/redfish/v1/". On failure returns JOULE_DENIED, JOULE_ABSENT,
- * JOULE_STALE (timeout) or JOULE_FAILED, with a message in the client's error. */
+/* Requests the resource at a path such as "/redfish/v1/". Sets *out_value to its JSON tree, which the client
+ * owns. On failure returns JOULE_DENIED, JOULE_ABSENT, JOULE_STALE (timeout) or JOULE_FAILED, with a message
+ * in the client's error. */
 joule_status client_get(struct client *client, const char *path, const struct json_value **out_value);
 void client_close(struct client *client);
 

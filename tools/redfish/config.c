@@ -10,8 +10,8 @@
 #include "base/file.h"
 #include "base/string.h"
 
-/* Opens a file or a pipe for reading. Returns NULL with errno if `path` cannot be opened or is anything
- * else. */
+/* Opens a regular file or a pipe for reading. Returns NULL with errno if `path` is of another kind or cannot
+ * be opened. */
 static FILE *open_text(const char *path)
 {
     int fd = file_open_kind(path, FILE_REGULAR | FILE_PIPE);
@@ -23,7 +23,7 @@ static FILE *open_text(const char *path)
     return file;
 }
 
-/* Reads the password: the first line of a file that other users may not read. */
+/* Reads the password from the first line of a file, which other users may not read. */
 static joule_status read_password(const char *path, struct config *config, joule_error *error)
 {
     struct stat info;
@@ -46,11 +46,12 @@ static joule_status set_url(struct config *config, const char *value, joule_erro
     bool is_plain = string_starts(value, "http://");
     const char *host = value + strlen(is_plain ? "http://" : "https://");
     if (!is_plain && !string_starts(value, "https://"))
-        return error_set(error, JOULE_INVALID, "url: it must begin with https://");
+        return error_set(error, JOULE_INVALID, "url must begin with https://");
     if (strchr(host, '@'))
-        return error_set(error, JOULE_INVALID, "url: it must not contain a user; use user and password_file");
+        return error_set(error, JOULE_INVALID,
+                         "url must not contain a user; use the keys user and password_file");
     if (!string_copy(config->url, sizeof config->url, value))
-        return error_set(error, JOULE_INVALID, "url: it must not be longer than %zu bytes",
+        return error_set(error, JOULE_INVALID, "url must not be longer than %zu bytes",
                          sizeof config->url - 1);
     config->url[host - value + (ptrdiff_t)strcspn(host, "/?#")] = '\0';
     return JOULE_OK;
@@ -60,7 +61,7 @@ static joule_status set_verify(struct config *config, const char *value, joule_e
 {
     config->is_verified = strcmp(value, "no") != 0;
     if (config->is_verified && strcmp(value, "yes") != 0)
-        return error_set(error, JOULE_INVALID, "verify: it must be yes or no, not \"%s\"", value);
+        return error_set(error, JOULE_INVALID, "verify must be yes or no, not \"%s\"", value);
     return JOULE_OK;
 }
 
@@ -83,10 +84,11 @@ static joule_status set(struct config *config, const char *key, const char *valu
         if (strcmp(key, texts[i].key) == 0)
             return string_copy(texts[i].text, texts[i].size, value)
                        ? JOULE_OK
-                       : error_set(error, JOULE_INVALID, "%s: it must not be longer than %zu bytes", key,
+                       : error_set(error, JOULE_INVALID, "%s must not be longer than %zu bytes", key,
                                    texts[i].size - 1);
     return error_set(error, JOULE_INVALID,
-                     "\"%s\" is not a key: keys are url, user, password_file, verify, ca and chassis", key);
+                     "unknown key \"%s\"; the keys are url, user, password_file, verify, ca and chassis",
+                     key);
 }
 
 static joule_status read_lines(FILE *file, struct config *config, joule_error *error)
@@ -98,7 +100,7 @@ static joule_status read_lines(FILE *file, struct config *config, joule_error *e
         if (!*key || *key == '#')
             continue;
         if (!sign)
-            return error_set(error, JOULE_INVALID, "a line has no \"=\": lines are \"key = value\"");
+            return error_set(error, JOULE_INVALID, "a line is not of the form \"key = value\"");
         *sign = '\0';
         status = set(config, string_trim(key), string_trim(sign + 1), error);
     }
@@ -115,9 +117,9 @@ joule_status config_read(const char *path, struct config *out_config, joule_erro
     joule_status status = read_lines(file, out_config, &reason);
     fclose(file);
     if (status == JOULE_OK && !out_config->url[0])
-        status = error_set(&reason, JOULE_INVALID, "no url");
+        status = error_set(&reason, JOULE_INVALID, "url is missing");
     if (status == JOULE_OK && out_config->is_verified && string_starts(out_config->url, "http://"))
         status = error_set(&reason, JOULE_INVALID,
-                           "url: http:// sends the password unencrypted; verify = no allows it");
+                           "url: http:// sends the password unencrypted; to allow this, set verify = no");
     return status == JOULE_OK ? status : error_set(out_error, status, "%s: %s", path, reason.message);
 }

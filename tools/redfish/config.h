@@ -1,10 +1,10 @@
-/* tools/redfish/config.h - the configuration file that JOULE_REDFISH names: address, user and certificate
- * check of a management controller.
+/* tools/redfish/config.h - reads the configuration file that the environment variable JOULE_REDFISH names. It
+ * contains the address, user and certificate check of a management controller.
  *
- * The file has lines "key = value". The password is in another file that other users may not read; it is
- * never printed.
+ * The file consists of lines "key = value". The password is in a separate file that other users may not read.
+ * It is never printed.
  *
- * Note: the controller's certificate is checked, unless the file has "verify = no".
+ * Note: the controller's certificate is checked unless the file contains "verify = no".
  */
 #ifndef REDFISH_CONFIG_H
 #define REDFISH_CONFIG_H
@@ -17,12 +17,12 @@ struct config {
     char user[64]; /* empty: no user */
     char password[256];
     char ca[256];     /* file of trusted certificates; empty: those of the system */
-    char chassis[64]; /* empty: the only chassis with a computer */
-    bool is_verified;
+    char chassis[64]; /* id of the chassis to read; empty: the only one with a computer */
+    bool is_verified; /* the controller's certificate is checked */
 };
 
-/* Reads the file. Returns JOULE_INVALID with a message if its contents are wrong, and JOULE_DENIED or
- * JOULE_ABSENT if it cannot be read. */
+/* Reads the configuration at `path` and the password. Returns a message with JOULE_INVALID if the contents
+ * are wrong, and with JOULE_DENIED or JOULE_ABSENT if a file cannot be read. */
 joule_status config_read(const char *path, struct config *out_config, joule_error *out_error);
 
 #endif

@@ -2,11 +2,10 @@
  * text.
  *
  * libjoule's source `redfish` runs this program, so that measured programs need no libcurl. Output lines are
- * "model WORDS", "reading KIND WATTS PATH" (KIND as in views.h; WATTS "-": unknown) and "failed STATUS
- * WORDS".
+ * "model TEXT", "reading KIND WATTS PATH" (KIND as in views.h; WATTS "-": unknown) and "failed STATUS TEXT".
  *
- * Note: without KIND:PATH arguments it searches for views. With the views of an earlier run it reads only
- * these, because a search needs many requests to a slow controller.
+ * Note: without KIND:PATH arguments the program searches for views. With such arguments, usually the views
+ * that an earlier run printed, it does not search. A search needs many requests to a slow controller.
  */
 #include <math.h>
 #include <stdio.h>

@@ -12,8 +12,8 @@
 
 /* --- links ---------------------------------------------------------------------------------------------- */
 
-/* Returns the path of a link; NULL: it has no path, leads to another host, or cannot be printed as one
- * word. */
+/* Returns the path of a link. NULL: the link has no path or leads to another host, or the path cannot be
+ * printed as one word. */
 static const char *path_of(const struct json_value *link)
 {
     const char *path = json_text_of(json_member(link, "@odata.id"));
@@ -83,7 +83,7 @@ static bool is_inside_another(const struct chassis_list *all, const struct chass
 
 typedef bool (*chassis_test)(const struct chassis_list *all, const struct chassis *one);
 
-static bool holds_computer(const struct chassis_list *all, const struct chassis *one)
+static bool is_computer(const struct chassis_list *all, const struct chassis *one)
 {
     (void)all;
     return has_computer(one->value);
@@ -94,8 +94,8 @@ static bool is_outermost(const struct chassis_list *all, const struct chassis *o
     return !is_inside_another(all, one);
 }
 
-/* Removes the chassis that do not pass the test. If none passes, keeps all. */
-static void keep(struct chassis_list *list, chassis_test test)
+/* Removes the chassis that do not pass the test. If none passes, removes none. */
+static void keep_matching(struct chassis_list *list, chassis_test test)
 {
     struct chassis_list kept = {.count = 0};
     for (size_t i = 0; i < list->count; i++)
@@ -139,8 +139,8 @@ static joule_status choose_chassis(struct client *client, const struct json_valu
     joule_status status = list_chassis(client, &list);
     if (status != JOULE_OK)
         return status;
-    keep(&list, holds_computer);
-    keep(&list, is_outermost);
+    keep_matching(&list, is_computer);
+    keep_matching(&list, is_outermost);
     if (list.count == 0)
         return error_set(client->error, JOULE_ABSENT, "%s has no chassis%s%s that reports its power",
                          client->config->url, *client->config->chassis ? " " : "", client->config->chassis);
@@ -161,8 +161,8 @@ static bool is_absent(const struct json_value *resource)
     return state && (strcmp(state, "Absent") == 0 || strcmp(state, "Disabled") == 0);
 }
 
-/* Adds a view for the metrics of each supply. If one supply has no metrics, adds none, because the sum would
- * be too small. */
+/* Adds a view for the metrics of each supply. If one supply has no metrics, adds no view, because the sum of
+ * the others would be too small. */
 static joule_status add_supplies(struct client *client, const char *subsystem_path, struct views *views)
 {
     const struct json_value *subsystem, *all, *supply;
@@ -265,7 +265,8 @@ bool view_parse(const char *word, struct view *out_view)
     return false;
 }
 
-/* Returns the watts of a number, or of the Reading of an object; NaN: unknown. */
+/* Returns a JSON number, or the member Reading of an object, in watts; NaN: not a number from 0 to
+ * MAX_WATTS. */
 static double watts_of(const struct json_value *value)
 {
     const struct json_value *reading = json_member(value, "Reading");
