@@ -70,7 +70,7 @@ class Check(unittest.TestCase):
     def test_table_names_the_worst_case_and_its_kernel(self):
         done = self.check("--op", "sort", "--cases", "3")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertRegex(done.stdout, r"sort +3 +good +0\.000 \(seed \d+\) +reference_sort")
+        self.assertRegex(done.stdout, r"sort +3 +passed +0\.000 \(seed \d+\) +reference_sort")
 
     def test_wrong_usage_is_refused(self):
         for code, words, arguments in ((2, "did you mean matmul", ["--op", "matmuk"]), (2, "no check for operation 'input'", ["--op", "input"]),

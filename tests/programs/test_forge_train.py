@@ -79,7 +79,7 @@ class Train(unittest.TestCase):
     def test_mlp_learns(self):
         done = self.forge("-e", "3", "-b", "32")
         self.assertEqual(done.returncode, 0, done.stderr)
-        found = [float(x) for x in re.findall(r"found ([\d.]+) % of 130", done.stderr)]
+        found = [float(x) for x in re.findall(r"accuracy ([\d.]+) % on 130", done.stderr)]
         self.assertEqual(len(found), 3)
         self.assertGreater(found[-1], 95)
         self.assertIn("mlp/fc1", done.stdout)
@@ -88,13 +88,13 @@ class Train(unittest.TestCase):
     def test_a_convolutional_network_learns(self):
         done = self.forge("--model", "cnn", "-e", "2", "-b", "32")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertGreater(float(re.findall(r"found ([\d.]+) % of 130", done.stderr)[-1]), 80)
+        self.assertGreater(float(re.findall(r"accuracy ([\d.]+) % on 130", done.stderr)[-1]), 80)
         self.assertIn("cnn/conv2", done.stdout)
 
     def test_a_residual_network_learns(self):
         done = self.forge("--model", "resnet18", "--width", "4", "-e", "1", "-b", "32", "-o", "adamw", "-l", "0.01")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertGreater(float(re.findall(r"found ([\d.]+) % of 130", done.stderr)[-1]), 80)
+        self.assertGreater(float(re.findall(r"accuracy ([\d.]+) % on 130", done.stderr)[-1]), 80)
         self.assertIn("layer4/1", done.stdout)
 
     def test_residual_blocks_computed_again_give_the_same_bits(self):
@@ -108,7 +108,7 @@ class Train(unittest.TestCase):
     def test_same_seed_same_losses_whatever_the_threads(self):
         def losses(*arguments):
             done = self.forge("-e", "2", "-b", "32", *arguments)
-            return re.findall(r"loss ([\d.]+)", done.stderr) + re.findall(r"found ([\d.]+)", done.stderr)
+            return re.findall(r"loss ([\d.]+)", done.stderr) + re.findall(r"accuracy ([\d.]+)", done.stderr)
         first = losses("-t", "1")
         self.assertEqual(len(first), 4)
         self.assertEqual(losses("-t", "2"), first)
@@ -200,7 +200,7 @@ class Train(unittest.TestCase):
         with subprocess.Popen([FORGE, "train", "--data", self.folder.name, *arguments], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True) as child:
             self.assertRegex(child.stderr.readline(), "^epoch ")
-            self.assertIn("found", child.stderr.readline())
+            self.assertIn("accuracy", child.stderr.readline())
             child.send_signal(number)
             child.communicate(timeout=60)
             return child.returncode
@@ -260,9 +260,9 @@ class Train(unittest.TestCase):
         path = self.path("checkpoint")
         self.assertEqual(self.forge("-e", "1", "-b", "32", "-c", path).returncode, 0)
         before = checkpoint(path)
-        for other, words in ((["-b", "64"], "made with --batch 32, not 64"), (["-s", "2"], "made with --seed 1, not 2"),
-                             (["-m", "cnn"], "made with --model mlp, not cnn"),
-                             (["-o", "adamw"], "made with --optimiser sgd, not adamw")):
+        for other, words in ((["-b", "64"], "written with --batch 32, not 64"), (["-s", "2"], "written with --seed 1, not 2"),
+                             (["-m", "cnn"], "written with --model mlp, not cnn"),
+                             (["-o", "adamw"], "written with --optimiser sgd, not adamw")):
             done = self.forge("-b", "32", "-c", path, "-r", *other)
             self.assertEqual(done.returncode, 125, other)
             self.assertIn(words, done.stderr)
@@ -372,7 +372,7 @@ class Train(unittest.TestCase):
         self.assertEqual(done.returncode, 125)
         self.assertRegex(done.stderr, r"step 2 has set element \d+ of mlp\.fc1\.weight to -?(nan|inf)")
         self.assertIn('step 2: the input contains inf at [] of "learning_rate" f32[]', done.stderr)
-        self.assertIn("still holds the checkpoint that was written before", done.stderr)
+        self.assertIn("still contains the previous checkpoint", done.stderr)
         self.assertEqual(checkpoint(path), before)
 
     def test_json_follows_its_schema(self):

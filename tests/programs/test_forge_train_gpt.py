@@ -87,8 +87,8 @@ class TrainGpt(unittest.TestCase):
         self.assertEqual(texts["train.vocabulary"], others["train.vocabulary"])
         self.assertEqual(len(texts["train.vocabulary"]), self.characters)
         self.assertEqual(header["h.0.attn.c_attn.weight"]["shape"], [32, 96])
-        for other, words in ((["--layers", "2"], "made with --layers 1, not 2"), (["--heads", "4"], "made with --heads 2, not 4"),
-                             (["--context", "15"], "made with --context 16, not 15"), (["--bytes"], "other characters")):
+        for other, words in ((["--layers", "2"], "written with --layers 1, not 2"), (["--heads", "4"], "written with --heads 2, not 4"),
+                             (["--context", "15"], "written with --context 16, not 15"), (["--bytes"], "other characters")):
             done = self.forge(*options, "-e", "3", "-c", parts, "-r", *other, code=125)
             self.assertIn(words, done.stderr)
         with open(self.text, "rb") as file:

@@ -59,8 +59,6 @@ static void fill(struct case_input *in, uint64_t *state)
     }
 }
 
-/* Adds the outputs "loss", a weighted sum of y, and "g0" ..., its gradients with respect to all
- * floating-point inputs. */
 void maker_gradients(struct maker *m, forge_value y)
 {
     size_t count = m->c->input_count;
@@ -93,7 +91,7 @@ bool case_exists(unsigned subject)
     return subject < OP_COUNT ? family_exists((enum op)subject) : composite_name(subject - OP_COUNT) != NULL;
 }
 
-/* Adds the outputs of the operation. Returns false if it has no case for this purpose. */
+/* Adds the outputs of the operation. Returns false if the operation has no case for this purpose. */
 static bool add_subject(struct maker *m, unsigned subject)
 {
     if (subject >= OP_COUNT)

@@ -1,8 +1,7 @@
-/* tools/forge/check_case.h - makes a test case: a graph of one operation, and random values for its
- * inputs.
+/* tools/forge/check_case.h - makes a test case: a graph of one operation, and random values for its inputs.
  *
  * Note: the same seed gives the same case. Shapes are small and irregular, and arguments are often views (for
- * example transposed). Timed cases have large, plain shapes.
+ * example transposed). Cases of CASE_TIME have large shapes and no views.
  */
 #ifndef FORGE_CHECK_CASE_H
 #define FORGE_CHECK_CASE_H
@@ -10,9 +9,9 @@
 #include "forge/ir/graph.h"
 
 enum case_purpose {
-    CASE_VALUE, /* compares results: any element types, any views */
-    CASE_GRAD,  /* checks gradients: f64, values away from poles */
-    CASE_TIME,  /* measures time: f32, large shapes */
+    CASE_VALUE, /* to compare results: random element types and views */
+    CASE_GRAD,  /* to check gradients: f64, values away from poles */
+    CASE_TIME,  /* to measure time: f32, large shapes */
 };
 
 enum { CASE_INPUTS = 16 };
@@ -24,24 +23,25 @@ struct case_input {
 };
 
 struct check_case {
-    unsigned subject;
+    unsigned subject; /* number of the operation or composite, see case_name */
     uint64_t seed;
     forge_graph *graph; /* outputs: "y"; in CASE_GRAD "loss" and gradients "g0" ... */
     struct case_input inputs[CASE_INPUTS];
     size_t input_count;
 };
 
-/* Returns the name of a subject; NULL: past the last. Subjects below OP_COUNT are operations (enum op), and
- * subject OP_COUNT + i is composite i. */
+/* Returns the name of a subject; NULL: the number is too large. Subjects below OP_COUNT are operations (enum
+ * op), and subject OP_COUNT + i is composite i. */
 const char *case_name(unsigned subject);
-/* Returns true if the subject can be tested. Leaves, such as inputs, cannot, because they compute nothing. */
+/* Returns true if the subject can be tested. Leaves, such as inputs, cannot be tested, because they compute
+ * nothing. */
 bool case_exists(unsigned subject);
 enum { CASE_SUBJECTS = OP_COUNT + 32 }; /* upper limit of the number of subjects */
 /* Makes a case. The caller frees it with case_free, also after an error. Returns JOULE_UNSUPPORTED if the
  * subject has no case for this purpose. */
 joule_status case_make(unsigned subject, enum case_purpose purpose, uint64_t seed,
                        struct check_case *out_case, joule_error *error);
-/* Makes a copy of the composite's case c in which all f32 inputs are f64 with equal values. The caller frees
+/* Copies c, a case of a composite. In the copy, all f32 inputs are f64 with equal values. The caller frees
  * *out_wide with case_free, also after an error. */
 joule_status case_widen(const struct check_case *c, struct check_case *out_wide, joule_error *error);
 void case_free(struct check_case *c);

@@ -1,6 +1,6 @@
 /* tools/forge/check_composite.c - makes cases of the composites in ir/library.def; see check_maker.h.
  *
- * Note: in CASE_VALUE one case holds both the composite and its gradient, which are two kernels.
+ * Note: a case of CASE_VALUE contains both the composite and its gradient, which are two kernels.
  */
 #include <string.h>
 #include "base/string.h"
@@ -44,8 +44,8 @@ static void make_cross_entropy(struct maker *m, struct arguments *a)
     a->in[a->count++] = maker_input(m, FORGE_I32, forge_shape_of(shape.dims[0]), 0, (double)shape.dims[1]);
 }
 
-/* Adds the arguments of a normalisation. Each row has at least 2 values, so that its variance is not near
- * 0. */
+/* Adds the arguments of a normalisation: x and `weights` vectors. Each row has at least 2 values, because the
+ * variance of a single value is 0. */
 static void add_normed(struct maker *m, struct arguments *a, size_t weights)
 {
     forge_shape shape = rows(m);
@@ -143,7 +143,7 @@ static void make_gelu_back(struct maker *m, struct arguments *a)
 
 static const struct recipe {
     const char *name;
-    size_t values;
+    size_t values; /* number of outputs */
     void (*make)(struct maker *m, struct arguments *a);
 } recipes[] = {
 #define COMPOSITE(name, min_inputs, max_inputs, values) {#name, values, make_##name},
@@ -155,8 +155,8 @@ const char *composite_name(unsigned i)
     return i < sizeof recipes / sizeof *recipes ? recipes[i].name : NULL;
 }
 
-/* Returns true if the composite has a gradient to check. No program uses the gradient of an optimiser's
- * step. */
+/* Returns true if the gradient of the composite must be checked. No program uses the gradient of an
+ * optimiser's step. */
 static bool has_gradient(const struct recipe *recipe)
 {
     return recipe->make != make_adamw;

@@ -1,6 +1,7 @@
 /* tools/forge/check_family.c - makes cases of the operations in ir/ops.def; see check_maker.h.
  *
- * Note: a maker draws the shapes first and then adds arguments; `argument` chooses their layout in memory.
+ * Note: each make_ function draws shapes first and then adds arguments. The function `argument` chooses the
+ * layout of an argument in memory.
  */
 #include <string.h>
 #include "check_maker.h"
@@ -267,8 +268,8 @@ static forge_value make_fold(struct maker *m)
     forge_shape whole = image(m, maker_size(m, 4, 32)), parts = whole;
     for (uint32_t i = 0; i < 2; i++) {
         const forge_window *w = &windows[i];
-        int64_t room = whole.dims[2 + i] + w->before + w->after - (int64_t)w->size;
-        parts.dims[2 + i] = room / (int64_t)(w->stride ? w->stride : w->size) + 1;
+        int64_t last_start = whole.dims[2 + i] + w->before + w->after - (int64_t)w->size;
+        parts.dims[2 + i] = last_start / (int64_t)(w->stride ? w->stride : w->size) + 1;
         parts.dims[4 + i] = w->size;
     }
     parts.rank = 6;
@@ -281,7 +282,7 @@ static forge_value make_share(struct maker *m)
     forge_value x = floats(m, image(m, maker_size(m, 4, 32)));
     forge_value y = forge_window_reduce(m->b, FORGE_MAXIMUM, x, 12, windows, false);
     return m->purpose == CASE_GRAD
-               ? FORGE_NO_VALUE /* y is the maximum of x: differences would move both */
+               ? FORGE_NO_VALUE /* y is the maximum of x, so changing x would change y */
                : forge_share(m->b, x, y, floats(m, forge_value_shape(m->b, y)), 12, windows);
 }
 
@@ -342,7 +343,8 @@ static forge_value make_transfer(struct maker *m)
     return forge_transfer(m->b, floats(m, any_shape(m, 0)), "elsewhere");
 }
 
-/* Makes a stop_gradient. Finite differences ignore it, so the checked variable must not pass through it. */
+/* Makes a stop_gradient. For finite differences a stop_gradient is the identity. So in CASE_GRAD its argument
+ * is an integer input, whose gradient is not checked. */
 static forge_value make_stop_gradient(struct maker *m)
 {
     forge_shape shape = any_shape(m, 0);

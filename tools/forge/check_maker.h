@@ -1,8 +1,8 @@
-/* tools/forge/check_maker.h - the state of a case that is being made, and functions that add its inputs
- * and outputs.
+/* tools/forge/check_maker.h - builds a case: its state, and functions that add inputs, operations and
+ * outputs.
  *
- * Note: a maker must draw its random numbers in the same order for all floating-point types, so that
- * case_widen gets equal inputs with another type.
+ * Note: case_widen builds a case again with another floating-point type and needs equal inputs. So the order
+ * of random numbers must not depend on the type.
  */
 #ifndef FORGE_CHECK_MAKER_H
 #define FORGE_CHECK_MAKER_H
@@ -20,7 +20,8 @@ struct maker {
 
 /* Returns a random number from 0 to limit - 1. */
 uint32_t maker_below(struct maker *m, uint32_t limit);
-/* Returns a random size from 1 to `max`, or to max / 8 in CASE_GRAD. In CASE_TIME returns `large`. */
+/* Returns a random size from 1 to `max`; in CASE_GRAD from 1 to max / 8, rounded up. In CASE_TIME returns
+ * `large`. */
 int64_t maker_size(struct maker *m, uint32_t max, int64_t large);
 /* Adds an input with random values from low to high (integers: to high - 1). Returns the input. */
 forge_value maker_input(struct maker *m, forge_dtype dtype, forge_shape shape, double low, double high);
@@ -28,17 +29,18 @@ forge_value maker_input(struct maker *m, forge_dtype dtype, forge_shape shape, d
  * floating-point inputs made so far. */
 void maker_gradients(struct maker *m, forge_value y);
 
-/* Returns true if the operation can be tested. Leaves, such as inputs, cannot, because they compute
+/* Returns true if the operation can be tested. Leaves, such as inputs, cannot be tested, because they compute
  * nothing. */
 bool family_exists(enum op op);
 /* Adds the operation with random arguments. Returns its value, or FORGE_NO_VALUE if the operation has no
  * case for m->purpose. */
 forge_value family_make(struct maker *m, enum op op);
 
-/* Returns the name of row i of ir/library.def; NULL: past the last. */
+/* Returns the name of row i of ir/library.def; NULL: there are fewer rows. */
 const char *composite_name(unsigned i);
-/* Adds composite i with the outputs "y", "y1" ... and, if it has a gradient, those of maker_gradients for y.
- * Returns false if it has no case for this purpose. */
+/* Adds composite i. Its outputs are "y", "y1" ..., except in CASE_GRAD. If it has a gradient, it also has the
+ * outputs of maker_gradients for y, except in CASE_TIME. Returns false if the composite has no case for
+ * m->purpose. */
 bool composite_make(struct maker *m, unsigned i);
 
 #endif

@@ -83,7 +83,7 @@ static void make_absolute(const forge_tensor *t)
     }
 }
 
-/* Copies the values of an input or a constant. is_absolute: their magnitudes. */
+/* Copies the values of an input or a constant to `values`. is_absolute: copies their magnitudes. */
 static void fill_leaf(const struct values *values, const struct node *node, const struct check_case *c,
                       bool is_absolute)
 {
@@ -115,9 +115,9 @@ static void compute(const struct values *values, const struct node *node)
     reference_of(launch.op)(&launch, 0, launch_pieces(&launch));
 }
 
-/* Computes all values of the case with the reference. is_absolute: with the magnitudes of all inputs and
- * constants. Note: the first input of OP_SHARE keeps its sign, because there equality decides which elements
- * receive a share. */
+/* Computes all values of the case with the reference. is_absolute: uses the magnitudes of all inputs and
+ * constants. The caller calls values_free, also after an error. Note: the first input of OP_SHARE keeps its
+ * sign, because its elements are compared with another value for equality. */
 static joule_status evaluate(const struct check_case *c, bool is_absolute, struct values *values,
                              joule_error *error)
 {
@@ -159,7 +159,7 @@ static double eps_of(forge_dtype dtype)
 
 /* Returns true if each element of the result is a sum or a product of many terms, which kernels may
  * compute in any order. */
-static bool sums(const struct check_case *c)
+static bool is_sum(const struct check_case *c)
 {
     static const char *const exact[] = {"maximum", "minimum", "argmax", "set", "max", "min", NULL};
     const struct node *node = node_of(c);
@@ -176,7 +176,7 @@ static double terms(const struct check_case *c)
     double flop = cost_of_node(c->graph, node, NULL).flop;
     double elements = (double)forge_shape_elements(&c->graph->values[node->output].shape);
     bool is_product = node->op == OP_MATMUL || node->op == OP_CONV;
-    /* all elements have equally many terms */
+    /* all elements have the same number of terms */
     bool is_even = is_product || node->op == OP_REDUCE || node->op == OP_WINDOW;
     return fmax(1, (is_even ? flop / elements : flop) / (is_product ? 2 : 1));
 }
@@ -188,7 +188,7 @@ static double allowed(const struct check_case *c, forge_dtype dtype, double coun
     double eps = eps_of(dtype), inner = dtype == FORGE_F64 ? DBL_EPSILON : FLT_EPSILON;
     if (!forge_dtype_is_float(dtype))
         return 0;
-    if (sums(c))
+    if (is_sum(c))
         return 4 * sqrt(count) * inner * size + eps * fabs(wanted) + FLT_MIN;
     uint32_t op = node_of(c)->op;
     return op == OP_UNARY || op == OP_BINARY || op == OP_RANDOM ? 2 * eps * fabs(wanted) + FLT_MIN : 0;
@@ -227,7 +227,7 @@ static void compare(const struct check_case *c, const forge_tensor *got, const f
 
 /* --- composites ----------------------------------------------------------------------------------------- */
 
-/* Compares output k of the kernels with `exact`, which the composite's body gave in f64. */
+/* Compares output k of the kernels with `exact`, the result of the composite's body in f64. */
 static joule_status compare_output(const struct loaded_case *loaded, const struct check_case *c, size_t k,
                                    const forge_tensor *exact, struct verdict *out, joule_error *error)
 {
@@ -261,7 +261,8 @@ static joule_status check_composite(const struct loaded_case *loaded, const stru
     if (status == JOULE_OK)
         status = evaluate(&written_out, false, &exact, error);
     out->worst = 0;
-    /* The loss is an output only for the gradients. It is not compared, because its terms cancel. */
+    /* The loss is an output only because the gradients need it. It is not compared, because its terms
+     * cancel. */
     for (size_t k = 0; status == JOULE_OK && k < body->output_count; k++)
         if (strcmp(body->outputs[k].name, "loss") != 0)
             status = compare_output(loaded, c, k, &exact.tensors[body->outputs[k].value], out, error);
@@ -282,10 +283,10 @@ static joule_status check_family(const struct loaded_case *loaded, const struct 
     joule_status status = forge_instance_get(loaded->instance, "y", &got, error);
     if (status == JOULE_OK)
         status = evaluate(c, false, &exact, error);
-    if (status == JOULE_OK && sums(c))
+    if (status == JOULE_OK && is_sum(c))
         status = evaluate(c, true, &sizes, error);
     if (status == JOULE_OK)
-        compare(c, &got, &exact.tensors[y], sums(c) ? &sizes.tensors[y] : NULL, out);
+        compare(c, &got, &exact.tensors[y], is_sum(c) ? &sizes.tensors[y] : NULL, out);
     values_free(&exact);
     values_free(&sizes);
     return status;
@@ -313,8 +314,8 @@ static double sign_of(size_t input, size_t element)
     return ((element * 7 + input * 3) >> 1) % 2 ? 1 : -1;
 }
 
-/* Computes the loss with each f64 element moved by `step` along its direction, then moves them back. The last
- * input, the weights of the loss, is not moved. */
+/* Computes the loss after moving each f64 element by `step` in the direction of sign_of, then moves the
+ * elements back. The last input, the weights of the loss, is not moved. */
 static joule_status loss_along(const struct loaded_case *loaded, struct check_case *c, double step,
                                double *out_loss, joule_error *error)
 {
@@ -335,7 +336,8 @@ static joule_status loss_along(const struct loaded_case *loaded, struct check_ca
     return status;
 }
 
-/* Returns the directional derivative by the program's gradients, and the sum of the gradients' magnitudes. */
+/* Computes the derivative of the loss in the direction of sign_of from the program's gradients (*out_slope),
+ * and the sum of their magnitudes (*out_size). */
 static joule_status slope_of(const struct loaded_case *loaded, struct check_case *c, double *out_slope,
                              double *out_size, joule_error *error)
 {
@@ -359,7 +361,7 @@ static joule_status slope_of(const struct loaded_case *loaded, struct check_case
 joule_status check_grad(forge_device *device, struct check_case *c, struct verdict *out_verdict,
                         joule_error *error)
 {
-    static const double steps[] = {1e-6, 1e-5, 1e-7}; /* a kink may disturb one step size, not all */
+    static const double steps[] = {1e-6, 1e-5, 1e-7}; /* a kink of the function spoils only some step sizes */
     struct loaded_case loaded = {0};
     double slope = NAN, size = NAN;
     *out_verdict = (struct verdict){.worst = NAN};

@@ -1,8 +1,9 @@
 /* tools/forge/check_value.h - compares a case's result on a device with the reference.
  *
- * The reference computes in double and rounds once, so its result counts as exact. Allowed errors: 4 sqrt(K)
- * eps sum |a||b| for sums of K products, 2 eps for functions, 32 eps of the output's largest magnitude for
- * composites and their gradients (whose bodies are computed in f64), and 0 for all other operations.
+ * The reference computes in double and rounds once, so its result counts as exact. For a composite and its
+ * gradient, the reference is the body computed in f64. Allowed errors: 4 sqrt(K) eps sum |a||b| for sums of K
+ * products, and 2 eps for functions. For composites and their gradients 32 eps of the output's largest
+ * magnitude are allowed, and 0 for all other operations.
  */
 #ifndef FORGE_CHECK_VALUE_H
 #define FORGE_CHECK_VALUE_H
@@ -16,8 +17,8 @@ struct loaded_case {
     forge_states *states;
     forge_instance *instance;
 };
-/* Compiles the case's graph for the device and makes an instance. `loaded` must be zeroed. Call
- * loaded_case_close in any case. */
+/* Compiles the case's graph for the device and makes an instance. `loaded` must be zeroed before. Call
+ * loaded_case_close also after an error. */
 joule_status loaded_case_open(struct loaded_case *loaded, forge_device *device, const struct check_case *c,
                               joule_error *error);
 /* Copies the inputs to the device and runs the program once. */
@@ -36,7 +37,8 @@ struct verdict {
 /* Runs the case on the device and compares the results with the reference. */
 joule_status check_value(forge_device *device, const struct check_case *c, struct verdict *out_verdict,
                          joule_error *error);
-/* Compares the gradients' derivative in one direction with finite differences of the loss. */
+/* Compares the derivative of the loss in one direction, computed from the gradients, with finite differences.
+ * Changes the inputs of *c and restores them. */
 joule_status check_grad(forge_device *device, struct check_case *c, struct verdict *out_verdict,
                         joule_error *error);
 

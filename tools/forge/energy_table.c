@@ -10,8 +10,8 @@
 
 struct line {
     forge_energy_facts facts;
-    size_t place;   /* index in the instance */
-    double seconds; /* run time of its launches, also while the meter did not measure */
+    size_t place;   /* index of the item, see forge_energy_get */
+    double seconds; /* run time of its launches, including times that the meter did not measure */
 };
 
 /* Orders lines for qsort: the longest time first. */
@@ -45,7 +45,7 @@ static void write_joules(joule_quantity joules, char *out, size_t size)
 
 const char *basis_text(forge_energy_basis basis)
 {
-    static const char *const texts[] = {"of an unknown basis", "by the whole machine",
+    static const char *const texts[] = {"of an unknown origin", "by the whole machine",
                                         "by this process's CPU time", "expected"};
     return texts[basis];
 }
@@ -84,7 +84,7 @@ static void print_line(const struct line *line, int width, bool is_first, double
             width, f->op, f->seconds, rate, share, energy);
 }
 
-/* Returns the joules of the rows from `first` on; `first` must begin a group. */
+/* Returns the total joules of lines `first` to the last; `first` must begin a group. */
 static double rest_of(const struct line *lines, size_t first, size_t count)
 {
     double joules = 0;
@@ -101,7 +101,7 @@ static void print_rest(const char *name, int width, double joules, double all_jo
     fprintf(to, "%-24s %-10s %-*s %11s %8s %9s  %s\n", name, "", width, "", "", "", share, energy);
 }
 
-/* Prints the first MAX_LINES lines, and the rest of the last group that they reach. */
+/* Prints the first MAX_LINES lines, and further lines until the last of their groups is complete. */
 static void print_lines(const struct line *lines, size_t count, double all_joules, double unattributed_joules,
                         double steps, FILE *to)
 {
@@ -127,7 +127,7 @@ static void print_head(const forge_energy_sum *sum, FILE *to)
     write_joules(sum->all_joules, energy, sizeof energy);
     fprintf(to, "\n%s in %.1f s %s; 90 %% intervals.\n", energy, sum->seconds, basis_text(sum->basis));
     if (sum->covered_seconds < 0.995 * sum->seconds)
-        fprintf(to, "The joules of %.1f s of that time could not be attributed.\n",
+        fprintf(to, "The energy of %.1f s of this time could not be attributed.\n",
                 sum->seconds - sum->covered_seconds);
     if (sum->windows)
         fprintf(
@@ -141,8 +141,7 @@ static void print_head(const forge_energy_sum *sum, FILE *to)
 static void print_unknown(const struct line *lines, size_t count, FILE *to)
 {
     fprintf(to,
-            "\nEnergy unknown: the meter has no reading of this time. The energy of a longer run can be "
-            "attributed.\n\n"
+            "\nEnergy unknown: the meter has no reading in this time. Use a longer run.\n\n"
             "%-24s %-10s %-10s %11s\n",
             "layer", "phase", "operation", "time");
     for (size_t i = 0; i < count; i++)

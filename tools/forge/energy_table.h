@@ -1,4 +1,4 @@
-/* tools/forge/energy_table.h - prints the table of a training's joules, by layer and operation.
+/* tools/forge/energy_table.h - prints a table of the energy of a training, by layer and operation.
  *
  * Note: joules between operations (loading, testing, waiting) and joules that could not be attributed have
  * rows of their own, so the rows add up to the total in the heading.
@@ -9,12 +9,12 @@
 #include <forge/energy.h>
 #include <stdio.h>
 
-/* Prints the table of an instance whose joules were counted. Each run processes `units` of what `unit`
- * names, such as 128 "samples". */
+/* Prints the table of an instance whose energy was measured. Each run processes `units` items, which `unit`
+ * names, such as 128 "samples". Prints nothing if out of memory. */
 void energy_table_print(forge_instance *instance, double units, const char *unit, FILE *to);
 
-/* Returns what the energy includes: basis_text for people ("by the whole machine"), basis_name for JSON
- * ("machine", or NULL if unknown). Static storage. */
+/* Return what the energy includes, in static storage. basis_text returns a phrase such as "by the whole
+ * machine", and basis_name a value for JSON such as "machine" (NULL: unknown). */
 const char *basis_text(forge_energy_basis basis);
 const char *basis_name(forge_energy_basis basis);
 

@@ -11,7 +11,7 @@
 #include "forge/serialize/npy.h"
 #include "forge/serialize/safetensors.h"
 
-#define MAX_TEXT_BYTES (UINT64_C(1) << 30) /* the text contains constants, but no weights */
+#define MAX_TEXT_BYTES (UINT64_C(1) << 30) /* the text of a graph contains constants but no weights */
 
 static joule_status text_read(const char *path, char **out_text, size_t *out_length, joule_error *error)
 {

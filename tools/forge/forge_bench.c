@@ -1,5 +1,5 @@
-/* tools/forge/forge_bench.c - `forge bench`: measures the limits of this machine and the speed of TensorForge
- * beside them.
+/* tools/forge/forge_bench.c - `forge bench`: measures the limits of this machine, and the speed of
+ * TensorForge relative to them.
  *
  * Note: the limits are measured again just before each case, because they vary on a shared machine. After an
  * interrupt the remaining cases are skipped and the finished ones are reported.
@@ -25,7 +25,7 @@
 
 #define SCHEMA         "forge-bench-1"
 #define METER_PERIOD_S 0.02
-#define METERED_PART   1.5 /* time of a case with joules, as a multiple of the requested time */
+#define METERED_PART   1.5 /* timing_measure with a meter takes this multiple of `seconds` */
 
 /* --- cases ---------------------------------------------------------------------------------------------- */
 
@@ -115,7 +115,7 @@ struct report {
     double thread_gb_per_s, gb_per_s;
     struct timing timings[BENCH_CASES];
     size_t count;
-    bool is_quiet;
+    bool is_quiet; /* print no table, because the JSON goes to standard output */
 };
 
 static volatile sig_atomic_t interrupted_by;
@@ -138,8 +138,8 @@ static void measure_peaks(struct report *r, const forge_device_facts *facts)
     r->gb_per_s = peak_copy_gb_per_s(r->threads);
 }
 
-/* Sets input i to pseudo-random values. Note: unwritten memory would map to one shared zero page and look too
- * fast. */
+/* Sets input i to pseudo-random values. Note: reading unwritten memory would be too fast, because all its
+ * pages map to one zero page. */
 static joule_status fill(forge_instance *instance, const forge_graph *graph, size_t i, joule_error *error)
 {
     const struct value *value = &graph->values[graph->inputs[i].value];
@@ -214,10 +214,10 @@ static void print_case(const struct report *r, size_t i)
 
 static void print_foot(void)
 {
-    puts(
-        "\nThe share is that of the nearer limit, measured just before each case. Above 100 %: the data fit\n"
-        "in caches, or the machine was busy while the limit was measured. Without an energy sensor, energy\n"
-        "is that of this process, modelled from its CPU time. Energy has its 90 % interval.");
+    puts("\nshare: speed relative to the nearer limit, which is measured just before each case. Above\n"
+         "100 %, the data fit in caches, or the machine was busy while the limit was measured. Without\n"
+         "an energy sensor, energy is that of this process, modelled from its CPU time. Intervals of\n"
+         "energy are 90 % intervals.");
     for (size_t i = 0; i < BENCH_CASES; i++)
         printf("  %-10s %s\n", bench_cases[i].name, bench_cases[i].what);
 }

@@ -41,7 +41,7 @@ struct row {
     unsigned cases, failed;
     double worst; /* greatest error divided by the allowed error */
     uint64_t worst_seed;
-    char kernels[KERNELS_TEXT]; /* names of the kernels that computed it */
+    char kernels[KERNELS_TEXT]; /* names of the kernels that computed the operation */
     struct timing timing;
 };
 
@@ -96,7 +96,7 @@ static void print_failure(const struct report *r, const struct row *row, const s
         fputs(text, stderr);
     free(text);
     fprintf(stderr,
-            "hint: to repeat it: forge check --op %s --device %s%s%s --mode %s --seed %" PRIu64
+            "hint: repeat this case with: forge check --op %s --device %s%s%s --mode %s --seed %" PRIu64
             " --cases 1\n",
             name, o->device, *r->isa ? " --isa " : "", r->isa, modes[o->mode], c->seed);
 }
@@ -118,8 +118,8 @@ static joule_status check_case(struct report *r, struct row *row, forge_device *
     if (status == JOULE_OK)
         status = o->mode == MODE_GRAD ? check_grad(device, &c, &verdict, &error)
                                       : check_value(device, &c, &verdict, &error);
-    bool is_meant = status != JOULE_UNSUPPORTED || *error.message;
-    if (is_meant) {
+    bool has_case = status != JOULE_UNSUPPORTED || *error.message;
+    if (has_case) {
         bool is_wrong = status != JOULE_OK || !(verdict.worst <= 1);
         row->cases++;
         if (is_wrong && row->failed++ == 0)
@@ -130,7 +130,7 @@ static joule_status check_case(struct report *r, struct row *row, forge_device *
         }
     }
     case_free(&c);
-    return is_meant ? JOULE_OK : JOULE_UNSUPPORTED;
+    return has_case ? JOULE_OK : JOULE_UNSUPPORTED;
 }
 
 static void check_cases(struct report *r, struct row *row, forge_device *device)
@@ -174,7 +174,7 @@ static void print_value(const struct row *row)
         snprintf(worst, sizeof worst, "%.3f (seed %" PRIu64 ")", row->worst, row->worst_seed);
     printf("%-19s %5u %7s  %-22s %s\n", case_name(row->subject), row->cases,
            row->failed  ? "FAILED"
-           : row->cases ? "good"
+           : row->cases ? "passed"
                         : "-",
            worst,
            !row->cases     ? "has no gradient"
@@ -287,7 +287,7 @@ static joule_status check_all(struct report *r, forge_device *device, bool is_qu
     return status;
 }
 
-static bool all_is_well(const struct report *r)
+static bool has_passed(const struct report *r)
 {
     for (size_t i = 0; i < r->count; i++)
         if (r->rows[i].failed)
@@ -307,7 +307,7 @@ static int end(const struct report *r)
         is_reported = false;
     }
     free(page);
-    return !is_reported ? EXIT_OWN_FAILURE : interrupted_by ? 128 + interrupted_by : all_is_well(r) ? 0 : 1;
+    return !is_reported ? EXIT_OWN_FAILURE : interrupted_by ? 128 + interrupted_by : has_passed(r) ? 0 : 1;
 }
 
 static int check(struct report *r)
@@ -371,7 +371,7 @@ static bool parse_mode(const char *name, enum mode *out_mode)
 
 int check_main(int argc, char **argv)
 {
-    static struct report report; /* not on the stack, because it has some kilobytes */
+    static struct report report; /* too large for the stack */
     struct options *o = &report.options;
     *o = (struct options){.device = "cpu", .cases = 20};
     const char *seed = "1", *mode = "value";

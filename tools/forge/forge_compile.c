@@ -1,7 +1,7 @@
 /* tools/forge/forge_compile.c - `forge compile`: compiles the text of a graph to a program in a file.
  *
- * Note: the program file is written completely or not at all. It runs on every processor of its kind, because
- * kernels are chosen when it is loaded.
+ * Note: the program file is written completely or not at all. A program runs on every processor of its kind,
+ * because kernels are chosen when the program is loaded.
  */
 #include <forge/compiler.h>
 #include <stdio.h>
@@ -32,7 +32,8 @@ static void print_facts(const char *path, const forge_program *program)
 
 /* --- passes --------------------------------------------------------------------------------------------- */
 
-/* Prints a row for one pass. context: its prefix; "# " makes it a comment in a graph's text. */
+/* Prints a row for one pass. context: text before the row; "# " makes the row a comment in the text of a
+ * graph. */
 static void print_pass(const forge_pass_facts *facts, const forge_graph *graph, void *context)
 {
     char flop[2][BYTES_TEXT], bytes[2][BYTES_TEXT], joules[2][32];
@@ -72,12 +73,12 @@ static joule_status print_graph(const forge_graph *graph, joule_error *error)
 static joule_status stop_early(const forge_graph *graph, forge_device *device, const struct request *request,
                                joule_error *error)
 {
-    forge_graph *made = NULL;
+    forge_graph *result = NULL;
     forge_compile_options options = options_for(request);
-    joule_status status = forge_passes_run(graph, device, &options, &made, error);
+    joule_status status = forge_passes_run(graph, device, &options, &result, error);
     if (status == JOULE_OK)
-        status = print_graph(made, error);
-    forge_graph_free(made);
+        status = print_graph(result, error);
+    forge_graph_free(result);
     return status;
 }
 
@@ -97,7 +98,7 @@ static joule_status make_program(const forge_graph *graph, forge_device *device,
     return status;
 }
 
-/* Reads the graph and binds the sizes of --size. */
+/* Reads the graph and sets the symbols that --size names. */
 static joule_status read_graph(const struct request *request, forge_graph **out_graph, joule_error *error)
 {
     forge_graph *graph = NULL;
@@ -150,7 +151,8 @@ static int read_request(struct request *request, int argc, char **argv)
     return read > OPTIONS_HELP && !sizes_read(&request->sizes, "compile", &sizes) ? OPTIONS_WRONG : read;
 }
 
-/* Returns an error if the output cannot be written. Called before the work begins. */
+/* Returns an error if the output would replace the input or cannot be written. Called before the work
+ * begins. */
 static joule_status check_files(const struct request *request, joule_error *error)
 {
     const char *const paths[] = {request->graph, request->program};

@@ -1,6 +1,6 @@
 /* tools/forge/forge_devices.c - `forge devices`: lists the devices that programs can run on.
  *
- * Note: a backend that cannot be opened is listed with the reason; this is no failure.
+ * Note: a device that cannot be opened is listed with the reason, and the exit code is 0.
  */
 #include <forge/program.h>
 #include <stdio.h>
@@ -46,7 +46,7 @@ static void print_sets(const forge_instruction_set *sets, struct text *out)
                     sets[i].is_in_use      ? " (in use)"
                     : sets[i].is_supported ? ""
                                            : " (not supported)");
-    text_add(out, "; FORGE_ISA chooses\n");
+    text_add(out, "; set FORGE_ISA to choose\n");
 }
 
 static void print_figure(const forge_device_figure *f, struct text *out)

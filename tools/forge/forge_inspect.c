@@ -1,8 +1,8 @@
 /* tools/forge/forge_inspect.c - `forge inspect`: shows the contents of a graph, program, checkpoint or file
  * of tensors.
  *
- * Note: a name in a file may hold any bytes, so it is printed as in a graph's text: quoted unless it is a
- * plain word.
+ * Note: a name in a file may contain any bytes. It is printed as in the text of a graph: quoted unless it is
+ * a plain word.
  */
 #include <forge/checkpoint.h>
 #include <forge/energy.h>

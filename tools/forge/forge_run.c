@@ -1,7 +1,7 @@
 /* tools/forge/forge_run.c - `forge run`: runs a program from a file and prints its time and energy.
  *
- * Note: each run continues with the states of the run before. Inputs that are not given are zeros; a message
- * names them.
+ * Note: each run continues with the states of the previous one. Inputs that are not given are zeros, and a
+ * message names these inputs.
  */
 #include <forge/energy.h>
 #include <forge/serialize.h>
@@ -33,8 +33,8 @@ struct options {
 
 /* --- files in and out ----------------------------------------------------------------------------------- */
 
-/* Splits "NAME=FILE". Copies NAME to `name` and returns FILE, a part of `item`. NULL: the item does not
- * have this form. */
+/* Splits "NAME=FILE". Copies NAME to `name` and returns FILE, a part of `item`. NULL: `item` does not have
+ * this form. */
 static const char *split(const char *item, char name[MAX_NAME])
 {
     const char *equals = strchr(item, '=');
@@ -100,6 +100,7 @@ static void print_missing_inputs(const forge_program *program, const struct opti
         complain("run", "inputs that are not given are zeros: %s", names);
 }
 
+/* Gets all outputs that the list names. `writes`: also writes their files. */
 static joule_status get_outputs(const struct measured_run *r, const struct option_list *list, bool writes,
                                 joule_error *error)
 {
@@ -220,14 +221,14 @@ int run_main(int argc, char **argv)
          "write an HTML page with the time and energy of phases, modules and launches"},
         {"seed", 's', OPTION_TEXT, &seed, "N", "seed of random initial states (default: 1)"},
         {"repeat", 'r', OPTION_COUNT, &options.repeat, "N",
-         "number of runs; each continues with the states of the last (default: 1)"},
+         "number of runs; each continues with the states of the previous one (default: 1)"},
         {"threads", 't', OPTION_COUNT, &options.threads, "N",
          "number of threads; does not change the result (default: all CPUs allowed to the process)"},
         {NULL},
     };
     const struct command_text text = {
         "forge run PROGRAM [OPTIONS]",
-        "Runs a program made by forge compile, and prints the time and energy of each launch.", NULL};
+        "Runs a program that forge compile wrote, and prints the time and energy of each launch.", NULL};
     int read = options_read_operand(table, &text, "PROGRAM", argc, argv, &options.program);
     if (read <= OPTIONS_HELP)
         return read == OPTIONS_HELP ? 0 : EXIT_USAGE;

@@ -1,6 +1,7 @@
 /* tools/forge/forge_train.c - `forge train`: reads and checks its options; training.c does the work.
  *
- * Note: NaN, 0 or NULL means that an option was not given; its default depends on the model or the optimiser.
+ * Note: an option that was not given is NaN, 0 or NULL, because its default depends on the model or the
+ * optimiser.
  */
 #include <limits.h>
 #include <math.h>
@@ -14,9 +15,9 @@
 #include "task.h"
 #include "training.h"
 
-#define SEEDS 9007199254740992.0 /* 2^53: from here on a double cannot hold every integer */
+#define SEEDS 9007199254740992.0 /* 2^53: a double represents every integer below it */
 
-/* Options that are converted after reading. */
+/* Options that are converted after all options were parsed. */
 struct raw {
     const char *optimiser, *schedule;
     double seed, sample;
@@ -81,20 +82,20 @@ static int read_table(struct training_options *o, struct raw *raw, int argc, cha
     return options_read(table, &text, argc, argv);
 }
 
-/* Finds `word` in a NULL-terminated list and sets *out_place; word NULL leaves *out_place unchanged. Returns
- * false after a message if the list does not have it. */
+/* Sets *out_place to the index of `word` in a NULL-terminated list. `word` NULL: leaves *out_place unchanged.
+ * Returns false after a message if the list does not contain `word`. */
 static bool choose(const char *option, const char *word, const char *const *words, size_t *out_place)
 {
-    char there[80] = "";
+    char known[80] = "";
     for (size_t i = 0, length = 0; word && words[i]; i++) {
         if (strcmp(words[i], word) == 0) {
             *out_place = i;
             return true;
         }
-        length += (size_t)snprintf(there + length, sizeof there - length, "%s%s", i ? ", " : "", words[i]);
+        length += (size_t)snprintf(known + length, sizeof known - length, "%s%s", i ? ", " : "", words[i]);
     }
     if (word)
-        complain("train", "unknown %s '%s'; expected one of: %s", option, word, there);
+        complain("train", "unknown %s '%s'; expected one of: %s", option, word, known);
     return !word;
 }
 
@@ -175,8 +176,8 @@ static bool check_text_options(const struct training_options *o, const struct ra
     return !is_given;
 }
 
-/* Returns false after a message if a layer would refuse these sizes. The layer's own message would be less
- * clear. */
+/* Returns false after a message if a layer would reject these sizes. The message of the layer would not name
+ * the option. */
 static bool check_shape(const struct trainee_options *t, bool is_text)
 {
     if (is_text && t->width % t->heads != 0)

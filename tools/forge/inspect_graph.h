@@ -12,9 +12,11 @@ struct graph_page {
     struct tally *tallies; /* indexed by operation */
 };
 
+/* Counts the operations of `graph`, which must outlive *page. Call graph_page_free also after an error. */
 joule_status graph_page_make(struct graph_page *page, const char *path, const forge_graph *graph,
                              joule_error *out_error);
 void graph_page_free(struct graph_page *page);
+/* Prints the page; `page`: a struct graph_page. */
 void graph_page_print(const void *page, struct text *out);
 
 #endif

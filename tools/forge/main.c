@@ -1,6 +1,7 @@
 /* tools/forge/main.c - the table of the subcommands of `forge`.
  *
- * Note: each subcommand reads its own options in a file of its own; a new one is a row of the table.
+ * Note: each subcommand has a file of its own, which also reads its options. A new subcommand needs a row in
+ * the table.
  */
 #include <stddef.h>
 #include "forge_commands.h"

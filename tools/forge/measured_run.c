@@ -14,10 +14,10 @@
 #include "forge/ir/text.h"
 
 #define METER_PERIOD_S 0.02
-#define COLLECT_RUNS   256
+#define COLLECT_RUNS   256 /* runs between two calls of forge_energy_collect */
 #define MEASURED_NS    NS_PER_S
 #define MAX_NAME       256
-#define MAX_WAIT_S     1.0 /* lets the meter read once more after the last run */
+#define MAX_WAIT_S     1.0 /* maximum time to wait for a last reading after the last run */
 
 joule_status measured_run_open(struct measured_run *r, const char *subcommand, forge_program *program,
                                const char *device, unsigned threads, uint64_t seed, joule_error *error)

@@ -16,7 +16,7 @@ struct measured_run {
     forge_instance *instance;
     joule_meter *meter; /* NULL: joules are unknown */
     int64_t begin_ns, end_ns;
-    unsigned runs;
+    unsigned runs;        /* number of runs since measured_run_start */
     forge_energy_sum sum; /* set by measured_run_end */
 };
 
@@ -29,8 +29,10 @@ void measured_run_close(struct measured_run *r);
 /* Resets the times and starts to measure. If energy cannot be measured, prints a message and continues
  * without joules. */
 void measured_run_start(struct measured_run *r);
+/* Runs the program `times` times, or until a run fails. */
 joule_status measured_run_repeat(struct measured_run *r, unsigned times, joule_error *error);
-/* Runs once to warm up, then measures runs for one second, but at least one run. */
+/* Runs once to warm up, then measures runs for one second, but at least one run. On a device that only
+ * estimates, measures one run. */
 joule_status measured_run_for_second(struct measured_run *r, joule_error *error);
 /* Computes the sum of the joules up to now. Call it before measured_run_print and step_page_write. */
 void measured_run_end(struct measured_run *r);

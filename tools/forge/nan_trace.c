@@ -4,13 +4,13 @@
 #include <math.h>
 #include "base/string.h"
 
-#define KEEP_STEPS 50 /* copying all slots once in 50 steps takes a negligible part of the time */
+#define KEEP_STEPS 50 /* the time to copy all slots every 50 steps is negligible */
 
 void nan_trace_keep(struct nan_trace *nan_trace, struct trainee *t)
 {
-    if (nan_trace->is_kept && t->steps % KEEP_STEPS != 0)
+    if (nan_trace->has_copy && t->steps % KEEP_STEPS != 0)
         return;
-    nan_trace->is_kept = forge_states_snapshot(t->states, NULL) == JOULE_OK;
+    nan_trace->has_copy = forge_states_snapshot(t->states, NULL) == JOULE_OK;
     nan_trace->from = trainee_cursor(t);
 }
 
@@ -27,9 +27,8 @@ static joule_status repeat_step(struct trainee *t, forge_nonfinite *found, joule
     return status;
 }
 
-/* Repeats the steps up to `end` and stops at the first step that certainly went wrong. In steps before
- * `end` the training noticed nothing. An infinity found in such a step may therefore be legitimate, but a
- * NaN or a non-finite input is not. */
+/* Repeats the steps up to `end`, and stops at the first NaN or non-finite input. In a step before `end`, does
+ * not stop at an infinity: it may be legitimate, because the result of that step was finite. */
 static void repeat(struct nan_trace *nan_trace, struct trainee *t, uint64_t end)
 {
     forge_nonfinite found;
@@ -59,7 +58,7 @@ static void repeat(struct nan_trace *nan_trace, struct trainee *t, uint64_t end)
 void nan_trace_find(struct nan_trace *nan_trace, struct trainee *t)
 {
     uint64_t end = t->steps;
-    if (nan_trace->is_kept && forge_states_restore(t->states, NULL) == JOULE_OK &&
+    if (nan_trace->has_copy && forge_states_restore(t->states, NULL) == JOULE_OK &&
         trainee_seek(t, nan_trace->from, NULL) == JOULE_OK)
         repeat(nan_trace, t, end);
 }

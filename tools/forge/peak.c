@@ -23,7 +23,7 @@ static double now_ns(clockid_t clock)
 
 /* --- multiply-adds -------------------------------------------------------------------------------------- */
 
-enum { CHAINS = 12 /* with x and y, these use 14 of 16 registers */, STEPS = 20000 };
+enum { CHAINS = 12 /* with x and y, the chains use 14 of 16 registers */, STEPS = 20000 };
 
 /* Runs one pass; returns its number of FLOP. */
 typedef double chain_fn(void);
@@ -75,7 +75,7 @@ double peak_thread_gflops(const char *isa)
 
 /* --- several threads ------------------------------------------------------------------------------------ */
 
-static atomic_bool may_start; /* shared: only one race runs at a time */
+static atomic_bool may_start; /* shared by all calls of run_workers, of which only one runs at a time */
 
 struct worker {
     chain_fn *chain; /* NULL: copy memory */
@@ -104,7 +104,7 @@ static void *work(void *context)
 
 /* Runs the workers at the same time. Returns FLOP or bytes per nanosecond, summed over the workers that could
  * be started. */
-static double race(struct worker *workers, unsigned threads)
+static double run_workers(struct worker *workers, unsigned threads)
 {
     pthread_t ids[MAX_THREADS];
     unsigned started = 1;
@@ -130,7 +130,7 @@ double peak_gflops(const char *isa, unsigned threads)
     threads = threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads;
     for (unsigned i = 0; i < threads; i++)
         workers[i].chain = chain_of(isa);
-    return workers[0].chain ? race(workers, threads) : NAN;
+    return workers[0].chain ? run_workers(workers, threads) : NAN;
 }
 
 double peak_copy_gb_per_s(unsigned threads)
@@ -140,12 +140,12 @@ double peak_copy_gb_per_s(unsigned threads)
     char *memory = malloc(2 * threads * COPY_BYTES);
     if (!memory)
         return NAN;
-    memset(memory, 1, 2 * threads * COPY_BYTES); /* maps the pages */
+    memset(memory, 1, 2 * threads * COPY_BYTES); /* forces the kernel to map the pages */
     for (unsigned i = 0; i < threads; i++) {
         workers[i].from = memory + 2 * i * COPY_BYTES;
         workers[i].to = workers[i].from + COPY_BYTES;
     }
-    double speed = race(workers, threads);
+    double speed = run_workers(workers, threads);
     free(memory);
     return speed;
 }

@@ -7,7 +7,7 @@
 #define FORGE_PEAK_H
 
 /* Returns the GFLOP/s in f32 of one thread by its CPU time, measured in about 1 ms. isa: plain, avx2 or
- * avx512; the processor must have it. NaN: this instruction set cannot be measured. */
+ * avx512; the processor must support it. NaN: this instruction set cannot be measured. */
 double peak_thread_gflops(const char *isa);
 /* Returns the GFLOP/s of all `threads` together by the wall clock, measured in about 20 ms. NaN: this
  * instruction set cannot be measured. */

@@ -10,7 +10,7 @@
 #include "base/string.h"
 #include "task.h"
 
-#define SAMPLE_STREAM UINT32_C(0x73616d70) /* unlike all other streams of the same seed */
+#define SAMPLE_STREAM UINT32_C(0x73616d70) /* no other random stream of the seed has this number */
 
 struct sampler {
     forge_program *program;
@@ -44,7 +44,7 @@ static void end(struct sampler *s)
     free(s->tokens);
 }
 
-/* Returns the token of a newline, or 0 if there is none. */
+/* Returns the token of a newline, or 0 if no token is a newline. */
 static uint32_t first_token(const struct trainee *t)
 {
     char bytes[4];
@@ -74,9 +74,9 @@ static uint32_t draw(const double *logits, size_t count, double temperature, dou
     return (uint32_t)i;
 }
 
-/* Copies the last tokens to the input and returns their number. Note: the model is causal, so it ignores the
- * places of the input after them. */
-static size_t show_last(struct sampler *s)
+/* Copies the last tokens to the input and returns their number. Note: the model is causal, so the rest of the
+ * input does not affect their logits. */
+static size_t set_last_tokens(struct sampler *s)
 {
     size_t context = (size_t)s->seen.shape.dims[1], count = s->count < context ? s->count : context;
     const uint32_t *last = s->tokens + s->count - count;
@@ -94,7 +94,7 @@ static joule_status add_token(struct trainee *t, struct sampler *s, double tempe
 {
     float u;
     forge_tensor logits;
-    size_t at = show_last(s) - 1;
+    size_t at = set_last_tokens(s) - 1;
     joule_status status = forge_instance_set(s->instance, "tokens", &s->seen, error);
     if (status == JOULE_OK)
         status = forge_instance_run(s->instance, error);
@@ -111,8 +111,8 @@ static joule_status add_token(struct trainee *t, struct sampler *s, double tempe
 
 /* --- text output ---------------------------------------------------------------------------------------- */
 
-/* Replaces control characters, which a terminal would obey, and bytes that are no UTF-8. */
-static const char unshown[] = "\xef\xbf\xbd"; /* U+FFFD */
+/* Replaces control characters, which a terminal would execute, and bytes that are not UTF-8. */
+static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
 
 static bool is_shown(const char *bytes, size_t length)
 {
@@ -122,17 +122,18 @@ static bool is_shown(const char *bytes, size_t length)
     return length > 1 && !(first == 0xc2 && second < 0xa0); /* U+0080 to U+009F */
 }
 
-static char *spell(const struct trainee *t, const struct sampler *s)
+/* Returns the text of the tokens, which the caller frees with free(). NULL: out of memory. */
+static char *decode_tokens(const struct trainee *t, const struct sampler *s)
 {
     size_t size = 0, length = 0, left;
-    char *bytes = malloc(4 * s->count), *text = malloc((sizeof unshown - 1) * 4 * s->count + 1);
+    char *bytes = malloc(4 * s->count), *text = malloc((sizeof replacement - 1) * 4 * s->count + 1);
     for (size_t i = 1; bytes && text && i < s->count; i++) /* skips the newline that the sample began with */
         size += forge_text_decode(t->text, s->tokens[i], bytes + size);
     for (size_t at = 0; bytes && text && at < size; at += left) {
         left = string_utf8_length(bytes + at, size - at);
         bool is_kept = is_shown(bytes + at, left);
-        size_t step = is_kept ? left : sizeof unshown - 1;
-        memcpy(text + length, is_kept ? bytes + at : unshown, step);
+        size_t step = is_kept ? left : sizeof replacement - 1;
+        memcpy(text + length, is_kept ? bytes + at : replacement, step);
         length += step;
         left = left ? left : 1;
     }
@@ -154,7 +155,7 @@ joule_status sample_text(struct trainee *t, unsigned count, double temperature, 
         s.tokens[s.count++] = first_token(t);
     for (unsigned i = 0; status == JOULE_OK && i < count; i++)
         status = add_token(t, &s, temperature, error);
-    if (status == JOULE_OK && !(*out_text = spell(t, &s)))
+    if (status == JOULE_OK && !(*out_text = decode_tokens(t, &s)))
         status =
             error_set(error, JOULE_NO_MEMORY, "cannot write a sample of %u tokens: out of memory", count);
     end(&s);

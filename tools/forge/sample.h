@@ -1,4 +1,4 @@
-/* tools/forge/sample.h - lets a trained network write text.
+/* tools/forge/sample.h - generates text with a trained network.
  *
  * Note: the same slots and seed give the same text.
  */
@@ -7,9 +7,9 @@
 
 #include "trainee.h"
 
-/* Draws `count` tokens that follow a newline, each from softmax(logits / temperature); temperature 0 takes
- * the likeliest. Returns UTF-8 in *out_text, without control characters except newline and tab; the caller
- * frees it. */
+/* Generates `count` tokens that follow a newline. Each is drawn from softmax(logits / temperature);
+ * temperature 0: it is the likeliest token. *out_text is UTF-8 without control characters except newline and
+ * tab. The caller frees it with free(). */
 joule_status sample_text(struct trainee *trainee, unsigned count, double temperature, char **out_text,
                          joule_error *error);
 

@@ -1,5 +1,5 @@
-/* tools/forge/size_options.h - reads the option --size NAME=N, and prints the sizes that a program leaves
- * open.
+/* tools/forge/size_options.h - parses the option --size NAME=N, and prints the sizes of a program that are
+ * not fixed.
  *
  * Note: libforge checks whether the symbol exists and can have this value.
  */
@@ -15,7 +15,8 @@ struct sizes {
     char names[OPTION_LIST_MAX][64];
 };
 
-/* Returns false after a message if an item is not NAME=N. */
+/* Parses all items. Returns false after a message if an item is not NAME=N. Do not copy *sizes, because
+ * `list` points to `names`. */
 bool sizes_read(struct sizes *sizes, const char *subcommand, const struct option_list *items);
 /* Prints a line such as "at the largest sizes: batch from 1 to 64, length from 8 to 512 by 8". Prints
  * nothing if all sizes are fixed. */

@@ -1,6 +1,6 @@
 /* tools/forge/spent_energy.c - see spent_energy.h.
  *
- * The file has five lines of text: name and version, id, checkpoint, joules, class.
+ * The file contains five lines of text: name and version, id, checkpoint, joules, class.
  */
 #include "spent_energy.h"
 
@@ -18,7 +18,7 @@
 #define FIRST_LINE "forge joules 1"
 #define MAX_BYTES  512
 #define PERIOD_NS  NS_PER_S
-#define COST_RATIO 50 /* writing takes at most 2 % of the time */
+#define COST_RATIO 50 /* minimum pause between writes, relative to the time of a write */
 
 joule_status spent_energy_begin(struct spent_energy *spent, const char *checkpoint, joule_error *out_error)
 {
@@ -30,7 +30,7 @@ joule_status spent_energy_begin(struct spent_energy *spent, const char *checkpoi
     if (asprintf(&spent->path, "%s.joules", checkpoint) >= 0)
         return JOULE_OK;
     spent->path = NULL;
-    return error_set(out_error, JOULE_NO_MEMORY, "cannot keep the joules of a training: out of memory");
+    return error_set(out_error, JOULE_NO_MEMORY, "cannot store the joules of a training: out of memory");
 }
 
 void spent_energy_end(struct spent_energy *spent)
@@ -42,7 +42,7 @@ void spent_energy_end(struct spent_energy *spent)
 /* --- reading -------------------------------------------------------------------------------------------- */
 
 /* Returns the text after `key` in the line at *at, and moves *at to the next line. The text is part of the
- * buffer. NULL: the line has another key. */
+ * buffer. NULL: the line begins with another key. */
 static char *take_line(char **at, const char *key)
 {
     char *line = *at, *end = strchr(line, '\n');
@@ -98,14 +98,14 @@ joule_status spent_energy_read(struct spent_energy *spent, joule_error *out_erro
     joule_status status = file_open(&file, spent->path, out_error);
     if (status != JOULE_OK)
         return status;
-    bool is_good = file.size <= MAX_BYTES;
-    if (is_good)
+    bool is_valid = file.size <= MAX_BYTES;
+    if (is_valid)
         status = file_read(&file, 0, text, (size_t)file.size, out_error);
     file_close(&file);
     if (status != JOULE_OK)
         return status;
-    is_good = is_good && strlen(text) == file.size && parse(spent, text);
-    return is_good
+    is_valid = is_valid && strlen(text) == file.size && parse(spent, text);
+    return is_valid
                ? JOULE_OK
                : error_set(
                      out_error, JOULE_INVALID,

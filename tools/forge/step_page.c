@@ -100,8 +100,8 @@ static void append(struct step_page *page, size_t module, size_t row)
     m->last_launch = row;
 }
 
-/* Adds the row to the module that its scope names, and its share to all enclosing modules. Returns false if
- * out of memory. */
+/* Adds the row to the module that its scope names, and its time and energy to all enclosing modules. Returns
+ * false if out of memory. */
 static bool place(struct step_page *page, size_t row)
 {
     size_t module = 0;
@@ -118,7 +118,7 @@ static bool place(struct step_page *page, size_t row)
     return true;
 }
 
-/* Adds the joules that belong to no launch, so that the page's rows add up to the step. */
+/* Adds the joules that belong to no launch, so that the rows of the page add up to all joules of the step. */
 static void gather_rest(struct step_page *page, forge_instance *instance)
 {
     forge_energy_sum sum = {.struct_size = sizeof sum};
@@ -224,18 +224,19 @@ static void print_row(const struct step_page *page, const struct row *row, struc
     text_add(out, "\n");
 }
 
-/* Prints the launches of a module; folded if it also has inner modules. */
+/* Prints the launches of a module. If the module also contains modules, the launches are in a closed
+ * <details> element. */
 static void print_rows(const struct step_page *page, const struct module *module, struct text *out)
 {
-    bool is_folded = module->first_child != NONE;
+    bool is_closed = module->first_child != NONE;
     if (module->first_launch == NONE)
         return;
-    if (is_folded)
+    if (is_closed)
         text_add(out, "<details><summary>launches outside these modules</summary>\n");
     text_add(out, "<table><tr><th>phase<th>operation<th>result<th>kernel<th>time<th>GFLOP/s<th>energy\n");
     for (size_t i = module->first_launch; i != NONE; i = page->rows[i].next)
         print_row(page, &page->rows[i], out);
-    text_add(out, is_folded ? "</table></details>\n" : "</table>\n");
+    text_add(out, is_closed ? "</table></details>\n" : "</table>\n");
 }
 
 static void print_rest(const char *name, double seconds, double joules, double all_s, struct text *out)
@@ -343,8 +344,8 @@ static void print_page(const void *context, struct text *out)
     }
     text_printf(
         out,
-        " per step, on average over %.0f steps. The energies of the modules, of the time between operations "
-        "and of what could not be attributed add up to that of the step.</p>\n",
+        " per step, on average over %.0f steps. The energies of the modules, the energy between operations "
+        "and the unattributed energy add up to the energy of the step.</p>\n",
         page->runs);
     print_legend(page, out);
     print_module(page, 0, true, out);
@@ -358,13 +359,13 @@ joule_status step_page_write(const char *path, forge_instance *instance, const c
     size_t length = 0;
     char *text = NULL;
     if (!gather(&page, instance))
-        status = error_set(out_error, JOULE_NO_MEMORY, "cannot make an HTML page: out of memory");
+        status = error_set(out_error, JOULE_NO_MEMORY, "cannot create an HTML page: out of memory");
     else if (!(page.runs > 0))
-        status = error_set(out_error, JOULE_INVALID, "cannot make an HTML page: no step was run");
+        status = error_set(out_error, JOULE_INVALID, "cannot create an HTML page: no step was run");
     if (status == JOULE_OK) {
         text = page_make("html", print_page, &page, &length);
         status = text ? output_write(path, text, length, out_error)
-                      : error_set(out_error, JOULE_NO_MEMORY, "cannot make an HTML page: out of memory");
+                      : error_set(out_error, JOULE_NO_MEMORY, "cannot create an HTML page: out of memory");
     }
     free(text);
     free(page.modules);

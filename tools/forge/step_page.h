@@ -8,8 +8,8 @@
 
 #include <forge/program.h>
 
-/* Writes the page to path; "-" is standard output. `title` is shown literally. INVALID: the instance has not
- * run. Other errors: those of output_write. */
+/* Writes the page to path; "-" is standard output. Markup in `title` is escaped. INVALID: the instance has
+ * not run. Other errors: those of output_write. */
 joule_status step_page_write(const char *path, forge_instance *instance, const char *title,
                              joule_error *out_error);
 

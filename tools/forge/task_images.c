@@ -49,7 +49,7 @@ static forge_value measure(forge_builder *b, struct prediction p)
 
 static void print_score(double score, uint64_t units, FILE *to)
 {
-    fprintf(to, "  found %.2f %% of %llu test examples\n", score * 100, (unsigned long long)units);
+    fprintf(to, "  accuracy %.2f %% on %llu test examples\n", score * 100, (unsigned long long)units);
 }
 
 const struct task task_images = {

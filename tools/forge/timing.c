@@ -11,7 +11,7 @@
 #include "peak.h"
 #include "energy_table.h"
 
-#define METER_WAIT_S 0.3 /* maximum time to wait for a last reading of slow sensors after the last run */
+#define METER_WAIT_S 0.3 /* maximum time to wait for a last reading after the last run */
 
 enum { MIN_RUNS = 3, MAX_RUNS = 20000, COLLECT_RUNS = 64 };
 
@@ -21,7 +21,8 @@ static int by_value(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Returns the seconds of all launches, over all runs since the last reset; sets FLOP and bytes per run. */
+/* Sets *out_seconds to the time of all launches since the last reset, and FLOP and bytes of *timing to those
+ * of one run. */
 static void sum_launches(const forge_instance *instance, double *out_seconds, struct timing *timing)
 {
     forge_launch_facts launch = {.struct_size = sizeof launch};

@@ -14,14 +14,14 @@
 #define VOCABULARY_KEY "train.vocabulary"
 #define ID_KEY         "train.id"
 
-/* An option whose value must equal the one in the checkpoint. `text` is the value in this run. */
 #define MAX_FITS 8
+/* An option that must have the same value in a checkpoint and in the run that resumes from it. */
 struct fit {
-    const char *option, *key;
-    char text[40];
+    const char *option, *key; /* name of the option; key in the metadata of the checkpoint */
+    char text[40];            /* value in this run */
 };
 
-/* Writes an option to *fit. Returns the next place of the array. */
+/* Writes an option to *fit. Returns the next element of the array. */
 static struct fit *add_word(struct fit *fit, const char *option, const char *key, const char *word)
 {
     *fit = (struct fit){.option = option, .key = key};
@@ -63,7 +63,7 @@ static char *vocabulary_of(const struct trainee *t)
     char *all = malloc(4 * count + 1);
     for (uint32_t token = 0; all && token < count; token++) {
         size_t length = forge_text_decode(t->text, token, all + size);
-        size += all[size] ? length : 0; /* no text holds a NUL */
+        size += all[size] ? length : 0; /* no text contains a NUL */
     }
     if (all)
         all[size] = '\0';
@@ -107,12 +107,12 @@ static joule_status check_option(const char *path, const char *option, const cha
                          "cannot resume from %s: not a checkpoint of forge train (it has no %s)", path,
                          option);
     if (strcmp(there, here) != 0)
-        return error_set(error, JOULE_INVALID, "cannot resume from %s: it was made with --%s %s, not %s",
+        return error_set(error, JOULE_INVALID, "cannot resume from %s: it was written with --%s %s, not %s",
                          path, option, there, here);
     return JOULE_OK;
 }
 
-/* Returns JOULE_INVALID if the file's token numbers stand for other characters than those of this run. */
+/* Returns JOULE_INVALID if a token number means different characters in the file and in this run. */
 static joule_status check_vocabulary(const char *path, const struct trainee *t, const forge_safetensors *file,
                                      joule_error *error)
 {
@@ -121,12 +121,12 @@ static joule_status check_vocabulary(const char *path, const struct trainee *t, 
     bool is_same = here && there ? strcmp(here, there) == 0 : !here && !there;
     free(here);
     return is_same ? JOULE_OK
-                   : error_set(error, JOULE_INVALID,
-                               "cannot resume from %s: it was made for a text of other characters", path);
+                   : error_set(error, JOULE_INVALID, "cannot resume from %s: its text had other characters",
+                               path);
 }
 
-/* Returns JOULE_INVALID if the file was made with other options. Sets the loss and the id of *out: NaN and
- * empty if the file has none. */
+/* Returns JOULE_INVALID if the file was written with other options. Sets loss and id of *out, or NaN and ""
+ * if the file does not contain them. */
 static joule_status check_fit(const char *path, const struct trainee *t, const forge_checkpoint *checkpoint,
                               struct resumed *out, joule_error *error)
 {
@@ -152,8 +152,8 @@ static joule_status check_fit(const char *path, const struct trainee *t, const f
     return status == JOULE_OK ? check_option(path, "seed", there, here, error) : status;
 }
 
-/* Returns JOULE_INVALID if the file's position does not exist in this data, or does not agree with the file's
- * number of steps. */
+/* Returns JOULE_INVALID if the position in the file does not exist in this data, or contradicts the number of
+ * steps in the file. */
 static joule_status check_place(const char *path, const struct trainee *t, const forge_checkpoint *checkpoint,
                                 joule_error *error)
 {

@@ -22,7 +22,7 @@ struct resumed {
 joule_status checkpoint_save(const char *path, struct trainee *trainee, double loss, const char *id,
                              joule_quantity energy, joule_error *error);
 /* Reads slots, position and metadata from the file. Returns JOULE_ABSENT if the file does not exist, and
- * JOULE_INVALID if it does not fit the options or the data of *trainee; the message says why. */
+ * JOULE_INVALID if it does not fit the options or the data of *trainee; the message contains the reason. */
 joule_status checkpoint_resume(const char *path, struct trainee *trainee, struct resumed *out_resumed,
                                joule_error *error);
 

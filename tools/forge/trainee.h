@@ -39,8 +39,8 @@ struct trainee {
     forge_states *states;
     forge_text *text; /* NULL: the task has images */
     forge_dataset *train, *test;
-    uint32_t stride; /* of overlapping examples of a text, every stride-th one is used */
-    uint32_t units;  /* per example: tokens, or 1 */
+    uint32_t stride; /* examples of a text overlap; every stride-th one is used */
+    uint32_t units;  /* units per example: its tokens; 1 for an image */
     int64_t classes;
     forge_loader *loader;
     forge_program *program;
@@ -52,8 +52,8 @@ struct trainee {
     uint64_t steps_per_epoch, steps; /* steps: done so far */
 };
 
-/* Opens device, data and training program. The caller zeroes *trainee before, and calls trainee_close also
- * after an error. */
+/* Opens device, data and training program. The caller sets *trainee to zero before, and calls trainee_close
+ * also after an error. */
 joule_status trainee_open(struct trainee *trainee, const struct trainee_options *options, joule_error *error);
 void trainee_close(struct trainee *trainee);
 /* Trains on one batch: forward, backward and update. */

@@ -26,10 +26,10 @@
 #include "task.h"
 
 #define LINE_PERIOD_NS  (NS_PER_S / 10)
-#define METER_PERIOD_S  0.02 /* short, because joules are attributed by these windows */
+#define METER_PERIOD_S  0.02 /* short, because each period is a window by which joules are attributed */
 #define CHECK_PERIOD_NS (NS_PER_S / 50)
-#define NEAR_BUDGET     0.8
-#define METER_WAIT_S    1.0 /* lets slow sensors read once more after the last step */
+#define NEAR_BUDGET     0.8 /* part of the budget after which the user is warned */
+#define METER_WAIT_S    1.0 /* maximum time to wait for a last reading after the last step */
 
 static volatile sig_atomic_t interrupted_by;
 
@@ -137,7 +137,8 @@ static void print_budget(struct training *t, double used_joules, const char *wha
     complain("train", "the training has used %s, more than %s of %s", used, what, budget);
 }
 
-/* Compares the best estimate with the budget. Note: waiting for certainty would exceed every budget. */
+/* Compares the best estimate with the budget. Note: if it waited until the energy is certain, every budget
+ * would be exceeded. */
 static void check_budget(struct training *t)
 {
     int64_t now_ns = clock_now_ns();
@@ -156,7 +157,7 @@ static void check_budget(struct training *t)
 
 /* Writes the joules that the training has used so far to the file beside the checkpoint. A failed write does
  * not end the training, because the next one may succeed. */
-static void count_spent(struct training *t)
+static void update_spent(struct training *t)
 {
     joule_error error = {0};
     joule_status status =
@@ -194,7 +195,7 @@ static joule_status train_step(struct training *t, joule_error *error)
     t->loss = isnan(t->loss) ? loss : t->loss + (loss - t->loss) / 50;
     forge_energy_collect(t->trainee.instance);
     check_budget(t);
-    count_spent(t);
+    update_spent(t);
     show_if_due(t);
     return JOULE_OK;
 }
@@ -274,7 +275,8 @@ static joule_status train(struct training *t, joule_error *error)
 
 /* --- devices that only estimate ------------------------------------------------------------------------- */
 
-/* Simulates every step on an estimating device; each step takes its expected time. */
+/* Simulates every step on a device that only estimates. Each simulated step has its expected time and
+ * energy. */
 static joule_status expect(struct training *t, joule_error *error)
 {
     struct trainee *n = &t->trainee;
@@ -301,10 +303,11 @@ static joule_status predict(struct training *t, joule_error *error)
 
 /* --- before and after ----------------------------------------------------------------------------------- */
 
-/* Sets the joules of earlier runs from the files: up to the checkpoint, and after it. */
-static joule_status take_spent(struct training *t, const struct resumed *resumed, joule_error *error)
+/* Sets the joules of earlier runs: those up to the checkpoint, from *resumed, and those after it, from
+ * CHECKPOINT.joules. */
+static joule_status read_spent(struct training *t, const struct resumed *resumed, joule_error *error)
 {
-    joule_quantity kept = resumed->energy;
+    joule_quantity saved = resumed->energy;
     struct spent_energy *spent = &t->spent;
     joule_status status = spent_energy_read(spent, error);
     if (status != JOULE_OK && status != JOULE_ABSENT)
@@ -313,10 +316,10 @@ static joule_status take_spent(struct training *t, const struct resumed *resumed
         status == JOULE_OK && (t->is_resumed ? strcmp(spent->id, resumed->id) == 0 : !spent->has_checkpoint);
     if (is_ours) {
         t->has_before = true;
-        bool has_more = isnan(kept.value) || spent->joules.value > kept.value;
+        bool has_more = isnan(saved.value) || spent->joules.value > saved.value;
         t->after_checkpoint_joules =
-            t->is_resumed ? fmax(spent->joules.value - kept.value, 0) : spent->joules.value;
-        t->energy_before = has_more ? spent->joules : kept;
+            t->is_resumed ? fmax(spent->joules.value - saved.value, 0) : spent->joules.value;
+        t->energy_before = has_more ? spent->joules : saved;
         return JOULE_OK;
     }
     if (status == JOULE_OK)
@@ -343,7 +346,7 @@ static joule_status resume(struct training *t, joule_error *error)
     t->loss = resumed.loss;
     t->energy_before = resumed.energy;
     t->first_step = t->trainee.steps;
-    status = take_spent(t, &resumed, error);
+    status = read_spent(t, &resumed, error);
     if (status == JOULE_OK && t->has_before && t->options.budget_joules > 0 && isnan(t->energy_before.value))
         return error_set(error, JOULE_INVALID,
                          "cannot keep --budget: %s does not record the joules that were used before", path);
@@ -383,8 +386,8 @@ static bool write_html(const struct training *t, joule_error *error)
     return step_page_write(t->options.html, t->trainee.instance, t->options.trainee.model, error) == JOULE_OK;
 }
 
-/* Writes the files before anything is printed: if the reader of standard output exits early, SIGPIPE ends the
- * program. */
+/* Writes the JSON and HTML files. Called before anything is printed: if the reader of standard output exits
+ * early, SIGPIPE ends the program. */
 static bool write_files(const struct training *t)
 {
     joule_error error = {0};
@@ -397,15 +400,16 @@ static bool write_files(const struct training *t)
     return has_json && has_html;
 }
 
-/* Prints the memory of a step's program, below its cost. */
+/* Prints the memory of the program of a step. */
 static void print_memory(const struct trainee *n)
 {
     char memory[MEMORY_TEXT];
     printf("\nMemory of a step: %s\n", memory_text(n->program, memory));
 }
 
-/* Records the joules that this run spent after its last checkpoint. */
-static void keep_spent(struct training *t)
+/* Writes the joules of all runs to CHECKPOINT.joules, including those that this run used after its last
+ * checkpoint. */
+static void write_spent(struct training *t)
 {
     joule_error error = {0};
     if (spent_energy_write(&t->spent, t->energy, &error) != JOULE_OK)
@@ -429,7 +433,7 @@ static bool report(struct training *t)
     forge_energy_finish(t->trainee.instance, METER_WAIT_S);
     forge_energy_total(t->trainee.instance, &t->sum);
     t->energy = of_all_runs(t, t->sum.all_joules);
-    keep_spent(t);
+    write_spent(t);
     for (size_t i = 0; t->sum.basis == FORGE_ENERGY_OF_MACHINE && i < t->epoch_count; i++)
         joule_window_joules(t->meter, JOULE_TOTAL, t->epochs[i].begin_ns, t->epochs[i].end_ns,
                             &t->epochs[i].energy, NULL);
@@ -469,11 +473,11 @@ static bool report_estimate(struct training *t)
     return is_written;
 }
 
-static void keep_spent_of_failure(struct training *t)
+static void write_spent_after_failure(struct training *t)
 {
     forge_energy_finish(t->trainee.instance, 0);
     t->energy = energy_now(t);
-    keep_spent(t);
+    write_spent(t);
 }
 
 static void print_training_failure(const struct training *t, const joule_error *error)
@@ -482,7 +486,7 @@ static void print_training_failure(const struct training *t, const joule_error *
     if (*t->nan_trace.reason)
         complain("train", "%s", t->nan_trace.reason);
     if (t->options.checkpoint && t->epoch_count && access(t->options.checkpoint, F_OK) == 0)
-        complain("train", "%s still holds the checkpoint that was written before", t->options.checkpoint);
+        complain("train", "%s still contains the previous checkpoint", t->options.checkpoint);
 }
 
 static int exit_code(const struct training *t)
@@ -499,8 +503,8 @@ static int exit_code(const struct training *t)
     return EXIT_OWN_FAILURE;
 }
 
-/* Handles interrupts from here on. Note: before, there is nothing to save, and an interrupt ends even a long
- * compilation at once. */
+/* Begins to handle interrupts. Note: earlier there is nothing to save, so an interrupt ends the program at
+ * once, even during a long compilation. */
 static void handle_interrupts(void)
 {
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
@@ -508,7 +512,7 @@ static void handle_interrupts(void)
     sigaction(SIGTERM, &action, NULL);
 }
 
-/* Returns true unless a budget or an interrupt has ended the training. */
+/* Returns true if a sample is requested, and neither a budget nor an interrupt has ended the training. */
 static bool writes_sample(const struct training *t)
 {
     return t->options.sample && t->end == TRAINING_DONE;
@@ -529,7 +533,7 @@ int training_run(const struct training_options *options)
     if (status == JOULE_OK && !is_estimate_only && writes_sample(&t))
         status = sample_text(&t.trainee, t.options.sample, t.options.temperature, &t.sample, &error);
     if (status != JOULE_OK && t.sum.basis == FORGE_ENERGY_UNKNOWN && t.begin_ns)
-        keep_spent_of_failure(&t);
+        write_spent_after_failure(&t);
     if (status != JOULE_OK)
         print_training_failure(&t, &error);
     bool is_reported = status == JOULE_OK && (is_estimate_only ? report_estimate(&t) : report(&t));
