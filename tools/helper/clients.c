@@ -1,6 +1,6 @@
 /* tools/helper/clients.c - see clients.h.
  *
- * Note: nothing here allocates, opens or blocks.
+ * Note: no function in this file allocates memory or opens a file, and only wait_until blocks.
  */
 #include "helper/clients.h"
 
@@ -15,13 +15,14 @@
 
 /* maximum time from the connection, or the first byte, to the end of a request */
 #define REQUEST_WITHIN_NS (2 * NS_PER_S)
-#define IDLE_NS           (180 * NS_PER_S) /* a meter reads at least once a minute */
-#define BURST             200              /* requests that may arrive at once */
-#define HELLO_COST        20               /* cost of HELLO, in requests */
-#define MAX_ACCEPTS       8 /* maximum per round; closed connections are noticed between rounds */
-#define ACCEPT_PAUSE_NS   (NS_PER_S / 10)
-#define LOG_EVERY_NS      (NS_PER_S / 10)
-#define MAX_REPLY_BYTES   (HELPER_HEADER_BYTES + HELPER_MAX_CHANNELS * HELPER_CHANNEL_BYTES)
+/* maximum time between requests; a meter reads at least once a minute */
+#define IDLE_NS         (180 * NS_PER_S)
+#define BURST           200 /* requests that may arrive at once */
+#define HELLO_COST      20  /* cost of HELLO, in requests */
+#define MAX_ACCEPTS     8   /* maximum per round of the loop; closed connections are noticed between rounds */
+#define ACCEPT_PAUSE_NS (NS_PER_S / 10) /* pause after descriptors ran out */
+#define LOG_EVERY_NS    (NS_PER_S / 10) /* minimum time between log lines about refusals */
+#define MAX_REPLY_BYTES (HELPER_HEADER_BYTES + HELPER_MAX_CHANNELS * HELPER_CHANNEL_BYTES)
 _Static_assert(HELPER_VALUE_BYTES <= HELPER_CHANNEL_BYTES, "every reply fits");
 
 /* --- log ------------------------------------------------------------------------------------------------ */
@@ -45,16 +46,16 @@ static void drop(struct clients *all, size_t i)
     all->list[i] = all->list[--all->count];
 }
 
-static void refuse(struct clients *all, size_t i, int64_t now_ns, const char *why)
+static void refuse(struct clients *all, size_t i, int64_t now_ns, const char *reason)
 {
-    log_refusal(all, now_ns, &all->list[i], why);
+    log_refusal(all, now_ns, &all->list[i], reason);
     drop(all, i);
 }
 
 /* --- rate limit ----------------------------------------------------------------------------------------- */
 
-/* Returns the time from which the client may be read. Its requests use up time until due_ns; the client may
- * be read once due_ns is at most one burst later than the clock. */
+/* Returns the time from which the client may be read: one burst before due_ns, the end of the time that its
+ * requests have used up. */
 static int64_t may_read_ns(const struct clients *all, const struct client *client)
 {
     return client->due_ns - BURST * (NS_PER_S / all->requests_per_s);
@@ -90,7 +91,7 @@ static size_t add_values(const struct sensors *sensors, uint8_t *out)
     return sensors->count * HELPER_VALUE_BYTES;
 }
 
-/* Sends an answer. Returns false if the client did not receive all of it at once. */
+/* Sends an answer. Returns false if the client's socket could not take the whole answer. */
 static bool answer(struct clients *all, const struct client *client, const struct helper_request *request,
                    int64_t now_ns)
 {
@@ -151,7 +152,7 @@ static void receive_request(struct clients *all, size_t i, int64_t now_ns)
 
 /* --- connecting and disconnecting ----------------------------------------------------------------------- */
 
-/* Returns true if another client of this user is allowed; one user gets at most half of the places. */
+/* Returns true if another client of this user is allowed; one user gets at most half of the clients. */
 static bool has_place(const struct clients *all, uid_t uid)
 {
     size_t of_user = 0;
@@ -187,7 +188,7 @@ static joule_status accept_clients(struct clients *all, int64_t now_ns)
 
 static void drop_idle(struct clients *all, int64_t now_ns)
 {
-    for (size_t i = all->count; i-- > 0;) /* backwards: refuse moves the last client */
+    for (size_t i = all->count; i-- > 0;) /* backwards, because refuse moves the last client to place i */
         if (now_ns >= timeout_ns(&all->list[i]))
             refuse(all, i, now_ns,
                    all->list[i].served_ns && !all->list[i].got ? "idle" : "incomplete request");
@@ -199,16 +200,17 @@ static void drop_idle(struct clients *all, int64_t now_ns)
 static void log_state(struct guard *guard, int64_t now_ns)
 {
     joule_status state = guard_state(guard, now_ns);
-    if (state == guard->said)
+    if (state == guard->logged_state)
         return;
-    guard->said = state;
+    guard->logged_state = state;
     complain("", "%s: its process %s", guard->name,
              state == JOULE_OK      ? "answers again"
              : state == JOULE_STALE ? "does not answer; the driver or library may hang"
-                                    : "has ended; restart joule-helper to read it again");
+                                    : "has ended; restart joule-helper to read this source again");
 }
 
-/* Receives messages of guards, whose entries in `polls` follow those of `count` clients. */
+/* Receives messages of guards. The entries of guards in `polls` follow those of `count` clients. `has_any`:
+ * some entry has an event. */
 static void receive_from_guards(struct clients *all, size_t count, bool has_any, int64_t now_ns)
 {
     for (size_t i = 0; i < all->sensors->guard_count; i++) {
@@ -226,7 +228,8 @@ static int64_t min_ns(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Fills in the poll list. Returns the time until which nothing else is due. */
+/* Fills in the poll list. Returns the time at which the loop must wake even without an event; INT64_MAX:
+ * never. */
 static int64_t prepare(struct clients *all, int64_t now_ns)
 {
     int64_t until_ns = sensors_due_ns(all->sensors);

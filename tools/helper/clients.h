@@ -1,9 +1,10 @@
 /* tools/helper/clients.h - connections of clients, their limits, and the loop that serves them.
  *
- * One thread handles one request at a time. It stores nothing for clients and waits only for the next event.
+ * One thread handles one request at a time. It never waits for a client, and stores no unsent answers.
  *
- * Note: a client that exceeds its rate is not read until its rate allows it, so a flood fills only its own
- * socket. A client that does not receive an answer at once is disconnected.
+ * Note: a request beyond the client's rate stays in the client's socket until the rate allows to read it. So
+ * many requests of one client do not delay others. A client whose socket is too full for an answer is
+ * disconnected.
  */
 #ifndef HELPER_CLIENTS_H
 #define HELPER_CLIENTS_H
@@ -20,7 +21,8 @@ struct client {
     uid_t uid;
     size_t got; /* bytes received of the current request */
     uint8_t request[HELPER_REQUEST_BYTES];
-    int64_t begun_ns;  /* time of its first byte, or of the connection before the first request */
+    /* time of the first byte of the current request; before the first request: of the connection */
+    int64_t begun_ns;
     int64_t served_ns; /* time of the last answer; 0: none yet */
     int64_t due_ns;    /* end of the time used up by all requests so far; see may_read_ns */
 };
@@ -32,13 +34,13 @@ struct clients {
     size_t count;
     struct client list[MAX_CLIENTS];
     struct pollfd polls[1 + MAX_CLIENTS + MAX_GUARDS];
-    int64_t accept_after_ns; /* no connections are accepted until then, because descriptors ran out */
+    int64_t accept_after_ns; /* no connections are accepted until this time, because descriptors ran out */
     int64_t logged_ns;       /* time of the last log line; the rate of log lines is limited */
-    uint64_t unlogged;
+    uint64_t unlogged;       /* refusals since logged_ns that were not logged */
 };
 
-/* Serves until *stop is set by a signal that is blocked except in `wait_mask`. FAILED: the listening socket
- * failed. */
+/* Serves clients until a signal handler sets *stop. The signal must be blocked; it is delivered only while
+ * the loop waits, with `wait_mask`. FAILED: the listening socket failed. */
 joule_status clients_serve(struct clients *clients, const sigset_t *wait_mask, volatile sig_atomic_t *stop);
 
 #endif

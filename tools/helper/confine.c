@@ -18,14 +18,14 @@
 
 static joule_status fail(joule_error *error, const char *what)
 {
-    int why = errno;
-    return error_set(error, JOULE_FAILED, "cannot drop %s: %s", what, strerror(why));
+    int errno_value = errno;
+    return error_set(error, JOULE_FAILED, "cannot drop %s: %s", what, strerror(errno_value));
 }
 
 /* --- user and capabilities ------------------------------------------------------------------------------ */
 
-/* Changes root to nobody, because root could reopen its own files without any capability. In a user namespace
- * that has only root this is impossible, and the steps below suffice. */
+/* Changes root to nobody, because root could reopen its own files even without capabilities. In a user
+ * namespace that contains only root, this is impossible, and dropping the capabilities suffices. */
 static joule_status become_nobody(joule_error *error)
 {
     if (geteuid() != 0)
@@ -39,21 +39,21 @@ static joule_status become_nobody(joule_error *error)
 
 #define BIT(cap) (UINT64_C(1) << (cap))
 
-/* Sets the capabilities of this thread; clearing the inheritable ones also clears the ambient ones.
- * Threads that a library started earlier keep their capabilities, unless root became nobody. The C library
- * changes the user of all threads. */
+/* Drops all capabilities of this thread except `keep`. Clearing the inheritable capabilities also clears the
+ * ambient ones. Threads that a library started earlier keep their capabilities, except after become_nobody,
+ * because the C library changes the user of all threads. */
 static joule_status set_capabilities(uint64_t keep, joule_error *error)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct have[_LINUX_CAPABILITY_U32S_3] = {0};
-    if (syscall(SYS_capget, &header, have) != 0)
+    struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {0};
+    if (syscall(SYS_capget, &header, sets) != 0)
         return fail(error, "capabilities");
     for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
-        have[i].permitted &= (uint32_t)(keep >> 32 * i);
-        have[i].effective = have[i].permitted;
-        have[i].inheritable = 0;
+        sets[i].permitted &= (uint32_t)(keep >> 32 * i);
+        sets[i].effective = sets[i].permitted;
+        sets[i].inheritable = 0;
     }
-    return syscall(SYS_capset, &header, have) == 0 ? JOULE_OK : fail(error, "capabilities");
+    return syscall(SYS_capset, &header, sets) == 0 ? JOULE_OK : fail(error, "capabilities");
 }
 
 joule_status confine_capabilities(uint64_t keep, joule_error *out_error)

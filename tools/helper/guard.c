@@ -9,8 +9,8 @@
 #include <unistd.h>
 #include "base/clock.h"
 
-/* A worker is stale after this many missed messages, but not before 1 s. The rule is that of libjoule's
- * sources. */
+/* A worker is stale after STALE_PERIODS missed messages, but not before STALE_NS. libjoule has the same rule
+ * for its sources. */
 #define STALE_PERIODS 3
 #define STALE_NS      NS_PER_S
 #define MESSAGE_BYTES (HELPER_HEADER_BYTES + HELPER_MAX_CHANNELS * HELPER_CHANNEL_BYTES)
@@ -41,9 +41,9 @@ static bool take_channels(struct guard *guard, const struct helper_header *heade
     return guard->count > 0;
 }
 
-/* Returns true if a client would accept the value. A client disconnects when it gets an invalid value, so
- * one source could affect all others. */
-static bool is_sound(const struct channel *channel, const struct helper_value *value,
+/* Returns true if a client would accept the value. A client disconnects when it gets an invalid value, and
+ * then loses all sources. */
+static bool is_valid(const struct channel *channel, const struct helper_value *value,
                      const struct helper_value *last, int64_t now_ns)
 {
     double watts = helper_watts_of(value->raw);
@@ -61,9 +61,9 @@ static bool take_values(struct guard *guard, const struct helper_header *header,
     for (size_t i = 0; i < guard->count; i++) {
         struct helper_value value, *last = &guard->values[i];
         if (!helper_read_value(entries + i * HELPER_VALUE_BYTES, &value) ||
-            !is_sound(&guard->channels[i], &value, last, now_ns))
+            !is_valid(&guard->channels[i], &value, last, now_ns))
             return false;
-        if (value.status != JOULE_OK) /* failed values keep the timestamps of the last good value */
+        if (value.status != JOULE_OK) /* a failed value gets the timestamp of the last valid value */
             value.before_ns = value.after_ns = last->before_ns;
         *last = value;
     }

@@ -1,10 +1,10 @@
 /* tools/helper/guard.h - the helper's side of a worker (worker.h), which reads a source that may hang.
  *
- * Holds the worker's list of channels and their last values. The worker's messages have the format of the
- * helper's messages to clients and pass the same checks.
+ * A guard contains the worker's list of channels and their last values. The worker's messages have the format
+ * of the helper's messages to clients and pass the same checks.
  *
- * Note: after the list has arrived nothing here waits. Values of a hanging worker become stale. A worker that
- * ended or sent invalid messages is gone for good, because the confined helper cannot start processes.
+ * Note: only guard_wait_ready waits. The values of a hanging worker become stale. A worker that has ended or
+ * sent an invalid message is not replaced, because the confined helper cannot start processes.
  */
 #ifndef HELPER_GUARD_H
 #define HELPER_GUARD_H
@@ -17,11 +17,12 @@ struct guard {
     const char *name; /* name of the source */
     int fd;           /* socket; < 0: the worker is gone */
     pid_t pid;
-    int64_t pace_ns;     /* time between two messages */
-    int64_t received_ns; /* time of the last message */
-    joule_status said;   /* last state written to the log */
-    size_t count;        /* number of its channels */
-    size_t offered;      /* number of the first channels that are offered; there was no room for the others */
+    int64_t pace_ns;           /* time between two messages */
+    int64_t received_ns;       /* time of the last message */
+    joule_status logged_state; /* last state written to the log */
+    size_t count;              /* number of its channels */
+    /* clients can read the first `offered` channels; the others exceed HELPER_MAX_CHANNELS */
+    size_t offered;
     bool has_values;
     struct channel channels[HELPER_MAX_CHANNELS];
     struct helper_value values[HELPER_MAX_CHANNELS];
@@ -30,12 +31,13 @@ struct guard {
 /* Begins a guard for the worker that writes to `fd`, and takes ownership of `fd`. */
 void guard_begin(struct guard *out, const char *name, int fd, pid_t pid);
 /* Waits for the list and the first values until deadline_ns (CLOCK_MONOTONIC). STALE: they did not arrive in
- * time. FAILED: the worker ended and has logged why, or sent an invalid list. After an error the guard is
- * ended. */
+ * time. FAILED: the worker logged a reason and ended, or it sent an invalid message. After an error,
+ * guard_end has been called. */
 joule_status guard_wait_ready(struct guard *guard, int64_t deadline_ns);
-/* Receives one message if it is available. */
+/* Receives one message if it is available. Calls guard_end if the message is invalid or the worker has
+ * ended. */
 void guard_receive(struct guard *guard, int64_t now_ns);
-/* Closes the socket; the worker ends when it notices. */
+/* Closes the socket. The worker ends when it next sends a message. */
 void guard_end(struct guard *guard);
 
 /* Returns OK, STALE if the last message is too old, or FAILED if the worker is gone. */

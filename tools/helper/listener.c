@@ -46,26 +46,29 @@ joule_status listener_inherit(int *out_fd, joule_error *out_error)
 
 static joule_status fail(joule_error *error, const char *what, const char *path)
 {
-    int why = errno;
-    return error_set(error, status_of_errno(why), "cannot %s %s: %s", what, path, strerror(why));
+    int errno_value = errno;
+    return error_set(error, status_of_errno(errno_value), "cannot %s %s: %s", what, path,
+                     strerror(errno_value));
 }
 
-/* Removes a socket that no process listens on. Returns an error if `path` is anything else, and does not
- * remove it. */
-static joule_status remove_stale_socket(int fd, const struct sockaddr_un *place, joule_error *error)
+/* Removes the file at the address if it is a socket on which no process listens. Returns an error for any
+ * other file and does not remove it. */
+static joule_status remove_stale_socket(int fd, const struct sockaddr_un *address, joule_error *error)
 {
     struct stat status;
-    if (lstat(place->sun_path, &status) != 0)
-        return errno == ENOENT ? JOULE_OK : fail(error, "examine", place->sun_path);
+    if (lstat(address->sun_path, &status) != 0)
+        return errno == ENOENT ? JOULE_OK : fail(error, "examine", address->sun_path);
     if (!S_ISSOCK(status.st_mode))
         return error_set(error, JOULE_FAILED, "cannot listen on %s: it exists and is not a socket",
-                         place->sun_path);
-    if (connect(fd, (const struct sockaddr *)place, sizeof *place) == 0 || errno != ECONNREFUSED)
-        return error_set(error, JOULE_FAILED, "cannot listen on %s: another helper uses it", place->sun_path);
-    return unlink(place->sun_path) == 0 ? JOULE_OK : fail(error, "remove", place->sun_path);
+                         address->sun_path);
+    if (connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 || errno != ECONNREFUSED)
+        return error_set(error, JOULE_FAILED, "cannot listen on %s: another helper uses it",
+                         address->sun_path);
+    return unlink(address->sun_path) == 0 ? JOULE_OK : fail(error, "remove", address->sun_path);
 }
 
-/* Creates the folder of the socket, as /run/joule does not exist after a boot. Its parent must exist. */
+/* Creates the folder of the socket, because /run/joule does not exist after a boot. The parent folder must
+ * exist. */
 static void make_folder(const char *path)
 {
     char copy[sizeof((struct sockaddr_un *)0)->sun_path];
@@ -83,13 +86,13 @@ static joule_status find_group(const char *name, gid_t *out_group, joule_error *
     return JOULE_OK;
 }
 
-/* Binds without access for anyone, until owner and mode are set. */
-static joule_status bind_closed(int fd, const struct sockaddr_un *place, joule_error *error)
+/* Binds with mode 0, so that no client can connect before group and mode are set. */
+static joule_status bind_closed(int fd, const struct sockaddr_un *address, joule_error *error)
 {
     mode_t before = umask(0777);
-    int rc = bind(fd, (const struct sockaddr *)place, sizeof *place);
+    int rc = bind(fd, (const struct sockaddr *)address, sizeof *address);
     umask(before);
-    return rc == 0 ? JOULE_OK : fail(error, "bind", place->sun_path);
+    return rc == 0 ? JOULE_OK : fail(error, "bind", address->sun_path);
 }
 
 static joule_status set_group_and_mode(const char *path, const char *name, joule_error *error)
@@ -105,17 +108,17 @@ static joule_status set_group_and_mode(const char *path, const char *name, joule
 
 joule_status listener_bind(const char *path, const char *group, int *out_fd, joule_error *out_error)
 {
-    struct sockaddr_un place = {.sun_family = AF_UNIX};
-    if (!string_copy(place.sun_path, sizeof place.sun_path, path))
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (!string_copy(address.sun_path, sizeof address.sun_path, path))
         return error_set(out_error, JOULE_INVALID, "cannot listen on %s: the path is too long for a socket",
                          path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return fail(out_error, "create a socket for", path);
     make_folder(path);
-    joule_status status = remove_stale_socket(fd, &place, out_error);
+    joule_status status = remove_stale_socket(fd, &address, out_error);
     if (status == JOULE_OK)
-        status = bind_closed(fd, &place, out_error);
+        status = bind_closed(fd, &address, out_error);
     if (status == JOULE_OK)
         status = set_group_and_mode(path, group, out_error);
     if (status == JOULE_OK && listen(fd, SOMAXCONN) != 0)

@@ -1,8 +1,8 @@
-/* tools/helper/main.c - `joule-helper`: reads energy counters that need privileges, for clients that have
- * none.
+/* tools/helper/main.c - `joule-helper`: reads energy counters that need privileges, and serves their values
+ * to clients without privileges.
  *
- * Note: options fix what clients may read before the first client connects; see docs/helper.md. Everything
- * that needs privileges is done first, then all privileges are dropped, then clients are served.
+ * Note: only options determine what clients may read; see docs/helper.md. The program first does everything
+ * that needs privileges, then drops all privileges, and then serves clients.
  */
 #include <joule/joule.h>
 #include <math.h>
@@ -28,7 +28,7 @@ const char tool_name[] = "joule-helper";
 #define COARSE_GRAIN_J  1.0
 #define REQUESTS_PER_S  2000
 #define MAX_RATE        100000
-#define GUARD_READY_NS  (10 * NS_PER_S) /* time for a driver to load and for boards to wake */
+#define GUARD_READY_NS  (10 * NS_PER_S) /* maximum time for a driver to load and for boards to wake */
 
 struct settings {
     const char *socket, *group, *sources, *guards, *root;
@@ -44,9 +44,9 @@ static void end(int signal)
     stop = signal;
 }
 
-/* Blocks the ending signals except while the loop waits. Ignores SIGPIPE, so that a closed log does not end
- * the helper. */
-static void take_signals(sigset_t *out_wait_mask)
+/* Blocks SIGTERM and SIGINT except while the loop waits with *out_wait_mask. Ignores SIGPIPE, so that a
+ * closed log does not end the helper. */
+static void block_signals(sigset_t *out_wait_mask)
 {
     sigset_t ending;
     struct sigaction action = {.sa_handler = end};
@@ -80,8 +80,8 @@ static joule_status start_guards(const char *list, const struct sensors *sensors
     return JOULE_OK;
 }
 
-/* Waits until all guards are ready. Moves the usable guards to the front and returns their number. Ends a
- * worker that hangs. */
+/* Waits until each guard is ready or has failed. Moves the usable guards to the front and returns their
+ * number. Kills a worker that hangs. */
 static size_t wait_for_guards(struct guard *guards, size_t count)
 {
     size_t kept = 0;
@@ -92,7 +92,7 @@ static size_t wait_for_guards(struct guard *guards, size_t count)
             guards[kept++] = guards[i];
             continue;
         }
-        if (status == JOULE_FAILED) /* the worker has logged why */
+        if (status == JOULE_FAILED) /* the worker has logged the reason */
             continue;
         complain("", "cannot open %s: no answer within %lld s", guards[i].name,
                  (long long)(GUARD_READY_NS / NS_PER_S));
@@ -133,7 +133,8 @@ static joule_status open_socket(const struct settings *how, int *out_fd, joule_e
     return listener_bind(how->socket, how->is_private ? NULL : how->group, out_fd, error);
 }
 
-/* Logs what is offered. This also makes the C library load its locale, which is impossible later. */
+/* Logs the offered channels. This also makes the C library load its locale, which is impossible after
+ * confine. */
 static void log_channels(const struct sensors *sensors)
 {
     for (size_t i = 0; i < sensors->count; i++)
@@ -157,7 +158,7 @@ static int run(const struct settings *how)
         clients.max_clients = how->max_clients;
         clients.requests_per_s = how->requests_per_s;
         log_channels(&sensors);
-        take_signals(&wait_mask);
+        block_signals(&wait_mask);
         status = confine(&error);
     }
     if (status != JOULE_OK) {
@@ -172,7 +173,7 @@ static int run(const struct settings *how)
     _exit(status == JOULE_OK ? 0 : EXIT_OWN_FAILURE); /* exit() needs system calls that are now forbidden */
 }
 
-static bool is_sound(const struct settings *how)
+static bool is_valid(const struct settings *how)
 {
     if (how->root && getauxval(AT_SECURE)) /* any user may start a program file with capabilities */
         complain("", "--root is not allowed if the program file has capabilities");
@@ -280,5 +281,5 @@ int main(int argc, char **argv)
     }
     if (how.wants_version)
         return printf("joule-helper %s\n", joule_version()) < 0;
-    return is_sound(&how) ? run(&how) : EXIT_USAGE;
+    return is_valid(&how) ? run(&how) : EXIT_USAGE;
 }

@@ -21,7 +21,7 @@ static const struct source_ops *const known[] = {&source_rapl_perf, &source_rapl
 #define KNOWN (sizeof known / sizeof *known)
 _Static_assert(KNOWN == SENSORS_SOURCES, "a place for each source");
 
-/* --- the sink: where sources put what they read --------------------------------------------------------- */
+/* --- the sink, which receives values from sources ------------------------------------------------------- */
 
 struct sensors_sink {
     struct sink sink;
@@ -30,10 +30,10 @@ struct sensors_sink {
 
 static struct sensors *sensors_of(struct sink *sink)
 {
-    return ((struct sensors_sink *)sink)->sensors; /* the sink is its first member */
+    return ((struct sensors_sink *)sink)->sensors; /* `sink` is the first member of struct sensors_sink */
 }
 
-/* Returns the number of a channel; -1: not offered. */
+/* Returns the index of a channel; -1: the channel is not offered. */
 static ptrdiff_t find_channel(const struct sensors *sensors, const struct channel *channel)
 {
     for (size_t i = 0; i < sensors->count; i++)
@@ -42,8 +42,8 @@ static ptrdiff_t find_channel(const struct sensors *sensors, const struct channe
     return -1;
 }
 
-/* Rounds a count down. With both ends rounded, a difference is wrong by less than a grain, and differences
- * still add up. */
+/* Rounds a counter value down to a multiple of the grain. The difference of two rounded values has an error
+ * below one grain, and consecutive differences add up. */
 static uint64_t round_counts(const struct sensors *sensors, const struct channel *channel, uint64_t raw)
 {
     double counts = sensors->grain_joules / channel->counter.unit_joules;
@@ -67,8 +67,8 @@ static void store_value(struct sensors *sensors, size_t i, struct helper_value v
     sensors->values[i] = value;
 }
 
-static void keep_count(struct sink *sink, struct channel *channel, int64_t before_ns, int64_t after_ns,
-                       uint64_t raw)
+static void store_count(struct sink *sink, struct channel *channel, int64_t before_ns, int64_t after_ns,
+                        uint64_t raw)
 {
     struct sensors *sensors = sensors_of(sink);
     ptrdiff_t i = find_channel(sensors, channel);
@@ -79,9 +79,9 @@ static void keep_count(struct sink *sink, struct channel *channel, int64_t befor
     store_value(sensors, (size_t)i, (struct helper_value){before_ns, after_ns, raw, JOULE_OK});
 }
 
-/* Stores the mean of the samples that a driver kept since the last reading. The timestamp is that of the
- * reading, because a driver's clock may go back. */
-static void keep_power(struct sink *sink, struct channel *channel, int64_t sensor_ns, double watts)
+/* Stores the mean of the samples that a driver collected since the last reading. The timestamp is the time of
+ * this reading, because a driver's clock may go back. */
+static void store_power(struct sink *sink, struct channel *channel, int64_t sensor_ns, double watts)
 {
     struct sensors *sensors = sensors_of(sink);
     ptrdiff_t i = find_channel(sensors, channel);
@@ -95,7 +95,7 @@ static void keep_power(struct sink *sink, struct channel *channel, int64_t senso
     store_value(sensors, (size_t)i, (struct helper_value){now_ns, now_ns, helper_raw_of(*mean), JOULE_OK});
 }
 
-static void keep_failure(struct sink *sink, struct channel *channel, joule_status status)
+static void store_failure(struct sink *sink, struct channel *channel, joule_status status)
 {
     struct sensors *sensors = sensors_of(sink);
     ptrdiff_t i = find_channel(sensors, channel);
@@ -103,10 +103,10 @@ static void keep_failure(struct sink *sink, struct channel *channel, joule_statu
         sensors->values[i].status = status;
 }
 
-/* Other values are not kept. Every user can read gauges. Energy since the last reading would be lost for
- * other clients. No counter here restarts. */
+/* Other kinds of values are ignored. Gauges can be read by every user. A value that is the energy since the
+ * last reading would reach only one client. Restarts do not occur in these counters. */
 static const struct sink_ops sensors_sink_ops = {
-    .counter = keep_count, .power = keep_power, .fail = keep_failure};
+    .counter = store_count, .power = store_power, .fail = store_failure};
 
 /* --- the list ------------------------------------------------------------------------------------------- */
 
@@ -135,9 +135,9 @@ static void offer_channels(struct sensors *s)
                 s->channels[s->count++] = s->sources[i].channels[k];
 }
 
-/* Returns true if channel a is better than b for the same zone: one that changes, then the better rank, then
- * the first. */
-static bool beats(const struct sensors *s, const bool *moves, size_t a, size_t b)
+/* Returns true if channels a and b read the same zone and a is better. A channel that changes is better than
+ * one that does not; then the lower rank, then the lower index decides. */
+static bool is_better(const struct sensors *s, const bool *moves, size_t a, size_t b)
 {
     const struct channel *one = s->channels[a], *other = s->channels[b];
     if (strcmp(one->zone, other->zone) != 0)
@@ -147,10 +147,10 @@ static bool beats(const struct sensors *s, const bool *moves, size_t a, size_t b
     return one->rank != other->rank ? one->rank < other->rank : a < b;
 }
 
-static bool is_beaten(const struct sensors *s, const bool *moves, size_t i)
+static bool has_better(const struct sensors *s, const bool *moves, size_t i)
 {
     for (size_t k = 0; k < s->count; k++)
-        if (beats(s, moves, k, i))
+        if (is_better(s, moves, k, i))
             return true;
     return false;
 }
@@ -170,7 +170,7 @@ static void choose_channels(struct sensors *s)
     for (size_t i = 0; i < s->count; i++)
         moves[i] = s->channels[i]->mode == CHANNEL_POWER || s->values[i].raw != first[i];
     for (size_t i = 0; i < s->count; i++)
-        is_kept[i] = !is_beaten(s, moves, i);
+        is_kept[i] = !has_better(s, moves, i);
     size_t kept = 0;
     for (size_t i = 0; i < s->count; i++) {
         if (!is_kept[i])
@@ -181,7 +181,7 @@ static void choose_channels(struct sensors *s)
     s->count = kept;
 }
 
-/* Closes every handle that no offered channel needs. A source without such channels is no longer read. */
+/* Closes every handle that no offered channel needs, and every source without an offered channel. */
 static void close_unused(struct sensors *s)
 {
     for (size_t i = 0; i < s->source_count; i++) {
@@ -272,7 +272,7 @@ joule_status sensors_open_source(struct sensors *out, const struct source_ops *o
         out->values[i].status = JOULE_PENDING;
     close_unused(out);
     return out->count ? JOULE_OK
-                      : error_set(out_error, JOULE_ABSENT, "it measures nothing that is part of a total");
+                      : error_set(out_error, JOULE_ABSENT, "none of its channels is part of a total");
 }
 
 void sensors_add_guards(struct sensors *sensors, struct guard *guards, size_t count)
@@ -291,7 +291,7 @@ void sensors_add_guards(struct sensors *sensors, struct guard *guards, size_t co
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-/* Copies the values of guards. Their timestamps say when the worker read the hardware. */
+/* Copies the values of guards. Their timestamps are the times at which the worker read the hardware. */
 static void read_guards(struct sensors *sensors)
 {
     size_t i = sensors->count;

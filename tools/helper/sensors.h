@@ -1,9 +1,11 @@
-/* tools/helper/sensors.h - the channels that the helper reads: a fixed list, made at the start.
+/* tools/helper/sensors.h - the channels that the helper reads: a fixed list, chosen at the start.
  *
- * Opens the sources, chooses one channel for each domain that a total needs, keeps the last values, and
- * rounds them. Channels of guards follow its own. Reading needs no privileges, because all handles are open.
+ * Opens the sources, chooses one channel for each domain that a total needs, and stores the last values,
+ * rounded. The channels of guards are at the end of the list. Reading needs no privileges, because all
+ * handles are open.
  *
- * Note: this replaces libjoule's lanes, so it has its own sink; there are no curves and no joules here.
+ * Note: the helper uses this code instead of libjoule's lanes, and therefore has its own sink. It computes
+ * neither curves nor joules.
  */
 #ifndef HELPER_SENSORS_H
 #define HELPER_SENSORS_H
@@ -24,10 +26,10 @@ struct sensors {
     unsigned samples[HELPER_MAX_CHANNELS]; /* power samples in one reading; the value is their mean */
     double mean_watts[HELPER_MAX_CHANNELS];
     size_t count;
-    struct guard *guards; /* their channels follow the others, in this order */
+    struct guard *guards; /* guards, whose channels follow all others in this order */
     size_t guard_count;
     int64_t pace_ns;     /* minimum time between hardware readings */
-    bool keeps_pace;     /* read at exactly this pace, independent of requests */
+    bool keeps_pace;     /* read exactly every pace_ns, independent of requests */
     double grain_joules; /* values are rounded down to multiples; 0: not rounded */
     int64_t read_ns;     /* time of the last reading; 0: never */
 };
@@ -37,8 +39,8 @@ struct sensors {
  * state of the first source. */
 joule_status sensors_open(struct sensors *out, const char *list, joule_error *out_error);
 
-/* Opens one source and takes all its channels that a total needs. The caller sets the host of `out`
- * before. */
+/* Opens one source and offers all its channels that a total needs. The caller sets the host of `out` before.
+ * Returns the state of the source if it cannot be read, and JOULE_ABSENT if it has no such channel. */
 joule_status sensors_open_source(struct sensors *out, const struct source_ops *ops, joule_error *out_error);
 /* Adds the channels of all guards, after guard_wait_ready. */
 void sensors_add_guards(struct sensors *sensors, struct guard *guards, size_t count);

@@ -46,8 +46,8 @@ struct worker {
     uint8_t bytes[HELPER_HEADER_BYTES + HELPER_MAX_CHANNELS * HELPER_CHANNEL_BYTES];
 };
 
-/* Sets that the kernel ends the worker when the helper ends. Call it again after a change of user, which
- * clears this setting. */
+/* Makes the kernel end the worker when the helper ends. Call it again after a change of user, which clears
+ * this setting. */
 static void end_with_helper(const struct worker *w)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -55,8 +55,8 @@ static void end_with_helper(const struct worker *w)
         _exit(1);
 }
 
-/* Keeps only the socket and the log of the helper's descriptors, and ignores signals meant for the helper,
- * because the worker must not end first. */
+/* Closes all descriptors except the socket and the standard streams. Ignores signals meant for the helper,
+ * because the worker must not end before the helper. */
 static void drop_descriptors_and_signals(struct worker *w)
 {
     if (w->fd != FIRST && dup2(w->fd, FIRST) != FIRST)
@@ -72,7 +72,8 @@ static void drop_descriptors_and_signals(struct worker *w)
     end_with_helper(w);
 }
 
-/* Sends a message. A full socket means that the helper is late; the next message will be newer. */
+/* Sends a message with `entry` bytes per channel. Drops the message if the socket is full, because the next
+ * one will be newer. */
 static void send_message(struct worker *w, enum helper_kind kind, size_t entry, int flags)
 {
     struct helper_header header = {.version = HELPER_VERSION,
@@ -109,8 +110,8 @@ static int64_t pace_of(const struct source *source, int64_t min_period_ns)
     return pace_ns > min_period_ns ? pace_ns : min_period_ns;
 }
 
-/* Opens the source with the rights it needs, then drops all. Rights are reduced before a library starts
- * threads. */
+/* Opens the source with only the rights in `needs`, then drops all rights. Other rights are dropped first,
+ * because threads that a library starts would keep them. */
 static joule_status open_source(struct worker *w, const struct source_ops *ops, uint64_t needs,
                                 int64_t min_period_ns, joule_error *error)
 {
@@ -166,7 +167,7 @@ joule_status worker_start(const char *name, size_t length, struct joule_host *ho
         return error_set(out_error, JOULE_FAILED, "cannot create a socket for a guard: %s", strerror(errno));
     const struct source_ops *ops = guarded[which].ops;
     worker = (struct worker){.fd = pair[1], .helper = getpid(), .sensors = {.host = host}};
-    signal(SIGCHLD, SIG_IGN); /* ended workers are reaped by the kernel */
+    signal(SIGCHLD, SIG_IGN); /* the kernel reaps ended workers */
     pid_t pid = fork();
     if (pid == 0) {
         close(pair[0]);

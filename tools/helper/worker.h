@@ -1,19 +1,21 @@
-/* tools/helper/worker.h - a process that reads one source which may hang, so that the helper cannot hang.
+/* tools/helper/worker.h - a process that reads one source which may hang, so that the helper itself does not
+ * hang.
  *
  * The worker opens the source with the rights that it needs, drops them, and sends the list of channels and
  * then values at the source's pace, over a socket to the helper. It receives nothing.
  *
- * Note: a vendor's library runs in it, so its system calls are not restricted. It ends with the helper; a
- * worker that sleeps in the kernel ends when it wakes.
+ * Note: the system calls of a worker are not restricted, because a vendor's library runs in it. The kernel
+ * ends a worker when the helper ends, or, if it sleeps in the kernel then, when it wakes.
  */
 #ifndef HELPER_WORKER_H
 #define HELPER_WORKER_H
 
 #include "helper/guard.h"
 
-/* Starts a worker for a source named in --help, before anything else is open, because the worker must not
- * inherit open descriptors. min_period_ns: minimum time between readings. Returns JOULE_INVALID if there
- * is no such source, and JOULE_FAILED if the process cannot be started. */
+/* Starts a worker for the source that the first `length` bytes of `name` name, and begins *out_guard. Call it
+ * before anything else is opened, because the worker must not inherit open descriptors. min_period_ns:
+ * minimum time between readings. Returns JOULE_INVALID if there is no such source, and JOULE_FAILED if the
+ * process cannot be started. */
 joule_status worker_start(const char *name, size_t length, struct joule_host *host, int64_t min_period_ns,
                           struct guard *out_guard, joule_error *out_error);
 
