@@ -1,7 +1,7 @@
 /* tools/joule/attach.c - see attach.h.
  *
- * Note: the counts of a process disappear when its parent has waited for it. Therefore the process is
- * queried repeatedly; the queries take less than 1 % of a CPU. Its work after the last query is not counted.
+ * Note: the CPU time of a process cannot be read after its parent has waited for it. Therefore the process is
+ * queried repeatedly, which takes less than 1 % of a CPU. Its work after the last query is not counted.
  */
 #include "attach.h"
 
@@ -15,7 +15,7 @@
 #include "base/string.h"
 
 #define MIN_QUERY_NS (50 * 1000000LL) /* minimum time between two queries */
-#define QUERY_PAUSES 100              /* minimum time between two queries, relative to that of a query */
+#define QUERY_PAUSES 100              /* minimum time between two queries, relative to the time of a query */
 
 bool attach_open(struct attached *attached, const struct signals *signals, pid_t pid)
 {
@@ -27,9 +27,9 @@ bool attach_open(struct attached *attached, const struct signals *signals, pid_t
     attached->signal_fd = signalfd(-1, &signals->taken, SFD_CLOEXEC);
     if (attached->signal_fd >= 0)
         return true;
-    int why = errno;
+    int errno_value = errno;
     attach_close(attached);
-    errno = why;
+    errno = errno_value;
     return false;
 }
 

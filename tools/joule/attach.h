@@ -2,7 +2,7 @@
  *
  * The process is never signalled, traced or changed.
  *
- * Note: its end is detected by a pidfd; kernels without pidfds are polled.
+ * Note: a pidfd reports the end of the process. On kernels without pidfds, the process is polled.
  */
 #ifndef JOULE_ATTACH_H
 #define JOULE_ATTACH_H
@@ -17,8 +17,8 @@ struct attached {
     bool has_ended;
 };
 
-/* Begins to observe the process `pid`. Returns false with errno (ESRCH, ENOMEM, ...) if this is
- * impossible. */
+/* Begins to observe the process `pid`. Returns false with errno (ESRCH, ENOMEM, ...) if the process cannot be
+ * observed. */
 bool attach_open(struct attached *attached, const struct signals *signals, pid_t pid);
 /* Waits until the process has ended, a signal arrives, or until_ns (CLOCK_MONOTONIC) is reached. Returns the
  * signal; 0: none. Stops this program if the terminal requests it. */

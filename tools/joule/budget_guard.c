@@ -4,8 +4,9 @@
 #include "base/clock.h"
 #include "common/options.h"
 
-#define NEAR         0.8  /* part of the budget after which the user is warned */
-#define KILL_AGAIN_S 0.05 /* time between SIGKILLs; one may miss processes that fork while they are listed */
+#define NEAR 0.8 /* part of the budget after which the user is warned */
+/* time between SIGKILLs; one SIGKILL may miss processes that fork while they are listed */
+#define KILL_AGAIN_S 0.05
 
 struct guard guard_start(double budget_joules, double grace_s, const char *subject)
 {

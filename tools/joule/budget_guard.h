@@ -1,7 +1,7 @@
 /* tools/joule/budget_guard.h - ends a command that exceeds its budget: warning at 80 %, SIGTERM, grace time,
  * SIGKILL.
  *
- * Note: it acts on the best estimate. If it waited until the energy is certain, every budget would be
+ * Note: the guard acts on the best estimate. If it waited until the energy is certain, every budget would be
  * exceeded.
  */
 #ifndef JOULE_BUDGET_GUARD_H
@@ -18,8 +18,8 @@ struct guard {
     int64_t next_ns; /* time of the next check; INT64_MAX: never */
 };
 
-/* Returns a guard, which needs no cleanup. budget_joules 0: it does nothing. grace_s: seconds between SIGTERM
- * and SIGKILL. */
+/* Returns a guard, which needs no cleanup. budget_joules 0: the guard does nothing. grace_s: seconds between
+ * SIGTERM and SIGKILL. */
 struct guard guard_start(double budget_joules, double grace_s, const char *subject);
 /* Checks the budget if a check is due, and warns or signals the command. Call it whenever child_wait
  * returns. */

@@ -1,8 +1,8 @@
 /* tools/joule/child.c - see child.h.
  *
  * Note: the command stays in the caller's process group. A signal that the terminal or the command sends to
- * the group has reached it already and is not forwarded. Until exec, the child shares the parent's memory and
- * calls only async-signal-safe functions, because from the second run on the parent has threads.
+ * the group has already reached the command and is not forwarded. Until exec, the child shares the parent's
+ * memory and calls only async-signal-safe functions, because from the second run on the parent has threads.
  */
 #include "child.h"
 
@@ -139,8 +139,9 @@ static int reap_children(struct child *child)
     return stop_signal;
 }
 
-/* Note: the shell observes only this process, so a stop from the terminal must stop both processes. SIGSTOP
- * is not forwarded, because a sender that stops only the command can also continue it. */
+/* Note: the shell observes only this process, so a stop from the terminal must stop both processes. After a
+ * SIGSTOP of the command this process keeps running, because a sender that stops only the command can also
+ * continue it. */
 void stop_with_terminal(int stop_signal)
 {
     if (stop_signal != SIGTSTP && stop_signal != SIGTTIN && stop_signal != SIGTTOU)
@@ -172,17 +173,17 @@ static bool went_to_group(struct child *child, const siginfo_t *info)
     bool is_from_kernel = info->si_code > 0;
     if (is_from_kernel && sigismember(&child->uncertain, info->si_signo) == 1) {
         sigdelset(&child->uncertain, info->si_signo);
-        return false; /* a duplicate does no harm, as the command has no handler yet */
+        return false; /* a duplicate is harmless, because the command has no handler yet */
     }
     if (is_from_kernel && child->signals->leads_session &&
         (info->si_signo == SIGHUP || info->si_signo == SIGCONT))
         return false;
     if (is_from_kernel)
-        return info->si_signo != SIGALRM; /* an alarm that the caller set for the command */
+        return info->si_signo != SIGALRM; /* SIGALRM is from an alarm that the caller set for the command */
     return info->si_pid == getpid() || (info->si_pid > 0 && is_of_command(child, info->si_pid));
 }
 
-static void pass_on(struct child *child, const siginfo_t *info)
+static void forward_signal(struct child *child, const siginfo_t *info)
 {
     bool is_needless = info->si_signo == SIGCONT && !child->is_stopped;
     if (!child->has_ended && !is_needless && !went_to_group(child, info))
@@ -201,7 +202,7 @@ int child_wait(struct child *child, int64_t until_ns)
         return 0;
     int stop_signal = reap_children(child);
     if (taken != SIGCHLD)
-        pass_on(child, &info);
+        forward_signal(child, &info);
     stop_with_terminal(stop_signal);
     return taken;
 }

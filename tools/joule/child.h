@@ -16,9 +16,9 @@
 
 /* Signal state at the start of joule; the command gets the same. */
 struct signals {
-    sigset_t taken, before; /* the blocked signals, and the mask before */
+    sigset_t taken, before; /* signals that joule blocks and takes; signal mask at the start */
     bool ignored_children;  /* SIGCHLD was ignored, which would hide the status of the command */
-    /* joule leads its session: then joule alone gets SIGHUP when the terminal closes */
+    /* joule is the session leader, which alone gets SIGHUP when the terminal closes */
     bool leads_session;
 };
 
@@ -39,15 +39,15 @@ struct child {
     int64_t stopped_ns;       /* total time stopped */
 };
 
-/* Creates a child in `group`, which counts its CPU time, and waits until it has executed `argv` or failed to.
- * Returns false with errno if there is no process. */
+/* Executes `argv` in a child process. `group` counts the CPU time of the child. Waits until exec has
+ * succeeded or failed (child->exec_errno). Returns false with errno if no process could be created. */
 bool child_start(struct child *child, const struct signals *signals, struct attribute_group *group,
                  char **argv);
 /* Waits for a signal until `until_ns` (INT64_MAX: forever) and handles it: forwards it, records the state of
  * the child, and stops this process if the terminal stopped the child. Returns the signal; 0: none. */
 int child_wait(struct child *child, int64_t until_ns);
-/* Returns true if the signal requests the end of a program and this program does not ignore it. Under
- * nohup, for example, it ignores SIGHUP. */
+/* Returns true if the signal requests the end of a program and this program does not ignore it, as it ignores
+ * SIGHUP under nohup. */
 bool signal_asks_to_end(int signal);
 /* Returns true if a signal that requests the end is pending. */
 bool signals_ask_to_end(void);

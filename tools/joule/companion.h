@@ -9,11 +9,11 @@
 #ifndef JOULE_COMPANION_H
 #define JOULE_COMPANION_H
 
-/* Replaces this process by the program `name` of libexec/joule. Prints a message and returns only if that
- * fails. */
+/* Replaces this process by the program `name` of libexec/joule. If the program cannot be started, prints a
+ * message and returns. */
 void companion_become(const char *subcommand, const char *name, char **argv);
 /* A subcommand that replaces this process by joule-NAME, where NAME is argv[0], with the same arguments.
- * Returns EXIT_OWN_FAILURE after a message if that fails. */
+ * Returns EXIT_OWN_FAILURE after a message if the program cannot be started. */
 int companion_main(int argc, char **argv);
 
 #endif

@@ -20,8 +20,8 @@ struct device_row {
     size_t process_count, partition_count; /* sizes of the arrays above */
 };
 
-/* Queries everything known about the device at `position`. Arrays are allocated in `arena`. Returns false if
- * there is no such device, or if out of memory. */
+/* Queries the device at `position`, and at most 64 of its processes and partitions. Arrays are allocated in
+ * `arena`. Returns false if there is no such device, or if out of memory. */
 bool device_row_get(joule_meter *meter, size_t position, struct arena *arena, struct device_row *out_row);
 /* Adds lines with all known facts except name and model, each line after `indent`. */
 void device_add_lines(const struct device_row *row, const char *indent, struct text *out);

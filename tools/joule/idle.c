@@ -1,7 +1,7 @@
 /* tools/joule/idle.c - see idle.h.
  *
- * Note: only this program writes the file. The reader searches for the keys that it writes, and treats any
- * other content as "no baseline".
+ * Note: only this program writes the file. Therefore the file is not parsed as JSON: it is searched for the
+ * written keys. Any other content counts as "no baseline".
  */
 #include "idle.h"
 
@@ -24,8 +24,8 @@
 
 #define SCHEMA         "joule-idle-2"
 #define FILE_SIZE      4096
-#define KEPT_DAYS      30
-#define SETTLE_NS      (300 * 1000000LL)
+#define VALID_DAYS     30                /* a stored baseline is valid for this time */
+#define SETTLE_NS      (300 * 1000000LL) /* maximum time to wait for late sensors */
 #define SETTLE_SLEEP_S 0.01
 
 struct idle_baseline idle_unknown(void)
@@ -48,7 +48,7 @@ static bool file_path(char *out_path, size_t size)
     return path.length > 0 && path.length < size;
 }
 
-/* Writes the identity of this machine; machines may share a home folder. */
+/* Writes an id of this machine, because several machines may share a home folder. */
 static void machine_name(char *out_name, size_t size)
 {
     struct joule_host *host = host_real();
@@ -129,7 +129,7 @@ struct idle_baseline idle_load(const char *cover)
     double taken_s = number_of(text, "unix_seconds");
     double age_s = (double)time(NULL) - taken_s;
     joule_class cls = class_of(text);
-    if (!(age_s >= 0 && age_s < KEPT_DAYS * 86400.0) || cls == JOULE_CLASS_NONE)
+    if (!(age_s >= 0 && age_s < VALID_DAYS * 86400.0) || cls == JOULE_CLASS_NONE)
         return baseline;
     baseline.total_watts = power_of(text, "total_watts", cls);
     baseline.cpu_watts = power_of(text, "cpu_watts", cls);

@@ -3,8 +3,8 @@
  * Measures the baseline and stores it in $XDG_CACHE_HOME/joule/idle.json. Net energy is the total less
  * baseline times seconds; it includes the error of the baseline (CAUSE_IDLE).
  *
- * Note: a baseline is valid for one machine and one cover for 30 days. Otherwise it is unknown: the lowest
- * observed power would be wrong if the machine was never idle.
+ * Note: a baseline is valid for one machine and one cover for 30 days. Otherwise the baseline is unknown. The
+ * lowest observed power cannot replace it, because the machine may never have been idle.
  */
 #ifndef JOULE_IDLE_H
 #define JOULE_IDLE_H
@@ -19,8 +19,8 @@ struct idle_baseline {
     struct estimate total_watts; /* power of the whole cover; unknown: no baseline */
     struct estimate cpu_watts;   /* power of CPUs and their memory */
     double busy; /* busy share of all CPU time, 0 to 1; above IDLE_BUSY_MAX the machine was not idle */
-    char cover[IDLE_COVER_SIZE];
-    char date[IDLE_DATE_SIZE]; /* RFC 3339 */
+    char cover[IDLE_COVER_SIZE]; /* name of the measured cover */
+    char date[IDLE_DATE_SIZE];   /* time of the measurement, RFC 3339 */
 };
 
 struct idle_baseline idle_unknown(void);

@@ -6,7 +6,7 @@
 #include "common/subcommand.h"
 
 extern const struct subcommand subcommands[];
-extern const char subcommand_hint[]; /* printed before a word that is not a subcommand */
+extern const char subcommand_hint[]; /* printed before the word in the message about an unknown subcommand */
 
 int run_main(int argc, char **argv);
 int record_main(int argc, char **argv);

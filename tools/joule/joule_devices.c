@@ -70,7 +70,8 @@ static void gather_domains(struct listing *listing, joule_meter *meter)
     }
 }
 
-/* Describes a source. It is PENDING while its lane opens it. During that time its fields must not be read. */
+/* Returns the description of a source. Until its lane has opened the source, the state is PENDING, and the
+ * other fields of the source must not be read. */
 static struct source_row describe(struct lane *lane, const struct source *source)
 {
     struct source_row row = {.name = source->ops->name,
@@ -108,7 +109,7 @@ static int compare_rows(const void *a, const void *b)
     return left->domain.id < right->domain.id ? -1 : 1;
 }
 
-/* Sorts domains by source, because the order in which slow sources find them varies. */
+/* Sorts domains by source, because the order in which slow sources find domains varies. */
 static void sort_domains(struct listing *listing)
 {
     for (size_t i = 0; i < listing->row_count; i++)
@@ -250,7 +251,7 @@ static void add_note(const struct listing *listing, struct text *out, const char
 }
 
 /* Returns true if an earlier row has the same remedy; each remedy is printed once. */
-static bool is_said_before(const struct listing *listing, size_t i)
+static bool is_printed_before(const struct listing *listing, size_t i)
 {
     for (size_t k = 0; k < i; k++)
         if (strcmp(listing->rows[k].domain.remedy, listing->rows[i].domain.remedy) == 0)
@@ -263,7 +264,7 @@ static void add_remedies(const struct listing *listing, struct text *out)
     bool any = false;
     for (size_t i = 0; i < listing->row_count; i++) {
         const joule_domain *domain = &listing->rows[i].domain;
-        if (domain->state == JOULE_OK || !domain->remedy[0] || is_said_before(listing, i))
+        if (domain->state == JOULE_OK || !domain->remedy[0] || is_printed_before(listing, i))
             continue;
         text_add(out, any ? "" : "\nnot readable:\n");
         add_note(listing, out, domain->name, domain->state, domain->remedy);

@@ -1,8 +1,8 @@
 /* tools/joule/joule_doctor.c - `joule doctor`: prints the findings of joule/doctor/doctor.h, with the
  * commands to type.
  *
- * Note: it changes nothing, and its exit status does not depend on the findings; --json reports whether all
- * is fine.
+ * Note: the command changes nothing. Its exit status does not depend on the findings; the key "fine" of
+ * --json does.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,87 +23,87 @@
 #define BOLD        "\033[1m"
 #define PLAIN       "\033[0m"
 
-struct visit {
+struct findings_page {
     struct diagnosis diagnosis;
     bool colour;
     size_t width; /* in characters */
 };
 
-static size_t count_of(const struct visit *visit, enum finding_severity severity)
+static size_t count_of(const struct findings_page *page, enum finding_severity severity)
 {
     size_t count = 0;
-    for (size_t i = 0; i < visit->diagnosis.count; i++)
-        count += visit->diagnosis.findings[i].severity == severity;
+    for (size_t i = 0; i < page->diagnosis.count; i++)
+        count += page->diagnosis.findings[i].severity == severity;
     return count;
 }
 
-static bool is_fine(const struct visit *visit)
+static bool is_fine(const struct findings_page *page)
 {
-    return count_of(visit, FINDING_ADVICE) == 0 && count_of(visit, FINDING_LIMIT) == 0;
+    return count_of(page, FINDING_ADVICE) == 0 && count_of(page, FINDING_LIMIT) == 0;
 }
 
 /* --- text ----------------------------------------------------------------------------------------------- */
 
-static void add_finding(const struct visit *visit, const struct finding *finding, struct text *out)
+static void add_finding(const struct findings_page *page, const struct finding *finding, struct text *out)
 {
     text_add(out, INDENT "- ");
-    text_add_wrapped(out, finding->what, strlen(INDENT "- "), INDENT INDENT, visit->width);
+    text_add_wrapped(out, finding->what, strlen(INDENT "- "), INDENT INDENT, page->width);
     text_add(out, "\n");
     if (*finding->why) {
         text_add(out, INDENT INDENT);
-        text_add_wrapped(out, finding->why, strlen(INDENT INDENT), INDENT INDENT, visit->width);
+        text_add_wrapped(out, finding->why, strlen(INDENT INDENT), INDENT INDENT, page->width);
         text_add(out, "\n");
     }
     if (finding->command) /* the command is not wrapped, so that users can copy it */
-        text_printf(out, INDENT INDENT INDENT "%s%s%s\n", visit->colour ? BOLD : "", finding->command,
-                    visit->colour ? PLAIN : "");
+        text_printf(out, INDENT INDENT INDENT "%s%s%s\n", page->colour ? BOLD : "", finding->command,
+                    page->colour ? PLAIN : "");
 }
 
-static void add_all(const struct visit *visit, enum finding_severity severity, const char *title,
+static void add_all(const struct findings_page *page, enum finding_severity severity, const char *title,
                     struct text *out)
 {
-    if (count_of(visit, severity) == 0)
+    if (count_of(page, severity) == 0)
         return;
     text_printf(out, "\n%s\n", title);
-    for (size_t i = 0; i < visit->diagnosis.count; i++)
-        if (visit->diagnosis.findings[i].severity == severity)
-            add_finding(visit, &visit->diagnosis.findings[i], out);
+    for (size_t i = 0; i < page->diagnosis.count; i++)
+        if (page->diagnosis.findings[i].severity == severity)
+            add_finding(page, &page->diagnosis.findings[i], out);
 }
 
 static void print_text(const void *context, struct text *out)
 {
-    const struct visit *visit = context;
-    bool is_measured = visit->diagnosis.cpu_class == JOULE_CLASS_MEASURED ||
-                       visit->diagnosis.cpu_class == JOULE_CLASS_DERIVED;
-    text_add(out, visit->colour ? BOLD : "");
-    if (is_fine(visit))
+    const struct findings_page *page = context;
+    bool is_measured =
+        page->diagnosis.cpu_class == JOULE_CLASS_MEASURED || page->diagnosis.cpu_class == JOULE_CLASS_DERIVED;
+    text_add(out, page->colour ? BOLD : "");
+    if (is_fine(page))
         text_add(out, "Everything is fine.");
-    else if (visit->diagnosis.no_counter_moves)
+    else if (page->diagnosis.no_counter_moves)
         text_add(out, "No energy counter changes, so none can be used.");
     else if (is_measured)
         text_add(out, "The energy of the CPU is measured; some measurements can be improved.");
     else
         text_add(out, "The energy of the CPU cannot be measured here at present; it is modelled.");
-    text_add(out, visit->colour ? PLAIN "\n" : "\n");
-    add_all(visit, FINDING_ADVICE, "To do:", out);
-    add_all(visit, FINDING_LIMIT, "No action needed:", out);
-    add_all(visit, FINDING_FACT, "Notes:", out);
+    text_add(out, page->colour ? PLAIN "\n" : "\n");
+    add_all(page, FINDING_ADVICE, "To do:", out);
+    add_all(page, FINDING_LIMIT, "No action needed:", out);
+    add_all(page, FINDING_FACT, "Notes:", out);
 }
 
 /* --- JSON ----------------------------------------------------------------------------------------------- */
 
 static void print_json(const void *context, struct text *out)
 {
-    const struct visit *visit = context;
+    const struct findings_page *page = context;
     struct json json = {.out = out};
     json_open(&json, NULL, '{');
     json_string(&json, "schema", SCHEMA);
     json_string(&json, "joule_version", joule_version());
-    json_bool(&json, "fine", is_fine(visit));
-    json_string(&json, "cpu_class", joule_class_name(visit->diagnosis.cpu_class));
+    json_bool(&json, "fine", is_fine(page));
+    json_string(&json, "cpu_class", joule_class_name(page->diagnosis.cpu_class));
     json_open(&json, "findings", '[');
-    for (size_t i = 0; i < visit->diagnosis.count; i++) {
-        const struct finding *finding = &visit->diagnosis.findings[i];
+    for (size_t i = 0; i < page->diagnosis.count; i++) {
+        const struct finding *finding = &page->diagnosis.findings[i];
         json_open(&json, NULL, '{');
         json_string(&json, "id", finding->id);
         json_string(&json, "severity", finding_severity_name(finding->severity));
@@ -127,12 +127,12 @@ static int examine(const joule_options *options, bool as_json)
         complain("doctor", "%s", error.message);
         return EXIT_OWN_FAILURE;
     }
-    struct visit visit = {.colour = page_has_colour(STDOUT_FILENO), .width = page_width()};
+    struct findings_page page = {.colour = page_has_colour(STDOUT_FILENO), .width = page_width()};
     nanosleep(&(struct timespec){.tv_nsec = READINGS_NS}, NULL);
     doctor_examine(meter->host, meter, options->root ? doctor_skip_trials() : doctor_run_trials(),
-                   &visit.diagnosis);
-    int status = page_print("doctor", as_json ? print_json : print_text, &visit);
-    diagnosis_free(&visit.diagnosis);
+                   &page.diagnosis);
+    int status = page_print("doctor", as_json ? print_json : print_text, &page);
+    diagnosis_free(&page.diagnosis);
     joule_close(meter);
     return status;
 }

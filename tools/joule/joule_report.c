@@ -34,20 +34,20 @@ struct outputs {
 static bool print_report(struct record *record, const char *name, const struct outputs *outputs)
 {
     struct report report;
-    bool good = true;
+    bool succeeded = true;
     if (record_report(record, &report) != JOULE_OK) {
         complain("report", "cannot report %s: out of memory", name);
         report_free(&report);
         return false;
     }
     if (outputs->json)
-        good = page_report("report", &report, outputs->json, page_json_line);
+        succeeded = page_report("report", &report, outputs->json, page_json_line);
     if (outputs->csv)
-        good = page_report("report", &report, outputs->csv, report_csv) && good;
+        succeeded = page_report("report", &report, outputs->csv, report_csv) && succeeded;
     if (!outputs->json && !outputs->csv)
-        good = page_report("report", &report, "-", print_text);
+        succeeded = page_report("report", &report, "-", print_text);
     report_free(&report);
-    return good;
+    return succeeded;
 }
 
 static bool print_samples(const struct record *record, const char *path)
@@ -62,11 +62,11 @@ static bool print_samples(const struct record *record, const char *path)
 static bool print_record(struct record *record, const char *name, const struct outputs *outputs)
 {
     if (!record->is_whole)
-        complain("report", "%s is incomplete; the report covers it up to its last whole block", name);
-    bool good = !outputs->samples || print_samples(record, outputs->samples);
+        complain("report", "%s is incomplete; the report ends at its last complete block", name);
+    bool succeeded = !outputs->samples || print_samples(record, outputs->samples);
     if (outputs->json || outputs->csv || !outputs->samples)
-        good = print_report(record, name, outputs) && good;
-    return good;
+        succeeded = print_report(record, name, outputs) && succeeded;
+    return succeeded;
 }
 
 static int report_file(const char *path, const struct outputs *outputs)
@@ -77,12 +77,12 @@ static int report_file(const char *path, const struct outputs *outputs)
     joule_error error = {0};
     joule_status status =
         is_stdin ? record_read_fd(STDIN_FILENO, name, &record, &error) : record_read(path, &record, &error);
-    bool says_name = strstr(error.message, name) != NULL;
+    bool has_name = strstr(error.message, name) != NULL;
     if (status != JOULE_OK)
-        complain("report", "%s%s%s", says_name ? "" : name, says_name ? "" : ": ", error.message);
-    bool good = status == JOULE_OK && print_record(&record, name, outputs);
+        complain("report", "%s%s%s", has_name ? "" : name, has_name ? "" : ": ", error.message);
+    bool succeeded = status == JOULE_OK && print_record(&record, name, outputs);
     record_free(&record);
-    return good ? 0 : 1;
+    return succeeded ? 0 : 1;
 }
 
 int report_main(int argc, char **argv)

@@ -28,7 +28,7 @@
 #include "run_settings.h"
 
 #define DESCENDANT_CHECK_NS (20 * 1000000LL)
-#define PROGRAM_SIZE        1024 /* minimum; enough for the name of a process */
+#define PROGRAM_SIZE        1024 /* minimum size of the program's name; enough for an attached process */
 
 /* One call of `joule run`. */
 struct job {
@@ -76,8 +76,8 @@ static bool can_write_outputs(const struct settings *settings)
 }
 
 /* Opens the pipe `path` for the record and returns its descriptor. Waits until the pipe has a reader; a
- * signal still ends this process. Returns -1 if `path` is not a pipe or cannot be opened. The recorder
- * then reports the error. */
+ * signal still ends this process. Returns -1 if `path` is not a pipe or cannot be opened; the recorder
+ * reports the error later. */
 static int await_reader(const char *path)
 {
     struct stat info;
@@ -85,8 +85,8 @@ static int await_reader(const char *path)
     return is_pipe ? open(path, O_WRONLY | O_CLOEXEC) : -1;
 }
 
-/* Returns the name of the program for the report. Called before the measurement, because a process may have
- * ended afterwards. */
+/* Returns the name of the program for the report. Called before the measurement, because an attached process
+ * may have ended afterwards. */
 static const char *program_name(const struct settings *s, struct arena *arena)
 {
     size_t size = PROGRAM_SIZE;
@@ -104,8 +104,8 @@ static const char *program_name(const struct settings *s, struct arena *arena)
     return name ? name : s->subject;
 }
 
-/* Measures the idle baseline with a separate meter, before anything exists that an interrupt could leave
- * behind. */
+/* Measures the idle baseline with a separate meter. Called before any file or process exists that an
+ * interrupt could leave behind. */
 static bool measure_idle(struct settings *s)
 {
     joule_options how = {.struct_size = sizeof how,
@@ -156,7 +156,7 @@ static void watch_when_due(struct job *job)
         measurement_watch(&job->measurement);
 }
 
-/* Waits for the descendants of the command. Signals such as SIGINT end the waiting, not the processes. */
+/* Waits for the descendants of the command. Signals such as SIGINT end the wait, not the processes. */
 static void wait_for_descendants(struct job *job)
 {
     while (has_descendants(job)) {
@@ -169,13 +169,13 @@ static void wait_for_descendants(struct job *job)
     job->child.end_ns = clock_now_ns();
 }
 
-static int complain_exec(const struct settings *s, int why)
+static int complain_exec(const struct settings *s, int errno_value)
 {
     const char *command = s->command[0];
-    bool is_missing = why == ENOENT;
+    bool is_missing = errno_value == ENOENT;
     const char *hint =
         is_missing && strchr(command, ' ') ? " (program and arguments are separate words)" : "";
-    complain(s->subject, "cannot run '%s': %s%s", command, strerror(why), hint);
+    complain(s->subject, "cannot run '%s': %s%s", command, strerror(errno_value), hint);
     return is_missing ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
@@ -190,7 +190,8 @@ static void wait_once(struct job *job)
     guard_check(&job->guard, &job->measurement, &job->child);
 }
 
-/* Runs the command once. Returns 0, or the exit code for a command that did not run. */
+/* Runs the command once and adds the run to the measurement. Returns 0, or the exit code if the command did
+ * not run. */
 static int run_in_group(struct job *job, struct attribute_group *group)
 {
     struct child *child = &job->child;
@@ -236,7 +237,7 @@ static int run_attached(struct job *job)
     begin_record(job);
     attribute_start(process.group);
     int64_t begin_ns = clock_now_ns();
-    int64_t until_ns = s->longest_s > 0 ? begin_ns + (int64_t)(s->longest_s * 1e9) : INT64_MAX;
+    int64_t until_ns = s->max_s > 0 ? begin_ns + (int64_t)(s->max_s * 1e9) : INT64_MAX;
     measurement_started(&job->measurement);
     while (!process.has_ended && !job->interrupted_by && clock_now_ns() < until_ns) {
         int64_t watch_ns = measurement_watch_ns(&job->measurement);
@@ -328,7 +329,7 @@ static bool report_all(struct job *job)
         if (!s->quiet)
             page_report(s->subject, &report, NULL, print_text);
     } else {
-        complain(s->subject, "cannot make the report: %s", joule_status_name(status));
+        complain(s->subject, "cannot create the report: %s", joule_status_name(status));
     }
     report_free(&report);
     return done;

@@ -49,8 +49,8 @@ static bool may_have_nvidia(const char *root)
            access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
 }
 
-/* Returns the sources to open; NULL: all. Excludes sources of gauges, which no report shows, and sources that
- * cannot find hardware, each of which would cost a thread. */
+/* Returns the sources to open; NULL: all. Excludes sources of gauges unless they are recorded, because no
+ * report shows them. Excludes sources of NVIDIA without hardware, because each would need a thread. */
 static const char *default_sources(const char *root, bool is_recorded)
 {
     bool has_nvidia = may_have_nvidia(root);
@@ -61,9 +61,9 @@ static const char *default_sources(const char *root, bool is_recorded)
 
 /* --- open and start ------------------------------------------------------------------------------------- */
 
-/* Creates the session shared with the command. The kernel counts its memory as a file, so RLIMIT_FSIZE is
- * raised while it is created and restored for the command. Without a session the command's libjoule measures
- * by itself. */
+/* Creates the session shared with the command. Its memory is a file, whose size RLIMIT_FSIZE limits.
+ * Therefore the limit is raised during the creation and restored for the command. Without a session the
+ * command's libjoule measures by itself. */
 static void create_session(struct measurement *m)
 {
     char path[512];
@@ -82,8 +82,8 @@ static void create_session(struct measurement *m)
 joule_status measurement_open(struct measurement *m, const struct measurement_options *options,
                               size_t max_runs, joule_error *out_error)
 {
-    mallopt(M_ARENA_MAX,
-            1); /* sampling threads rarely allocate; an arena for each would cost more than lock contention */
+    /* The meter's threads rarely allocate, so an arena for each would cost more than lock contention. */
+    mallopt(M_ARENA_MAX, 1);
     *m = (struct measurement){.is_recorded = options->is_recorded,
                               .idle = options->idle,
                               .seeks_idle = options->uses_idle && isnan(options->idle.total_watts.value),
@@ -167,7 +167,7 @@ static bool is_modelled(const struct measurement *m, const struct cover *cover)
     return true;
 }
 
-/* Returns true for a GPU, or a part that represents one. */
+/* Returns true for a GPU, or for a part of a GPU that is in the cover instead of the GPU. */
 static bool is_of_gpu(const struct channel *ch)
 {
     return ch->info.scope == JOULE_SCOPE_GPU ||
@@ -205,7 +205,7 @@ static struct estimate modelled_energy(struct measurement *m, const struct attri
 }
 
 /* Returns the command's part of a run's energy. If the total contains a GPU, only the CPUs' part is
- * attributed, because CPU time says nothing about GPUs. */
+ * attributed, because CPU time does not measure the use of GPUs. */
 static struct estimate command_joules(struct measurement *m, const struct measured_run *run,
                                       const struct cover *cover, const struct estimate *total)
 {
@@ -234,8 +234,8 @@ static void find_idle(struct measurement *m, const struct cover *cover)
     m->seeks_idle = false;
 }
 
-/* Closes runs in order, up to the first one whose window is not final; `all`: closes every run. Runs are
- * closed early because the curves of long measurements lose detail. */
+/* Computes the energy of runs in order, up to the first run whose window is not final; `all`: of every run.
+ * Called after each run, because the curves of long measurements lose detail. */
 static void close_runs(struct measurement *m, bool all)
 {
     for (; m->closed_count < m->run_count; m->closed_count++) {
@@ -259,8 +259,8 @@ void measurement_add(struct measurement *m, int64_t begin_ns, int64_t end_ns, co
     m->runs[m->run_count++] = (struct measured_run){.begin_ns = begin_ns, .end_ns = end_ns, .share = *share};
 }
 
-/* Returns true if no further reading is worth waiting for. A model extrapolates, so the command need not wait
- * for its next tick, unless a record must contain that tick. */
+/* Returns true if no further reading is worth waiting for. A model extrapolates, so its next tick is not
+ * needed, unless a record must contain that tick. */
 static bool has_settled(const struct measurement *m)
 {
     const struct measured_run *last = &m->runs[m->run_count - 1];

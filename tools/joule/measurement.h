@@ -1,9 +1,9 @@
 /* tools/joule/measurement.h - the measurement of `joule run`: meter, session, budget and report.
  *
- * It does not depend on signals or processes.
+ * This code does not depend on signals or processes.
  *
- * Note: sensors update late. So the energy of a run is computed, and the run closed, when the next run has
- * ended or in measurement_finish.
+ * Note: sensors update late, so the energy of a run is unknown when the run ends. It is computed, and the run
+ * is closed, when the next run has ended, or in measurement_finish.
  */
 #ifndef JOULE_MEASUREMENT_H
 #define JOULE_MEASUREMENT_H
@@ -20,8 +20,9 @@ struct measurement_options {
     const char *sources;  /* see joule_options; NULL: all */
     const char *root;     /* folder of a recorded machine; NULL: this machine */
     double budget_joules; /* 0: none */
-    bool is_recorded;     /* keep all channels, also temperatures, and wait for the last tick of models */
-    bool uses_idle;       /* load a stored baseline if `idle` is unknown */
+    /* a record is written: also open sources of gauges, and wait for the last tick of models */
+    bool is_recorded;
+    bool uses_idle; /* load a stored baseline if `idle` is unknown */
     struct idle_baseline idle;
 };
 
@@ -42,8 +43,8 @@ struct measurement {
     bool seeks_idle; /* a stored baseline is still to be loaded, once the cover is known */
     struct measured_run *runs;
     size_t run_count, closed_count;
-    struct cost_cpu cpu; /* models the command's energy if there is no sensor */
-    bool has_cpu;
+    struct cost_cpu cpu;           /* models the command's energy if there is no sensor */
+    bool has_cpu;                  /* `cpu` is valid */
     double budget_joules;          /* 0: none */
     double overshoot_bound_joules; /* joules that can be used before an exceeded budget is noticed */
     double noticed_joules;         /* joules used when the exceeded budget was noticed; NaN: not exceeded */
@@ -62,11 +63,12 @@ joule_status measurement_open(struct measurement *m, const struct measurement_op
                               size_t max_runs, joule_error *out_error);
 /* Waits until all sensors were read once, at most 250 ms after measurement_open. */
 void measurement_wait_ready(struct measurement *m);
-/* Does the work that was deferred until the command has started. Call it then. */
+/* Removes leftovers of earlier sessions. Call it when the command has started, so that the start is not
+ * delayed. */
 void measurement_started(struct measurement *m);
 /* Returns the time at which measurement_watch must be called; INT64_MAX: never again. */
 int64_t measurement_watch_ns(const struct measurement *m);
-/* Starts periodic readings in a thread. Not needed for a command that ends earlier. */
+/* Starts periodic readings in a thread. Not needed for a command that ends before measurement_watch_ns. */
 void measurement_watch(struct measurement *m);
 /* Adds a run that has ended. */
 void measurement_add(struct measurement *m, int64_t begin_ns, int64_t end_ns,
@@ -89,6 +91,8 @@ struct budget_state {
     bool is_machine; /* joules of the machine, from sensors; else of the command, from the model */
     bool is_over;    /* the budget is exceeded, by the best estimate or with certainty */
 };
+/* Reads the sensors and returns the state of the budget. `begin_ns` and `group` are those of the current
+ * run. */
 struct budget_state measurement_budget(struct measurement *m, int64_t begin_ns,
                                        struct attribute_group *group);
 

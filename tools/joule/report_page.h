@@ -11,8 +11,8 @@
 
 /* Returns true if `fd` is a terminal with colours, and NO_COLOR is unset or empty. */
 bool page_has_colour(int fd);
-/* Returns the line width in characters: that of the terminal within fixed limits, or a fixed width if
- * standard output is not a terminal. */
+/* Returns the line width in characters: the terminal's width limited to 60 to 100, or 100 if standard output
+ * is not a terminal. */
 size_t page_width(void);
 
 typedef void (*page_report_fn)(const struct report *report, struct text *out);

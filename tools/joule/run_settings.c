@@ -40,7 +40,7 @@ static bool check_subject(const struct settings *s, const struct command_text *t
         problem = "give either a command or --pid, not both";
     else if (s->pid && wants_command)
         problem = "--budget, --repeat and --wait-all need a command; --pid only observes";
-    else if (!s->pid && s->longest_s > 0)
+    else if (!s->pid && s->max_s > 0)
         problem = "--for needs --pid; use timeout(1) to limit a command";
     if (problem)
         complain(s->subject, "%s; usage: %s", problem, text->usage);
@@ -61,7 +61,7 @@ static bool check_settings(struct settings *s)
                              "such as /dev/fd/3");
         return false;
     }
-    /* A stored baseline is for this machine, so a recorded machine does not use it. */
+    /* A stored baseline belongs to this machine and is not used for a recorded machine. */
     s->measurement.uses_idle = (!s->idle || strcmp(s->idle, "none") != 0) && !s->measurement.root;
     if (!s->idle || strcmp(s->idle, "none") == 0 || strcmp(s->idle, "auto") == 0)
         return true;
@@ -74,7 +74,7 @@ static bool check_settings(struct settings *s)
 static const struct command_text record_text = {
     .usage = "joule record -o FILE [OPTIONS] {[--] COMMAND [ARGUMENT...] | --pid PID}",
     .summary =
-        "Runs COMMAND as `joule run` does, and keeps every reading and region in FILE for `joule report`.",
+        "Runs COMMAND as `joule run` does, and stores every reading and region in FILE for `joule report`.",
     .notes = "The exit status is that of `joule run`. If joule is killed, the record is readable up to that\n"
              "time.\n",
 };
@@ -91,7 +91,7 @@ bool settings_read(const char *subject, int argc, char **argv, struct settings *
         {"repeat", 'r', OPTION_COUNT, &out->runs, "N",
          "run the command N times; stop at the first run that fails"},
         {"budget", 0, OPTION_ENERGY, &out->measurement.budget_joules, "JOULES",
-         "end the command once the machine (without sensors: the command) used 500J"},
+         "end the command when the machine (without sensors: the command) used JOULES"},
         {"grace", 0, OPTION_TIME, &out->grace_s, "TIME",
          "time between SIGTERM and SIGKILL for such a command (default 2s)"},
         {"idle", 0, OPTION_TEXT, &out->idle, "HOW",
@@ -104,11 +104,11 @@ bool settings_read(const char *subject, int argc, char **argv, struct settings *
          "read the sensors of the machine recorded in FOLDER"},
         {"label", 0, OPTION_LIST, &out->labels, "KEY=VALUE", "add a label to the report; may be repeated"},
         {"output", 'o', OPTION_TEXT, &out->record, "FILE",
-         "keep every reading and region in FILE for `joule report`"},
+         "store every reading and region in FILE for `joule report`"},
         {"wait-all", 0, OPTION_FLAG, &out->wait_all, NULL,
          "measure until all processes that the command started have ended"},
         {"pid", 'p', OPTION_PID, &out->pid, "PID", "measure the running process PID instead of a command"},
-        {"for", 0, OPTION_TIME, &out->longest_s, "TIME", "with --pid: measure at most this long"},
+        {"for", 0, OPTION_TIME, &out->max_s, "TIME", "with --pid: measure at most this long"},
         {0},
     };
     bool records = strcmp(subject, "record") == 0;

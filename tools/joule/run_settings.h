@@ -14,8 +14,8 @@ struct settings {
     unsigned runs;
     double idle_s; /* duration of the baseline measurement; 0: none */
     double grace_s;
-    unsigned pid;     /* process to measure instead of a command; 0: a command */
-    double longest_s; /* maximum duration for a process; 0: until it ends */
+    unsigned pid; /* process to measure instead of a command; 0: a command */
+    double max_s; /* maximum duration for a process; 0: until it ends */
     struct measurement_options measurement;
     struct option_list labels;
     char **command;

@@ -7,7 +7,7 @@ const char subcommand_hint[] = "To measure a command: joule run --";
 
 const struct subcommand subcommands[] = {
     {"run", run_main, "run a command and report the energy that it used"},
-    {"record", record_main, "run a command and keep every reading in a file"},
+    {"record", record_main, "run a command and store every reading in a file"},
     {"report", report_main, "print the report of a record"},
     {"devices", devices_main, "list what can be measured on this machine"},
     {"doctor", doctor_main, "list what would improve measurements on this machine"},

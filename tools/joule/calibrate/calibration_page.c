@@ -199,7 +199,8 @@ void calibrate_text(const void *calibrated, struct text *out)
     add_errors("time", m, &c->time, out);
     add_prices(&c->calibration.prices, out);
     if (c->no_energy)
-        text_printf(out, "\nOnly time is calibrated: %s.\nEnergy stays assumed.\n", c->no_energy);
+        text_printf(out, "\nOnly time is calibrated: %s.\nThe energy figures remain assumed.\n",
+                    c->no_energy);
     else
         add_errors("energy", m, &c->energy, out);
     char found[CALIBRATION_PATH_SIZE];

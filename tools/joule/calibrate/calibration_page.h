@@ -1,4 +1,4 @@
-/* tools/joule/calibrate/calibration_page.h - prints a calibration as JSON, which is also the stored file, and
+/* tools/joule/calibrate/calibration_page.h - prints a calibration as JSON, the format of the stored file, and
  * as text. */
 #ifndef CALIBRATE_CALIBRATION_PAGE_H
 #define CALIBRATE_CALIBRATION_PAGE_H
@@ -15,9 +15,10 @@ struct calibrated {
     const char *path;               /* output file; NULL: none */
 };
 
+/* Print the calibration; `calibrated`: a struct calibrated. */
 void calibrate_json(const void *calibrated, struct text *out);
 void calibrate_text(const void *calibrated, struct text *out);
-/* Lists the kernels of a struct cost_core. */
+/* Lists the kernels that run on `core`, a struct cost_core, with their operation counts. */
 void calibrate_list(const void *core, struct text *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* tools/joule/calibrate/instructions_aarch64.h - the macros of kernels.c as AArch64 instructions.
  *
- * Registers: integers 0 to 5 are x9 to x14, K and U are x15 and x16, the current address is x17; floats are
- * d0 to d15. A vector of 256 bits is two of 128: vector 0 is v0 and v10, and so on to 3.
+ * Registers: integers 0 to 5 are x9 to x14; K (`factor`) and U (`one`) are x15 and x16; the current address
+ * is x17; floats are d0 to d15. A vector of 256 bits is two of 128: vector 0 is v0 and v10, and so on to 3.
  *
  * Note: atomics are pairs of exclusive instructions, which every core of the architecture has.
  */
@@ -76,7 +76,7 @@
 #define VSTORE(d, at) "stp q" #d ", q1" #d ", [x17, #" #at "]\n"
 #define VSUM(d, s)    "fadd v" #d ".2d, v" #d ".2d, v" #s ".2d\n fadd v1" #d ".2d, v1" #d ".2d, v1" #s ".2d\n"
 
-/* The word at the current address is the next address. */
+/* Loads the next address from the current address. */
 #define CHASE       "ldr x17, [x17]\n"
 #define CHASE_BY(d) "ldr " I##d ", [" I##d "]\n"
 /* Accesses the word `at` bytes after the current address. */

@@ -1,7 +1,8 @@
 /* tools/joule/calibrate/instructions_x86_64.h - the macros of kernels.c as x86-64 instructions.
  *
- * Registers: integers 0 to 5 are r8 to r13, K and U are r14 and r15, the current address is rsi, struct
- * kernel_state is at rdi, the remaining rounds are in rbx; floats are xmm0 to xmm15.
+ * Registers: integers 0 to 5 are r8 to r13; K (`factor`) and U (`one`) are r14 and r15; the current address
+ * is rsi; floats are xmm0 to xmm15. rdi is the address of struct kernel_state, and rbx contains the number of
+ * remaining rounds.
  *
  * Note: additions take two registers, because newer cores execute additions of small constants during
  * renaming.
@@ -89,7 +90,7 @@
 #define WLOAD(d, at)  "vmovupd " #at "(%%rsi), %%zmm" #d "\n"
 #define WSUM(d, s)    "vaddpd %%zmm" #s ", %%zmm" #d ", %%zmm" #d "\n"
 
-/* The word at the current address is the next address. */
+/* Loads the next address from the current address. */
 #define CHASE       "mov (%%rsi), %%rsi\n"
 #define CHASE_BY(d) "mov (%%" I##d "), %%" I##d "\n"
 /* Accesses the word `at` bytes after the current address. */

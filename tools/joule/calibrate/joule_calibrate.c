@@ -1,7 +1,7 @@
 /* tools/joule/calibrate/joule_calibrate.c - `joule calibrate`: measures this machine's core for joulec.
  *
- * Note: the file is written beside the old one and renamed when it is complete, so that an interruption keeps
- * the old file.
+ * Note: the file is written beside the old one and renamed when it is complete, so that an interruption does
+ * not damage the old file.
  */
 #include <errno.h>
 #include <signal.h>
@@ -60,7 +60,7 @@ static void describe_cpu(const struct cost_cpu *cpu, const struct cost_core *cor
 static bool fit(const struct cost_cpu *cpu, const struct settings *settings, struct calibrated *c,
                 joule_error *error)
 {
-    static joule_error why;
+    static joule_error energy_error;
     struct measured *m = &c->measured;
     struct cost_core typical = c->typical;
     struct cost_table table;
@@ -76,13 +76,14 @@ static bool fit(const struct cost_cpu *cpu, const struct settings *settings, str
     if (m->energy_class == JOULE_CLASS_NONE)
         return true;
     cost_core_table(cpu, &table);
-    c->no_energy = why.message;
-    if (fit_prices(m->list, m->count, &table, &c->calibration.prices, &c->energy, &why) == JOULE_OK) {
+    c->no_energy = energy_error.message;
+    if (fit_prices(m->list, m->count, &table, &c->calibration.prices, &c->energy, &energy_error) ==
+        JOULE_OK) {
         c->no_energy = NULL;
         c->calibration.prices.cls = m->energy_class;
         string_copy(c->calibration.prices.source, sizeof c->calibration.prices.source, m->energy_source);
     } else {
-        complain("calibrate", "%s", why.message);
+        complain("calibrate", "%s", energy_error.message);
         c->calibration.prices.cls = JOULE_CLASS_NONE;
     }
     return true;
@@ -142,7 +143,7 @@ static int measure_and_store(const struct cost_cpu *cpu, struct calibrated *c,
 {
     joule_error error;
     struct effort effort = settings->is_quick ? quick : settings->is_full ? full : usual;
-    effort.is_seen = isatty(STDERR_FILENO);
+    effort.prints_progress = isatty(STDERR_FILENO);
     if (measure_kernels(&c->typical, &effort, &stopped, &c->measured, &error) != JOULE_OK) {
         complain("calibrate", "%s", error.message);
         return stopped ? 128 + stopped : EXIT_OWN_FAILURE;

@@ -3,8 +3,8 @@
  * Contains the loops, written with macros that each architecture defines (instructions_*.h), and the table of
  * their operation counts.
  *
- * Note: each round repeats the body of a loop so often that the branch at its end hardly counts. The counts
- * in the table are those of one body.
+ * Note: each round of a loop repeats its body so often that the branch at the end of the round has little
+ * effect. The counts in the table are those of one body.
  */
 #include "calibrate/kernels.h"
 
@@ -116,7 +116,7 @@ LOOP_512(wstream_sum, 8, WLOAD(0, 0) WSUM(1, 0) NEXT_LINE)
 #define RING(l)        .lines = 1, .waits = 1, .layout = LAYOUT_RING, .level = COST_##l
 #define RINGS(l)       .lines = 6, .waits = 1, .layout = LAYOUT_RINGS, .level = COST_##l
 #define ARRAY(l)       .lines = 1, .layout = LAYOUT_ARRAY, .level = COST_##l, .wraps = true
-/* One byte per decision: a cache line holds 64. */
+/* One byte per decision: a cache line contains 64. */
 #define DECISIONS(kind) .lines = 1 / 64.0, .layout = LAYOUT_##kind, .level = COST_L2, .wraps = true
 
 /* clang-format off */
@@ -251,8 +251,9 @@ void kernel_describe(const struct kernel *kernel, struct fit_kernel *out)
 
 /* --- memory --------------------------------------------------------------------------------------------- */
 
-#define LINE           ((size_t)64)
-#define UNIT_LINES     ((size_t)64) /* lines; arrays are multiples of this, and no loop body has more */
+#define LINE ((size_t)64)
+/* the lines of an array are a multiple of this, and no round accesses more lines */
+#define UNIT_LINES     ((size_t)64)
 #define MIN_DRAM_BYTES ((size_t)64 << 20)
 #define MAX_DRAM_BYTES ((size_t)256 << 20)
 #define MEMORY_PART    24 /* maximum part of the machine's memory for each of three data sets: 1/24 */
@@ -272,7 +273,8 @@ static double min(double a, double b)
     return a < b ? a : b;
 }
 
-/* Returns the size of the data set for DRAM: well beyond the last cache, limited by memory. */
+/* Returns the size of the data set for DRAM in bytes: 16 times the last cache (`last` bytes), limited by the
+ * machine's memory. */
 static double dram_bytes(double last)
 {
     double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
@@ -316,7 +318,8 @@ static uint64_t next_random(uint64_t *state)
     return *state;
 }
 
-/* Links all lines to one random cycle with Sattolo's algorithm. The indices are stored in the lines. */
+/* Links all lines to one random cycle with Sattolo's algorithm. Each line first contains the index of the
+ * next line, and finally its address. */
 static void make_ring(unsigned char *memory, size_t lines)
 {
     uint64_t state = SEED ^ (uint64_t)(uintptr_t)memory;
@@ -384,20 +387,20 @@ static bool make_level(struct kernel_memory *out, enum cost_level level)
 bool kernel_memory_make(const struct cost_core *core, struct kernel_memory *out)
 {
     *out = (struct kernel_memory){.of = aligned_alloc(64, kernel_count * sizeof *out->of)};
-    bool is_good = out->of;
+    bool is_complete = out->of;
     choose_sizes(core, out->bytes);
-    for (int i = 0; i < COST_LEVELS && is_good; i++)
-        is_good = make_level(out, (enum cost_level)i);
-    for (int i = 0; i < 3 && is_good; i++) {
-        is_good = (out->decisions[i] = allocate_zeroed(DECISION_BYTES)) != NULL;
-        if (is_good)
+    for (int i = 0; i < COST_LEVELS && is_complete; i++)
+        is_complete = make_level(out, (enum cost_level)i);
+    for (int i = 0; i < 3 && is_complete; i++) {
+        is_complete = (out->decisions[i] = allocate_zeroed(DECISION_BYTES)) != NULL;
+        if (is_complete)
             fill_decisions(out->decisions[i], (enum layout)(LAYOUT_ALTERNATING + i));
     }
-    for (size_t i = 0; i < kernel_count && is_good; i++)
+    for (size_t i = 0; i < kernel_count && is_complete; i++)
         init_state(out, &kernels[i], &out->of[i]);
-    if (!is_good)
+    if (!is_complete)
         kernel_memory_free(out);
-    return is_good;
+    return is_complete;
 }
 
 void kernel_memory_free(struct kernel_memory *memory)

@@ -11,10 +11,11 @@
 /* Memory of a loop: its state and small data. The assembler of instructions_*.h uses the offsets of these
  * members. */
 struct kernel_state {
-    uint64_t position;   /* current address, kept between calls */
-    uint64_t begin, end; /* limits of the array; an address beyond `end` restarts at `begin` */
-    uint64_t factor, one;
-    double near_one, small, sink;
+    uint64_t position;      /* current address, kept between calls */
+    uint64_t begin, end;    /* limits of the array; an address beyond `end` restarts at `begin` */
+    uint64_t factor, one;   /* integer operands K and U */
+    double near_one, small; /* operands of floating-point kernels */
+    double sink;            /* keeps the compiler from removing results */
     uint64_t starts[6], unused[2];
     uint64_t words[48];
 } __attribute__((aligned(64)));
@@ -24,9 +25,9 @@ enum layout {
     LAYOUT_RING,           /* all lines of a level, linked in random order */
     LAYOUT_RINGS,          /* six rings, each with a sixth of the lines */
     LAYOUT_ARRAY,          /* sequential */
-    LAYOUT_ALTERNATING,    /* random bits for branches: alternating */
-    LAYOUT_RANDOM_EIGHTHS, /* 1 in 8, random */
-    LAYOUT_RANDOM_HALVES,
+    LAYOUT_ALTERNATING,    /* decisions of branches: alternating 0 and 1 */
+    LAYOUT_RANDOM_EIGHTHS, /* decisions of branches: at random, 1 of 8 is 1 */
+    LAYOUT_RANDOM_HALVES,  /* decisions of branches: at random, half of them are 1 */
 };
 
 struct kernel {
@@ -41,7 +42,7 @@ struct kernel {
     enum layout layout;
     enum cost_level level;
     enum { NEEDS_NOTHING, NEEDS_FMA, NEEDS_256, NEEDS_512 } needs;
-    bool wraps;
+    bool wraps; /* after the array's end the address restarts at its begin */
 };
 
 extern const struct kernel kernels[];
@@ -58,9 +59,10 @@ struct kernel_memory {
     struct kernel_state *of; /* state of each kernel */
     unsigned char *ring[COST_LEVELS], *rings[COST_LEVELS], *array[COST_LEVELS];
     size_t bytes[COST_LEVELS];
-    unsigned char *decisions[3];
+    unsigned char *decisions[3]; /* for LAYOUT_ALTERNATING and the two layouts after it */
 };
-/* Allocates the memory by the core's cache sizes. Returns false if out of memory. */
+/* Allocates the memory, in sizes that depend on the core's caches. The caller calls kernel_memory_free.
+ * Returns false if out of memory. */
 bool kernel_memory_make(const struct cost_core *core, struct kernel_memory *out);
 void kernel_memory_free(struct kernel_memory *memory);
 

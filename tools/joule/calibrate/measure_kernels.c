@@ -15,7 +15,7 @@
 #include "joule/host/host.h"
 
 #define MAX_REPEATS 16
-/* time between clock readings: shorter than disturbances, longer than a reading of the clock */
+/* time between two readings of the clock: shorter than disturbances, longer than a reading */
 #define PIECE_S       0.003
 #define MAX_PIECES    4096
 #define CLOCK_S       0.001
@@ -23,7 +23,7 @@
 #define TICK_WAIT_S   0.002
 #define TICK_WAITS    200
 #define SENSOR_WAIT_S 0.5
-/* maximum relative spread; kernels with a greater spread are repeated, at most as many times as before */
+/* maximum relative spread of repeats; kernels with a greater spread get up to as many additional repeats */
 #define STEADY 0.05
 
 struct state {
@@ -40,7 +40,7 @@ struct state {
     } repeats[FIT_MAX_KERNELS];
     double hz[FIT_MAX_KERNELS * MAX_REPEATS];
     size_t hz_count;
-    size_t kernel_count; /* index of idle, if measured */
+    size_t kernel_count; /* number of kernels; also the index of idle time, if measured */
     int64_t begin_ns;
 };
 
@@ -123,6 +123,8 @@ static void warm_up(struct state *s, size_t index)
     }
 }
 
+/* Waits for the sensor's reading. Sets *out to the measured joules, or to NaN and returns false if there are
+ * none. */
 static bool take_joules(struct state *s, int64_t begin_ns, int64_t end_ns, double *out)
 {
     joule_quantity joules = {.value = NAN};
@@ -137,6 +139,7 @@ static bool take_joules(struct state *s, int64_t begin_ns, int64_t end_ns, doubl
     return is_measured;
 }
 
+/* Returns true if the kernel has used effort->min_joules since begin_ns, or if no minimum applies. */
 static bool has_joules(struct state *s, int64_t begin_ns)
 {
     joule_quantity joules;
@@ -177,7 +180,7 @@ static bool measure_repeat(struct state *s, size_t index)
     return true;
 }
 
-/* Measures one repeat of idle time; its figures are per second. Returns false if stopped. */
+/* Measures one repeat of idle time. Its joules are those of one second. Returns false if stopped. */
 static bool measure_idle(struct state *s)
 {
     struct repeats *r = &s->repeats[s->kernel_count];
@@ -227,7 +230,7 @@ static void print_progress(const struct state *s, unsigned number, size_t index,
     int64_t now = clock_now_ns();
     double done = fmin(((double)number + (double)index / (double)of) / s->effort->repeats, 1),
            past = clock_seconds(now - s->begin_ns);
-    if (!s->effort->is_seen || now - printed_ns < NS_PER_S / 5)
+    if (!s->effort->prints_progress || now - printed_ns < NS_PER_S / 5)
         return;
     printed_ns = now;
     fprintf(stderr, "\r\033[K%3.0f %%, %.0f s left: %s", 100 * done, done > 0 ? past / done - past : NAN,
@@ -386,7 +389,7 @@ joule_status measure_kernels(const struct cost_core *core, const struct effort *
     find_sensor(s); /* before pinning, so that the meter's threads are not pinned */
     out->cpu = pin();
     bool done = run_all(s);
-    if (effort->is_seen)
+    if (effort->prints_progress)
         fprintf(stderr, "\r\033[K");
     if (done)
         summarize(s);

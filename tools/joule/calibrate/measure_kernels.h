@@ -1,8 +1,9 @@
 /* tools/joule/calibrate/measure_kernels.h - measures time and, with a sensor, energy of one round of each
  * kernel.
  *
- * Note: cycles are counted by a chain of additions that runs just before and after a kernel, because the
- * clock of a core changes. Time is CPU time of the thread, so that other work on the machine is not counted.
+ * Note: cycles are computed from the time and the clock. A chain of additions measures the clock just before
+ * and after a kernel, because the clock of a core changes. Time is CPU time of the thread, so that other work
+ * on the machine is not counted.
  */
 #ifndef CALIBRATE_MEASURE_KERNELS_H
 #define CALIBRATE_MEASURE_KERNELS_H
@@ -17,8 +18,8 @@ struct effort {
      * `seconds` */
     double min_joules;
     unsigned repeats;
-    bool has_energy; /* use an energy sensor */
-    bool is_seen;    /* print progress to standard error */
+    bool has_energy;      /* use an energy sensor */
+    bool prints_progress; /* print progress to standard error */
 };
 #define MAX_STRETCH 10
 
@@ -35,8 +36,8 @@ struct measured {
     double seconds;             /* total duration */
 };
 
-/* Measures all kernels that run here. Checks *stopped every few milliseconds. FAILED: *stopped is not 0.
- * NO_MEMORY. */
+/* Measures all kernels that run here. Checks *stopped every few milliseconds. Returns JOULE_FAILED if
+ * *stopped becomes nonzero, and JOULE_NO_MEMORY if out of memory. */
 joule_status measure_kernels(const struct cost_core *core, const struct effort *effort,
                              const volatile sig_atomic_t *stopped, struct measured *out,
                              joule_error *out_error);
