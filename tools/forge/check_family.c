@@ -350,8 +350,8 @@ static forge_value make_stop_gradient(struct maker *m)
     forge_shape shape = any_shape(m, 0);
     if (m->purpose != CASE_GRAD)
         return forge_stop_gradient(m->b, floats(m, shape));
-    forge_value held = forge_cast(m->b, m->dtype, argument(m, FORGE_I64, shape, -3, 3));
-    return forge_mul(m->b, floats(m, shape), forge_stop_gradient(m->b, held));
+    forge_value constant = forge_cast(m->b, m->dtype, argument(m, FORGE_I64, shape, -3, 3));
+    return forge_mul(m->b, floats(m, shape), forge_stop_gradient(m->b, constant));
 }
 
 static forge_value make_collective(struct maker *m)

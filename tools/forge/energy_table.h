@@ -1,7 +1,7 @@
 /* tools/forge/energy_table.h - prints a table of the energy of a training, by layer and operation.
  *
- * Note: joules between operations (loading, testing, waiting) and joules that could not be attributed have
- * rows of their own, so the rows add up to the total in the heading.
+ * Note: the rows add up to the total in the heading. Joules between operations (loading, testing, waiting)
+ * and unattributed joules have rows of their own.
  */
 #ifndef FORGE_ENERGY_TABLE_H
 #define FORGE_ENERGY_TABLE_H

@@ -33,7 +33,7 @@ typedef double chain_fn(void);
     {                                                                                                        \
         typedef float vector __attribute__((vector_size((lanes) * sizeof(float))));                          \
         vector sums[CHAINS], x = (vector){0} + 0.999f, y = (vector){0} + 0.001f, all = {0};                  \
-        for (int i = 0; i < CHAINS; i++) /* different, or the compiler merges them */                        \
+        for (int i = 0; i < CHAINS; i++) /* the compiler would merge equal sums */                           \
             sums[i] = (vector){0} + (float)i;                                                                \
         for (int step = 0; step < STEPS; step++) {                                                           \
             _Pragma("GCC unroll 12") for (int i = 0; i < CHAINS; i++) sums[i] = sums[i] * x + y;             \

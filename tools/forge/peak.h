@@ -6,11 +6,11 @@
 #ifndef FORGE_PEAK_H
 #define FORGE_PEAK_H
 
-/* Returns the GFLOP/s in f32 of one thread by its CPU time, measured in about 1 ms. isa: plain, avx2 or
+/* Returns the GFLOP/s of f32 multiply-adds of one thread, per CPU time. Takes about 1 ms. isa: plain, avx2 or
  * avx512; the processor must support it. NaN: this instruction set cannot be measured. */
 double peak_thread_gflops(const char *isa);
-/* Returns the GFLOP/s of all `threads` together by the wall clock, measured in about 20 ms. NaN: this
- * instruction set cannot be measured. */
+/* Returns the GFLOP/s of f32 multiply-adds of all `threads` together, per wall-clock time. Takes about 20 ms.
+ * NaN: this instruction set cannot be measured. */
 double peak_gflops(const char *isa, unsigned threads);
 /* Returns the GB/s of `threads` threads that copy 64 MiB each; bytes read and written both count. Takes about
  * 0.1 s. NaN: out of memory. */

@@ -99,16 +99,16 @@ joule_status checkpoint_save(const char *path, struct trainee *t, double loss, c
     return status;
 }
 
-static joule_status check_option(const char *path, const char *option, const char *there, const char *here,
-                                 joule_error *error)
+static joule_status check_option(const char *path, const char *option, const char *stored,
+                                 const char *current, joule_error *error)
 {
-    if (!there)
+    if (!stored)
         return error_set(error, JOULE_INVALID,
                          "cannot resume from %s: not a checkpoint of forge train (it has no %s)", path,
                          option);
-    if (strcmp(there, here) != 0)
+    if (strcmp(stored, current) != 0)
         return error_set(error, JOULE_INVALID, "cannot resume from %s: it was written with --%s %s, not %s",
-                         path, option, there, here);
+                         path, option, stored, current);
     return JOULE_OK;
 }
 
@@ -116,10 +116,10 @@ static joule_status check_option(const char *path, const char *option, const cha
 static joule_status check_vocabulary(const char *path, const struct trainee *t, const forge_safetensors *file,
                                      joule_error *error)
 {
-    const char *there = forge_safetensors_metadata(file, VOCABULARY_KEY);
-    char *here = vocabulary_of(t);
-    bool is_same = here && there ? strcmp(here, there) == 0 : !here && !there;
-    free(here);
+    const char *stored = forge_safetensors_metadata(file, VOCABULARY_KEY);
+    char *current = vocabulary_of(t);
+    bool is_same = current && stored ? strcmp(current, stored) == 0 : !current && !stored;
+    free(current);
     return is_same ? JOULE_OK
                    : error_set(error, JOULE_INVALID, "cannot resume from %s: its text had other characters",
                                path);
@@ -131,7 +131,7 @@ static joule_status check_fit(const char *path, const struct trainee *t, const f
                               struct resumed *out, joule_error *error)
 {
     struct fit fits[MAX_FITS];
-    char there[24], here[24];
+    char stored[24], current[24];
     forge_safetensors *file = NULL;
     joule_status status = forge_safetensors_open(path, &file, error);
     size_t count = fits_of(t, fits);
@@ -147,9 +147,9 @@ static joule_status check_fit(const char *path, const struct trainee *t, const f
         string_to_double(loss, &out->loss);
     string_copy(out->id, sizeof out->id, id ? id : "");
     forge_safetensors_close(file);
-    string_print(there, sizeof there, "%" PRIu64, checkpoint->seed);
-    string_print(here, sizeof here, "%" PRIu64, t->options.seed);
-    return status == JOULE_OK ? check_option(path, "seed", there, here, error) : status;
+    string_print(stored, sizeof stored, "%" PRIu64, checkpoint->seed);
+    string_print(current, sizeof current, "%" PRIu64, t->options.seed);
+    return status == JOULE_OK ? check_option(path, "seed", stored, current, error) : status;
 }
 
 /* Returns JOULE_INVALID if the position in the file does not exist in this data, or contradicts the number of

@@ -26,7 +26,7 @@
 #include "task.h"
 
 #define LINE_PERIOD_NS  (NS_PER_S / 10)
-#define METER_PERIOD_S  0.02 /* short, because each period is a window by which joules are attributed */
+#define METER_PERIOD_S  0.02 /* short, because each period is a window for the attribution of joules */
 #define CHECK_PERIOD_NS (NS_PER_S / 50)
 #define NEAR_BUDGET     0.8 /* part of the budget after which the user is warned */
 #define METER_WAIT_S    1.0 /* maximum time to wait for a last reading after the last step */

@@ -150,7 +150,7 @@ static void add_program(struct json *json, const forge_program *program)
     json_double(json, "flop_per_step", facts.flop);
 }
 
-/* Adds the energy of this run: the joules of `operations` and the unattributed ones add up to
+/* Adds the energy of this run: the joules of `operations` and the unattributed joules add up to
  * run_energy_joules. */
 static void add_sum(struct json *json, const forge_energy_sum *sum)
 {

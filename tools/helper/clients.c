@@ -54,8 +54,8 @@ static void refuse(struct clients *all, size_t i, int64_t now_ns, const char *re
 
 /* --- rate limit ----------------------------------------------------------------------------------------- */
 
-/* Returns the time from which the client may be read: one burst before due_ns, the end of the time that its
- * requests have used up. */
+/* Returns the time from which the client may be read. Each request moves due_ns forward; the client may be
+ * read when due_ns is at most one burst later than the clock. */
 static int64_t may_read_ns(const struct clients *all, const struct client *client)
 {
     return client->due_ns - BURST * (NS_PER_S / all->requests_per_s);

@@ -2,9 +2,9 @@
  *
  * One thread handles one request at a time. It never waits for a client, and stores no unsent answers.
  *
- * Note: a request beyond the client's rate stays in the client's socket until the rate allows to read it. So
- * many requests of one client do not delay others. A client whose socket is too full for an answer is
- * disconnected.
+ * Note: a request beyond the client's rate stays in the client's socket until the rate allows the helper to
+ * read it. So a client with too many requests does not delay others. A client whose socket is too full for an
+ * answer is disconnected.
  */
 #ifndef HELPER_CLIENTS_H
 #define HELPER_CLIENTS_H
@@ -24,7 +24,7 @@ struct client {
     /* time of the first byte of the current request; before the first request: of the connection */
     int64_t begun_ns;
     int64_t served_ns; /* time of the last answer; 0: none yet */
-    int64_t due_ns;    /* end of the time used up by all requests so far; see may_read_ns */
+    int64_t due_ns;    /* each request moves it forward by 1 / requests_per_s seconds; see may_read_ns */
 };
 
 struct clients {

@@ -25,7 +25,8 @@ static joule_status fail(joule_error *error, const char *what)
 /* --- user and capabilities ------------------------------------------------------------------------------ */
 
 /* Changes root to nobody, because root could reopen its own files even without capabilities. In a user
- * namespace that contains only root, this is impossible, and dropping the capabilities suffices. */
+ * namespace that contains only root, a change of user is impossible, and dropping the capabilities
+ * suffices. */
 static joule_status become_nobody(joule_error *error)
 {
     if (geteuid() != 0)
@@ -90,8 +91,8 @@ static joule_status forbid_calls(joule_error *error)
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-        /* Calls of the x32 ABI have the same architecture but higher numbers, so no line below allows
-         * one. */
+        /* Calls of the x32 ABI have the same architecture but higher numbers, so none of the lines below
+         * allows them. */
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         CALL(ppoll),           /* waits for all clients */
         CALL(accept4),         /* accepts a client */
@@ -134,7 +135,8 @@ static joule_status forbid_calls(joule_error *error)
 
 #endif
 
-/* Note: no_new_privs makes this permanent: no program that is executed later can regain rights. */
+/* Note: no_new_privs makes the loss of rights permanent: no program that is executed later can regain
+ * them. */
 joule_status confine_rights(joule_error *out_error)
 {
     joule_status status = become_nobody(out_error);

@@ -17,8 +17,8 @@ joule_status confine_rights(joule_error *out_error);
 /* Like confine_rights, and forbids all system calls except those of the loop. FAILED: a right could not be
  * dropped, and the helper must exit. */
 joule_status confine(joule_error *out_error);
-/* Returns true if confine restricts system calls. It does on x86-64 and aarch64, except in builds with a
- * sanitizer, which needs many other calls. */
+/* Returns true if confine restricts system calls. System calls are restricted on x86-64 and aarch64, except
+ * in builds with a sanitizer, which needs many other calls. */
 bool confine_forbids_calls(void);
 
 #endif

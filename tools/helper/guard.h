@@ -1,7 +1,7 @@
 /* tools/helper/guard.h - the helper's side of a worker (worker.h), which reads a source that may hang.
  *
  * A guard contains the worker's list of channels and their last values. The worker's messages have the format
- * of the helper's messages to clients and pass the same checks.
+ * of the helper's messages to clients and are checked in the same way.
  *
  * Note: only guard_wait_ready waits. The values of a hanging worker become stale. A worker that has ended or
  * sent an invalid message is not replaced, because the confined helper cannot start processes.

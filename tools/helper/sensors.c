@@ -155,7 +155,7 @@ static bool has_better(const struct sensors *s, const bool *moves, size_t i)
     return false;
 }
 
-/* Keeps one channel for each zone. */
+/* Removes all channels except the best one of each zone. */
 static void choose_channels(struct sensors *s)
 {
     uint64_t first[HELPER_MAX_CHANNELS] = {0};

@@ -30,7 +30,7 @@ struct sensors {
     size_t guard_count;
     int64_t pace_ns;     /* minimum time between hardware readings */
     bool keeps_pace;     /* read exactly every pace_ns, independent of requests */
-    double grain_joules; /* values are rounded down to multiples; 0: not rounded */
+    double grain_joules; /* values are rounded down to multiples of this; 0: not rounded */
     int64_t read_ns;     /* time of the last reading; 0: never */
 };
 

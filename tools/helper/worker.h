@@ -1,11 +1,11 @@
 /* tools/helper/worker.h - a process that reads one source which may hang, so that the helper itself does not
  * hang.
  *
- * The worker opens the source with the rights that it needs, drops them, and sends the list of channels and
- * then values at the source's pace, over a socket to the helper. It receives nothing.
+ * The worker opens the source with the rights that it needs, and drops them. Then it sends the list of
+ * channels, and values at the source's pace, over a socket to the helper. It receives nothing.
  *
  * Note: the system calls of a worker are not restricted, because a vendor's library runs in it. The kernel
- * ends a worker when the helper ends, or, if it sleeps in the kernel then, when it wakes.
+ * ends a worker when the helper ends; a worker that sleeps in the kernel at that time ends when it wakes.
  */
 #ifndef HELPER_WORKER_H
 #define HELPER_WORKER_H

@@ -35,7 +35,7 @@ void signals_take(struct signals *signals)
 
 /* --- before exec ---------------------------------------------------------------------------------------- */
 
-/* Input of the child, and its result. */
+/* Input of the child process, and the result of exec. */
 struct command {
     const struct signals *signals;
     char **argv;

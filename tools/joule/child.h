@@ -43,8 +43,8 @@ struct child {
  * succeeded or failed (child->exec_errno). Returns false with errno if no process could be created. */
 bool child_start(struct child *child, const struct signals *signals, struct attribute_group *group,
                  char **argv);
-/* Waits for a signal until `until_ns` (INT64_MAX: forever) and handles it: forwards it, records the state of
- * the child, and stops this process if the terminal stopped the child. Returns the signal; 0: none. */
+/* Waits for a signal until `until_ns` (INT64_MAX: forever). Forwards the signal, records the state of the
+ * child, and stops this process if the terminal stopped the child. Returns the signal; 0: none. */
 int child_wait(struct child *child, int64_t until_ns);
 /* Returns true if the signal requests the end of a program and this program does not ignore it, as it ignores
  * SIGHUP under nohup. */

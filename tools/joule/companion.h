@@ -1,7 +1,7 @@
 /* tools/joule/companion.h - starts subcommands that are separate programs.
  *
- * A subcommand that needs a library beside libc (for a terminal or a web server) is a separate program, so
- * that `joule run` does not load that library.
+ * A subcommand that needs a library beside libc, for example for a terminal, is a separate program. So `joule
+ * run` does not load that library.
  *
  * Note: the programs are in libexec/joule, found relative to this program, so that an installed tree can be
  * moved. A build tree has the same layout (CMakeLists.txt).

@@ -25,7 +25,7 @@ struct source_row {
 };
 
 struct listing {
-    struct arena arena; /* holds all arrays */
+    struct arena arena; /* memory of all arrays */
     struct row *rows;
     size_t row_count;
     struct source_row *sources;

@@ -1,7 +1,7 @@
 /* tools/joule/idle.h - the idle baseline: the power of this machine when it does nothing.
  *
- * Measures the baseline and stores it in $XDG_CACHE_HOME/joule/idle.json. Net energy is the total less
- * baseline times seconds; it includes the error of the baseline (CAUSE_IDLE).
+ * Measures the baseline and stores it in $XDG_CACHE_HOME/joule/idle.json. Net energy is the total less the
+ * baseline power times the duration. Its error includes the error of the baseline (CAUSE_IDLE).
  *
  * Note: a baseline is valid for one machine and one cover for 30 days. Otherwise the baseline is unknown. The
  * lowest observed power cannot replace it, because the machine may never have been idle.

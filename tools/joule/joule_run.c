@@ -36,7 +36,7 @@ struct job {
     struct signals signals;
     struct measurement measurement;
     struct guard guard;
-    int pipe;                  /* open pipe for the record until the recorder opens it; -1: none */
+    int pipe;                  /* keeps the pipe for the record open until the recorder opens it; -1: none */
     struct recorder *recorder; /* NULL: no -o */
     bool has_begun;            /* a measurement has begun: the record may replace an older one */
     struct child child;        /* the last run; with --pid only times and group are used */
@@ -44,7 +44,7 @@ struct job {
     const char *program;       /* name in the report */
     int64_t stopped_ns;        /* total of all runs */
     int interrupted_by;        /* signal that requested the end, even if the command ignored it; 0: none */
-    bool lacks_runs;           /* runs are missing only because of interrupted_by */
+    bool lacks_runs;           /* fewer runs than requested, only because of interrupted_by */
     size_t remaining_count;    /* processes that outlive the last run and are not waited for */
 };
 

@@ -315,9 +315,9 @@ static struct budget_state evaluate_budget(const struct measurement *m, const st
                                  .is_over = status == JOULE_BUDGET_OVER || q.value > m->budget_joules};
 }
 
-/* Returns the energy in joules that can be used before an exceeded budget is noticed, plus the energy used
- * until all processes have ended. `is_all`: the energy used is fully known, so its 95 % point limits the
- * excess over the budget. */
+/* Returns the bound of the overshoot in joules. It includes the energy that can be used before an exceeded
+ * budget is noticed, and the energy used from then to the end of all processes. `is_all`: the energy used is
+ * fully known, so its 95 % point also limits the overshoot. */
 static double overshoot_bound(const struct measurement *m, joule_quantity used, bool is_all)
 {
     double afterwards = isnan(m->noticed_joules) ? 0 : used.value - m->noticed_joules;

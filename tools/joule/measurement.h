@@ -40,7 +40,7 @@ struct measurement {
     int64_t open_ns;           /* when measurement_open was called */
     bool watches;              /* measurement_watch was called */
     struct idle_baseline idle;
-    bool seeks_idle; /* a stored baseline is still to be loaded, once the cover is known */
+    bool seeks_idle; /* a stored baseline must be loaded when the cover is known */
     struct measured_run *runs;
     size_t run_count, closed_count;
     struct cost_cpu cpu;           /* models the command's energy if there is no sensor */
@@ -73,7 +73,7 @@ void measurement_watch(struct measurement *m);
 /* Adds a run that has ended. */
 void measurement_add(struct measurement *m, int64_t begin_ns, int64_t end_ns,
                      const struct attribution *share);
-/* Call after the last run. Waits at most 250 ms for late sensors, and for models if everything is recorded.
+/* Call after the last run. Waits at most 250 ms for late sensors, and for models if a record is written.
  * Reads slow sources once more and waits for them for one period, at most 5 s, or until `is_asked_to_end`
  * returns true. */
 void measurement_finish(struct measurement *m, bool (*is_asked_to_end)(void));

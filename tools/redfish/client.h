@@ -1,7 +1,7 @@
 /* tools/redfish/client.h - requests resources of a server's management controller over HTTP.
  *
- * A client follows no redirection, uses no proxy and contacts no other host. An answer may have 1 MiB, and a
- * request may take 10 s.
+ * A client follows no redirection, uses no proxy and contacts no other host. An answer has at most 1 MiB, and
+ * a request takes at most 10 s.
  *
  * Note: the JSON tree of an answer is valid until client_close.
  */

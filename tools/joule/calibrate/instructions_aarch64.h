@@ -1,7 +1,8 @@
 /* tools/joule/calibrate/instructions_aarch64.h - the macros of kernels.c as AArch64 instructions.
  *
  * Registers: integers 0 to 5 are x9 to x14; K (`factor`) and U (`one`) are x15 and x16; the current address
- * is x17; floats are d0 to d15. A vector of 256 bits is two of 128: vector 0 is v0 and v10, and so on to 3.
+ * is x17; floats are d0 to d15. A vector of 256 bits is two of 128 bits: vector d is v<d> and v1<d>, such as
+ * v0 and v10.
  *
  * Note: atomics are pairs of exclusive instructions, which every core of the architecture has.
  */

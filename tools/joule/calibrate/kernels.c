@@ -237,8 +237,8 @@ void kernel_describe(const struct kernel *kernel, struct fit_kernel *out)
         out->work.amount[i] = kernel->amount[i] * kernel->times;
         out->chain[i] = kernel->chain[i] * kernel->times;
     }
-    /* Each round also has operations of its own: a counter, a comparison and a branch; for an array that
-     * wraps, two more. */
+    /* Each round also decrements a counter and branches; for an array that wraps, it executes two more
+     * operations. */
     double own = kernel->wraps ? 3 : 1;
     out->work.amount[COST_UOPS] += own;
     out->work.amount[COST_INT_OPS] += own;

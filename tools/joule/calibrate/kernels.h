@@ -11,7 +11,7 @@
 /* Memory of a loop: its state and small data. The assembler of instructions_*.h uses the offsets of these
  * members. */
 struct kernel_state {
-    uint64_t position;      /* current address, kept between calls */
+    uint64_t position;      /* current address; the next call continues there */
     uint64_t begin, end;    /* limits of the array; an address beyond `end` restarts at `begin` */
     uint64_t factor, one;   /* integer operands K and U */
     double near_one, small; /* operands of floating-point kernels */
