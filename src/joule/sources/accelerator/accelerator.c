@@ -15,7 +15,7 @@ static const struct row {
      * devices, such as network cards. */
     bool by_class;
     enum accelerator_power power;
-    const char *driver, *kind, *word, *model; /* driver: NULL for any */
+    const char *driver, *kind, *vendor_name, *model; /* driver: NULL for any */
 } rows[] = {
     {0x1da3, 0x0001, ANY, false, ACCELERATOR_SOURCE, NULL, "hpu", "intel", "Intel Goya"},
     {0x1da3, 0x0030, ANY, false, ACCELERATOR_SOURCE, NULL, "hpu", "intel", "Intel Greco"},
@@ -58,7 +58,7 @@ static bool is_gpu_vendor(uint32_t vendor)
     return vendor == 0x10de || vendor == 0x1002 || vendor == 0x8086;
 }
 
-static bool fits(const struct row *row, const struct pci_device *pci)
+static bool matches(const struct row *row, const struct pci_device *pci)
 {
     return row->vendor == pci->vendor && (row->device == ANY || row->device == pci->device) &&
            (row->subsystem_device == ANY || row->subsystem_device == pci->subsystem_device) &&
@@ -70,9 +70,9 @@ static bool recognise(const struct pci_device *pci, struct accelerator *out)
 {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct row *row = &rows[i];
-        if (!fits(row, pci))
+        if (!matches(row, pci))
             continue;
-        *out = (struct accelerator){*pci, row->kind, row->word, row->model, row->power, 0};
+        *out = (struct accelerator){*pci, row->kind, row->vendor_name, row->model, row->power, 0};
         return true;
     }
     *out = (struct accelerator){*pci, "accel", "", "", ACCELERATOR_HWMON, 0};
@@ -91,14 +91,14 @@ struct search {
     const char *kind;
     struct accelerator *list;
     size_t count, max;
-    struct accelerator last; /* kind is NULL if there is none yet */
+    struct accelerator last; /* the last accelerator found; its kind is NULL before the first */
     struct {
         const char *kind;
         int32_t next;
-    } numbers[8];
+    } numbers[8]; /* the next number of each kind */
 };
 
-static int32_t number_of(struct search *search, const char *kind)
+static int32_t next_number(struct search *search, const char *kind)
 {
     for (size_t i = 0; i < sizeof search->numbers / sizeof search->numbers[0]; i++) {
         if (!search->numbers[i].kind)
@@ -115,7 +115,7 @@ static bool visit(const struct pci_device *pci, void *context)
     struct accelerator found;
     if (!recognise(pci, &found) || (search->last.kind && is_same_device(&search->last, &found)))
         return true;
-    found.index = number_of(search, found.kind);
+    found.index = next_number(search, found.kind);
     search->last = found;
     if (!search->kind || strcmp(search->kind, found.kind) == 0)
         search->list[search->count++] = found;
@@ -140,7 +140,7 @@ int32_t accelerator_index(struct source *source, const char *kind, const char *a
     return -1;
 }
 
-/* --- properties that every source reports --------------------------------------------------------------- */
+/* --- identity that all sources report ------------------------------------------------------------------- */
 
 struct device *source_add_accelerator(struct source *source, const struct accelerator *accelerator)
 {

@@ -3,9 +3,9 @@
  *
  * It reports the identity of these accelerators, and why their energy is unknown. It also reports how busy
  * the NPUs in Intel's processors are. If an accelerator's driver has a hardware monitor, the source "hwmon"
- * reads its power.
- * Note: an accelerator without a meter is listed with a remedy. An accelerator inside a package has no
- * remedy, because the package's energy includes it. */
+ * reads its power. Gaudi boards are listed too, although other sources read their energy.
+ * Note: an accelerator without a meter is listed with a remedy. An accelerator inside a CPU package has no
+ * remedy, because the package's energy includes the accelerator's. */
 #include <string.h>
 #include "base/error.h"
 #include "base/string.h"
@@ -15,17 +15,16 @@
 #define PERIOD_S 0.5
 #define NO_INTERFACE                                                                                         \
     "no public interface reports this device's power: measure the machine at its BMC, supply or PDU"
-#define NO_DRIVER "no driver is bound to this board: `modprobe habanalabs`"
+#define NO_DRIVER "no driver is bound to this board: run `modprobe habanalabs`"
 #define CORE_ONLY                                                                                            \
-    "its driver reports only the power of the chip's core, without memory and losses: measure the machine "  \
-    "at "                                                                                                    \
-    "its BMC, supply or PDU"
+    "the driver reports only the power of the chip's core, without memory and losses: measure the machine "  \
+    "at its BMC, supply or PDU"
 
 struct accelerators {
     struct busy {
         struct channel *channel;
-        int handle;               /* open file npu_busy_time_us: microseconds since the driver was loaded */
-        int64_t last_us, last_ns; /* last_ns 0: not read yet */
+        int handle; /* open file npu_busy_time_us: busy time in microseconds since the driver was loaded */
+        int64_t last_us, last_ns; /* last value, and its time on CLOCK_MONOTONIC; 0 before the first */
     } busy[MAX_ACCELERATORS];
     size_t count;
 };
@@ -83,8 +82,9 @@ static void add_busy(struct source *source, const struct accelerator *accelerato
     all->busy[all->count++] = (struct busy){.channel = ch, .handle = handle};
 }
 
-/* Adds the accelerator. Skips accelerators of the sources "tpu" and "neuron", which describe their devices
- * themselves. Returns false if out of memory. */
+/* Adds the accelerator as a device, with a channel for its busy time or for the reason why its energy is
+ * unknown. Skips accelerators of the sources "tpu" and "neuron", which add these devices themselves. Returns
+ * false if out of memory. */
 static bool add(struct source *source, const struct accelerator *accelerator)
 {
     bool is_gaudi = strcmp(accelerator->kind, "hpu") == 0;
@@ -101,8 +101,8 @@ static bool add(struct source *source, const struct accelerator *accelerator)
     return source_add_accelerator(source, accelerator) != NULL;
 }
 
-/* Adds Groq's devices from the driver's files "/dev/groqA0.pci", which are visible even if a container hides
- * the bus. */
+/* Adds Groq's devices from the driver's files, such as "/dev/groqA0.pci". These files are visible even in a
+ * container that hides the PCI bus. Returns false if out of memory. */
 static bool add_groq_files(struct source *source, const struct accelerator *found, size_t count)
 {
     struct accelerator chip = {.kind = "npu", .vendor = "groq", .model = "GroqChip", .pci.driver = "groq"};
@@ -129,11 +129,11 @@ static joule_status accelerators_open(struct source *source)
     struct accelerator found[MAX_ACCELERATORS];
     size_t count = accelerators_find(source, NULL, found, MAX_ACCELERATORS);
     source->data = arena_alloc(&source->arena, sizeof(struct accelerators));
-    bool is_good = source->data != NULL;
-    for (size_t i = 0; i < count && is_good; i++)
-        is_good = add(source, &found[i]);
-    is_good = is_good && add_groq_files(source, found, count);
-    if (!is_good)
+    bool has_memory = source->data != NULL;
+    for (size_t i = 0; i < count && has_memory; i++)
+        has_memory = add(source, &found[i]);
+    has_memory = has_memory && add_groq_files(source, found, count);
+    if (!has_memory)
         return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     if (source->device_count == 0)
         return detection_absent(source, DETECT_GROQ,
@@ -153,7 +153,7 @@ static void read_busy(struct joule_host *host, struct busy *busy, struct sink *s
     busy->last_us = us;
     busy->last_ns = now_ns;
     if (last_ns == 0 || us < last_us || now_ns <= last_ns)
-        return; /* no result at the first reading, or after the driver was reloaded */
+        return; /* the first reading, or the driver was reloaded: there is no earlier value to subtract */
     double share = (double)(us - last_us) * 1e3 / (double)(now_ns - last_ns);
     sink_gauge(sink, busy->channel, share > 1 ? 1 : share);
 }
@@ -165,7 +165,7 @@ static void accelerators_read(struct source *source, struct sink *sink)
         read_busy(source->host, &all->busy[i], sink);
 }
 
-/* Reports the devices as present; no facts are known. */
+/* Reports that the devices are present. No facts are known. */
 static void accelerators_query(struct source *source, struct sink *sink)
 {
     struct device_facts facts = device_facts_unknown();
@@ -184,7 +184,7 @@ const struct source_ops source_accelerators = {
     .name = "accelerators",
     .measurement = "external",
     .tier = 3,
-    .is_slow = true, /* a server's bus has hundreds of devices */
+    .is_slow = true, /* the PCI bus of a server has hundreds of devices to read */
     .is_late = true,
     .folder = PCI_FOLDER ":/dev/groq*",
     .period_s = PERIOD_S,

@@ -64,8 +64,8 @@ static void write_string(struct writer *w, const char *text)
     write_bytes(w, text, length);
 }
 
-/* Writes the header fields. Their names are indices into HPACK's static table; nothing is added to the
- * dynamic table. */
+/* Writes the request's header fields. Names other than "te" are indices into HPACK's static table. No field
+ * is added to the dynamic table. */
 static void write_fields(struct writer *w, const char *path)
 {
     write_byte(w, 0x80 | 3); /* :method POST */
@@ -86,15 +86,15 @@ size_t grpc_write_request(const char *path, const uint8_t *message, size_t size,
 {
     static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     static const uint8_t no_push[] = {0, 2, 0, 0, 0, 0};
-    uint8_t room[GRPC_REQUEST_BYTES];
-    struct writer fields = {.bytes = room, .size = sizeof room},
+    uint8_t field_bytes[GRPC_REQUEST_BYTES];
+    struct writer fields = {.bytes = field_bytes, .size = sizeof field_bytes},
                   w = {.bytes = out_bytes, .size = GRPC_REQUEST_BYTES};
     write_fields(&fields, path);
     write_bytes(&w, preface, sizeof preface - 1);
     write_frame(&w, sizeof no_push, FRAME_SETTINGS, 0, 0);
     write_bytes(&w, no_push, sizeof no_push);
     write_frame(&w, fields.at, FRAME_HEADERS, FLAG_END_HEADERS, STREAM);
-    write_bytes(&w, room, fields.at);
+    write_bytes(&w, field_bytes, fields.at);
     write_frame(&w, PREFIX_BYTES + size, FRAME_DATA, FLAG_END_STREAM, STREAM);
     const uint8_t prefix[PREFIX_BYTES] = {0, (uint8_t)(size >> 24), (uint8_t)(size >> 16),
                                           (uint8_t)(size >> 8), (uint8_t)size};
@@ -130,8 +130,8 @@ static int append_data(struct grpc_response *response, const uint8_t *payload, s
     return -EAGAIN;
 }
 
-/* Writes acknowledgements of SETTINGS and PING frames to `replies`. The acknowledgement of a PING repeats
- * the payload. */
+/* Writes the acknowledgement of a SETTINGS or PING frame to `replies`. It repeats the payload of a PING.
+ * Returns -EAGAIN or -EPROTO. */
 static int acknowledge(const uint8_t *frame, size_t length, struct writer *replies)
 {
     bool is_ping = frame[3] == FRAME_PING;
@@ -174,7 +174,7 @@ int grpc_receive(struct grpc_response *response, const uint8_t *bytes, size_t co
         if (response->frame_size >= HEADER_BYTES)
             whole += frame_length(response->frame);
         if (whole > sizeof response->frame)
-            return -EPROTO; /* longer than the agreed maximum */
+            return -EPROTO; /* longer than HTTP/2's default maximum, which the client has not changed */
         size_t piece = whole - response->frame_size < count ? whole - response->frame_size : count;
         memcpy(response->frame + response->frame_size, bytes, piece);
         response->frame_size += piece;

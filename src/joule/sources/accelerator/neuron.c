@@ -1,12 +1,12 @@
 /* joule/sources/accelerator/neuron.c - the source "neuron": AWS's Inferentia and Trainium, read from their
  * driver's files.
  *
- * The driver reports power of each minute in per cent, memory in use, and the device's identity. It reports
- * no watts, and AWS publishes none. Energy is computed only from the watts that the user gives in
- * JOULE_NEURON_WATTS, and its class is `assumed`. The size of a device's memory comes from AWS's neuron-ls;
- * JOULE_NEURON_LS names another program.
- * Note: a value describes the minute before its timestamp and is known only after that minute. Nothing
- * shorter can be measured. */
+ * The driver reports the mean power of each minute as a percentage, the memory in use, and the device's
+ * identity. It reports no watts, and AWS does not publish how many watts 100 % are. Energy is computed only
+ * from the watts that the user sets in JOULE_NEURON_WATTS, and its class is `assumed`. The size of a device's
+ * memory is from AWS's program neuron-ls; JOULE_NEURON_LS names a program to run instead.
+ * Note: a value describes the minute before its timestamp and is available only after that minute. Shorter
+ * times cannot be measured. */
 #include <math.h>
 #include <string.h>
 #include "base/error.h"
@@ -27,19 +27,19 @@
 #define GAIN_SD     0.3 /* assumed: power may not be linear in the percentage */
 #define CAUSE_INDEX 1000
 #define NO_WATTS                                                                                             \
-    "AWS publishes no watts for this device: set its watts when idle and at full load, "                     \
-    "JOULE_NEURON_WATTS=IDLE,MAX, or "                                                                       \
-    "measure the machine by other means"
+    "AWS publishes no watts for this device: set JOULE_NEURON_WATTS=IDLE,MAX to its watts when idle and at " \
+    "full load, or measure the machine by other means"
 
 struct neuron {
-    struct one {
-        int power; /* handle; < 0: this driver has none */
+    struct neuron_device {
+        int power; /* open file stats/power/utilization; < 0: the driver does not provide it */
         struct device *device;
-        struct channel *energy, *share; /* NULL: no watts given; no power file */
-        int64_t end_s, end_ns;          /* end of the last minute that was read, on both clocks */
-        double mean;                    /* mean power ratio of that minute, 0 to 1; only if is_known */
+        struct channel *energy; /* NULL: the user set no watts */
+        struct channel *share;  /* NULL: no power file */
+        int64_t end_s, end_ns;  /* end of the last minute read: on CLOCK_REALTIME, on CLOCK_MONOTONIC */
+        double mean;            /* mean power of that minute, as a fraction of the maximum; valid if is_known */
         bool is_known;
-        uint64_t memory_bytes; /* size of its memory */
+        uint64_t memory_bytes; /* size of the device's memory, or JOULE_BYTES_UNKNOWN */
         char folder[64];
     } devices[MAX_DEVICES];
     size_t count;
@@ -60,47 +60,47 @@ static bool read_word(struct source *source, const char *folder, const char *fil
 
 /* Sets an architecture such as "NCv3, 4 cores". Only root may read the file core_count, so the cores' folders
  * are counted. */
-static void find_architecture(struct source *source, const struct one *one)
+static void find_architecture(struct source *source, const struct neuron_device *entry)
 {
     char word[16], **names;
     unsigned number, cores = 0;
-    ssize_t count = source->host->ops->list(source->host, one->folder, &source->arena, &names);
+    ssize_t count = source->host->ops->list(source->host, entry->folder, &source->arena, &names);
     for (ssize_t i = 0; i < count; i++)
         cores += sysfs_parse_numbered(names[i], "neuron_core", &number);
-    struct device *device = one->device;
-    if (!read_word(source, one->folder, "neuron_core0/info/architecture/arch_type", word, sizeof word))
-        read_word(source, one->folder, "info/architecture/arch_type", word, sizeof word);
+    struct device *device = entry->device;
+    if (!read_word(source, entry->folder, "neuron_core0/info/architecture/arch_type", word, sizeof word))
+        read_word(source, entry->folder, "info/architecture/arch_type", word, sizeof word);
     string_print(device->architecture, sizeof device->architecture, cores ? "%s%s%u cores" : "%s", word,
                  word[0] ? ", " : "", cores);
 }
 
-static void identify(struct source *source, const struct one *one)
+static void identify(struct source *source, const struct neuron_device *entry)
 {
-    struct device *device = one->device;
+    struct device *device = entry->device;
     string_copy(device->vendor, sizeof device->vendor, "amazon");
-    read_word(source, one->folder, "info/architecture/device_name", device->model, sizeof device->model);
-    read_word(source, one->folder, "info/serial_number", device->uuid, sizeof device->uuid);
+    read_word(source, entry->folder, "info/architecture/device_name", device->model, sizeof device->model);
+    read_word(source, entry->folder, "info/serial_number", device->uuid, sizeof device->uuid);
     string_copy(device->driver, sizeof device->driver, "neuron");
-    find_architecture(source, one);
+    find_architecture(source, entry);
 }
 
-static struct channel *add_channel(struct source *source, const struct one *one, const char *what)
+static struct channel *add_channel(struct source *source, const struct neuron_device *entry, const char *what)
 {
     struct channel *ch = source_add_channel(source);
     if (!ch)
         return NULL;
-    accelerator_name_channel(ch, "neuron", one->device->index, what);
+    accelerator_name_channel(ch, "neuron", entry->device->index, what);
     ch->info.update_period_s = WINDOW_S;
-    string_copy(ch->info.vendor, sizeof ch->info.vendor, one->device->vendor);
-    string_copy(ch->info.model, sizeof ch->info.model, one->device->model);
-    string_copy(ch->info.uuid, sizeof ch->info.uuid, one->device->uuid);
+    string_copy(ch->info.vendor, sizeof ch->info.vendor, entry->device->vendor);
+    string_copy(ch->info.model, sizeof ch->info.model, entry->device->model);
+    string_copy(ch->info.uuid, sizeof ch->info.uuid, entry->device->uuid);
     return ch;
 }
 
-static struct channel *add_energy(struct source *source, const struct one *one)
+static struct channel *add_energy(struct source *source, const struct neuron_device *entry)
 {
     const struct neuron *neuron = source->data;
-    struct channel *ch = add_channel(source, one, "");
+    struct channel *ch = add_channel(source, entry, "");
     if (!ch)
         return NULL;
     ch->mode = CHANNEL_ENERGY;
@@ -109,43 +109,44 @@ static struct channel *add_energy(struct source *source, const struct one *one)
     ch->info.reading = JOULE_READING_POWER;
     ch->info.cls = JOULE_CLASS_ASSUMED;
     string_copy(ch->info.label, sizeof ch->info.label, "power percentage times JOULE_NEURON_WATTS");
-    accelerator_zone("neuron", one->device->index, ch->zone);
+    accelerator_zone("neuron", entry->device->index, ch->zone);
     ch->gain_sd = GAIN_SD;
-    ch->cause = CAUSE(CAUSE_GPU_GAIN, CAUSE_INDEX); /* the user's watts are the same for all */
+    ch->cause = CAUSE(CAUSE_GPU_GAIN, CAUSE_INDEX); /* one setting for all: errors are common */
     ch->integrator.period_s = WINDOW_S;
     ch->integrator.max_watts = neuron->watts.max;
     return ch;
 }
 
-static struct channel *add_share(struct source *source, const struct one *one)
+static struct channel *add_share(struct source *source, const struct neuron_device *entry)
 {
-    struct channel *ch = add_channel(source, one, "power-share");
+    struct channel *ch = add_channel(source, entry, "power-share");
     if (!ch)
         return NULL;
     channel_set_gauge(ch, ROLE_NONE, "");
-    string_copy(ch->info.label, sizeof ch->info.label, "mean power of a minute, of an unpublished maximum");
-    accelerator_zone("neuron", one->device->index, ch->parent_zone);
+    string_copy(ch->info.label, sizeof ch->info.label,
+                "mean power of a minute, relative to an unpublished maximum");
+    accelerator_zone("neuron", entry->device->index, ch->parent_zone);
     return ch;
 }
 
-static void find_power(struct source *source, struct one *one)
+static void find_power(struct source *source, struct neuron_device *entry)
 {
     const struct neuron *neuron = source->data;
     char path[128];
-    string_print(path, sizeof path, "%s/stats/power/utilization", one->folder);
-    one->power = source->host->ops->open_file(source->host, path);
-    if (one->power >= 0)
-        one->share = add_share(source, one);
-    struct channel *ch = add_energy(source, one);
-    if (ch && one->power < 0) {
-        ch->info.state = status_of_errno(-one->power);
+    string_print(path, sizeof path, "%s/stats/power/utilization", entry->folder);
+    entry->power = source->host->ops->open_file(source->host, path);
+    if (entry->power >= 0)
+        entry->share = add_share(source, entry);
+    struct channel *ch = add_energy(source, entry);
+    if (ch && entry->power < 0) {
+        ch->info.state = status_of_errno(-entry->power);
         string_copy(ch->info.remedy, sizeof ch->info.remedy,
-                    "no stats/power/utilization: the Neuron driver has it since version 2.21.37");
+                    "stats/power/utilization not found: needs Neuron driver 2.21.37 or later");
     } else if (ch && !neuron->has_watts) {
         ch->info.state = JOULE_UNSUPPORTED;
         string_copy(ch->info.remedy, sizeof ch->info.remedy, NO_WATTS);
     } else {
-        one->energy = ch;
+        entry->energy = ch;
     }
 }
 
@@ -155,15 +156,15 @@ static bool add_device(struct source *source, const char *name)
     unsigned number;
     if (neuron->count == MAX_DEVICES || !sysfs_parse_numbered(name, "neuron", &number))
         return true;
-    struct one *one = &neuron->devices[neuron->count++];
-    one->power = -1;
-    one->memory_bytes = JOULE_BYTES_UNKNOWN;
-    string_print(one->folder, sizeof one->folder, FOLDER "/%s", name);
-    one->device = source_add_device(source, "neuron", (int32_t)number);
-    if (!one->device)
+    struct neuron_device *entry = &neuron->devices[neuron->count++];
+    entry->power = -1;
+    entry->memory_bytes = JOULE_BYTES_UNKNOWN;
+    string_print(entry->folder, sizeof entry->folder, FOLDER "/%s", name);
+    entry->device = source_add_device(source, "neuron", (int32_t)number);
+    if (!entry->device)
         return false;
-    identify(source, one);
-    find_power(source, one);
+    identify(source, entry);
+    find_power(source, entry);
     return true;
 }
 
@@ -202,15 +203,15 @@ static joule_status neuron_open(struct source *source)
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-static void fail(const struct one *one, struct sink *sink, joule_status status)
+static void fail(const struct neuron_device *entry, struct sink *sink, joule_status status)
 {
-    sink_fail(sink, one->share, status);
-    if (one->energy)
-        sink_fail(sink, one->energy, status);
+    sink_fail(sink, entry->share, status);
+    if (entry->energy)
+        sink_fail(sink, entry->energy, status);
 }
 
-/* Finds the end of the minute on CLOCK_MONOTONIC. Returns false if it is in the future, because a clock was
- * set back. */
+/* Converts the end of the minute from CLOCK_REALTIME to CLOCK_MONOTONIC. Returns false if the end is in the
+ * future, which happens if CLOCK_REALTIME was set back. */
 static bool end_of(struct joule_host *host, struct sink *sink, int64_t end_s, int64_t *out_ns)
 {
     int64_t age_ns = host->ops->clock_ns(host, CLOCK_REALTIME) - end_s * NS_PER_S;
@@ -218,39 +219,40 @@ static bool end_of(struct joule_host *host, struct sink *sink, int64_t end_s, in
     return age_ns >= 0 && *out_ns > 0;
 }
 
-static void report(const struct neuron *neuron, const struct one *one, struct sink *sink)
+static void report(const struct neuron *neuron, const struct neuron_device *entry, struct sink *sink)
 {
-    sink_gauge(sink, one->share, one->mean);
-    if (one->energy)
-        sink_energy(sink, one->energy, one->end_ns, watts_pair_at(neuron->watts, one->mean) * WINDOW_S);
+    sink_gauge(sink, entry->share, entry->mean);
+    if (entry->energy)
+        sink_energy(sink, entry->energy, entry->end_ns, watts_pair_at(neuron->watts, entry->mean) * WINDOW_S);
 }
 
-/* Uses a new minute. Returns STALE if its power is unknown. */
-static joule_status set_minute(struct joule_host *host, struct sink *sink, struct one *one,
+/* Stores the end and the mean power of a new minute. Returns JOULE_STALE if its power is unknown. */
+static joule_status set_minute(struct joule_host *host, struct sink *sink, struct neuron_device *entry,
                                const struct neuron_power *power)
 {
-    bool is_forward = power->end_s > one->end_s;
-    one->end_s = power->end_s;
-    one->mean = power->mean;
-    one->is_known = is_forward && power->is_valid && end_of(host, sink, power->end_s, &one->end_ns);
-    return one->is_known ? JOULE_OK : JOULE_STALE;
+    bool is_forward = power->end_s > entry->end_s;
+    entry->end_s = power->end_s;
+    entry->mean = power->mean;
+    entry->is_known = is_forward && power->is_valid && end_of(host, sink, power->end_s, &entry->end_ns);
+    return entry->is_known ? JOULE_OK : JOULE_STALE;
 }
 
-/* Reads and reports the last minute of a device. The file repeats it, with the same timestamp, until the
- * next minute ends. */
-static void read_device(struct source *source, struct one *one, struct sink *sink)
+/* Reads and reports the last minute of a device. The file contains the same line until the next
+ * minute ends. */
+static void read_device(struct source *source, struct neuron_device *entry, struct sink *sink)
 {
     char text[128];
     struct neuron_power power = {0};
-    ssize_t length = source->host->ops->read_handle(source->host, one->power, text, sizeof text);
+    ssize_t length = source->host->ops->read_handle(source->host, entry->power, text, sizeof text);
     joule_status status = length < 0 ? status_of_errno((int)-length) : neuron_power_parse(text, &power);
-    if (status == JOULE_OK && power.end_s != one->end_s)
-        status = set_minute(source->host, sink, one, &power);
-    one->is_known = one->is_known && status == JOULE_OK; /* energy that was added must not be added again */
+    if (status == JOULE_OK && power.end_s != entry->end_s)
+        status = set_minute(source->host, sink, entry, &power);
+    /* After a failure, the energy of the same minute must not be added again. */
+    entry->is_known = entry->is_known && status == JOULE_OK;
     if (status != JOULE_OK)
-        fail(one, sink, status);
-    else if (one->is_known)
-        report(source->data, one, sink);
+        fail(entry, sink, status);
+    else if (entry->is_known)
+        report(source->data, entry, sink);
 }
 
 static void neuron_read(struct source *source, struct sink *sink)
@@ -290,23 +292,23 @@ static void list_devices(struct source *source)
                 neuron->devices[k].memory_bytes = listed[i].memory_bytes;
 }
 
-/* Reports the device memory in use by all its cores. */
-static void query_device(struct source *source, const struct one *one, struct sink *sink)
+/* Reports the size of the device's memory, and the memory in use by all cores. */
+static void query_device(struct source *source, const struct neuron_device *entry, struct sink *sink)
 {
     struct device_facts facts = device_facts_unknown();
     uint64_t used = 0, bytes;
     char path[128];
     unsigned core = 0;
     for (;; core++, used += bytes) {
-        string_print(path, sizeof path, "%s/neuron_core%u/stats/memory_usage/device_mem/total", one->folder,
+        string_print(path, sizeof path, "%s/neuron_core%u/stats/memory_usage/device_mem/total", entry->folder,
                      core);
         if (!host_read_u64(source->host, path, &bytes))
             break;
     }
     if (core > 0)
         facts.memory_used_bytes = used;
-    facts.memory_total_bytes = one->memory_bytes;
-    sink_facts(sink, one->device, &facts);
+    facts.memory_total_bytes = entry->memory_bytes;
+    sink_facts(sink, entry->device, &facts);
 }
 
 static void neuron_query(struct source *source, struct sink *sink)

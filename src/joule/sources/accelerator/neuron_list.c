@@ -1,6 +1,6 @@
 /* joule/sources/accelerator/neuron_list.c - see neuron_list.h.
  *
- * Note: a memory_size of 0 means unknown. */
+ * Note: neuron-ls prints an unknown memory_size as 0. */
 #include "joule/sources/accelerator/neuron_list.h"
 
 #include "base/json.h"

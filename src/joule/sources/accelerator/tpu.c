@@ -2,8 +2,8 @@
  * from their duty cycle.
  *
  * It queries libtpu's runtime metric service for duty cycles and memory. A TPU reports neither power nor
- * energy. libtpu itself is never loaded: it terminates a process that cannot get the chips.
- * Note: the service is part of the program that uses the TPUs. Without such a program nothing is known, not
+ * energy. libtpu itself is never loaded, because it terminates a process that cannot acquire the chips.
+ * Note: the service runs inside the program that uses the TPUs. Without such a program nothing is known, not
  * even that the chips are idle. The duty cycle is the fraction of time in which a chip worked; waiting for
  * memory counts as work. */
 #include <errno.h>
@@ -19,18 +19,18 @@
 
 #define METHOD      "/tpu.monitoring.runtime.RuntimeMetricService/GetRuntimeMetric"
 #define PERIOD_S    1.0
-#define MAX_WAIT_NS INT64_C(500000000) /* for one port */
+#define MAX_WAIT_NS INT64_C(500000000) /* timeout of one query of one port */
 #define MAX_PORTS   16
 #define GAIN_SD     0.35 /* assumed: a duty cycle shows how long a chip worked, not how hard */
 #define CAUSE_INDEX 1001 /* index of CAUSE_GPU_GAIN: one model for all chips, so their errors are common */
-#define UNKNOWN     "no program that uses this machine's TPUs reports them: nothing is known until one runs"
+#define UNKNOWN     "power and use are unknown until a program that uses this machine's TPUs reports them"
 #define NO_WATTS                                                                                             \
-    "Google publishes no watts for this chip: set its watts when idle and at full load, "                    \
-    "JOULE_TPU_WATTS=IDLE,MAX"
+    "Google publishes no watts for this chip: set JOULE_TPU_WATTS=IDLE,MAX to its watts when idle and at "   \
+    "full load"
 
-/* Chips, and their published power: measured minimum and maximum ("TPU v3", "TPU v4" in Cloud TPU's
- * documentation). For TPU v2 only 280 W is published ("Ten Lessons From Three Generations"); its idle power
- * is assumed to be the same fraction of that as in its successors. */
+/* Kinds of TPU and their published power: measured minimum and maximum ("TPU v3", "TPU v4" in Cloud TPU's
+ * documentation). For TPU v2 only the maximum is published ("Ten Lessons From Three Generations"). Its
+ * minimum is assumed: the same fraction of the maximum as for TPU v3 and v4. */
 static const struct generation {
     const char *model;
     unsigned cores;          /* number of cores that programs see in one chip */
@@ -43,14 +43,14 @@ static const struct generation {
 struct tpu {
     struct chip {
         struct device *device;
-        struct channel *power, *busy; /* power NULL: no watts */
+        struct channel *power, *busy; /* power is NULL if the chip's watts are unknown */
         struct watts_pair watts;
     } chips[MAX_ACCELERATORS];
     size_t count;
     unsigned cores;
-    char addresses[MAX_PORTS][2][32]; /* address of each port, on both loopback interfaces */
+    char addresses[MAX_PORTS][2][32]; /* each port at 127.0.0.1 and at ::1 */
     size_t port_count;
-    struct grpc_response response; /* buffer */
+    struct grpc_response response; /* buffer of query_port */
 };
 
 /* --- opening -------------------------------------------------------------------------------------------- */
@@ -72,10 +72,10 @@ static bool find_ports(struct source *source, struct tpu *tpu)
     char list[128], *rest = list;
     if (!given || !*given)
         given = TPU_METRICS_PORT;
-    bool is_good = string_copy(list, sizeof list, given);
-    for (char *port; is_good && (port = strsep(&rest, ",")) != NULL;)
-        is_good = add_port(tpu, port);
-    return is_good;
+    bool is_valid = string_copy(list, sizeof list, given);
+    for (char *port; is_valid && (port = strsep(&rest, ",")) != NULL;)
+        is_valid = add_port(tpu, port);
+    return is_valid;
 }
 
 static struct channel *add_channel(struct source *source, const struct chip *chip, const char *what)
@@ -182,8 +182,8 @@ static joule_status tpu_open(struct source *source)
 
 /* --- queries -------------------------------------------------------------------------------------------- */
 
-static int ask_port(struct joule_host *host, struct tpu *tpu, size_t port, const char *metric,
-                    struct tpu_point *out_points, size_t *out_count)
+static int query_port(struct joule_host *host, struct tpu *tpu, size_t port, const char *metric,
+                      struct tpu_point *out_points, size_t *out_count)
 {
     uint8_t request[TPU_MESSAGE_BYTES];
     const uint8_t *message;
@@ -198,18 +198,18 @@ static int ask_port(struct joule_host *host, struct tpu *tpu, size_t port, const
     return result;
 }
 
-static int by_device(const void *a, const void *b)
+static int compare_devices(const void *a, const void *b)
 {
     const struct tpu_point *left = a, *right = b;
     return left->device < right->device ? -1 : left->device > right->device;
 }
 
-/* Replaces the device numbers of points by places on this machine. Points are numbered within the slice. If
- * there is a point for each place, points are assigned to places in order. If there are fewer points, their
- * numbers must be places of this machine. */
-static joule_status place(struct tpu_point *points, size_t count, size_t places)
+/* Replaces each point's device number, which counts within the slice, by a place on this machine. Places are
+ * 0 to `places` - 1. If there are as many points as places, points are assigned in order of their numbers.
+ * If there are fewer, their numbers must be valid places. Returns JOULE_FAILED for other numbers. */
+static joule_status assign_places(struct tpu_point *points, size_t count, size_t places)
 {
-    qsort(points, count, sizeof *points, by_device);
+    qsort(points, count, sizeof *points, compare_devices);
     for (size_t i = 0; i < count; i++) {
         if (count == places)
             points[i].device = (int64_t)i;
@@ -219,10 +219,10 @@ static joule_status place(struct tpu_point *points, size_t count, size_t places)
     return JOULE_OK;
 }
 
-/* Queries a metric from all programs that use chips. Places are 0 to `places` - 1. Returns STALE if there is
- * no such program. */
-static joule_status ask(struct source *source, const char *metric, size_t places,
-                        struct tpu_point *out_points, size_t *out_count)
+/* Queries a metric from all programs that use chips, and assigns its points to places. Returns JOULE_STALE if
+ * there is no such program. */
+static joule_status query_metric(struct source *source, const char *metric, size_t places,
+                                 struct tpu_point *out_points, size_t *out_count)
 {
     struct tpu *tpu = source->data;
     struct tpu_point points[TPU_MAX_POINTS];
@@ -230,7 +230,7 @@ static joule_status ask(struct source *source, const char *metric, size_t places
     *out_count = 0;
     for (size_t i = 0; i < tpu->port_count; i++) {
         size_t count = 0;
-        int result = ask_port(source->host, tpu, i, metric, points, &count);
+        int result = query_port(source->host, tpu, i, metric, points, &count);
         if (result == -ENOSYS)
             failure = JOULE_UNSUPPORTED;
         else if (result != 0 && result != -ECONNREFUSED)
@@ -238,7 +238,7 @@ static joule_status ask(struct source *source, const char *metric, size_t places
         for (size_t k = 0; k < count && *out_count < TPU_MAX_POINTS; k++)
             out_points[(*out_count)++] = points[k];
     }
-    return *out_count ? place(out_points, *out_count, places) : failure;
+    return *out_count ? assign_places(out_points, *out_count, places) : failure;
 }
 
 /* --- reading -------------------------------------------------------------------------------------------- */
@@ -265,7 +265,7 @@ static void tpu_read(struct source *source, struct sink *sink)
     struct tpu *tpu = source->data;
     struct tpu_point points[TPU_MAX_POINTS];
     size_t count, next = 0;
-    joule_status status = ask(source, TPU_METRIC_DUTY, tpu->count, points, &count);
+    joule_status status = query_metric(source, TPU_METRIC_DUTY, tpu->count, points, &count);
     for (size_t i = 0; i < tpu->count; i++) {
         bool has_point = status == JOULE_OK && next < count && points[next].device == (int64_t)i;
         if (has_point)
@@ -277,7 +277,7 @@ static void tpu_read(struct source *source, struct sink *sink)
 
 /* --- facts ---------------------------------------------------------------------------------------------- */
 
-/* Returns the bytes of all cores of a chip; JOULE_BYTES_UNKNOWN if one of them is missing. */
+/* Returns the sum over all cores of a chip, or JOULE_BYTES_UNKNOWN if a core's value is missing. */
 static uint64_t chip_bytes(const struct tpu *tpu, const struct tpu_point *points, size_t count, size_t chip)
 {
     double sum = 0;
@@ -295,9 +295,9 @@ static void tpu_query(struct source *source, struct sink *sink)
     struct tpu *tpu = source->data;
     struct tpu_point totals[TPU_MAX_POINTS], used[TPU_MAX_POINTS];
     size_t total_count, used_count, cores = tpu->count * tpu->cores;
-    joule_status status = ask(source, TPU_METRIC_TOTAL, cores, totals, &total_count);
+    joule_status status = query_metric(source, TPU_METRIC_TOTAL, cores, totals, &total_count);
     if (status == JOULE_OK)
-        status = ask(source, TPU_METRIC_USED, cores, used, &used_count);
+        status = query_metric(source, TPU_METRIC_USED, cores, used, &used_count);
     for (size_t i = 0; i < tpu->count; i++) {
         struct device_facts facts = device_facts_unknown();
         if (status == JOULE_OK) {
@@ -307,7 +307,7 @@ static void tpu_query(struct source *source, struct sink *sink)
         if (facts.memory_total_bytes != JOULE_BYTES_UNKNOWN &&
             facts.memory_used_bytes <= facts.memory_total_bytes)
             facts.memory_free_bytes = facts.memory_total_bytes - facts.memory_used_bytes;
-        /* The device is present, even if no program reports it. */
+        /* Reported even without facts, to show that the device is present. */
         sink_facts(sink, tpu->chips[i].device, &facts);
     }
 }

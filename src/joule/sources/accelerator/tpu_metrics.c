@@ -1,6 +1,6 @@
 /* joule/sources/accelerator/tpu_metrics.c - see tpu_metrics.h.
  *
- * Note: protocol buffers may have unknown fields, in any order; these are skipped. */
+ * Note: a protocol buffer may contain unknown fields, in any order. They are skipped. */
 #include "joule/sources/accelerator/tpu_metrics.h"
 
 #include <math.h>
@@ -59,7 +59,7 @@ static bool read_fixed(struct fields *fields, size_t bytes, uint64_t *out_value)
     return true;
 }
 
-/* Returns false at the end, or if no complete field follows. */
+/* Reads the next field. Returns false at the end; or, with is_damaged set, if no complete field follows. */
 static bool next_field(struct fields *fields, struct field *out_field)
 {
     uint64_t key, length;
@@ -83,10 +83,11 @@ static bool next_field(struct fields *fields, struct field *out_field)
         out_field->end = fields->at;
         return true;
     }
-    return damaged(fields); /* groups, which are obsolete */
+    return damaged(fields); /* another type: groups, which are obsolete */
 }
 
-/* Writes the last field of that number and type to *out_field. Returns false if no such field exists. */
+/* Writes the last field of that number and type to *out_field. Returns false if no such field exists or the
+ * message is damaged. */
 static bool find_field(struct fields fields, unsigned number, enum wire wire, struct field *out_field)
 {
     struct field field;
@@ -123,7 +124,8 @@ static double double_of_bits(uint64_t bits)
     return value;
 }
 
-/* Reads the value of a message Gauge { 1 double; 2 int64 }. Returns false if it has none. */
+/* Reads the value of a message Gauge { 1 double; 2 int64 }. Returns false if it contains no
+ * finite value. */
 static bool gauge_value(struct fields gauge, double *out_value)
 {
     struct field field;

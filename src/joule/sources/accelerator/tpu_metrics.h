@@ -2,8 +2,8 @@
  *
  * The messages are those of tpu_metric_service.proto in Google's cloud-accelerator-diagnostics. grpc.h
  * transports them.
- * Note: a point's device number is that of the slice, not of this machine: a machine may have 8, 9, 12 and
- * 13. */
+ * Note: a point's device number counts within the slice, which may span several machines. The devices of one
+ * machine may be 8, 9, 12 and 13. */
 #ifndef JOULE_TPU_METRICS_H
 #define JOULE_TPU_METRICS_H
 
@@ -18,11 +18,11 @@
 #define TPU_MESSAGE_BYTES 128
 
 struct tpu_point {
-    int64_t device;
-    double value;
+    int64_t device; /* number within the slice */
+    double value;   /* in per cent or bytes, the last part of the metric's name */
 };
 
-/* Writes the request for a metric. Returns its length; 0 if the name is too long. */
+/* Writes the request for a metric. Returns its length in bytes, or 0 if the name is too long. */
 size_t tpu_write_request(const char *metric, uint8_t out_message[TPU_MESSAGE_BYTES]);
 /* Parses the points of a response that have a device number and a finite value, in the response's order. Sets
  * *out_count to their number, at most TPU_MAX_POINTS. Returns false if the message is damaged. */
