@@ -134,7 +134,7 @@ static void test_sambanova_power_follows_the_load(void **state)
     programs = (struct programs){.tiles = TWO_RDUS};
     run(bench, "sambanova", "JOULE_SAMBANOVA", "watts 2000,10000");
     expect_power(bench, "sambanova", 2000 + 0.45 * 8000, JOULE_CLASS_ASSUMED);
-    assert_contains(machine_device(bench->meter, 1).remedy, "the domain sambanova has the energy");
+    assert_contains(machine_device(bench->meter, 1).remedy, "domain sambanova contains the energy");
     programs.tiles = HEADING; /* the runtime has stopped: the load is unknown */
     machine_run(bench->meter, 20, 5);
     assert_int_equal(machine_channel(bench->meter, "sambanova")->info.state, JOULE_FAILED);

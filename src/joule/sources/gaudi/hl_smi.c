@@ -1,9 +1,9 @@
 /* joule/sources/gaudi/hl_smi.c - the source "hl_smi": Gaudi boards, read with Habana's program hl-smi.
  *
- * It is used if Habana's library cannot be loaded and the driver's hardware monitor has no power.
- * JOULE_HL_SMI names another program.
- * Note: a call takes much of a second of CPU time. It is made at most once a second, less often if it takes
- * long, and not at all if there is a better source. */
+ * It is used if Habana's library cannot be loaded and the driver's hardware monitor reports no power.
+ * JOULE_HL_SMI names a program to run instead of hl-smi.
+ * Note: each run of hl-smi uses a large part of a second of CPU time. hl-smi runs at most once a second, and
+ * less often if a run takes long. It does not run if there is a better source. */
 #include <math.h>
 #include <string.h>
 #include "base/error.h"
@@ -18,7 +18,7 @@
 #define PERIOD_S     1.0
 #define MAX_PERIOD_S 10.0
 #define CALLS_SHARE  0.05 /* largest fraction of time in which the program runs */
-#define GAIN_SD      0.05 /* assumed, as for all boards */
+#define GAIN_SD      0.05 /* assumed, as for all boards without a data sheet */
 #define MAX_WATTS    2000.0
 #define MIB          1048576.0
 
@@ -27,7 +27,7 @@ struct hl_smi {
         struct device *device;
         struct channel *power, *temperature, *busy;
         int32_t number;                      /* the index that the program prints */
-        const struct hl_smi_board *reported; /* values of the last run; NULL: none */
+        const struct hl_smi_board *reported; /* this board in the last output; NULL: not listed */
     } boards[MAX_BOARDS];
     size_t count;
     struct hl_smi_board reported[MAX_BOARDS];
@@ -38,7 +38,7 @@ struct hl_smi {
 
 /* --- running hl-smi ------------------------------------------------------------------------------------- */
 
-static joule_status ask(struct source *source)
+static joule_status run_hl_smi(struct source *source)
 {
     struct hl_smi *smi = source->data;
     static const char query[] = HL_SMI_QUERY;
@@ -65,7 +65,7 @@ static bool has_monitor(struct source *source, const char *address)
     return host_read_text(source->host, path, text, sizeof text);
 }
 
-/* Returns true if hwmon has the power of every board. */
+/* Returns true if there are boards and hwmon can read the power of all of them. */
 static bool all_have_monitors(struct source *source)
 {
     struct accelerator found[MAX_ACCELERATORS];
@@ -145,11 +145,11 @@ static joule_status open_boards(struct source *source, struct hl_smi *smi)
 {
     const struct host_ops *ops = source->host->ops;
     int64_t begin_ns = ops->clock_ns(source->host, CLOCK_MONOTONIC);
-    joule_status status = ask(source);
+    joule_status status = run_hl_smi(source);
     double call_s = (double)(ops->clock_ns(source->host, CLOCK_MONOTONIC) - begin_ns) * 1e-9;
     if (status != JOULE_OK)
         return source_set_state(source, status,
-                                "there is no hl-smi, or it lists no board: run it to see why");
+                                "hl-smi is missing or lists no board: run `hl-smi` to see why");
     source->period_s = fmin(fmax(PERIOD_S, call_s / CALLS_SHARE), MAX_PERIOD_S);
     for (size_t i = 0; i < smi->reported_count; i++)
         if (!add_board(source, &smi->reported[i]))
@@ -164,7 +164,7 @@ static joule_status hl_smi_open(struct source *source)
                                 "this machine has no driver for Gaudi boards (habanalabs)");
     if (!source->is_named && (hlml_is_available(source->host) || all_have_monitors(source)))
         return source_set_state(source, JOULE_ABSENT,
-                                "not needed: Habana's library or the driver's monitor is there");
+                                "not needed: Habana's library or the driver's hardware monitor is available");
     struct hl_smi *smi = source->data = arena_alloc(&source->arena, sizeof *smi);
     if (!smi)
         return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
@@ -194,7 +194,7 @@ static void report_gauge(struct sink *sink, struct channel *channel, double valu
 static void hl_smi_read(struct source *source, struct sink *sink)
 {
     struct hl_smi *smi = source->data;
-    ask(source);
+    run_hl_smi(source);
     for (size_t i = 0; i < smi->count; i++) {
         struct board *board = &smi->boards[i];
         const struct hl_smi_board *reported = board->reported = find_reported(smi, board->number);
@@ -209,7 +209,7 @@ static void hl_smi_read(struct source *source, struct sink *sink)
 
 static uint64_t bytes_of(double mib)
 {
-    return mib < 1e9 ? (uint64_t)(mib * MIB) : JOULE_BYTES_UNKNOWN; /* false for NaN */
+    return mib < 1e9 ? (uint64_t)(mib * MIB) : JOULE_BYTES_UNKNOWN; /* NaN is unknown, too */
 }
 
 static void hl_smi_query(struct source *source, struct sink *sink)

@@ -25,20 +25,20 @@ enum field {
 
 #define MAX_BOARDS 1024
 
-/* Returns the number before any unit, or NaN if there is no number or it is negative. */
-static double number_of(const char *word)
+/* Parses a number, with or without a unit after it. Returns NaN if there is none or it is negative. */
+static double parse_number(const char *field)
 {
     double value;
-    const char *rest = string_scan_double(word, &value);
+    const char *rest = string_scan_double(field, &value);
     if (!rest || value < 0 || (*rest != '\0' && *rest != ' '))
         return NAN;
     return value;
 }
 
-static void copy_word(char *out, size_t size, const char *word)
+static void copy_field(char *out, size_t size, const char *field)
 {
-    if (strcmp(word, "N/A") != 0)
-        string_copy(out, size, word);
+    if (strcmp(field, "N/A") != 0)
+        string_copy(out, size, field);
     for (char *c = out; *c; c++)
         if (*c < ' ' || *c > '~')
             *c = '?';
@@ -46,27 +46,27 @@ static void copy_word(char *out, size_t size, const char *word)
 
 static bool read_board(char *line, struct hl_smi_board *out_board)
 {
-    char *words[FIELDS];
+    char *fields[FIELDS];
     size_t count = 0;
     uint64_t index;
-    for (char *word; count < FIELDS && (word = strsep(&line, ",")) != NULL;)
-        words[count++] = string_trim(word);
-    if (count != FIELDS || line || !string_to_u64(words[INDEX], 10, &index) || index >= MAX_BOARDS)
+    for (char *field; count < FIELDS && (field = strsep(&line, ",")) != NULL;)
+        fields[count++] = string_trim(field);
+    if (count != FIELDS || line || !string_to_u64(fields[INDEX], 10, &index) || index >= MAX_BOARDS)
         return false;
     *out_board = (struct hl_smi_board){.index = (int32_t)index,
-                                       .memory_total_mib = number_of(words[MEMORY_TOTAL]),
-                                       .memory_used_mib = number_of(words[MEMORY_USED]),
-                                       .memory_free_mib = number_of(words[MEMORY_FREE]),
-                                       .power_watts = number_of(words[POWER]),
-                                       .max_watts = number_of(words[MAX_POWER]),
-                                       .celsius = number_of(words[CELSIUS]),
-                                       .busy_percent = number_of(words[BUSY])};
-    for (char *c = words[BUS_ID]; *c; c++)
+                                       .memory_total_mib = parse_number(fields[MEMORY_TOTAL]),
+                                       .memory_used_mib = parse_number(fields[MEMORY_USED]),
+                                       .memory_free_mib = parse_number(fields[MEMORY_FREE]),
+                                       .power_watts = parse_number(fields[POWER]),
+                                       .max_watts = parse_number(fields[MAX_POWER]),
+                                       .celsius = parse_number(fields[CELSIUS]),
+                                       .busy_percent = parse_number(fields[BUSY])};
+    for (char *c = fields[BUS_ID]; *c; c++)
         *c = (char)tolower((unsigned char)*c);
-    sysfs_find_pci(words[BUS_ID], out_board->pci_address);
-    copy_word(out_board->uuid, sizeof out_board->uuid, words[UUID]);
-    copy_word(out_board->name, sizeof out_board->name, words[NAME]);
-    copy_word(out_board->driver, sizeof out_board->driver, words[DRIVER]);
+    sysfs_find_pci(fields[BUS_ID], out_board->pci_address);
+    copy_field(out_board->uuid, sizeof out_board->uuid, fields[UUID]);
+    copy_field(out_board->name, sizeof out_board->name, fields[NAME]);
+    copy_field(out_board->driver, sizeof out_board->driver, fields[DRIVER]);
     return true;
 }
 

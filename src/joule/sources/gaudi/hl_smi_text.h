@@ -1,7 +1,7 @@
 /* joule/sources/gaudi/hl_smi_text.h - the query for Habana's hl-smi, and the parser of its output.
  *
- * The output has one line for each board, with fields in the order of the query. Note: older programs print
- * units in spite of "nounits", and "N/A" for unknown values. */
+ * The output contains one line for each board, with fields in the order of the query.
+ * Note: older versions of hl-smi print units in spite of "nounits". They print "N/A" for unknown values. */
 #ifndef JOULE_HL_SMI_TEXT_H
 #define JOULE_HL_SMI_TEXT_H
 
@@ -13,7 +13,7 @@
     "index,uuid,bus_id,name,driver_version,memory.total,memory.used,memory.free,power.draw,power.max,"       \
     "temperature.aip,utilization.aip"
 
-/* Unknown numbers are NaN, unknown texts empty. */
+/* One board. Unknown numbers are NaN, unknown texts are empty. */
 struct hl_smi_board {
     int32_t index;
     char uuid[64], pci_address[16], name[64], driver[48];
@@ -21,8 +21,8 @@ struct hl_smi_board {
     double power_watts, max_watts, celsius, busy_percent;
 };
 
-/* Parses the boards in the program's output. Other lines are ignored. Modifies the text. Returns the number
- * of boards, at most `max`. */
+/* Writes the boards in hl-smi's output to out_boards and returns their number, at most `max`. Ignores other
+ * lines. Modifies `text`. */
 size_t hl_smi_parse(char *text, struct hl_smi_board *out_boards, size_t max);
 
 #endif

@@ -1,8 +1,7 @@
 /* joule/sources/gaudi/hlml.c - opens and reads the Gaudi boards of the source "hlml". See hlml.h.
  *
- * Note: the energy counter is in millijoules since the driver was loaded. It is preferred to integrated
- * power, but only a view that has risen is trusted. A counter that does not move is therefore reported as
- * UNSUPPORTED, never as 0 J. */
+ * Note: the energy counter counts millijoules since the driver was loaded. It is preferred to integrated
+ * power, unless its value does not change. Such a counter is reported as UNSUPPORTED, never as 0 J. */
 #include "joule/sources/gaudi/hlml.h"
 
 #include <math.h>
@@ -12,20 +11,20 @@
 #define MAX_BOARDS       64
 #define PERIOD_S         0.1
 #define GAUGE_PERIOD_NS  500000000LL
-#define MAX_TRANSIENT_NS 1000000000LL /* longest time of transient failures before a channel has failed */
-#define GAIN_SD          0.05         /* assumed, as for all boards */
+#define MAX_TRANSIENT_NS 1000000000LL /* a channel with transient failures for this time has failed */
+#define GAIN_SD          0.05         /* assumed, as for all boards without a data sheet */
 #define MAX_WATTS        2000.0       /* twice the limit of the largest board */
 
 struct board {
     unsigned number; /* the library's index of the board */
     int32_t index;
-    hlml_device handle; /* NULL: the library gives no access */
+    hlml_device handle; /* NULL: the library cannot open the board */
     struct device *device;
     struct channel *energy, *power, *temperature, *clock, *busy; /* NULL: not reported */
     char zone[48];
-    bool is_lost;
+    bool is_lost;             /* the library cannot open the board, or has lost it; it is not read */
     struct standstill still;  /* detects an energy counter that does not move */
-    int64_t failing_since_ns; /* time of the first of several transient failures; 0: none */
+    int64_t failing_since_ns; /* time of the first transient failure since the last success; 0: none */
 };
 
 struct hlml {
@@ -127,8 +126,8 @@ static void find_gauges(struct source *source, struct board *board)
         board->busy = add_gauge(source, board, "busy", "busy time", ROLE_BUSY);
 }
 
-/* Sets the identity of the board. Its index follows from its PCI address, as in all sources, or is the
- * library's if the address is unknown. */
+/* Sets the identity of the board. Its index is found by PCI address, as in all sources. If the address is
+ * unknown, the index is the library's. */
 static void identify(struct source *source, struct board *board)
 {
     const struct hlml_api *api = &((struct hlml *)source->data)->api;
@@ -159,7 +158,7 @@ static void identify(struct source *source, struct board *board)
         string_print(device->driver, sizeof device->driver, "habanalabs %s", version);
 }
 
-/* Adds a channel for a board without energy or power, with the reason. */
+/* Adds a channel that shows why the board's energy is unknown. */
 static void add_unavailable(struct source *source, const struct board *board, joule_status state,
                             const char *remedy)
 {
@@ -185,7 +184,7 @@ static bool open_board(struct source *source, struct board *board, unsigned numb
         board->is_lost = true;
         board->device->state = hlml_status(code);
         add_unavailable(source, board, hlml_status(code),
-                        "Habana's library gives no access to this board: see `hl-smi` and `dmesg`");
+                        "Habana's library cannot open this board: see `hl-smi` and `dmesg`");
         return true;
     }
     find_energy(source, board);
@@ -238,7 +237,7 @@ static void set_lost(struct board *board, struct sink *sink)
             sink_fail(sink, channels[i], JOULE_FAILED);
 }
 
-/* Handles a failed call. Returns true if the call may be repeated at once. */
+/* Handles a failed call of the library. Returns true if the caller should repeat the call at once. */
 static bool handle_failure(const struct hlml *hlml, struct board *board, struct sink *sink,
                            struct channel *channel, hlml_return code, bool is_first_try)
 {
@@ -248,7 +247,8 @@ static bool handle_failure(const struct hlml *hlml, struct board *board, struct 
         set_lost(board, sink);
         return false;
     }
-    if (code == HLML_ERROR_UNINITIALIZED && is_first_try) { /* other code shut the library down */
+    /* Other code in this process may have shut the library down. */
+    if (code == HLML_ERROR_UNINITIALIZED && is_first_try) {
         hlml_return again = hlml->api.init();
         return (again == HLML_SUCCESS || again == HLML_ERROR_ALREADY_INITIALIZED) &&
                hlml->api.device_get_handle_by_index(board->number, &board->handle) == HLML_SUCCESS;
@@ -391,6 +391,6 @@ const struct source_ops source_hlml = {
     .period_s = PERIOD_S,
     .open = hlml_open,
     .read = hlml_read,
-    /* There is no close: shutting the library down would take it from a program that uses it itself. */
+    /* No close: a shutdown of the library would also affect other code in this process that uses it. */
     .query = hlml_query,
 };

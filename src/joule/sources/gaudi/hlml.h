@@ -1,9 +1,9 @@
 /* joule/sources/gaudi/hlml.h - the source "hlml": Intel's Gaudi boards, read with Habana's management library
  * (HLML).
  *
- * hlml_library.c loads the library and translates its return codes, hlml.c reads.
- * Note: the library writes a log into the folder that HABANA_LOGS names. The user may set it; Joule does
- * not. */
+ * hlml_library.c loads the library and translates its return codes; hlml.c reads the boards.
+ * Note: the library writes a log into the folder that HABANA_LOGS names. The user may set HABANA_LOGS; Joule
+ * does not change it. */
 #ifndef JOULE_HLML_H
 #define JOULE_HLML_H
 
@@ -17,10 +17,10 @@
 bool hlml_has_driver(struct source *source, const char *variable);
 /* Returns true if the library can be loaded. */
 bool hlml_is_available(struct joule_host *host);
-/* Loads and initialises the library; JOULE_HLML_LIB overrides its name. If the result is not OK, out_remedy
- * says what the user can do. */
+/* Loads and initialises the library; JOULE_HLML_LIB overrides its name. Returns OK, or another status with
+ * advice for the user in out_remedy. */
 joule_status hlml_load(struct joule_host *host, struct hlml_api *out_api, char *out_remedy, size_t size);
-/* Returns the channel status for a return code. */
+/* Translates a return code of the library to the status of a channel. */
 joule_status hlml_status(hlml_return code);
 
 #endif

@@ -1,9 +1,9 @@
-/* joule/sources/gaudi/hlml_abi.h - the binary interface of Habana's management library, as far as Joule uses
- * it.
+/* joule/sources/gaudi/hlml_abi.h - the part of the binary interface of Habana's management library that
+ * Joule uses.
  *
- * It has the layouts, constants and symbol names of libhlml.so, so that no header of Habana's is needed to
- * build. Constants have the names of hlml.h.
- * Note: symbols are in snake_case, as hlml_device_get_count. The names in camel case in public documents
+ * It declares layouts, constants and symbols of libhlml.so, so the build needs no header of Habana's. The
+ * constants have the same names as in Habana's hlml.h.
+ * Note: symbols are in snake_case, such as hlml_device_get_count. The camel-case names in public documents
  * belong to the Python wrapper, whose return codes are different. */
 #ifndef JOULE_HLML_ABI_H
 #define JOULE_HLML_ABI_H
@@ -72,7 +72,7 @@ _Static_assert(sizeof(struct hlml_pci_info) == 52, "as the vendor's compiler lay
     X(device_get_current_clocks_throttle_reasons, (hlml_device device, unsigned long long *reasons))         \
     X(get_driver_version, (char *text, unsigned size))
 
-/* The library's functions; NULL: the library lacks the symbol, and one feature is missing. */
+/* The library's functions. A member is NULL if the library lacks the symbol. */
 struct hlml_api {
 #define HLML_MEMBER(name, parameters) hlml_return(*name) parameters;
     HLML_FUNCTIONS(HLML_MEMBER)

@@ -1,7 +1,7 @@
 /* joule/sources/gaudi/hlml_library.c - loads Habana's library, and translates its return codes. See hlml.h.
  *
- * Note: the library is in a folder that the dynamic linker does not search. Other code in this process may
- * have initialised it already, which is no error. */
+ * Note: the dynamic linker may not search the folder in which the library is installed. Other code in this
+ * process may have initialised the library already; that is not an error. */
 #include "base/string.h"
 #include "joule/sources/gaudi/hlml.h"
 
@@ -46,7 +46,7 @@ joule_status hlml_load(struct joule_host *host, struct hlml_api *out_api, char *
     *out_api = (struct hlml_api){0};
     if (!library) {
         string_copy(out_remedy, size,
-                    "no libhlml.so: install Habana's tools, or name the library with JOULE_HLML_LIB");
+                    "libhlml.so not found: install Habana's tools, or set JOULE_HLML_LIB to its path");
         return JOULE_ABSENT;
     }
     resolve(host, library, out_api);
@@ -60,9 +60,9 @@ joule_status hlml_load(struct joule_host *host, struct hlml_api *out_api, char *
     string_print(
         out_remedy, size,
         code == HLML_ERROR_DRIVER_NOT_LOADED
-            ? "the habanalabs driver is not loaded: `modprobe habanalabs`"
-            : "Habana's library does not initialise (code %d): see `hl-smi`; the library needs a folder that "
-              "it may write to in HABANA_LOGS",
+            ? "the habanalabs driver is not loaded: run `modprobe habanalabs`"
+            : "cannot initialise Habana's library (code %d): see `hl-smi`, and set HABANA_LOGS to a folder "
+              "that you may write to",
         code);
     return hlml_status(code);
 }

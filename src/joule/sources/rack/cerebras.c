@@ -1,8 +1,8 @@
 /* joule/sources/rack/cerebras.c - the source "cerebras": wafer-scale systems of the cluster that this user
  * node belongs to.
  *
- * Cerebras' installer leaves /opt/cerebras/config_v2 and the program csctl, which lists the systems
- * (JOULE_CSCTL names another one). Neither reports power or load. */
+ * Cerebras' installer creates /opt/cerebras/config_v2, and the program csctl, which lists the systems.
+ * JOULE_CSCTL names a program to run instead. Neither the file nor csctl reports power or load. */
 #include <math.h>
 #include "base/json.h"
 #include "base/string.h"
@@ -17,10 +17,11 @@ static const struct rack_kind kind = {"cerebras", "JOULE_CEREBRAS", "wse", "cere
 
 struct cerebras {
     struct rack_meter meter;
-    bool is_listed; /* csctl answered */
+    bool is_listed; /* csctl has listed the systems */
 };
 
-/* Parses {"items": [{"meta": {"name": "cs-01"}}, ...]}. */
+/* Adds a device for each system in csctl's output, {"items": [{"meta": {"name": "cs-01"}}, ...]}. Returns
+ * JOULE_FAILED for output of another form. */
 static joule_status add_systems(struct source *source, char *text, size_t length)
 {
     struct arena arena = {0};
@@ -66,7 +67,7 @@ static joule_status cerebras_open(struct source *source)
     if (!cerebras->is_listed && !is_configured)
         return source_set_state(source, status == JOULE_ABSENT ? status : JOULE_FAILED,
                                 FOLDER
-                                " exists, but csctl lists no systems; try: csctl get cluster --system-only");
+                                " exists, but csctl lists no systems: run `csctl get cluster --system-only`");
     if (source->device_count == 0 && !rack_add_device(source, &kind, MODEL, ""))
         return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     return rack_meter_open(source, &kind, &cerebras->meter);
@@ -78,7 +79,7 @@ static void cerebras_read(struct source *source, struct sink *sink)
     rack_meter_read(source, &cerebras->meter, sink, NAN);
 }
 
-/* Reports the systems as present. Their state is not queried again, because each call loads the cluster's
+/* Reports that the systems are present. csctl does not run again, because each run loads the cluster's
  * server. */
 static void cerebras_query(struct source *source, struct sink *sink)
 {

@@ -7,7 +7,7 @@
 
 #define GAIN_SD_PLUGS   0.01 /* the same as in pdu.c */
 #define GAIN_SD_REDFISH 0.03 /* the same as in redfish.c */
-/* Assumed, as for TPUs: a fraction of time does not show how hard a chip worked. */
+/* Assumed, as for TPUs: busy time does not show how hard a chip worked. */
 #define GAIN_SD_SHARE 0.35
 
 struct device *rack_add_device(struct source *source, const struct rack_kind *kind, const char *model,
@@ -23,7 +23,7 @@ struct device *rack_add_device(struct source *source, const struct rack_kind *ki
         if (*c < ' ' || *c > '~')
             *c = '?';
     string_print(device->remedy, sizeof device->remedy,
-                 "no public interface reports this device's power: name its plugs, controller or watts in %s "
+                 "no public interface reports this device's power: set %s to its plugs, controller or watts "
                  "(docs/devices.md)",
                  kind->variable);
     return device;
@@ -43,8 +43,8 @@ static const char *method_label(const struct rack_meter *meter)
     }
 }
 
-/* Returns the relative error of the power. Without a known load, power is anywhere between idle and maximum:
- * the middle is used, with the standard deviation of a uniform distribution. */
+/* Returns the relative standard deviation of the power. Power at an unknown load lies between idle and
+ * maximum. The middle is used, with the standard deviation of a uniform distribution. */
 static double gain_sd(const struct rack_meter *meter)
 {
     double sum = meter->watts.idle + meter->watts.max;
@@ -87,12 +87,12 @@ static bool add_channel(struct source *source, const struct rack_kind *kind, str
     }
     for (size_t i = 0; i < source->device_count && !is_single; i++)
         string_print(source->devices[i]->remedy, sizeof source->devices[i]->remedy,
-                     "the domain %s has the energy of all these devices together", kind->domain);
+                     "domain %s contains the energy of all these devices together", kind->domain);
     return true;
 }
 
-/* Opens the management controller and selects its best view. On failure sets the source's state and returns
- * it. */
+/* Opens the management controller and selects the first view that reports power. On failure sets and returns
+ * the source's state. */
 static joule_status open_redfish(struct source *source, const char *file, struct rack_meter *meter)
 {
     struct redfish_text text;
@@ -105,7 +105,7 @@ static joule_status open_redfish(struct source *source, const char *file, struct
     return source_set_state(source, JOULE_UNSUPPORTED, "the management controller reports no power");
 }
 
-/* Returns the text after the first word, or NULL if the first word is another one. */
+/* Returns the text after `word` and spaces, or NULL if `text` does not begin with `word` and a space. */
 static const char *skip_word(const char *text, const char *word)
 {
     size_t length = strlen(word);

@@ -1,9 +1,9 @@
 /* joule/sources/rack/sambanova.c - the source "sambanova": RDUs of SambaNova's systems, as listed by
  * sntilestat.
  *
- * The program comes with SambaNova's runtime (JOULE_SNTILESTAT names another one). It prints a row for each
- * tile of each RDU: its time in each state, and the process that uses it. SambaNova publishes no power
- * values. */
+ * sntilestat is part of SambaNova's runtime; JOULE_SNTILESTAT names a program to run instead. It prints a row
+ * for each tile of each RDU: the tile's time in each state, and the process that uses the tile. SambaNova
+ * publishes no power values. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
@@ -33,8 +33,8 @@ static joule_status run_program(struct source *source, const char *program, stru
     return status == JOULE_OK && out->exit_status != 0 ? JOULE_FAILED : status;
 }
 
-/* Queries the tiles. The runtime's folder may not be in PATH. */
-static joule_status ask(struct source *source)
+/* Runs sntilestat and parses its output. Also tries the runtime's folder, which may not be in PATH. */
+static joule_status run_sntilestat(struct source *source)
 {
     struct sambanova *sambanova = source->data;
     const char *own = source->host->ops->env(source->host, "JOULE_SNTILESTAT");
@@ -57,7 +57,7 @@ static bool add_rdu(struct source *source, size_t i)
         return false;
     accelerator_name_channel(ch, kind.kind, device->index, "busy");
     channel_set_gauge(ch, ROLE_BUSY, "");
-    string_copy(ch->info.label, sizeof ch->info.label, "mean over its tiles of the time not idle");
+    string_copy(ch->info.label, sizeof ch->info.label, "busy time, mean of its tiles");
     string_copy(ch->info.vendor, sizeof ch->info.vendor, kind.vendor);
     sambanova->busy[i] = ch;
     return true;
@@ -68,18 +68,18 @@ static joule_status sambanova_open(struct source *source)
     struct sambanova *sambanova = source->data = arena_alloc(&source->arena, sizeof *sambanova);
     if (!sambanova)
         return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
-    joule_status status = ask(source);
+    joule_status status = run_sntilestat(source);
     if (status == JOULE_ABSENT)
-        return source_set_state(source, status, "no sntilestat, which comes with SambaNova's runtime");
+        return source_set_state(source, status, "sntilestat not found: it is part of SambaNova's runtime");
     if (status != JOULE_OK)
-        return source_set_state(source, status, "sntilestat lists no tiles; try: sntilestat");
+        return source_set_state(source, status, "sntilestat lists no tiles: run `sntilestat` to see why");
     for (size_t i = 0; i < sambanova->reported.count; i++)
         if (!add_rdu(source, i))
             return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     return rack_meter_open(source, &kind, &sambanova->meter);
 }
 
-/* Returns the RDU with this path in the last output; NULL: none. */
+/* Returns the RDU with this path in the last output, or NULL if the output does not list it. */
 static const struct sambanova_rdu *find_rdu(const struct sambanova *sambanova, const char *path)
 {
     for (size_t i = 0; i < sambanova->reported.count && sambanova->status == JOULE_OK; i++)
@@ -92,7 +92,7 @@ static void sambanova_read(struct source *source, struct sink *sink)
 {
     struct sambanova *sambanova = source->data;
     double sum = 0;
-    joule_status status = ask(source);
+    joule_status status = run_sntilestat(source);
     for (size_t i = 0; i < source->device_count; i++) {
         const struct sambanova_rdu *rdu = find_rdu(sambanova, source->devices[i]->uuid);
         sum += rdu ? rdu->busy : NAN;

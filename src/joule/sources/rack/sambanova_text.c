@@ -4,7 +4,7 @@
 #include <string.h>
 #include "base/string.h"
 
-#define COLUMNS 6 /* columns, in per cent of the time: idle, exec, pload, aload, chkpt, quiesce */
+#define COLUMNS 6 /* per cent of time in each state: idle, exec, pload, aload, chkpt, quiesce */
 
 /* Finds or adds the RDU whose path is the first `length` bytes of a row. Returns NULL if there are too
  * many. */
@@ -41,7 +41,8 @@ static bool is_printable(const char *text, size_t length)
     return true;
 }
 
-/* Adds the tile of a row to its RDU. Returns false for a row with impossible values. */
+/* Adds the tile of a row to its RDU. Skips rows that describe no tile. Returns false if a tile's row contains
+ * impossible values. */
 static bool parse_row(struct sambanova_tiles *tiles, const char *row, size_t length)
 {
     const char *tile = strstr(row, "/TILE_");
@@ -59,7 +60,7 @@ static bool parse_row(struct sambanova_tiles *tiles, const char *row, size_t len
     struct sambanova_rdu *rdu = find_rdu(tiles, row, (size_t)(tile - row));
     if (!rdu)
         return true;
-    rdu->busy += columns[0] < 100 ? 1 - columns[0] / 100 : 0; /* a sum until all rows are read */
+    rdu->busy += columns[0] < 100 ? 1 - columns[0] / 100 : 0; /* a sum, until sambanova_parse divides it */
     rdu->tiles++;
     at += strspn(at, " \t");
     if (at < row + length && string_scan_double(at, &pid) && pid >= 1 && pid < 4294967296.0)

@@ -14,14 +14,14 @@ struct sambanova_tiles {
     size_t count;
     struct sambanova_rdu {
         char path[40]; /* such as "/XRDU_0/RDU_0" */
-        double busy;   /* 0 to 1: mean over its tiles of the fraction of time that was not idle */
+        double busy;   /* fraction of time not idle, 0 to 1: the mean of its tiles */
         size_t tiles, process_count;
         uint64_t pids[SAMBANOVA_MAX_PROCESSES];
     } rdus[SAMBANOVA_MAX_RDUS];
 };
 
-/* Parses every row of a tile and skips other lines. Returns false if there is none, or one has impossible
- * values. */
+/* Parses the rows of tiles and skips other lines. Returns false if no row describes a tile, or if a tile's row
+ * contains impossible values. */
 bool sambanova_parse(const char *text, struct sambanova_tiles *out_tiles);
 
 #endif
