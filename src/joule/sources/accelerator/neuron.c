@@ -37,7 +37,7 @@ struct neuron {
         struct channel *energy; /* NULL: the user set no watts */
         struct channel *share;  /* NULL: no power file */
         int64_t end_s, end_ns;  /* end of the last minute read: on CLOCK_REALTIME, on CLOCK_MONOTONIC */
-        double mean;            /* mean power of that minute, as a fraction of the maximum; valid if is_known */
+        double mean;            /* mean power of that minute as a fraction of the maximum; see is_known */
         bool is_known;
         uint64_t memory_bytes; /* size of the device's memory, or JOULE_BYTES_UNKNOWN */
         char folder[64];

@@ -1,7 +1,7 @@
 /* joule/sources/amd/amd_boards.c - see amd_boards.h.
  *
  * Note: a count of 0 and a power of 0 W are treated as unknown, even if the call succeeded. Boards without a
- * sensor report them, and so does the second die of a package, whose energy the first one counts. */
+ * sensor report these values. So does the second die of a package, because the first die reports for both. */
 #include "joule/sources/amd/amd_boards.h"
 
 #include <math.h>
@@ -12,16 +12,16 @@
 #include "joule/sources/hwmon/hwmon.h"
 
 #define PERIOD_S         0.1
-#define TICK_S           1e-3 /* how long the driver caches the firmware's answer */
-#define GAIN_SD          0.05 /* assumed, as for all boards */
+#define TICK_S           1e-3 /* the driver caches the firmware's values for this time */
+#define GAIN_SD          0.05 /* assumed, as for all boards without a data sheet */
 #define MAX_WATTS        5000.0
-#define GAUGE_PERIOD_NS  500000000LL  /* no temperature sensor is faster */
-#define MAX_TRANSIENT_NS 1000000000LL /* longest time of PENDING answers before a channel has failed */
+#define GAUGE_PERIOD_NS  500000000LL  /* no temperature sensor updates faster */
+#define MAX_TRANSIENT_NS 1000000000LL /* a channel that is PENDING for this time has failed */
 
 /* --- whether to open the source ------------------------------------------------------------------------- */
 
-/* Returns true if the kernel has a file of the board's power. The file is not read, because a read would
- * wake a suspended board. */
+/* Returns true if the kernel provides a file with the board's power. The file is not read, because a read
+ * would wake a suspended board. */
 static bool has_power_file(struct source *source, const struct drm_card *card)
 {
     struct arena arena = {0};
@@ -57,7 +57,7 @@ bool amd_boards_are_needed(struct source *source, const char *own)
     char **ids;
     size_t boards = 0;
     ssize_t count = source->host->ops->list(source->host, AMD_DRIVER, &source->arena, &ids);
-    if (count > 0) /* without the driver, libraries are not searched */
+    if (count > 0) /* without boards of the driver, no card is opened */
         count = source->host->ops->list(source->host, DRM_FOLDER, &source->arena, &ids);
     for (ssize_t i = 0; i < count; i++) {
         struct drm_card card;
@@ -70,12 +70,12 @@ bool amd_boards_are_needed(struct source *source, const char *own)
     if (source->is_named && (boards || (own && *own)))
         return true;
     if (boards)
-        source_set_state(
-            source, JOULE_ABSENT,
-            "the kernel's files report these boards: request the source %s by name to use it too",
-            source->ops->name);
+        source_set_state(source, JOULE_ABSENT,
+                         "not needed: the kernel's files report these boards; to use the source %s too, "
+                         "request it by name",
+                         source->ops->name);
     else
-        source_set_state(source, JOULE_ABSENT, "no board of this machine has the driver amdgpu");
+        source_set_state(source, JOULE_ABSENT, "no board of this machine uses the driver amdgpu");
     return false;
 }
 
@@ -114,7 +114,7 @@ struct amd_boards *amd_boards_create(struct source *source, const struct amd_int
     return boards;
 }
 
-/* Adds a channel of the board. what: appended to the board's name. */
+/* Adds a channel of the board. what: the end of the channel's name; may be empty. */
 static struct channel *add_channel(struct amd_boards *boards, const struct amd_board *board, const char *what,
                                    const char *label)
 {
@@ -139,11 +139,12 @@ static void set_sensor(const struct amd_board *board, struct channel *ch, uint32
     string_copy(ch->zone, sizeof ch->zone, board->zone);
 }
 
-/* Returns true if the value exists. A PENDING value may exist. */
-static bool has_value(struct amd_boards *boards, joule_status status, bool is_more_than_0)
+/* Returns true if the first call shows that the board reports the value, or may report it later (PENDING).
+ * Records a denied call. */
+static bool has_value(struct amd_boards *boards, joule_status status, bool is_positive)
 {
     boards->is_denied = boards->is_denied || status == JOULE_DENIED;
-    return status == JOULE_PENDING || (status == JOULE_OK && is_more_than_0);
+    return status == JOULE_PENDING || (status == JOULE_OK && is_positive);
 }
 
 static void add_energy(struct amd_boards *boards, struct amd_board *board)
@@ -225,7 +226,7 @@ static bool has_cpu_cores(struct source *source, const char *pci)
            id == HWMON_MI300A;
 }
 
-/* Returns the board at a PCI address, whatever its partition, or NULL if no such board was added. */
+/* Returns the board at this PCI address, or NULL if no such board was added. */
 static struct amd_board *find_board(struct amd_boards *boards, const char *pci)
 {
     for (size_t i = 0; i < boards->count; i++)
@@ -234,6 +235,7 @@ static struct amd_board *find_board(struct amd_boards *boards, const char *pci)
     return NULL;
 }
 
+/* Writes the address with function 0. All partitions of a board then have the same address. */
 static void print_pci(char out_pci[SYSFS_PCI_SIZE], unsigned domain, unsigned bus, unsigned slot)
 {
     string_print(out_pci, SYSFS_PCI_SIZE, "%04x:%02x:%02x.0", domain, bus, slot);
@@ -293,7 +295,7 @@ joule_status amd_boards_set_state(struct amd_boards *boards)
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-/* Reports a failure to the channel. PENDING becomes FAILED only after MAX_TRANSIENT_NS without a value. */
+/* Reports a failed reading. PENDING is reported, as FAILED, only after MAX_TRANSIENT_NS without a value. */
 static void fail(struct amd_board *board, struct sink *sink, struct channel *channel, joule_status status)
 {
     int64_t now_ns = sink_now(sink);
@@ -313,7 +315,7 @@ static void read_energy(struct amd_boards *boards, struct amd_board *board, stru
     int64_t before_ns = sink_now(sink);
     joule_status status = boards->interface->energy(boards->context, board->handle, &counts);
     int64_t after_ns = sink_now(sink);
-    bool is_read_now = boards->interface->period_s == 0; /* else the counter was read earlier in this round */
+    bool is_read_now = boards->interface->period_s == 0; /* else a program read the counter at some time */
     if (status != JOULE_OK) {
         fail(board, sink, board->energy, status);
         return;

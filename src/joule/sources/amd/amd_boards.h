@@ -1,10 +1,10 @@
 /* joule/sources/amd/amd_boards.h - AMD's boards, read with AMD's libraries and programs.
  *
- * This is the part that the four sources amd_smi, rocm_smi, amd_smi_program and rocm_smi_program share:
- * whether to open the source, a board's channels, and the reading. Each source fills a struct amd_interface
- * and adds its devices.
- * Note: libraries and programs read the same files as the sources "amdgpu" and "hwmon". They are therefore
- * used only for boards for which these files have neither energy nor power, or if the source is requested by
+ * The sources amd_smi, rocm_smi, amd_smi_program and rocm_smi_program share these functions: they decide
+ * whether the source is opened, add the channels of each board, and read them. Each source fills a struct
+ * amd_interface and adds its devices.
+ * Note: libraries and programs read the same files as the sources "amdgpu" and "hwmon". A source is therefore
+ * opened only if these files report neither energy nor power of a board, or if the source is requested by
  * name (--sources rocm_smi). */
 #ifndef JOULE_AMD_BOARDS_H
 #define JOULE_AMD_BOARDS_H
@@ -18,20 +18,21 @@
 /* A library's identifier of a device: an index or a handle. */
 typedef uintptr_t amd_device;
 
-enum amd_place { AMD_EDGE, AMD_JUNCTION, AMD_MEMORY }; /* RSMI_TEMP_TYPE_..., AMDSMI_TEMPERATURE_TYPE_... */
+/* Where a temperature is measured; the values of RSMI_TEMP_TYPE_... and AMDSMI_TEMPERATURE_TYPE_... */
+enum amd_place { AMD_EDGE, AMD_JUNCTION, AMD_MEMORY };
 
-/* The functions of one library or program. Each returns OK with its value; PENDING if the same call may
- * succeed a moment later; or another status. `context` is the argument of amd_boards_create. */
+/* The functions of one library or program. Each returns OK and writes its value, PENDING if the same call may
+ * succeed a moment later, or another status. `context` is the argument of amd_boards_create. */
 struct amd_interface {
     const char *name; /* the interface's name, such as "librocm_smi64" */
-    uint32_t rank;    /* rank of the counters; power ranks worse by RANK_INTEGRATED - RANK_DRIVER */
+    uint32_t rank;    /* rank of energy counters; for power, RANK_INTEGRATED - RANK_DRIVER is added */
     /* Time between two runs of a program; 0: a library, which is called at each reading. */
     double period_s;
     joule_status (*energy)(void *context, amd_device device, uint64_t *out_counts); /* in units of 2^-16 J */
     joule_status (*power)(void *context, amd_device device, double *out_watts);
     joule_status (*celsius)(void *context, amd_device device, enum amd_place place, double *out_celsius);
-    joule_status (*busy)(void *context, amd_device device, double *out_share);
-    /* Sets model and identity, as far as they are known. */
+    joule_status (*busy)(void *context, amd_device device, double *out_share); /* 0 to 1 */
+    /* Sets the model and uuid of `device` if they are known. */
     void (*set_identity)(void *context, amd_device handle, struct device *device);
     /* Sets memory and limits in `facts`, which is device_facts_unknown at first. */
     joule_status (*facts)(void *context, amd_device device, struct device_facts *facts);
@@ -43,9 +44,9 @@ struct amd_board {
     char zone[48];
     bool has_cpu;
     struct channel *energy, *power, *busy, *temperature, *memory_temperature; /* NULL: not reported */
-    enum amd_place warmest;
+    enum amd_place warmest;   /* sensor of `temperature`: AMD_JUNCTION, or AMD_EDGE if there is none */
     struct standstill still;  /* detects an energy counter that does not move */
-    int64_t failing_since_ns; /* time of the first of several PENDING answers; 0: none */
+    int64_t failing_since_ns; /* time of the first PENDING call since the last success; 0: none */
 };
 
 struct amd_boards {
@@ -54,12 +55,12 @@ struct amd_boards {
     void *context;
     struct amd_board list[AMD_MAX_BOARDS];
     size_t count;
-    bool is_denied;    /* a call was refused */
+    bool is_denied;    /* a call returned JOULE_DENIED */
     int64_t gauges_ns; /* time of the last reading of gauges */
 };
 
-/* Returns true if the source should be opened. `own`: the user's own library or program; NULL or empty: none.
- * If false, sets the source's state and remedy. */
+/* Returns true if the source should be opened. Otherwise sets the source's state and remedy. own: the library
+ * or program that the user's environment names; NULL or empty: none. */
 bool amd_boards_are_needed(struct source *source, const char *own);
 
 /* Opens the library `own`. If `own` is NULL or empty, opens the first of `names` (ended by NULL) that can be
@@ -73,12 +74,13 @@ extern const char *const amd_smi_libraries[], *const rocm_smi_libraries[];
 /* Returns true if any of these libraries can be opened. */
 bool amd_has_library(struct joule_host *host);
 
-/* Allocates the boards in the source's arena, as the source's data. Returns NULL if out of memory. */
+/* Allocates an empty list of boards in the source's arena and sets source->data to it. Returns NULL if out of
+ * memory. */
 struct amd_boards *amd_boards_create(struct source *source, const struct amd_interface *interface,
                                      void *context);
 
-/* Adds the device at this PCI address with its channels. Other partitions of a known board are ignored: they
- * repeat its energy and power. */
+/* Adds the device at this PCI address with its channels. Ignores other partitions of a known board, because
+ * they repeat the board's energy and power. */
 void amd_boards_add(struct amd_boards *boards, unsigned domain, unsigned bus, unsigned slot,
                     amd_device handle);
 /* Replaces the library's identifier of the board at this PCI address. Returns true if the identifier changed,
@@ -87,7 +89,7 @@ bool amd_boards_replace(struct amd_boards *boards, unsigned domain, unsigned bus
                         amd_device handle);
 /* Sets and returns the source's state after all devices are added. */
 joule_status amd_boards_set_state(struct amd_boards *boards);
-/* Functions of source_ops, for all of these sources. */
+/* read and query of source_ops, for all four sources. */
 void amd_boards_read(struct source *source, struct sink *sink);
 void amd_boards_query(struct source *source, struct sink *sink);
 

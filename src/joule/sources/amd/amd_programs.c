@@ -1,10 +1,10 @@
 /* joule/sources/amd/amd_programs.c - the sources "amd_smi_program" and "rocm_smi_program": AMD's boards, read
  * with the programs amd-smi and rocm-smi.
  *
- * amd_smi_json.h parses the programs' output; amd_boards.h has the boards and reads them.
+ * amd_smi_json.c parses the programs' output; amd_boards.c reports the values of each board. JOULE_AMD_SMI
+ * and JOULE_ROCM_SMI name programs to run instead.
  * Note: a run starts Python and AMD's library, which takes half a second of CPU time. Programs are therefore
- * run rarely, and only if no library of AMD's can be loaded, or if the source is requested by name.
- * JOULE_AMD_SMI and JOULE_ROCM_SMI name other programs. */
+ * run rarely, and only if no library of AMD's can be loaded, or if the source is requested by name. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -21,16 +21,16 @@ typedef bool (*parse_fn)(struct arena *arena, char *text, size_t size, struct am
 
 /* A program, its argument lists with the most complete first, and the parser of its output. */
 struct program {
-    const char *name, *in_rocm; /* in_rocm: its path if it is not in PATH */
+    const char *name, *rocm_path; /* rocm_path: used if PATH does not contain `name` */
     const char *const *arguments[2];
     parse_fn parse;
-    const char *const *address_arguments; /* arguments that print PCI addresses; NULL: `arguments` do so */
+    const char *const *address_arguments; /* for a run that prints PCI addresses; NULL: `arguments` */
 };
 
 struct programs {
     const struct program *program;
     const char *path;
-    const char *const *arguments; /* the argument list that the program supports */
+    const char *const *arguments; /* list of arguments that the program supports */
     struct amd_boards *boards;
     struct amd_cards cards; /* cards of the last run */
     struct arena run_arena; /* owns the cards */
@@ -57,7 +57,7 @@ static joule_status run(struct joule_host *host, struct programs *programs, cons
         return length == -EACCES || length == -EPERM ? JOULE_DENIED : JOULE_FAILED;
     if (!programs->program->parse(&programs->run_arena, programs->output, (size_t)length, &programs->cards))
         return JOULE_NO_MEMORY;
-    return programs->cards.count ? JOULE_OK : JOULE_FAILED; /* the program's exit status is always 0 */
+    return programs->cards.count ? JOULE_OK : JOULE_FAILED; /* the exit status is 0 even after an error */
 }
 
 static const struct amd_card *card_of(const struct programs *programs, amd_device number)
@@ -124,7 +124,7 @@ static void set_identity(void *context, amd_device handle, struct device *device
     if (!card)
         return;
     string_copy(device->model, sizeof device->model, card->model);
-    if (string_starts(card->uuid, "0x")) /* the kernel's file unique_id has no such prefix */
+    if (string_starts(card->uuid, "0x")) /* the kernel's file unique_id has no prefix */
         string_print(device->uuid, sizeof device->uuid, "GPU-%s", card->uuid + 2);
     else
         string_copy(device->uuid, sizeof device->uuid, card->uuid);
@@ -159,7 +159,7 @@ static const char *const amd_fewer_arguments[] = {"metric", "--power", "--energy
 static const char *const amd_address_arguments[] = {"list", "--json", NULL};
 static const struct program amd_smi = {
     .name = "amd-smi",
-    .in_rocm = "/opt/rocm/bin/amd-smi",
+    .rocm_path = "/opt/rocm/bin/amd-smi",
     .arguments = {amd_arguments, amd_fewer_arguments},
     .parse = amd_smi_parse_json,
     .address_arguments = amd_address_arguments,
@@ -172,14 +172,14 @@ static const char *const rocm_fewer_arguments[] = {"--showbus", "--showpower", "
                                                    "--showuse", "--json",      NULL};
 static const struct program rocm_smi = {
     .name = "rocm-smi",
-    .in_rocm = "/opt/rocm/bin/rocm-smi",
+    .rocm_path = "/opt/rocm/bin/rocm-smi",
     .arguments = {rocm_arguments, rocm_fewer_arguments},
     .parse = rocm_smi_parse_json,
 };
 
 /* --- opening -------------------------------------------------------------------------------------------- */
 
-/* Finds the argument list that the program supports, if the program exists. */
+/* Runs the program with each list of arguments until a run succeeds. Returns the status of the last run. */
 static joule_status try_arguments(struct joule_host *host, struct programs *programs)
 {
     joule_status status = JOULE_ABSENT;
@@ -195,7 +195,7 @@ static joule_status try_arguments(struct joule_host *host, struct programs *prog
 static joule_status try_paths(struct joule_host *host, struct programs *programs, const char *own)
 {
     const char *const paths[] = {own && *own ? own : programs->program->name,
-                                 own && *own ? NULL : programs->program->in_rocm};
+                                 own && *own ? NULL : programs->program->rocm_path};
     joule_status status = JOULE_ABSENT;
     for (int i = 0; i < 2 && paths[i] && status == JOULE_ABSENT; i++) {
         programs->path = paths[i];
@@ -204,7 +204,8 @@ static joule_status try_paths(struct joule_host *host, struct programs *programs
     return status;
 }
 
-/* Gets the cards with PCI addresses from a run of their own. */
+/* Runs the program with address_arguments and writes its cards, with PCI addresses, to *out_places. *arena
+ * owns them. programs->cards stays unchanged. */
 static void find_addresses(struct joule_host *host, struct programs *programs, struct amd_cards *out_places,
                            struct arena *arena)
 {
@@ -244,7 +245,7 @@ static joule_status set_failure(struct source *source, const struct programs *pr
 {
     const char *name = programs->program->name;
     if (status == JOULE_ABSENT)
-        return source_set_state(source, status, "no %s: it comes with ROCm", name);
+        return source_set_state(source, status, "%s not found: it is part of ROCm", name);
     return source_set_state(source, status, "%s lists no board: run `%s` to see why", name, name);
 }
 
@@ -255,8 +256,8 @@ static joule_status open_program(struct source *source, const struct program *pr
     if (!amd_boards_are_needed(source, own))
         return source->state;
     if (!source->is_named && amd_has_library(source->host))
-        return source_set_state(source, JOULE_ABSENT, "not needed: AMD's library reports what %s would",
-                                program->name);
+        return source_set_state(source, JOULE_ABSENT,
+                                "not needed: AMD's library reports the same values as %s", program->name);
     struct programs *programs = arena_alloc(&source->arena, sizeof *programs);
     if (!programs || !(programs->boards = amd_boards_create(source, interface, programs)) ||
         !(programs->output = malloc(OUTPUT_BYTES)))

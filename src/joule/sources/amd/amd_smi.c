@@ -1,10 +1,10 @@
 /* joule/sources/amd/amd_smi.c - the source "amd_smi": AMD's boards, read with libamd_smi.
  *
- * It finds and loads the library, and calls it for each value. amd_boards.h decides when it is used, and
- * reads the boards. JOULE_AMD_SMI_LIB names another file to load.
- * Note: the library has one state for the whole process and does not count its users. It is never shut down
- * here, because that would invalidate the handles of the measured program. If that program shuts it down, it
- * is initialised again and new handles are read. */
+ * This file loads the library and calls it for each value. amd_boards.c decides whether the source is opened,
+ * and reads the boards. JOULE_AMD_SMI_LIB names a file to load instead.
+ * Note: all users of the library in a process share its state, and the library does not count them. This
+ * source never shuts it down, because a shutdown would invalidate the measured program's handles. If that
+ * program shuts it down, this source initialises it again and gets new handles. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
@@ -12,15 +12,15 @@
 #include "joule/sources/amd/amd_smi_abi.h"
 
 #define MAX_SOCKETS    AMD_MAX_BOARDS
-#define MAX_PROCESSORS 16 /* maximum of a socket: partitions, and in some releases CPU cores */
-#define NO_WATTS       0xffff
+#define MAX_PROCESSORS 16     /* maximum in a socket: partitions, and in some releases CPU cores */
+#define NO_WATTS       0xffff /* the board does not report this power */
 #define MAX_WATTS      100000 /* larger values are in microwatts */
 #define MAX_CELSIUS    1000   /* larger values are in thousandths of a degree, as in ROCm before 5.7 */
 
 struct amd_source {
     struct amd_api api;
     struct amd_boards *boards;
-    bool has_new_names; /* refresh has replaced a board's handle */
+    bool has_new_handles; /* refresh has replaced a board's handle */
 };
 
 /* --- the library ---------------------------------------------------------------------------------------- */
@@ -66,8 +66,8 @@ static void resolve(struct joule_host *host, void *library, struct amd_api *api)
 #undef AMD_RESOLVE
 }
 
-/* Returns 24 for "libamd_smi.so.24.6"; 0: unknown. */
-static unsigned major_of(const char *name)
+/* Returns the major version in a file name, such as 24 in "libamd_smi.so.24.6", or 0 if there is none. */
+static unsigned parse_major(const char *name)
 {
     char digits[8] = "";
     uint64_t major = 0;
@@ -94,9 +94,10 @@ static joule_status load(struct source *source, const char *own, struct amd_api 
     const char *name;
     void *library = amd_open_library(source->host, own, amd_smi_libraries, &name);
     if (!library)
-        return source_set_state(source, JOULE_ABSENT, "no libamd_smi: it comes with ROCm (amd-smi-lib)");
+        return source_set_state(source, JOULE_ABSENT,
+                                "libamd_smi not found: it is part of ROCm (amd-smi-lib)");
     resolve(source->host, library, out_api);
-    out_api->major = major_of(name);
+    out_api->major = parse_major(name);
     if (!out_api->init || !out_api->sockets || !out_api->processors || !out_api->bdf)
         return source_set_state(source, JOULE_UNSUPPORTED, "%s lacks required functions: reinstall ROCm",
                                 name);
@@ -105,7 +106,7 @@ static joule_status load(struct source *source, const char *own, struct amd_api 
         return JOULE_OK;
     joule_status status = status_of(code);
     return source_set_state(source, status == JOULE_PENDING ? JOULE_FAILED : status,
-                            "%s does not initialise (code %d): run `amd-smi list` to see why", name, code);
+                            "cannot initialise %s (code %d): run `amd-smi list` to see why", name, code);
 }
 
 /* --- devices -------------------------------------------------------------------------------------------- */
@@ -147,20 +148,21 @@ static void add(struct amd_source *amd, uint64_t bdf, amd_handle processor)
 static void refresh(struct amd_source *amd, uint64_t bdf, amd_handle processor)
 {
     if (amd_boards_replace(amd->boards, AMD_DOMAIN(bdf), AMD_BUS(bdf), AMD_SLOT(bdf), (amd_device)processor))
-        amd->has_new_names = true;
+        amd->has_new_handles = true;
 }
 
-/* Translates a code. If the library was shut down, initialises it again for the next reading.
- * AMDSMI_STATUS_NOT_FOUND with an unchanged handle means that the value does not exist. */
+/* Translates a code. If the library may have been shut down, initialises it and refreshes the handles.
+ * Returns PENDING if the next reading may then succeed. AMDSMI_STATUS_NOT_FOUND without a new handle means
+ * that the value does not exist. */
 static joule_status status_of_call(struct amd_source *amd, amd_code code)
 {
     if (code != AMDSMI_STATUS_NOT_INIT && code != AMDSMI_STATUS_NOT_FOUND)
         return status_of(code);
     if (amd->api.init(AMDSMI_INIT_AMD_GPUS) != AMDSMI_STATUS_SUCCESS)
         return JOULE_FAILED;
-    amd->has_new_names = false;
+    amd->has_new_handles = false;
     each_device(amd, refresh);
-    return amd->has_new_names || code == AMDSMI_STATUS_NOT_INIT ? JOULE_PENDING : JOULE_UNSUPPORTED;
+    return amd->has_new_handles || code == AMDSMI_STATUS_NOT_INIT ? JOULE_PENDING : JOULE_UNSUPPORTED;
 }
 
 /* --- values --------------------------------------------------------------------------------------------- */
@@ -177,7 +179,7 @@ static joule_status energy(void *context, amd_device device, uint64_t *out_count
 
 /* Writes the current power, or the average if current power is missing or 0. Returns UNSUPPORTED if both are
  * missing. */
-static joule_status choose(uint32_t current_watts, uint32_t average_watts, double *out_watts)
+static joule_status choose_power(uint32_t current_watts, uint32_t average_watts, double *out_watts)
 {
     bool has_current = current_watts != UINT32_MAX && current_watts != NO_WATTS;
     bool has_average = average_watts != UINT32_MAX && average_watts != NO_WATTS;
@@ -187,7 +189,7 @@ static joule_status choose(uint32_t current_watts, uint32_t average_watts, doubl
     return JOULE_OK;
 }
 
-/* Reads power, only with releases of a known layout. In other releases the same offsets have other values. */
+/* Reads power if this release's layout is known. Other releases store other values at the same offsets. */
 static joule_status power(void *context, amd_device device, double *out_watts)
 {
     struct amd_source *amd = context;
@@ -202,11 +204,11 @@ static joule_status power(void *context, amd_device device, double *out_watts)
     if (status != JOULE_OK)
         return status;
     if (amd->api.major == 24)
-        return choose(answer.of_24.current_watts, answer.of_24.average_watts, out_watts);
+        return choose_power(answer.of_24.current_watts, answer.of_24.average_watts, out_watts);
     const struct amd_power_25 *watts = &answer.of_25;
     if (watts->socket_watts != watts->current_watts && watts->socket_watts != watts->average_watts)
         return JOULE_UNSUPPORTED; /* an unknown layout of a later release */
-    return choose(watts->current_watts, watts->average_watts, out_watts);
+    return choose_power(watts->current_watts, watts->average_watts, out_watts);
 }
 
 static joule_status celsius(void *context, amd_device device, enum amd_place place, double *out_celsius)
@@ -246,8 +248,8 @@ static void set_identity(void *context, amd_device handle, struct device *device
         string_copy(device->uuid, sizeof device->uuid, uuid);
 }
 
-/* Returns a limit in watts. Limits are in watts in some releases, in microwatts in others, and in some
- * releases in both units. */
+/* Converts a limit to watts, or to NaN if it is unknown. Limits are in watts or in microwatts, depending on
+ * the release and, in some releases, on the limit. */
 static double watts_of(uint64_t limit)
 {
     return limit == 0 || limit == UINT64_MAX ? NAN : (double)limit * (limit > MAX_WATTS ? 1e-6 : 1);

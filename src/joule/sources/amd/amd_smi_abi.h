@@ -1,12 +1,11 @@
-/* joule/sources/amd/amd_smi_abi.h - the binary interface of AMD's system management library, as far as Joule
- * uses it.
+/* joule/sources/amd/amd_smi_abi.h - the part of the binary interface of AMD's system management library that
+ * Joule uses.
  *
- * It has the constants, layouts and symbol names of libamd_smi on 64-bit Linux, so that no header of AMD's
- * is needed to build. They are those of amdsmi.h in ROCm 5.5 to 6.3. The layout of power is also that of
- * later releases.
- * Note: ROCm 5.5 has other names for the same functions, so each is searched under both. The size of a
- * structure differs between releases, so the library gets a buffer of AMD_ANSWER_BYTES, more than any release
- * needs. */
+ * It declares constants, layouts and symbols of libamd_smi on 64-bit Linux, so the build needs no header of
+ * AMD's. They are from amdsmi.h in ROCm 5.5 to 6.3. Later releases use the same layout of power.
+ * Note: ROCm 5.5 uses other names for the same functions, so each function is searched by both names. The
+ * size of a structure differs between releases. The library therefore gets a buffer of AMD_ANSWER_BYTES,
+ * which is larger than any release needs. */
 #ifndef JOULE_AMD_SMI_ABI_H
 #define JOULE_AMD_SMI_ABI_H
 
@@ -26,7 +25,7 @@ enum {
     AMDSMI_STATUS_INTERRUPT = 11,
     AMDSMI_STATUS_INIT_ERROR = 18,
     AMDSMI_STATUS_BUSY = 30,
-    AMDSMI_STATUS_NOT_FOUND = 31, /* also returned for a handle from before the library was shut down */
+    AMDSMI_STATUS_NOT_FOUND = 31, /* also for a handle that is invalid since the library was shut down */
     AMDSMI_STATUS_NOT_INIT = 32,
     AMDSMI_STATUS_DRIVER_NOT_LOADED = 34,
     AMDSMI_STATUS_NO_DATA = 40,
@@ -40,7 +39,7 @@ enum { AMDSMI_TEMP_CURRENT = 0 };
 
 #define AMD_ANSWER_BYTES 2048
 
-/* As X(member, name after "amdsmi_", name in ROCm 5.5, parameters). */
+/* X(member, name after "amdsmi_", name after "amdsmi_" in ROCm 5.5, parameters) */
 #define AMD_FUNCTIONS(X)                                                                                     \
     X(init, "init", "init", (uint64_t flags))                                                                \
     X(sockets, "get_socket_handles", "get_socket_handles", (uint32_t * count, amd_handle * sockets))         \
@@ -63,6 +62,7 @@ enum { AMDSMI_TEMP_CURRENT = 0 };
     X(asic, "get_gpu_asic_info", "get_asic_info", (amd_handle processor, void *answer))                      \
     X(uuid, "get_gpu_device_uuid", "get_device_uuid", (amd_handle processor, unsigned *length, char *uuid))
 
+/* The library's functions. A member is NULL if the library lacks the symbol. */
 struct amd_api {
 #define AMD_MEMBER(member, name, old_name, parameters) amd_code(*member) parameters;
     AMD_FUNCTIONS(AMD_MEMBER)
@@ -78,7 +78,7 @@ struct amd_api {
 
 /* The beginning of amdsmi_power_info_t, in watts, if the file's major number is 24. */
 struct amd_power_24 {
-    uint32_t current_watts, average_watts; /* 0xffff or all ones: the board has none */
+    uint32_t current_watts, average_watts; /* 0xffff or all ones: not reported */
 };
 /* The beginning of amdsmi_power_info_t, in watts, if the file's major number is 25 or higher. socket_watts
  * equals one of the other two values; otherwise the layout is unknown. */

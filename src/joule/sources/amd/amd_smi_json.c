@@ -1,7 +1,7 @@
 /* joule/sources/amd/amd_smi_json.c - see amd_smi_json.h.
  *
- * Note: both programs compute joules as counts times 15.3 uJ, but a count is 2^-16 J. Joules are therefore
- * converted back to counts. */
+ * Note: both programs compute joules as counts times 15.3 uJ, but a count is 2^-16 J. Joules in the output
+ * are therefore converted back to counts. */
 #include "joule/sources/amd/amd_smi_json.h"
 
 #include <math.h>
@@ -9,12 +9,12 @@
 #include "base/json.h"
 #include "base/string.h"
 
-#define THEIR_UNIT_J 15.3e-6
-#define MAX_CARDS    256 /* including partitions */
+#define PROGRAM_UNIT_J 15.3e-6
+#define MAX_CARDS      256 /* including partitions */
 
 /* --- finding the JSON ----------------------------------------------------------------------------------- */
 
-/* Returns the length of the bracketed text that begins here; 0: it does not end. */
+/* Returns the length of the bracketed text at `text`, or 0 if its last bracket is missing. */
 static size_t bracket_length(const char *text, size_t size)
 {
     bool is_string = false;
@@ -33,7 +33,7 @@ static size_t bracket_length(const char *text, size_t size)
     return 0;
 }
 
-/* Parses the first line that begins a JSON value. Returns NULL if there is none. */
+/* Parses the first JSON value that begins at the start of a line. Returns NULL if there is none. */
 static const struct json_value *find_json(struct arena *arena, char *text, size_t size)
 {
     for (size_t at = 0; at < size;) {
@@ -114,7 +114,7 @@ static bool add_card(struct arena *arena, struct amd_cards *cards, const struct 
 
 /* --- rocm-smi ------------------------------------------------------------------------------------------- */
 
-/* Compares names without case in the next-to-last character: releases of 2019 wrote "(c)" for "(C)". */
+/* Compares names, ignoring case in the next-to-last character: releases of 2019 print "(c)" for "(C)". */
 static bool is_name(const char *name, const char *wanted)
 {
     size_t length = strlen(wanted);
@@ -184,7 +184,7 @@ bool rocm_smi_parse_json(struct arena *arena, char *text, size_t size, struct am
 
 /* --- amd-smi -------------------------------------------------------------------------------------------- */
 
-/* Returns the value of the first named member that is a number, or NaN if none is. */
+/* Returns the first of the named members that is a number, or NaN if none is. */
 static double first_number(const struct json_value *object, const char *const *names)
 {
     double number = NAN;
@@ -193,12 +193,12 @@ static double first_number(const struct json_value *object, const char *const *n
     return number;
 }
 
-/* Parses a number of mebibytes and writes it in bytes. */
-static void parse_megabytes(const struct json_value *value, uint64_t *out_bytes)
+/* Parses a size in mebibytes and converts it to bytes. */
+static void parse_mebibytes(const struct json_value *value, uint64_t *out_bytes)
 {
-    double megabytes = json_double_of(value);
-    if (megabytes >= 0 && megabytes < 0x1p40)
-        *out_bytes = (uint64_t)(megabytes * 0x1p20);
+    double mebibytes = json_double_of(value);
+    if (mebibytes >= 0 && mebibytes < 0x1p40)
+        *out_bytes = (uint64_t)(mebibytes * 0x1p20);
 }
 
 static void parse_amd_values(const struct json_value *gpu, struct amd_card *card)
@@ -213,14 +213,14 @@ static void parse_amd_values(const struct json_value *gpu, struct amd_card *card
     if (watts > 0)
         card->watts = watts;
     if (joules > 0 && joules < 0x1p40)
-        card->counts = (uint64_t)(joules / THEIR_UNIT_J + 0.5);
+        card->counts = (uint64_t)(joules / PROGRAM_UNIT_J + 0.5);
     if (percent >= 0 && percent <= 100)
         card->busy = percent / 100;
     card->edge_celsius = json_double_of(json_member(heat, "edge"));
     card->junction_celsius = json_double_of(json_member(heat, "hotspot"));
     card->memory_celsius = json_double_of(json_member(heat, "mem"));
-    parse_megabytes(json_member(memory, "total_vram"), &card->memory_total_bytes);
-    parse_megabytes(json_member(memory, "used_vram"), &card->memory_used_bytes);
+    parse_mebibytes(json_member(memory, "total_vram"), &card->memory_total_bytes);
+    parse_mebibytes(json_member(memory, "used_vram"), &card->memory_used_bytes);
     parse_place(json_text_of(json_member(gpu, "bdf")), card);
     parse_text(json_member(gpu, "uuid"), card->uuid, sizeof card->uuid);
 }

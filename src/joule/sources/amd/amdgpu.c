@@ -1,11 +1,11 @@
-/* joule/sources/amd/amdgpu.c - the source "amdgpu": AMD's boards, with energy from the driver's table
- * gpu_metrics, load and clocks.
+/* joule/sources/amd/amdgpu.c - the source "amdgpu": energy, load and clocks of AMD's boards, from the kernel
+ * driver.
  *
- * It reads what hwmon lacks. The source "hwmon" reads the boards' power, another view of the same zone; the
- * source "thermal" reads their temperatures.
- * Note: all revisions of the table for boards have an energy counter, but on many boards it is 0 or does not
- * move. A counter at 0 is not used. A counter is trusted only after it has moved; until then hwmon's power is
- * used. A suspended board is not read, because reading would wake it. */
+ * Energy is read from the driver's table gpu_metrics. The source "hwmon" reads the boards' power, which is
+ * another view of the same zone. The source "thermal" reads their temperatures.
+ * Note: each revision of the table for boards contains an energy counter, but on many boards the counter is 0
+ * or does not move. A counter at 0 is not used. Other counters are used only after they have moved; until
+ * then, hwmon's power is used. A suspended board is not read, because reading would wake it. */
 #include <math.h>
 #include <string.h>
 #include "base/error.h"
@@ -18,19 +18,19 @@
 
 #define MAX_BOARDS 64
 #define PERIOD_S   0.1
-#define TICK_S     1e-3      /* how long the driver caches the firmware's answer */
-#define GAIN_SD    0.05      /* assumed, as for all boards */
+#define TICK_S     1e-3      /* the driver caches the firmware's values for this time */
+#define GAIN_SD    0.05      /* assumed, as for all boards without a data sheet */
 #define MAX_WATTS  5000.0    /* several times the power of any board */
-#define TABLE_NS   500000000 /* how long gauges use the last reading of the table */
+#define TABLE_NS   500000000 /* gauges use values of the table up to this age */
 
-/* Sources of gauges: a file or, if it is missing or cannot be read, the driver's table. */
+/* Where each gauge is read: in a file or, if the file is missing or cannot be read, in the driver's table. */
 static const struct gauge_kind {
-    const char *file;         /* file in the card's folder; NULL: `clock` */
-    const char *clock;        /* label of one of hwmon's frequencies */
-    const char *what, *label; /* end of the domain's name; label for users */
+    const char *file;         /* file in the card's folder; NULL: the file of `clock` is used */
+    const char *clock;        /* label of a frequency of hwmon */
+    const char *what, *label; /* end of the channel's name; label for users */
     enum gauge_role role;
-    double unit, max;    /* unit of the file's value; highest possible value */
-    double table_unit;   /* unit of the table's value */
+    double unit, max;    /* factor from the number in the file to the gauge; that number's maximum */
+    double table_unit;   /* factor from the number in the table to the gauge */
     size_t table_offset; /* in struct gpu_metrics */
 } gauge_kinds[] = {
     {"gpu_busy_percent", NULL, "busy", "graphics and compute busy", ROLE_BUSY, 0.01, 100, 0.01,
@@ -47,18 +47,18 @@ static const struct gauge_kind {
 struct gauge {
     const struct gauge_kind *kind;
     struct channel *channel;
-    int handle; /* < 0: only the table has it */
+    int handle; /* open file; < 0: the gauge is read in the table */
 };
 
 struct board {
     struct device *device;
-    char folder[48], hwmon[96]; /* folders of its facts */
+    char folder[48], hwmon[96]; /* folders of the card and of its hardware monitor */
     char zone[48];
     bool has_cpu;
     struct channel *energy; /* energy counter; NULL: the board has none */
     struct standstill still;
-    int metrics;     /* handle; < 0: none */
-    int power_state; /* handle from hwmon_open_power_state */
+    int metrics;     /* open file gpu_metrics; < 0: none */
+    int power_state; /* open file power/runtime_status, for hwmon_is_suspended */
     struct gauge gauges[GAUGE_KINDS];
     size_t gauge_count;
     struct gpu_metrics reported; /* the table as read at table_ns */
@@ -81,7 +81,7 @@ static int open_file(struct source *source, const struct drm_card *card, const c
     return source->host->ops->open_file(source->host, path);
 }
 
-/* Adds a channel of the board. what: appended to the board's name. */
+/* Adds a channel of the board. what: the end of the channel's name; may be empty. */
 static struct channel *add_channel(struct source *source, const struct board *board, const char *what)
 {
     struct channel *ch = source_add_channel(source);
@@ -96,7 +96,7 @@ static struct channel *add_channel(struct source *source, const struct board *bo
     return ch;
 }
 
-/* Reads the table, stores its other values, and returns the energy count. */
+/* Reads the table. Writes the energy count and its modulus, and stores the table's other values. */
 static joule_status read_counts(struct joule_host *host, struct board *board, uint64_t *out_counts,
                                 uint64_t *out_modulus)
 {
@@ -142,7 +142,7 @@ static void add_energy(struct source *source, struct board *board)
     ch->counter.tick_s = ch->info.update_period_s = TICK_S;
 }
 
-/* Returns the handle of hwmon's frequency with this label; negative if there is none. */
+/* Opens the file of hwmon's frequency with this label. Returns a negative number if there is none. */
 static int open_clock(struct source *source, const struct board *board, const char *label)
 {
     char path[128], text[16];
@@ -218,7 +218,7 @@ static joule_status amdgpu_open(struct source *source)
     }
     if (source->device_count)
         return JOULE_OK;
-    return detection_absent(source, DETECT_AMD, "no board of this machine has the driver amdgpu");
+    return detection_absent(source, DETECT_AMD, "no board of this machine uses the driver amdgpu");
 }
 
 /* --- reading -------------------------------------------------------------------------------------------- */
@@ -275,15 +275,15 @@ static void amdgpu_read(struct source *source, struct sink *sink)
         read_board(source->host, &amdgpu->boards[i], sink);
 }
 
-/* Adds the processes of both drivers. In a container, the graphics driver reports the container's process
- * ids, but the compute driver reports the kernel's. There, processes of the compute driver are used only if
- * no other process is known. */
+/* Adds the processes of both drivers. In a container, the graphics driver (DRM) reports the container's
+ * process ids, but the compute driver (KFD) reports the kernel's. KFD's processes are then added only if DRM
+ * reports none. */
 static void add_processes(const struct amdgpu *amdgpu, const struct board *board, struct device_facts *facts)
 {
-    const char *place = board->device->pci_address;
-    drm_processes_add_facts(&amdgpu->processes, place, facts);
+    const char *address = board->device->pci_address;
+    drm_processes_add_facts(&amdgpu->processes, address, facts);
     if (amdgpu->processes.has_kernels_numbers || facts->process_count == 0)
-        kfd_add_processes(&amdgpu->kfd, place, facts);
+        kfd_add_processes(&amdgpu->kfd, address, facts);
 }
 
 static void query_board(struct source *source, struct board *board, struct sink *sink)
@@ -337,7 +337,7 @@ const struct source_ops source_amdgpu = {
     .name = "amdgpu",
     .measurement = "amdgpu",
     .tier = 3,
-    .is_slow = true, /* the firmware is queried, and a board in reset blocks */
+    .is_slow = true, /* a read waits for the firmware, and blocks while the board resets */
     .folder = DRM_FOLDER,
     .period_s = PERIOD_S,
     .open = amdgpu_open,

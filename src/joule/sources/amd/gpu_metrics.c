@@ -2,8 +2,8 @@
  *
  * The layouts are those of struct gpu_metrics_v1_*, v2_* and v3_* in Linux 6.12
  * (drivers/gpu/drm/amd/include/kgd_pp_interface.h), and from 1.6 on those of rocm_smi.h of August 2025.
- * Note: revisions 2 and 3 are for processors with graphics and have no energy. Revision 1.9 is not a
- * structure but a list of attributes, each after a word that describes it. */
+ * Note: revisions 2 and 3 are for processors with graphics and contain no energy. Revision 1.9 is a list of
+ * attributes. A 64-bit word before each attribute describes its id, its type and its number of values. */
 #include "joule/sources/amd/gpu_metrics.h"
 
 #include <joule/devices.h>
@@ -12,21 +12,21 @@
 #include <string.h>
 
 struct header {
-    uint16_t size; /* structure_size: of the structure, including this header */
-    uint8_t format, content;
+    uint16_t size;           /* structure_size: bytes of the table, including this header */
+    uint8_t format, content; /* 1 and 4 for revision 1.4 */
 };
 
 static const struct layout {
     struct header header;
-    /* Offsets in bytes; 0: there is none. */
+    /* Offsets in bytes; 0: the value is not in this revision or not used. */
     uint16_t energy;
-    bool is_narrow;                         /* the energy has 32 bits */
-    uint16_t busy, memory_busy;             /* per cent; left out for tables of revision 2 that use 0.01 % */
-    uint16_t clock, clocks;                 /* the first of `clocks` shader clocks, MHz */
-    uint16_t memory_clock;                  /* MHz */
+    bool is_narrow;             /* the energy counter has 32 bits, not 64 */
+    uint16_t busy, memory_busy; /* per cent; not used in revision 2, where the unit may be 0.01 % */
+    uint16_t clock, clocks;     /* offset of the first shader clock, MHz; number of shader clocks */
+    uint16_t memory_clock;      /* MHz */
     uint16_t mean_clock, mean_memory_clock; /* average clock, for boards without a current one */
-    uint16_t fan;                           /* rpm. Revision 2 has a duty of unknown range there */
-    uint16_t throttle;                      /* 64 bits that mean the same on all boards */
+    uint16_t fan;      /* rpm; not used in revision 2, which reports a duty of unknown range */
+    uint16_t throttle; /* indep_throttle_status: 64 bits with one meaning for all boards */
 } layouts[] = {
     {{80, 1, 0}, 36, true, 28, 30, 54, 1, 58, 40, 44, 72, 0},
     {{96, 1, 1}, 24, false, 16, 18, 54, 1, 58, 40, 44, 72, 0},
@@ -53,7 +53,7 @@ static const struct layout *layout_of(struct header header)
     return NULL;
 }
 
-/* Returns the number at an address. It is little-endian, as are all machines with these boards. */
+/* Reads a little-endian number of `size` bytes. All machines with these boards are little-endian. */
 static uint64_t field(const unsigned char *at, size_t size)
 {
     uint64_t value = 0;
@@ -136,7 +136,7 @@ struct gpu_metrics gpu_metrics_unknown(void)
                                 .clock_reasons = JOULE_CLOCKS_UNKNOWN};
 }
 
-/* Reads two bytes. Returns NaN for a missing or impossible value. */
+/* Reads two bytes. Returns NaN if `offset` is 0 or the value is over `max`. */
 static double read_value(const unsigned char *table, uint16_t offset, double max)
 {
     double value = offset ? (double)field(table + offset, 2) : NAN;

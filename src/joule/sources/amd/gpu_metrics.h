@@ -1,9 +1,9 @@
-/* joule/sources/amd/gpu_metrics.h - parses gpu_metrics, the table of values that AMD's kernel driver has for
- * each board.
+/* joule/sources/amd/gpu_metrics.h - parses gpu_metrics, the table of values that AMD's kernel driver provides
+ * for each board.
  *
- * It has the offsets of energy, activity, clocks and fan in each revision of the table.
- * Note: a field with all bits set is missing on the board. An unknown revision is not read, even if it
- * resembles a known one. */
+ * gpu_metrics.c contains the offsets of energy, activity, clocks and fan in each revision of the table.
+ * Note: a field with all bits set means that the board does not report the value. An unknown revision is not
+ * read, even if it resembles a known one. */
 #ifndef JOULE_GPU_METRICS_H
 #define JOULE_GPU_METRICS_H
 
@@ -12,15 +12,15 @@
 #include <stdint.h>
 
 #define GPU_METRICS_MAX_BYTES 4096 /* larger than any known revision */
-/* Joules per count. AMD's libraries use 15.3 uJ; the driver's headers say 2^-16 J, which is 0.27 % less. */
+/* Joules per count. AMD's libraries use 15.3 uJ. The driver's headers define 2^-16 J, 0.27 % less. */
 #define GPU_METRICS_UNIT_J 0x1p-16
 
-/* Reads the energy counter and its modulus; 0 means 2^64. Returns FAILED if the table is truncated, or
- * UNSUPPORTED if its revision is unknown, or the revision or the board has no counter. */
+/* Writes the energy counter and its modulus; a modulus of 0 means 2^64. Returns OK, FAILED if the table is
+ * truncated, or UNSUPPORTED if its revision is unknown or reports no counter for this board. */
 joule_status gpu_metrics_read_energy(const void *bytes, size_t length, uint64_t *out_counts,
                                      uint64_t *out_modulus);
 
-/* Values of a table other than energy. NaN: missing on the board or in the revision. */
+/* Values of a table other than energy. NaN: not reported by the board, or not in this revision. */
 struct gpu_metrics {
     double busy, memory_busy;                       /* per cent */
     double clock_megahertz, memory_clock_megahertz; /* the highest of several shader clocks */

@@ -1,8 +1,8 @@
 /* joule/sources/amd/kfd.c - see kfd.h.
  *
- * Note: the nodes of one board have one PCI address. The partition's number is in bits 28 to 31 of
- * location_id; the first kernels with partitions have it in the function, bits 0 to 2. vram_GPUID is read;
- * sdma_GPUID is not, because the kernel starts a thread to compute it. */
+ * Note: all nodes of a board have the same PCI address. The partition's number is bits 28 to 31 of
+ * location_id. In the first kernels with partitions it is the function, bits 0 to 2. For each process only
+ * vram_GPUID is read. sdma_GPUID is not read, because the kernel starts a thread to compute it. */
 #include "joule/sources/amd/kfd.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@
 #define NODES     FOLDER "/topology/nodes"
 #define PATH_SIZE 128
 #define MAX_BYTES (UINT64_MAX / KFD_MAX_NODES)
-#define MAX_READS 512 /* files of processes read at a query, on average */
+#define MAX_READS 512 /* mean number of processes' files read at a query */
 
 /* Memory of a process on one board. */
 struct kfd_use {
@@ -25,15 +25,15 @@ struct kfd_use {
 
 /* --- nodes ---------------------------------------------------------------------------------------------- */
 
-/* Returns the number after `word` at the beginning of a line, such as "gfx_target_version 90402", or 0 if no
- * line has it. */
-static uint64_t property(const char *lines, const char *word)
+/* Returns the value of a property, such as 90402 for the line "gfx_target_version 90402", or 0 if no line
+ * contains the property. */
+static uint64_t property(const char *lines, const char *name)
 {
-    size_t length = strlen(word);
+    size_t length = strlen(name);
     for (const char *line = lines; *line; line += strcspn(line, "\n"), line += *line == '\n') {
         char number[24];
         uint64_t value;
-        if (!string_starts(line, word) || line[length] != ' ')
+        if (!string_starts(line, name) || line[length] != ' ')
             continue;
         size_t digits = strcspn(line + length + 1, "\n");
         string_print(number, sizeof number, "%.*s", (int)(digits < sizeof number ? digits : 0),
@@ -64,7 +64,7 @@ static void find_place(struct joule_host *host, const char *properties, struct k
     }
 }
 
-/* Returns the size of the memory banks on the board: heap types 1 (visible to the host) and 2. */
+/* Returns the size of the node's memory on the board: heap types 1 (visible to the host) and 2. */
 static uint64_t memory_of(struct joule_host *host, const char *node)
 {
     struct arena arena = {0};
@@ -83,8 +83,8 @@ static uint64_t memory_of(struct joule_host *host, const char *node)
     return sum ? sum : JOULE_BYTES_UNKNOWN;
 }
 
-/* Reads a node that has SIMD units. Returns false for nodes of CPUs, and for nodes of boards that this
- * process may not use, which cannot be read. */
+/* Reads a node that has SIMD units. Returns false for nodes of CPUs, and for nodes that cannot be read
+ * because this process may not use the board. */
 static bool read_node(struct joule_host *host, const char *name, struct kfd_node *out_node)
 {
     char path[PATH_SIZE], properties[4096];
@@ -102,7 +102,7 @@ static bool read_node(struct joule_host *host, const char *name, struct kfd_node
     return true;
 }
 
-static int by_place(const void *a, const void *b)
+static int compare_nodes(const void *a, const void *b)
 {
     const struct kfd_node *left = a, *right = b;
     int order = strcmp(left->pci_address, right->pci_address);
@@ -123,7 +123,7 @@ void kfd_read_nodes(struct kfd *kfd, struct joule_host *host)
     ssize_t count = host->ops->list(host, NODES, &arena, &names);
     for (ssize_t i = 0; i < count && kfd->node_count < KFD_MAX_NODES; i++)
         kfd->node_count += read_node(host, names[i], &kfd->nodes[kfd->node_count]);
-    qsort(kfd->nodes, kfd->node_count, sizeof *kfd->nodes, by_place);
+    qsort(kfd->nodes, kfd->node_count, sizeof *kfd->nodes, compare_nodes);
     arena_free(&arena);
 }
 
@@ -140,12 +140,12 @@ void kfd_architecture(const struct kfd *kfd, const char *pci_address, char *out_
 
 /* --- processes ------------------------------------------------------------------------------------------ */
 
-/* Adds the bytes to the process's use of the board. The uses of one process are adjacent. */
+/* Adds the bytes to the process's memory on the board. The entries of one process are adjacent. */
 static void add_use(struct kfd *kfd, uint64_t pid, const struct kfd_node *node, uint64_t bytes)
 {
     for (size_t i = kfd->use_count; i-- > 0 && kfd->uses[i].pid == pid;)
         if (strcmp(kfd->uses[i].pci_address, node->pci_address) == 0) {
-            kfd->uses[i].bytes += bytes; /* the process uses several partitions of the board */
+            kfd->uses[i].bytes += bytes; /* the process uses another partition of the board, too */
             return;
         }
     if (!ARRAY_ROOM(kfd->uses, kfd->use_capacity, kfd->use_count))
@@ -166,15 +166,14 @@ static void read_process(struct kfd *kfd, struct joule_host *host, const char *n
     }
 }
 
-/* Reads the memory of all processes. With many processes on many partitions there are many files, so they
- * are not read at every query. */
+/* Reads the memory of all processes, but not at every query: each process has a file for each partition. */
 static void read_processes(struct kfd *kfd, struct joule_host *host)
 {
     struct arena arena = {0};
     char **names;
     uint64_t pid;
-    if (kfd->rest > 0) {
-        kfd->rest--;
+    if (kfd->skip_count > 0) {
+        kfd->skip_count--;
         return;
     }
     kfd->use_count = 0;
@@ -182,7 +181,7 @@ static void read_processes(struct kfd *kfd, struct joule_host *host)
     for (ssize_t i = 0; i < count; i++)
         if (string_to_u64(names[i], 10, &pid))
             read_process(kfd, host, names[i], pid);
-    kfd->rest = count > 0 ? (uint64_t)count * kfd->node_count / MAX_READS : 0;
+    kfd->skip_count = count > 0 ? (uint64_t)count * kfd->node_count / MAX_READS : 0;
     arena_free(&arena);
 }
 
@@ -201,7 +200,7 @@ void kfd_add_processes(const struct kfd *kfd, const char *pci_address, struct de
             strcmp(use->pci_address, pci_address) == 0 ? device_facts_process(facts, use->pid) : NULL;
         if (!process)
             continue;
-        /* The graphics driver's count includes the same memory and other memory of the process. */
+        /* The graphics driver's number includes this memory, so the larger number is used, not the sum. */
         if (process->memory_bytes == JOULE_BYTES_UNKNOWN || process->memory_bytes < use->bytes)
             process->memory_bytes = use->bytes;
         process->busy = NAN;

@@ -1,10 +1,10 @@
-/* joule/sources/amd/kfd.h - AMD's compute driver (KFD): its nodes, which are boards or partitions, and the
- * processes that use them.
+/* joule/sources/amd/kfd.h - reads the nodes of AMD's compute driver (KFD), which are boards or partitions,
+ * and the processes that use them.
  *
- * It reads the files below /sys/class/kfd/kfd. drm_processes.h has the graphics driver's processes and how
- * busy they keep a board.
- * Note: these files have the kernel's process ids, even for processes in containers. A process has a file for
- * each node once it opens the driver; it uses the nodes on which it holds memory. */
+ * It reads the files below /sys/class/kfd/kfd. drm_processes.h reads the processes of the graphics driver and
+ * their busy time.
+ * Note: these files contain the kernel's process ids, even for processes in containers. A process that has
+ * opened the driver has a file for each node. Only nodes on which it has allocated memory count as used. */
 #ifndef JOULE_KFD_H
 #define JOULE_KFD_H
 
@@ -32,15 +32,16 @@ struct kfd {
     size_t node_count;
     struct kfd_use *uses;
     size_t use_count, use_capacity;
-    uint64_t rest; /* queries until processes are read again */
+    uint64_t skip_count; /* number of queries until processes are read again */
 };
 
-/* Reads the nodes again if they have changed. Only nodes with a GPU that this process may open are kept. */
+/* Reads the nodes again if they have changed. Stores only nodes of GPUs that this process may open. */
 void kfd_read_nodes(struct kfd *kfd, struct joule_host *host);
-/* Writes the architecture of the board at this PCI address, such as "gfx942"; empty if no node is there. */
+/* Writes the architecture of the board at this PCI address, such as "gfx942", or an empty text if it is
+ * unknown. */
 void kfd_architecture(const struct kfd *kfd, const char *pci_address, char *out_name, size_t size);
 
-/* Reads nodes and processes again. */
+/* Reads the nodes if they have changed, and the processes. */
 void kfd_query(struct kfd *kfd, struct joule_host *host);
 /* Adds the processes that compute on the board, or updates those with the same ids. Their busy ratios become
  * unknown, because the graphics driver's ratios do not include compute. */

@@ -1,9 +1,9 @@
 /* joule/sources/amd/rocm_smi.c - the source "rocm_smi": AMD's boards, read with librocm_smi64.
  *
- * It finds and loads the library, and calls it for each value. amd_boards.h decides when it is used, and
- * reads the boards. JOULE_ROCM_SMI_LIB names another file to load.
- * Note: the library takes a count as 15.3 uJ. The driver's headers say 2^-16 J, which is 0.27 % less and is
- * used here. */
+ * This file loads the library and calls it for each value. amd_boards.c decides whether the source is opened,
+ * and reads the boards. JOULE_ROCM_SMI_LIB names a file to load instead.
+ * Note: the library converts a count to 15.3 uJ. This source uses 2^-16 J, which is 0.27 % less, as defined
+ * in the driver's headers. */
 #include <inttypes.h>
 #include <math.h>
 #include "base/string.h"
@@ -51,7 +51,8 @@ static joule_status load(struct source *source, const char *own, struct rocm_api
     const char *name;
     void *library = amd_open_library(source->host, own, rocm_smi_libraries, &name);
     if (!library)
-        return source_set_state(source, JOULE_ABSENT, "no librocm_smi64: it comes with ROCm (rocm-smi-lib)");
+        return source_set_state(source, JOULE_ABSENT,
+                                "librocm_smi64 not found: it is part of ROCm (rocm-smi-lib)");
     resolve(source->host, library, out_api);
     if (!out_api->init || !out_api->num_monitor_devices || !out_api->dev_pci_id_get)
         return source_set_state(source, JOULE_UNSUPPORTED, "%s lacks required functions: reinstall ROCm",
@@ -61,7 +62,7 @@ static joule_status load(struct source *source, const char *own, struct rocm_api
         return JOULE_OK;
     joule_status status = status_of(code);
     return source_set_state(source, status == JOULE_PENDING ? JOULE_FAILED : status,
-                            "%s does not initialise (code %d): run `rocm-smi` to see why", name, code);
+                            "cannot initialise %s (code %d): run `rocm-smi` to see why", name, code);
 }
 
 /* --- values --------------------------------------------------------------------------------------------- */
@@ -76,7 +77,7 @@ static joule_status energy(void *context, amd_device device, uint64_t *out_count
     return status_of(api->dev_energy_count_get((uint32_t)device, out_counts, &microjoules, &time_ns));
 }
 
-/* Reads the power. rsmi_dev_power_get returns the value that the board has, average or current. Older
+/* Reads the power. rsmi_dev_power_get returns average or current power, whichever the board reports. Older
  * releases have only rsmi_dev_power_ave_get. */
 static joule_status power(void *context, amd_device device, double *out_watts)
 {
@@ -166,7 +167,7 @@ static joule_status facts(void *context, amd_device device, struct device_facts 
 
 static const struct amd_interface interface = {
     .name = "librocm_smi64",
-    .rank = RANK_DRIVER + 2, /* AMD still supports it beside its successor libamd_smi, which ranks better */
+    .rank = RANK_DRIVER + 2, /* after libamd_smi, the successor of this library */
     .energy = energy,
     .power = power,
     .celsius = celsius,
@@ -194,7 +195,7 @@ static void rocm_smi_close(struct source *source)
     const struct amd_boards *boards = source->data;
     const struct rocm_api *api = boards->context;
     if (api->shut_down)
-        api->shut_down(); /* the library counts its users */
+        api->shut_down(); /* the library counts its users; the others are not affected */
 }
 
 static joule_status rocm_smi_open(struct source *source)

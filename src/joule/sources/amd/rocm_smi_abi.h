@@ -1,9 +1,10 @@
-/* joule/sources/amd/rocm_smi_abi.h - the binary interface of AMD's ROCm SMI library, as far as Joule uses it.
+/* joule/sources/amd/rocm_smi_abi.h - the part of the binary interface of AMD's ROCm SMI library that Joule
+ * uses.
  *
- * It has the constants and symbol names of librocm_smi64 on 64-bit Linux, so that no header of AMD's is
- * needed to build. They are the same in rocm_smi.h of ROCm 4.2 to 6.2.
- * Note: a symbol that a release lacks is NULL in struct rocm_api. rsmi_dev_gpu_metrics_info_get is not
- * called: its structure grows with each release, so no buffer is large enough for the next one. */
+ * It declares constants and symbols of librocm_smi64 on 64-bit Linux, so the build needs no header of AMD's.
+ * They are the same in rocm_smi.h of ROCm 4.2 to 6.2.
+ * Note: rsmi_dev_gpu_metrics_info_get is not called. Its structure grows with each release, so any buffer may
+ * be too small for the next release. */
 #ifndef JOULE_ROCM_SMI_ABI_H
 #define JOULE_ROCM_SMI_ABI_H
 
@@ -24,11 +25,12 @@ enum {
     RSMI_STATUS_NOT_FOUND = 10,
     RSMI_STATUS_INTERRUPT = 12,
     RSMI_STATUS_NO_DATA = 14,
-    RSMI_STATUS_BUSY = 16, /* another process has the lock */
+    RSMI_STATUS_BUSY = 16, /* another process holds the lock */
 };
 
-/* For rsmi_init. The lock is then between threads of this process. By default it is a file below /dev/shm,
- * which another user's process or a dead one may hold for minutes. Releases without this flag ignore it. */
+/* Flag of rsmi_init: the library locks only between threads of this process. By default its lock is a file
+ * below /dev/shm, which another user's process, or a dead process, may hold for minutes. Releases that do not
+ * know the flag ignore it. */
 #define RSMI_INIT_FLAG_THRAD_ONLY_MUTEX UINT64_C(0x400000000000000)
 
 enum { RSMI_MEM_TYPE_VRAM = 0 };
@@ -54,6 +56,7 @@ enum { RSMI_AVERAGE_POWER = 0, RSMI_CURRENT_POWER = 1 };
     X(dev_name_get, (uint32_t device, char *name, size_t size))                                              \
     X(dev_unique_id_get, (uint32_t device, uint64_t * id))
 
+/* The library's functions. A member is NULL if the library lacks the symbol. */
 struct rocm_api {
 #define ROCM_MEMBER(name, parameters) rocm_code(*name) parameters;
     ROCM_FUNCTIONS(ROCM_MEMBER)

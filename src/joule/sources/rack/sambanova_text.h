@@ -20,8 +20,8 @@ struct sambanova_tiles {
     } rdus[SAMBANOVA_MAX_RDUS];
 };
 
-/* Parses the rows of tiles and skips other lines. Returns false if no row describes a tile, or if a tile's row
- * contains impossible values. */
+/* Parses the rows of tiles and skips other lines. Returns false if there is no such row, or if one of
+ * them contains impossible values. */
 bool sambanova_parse(const char *text, struct sambanova_tiles *out_tiles);
 
 #endif
