@@ -4,7 +4,7 @@
 #include <math.h>
 #include "base/string.h"
 
-#define MODEL_SD    0.2 /* assumed: Apple calls these values estimates, without an error */
+#define MODEL_SD    0.2 /* assumed: Apple calls these values estimates and states no error */
 #define GAIN_SD     0.03
 #define FIRST_CAUSE 360
 #define MAX_WATTS   2000.0
@@ -17,7 +17,7 @@ struct apple_power apple_power_unknown(void)
     return power;
 }
 
-/* The GPU has no PCI address. A Mac with an Apple chip has only one GPU. */
+/* A Mac with an Apple chip has one GPU, without a PCI address. "apple" takes the place of the address. */
 struct device *apple_gpu_device(struct source *source)
 {
     struct device *gpu = source->device_count ? source->devices[0] : source_add_gpu(source, "apple");

@@ -1,7 +1,7 @@
 /* joule/sources/apple/apple_power.h - the power of an Apple chip's parts, for all sources that read it.
  *
- * It has one moment's values, the channels for them, and the parsers for two programs: macmon, and Apple's
- * powermetrics.
+ * It declares the values of one reading, the channels for them, and parsers for the output of two programs:
+ * macmon, and Apple's powermetrics.
  * Note: the values of CPU, GPU, neural engine and memory are estimates of Apple's firmware, not measurements,
  * so their class is modelled. The power of the whole machine is measured by a sensor. */
 #ifndef JOULE_APPLE_POWER_H
@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include "joule/sources/device.h"
 
-/* Parts of an Apple machine. APPLE_CPU to APPLE_MEMORY are the total if the whole is not measured. */
+/* Parts of an Apple machine, and the whole machine (APPLE_SYSTEM). If the whole is not measured, APPLE_CPU to
+ * APPLE_MEMORY add up to the total. */
 enum apple_part {
     APPLE_CPU,
     APPLE_GPU,
@@ -21,22 +22,24 @@ enum apple_part {
     APPLE_PARTS
 };
 
-/* Values of one moment. NaN: not reported. */
+/* The values of one reading. NaN: not reported. */
 struct apple_power {
     double watts[APPLE_PARTS];
-    double gpu_busy, gpu_megahertz, gpu_celsius;
+    double gpu_busy, gpu_megahertz, gpu_celsius; /* gpu_busy: 0 to 1 */
 };
+/* Returns a reading in which all values are NaN. */
 struct apple_power apple_power_unknown(void);
 
-/* Parses the last complete line of macmon's output. Modifies `text`. Returns false if there is none. */
+/* Parses the last complete line of macmon's output. Returns false if there is none, or if it contains no
+ * power of the CPU. Modifies `text`. */
 bool macmon_parse(char *text, struct apple_power *out_power);
-/* Parses the last complete report: text, or property lists separated by NUL. Returns false if there is
- * none. */
+/* Parses the last complete report of powermetrics: plain text, or property lists separated by NUL. Returns
+ * false if there is none, or if no report contains power of the CPU. text[length] must be NUL. */
 bool powermetrics_parse(const char *text, size_t length, struct apple_power *out_power);
 
 /* Adds a channel for a part; the caller sets mode, rank and period. Returns NULL if out of memory. */
 struct channel *apple_add_part(struct source *source, enum apple_part part);
-/* Returns the GPU as a device, added at the first call. */
+/* Returns the GPU as a device, which the first call adds. Returns NULL if out of memory. */
 struct device *apple_gpu_device(struct source *source);
 
 #endif

@@ -3,8 +3,8 @@
  *
  * They are used if IOReport is not available. macmon needs no privileges; Apple's powermetrics needs root.
  * apple_text.c parses their output.
- * Note: "macmon pipe" prints one JSON object for each interval. Each reading takes as long as the interval
- * over which it is averaged. */
+ * Note: "macmon pipe" prints one JSON object for each interval. A reading blocks for one interval and returns
+ * the mean values of that interval. */
 #include <math.h>
 #include "joule/sources/apple/apple_power.h"
 #include "joule/sources/apple/ioreport.h"
@@ -26,7 +26,7 @@ struct program {
     struct channel *busy, *clock, *temperature;
 };
 
-static joule_status ask(struct source *source, struct apple_power *out_power)
+static joule_status run_program(struct source *source, struct apple_power *out_power)
 {
     const struct program *program = source->data;
     struct source_output output;
@@ -82,13 +82,14 @@ static joule_status open_program(struct source *source, const char *const *comma
         return source_set_state(source, JOULE_ABSENT,
                                 "not needed: the source ioreport reads the system directly");
     program->command = command;
-    joule_status status = ask(source, &power);
+    joule_status status = run_program(source, &power);
     if (status == JOULE_OK)
         return describe(source, &power);
     if (status == JOULE_ABSENT)
-        return source_set_state(source, status, "no %s, which is for Macs with Apple's chips", command[0]);
-    return source_set_state(source, status, "%s printed no values; %s", command[0],
-                            command == powermetrics ? "it must be run as root" : "try: macmon pipe -s 1");
+        return source_set_state(source, status, "%s not found: it runs only on Macs with Apple's chips",
+                                command[0]);
+    return source_set_state(source, status, "%s printed no values: %s", command[0],
+                            command == powermetrics ? "run as root" : "run `macmon pipe -s 1` to see why");
 }
 
 static joule_status macmon_open(struct source *source)
@@ -123,7 +124,7 @@ static void program_read(struct source *source, struct sink *sink)
 {
     const struct program *program = source->data;
     struct apple_power power;
-    joule_status status = ask(source, &power);
+    joule_status status = run_program(source, &power);
     for (int part = 0; part < APPLE_PARTS; part++)
         report(sink, program->parts[part], status, power.watts[part], report_power);
     report(sink, program->busy, status, power.gpu_busy, sink_gauge);

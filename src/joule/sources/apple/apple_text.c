@@ -1,8 +1,8 @@
 /* joule/sources/apple/apple_text.c - parses the output of macmon and powermetrics. See apple_power.h.
  *
- * Note: macmon's keys changed in 0.8.0; 0.8.1 prints the old ones too. Their order is not fixed. In a
- * property list of powermetrics energies are in millijoules per interval, which is a few milliseconds longer
- * than requested. The text form has powers in milliwatts instead. */
+ * Note: macmon's keys changed in 0.8.0; 0.8.1 prints the old ones too. The order of keys is not fixed. A
+ * property list of powermetrics contains energies in millijoules per interval. The interval is a few
+ * milliseconds longer than requested. The text form contains powers in milliwatts instead. */
 #include <math.h>
 #include <string.h>
 #include "base/json.h"
@@ -86,10 +86,10 @@ static double find_milliwatts(const char *text, const char *label)
     return NAN;
 }
 
-static const char *find_last(const char *text, const char *words)
+static const char *find_last(const char *text, const char *wanted)
 {
     const char *last = NULL;
-    for (const char *at = strstr(text, words); at; at = strstr(at + 1, words))
+    for (const char *at = strstr(text, wanted); at; at = strstr(at + 1, wanted))
         last = at;
     return last;
 }
@@ -113,13 +113,13 @@ static bool parse_text(const char *text, struct apple_power *out_power)
  * missing. */
 static double find_key(const char *list, const char *key)
 {
-    char words[64];
+    char tag[64];
     double value;
-    string_print(words, sizeof words, "<key>%s</key>", key);
-    const char *at = strstr(list, words);
+    string_print(tag, sizeof tag, "<key>%s</key>", key);
+    const char *at = strstr(list, tag);
     if (!at)
         return NAN;
-    at += strlen(words);
+    at += strlen(tag);
     at += strspn(at, " \t\r\n");
     if (!string_starts(at, "<integer>") && !string_starts(at, "<real>"))
         return NAN;
@@ -127,7 +127,7 @@ static double find_key(const char *list, const char *key)
     return end && *end == '<' && value >= 0 ? value : NAN;
 }
 
-/* Parses one complete, terminated list. */
+/* Parses one property list. Returns false if the list is incomplete or contains no power of the CPU. */
 static bool parse_list(const char *list, struct apple_power *out_power)
 {
     double elapsed_s = find_key(list, "elapsed_ns") * 1e-9;

@@ -1,11 +1,11 @@
 /* joule/sources/apple/ioreport.c - the source "ioreport": energy counters of Apple's chips, from macOS'
  * library IOReport.
  *
- * It subscribes to the group "Energy Model" and reads those of its more than a hundred channels that cover a
- * whole part.
+ * It subscribes to the group "Energy Model", which has more than a hundred channels. It reads only channels
+ * that cover a whole part, such as the CPU.
  * Note: each channel has a unit label, padded with blanks, and units differ between channels. A channel with
- * an unknown unit is not used. Chips with two dies have each part once for each die ("DIE_1_CPU Energy").
- * Single cores are part of "CPU Energy" and are skipped. */
+ * an unknown unit is not used. On chips with two dies, each die reports its parts ("DIE_1_CPU Energy"), which
+ * are added up. Single cores are included in "CPU Energy" and are skipped. */
 #include "joule/sources/apple/ioreport.h"
 
 #include <string.h>
@@ -18,7 +18,8 @@
 
 struct ioreport {
     struct ioreport_library library;
-    cf_ref channels, subscription, sample, list_key;
+    cf_ref channels, subscription, list_key;
+    cf_ref sample; /* the last sample */
     struct part {
         struct channel *channel; /* NULL: the chip does not report it */
         uint64_t total;          /* nanojoules since the source was opened */
@@ -38,13 +39,13 @@ static bool read_text(const struct ioreport_library *l, cf_ref string, char *out
     return true;
 }
 
-/* Returns the part that a channel covers as a whole; APPLE_PARTS: none. */
+/* Returns the part that the channel with this name covers as a whole, or APPLE_PARTS if there is none. */
 static enum apple_part part_of(const char *name)
 {
     if (string_starts(name, "DIE_")) {
-        const char *behind = name + strlen("DIE_");
-        size_t digits = strspn(behind, "0123456789");
-        name = digits && behind[digits] == '_' ? behind + digits + 1 : name;
+        const char *number = name + strlen("DIE_");
+        size_t digits = strspn(number, "0123456789");
+        name = digits && number[digits] == '_' ? number + digits + 1 : name;
     }
     if (strcmp(name, "CPU Energy") == 0)
         return APPLE_CPU;
@@ -57,7 +58,7 @@ static enum apple_part part_of(const char *name)
                                          : APPLE_PARTS;
 }
 
-/* Returns the nanojoules per count; 0: unknown unit. */
+/* Returns the nanojoules per count of a channel, or 0 if its unit is unknown. */
 static uint64_t unit_of(const struct ioreport_library *l, cf_ref channel)
 {
     static const struct {
@@ -74,12 +75,12 @@ static uint64_t unit_of(const struct ioreport_library *l, cf_ref channel)
 
 typedef void (*visit_fn)(struct source *source, enum apple_part part, cf_ref channel);
 
-/* Calls visit for the channels of parts in a sample, or in the difference of two samples. */
+/* Calls `visit` for each channel of a sample, or of the difference of two samples, that covers a part. */
 static void each_part(struct source *source, cf_ref sample, visit_fn visit)
 {
-    const struct ioreport *own = source->data;
-    const struct ioreport_library *l = &own->library;
-    cf_ref list = l->dictionary_value(sample, own->list_key);
+    const struct ioreport *ioreport = source->data;
+    const struct ioreport_library *l = &ioreport->library;
+    cf_ref list = l->dictionary_value(sample, ioreport->list_key);
     long count = list ? l->array_count(list) : 0;
     for (long i = 0; i < count; i++) {
         char name[64];
@@ -96,75 +97,76 @@ static void each_part(struct source *source, cf_ref sample, visit_fn visit)
 
 static void add_part(struct source *source, enum apple_part part, cf_ref channel)
 {
-    struct ioreport *own = source->data;
-    struct channel *ch = own->parts[part].channel;
-    if (ch || unit_of(&own->library, channel) == 0 || !(ch = apple_add_part(source, part)))
+    struct ioreport *ioreport = source->data;
+    struct channel *ch = ioreport->parts[part].channel;
+    if (ch || unit_of(&ioreport->library, channel) == 0 || !(ch = apple_add_part(source, part)))
         return;
-    own->parts[part].channel = ch;
+    ioreport->parts[part].channel = ch;
     ch->mode = CHANNEL_COUNTER;
     ch->rank = RANK_DRIVER;
     ch->counter.unit_joules = UNIT_J;
     ch->counter.tick_s = TICK_S;
 }
 
-/* Subscribes to the energy channels. Returns false on failure. Every object is stored in `own` at once, so
- * that close releases it. */
-static bool subscribe(struct ioreport *own)
+/* Subscribes to the energy channels and takes the first sample. Returns false on failure; ioreport_close then
+ * releases the objects in `ioreport`. */
+static bool subscribe(struct ioreport *ioreport)
 {
-    const struct ioreport_library *l = &own->library;
+    const struct ioreport_library *l = &ioreport->library;
     cf_ref group = l->string_create(NULL, "Energy Model", CF_UTF8), found = NULL, subscribed = NULL;
-    own->list_key = l->string_create(NULL, "IOReportChannels", CF_UTF8);
+    ioreport->list_key = l->string_create(NULL, "IOReportChannels", CF_UTF8);
     if (group)
         found = l->copy_channels_in_group(group, NULL, 0, 0, 0);
-    if (found)
-        /* a copy, because the library modifies the dictionary */
-        own->channels = l->dictionary_copy(NULL, 0, found);
-    if (own->channels)
-        own->subscription = l->create_subscription(NULL, own->channels, &subscribed, 0, NULL);
-    if (own->subscription && own->list_key)
-        own->sample = l->create_samples(own->subscription, own->channels, NULL);
+    if (found) /* the library modifies the dictionary, so it gets a copy */
+        ioreport->channels = l->dictionary_copy(NULL, 0, found);
+    if (ioreport->channels)
+        ioreport->subscription = l->create_subscription(NULL, ioreport->channels, &subscribed, 0, NULL);
+    if (ioreport->subscription && ioreport->list_key)
+        ioreport->sample = l->create_samples(ioreport->subscription, ioreport->channels, NULL);
     if (group)
         l->release(group);
     if (found)
         l->release(found);
     if (subscribed)
         l->release(subscribed);
-    return own->sample != NULL;
+    return ioreport->sample != NULL;
 }
 
 static void ioreport_close(struct source *source)
 {
-    const struct ioreport *own = source->data;
-    if (!own)
+    const struct ioreport *ioreport = source->data;
+    if (!ioreport)
         return;
-    const cf_ref objects[] = {own->sample, own->subscription, own->channels, own->list_key};
+    const cf_ref objects[] = {ioreport->sample, ioreport->subscription, ioreport->channels,
+                              ioreport->list_key};
     for (size_t i = 0; i < sizeof objects / sizeof objects[0]; i++)
         if (objects[i])
-            own->library.release(objects[i]);
+            ioreport->library.release(objects[i]);
 }
 
 static joule_status ioreport_open(struct source *source)
 {
     const char *missing;
-    struct ioreport *own = source->data = arena_alloc(&source->arena, sizeof *own);
-    if (!own)
+    struct ioreport *ioreport = source->data = arena_alloc(&source->arena, sizeof *ioreport);
+    if (!ioreport)
         return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
-    if (!ioreport_load(source->host, &own->library, &missing)) {
+    if (!ioreport_load(source->host, &ioreport->library, &missing)) {
         source->data = NULL;
         return *missing
-                   ? source_set_state(source, JOULE_UNSUPPORTED, "this macOS' IOReport has no %s", missing)
-                   : source_set_state(source, JOULE_ABSENT, "no libIOReport, which macOS has");
+                   ? source_set_state(source, JOULE_UNSUPPORTED,
+                                      "IOReport of this macOS lacks the function %s", missing)
+                   : source_set_state(source, JOULE_ABSENT, "libIOReport not found: it exists only on macOS");
     }
-    bool is_subscribed = subscribe(own);
+    bool is_subscribed = subscribe(ioreport);
     if (is_subscribed)
-        each_part(source, own->sample, add_part);
+        each_part(source, ioreport->sample, add_part);
     if (source->channel_count)
         return JOULE_OK;
-    ioreport_close(source); /* close is not called for a source that failed to open */
+    ioreport_close(source); /* `close` is not called if `open` fails */
     source->data = NULL;
     if (is_subscribed)
         return source_set_state(source, JOULE_UNSUPPORTED,
-                                "IOReport has no energy of this chip in a known unit");
+                                "IOReport reports no energy of this chip in a known unit");
     return source_set_state(source, JOULE_FAILED, "IOReport has no channels of the group Energy Model");
 }
 
@@ -172,12 +174,12 @@ static joule_status ioreport_open(struct source *source)
 
 static void read_part(struct source *source, enum apple_part part, cf_ref channel)
 {
-    struct ioreport *own = source->data;
-    struct part *p = &own->parts[part];
-    uint64_t unit = unit_of(&own->library, channel);
-    int64_t counts = own->library.integer_value(channel, 0);
+    struct ioreport *ioreport = source->data;
+    struct part *p = &ioreport->parts[part];
+    uint64_t unit = unit_of(&ioreport->library, channel);
+    int64_t counts = ioreport->library.integer_value(channel, 0);
     if (unit == 0 || counts < 0 || (uint64_t)counts > INT64_MAX / unit)
-        p->status = JOULE_FAILED; /* the status stays FAILED, whatever the other die reports */
+        p->status = JOULE_FAILED; /* stays FAILED even if the other die reports a value */
     else if (p->status != JOULE_FAILED) {
         p->total += (uint64_t)counts * unit;
         p->status = JOULE_OK;
@@ -186,10 +188,10 @@ static void read_part(struct source *source, enum apple_part part, cf_ref channe
 
 static joule_status read_sample(struct source *source)
 {
-    struct ioreport *own = source->data;
-    const struct ioreport_library *l = &own->library;
-    cf_ref sample = l->create_samples(own->subscription, own->channels, NULL);
-    cf_ref delta = sample ? l->create_delta(own->sample, sample, NULL) : NULL;
+    struct ioreport *ioreport = source->data;
+    const struct ioreport_library *l = &ioreport->library;
+    cf_ref sample = l->create_samples(ioreport->subscription, ioreport->channels, NULL);
+    cf_ref delta = sample ? l->create_delta(ioreport->sample, sample, NULL) : NULL;
     if (!delta) {
         if (sample)
             l->release(sample);
@@ -197,21 +199,21 @@ static joule_status read_sample(struct source *source)
     }
     each_part(source, delta, read_part);
     l->release(delta);
-    l->release(own->sample);
-    own->sample = sample;
+    l->release(ioreport->sample);
+    ioreport->sample = sample;
     return JOULE_OK;
 }
 
 static void ioreport_read(struct source *source, struct sink *sink)
 {
-    struct ioreport *own = source->data;
+    struct ioreport *ioreport = source->data;
     for (int part = 0; part < APPLE_PARTS; part++)
-        own->parts[part].status = JOULE_STALE; /* for a part that is no longer reported */
+        ioreport->parts[part].status = JOULE_STALE; /* unless read_part replaces it */
     int64_t before_ns = sink_now(sink);
     joule_status status = read_sample(source);
     int64_t after_ns = sink_now(sink);
     for (int part = 0; part < APPLE_PARTS; part++) {
-        const struct part *p = &own->parts[part];
+        const struct part *p = &ioreport->parts[part];
         if (!p->channel)
             continue;
         if (status == JOULE_OK && p->status == JOULE_OK)

@@ -1,10 +1,10 @@
-/* joule/sources/apple/ioreport.h - the interface of macOS' library IOReport, as far as Joule uses it for
+/* joule/sources/apple/ioreport.h - the functions of macOS' library IOReport that Joule uses to read
  * energy.
  *
- * It has IOReport's functions, and the functions of CoreFoundation that its results need. IOReport is private
- * to Apple and has no header; programs have used these signatures since macOS 11.
- * Note: CoreFoundation's functions are found through the same library, which is linked with it. The caller
- * must release results of functions named Create or Copy, and must not release those of Get. */
+ * It declares IOReport's functions and the functions of CoreFoundation that read their results. IOReport is
+ * private to Apple and has no header; programs have used these signatures since macOS 11.
+ * Note: IOReport is linked with CoreFoundation, so both libraries' functions are found through IOReport. The
+ * caller must release results of functions named Create or Copy, but not results of functions named Get. */
 #ifndef JOULE_IOREPORT_H
 #define JOULE_IOREPORT_H
 
@@ -14,6 +14,7 @@ typedef const void *cf_ref; /* CFTypeRef: any object of CoreFoundation; NULL: no
 
 #define CF_UTF8 0x08000100u
 
+/* Parameters named a, b and c are unused here: pass 0 or NULL. */
 struct ioreport_library {
     cf_ref (*copy_channels_in_group)(cf_ref group, cf_ref subgroup, uint64_t a, uint64_t b, uint64_t c);
     cf_ref (*create_subscription)(void *a, cf_ref desired, cf_ref *out_subscribed, uint64_t b, cf_ref c);
@@ -31,11 +32,11 @@ struct ioreport_library {
     void (*release)(cf_ref object);
 };
 
-/* Returns true if this system has the library: /usr/lib/libIOReport.dylib, or the file in
- * JOULE_IOREPORT_LIB. */
+/* Returns true if the library can be opened: the file in JOULE_IOREPORT_LIB or, if that is not set,
+ * /usr/lib/libIOReport.dylib. */
 bool ioreport_is_available(struct joule_host *host);
-/* Loads all functions. Returns false if the library (empty *out_missing) or the function *out_missing does
- * not exist. */
+/* Loads all functions. Returns false if the library or a function does not exist. *out_missing is then the
+ * function's name, or empty if the library does not exist. */
 bool ioreport_load(struct joule_host *host, struct ioreport_library *out_library, const char **out_missing);
 
 #endif

@@ -3,8 +3,7 @@
  *
  * It reads the key PSTR, the machine's power in watts, which the controller updates about once a second.
  * IOKit is loaded at run time.
- * Note: a service is an entry of macOS' I/O registry. The one that answers is named AppleSMCKeysEndpoint;
- * other services of the same driver do not answer. */
+ * Note: the driver has several services in macOS' I/O registry. Only AppleSMCKeysEndpoint answers. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
@@ -12,8 +11,8 @@
 
 #define PERIOD_S        1.0
 #define MAX_WATTS       2000.0
-#define SELECTOR        2 /* number of the driver's only method */
-#define NO_KEY          132
+#define SELECTOR        2   /* number of the driver's only method */
+#define NO_KEY          132 /* result: the controller does not know the key */
 #define KEY(a, b, c, d) ((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (uint32_t)(d))
 
 enum { SMC_READ = 5, SMC_KEY_INFO = 9 };
@@ -37,7 +36,7 @@ struct smc_message {
     uint32_t number;
     uint8_t bytes[32];
 };
-_Static_assert(sizeof(struct smc_message) == 80, "the driver takes no other size");
+_Static_assert(sizeof(struct smc_message) == 80, "the driver accepts only this size");
 
 typedef uint32_t io_object; /* a Mach port; 0: none */
 
@@ -95,8 +94,8 @@ static bool connect_smc(struct smc *smc)
     const struct iokit *iokit = &smc->iokit;
     io_object iterator = 0, service;
     void *matching = iokit->matching("AppleSMC");
-    if (!matching ||
-        iokit->get_matching(0, matching, &iterator) != 0) /* consumes the reference to `matching` */
+    /* get_matching releases `matching`. */
+    if (!matching || iokit->get_matching(0, matching, &iterator) != 0)
         return false;
     while (!smc->connection && (service = iokit->next(iterator)) != 0) {
         if (!try_service(smc, service))
@@ -132,7 +131,7 @@ static joule_status read_watts(const struct smc *smc, double *out_watts)
         (struct smc_message){.key = KEY('P', 'S', 'T', 'R'), .info.size = sizeof(float), .command = SMC_READ};
     status = call(smc, &message);
     float watts;
-    memcpy(&watts, message.bytes, sizeof watts); /* little-endian, as are all these machines */
+    memcpy(&watts, message.bytes, sizeof watts); /* little-endian, as are all Macs with this service */
     if (status == JOULE_OK && !(watts > 0 && watts <= MAX_WATTS))
         return JOULE_FAILED;
     *out_watts = watts;
@@ -156,15 +155,15 @@ static joule_status smc_open(struct source *source)
     if (!smc)
         return source_set_state(source, JOULE_NO_MEMORY, "out of memory");
     if (!load(source->host, &smc->iokit))
-        return source_set_state(source, JOULE_ABSENT, "no IOKit, which macOS has");
+        return source_set_state(source, JOULE_ABSENT, "IOKit not found: it exists only on macOS");
     if (!connect_smc(smc))
         return source_set_state(source, JOULE_ABSENT,
-                                "this Mac has no AppleSMCKeysEndpoint that can be opened");
+                                "cannot open the service AppleSMCKeysEndpoint of this machine");
     joule_status status = read_watts(smc, &watts);
     if (status == JOULE_OK && !(smc->channel = apple_add_part(source, APPLE_SYSTEM)))
         status = JOULE_NO_MEMORY;
     if (status != JOULE_OK) {
-        smc_close(source); /* close is not called for a source that failed to open */
+        smc_close(source); /* `close` is not called if `open` fails */
         return source_set_state(source, status, "the controller does not report the machine's power (PSTR)");
     }
     smc->channel->mode = CHANNEL_POWER;

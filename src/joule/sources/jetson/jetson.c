@@ -2,10 +2,10 @@
  * sysfs.
  *
  * It finds and reads the chips that measure rails (INA3221: voltage and current of three rails), in both
- * layouts of NVIDIA's kernels. jetson_board.c knows the rails; jetson_gpu.c reads how busy the GPU is.
- * Note: kernels up to L4T 32 have an IIO device with a file for power; later kernels have a hardware monitor
- * without it. The source "hwmon" does not read these chips, because one reading takes a millisecond on a slow
- * bus. */
+ * layouts of NVIDIA's kernels. jetson_board.c lists the known rails; jetson_gpu.c reads the GPU's load.
+ * Note: kernels up to L4T 32 show a chip as an IIO device with a file for power. Later kernels show it as a
+ * hardware monitor without such a file. The source "hwmon" skips these chips, because one reading takes a
+ * millisecond on a slow bus. */
 #include "joule/sources/jetson/jetson.h"
 
 #include <string.h>
@@ -16,19 +16,19 @@
 #include "joule/sources/sysfs.h"
 
 #define PERIOD_S 0.05
-#define SENSOR_S 0.0066 /* the chip measures three rails in turn; used if it does not report its period */
+#define SENSOR_S 0.0066 /* assumed if the chip reports no period; the chip measures three rails in turn */
 #define CHIPS    16
 
-/* The files of a rail. Its power is the product of their numbers, in unit_watts. */
+/* The open files of a rail: power, or voltage and current. Power in watts is the product of the numbers in
+ * the files, times unit_watts. */
 struct input {
-    int first, second; /* handles; second < 0: no factor */
+    int first, second; /* handles; second < 0: there is only one file */
     double unit_watts;
 };
 
-/* One chip and its folder. */
 struct chip {
     char folder[96];
-    bool is_iio;
+    bool is_iio; /* an IIO device, not a hardware monitor */
 };
 
 struct jetson {
@@ -41,13 +41,13 @@ struct jetson {
 
 /* --- finding a Jetson's chips --------------------------------------------------------------------------- */
 
-/* Returns true if the device tree names a Tegra chip. Its compatible texts are a list, each ended by NUL. */
+/* Returns true if the device tree names a Tegra chip. The file is a list of texts, each ended by NUL. */
 static bool is_tegra(struct joule_host *host)
 {
-    char words[512];
-    ssize_t length = host->ops->read_file(host, "/proc/device-tree/compatible", words, sizeof words);
-    for (ssize_t at = 0; at < length; at += (ssize_t)strlen(words + at) + 1)
-        if (string_starts(words + at, "nvidia,tegra"))
+    char texts[512];
+    ssize_t length = host->ops->read_file(host, "/proc/device-tree/compatible", texts, sizeof texts);
+    for (ssize_t at = 0; at < length; at += (ssize_t)strlen(texts + at) + 1)
+        if (string_starts(texts + at, "nvidia,tegra"))
             return true;
     return false;
 }
@@ -73,7 +73,7 @@ static bool has_folder(const struct jetson *jetson, const char *id)
     return false;
 }
 
-/* Adds a chip unless it was found before. id: the folder's own name, which identifies the chip. */
+/* Adds the chip with the folder parent/id, unless a chip with the same `id` was added before. */
 static void add_chip(struct source *source, struct jetson *jetson, const char *parent, const char *id,
                      bool is_iio)
 {
@@ -88,7 +88,7 @@ static void add_chip(struct source *source, struct jetson *jetson, const char *p
         jetson->chip_count++;
 }
 
-/* Adds the chips below the folder of a device on the bus. */
+/* Adds the chips below the folder of a device on the I2C bus. */
 static void find_below(struct source *source, struct jetson *jetson, const char *device)
 {
     char path[96], **ids;
@@ -103,7 +103,8 @@ static void find_below(struct source *source, struct jetson *jetson, const char 
             add_chip(source, jetson, path, ids[i], false);
 }
 
-/* Adds all entries of `folder`, or those whose file `name` contains "ina3221". */
+/* Adds the chips of all entries of `folder`. by_name: only of entries whose file `name` contains "ina3221".
+ * is_class: the entries are hardware monitors, not devices on the bus. */
 static void find_in(struct source *source, struct jetson *jetson, const char *folder, bool by_name,
                     bool is_class)
 {
@@ -131,11 +132,12 @@ static void find_chips(struct source *source, struct jetson *jetson)
 
 /* --- rails ---------------------------------------------------------------------------------------------- */
 
-static int open_file(struct source *source, const struct chip *chip, const char *form, unsigned k)
+/* Opens the file of rail `k`. pattern: its name, with '#' in place of the number. */
+static int open_file(struct source *source, const struct chip *chip, const char *pattern, unsigned k)
 {
     char path[128], file[32];
-    const char *hole = strchr(form, '#');
-    string_print(file, sizeof file, "%.*s%u%s", (int)(hole - form), form, k, hole + 1);
+    const char *mark = strchr(pattern, '#');
+    string_print(file, sizeof file, "%.*s%u%s", (int)(mark - pattern), pattern, k, mark + 1);
     string_print(path, sizeof path, "%s/%s", chip->folder, file);
     return source->host->ops->open_file(source->host, path);
 }
@@ -262,12 +264,12 @@ static joule_status jetson_open(struct source *source)
     jetson_gpu_open(source, &jetson->gpu);
     if (source->channel_count)
         return JOULE_OK;
-    return source_set_state(source, JOULE_ABSENT, "no Jetson board's power monitor in this machine");
+    return source_set_state(source, JOULE_ABSENT, "this machine has no power monitor of a Jetson board");
 }
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-/* Reads the files of a rail one right after the other, so that voltage and current belong together. */
+/* Reads voltage and current in immediate succession, so that they are from nearly the same time. */
 static joule_status read_input(struct joule_host *host, const struct input *input, double *out_watts)
 {
     int64_t first, second = 1;
@@ -305,7 +307,7 @@ const struct source_ops source_jetson = {
     .measurement = "hwmon",
     .tier = 2,
     .is_slow = true,
-    .folder = "/sys/class/devfreq", /* has the GPU's clock */
+    .folder = "/sys/class/devfreq", /* contains the GPU's clock */
     .period_s = PERIOD_S,
     .open = jetson_open,
     .read = jetson_read,

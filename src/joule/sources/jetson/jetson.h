@@ -1,9 +1,9 @@
-/* joule/sources/jetson/jetson.h - the power monitors of Jetson boards, for the sources that could read them
- * too.
+/* joule/sources/jetson/jetson.h - recognises the power monitors of Jetson boards, for other sources that
+ * could read them.
  *
- * The source "hwmon" asks so that two sources do not read one chip over a slow bus. The source "tegrastats"
- * asks because it is used only if no other source can read the rails. Note: the answers do not depend on what
- * the source "jetson" has opened. */
+ * The source "hwmon" skips these monitors, so that only one source reads each chip over its slow bus. The
+ * source "tegrastats" is used only if sysfs shows no rail that can be read.
+ * Note: the results do not depend on whether the source "jetson" is open. */
 #ifndef JOULE_JETSON_H
 #define JOULE_JETSON_H
 
@@ -11,7 +11,7 @@
 
 /* Returns true if the hardware monitor at `folder` with the name `chip` measures the rails of a Jetson. */
 bool jetson_has_chip(struct source *source, const char *folder, const char *chip);
-/* Returns true if sysfs has a rail of this machine that can be read. */
+/* Returns true if a rail of this machine can be read in sysfs. */
 bool jetson_has_rails(struct source *source);
 
 #endif

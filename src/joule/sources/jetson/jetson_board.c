@@ -1,7 +1,7 @@
 /* joule/sources/jetson/jetson_board.c - see jetson_board.h.
  *
- * Note: the whole is the module: processor, GPU and memory. The carrier board's other power is not on any
- * known rail. If the whole is a sum, the losses of the regulators before the rails are missing too. */
+ * Note: the whole is the module: processor, GPU and memory. Known rails do not include all power of the
+ * carrier board. If the whole is a sum, it excludes the losses of the regulators that feed the rails. */
 #include "joule/sources/jetson/jetson_board.h"
 
 #include <math.h>
@@ -9,8 +9,8 @@
 #include "base/string.h"
 #include "joule/sources/sysfs.h"
 
-#define GAIN_SD     0.01 /* data sheet of the INA3221: 0.25 %; its shunt: 1 % */
-#define FIRST_CAUSE 256  /* above the causes of hwmon's chips; each rail has its own shunt */
+#define GAIN_SD     0.01 /* the shunt: 1 %; the INA3221, by its data sheet: 0.25 % */
+#define FIRST_CAUSE 256  /* index of the first rail, above hwmon's chips; each rail has its own shunt */
 #define MAX_WATTS   1000.0
 #define MODULE      "module0"
 
@@ -26,7 +26,7 @@ static const struct known_rail {
     const char *name;
     enum rail_kind kind;
     const char *what;
-    const char *inside; /* the rail that feeds it; NULL: the whole */
+    const char *fed_by; /* the rail that feeds this rail; NULL: the whole */
 } known_rails[] = {
     {"VDD_IN", RAIL_WHOLE, "the whole module", NULL},
     {"POM_5V_IN", RAIL_WHOLE, "the whole module", NULL},
@@ -60,8 +60,8 @@ static const struct known_rail {
     {"VDD_3V3_SYS", RAIL_CARRIER, "carrier board", NULL},
 };
 
-/* Rails whose sum is the whole, for boards without a rail that feeds all: AGX Xavier, AGX Orin. AGX Orin's
- * other rails are fed by one of these three. */
+/* Rails that add up to the whole, for boards without a rail that feeds all others: AGX Xavier, AGX Orin. The
+ * three rails of AGX Orin feed its other rails. */
 static const char *const sums[][7] = {
     {"GPU", "CPU", "SOC", "CV", "VDDRQ", "SYS5V", NULL},
     {"VDD_GPU_SOC", "VDD_CPU_CV", "VIN_SYS_5V0", NULL},
@@ -97,7 +97,7 @@ struct jetson_rail *jetson_add_rail(struct jetson_board *board, const char *name
     return rail;
 }
 
-/* The GPU has no PCI address. A Jetson has only one GPU. */
+/* A Jetson has one GPU, without a PCI address. "tegra" takes the place of the address. */
 struct device *jetson_gpu_device(struct source *source)
 {
     struct device *gpu = source->device_count ? source->devices[0] : source_add_gpu(source, "tegra");
@@ -129,7 +129,8 @@ static bool has_all(struct jetson_board *board, const char *const *names)
     return true;
 }
 
-/* Returns the names of the rails that add up to the whole; NULL: unknown, or one rail is the whole. */
+/* Returns the names of the rails that add up to the whole, or NULL if they are unknown or one rail is the
+ * whole. */
 static const char *const *find_sum(struct jetson_board *board)
 {
     for (size_t i = 0; i < sizeof sums / sizeof sums[0] && !has_whole(board); i++)
@@ -203,8 +204,8 @@ static void describe_rail(struct source *source, struct channel *ch, const struc
     if (!known) /* an unknown rail may be inside or outside of the module */
         return;
     string_print(ch->info.label, sizeof ch->info.label, "%s: %s", rail->name, known->what);
-    if (known->inside)
-        name_zone(ch->parent_zone, known->inside);
+    if (known->fed_by)
+        name_zone(ch->parent_zone, known->fed_by);
     else if (known->kind != RAIL_CARRIER)
         string_copy(ch->parent_zone, sizeof ch->parent_zone, MODULE);
     if (known->kind == RAIL_WHOLE)

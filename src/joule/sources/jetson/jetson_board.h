@@ -1,8 +1,8 @@
 /* joule/sources/jetson/jetson_board.h - the supply rails of a Jetson, and which of them make up the whole
  * module.
  *
- * It knows rails by their names: the one that feeds all others, the GPU's, shared ones. If no rail feeds all,
- * it adds those that do together. jetson.c reads rails from sysfs, tegrastats.c from a program.
+ * It recognises rails by name: the rail that feeds all others, the GPU's rail, shared rails. If no rail feeds
+ * all others, the whole is a sum of rails. jetson.c reads rails from sysfs, tegrastats.c from a program.
  * Note: on most boards the GPU shares a rail with the CPU or the rest of the chip; then the GPU's energy is
  * unknown. */
 #ifndef JOULE_JETSON_BOARD_H
@@ -13,10 +13,10 @@
 #define JETSON_MAX_RAILS 24
 
 struct jetson_rail {
-    char name[32]; /* the board's name for it, such as "VDD_IN" */
+    char name[32]; /* on the board, such as "VDD_IN" */
     struct channel *channel;
-    bool is_summed;
-    /* State of the last reading; before jetson_add_channels: whether the rail can be read. */
+    bool is_summed; /* jetson_board.sum includes it */
+    /* Status of the last reading; before jetson_add_channels: OK if the rail can be read. */
     joule_status status;
     double watts; /* if status is OK */
 };
@@ -24,7 +24,7 @@ struct jetson_rail {
 struct jetson_board {
     struct jetson_rail rails[JETSON_MAX_RAILS];
     size_t count;
-    struct channel *sum; /* NULL: one rail feeds all, or it is unknown which rails do */
+    struct channel *sum; /* the sum of rails; NULL: one rail feeds all others, or no sum is known */
 };
 
 /* Properties of the measurement of a board's rails. */
@@ -35,17 +35,17 @@ struct jetson_sensor {
     double pace_s;   /* time between two readings */
 };
 
-/* Returns the GPU as a device, added at the first call; its model is the board's. Returns NULL if out of
+/* Returns the GPU as a device, which the first call adds; its model is the board's. Returns NULL if out of
  * memory. */
 struct device *jetson_gpu_device(struct source *source);
-/* Returns true if a Jetson has a rail of this name. */
+/* Returns true if a known Jetson board has a rail of this name. */
 bool jetson_knows_rail(const char *name);
 /* Adds a rail. Returns NULL for "NC" (not connected), or if there are too many. */
 struct jetson_rail *jetson_add_rail(struct jetson_board *board, const char *name);
-/* Adds a channel for each rail and for their sum, after all rails are added. */
+/* Adds a channel for each rail and for the sum. Call it after all rails are added. */
 void jetson_add_channels(struct source *source, struct jetson_board *board,
                          const struct jetson_sensor *sensor);
-/* Reports all channels, after all rails are read. */
+/* Reports all channels. Call it after all rails are read. */
 void jetson_report(const struct jetson_board *board, struct sink *sink);
 
 #endif

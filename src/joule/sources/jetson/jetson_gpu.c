@@ -1,7 +1,7 @@
 /* joule/sources/jetson/jetson_gpu.c - see jetson_gpu.h.
  *
- * Note: the GPU is found by its node's name in the device tree, which is the chip's name. A recording without
- * it is searched for the last part of the device's name. */
+ * Note: the GPU is recognised by the name of its node in the device tree, which is the chip's name. If a
+ * recording does not contain that name, the last part of the device's name is used. */
 #include "joule/sources/jetson/jetson_gpu.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@
 #define DEVFREQ       "/sys/class/devfreq"
 #define MAX_MEGAHERTZ 10000
 
-/* Returns the architecture of the GPU whose node has this name; "": unknown. Returns NULL if it is not a
+/* Returns the architecture of the GPU with this node name, "" if it is unknown, or NULL if the node is not a
  * GPU. */
 static const char *architecture_of(const char *node)
 {
@@ -26,7 +26,7 @@ static const char *architecture_of(const char *node)
     return NULL;
 }
 
-/* Returns the same as architecture_of, for a device named such as "17000000.ga10b". */
+/* Returns the same as architecture_of, for the device `id`, such as "17000000.ga10b". */
 static const char *find_architecture(struct source *source, const char *id)
 {
     char path[128], name[32];

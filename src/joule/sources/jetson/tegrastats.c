@@ -1,8 +1,8 @@
 /* joule/sources/jetson/tegrastats.c - the source "tegrastats": a Jetson's rails, from NVIDIA's program, if
- * sysfs has none.
+ * sysfs shows none.
  *
- * It runs tegrastats and matches rails by name between its outputs. tegrastats_text.c parses a line;
- * jetson_board.c knows the rails.
+ * It runs tegrastats for each reading and recognises rails by name. tegrastats_text.c parses a line;
+ * jetson_board.c lists the known rails.
  * Note: the program never ends by itself. It is terminated at its timeout, and its output until then is used.
  * A reading blocks this source's thread for most of a second, so this source is the last choice. */
 #include <math.h>
@@ -42,17 +42,17 @@ static struct channel *add_gauge(struct source *source, enum gauge_role role, co
 static joule_status describe(struct source *source, const struct tegrastats *stats)
 {
     static const struct jetson_sensor sensor = {.period_s = PERIOD_S, .pace_s = PERIOD_S};
-    struct tegrastats_source *own = source->data;
+    struct tegrastats_source *tegra = source->data;
     for (size_t i = 0; i < stats->rail_count; i++)
-        jetson_add_rail(&own->board, stats->rails[i].name);
-    jetson_add_channels(source, &own->board, &sensor);
-    own->busy = add_gauge(source, ROLE_BUSY, "busy", stats->gpu_busy);
-    own->clock = add_gauge(source, ROLE_CLOCK, "clock", stats->gpu_megahertz);
-    own->temperature = add_gauge(source, ROLE_TEMPERATURE, "temperature", stats->gpu_celsius);
+        jetson_add_rail(&tegra->board, stats->rails[i].name);
+    jetson_add_channels(source, &tegra->board, &sensor);
+    tegra->busy = add_gauge(source, ROLE_BUSY, "busy", stats->gpu_busy);
+    tegra->clock = add_gauge(source, ROLE_CLOCK, "clock", stats->gpu_megahertz);
+    tegra->temperature = add_gauge(source, ROLE_TEMPERATURE, "temperature", stats->gpu_celsius);
     if (source->channel_count)
         return JOULE_OK;
     return source_set_state(source, JOULE_UNSUPPORTED,
-                            "tegrastats reports no power of this board; try as root");
+                            "tegrastats reports no power of this board: run as root");
 }
 
 static joule_status tegrastats_open(struct source *source)
@@ -68,11 +68,13 @@ static joule_status tegrastats_open(struct source *source)
     case JOULE_OK:
         return describe(source, &stats);
     case JOULE_ABSENT:
-        return source_set_state(source, JOULE_ABSENT, "no tegrastats, which Jetson boards have");
+        return source_set_state(source, JOULE_ABSENT,
+                                "tegrastats not found: it exists only on Jetson boards");
     case JOULE_DENIED:
         return source_set_state(source, JOULE_DENIED, "permission denied for tegrastats: run as root");
     default:
-        return source_set_state(source, JOULE_FAILED, "tegrastats printed no values; try: tegrastats");
+        return source_set_state(source, JOULE_FAILED,
+                                "tegrastats printed no values: run `tegrastats` to see why");
     }
 }
 
@@ -80,7 +82,7 @@ static joule_status tegrastats_open(struct source *source)
 
 static void set_rail(struct jetson_rail *rail, const struct tegrastats *stats)
 {
-    rail->status = JOULE_STALE; /* for a rail that is no longer reported */
+    rail->status = JOULE_STALE; /* unless the output contains the rail */
     for (size_t i = 0; i < stats->rail_count; i++)
         if (strcmp(stats->rails[i].name, rail->name) == 0) {
             rail->watts = stats->rails[i].watts;
@@ -98,18 +100,18 @@ static void report_gauge(struct channel *ch, joule_status status, double value, 
 
 static void tegrastats_read(struct source *source, struct sink *sink)
 {
-    struct tegrastats_source *own = source->data;
+    struct tegrastats_source *tegra = source->data;
     struct tegrastats stats;
     joule_status status = run_program(source, &stats);
-    for (size_t i = 0; i < own->board.count; i++) {
-        own->board.rails[i].status = status;
+    for (size_t i = 0; i < tegra->board.count; i++) {
+        tegra->board.rails[i].status = status;
         if (status == JOULE_OK)
-            set_rail(&own->board.rails[i], &stats);
+            set_rail(&tegra->board.rails[i], &stats);
     }
-    jetson_report(&own->board, sink);
-    report_gauge(own->busy, status, stats.gpu_busy, sink);
-    report_gauge(own->clock, status, stats.gpu_megahertz, sink);
-    report_gauge(own->temperature, status, stats.gpu_celsius, sink);
+    jetson_report(&tegra->board, sink);
+    report_gauge(tegra->busy, status, stats.gpu_busy, sink);
+    report_gauge(tegra->clock, status, stats.gpu_megahertz, sink);
+    report_gauge(tegra->temperature, status, stats.gpu_celsius, sink);
 }
 
 const struct source_ops source_tegrastats = {
@@ -117,7 +119,7 @@ const struct source_ops source_tegrastats = {
     .measurement = "tegrastats",
     .tier = 2,
     .is_slow = true,
-    .folder = "/sys/class/devfreq", /* has the GPU's clock */
+    .folder = "/sys/class/devfreq", /* contains the GPU's clock */
     .period_s = PERIOD_S,
     .open = tegrastats_open,
     .read = tegrastats_read,

@@ -1,5 +1,6 @@
-/* joule/sources/jetson/tegrastats_text.c - see tegrastats_text.h. Words are separated by single blanks;
- * unknown words are skipped. */
+/* joule/sources/jetson/tegrastats_text.c - see tegrastats_text.h.
+ *
+ * A line consists of words, separated by single blanks. Unknown words are skipped. */
 #include "joule/sources/jetson/tegrastats_text.h"
 
 #include <math.h>
@@ -9,7 +10,7 @@
 #define OFF_CELSIUS (-256) /* temperature of a sensor that is switched off */
 #define MAX_DIGITS  9
 
-/* Parses digits at *at and advances it. Returns false if there are none or too many. */
+/* Parses digits at *at and advances *at past them. Returns false if there are none or too many. */
 static bool scan_digits(const char **at, double *out_value)
 {
     size_t digits = strspn(*at, "0123456789");
@@ -49,8 +50,7 @@ static bool is_rail_name(const char *word)
            strlen(word) < sizeof((struct tegrastats_rail *)0)->name;
 }
 
-/* Parses "12%@[1300,1300]", "0%@76", "0%" or "@[1000,1000,1000]". If there are several clusters, the first
- * clock is used. */
+/* Parses "12%@[1300,1300]", "0%@76", "0%" or "@[1000,1000,1000]". Uses the first clock. */
 static void scan_load(const char *word, struct tegrastats *stats)
 {
     double percent, megahertz;
@@ -111,7 +111,7 @@ bool tegrastats_parse(const char *text, struct tegrastats *out_stats)
     char words[2][64] = {"", ""};
     const char *end = NULL, *at = find_last_line(text, &end);
     *out_stats = tegrastats_unknown();
-    bool knows_memory = false;
+    bool has_memory = false;
     for (size_t i = 0; at && at < end; i++) {
         at += strspn(at, " \r");
         size_t length = strcspn(at, " \r\n");
@@ -120,9 +120,9 @@ bool tegrastats_parse(const char *text, struct tegrastats *out_stats)
         words[i % 2][0] = '\0';
         text_add_bytes(&word, at, length);
         at += length;
-        knows_memory = knows_memory || strcmp(words[i % 2], "RAM") == 0;
+        has_memory = has_memory || strcmp(words[i % 2], "RAM") == 0;
         if (i)
             parse_word(words[(i + 1) % 2], words[i % 2], out_stats);
     }
-    return knows_memory || out_stats->rail_count > 0;
+    return has_memory || out_stats->rail_count > 0;
 }

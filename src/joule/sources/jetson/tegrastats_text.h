@@ -1,8 +1,8 @@
-/* joule/sources/jetson/tegrastats_text.h - parses the lines of NVIDIA's tegrastats, of all generations.
+/* joule/sources/jetson/tegrastats_text.h - parses a line of NVIDIA's tegrastats, from any kind of Jetson.
  *
  * Note: in "NAME 900/943" the first number is the current power in milliwatts, with or without the unit. The
- * second is the mean since tegrastats was started, which is not used. On AGX Xavier rails and temperatures
- * have the same names: a blank follows a rail, '@' follows a temperature. */
+ * second is the mean since tegrastats was started, which is not used. On AGX Xavier, rails and temperatures
+ * have the same names. A blank follows the name of a rail, '@' the name of a temperature. */
 #ifndef JOULE_TEGRASTATS_TEXT_H
 #define JOULE_TEGRASTATS_TEXT_H
 
