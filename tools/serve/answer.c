@@ -10,20 +10,20 @@
 #include "joule/attribute/attribute_tenant.h"
 #include "joule/meter/engine.h"
 
-/* maximum age of an answer, even if readings are rarer, because a device may become stale */
+/* Maximum age of a text, even if readings are less frequent, because a device may become stale. */
 #define MAX_AGE_NS  1000000000
-#define FIRST_BYTES 65536
-#define SPARE_PARTS 8 /* the spare part of a page is 1/8, because values may get longer */
+#define FIRST_BYTES 65536 /* initial capacity of a page */
+#define SPARE_PARTS 8     /* an enlarged page has 1/8 spare bytes, because later values may be longer */
 
-static bool holds(const struct answers *answers, int64_t made_ns, int64_t now)
+static bool is_current(const struct answers *answers, int64_t printed_ns, int64_t now)
 {
     double period_ns = fmin(answers->overview.period_s * 1e9, MAX_AGE_NS);
-    return made_ns && (double)(now - made_ns) < period_ns;
+    return printed_ns && (double)(now - printed_ns) < period_ns;
 }
 
 static bool gather(struct answers *answers, int64_t now)
 {
-    if (holds(answers, answers->gathered_ns, now))
+    if (is_current(answers, answers->gathered_ns, now))
         return true;
     meter_reserve(answers->meter); /* reserves memory for new domains */
     if (answers->tenants)
@@ -84,7 +84,7 @@ static void drop_surplus(struct answer *answer)
 static struct page *free_page(struct answer *answer)
 {
     drop_surplus(answer);
-    if (!answer->pages && add_page(answer)) /* a kind begins with two pages */
+    if (!answer->pages && add_page(answer)) /* each kind starts with two pages */
         add_page(answer);
     for (struct page *page = answer->pages; page; page = page->next)
         if (!page->is_used && page != answer->current)
@@ -92,7 +92,8 @@ static struct page *free_page(struct answer *answer)
     return add_page(answer);
 }
 
-/* Reserves space in a page and in all unused pages, so that memory is allocated and touched only once. */
+/* Enlarges a page and all unused pages to `wanted` bytes. Writes to the unused pages, so that the system
+ * provides their memory now and not while a text is printed. */
 static bool reserve(struct answer *answer, struct page *page, size_t wanted)
 {
     if (!array_reserve((void **)&page->bytes, &page->capacity, wanted, 1))
@@ -104,7 +105,7 @@ static bool reserve(struct answer *answer, struct page *page, size_t wanted)
     return true;
 }
 
-/* Prints into a page; repeats with a larger buffer if values became longer in between. */
+/* Prints into a page. If the text does not fit, enlarges the page and prints again. */
 static bool print_all(struct answers *answers, enum answer_kind kind, struct page *page)
 {
     size_t wanted = FIRST_BYTES;
@@ -126,13 +127,13 @@ struct page *answer_make(struct answers *answers, enum answer_kind kind, bool *o
     struct answer *answer = &answers->list[kind];
     int64_t now = clock_now_ns();
     *out_is_new = false;
-    if (holds(answers, answer->made_ns, now))
+    if (is_current(answers, answer->printed_ns, now))
         return answer->current;
     struct page *page = free_page(answer);
     if (!page || !gather(answers, now) || !print_all(answers, kind, page))
         return NULL;
     answer->current = page;
-    answer->made_ns = now;
+    answer->printed_ns = now;
     page->is_used = *out_is_new = true;
     return page;
 }

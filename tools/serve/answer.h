@@ -1,9 +1,9 @@
 /* tools/serve/answer.h - the texts that `joule serve` sends, each valid for one period of readings.
  *
- * Contains nothing of HTTP except the media type.
+ * It does not depend on HTTP, except for the media type.
  *
- * Note: each kind has two pages, one being sent and one for the next text, so memory does not grow with the
- * number of requests. Slow clients hold additional pages while they receive them.
+ * Note: each kind has two pages: one that is being sent, and one for the next text. Memory therefore does not
+ * grow with the number of requests. Additional pages exist only while slow clients receive older texts.
  */
 #ifndef SERVE_ANSWER_H
 #define SERVE_ANSWER_H
@@ -11,11 +11,11 @@
 #include "joule/report/metrics.h"
 
 enum answer_kind {
-    ANSWER_TEXT,
+    ANSWER_TEXT, /* metrics in Prometheus' text format */
     ANSWER_OPENMETRICS,
-    ANSWER_DEVICES,
-    ANSWER_HISTORY,
-    ANSWER_EVENT, /* the text of DEVICES, for a caller that copies it at once */
+    ANSWER_DEVICES, /* the overview as JSON */
+    ANSWER_HISTORY, /* see power_chart.h */
+    ANSWER_EVENT,   /* the text of ANSWER_DEVICES, for a caller that copies it at once */
     ANSWER_KINDS
 };
 
@@ -31,24 +31,24 @@ struct page {
 struct answer {
     struct page *pages;   /* linked list of all pages of this kind */
     struct page *current; /* the page with the current text; NULL: none yet */
-    int64_t made_ns;      /* CLOCK_MONOTONIC; 0: never */
+    int64_t printed_ns;   /* time of `current` on CLOCK_MONOTONIC; 0: none yet */
 };
 
-/* The caller zeroes it and sets `meter` and `tenants`. */
+/* Initialise with zeros, then set `meter` and `tenants`. */
 struct answers {
     joule_meter *meter;
-    struct tenants *tenants; /* updated before each overview; NULL: none. Owned by the caller */
+    struct tenants *tenants; /* updated before each overview; NULL: none. The caller owns it. */
     struct overview overview;
     int64_t gathered_ns; /* when `overview` was read, CLOCK_MONOTONIC; 0: never */
     struct answer list[ANSWER_KINDS];
 };
 
-/* Returns the current text of a kind; NULL: out of memory. The text does not change until the caller gives
- * it back with answer_release. *out_is_new: the text differs from the last one of this kind. */
+/* Returns the page with the current text of a kind, or NULL if out of memory. Sets *out_is_new to whether
+ * this call printed a new text. If so, the text stays unchanged until the caller calls answer_release. */
 struct page *answer_make(struct answers *answers, enum answer_kind kind, bool *out_is_new);
 void answer_release(struct page *page);
 const char *answer_media_type(enum answer_kind kind);
-/* Returns false if the power of the machine is no longer known. */
+/* Returns true if the machine's power is known, or not known yet. */
 bool answers_are_fresh(struct answers *answers);
 void answers_free(struct answers *answers);
 

@@ -1,8 +1,9 @@
-/* tools/serve/auth.c - see auth.h. The file of users has a line "NAME: HASH" per user, as written by htpasswd
- * and used in basic_auth_users of Prometheus' web configuration; hashes are those of crypt(5).
+/* tools/serve/auth.c - see auth.h.
  *
- * Note: token and passwords are never in arguments, which every user of the machine can read, nor in
- * messages.
+ * The file of users contains a line "NAME: HASH" for each user, as htpasswd writes it and as used in
+ * basic_auth_users of Prometheus' web configuration. Hashes are those of crypt(5).
+ * Note: messages and arguments never contain a token or password. Every user of the machine can read
+ * arguments.
  */
 #include "auth.h"
 
@@ -37,13 +38,13 @@ struct auth {
     char token[MAX_TOKEN + 1]; /* empty: none */
     struct user *users;
     size_t count, capacity;
-    int64_t second_ns; /* second in which wrong passwords are counted */
-    unsigned wrong;
+    int64_t second_ns; /* start of the second in which wrong passwords are counted */
+    unsigned wrong;    /* number of wrong passwords in that second */
 };
 
 /* --- the token ------------------------------------------------------------------------------------------ */
 
-/* Returns true for visible ASCII without blanks, as used in a header. */
+/* Returns true if the token is not empty and contains only visible ASCII, as a header requires. */
 static bool is_usable(const char *token)
 {
     for (const char *c = token; *c; c++)
@@ -52,29 +53,29 @@ static bool is_usable(const char *token)
     return *token;
 }
 
-static bool take_token(struct auth *auth, const char *from, const char *text)
+static bool set_token(struct auth *auth, const char *from, const char *text)
 {
-    bool is_good = string_copy(auth->token, sizeof auth->token, text) && is_usable(auth->token);
-    if (!is_good)
+    bool is_valid = string_copy(auth->token, sizeof auth->token, text) && is_usable(auth->token);
+    if (!is_valid)
         complain(SERVE, "the token in %s must have 1 to %d visible characters without blanks", from,
                  MAX_TOKEN);
-    return is_good;
+    return is_valid;
 }
 
 static bool load_token(struct auth *auth, const char *path)
 {
     char *value = getenv(VARIABLE), *text = NULL;
-    bool is_good = true;
+    bool is_valid = true;
     if (path)
-        is_good = (text = secret_read(SERVE, path, "the token", false)) &&
-                  take_token(auth, path, string_trim(text));
+        is_valid =
+            (text = secret_read(SERVE, path, "the token", false)) && set_token(auth, path, string_trim(text));
     else if (value && *value)
-        is_good = take_token(auth, VARIABLE, value);
+        is_valid = set_token(auth, VARIABLE, value);
     secret_free(text);
     if (value)
         explicit_bzero(value, strlen(value)); /* other programs could read the variable in /proc */
     unsetenv(VARIABLE);
-    return is_good;
+    return is_valid;
 }
 
 /* --- users ---------------------------------------------------------------------------------------------- */
@@ -84,15 +85,15 @@ static bool load_token(struct auth *auth, const char *path)
 static bool is_hash(const char *hash)
 {
     static struct crypt_data data;
-    const char *again = hash[0] == '$' && !string_starts(hash, "$1$") ? crypt_r("", hash, &data) : NULL;
-    return again && again[0] == '$' && strlen(again) == strlen(hash);
+    const char *computed = hash[0] == '$' && !string_starts(hash, "$1$") ? crypt_r("", hash, &data) : NULL;
+    return computed && computed[0] == '$' && strlen(computed) == strlen(hash);
 }
 
 static bool matches(const char *password, const char *hash)
 {
     static struct crypt_data data;
-    const char *again = crypt_r(password, hash, &data);
-    bool is_same = again && again[0] == '$' && secret_is_equal(hash, again);
+    const char *computed = crypt_r(password, hash, &data);
+    bool is_same = computed && computed[0] == '$' && secret_is_equal(hash, computed);
     explicit_bzero(&data, sizeof data);
     return is_same;
 }
@@ -107,8 +108,7 @@ static char *unquote(char *text)
     return text + 1;
 }
 
-/* Adds the user of a line. Returns what is wrong with the line, in static storage; NULL: the user was
- * added. */
+/* Adds the user in `line`. Returns NULL, or the error in static storage. */
 static const char *add_user(struct auth *auth, char *line)
 {
 #ifdef SERVE_HAS_CRYPT
@@ -211,7 +211,8 @@ static int base64_digit(char c)
     return at ? (int)(at - digits) : -1;
 }
 
-/* Decodes base64 to text. Returns false if it is not base64, does not fit, or contains a zero byte. */
+/* Decodes base64 to text. Returns false if `text` is not base64, or if the result does not fit or contains a
+ * zero byte. */
 static bool decode_base64(const char *text, char *out, size_t size)
 {
     unsigned bits = 0, count = 0;
@@ -243,7 +244,7 @@ static bool may_hash(struct auth *auth)
     return auth->wrong < WRONG_PER_S;
 }
 
-/* Computes a hash for an unknown name as well, so that the time does not reveal which names exist. */
+/* Also computes a hash for an unknown name, so that the time does not reveal which names exist. */
 static enum auth_answer check_user(struct auth *auth, const char *name, const char *password)
 {
 #ifdef SERVE_HAS_CRYPT
@@ -280,7 +281,7 @@ static enum auth_answer check_basic(struct auth *auth, const char *encoded)
     return answer;
 }
 
-/* Returns the part after "SCHEME "; NULL: it is another scheme. */
+/* Returns the part after "SCHEME ", or NULL if the header is for another scheme. */
 static const char *after_scheme(const char *authorization, const char *scheme)
 {
     size_t length = strlen(scheme);

@@ -1,5 +1,6 @@
-/* tools/serve/events.c - see events.h. A stream without anything to send is suspended, and resumed by
- * the next event. */
+/* tools/serve/events.c - see events.h.
+ *
+ * A stream is suspended when its event is sent, and resumed by the next event. */
 #include "events.h"
 
 #include <stdlib.h>
@@ -16,30 +17,31 @@ struct event_stream {
     struct event_stream *next;
     struct events *events;
     struct MHD_Connection *connection;
-    int64_t *active_ns;
-    char *text; /* the event that is being sent */
+    int64_t *active_ns; /* see events_add */
+    char *text;         /* the event that is being sent */
     size_t length, sent, capacity;
     bool is_suspended, is_ending;
 };
 
-/* Copies the overview as one event without line breaks, because each line would need a "data:". */
+/* Writes the overview as the stream's next event. Replaces line breaks by blanks, because each line of an
+ * event would need the prefix "data:". */
 static bool write_event(struct event_stream *stream)
 {
     bool is_new;
     struct text head;
-    char room[HEAD_BYTES];
+    char head_bytes[HEAD_BYTES];
     struct page *page = answer_make(stream->events->answers, ANSWER_EVENT, &is_new);
     if (!page)
         return false;
-    text_init(&head, room, sizeof room);
+    text_init(&head, head_bytes, sizeof head_bytes);
     text_printf(&head, "%sid: %llu\nevent: devices\ndata: ", stream->length ? "" : "retry: 2000\n",
                 (unsigned long long)stream->events->number);
     if (is_new)
-        answer_release(page); /* the page's text is copied below, before it can change */
+        answer_release(page); /* no other text can be printed before the page is copied below */
     size_t length = head.length + page->length + 2;
     if (!array_reserve((void **)&stream->text, &stream->capacity, length, 1))
         return false;
-    memcpy(stream->text, room, head.length);
+    memcpy(stream->text, head_bytes, head.length);
     memcpy(stream->text + head.length, page->bytes, page->length);
     for (char *c = stream->text + head.length; c < stream->text + length - 2; c++)
         if (*c == '\n')

@@ -1,7 +1,7 @@
-/* tools/serve/events.h - /events: what /api/devices has, sent once a second to clients that stay connected
+/* tools/serve/events.h - /events: the text of /api/devices, sent once a second to connected clients
  * (server-sent events).
  *
- * Note: while a client receives an event slowly, it misses the next events. No events are stored for later.
+ * Note: a client that is still receiving an event misses the next ones. Events are not queued.
  */
 #ifndef SERVE_EVENTS_H
 #define SERVE_EVENTS_H
@@ -15,17 +15,18 @@
 
 struct event_stream;
 
-/* The caller zeroes it and sets `answers`. Use it from one thread. */
+/* Initialise with zeros, then set `answers`. Not thread-safe. */
 struct events {
     struct answers *answers;
     struct event_stream *streams;
     size_t count;
     uint64_t number; /* number of the last event, from 1; its id in the stream */
-    int64_t next_ns; /* CLOCK_MONOTONIC of the next one; 0: there are no streams */
+    int64_t next_ns; /* time of the next event, CLOCK_MONOTONIC; 0: there are no streams */
 };
 
-/* Returns a response that lasts until the client closes the connection. Sets `active_ns` to the time of each
- * event that the client received completely. NULL: out of memory, or too many streams. */
+/* Returns a response that sends events until the client closes the connection. Returns NULL if out of memory
+ * or if there are too many streams. Sets *active_ns to the time (CLOCK_MONOTONIC) at which the last event was
+ * sent completely. *active_ns must exist as long as the connection. */
 struct MHD_Response *events_add(struct events *events, struct MHD_Connection *connection, int64_t *active_ns);
 /* Sends the next event if it is due. */
 void events_send(struct events *events);

@@ -24,7 +24,8 @@ void host_names_read(struct host_names *names, const struct listener *listener,
     freeaddrinfo(found);
 }
 
-/* Converts "[::1]:9400" to "::1" and "Node.:80" to "Node". Returns false if it is not a name. */
+/* Removes brackets, port and final dot: "[::1]:9400" becomes "::1", and "Node.:80" becomes "Node". Returns
+ * false if `host` has another form. */
 static bool strip(const char *host, char *out, size_t size)
 {
     bool has_brackets = host[0] == '[';
@@ -45,16 +46,16 @@ static bool strip(const char *host, char *out, size_t size)
     return true;
 }
 
-/* Writes the 16 bytes of an address, IPv4 as mapped IPv6. Returns false if it is not an address. */
+/* Parses an IPv6 or IPv4 address; IPv4 becomes IPv4-mapped IPv6. Returns false if `text` is neither. */
 static bool read_address(const char *text, struct in6_addr *out)
 {
-    struct in_addr old;
+    struct in_addr ipv4;
     if (inet_pton(AF_INET6, text, out) == 1)
         return true;
-    if (inet_pton(AF_INET, text, &old) != 1)
+    if (inet_pton(AF_INET, text, &ipv4) != 1)
         return false;
     *out = (struct in6_addr){.s6_addr = {[10] = 0xff, [11] = 0xff}};
-    memcpy(out->s6_addr + 12, &old, sizeof old);
+    memcpy(out->s6_addr + 12, &ipv4, sizeof ipv4);
     return true;
 }
 
@@ -83,7 +84,7 @@ static bool is_loopback_name(const char *name)
            (length >= sizeof suffix && strcasecmp(name + length - (sizeof suffix - 1), suffix) == 0);
 }
 
-/* Returns true if a name equals the machine's whole name, or its first label. */
+/* Returns true if `name` equals the machine's whole name, or the first label of that name. */
 static bool is_name_of(const char *name, const char *machine)
 {
     size_t label = strcspn(machine, ".");

@@ -1,7 +1,7 @@
 /* tools/serve/host_names.h - the host names that a request may use for this server.
  *
- * Note: this check stops DNS rebinding, in which a foreign web site makes its own name resolve to this
- * machine. Requests of the site's page still have the site's name.
+ * Note: this check prevents DNS rebinding, in which a foreign web site makes its own name resolve to this
+ * machine. The Host header of such requests contains the site's name.
  */
 #ifndef SERVE_HOST_NAMES_H
 #define SERVE_HOST_NAMES_H
@@ -12,11 +12,11 @@
 
 struct host_names {
     char machine[256], canonical[256]; /* this machine's own names; empty: unknown */
-    const struct option_list *allowed; /* --allow-host */
+    const struct option_list *allowed; /* names of --allow-host; the caller owns the list */
 };
 
-/* Reads the machine's names. If other machines can reach the listener, also queries the resolver for its full
- * name. */
+/* Reads the machine's names. If other machines can reach the listener, also queries the resolver for the
+ * machine's full name. */
 void host_names_read(struct host_names *names, const struct listener *listener,
                      const struct option_list *allowed);
 /* Returns true if a Host header names this machine: loopback, one of its names, an allowed name, or the local

@@ -40,7 +40,7 @@ static bool is_loopback(const struct sockaddr_storage *address)
            IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
 }
 
-/* Fills in address and port of the bound socket; the system may have chosen the port. */
+/* Sets address and port to those of the bound socket, because the system may have chosen the port. */
 static bool describe(struct listener *listener)
 {
     struct sockaddr_storage address = {0};
@@ -61,13 +61,13 @@ static int bind_to(const struct addrinfo *found)
     int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
-    int yes = 1; /* a restart does not wait for old connections to time out */
+    int yes = 1; /* so that a restart need not wait until old connections time out */
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0)
         return fd;
-    int why = errno;
+    int bind_error = errno;
     close(fd);
-    errno = why;
+    errno = bind_error;
     return -1;
 }
 
@@ -94,11 +94,11 @@ bool listener_open(struct listener *listener, const char *where)
         return false;
     }
     listener->fd = bind_to(found);
-    int why = errno;
+    int bind_error = errno;
     freeaddrinfo(found);
     if (listener->fd < 0) {
-        complain(SERVE, "cannot listen on %s: %s%s", where, strerror(why),
-                 why == EADDRINUSE ? "; take another port with --listen, or 0 for any" : "");
+        complain(SERVE, "cannot listen on %s: %s%s", where, strerror(bind_error),
+                 bind_error == EADDRINUSE ? "; choose another port with --listen, or 0 for any" : "");
         return false;
     }
     return describe(listener);

@@ -1,7 +1,8 @@
-/* tools/serve/main.c - joule-serve, the program of `joule serve`: options, meter, start and end.
+/* tools/serve/main.c - the program joule-serve, which `joule serve` starts: reads options, opens the meter
+ * and runs the server.
  *
- * Note: the signals that end it are blocked before the meter starts threads, so that only the server's loop
- * gets them.
+ * Note: SIGINT and SIGTERM are blocked before the meter starts threads, so that only the server's loop
+ * receives them.
  */
 #include <signal.h>
 #include <joule/joule.h>
@@ -43,7 +44,7 @@ void serve_announce(const struct listener *listener, const struct serve_settings
              listener->address);
 }
 
-/* Reads all files that must be read as the user who started the program. */
+/* Reads the token, the users' passwords, the certificate and the key, before privileges are dropped. */
 static bool load(struct serve_settings *settings)
 {
     if (!auth_open(settings->token_file, settings->auth_file, &settings->auth))
@@ -63,8 +64,8 @@ static void unload(struct serve_settings *settings)
     secret_free(settings->tls_key);
 }
 
-/* Returns a source that needs root at each reading, because it runs a program or reads other users' files;
- * NULL: none. */
+/* Returns the name of a source that needs root for each reading, because it runs a program or reads other
+ * users' files. Returns NULL if there is none. */
 static const char *find_root_source(joule_meter *meter, const struct serve_settings *settings)
 {
     for (size_t i = 0; i < joule_domain_count(meter); i++) {
@@ -97,8 +98,8 @@ static bool drop_rights(joule_meter *meter, const struct serve_settings *setting
     return true;
 }
 
-/* Measures and serves until the end. A recorded machine needs no privileges, so they are dropped only if a
- * user is named. */
+/* Opens the meter and serves until a signal. Returns the exit status. With a recorded machine (--root), the
+ * user changes only if --user is given. */
 static int measure(const joule_options *options, struct serve_settings *settings,
                    const struct listener *listener)
 {
@@ -132,7 +133,7 @@ static int serve(const joule_options *options, struct serve_settings *settings)
     return code;
 }
 
-static bool is_sound(const struct serve_settings *settings)
+static bool check_settings(const struct serve_settings *settings)
 {
     if (settings->process_count > MAX_PICKED_PROCESSES)
         complain(SERVE, "--processes takes at most %d, not %u", MAX_PICKED_PROCESSES,
@@ -216,7 +217,7 @@ int main(int argc, char **argv)
         .summary = "Serves the power and energy of this machine to Prometheus and as a web page, until it is "
                    "stopped.",
         .notes = "Paths: / /metrics /healthz /api/devices /api/history /events\n"
-                 "The environment variable JOULE_SERVE_TOKEN can hold the token instead of a file.\n"};
+                 "The environment variable JOULE_SERVE_TOKEN can contain the token, instead of a file.\n"};
     output_guard_streams();
     argv[0] = name;
     int first = options_read(table, &text, argc, argv);
@@ -226,5 +227,5 @@ int main(int argc, char **argv)
         complain(SERVE, "unexpected argument '%s'; see joule serve --help", argv[first]);
         return EXIT_USAGE;
     }
-    return is_sound(&settings) ? serve(&options, &settings) : EXIT_USAGE;
+    return check_settings(&settings) ? serve(&options, &settings) : EXIT_USAGE;
 }

@@ -7,15 +7,15 @@
 
 #define STEPS        150
 #define STEP_NS      2000000000LL
-#define MIN_COVERAGE 0.5 /* coverage of a step that makes its mean valid */
+#define MIN_COVERAGE 0.5 /* the mean of a step with less coverage is unknown */
 
 struct stretch {
     int64_t begin_ns, end_ns; /* CLOCK_MONOTONIC, whole steps */
     double end_unix_s;
 };
 
-/* Returns the range of steps: back to the start of the meter, at most STEPS. Steps start at multiples of
- * STEP_NS, so that the mean of a step does not change later. */
+/* Returns the time of the last STEPS steps, or of fewer if the meter was opened later. Steps start at
+ * multiples of STEP_NS, so that all requests get the same mean for a step. */
 static struct stretch find_stretch(const struct overview *overview)
 {
     int64_t now = clock_now_ns();

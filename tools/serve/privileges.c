@@ -1,8 +1,9 @@
 /* tools/serve/privileges.c - see privileges.h.
  *
- * Note: the C library changes the user of every thread, and the kernel takes their capabilities with root.
- * Capabilities given to a user other than root (AmbientCapabilities=) are per thread: the thread that answers
- * requests drops them, and those that read sensors keep them.
+ * Note: the C library changes the user of every thread. If the process was root, the kernel then removes the
+ * capabilities of every thread. A process started as another user may have capabilities, too
+ * (AmbientCapabilities=). These belong to each thread: the thread that answers requests drops them, and
+ * threads that read sensors keep them.
  */
 #include "privileges.h"
 
@@ -17,8 +18,8 @@
 #include "common/options.h"
 #include "serve.h"
 
-#define DEFAULT_USER "joule"
-#define LAST_USER    "nobody"
+#define DEFAULT_USER  "joule"
+#define FALLBACK_USER "nobody"
 
 /* --- root ----------------------------------------------------------------------------------------------- */
 
@@ -32,8 +33,8 @@ static const struct passwd *find_user(const char *name)
         }
         return user;
     }
-    user = getpwnam(LAST_USER);
-    complain(SERVE, user ? "runs as " LAST_USER ": there is no user '" DEFAULT_USER "'"
+    user = getpwnam(FALLBACK_USER);
+    complain(SERVE, user ? "runs as " FALLBACK_USER ": there is no user '" DEFAULT_USER "'"
                          : "cannot find a user to run as: name one with --user");
     return user;
 }
@@ -84,6 +85,6 @@ bool privileges_drop(const char *user)
         return false;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
         return true;
-    complain(SERVE, "cannot drop new rights (no_new_privs): %s", strerror(errno));
+    complain(SERVE, "cannot set no_new_privs: %s", strerror(errno));
     return false;
 }

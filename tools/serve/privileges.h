@@ -4,9 +4,9 @@
 
 #include <stdbool.h>
 
-/* Drops root in all threads, and the capabilities of the calling thread. `user`: the user to become;
- * "root" keeps the rights of root. NULL: if root started the program, it becomes the user "joule", or
- * "nobody" if there is no user "joule". Returns false after a message. */
+/* Drops root in all threads, and the capabilities of the calling thread. Returns false after a message. user:
+ * the user to change to; "root" keeps the rights of root. If `user` is NULL, root changes to "joule", or to
+ * "nobody" if there is no user "joule". */
 bool privileges_drop(const char *user);
 
 #endif

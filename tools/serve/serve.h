@@ -1,9 +1,10 @@
-/* tools/serve/serve.h - what the files of `joule serve` share: one server, single-threaded, over one meter.
+/* tools/serve/serve.h - settings and functions that the files of `joule serve` share.
  *
- * main.c starts and ends it, server.c speaks HTTP, answer.c makes the pages and events.c the stream, listen.c
- * opens the socket, auth.c and host_names.c decide which requests are answered.
- * Note: sensors are read by the meter's threads at their own pace. A request never waits for hardware, and
- * all answers within one period of readings are the same bytes.
+ * One thread answers all requests, with readings of one meter. main.c starts the server, server.c handles
+ * HTTP, answer.c prints the texts, events.c sends events, listen.c opens the socket, auth.c and host_names.c
+ * decide which requests are answered.
+ * Note: the meter's own threads read the sensors. A request never waits for hardware, and all requests within
+ * one period of readings get the same bytes.
  */
 #ifndef SERVE_H
 #define SERVE_H
@@ -28,7 +29,8 @@ struct serve_settings {
     struct host_names names;
 };
 
-/* Prints the address, and a warning if other machines can read it unprotected. */
+/* Prints the server's address. Warns if other machines can reach the server and TLS or access control is
+ * missing. */
 void serve_announce(const struct listener *listener, const struct serve_settings *settings);
 /* Answers until SIGINT or SIGTERM, which must be blocked in all threads. Returns the exit code. */
 int server_run(joule_meter *meter, const struct serve_settings *settings, const struct listener *listener);
