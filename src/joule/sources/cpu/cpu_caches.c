@@ -1,7 +1,7 @@
 /* joule/sources/cpu/cpu_caches.c - see cpu_caches.h.
  *
- * Note: the kernel's files and CPUID number caches, not levels. The first level has two caches, one of them
- * for instructions. */
+ * Note: sysfs and CPUID list caches by an index that is not the level: the first level has a data cache and
+ * an instruction cache. */
 #include "joule/sources/cpu/cpu_caches.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ static bool read_index(struct joule_host *host, unsigned index, const char *what
     return host_read_text(host, path, text, 32);
 }
 
-/* Parses "48K", "32M" or a number of bytes. Returns false for anything else. */
+/* Reads a size, which is written as "48K", "32M" or a number of bytes. Returns false for any other text. */
 static bool read_bytes(struct joule_host *host, unsigned index, const char *what, double *out_bytes)
 {
     char text[32];
@@ -35,7 +35,7 @@ static bool read_bytes(struct joule_host *host, unsigned index, const char *what
     return true;
 }
 
-static void keep(struct cpu_caches *caches, uint64_t level, double bytes, double line_bytes, unsigned sharing)
+static void add(struct cpu_caches *caches, uint64_t level, double bytes, double line_bytes, unsigned sharing)
 {
     if (level < 1 || level > COST_DRAM)
         return;
@@ -72,7 +72,7 @@ static void read_files(struct joule_host *host, struct cpu_caches *caches)
             !string_to_u64(level, 10, &number) || !read_bytes(host, i, "size", &bytes))
             continue;
         read_bytes(host, i, "coherency_line_size", &line_bytes);
-        keep(caches, number, bytes, line_bytes, read_sharing(host, i));
+        add(caches, number, bytes, line_bytes, read_sharing(host, i));
     }
 }
 
@@ -89,8 +89,8 @@ static void read_leaf(struct joule_host *host, uint32_t leaf, struct cpu_caches 
         double line_bytes = (r[1] & 0xfff) + 1, partitions = (r[1] >> 12 & 0x3ff) + 1,
                ways = (r[1] >> 22) + 1;
         if (type != INSTRUCTIONS)
-            keep(caches, level, line_bytes * partitions * ways * ((double)r[2] + 1), line_bytes,
-                 (r[0] >> 14 & 0xfff) + 1);
+            add(caches, level, line_bytes * partitions * ways * ((double)r[2] + 1), line_bytes,
+                (r[0] >> 14 & 0xfff) + 1);
     }
 }
 
@@ -104,8 +104,8 @@ bool cpu_caches_read(struct joule_host *host, struct cpu_caches *out_caches)
     return out_caches->bytes[COST_L1] > 0;
 }
 
-/* Reduces the last-level cache of a guest to the guest's share of it. The share is never smaller than the
- * next inner level, which is the guest's own. */
+/* In a virtual machine, reduces the size of the last-level cache to the guest's share. The result is at least
+ * the size of the L2 cache, which the guest does not share. */
 static void share_last(const struct cost_cpu *cpu, struct cpu_caches *caches)
 {
     bool is_shared_by_some = caches->sharing > 0 && caches->sharing < cpu->cores;
@@ -126,7 +126,8 @@ bool cpu_core_read(struct joule_host *host, struct cost_cpu *out_cpu, struct cos
     bool done = cpu_map_read(host, &info, &arena, &map);
     if (done) {
         *out_cpu = map.cpu;
-        /* Guests see the base frequency, if any; the model's typical frequency is nearer to the truth. */
+        /* A guest sees the base frequency or none; the typical frequency of the CPU model is more
+         * accurate. */
         cost_core_describe(&map.cpu, map.cpu.is_virtual ? NAN : map.reference_hz, out_core);
         if (cpu_caches_read(host, &caches)) {
             share_last(&map.cpu, &caches);

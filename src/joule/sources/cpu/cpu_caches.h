@@ -1,12 +1,13 @@
 /* joule/sources/cpu/cpu_caches.h - reads the caches of this machine, and describes its core for the cost
  * model.
  *
- * Sizes come from the kernel's files, or from CPUID where these are hidden. Typical values of CPU families
- * are in cost/core_seed.c.
- * Note: a guest sees the whole last-level cache of its host, which other guests use as well. On an Emerald
- * Rapids host that showed 260 MiB to 2 of its 64 cores, accesses within 16 MiB took as long as DRAM accesses.
- * A guest's part is the whole cache times its CPUs, divided by the cores that share the cache: those of a
- * socket, or of a core complex. */
+ * Cache sizes come from sysfs, or from CPUID if sysfs does not show them. Typical values of CPU families are
+ * in cost/core_seed.c.
+ * Note: a virtual machine sees the whole last-level cache of its host, although other guests use the cache
+ * too. A guest with 2 of the 64 cores of an Emerald Rapids host saw 260 MiB. In this guest, accesses within
+ * 16 MiB already took as long as DRAM accesses. The guest's share is therefore estimated as the cache size
+ * times the guest's CPUs, divided by the cores that share the cache. These are the cores of a socket or of a
+ * core complex. */
 #ifndef JOULE_CPU_CACHES_H
 #define JOULE_CPU_CACHES_H
 
@@ -14,17 +15,18 @@
 #include "joule/host/host.h"
 
 struct cpu_caches {
-    double bytes[COST_DRAM]; /* sizes of the data caches that CPU 0 uses, from COST_L1 on; 0: no such cache */
+    /* sizes of CPU 0's data caches, indexed from COST_L1 to COST_L3; 0: no cache at this level */
+    double bytes[COST_DRAM];
     double line_bytes;
-    /* CPUs that share the last level with CPU 0, as this machine reports them; 0: unknown. */
+    /* Number of CPUs that use the same last-level cache as CPU 0, including CPU 0; 0: unknown. */
     unsigned sharing;
 };
 
-/* Reads the sizes of CPU 0's caches. Returns false if neither the files nor CPUID report a first level. */
+/* Reads the sizes of CPU 0's caches. Returns false if neither sysfs nor CPUID reports a first-level cache. */
 bool cpu_caches_read(struct joule_host *host, struct cpu_caches *out_caches);
 
-/* Describes this machine's core with its caches and frequency. In a guest the last level is the guest's part.
- * Returns false if out of memory. */
+/* Describes this machine's CPU and its core, with caches and frequency. In a virtual machine, the size of the
+ * last-level cache is the guest's share. Returns false if out of memory. */
 bool cpu_core_read(struct joule_host *host, struct cost_cpu *out_cpu, struct cost_core *out_core);
 
 #endif

@@ -24,14 +24,14 @@ bool cpu_calibration_path(struct joule_host *host, char out_path[CALIBRATION_PAT
     return path.length > 0 && path.length < CALIBRATION_PATH_SIZE;
 }
 
-static void judge(struct joule_host *host, const struct cost_cpu *cpu, struct cpu_calibration *found)
+static void set_state(struct joule_host *host, const struct cost_cpu *cpu, struct cpu_calibration *found)
 {
     struct cpu_info info;
     cpu_info_read(host, &info);
     double now = (double)host->ops->clock_ns(host, CLOCK_REALTIME) / (double)NS_PER_S;
     found->age_days = (now - (double)found->calibration.unix_seconds) / SECONDS_A_DAY;
     found->state = !cost_calibration_is_of(&found->calibration, cpu, info.stepping) ? CALIBRATION_FOREIGN
-                   : found->age_days <= CALIBRATION_KEPT_DAYS                       ? CALIBRATION_GOOD
+                   : found->age_days <= CALIBRATION_OLD_DAYS                        ? CALIBRATION_GOOD
                                                                                     : CALIBRATION_OLD;
 }
 
@@ -46,7 +46,7 @@ static void read_calibration(struct joule_host *host, const struct cost_cpu *cpu
         error_set(&found->error, JOULE_FAILED, "cannot read %s: %s", found->path, strerror((int)-length));
     else if (cost_calibration_parse(text, (size_t)length, found->path, &found->calibration, &found->error) ==
              JOULE_OK)
-        judge(host, cpu, found);
+        set_state(host, cpu, found);
 }
 
 bool cpu_calibration_is_used(const struct cpu_calibration *found)
@@ -54,7 +54,7 @@ bool cpu_calibration_is_used(const struct cpu_calibration *found)
     return found->state == CALIBRATION_GOOD || found->state == CALIBRATION_OLD;
 }
 
-/* The first usable file is chosen, or else the first file that exists. */
+/* Chooses the first file that can be used. If there is none, reports the first file that exists. */
 void cpu_calibration_find(struct joule_host *host, const struct cost_cpu *cpu, struct cpu_calibration *out)
 {
     char *text = malloc(FILE_SIZE);

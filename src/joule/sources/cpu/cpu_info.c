@@ -5,10 +5,10 @@
 #include <string.h>
 #include "base/string.h"
 
-#define BLOCK_SIZE 8192 /* maximum bytes of one CPU's block; most of them are flags */
+#define BLOCK_SIZE 8192 /* maximum bytes of one CPU's block, which is mostly flags */
 
-/* Returns the value of `key` in the first block of /proc/cpuinfo, to be read up to the end of its line; NULL
- * if it is missing. */
+/* Returns the value of `key` in the first block of /proc/cpuinfo; NULL if the key is missing. The value ends
+ * with its line, not with a NUL. */
 static const char *find_field(const char *block, const char *key)
 {
     size_t length = strlen(key);
@@ -21,8 +21,8 @@ static const char *find_field(const char *block, const char *key)
     return NULL;
 }
 
-/* Copies the value of `key`. Returns false if it is missing. */
-static bool field(const char *block, const char *key, char *value, size_t size)
+/* Copies the value of `key`. Returns false if the key is missing. */
+static bool copy_field(const char *block, const char *key, char *value, size_t size)
 {
     const char *found = find_field(block, key);
     if (found)
@@ -34,7 +34,7 @@ static unsigned number_field(const char *block, const char *key, int base)
 {
     char value[64];
     uint64_t number = 0;
-    if (field(block, key, value, sizeof value))
+    if (copy_field(block, key, value, sizeof value))
         string_to_u64(value, base, &number);
     return number <= UINT32_MAX ? (unsigned)number : 0;
 }
@@ -66,7 +66,7 @@ static const char *vendor_of_arm(unsigned implementer)
 static const char *vendor_of(const char *block)
 {
     char id[64] = "";
-    if (!field(block, "vendor_id", id, sizeof id))
+    if (!copy_field(block, "vendor_id", id, sizeof id))
         return vendor_of_arm(number_field(block, "CPU implementer", 0));
     if (strcmp(id, "GenuineIntel") == 0)
         return "intel";
@@ -112,16 +112,16 @@ static void clean_model(char *model)
 
 bool cpu_firmware_is_virtual(const char *vendor, const char *product)
 {
-    static const char *const words[] = {"QEMU", "KVM", "VMware", "VirtualBox", "Bochs", "OpenStack", "Xen"};
+    static const char *const names[] = {"QEMU", "KVM", "VMware", "VirtualBox", "Bochs", "OpenStack", "Xen"};
     if (strcmp(vendor, "Amazon EC2") == 0)
         return !strstr(product, ".metal");
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (strstr(vendor, words[i]) || strstr(product, words[i]))
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strstr(vendor, names[i]) || strstr(product, names[i]))
             return true;
     return strcmp(vendor, "Microsoft Corporation") == 0 && strcmp(product, "Virtual Machine") == 0;
 }
 
-/* Returns true if the firmware's names belong to a hypervisor. It is used for CPUs without a hypervisor flag
+/* Returns true if the firmware's names belong to a hypervisor. Used only for CPUs without a hypervisor flag
  * (Arm). */
 static bool is_guest_by_firmware(struct joule_host *host)
 {
@@ -129,8 +129,7 @@ static bool is_guest_by_firmware(struct joule_host *host)
     host_read_text(host, "/sys/class/dmi/id/sys_vendor", vendor, sizeof vendor);
     host_read_text(host, "/sys/class/dmi/id/product_name", product, sizeof product);
     return cpu_firmware_is_virtual(vendor, product) ||
-           /* On x86, bare-metal machines report "Google Compute" too, but there the hypervisor flag
-            * decides. */
+           /* Bare-metal x86 machines report "Google Compute" too, but for x86 the hypervisor flag is used. */
            strstr(product, "Google Compute");
 }
 
@@ -140,8 +139,8 @@ static void count_cpu(unsigned cpu, void *context)
     ++*(unsigned *)context;
 }
 
-/* Sets the numbers of threads, cores and packages. The block has the numbers of its package, so other blocks
- * are not needed. */
+/* Sets the numbers of threads, cores and packages. The first block of /proc/cpuinfo has the numbers of CPUs
+ * and cores per package, so other blocks are not needed. */
 static void count_parts(struct joule_host *host, const char *block, struct cpu_info *info)
 {
     char online[1024];
@@ -156,23 +155,23 @@ static void count_parts(struct joule_host *host, const char *block, struct cpu_i
         info->cores = info->threads;
 }
 
-/* Returns true if the list `flags` has `flag`, which must begin with a blank. */
+/* Returns true if the first line of `flags` contains `flag`, which must begin with a blank. */
 static bool has_flag(const char *flags, const char *flag)
 {
     return memmem(flags, strcspn(flags, "\n"), flag, strlen(flag)) != NULL;
 }
 
-/* Corrects the model of a guest. A guest that can migrate may report an older model than the host's, but it
- * rarely hides instructions. AMX tiles first appeared in Sapphire Rapids. */
+/* Corrects the CPU model of a virtual machine. To allow migration, a hypervisor may report an older model
+ * than the host's, but it rarely hides instructions. AMX tiles first appeared in Sapphire Rapids. */
 static void unmask_model(const char *flags, struct cpu_info *info)
 {
-    static const unsigned with_tiles[] = {143, 207, 173, 174};
+    static const unsigned models_with_tiles[] = {143, 207, 173, 174};
     bool is_masked = info->is_virtual && strcmp(info->vendor, "intel") == 0 && info->family == 6 &&
                      has_flag(flags, " amx_tile");
-    for (size_t i = 0; i < sizeof with_tiles / sizeof *with_tiles; i++)
-        is_masked = is_masked && info->number != with_tiles[i];
+    for (size_t i = 0; i < sizeof models_with_tiles / sizeof *models_with_tiles; i++)
+        is_masked = is_masked && info->number != models_with_tiles[i];
     if (is_masked)
-        info->number = with_tiles[0];
+        info->number = models_with_tiles[0];
 }
 
 void cpu_info_read(struct joule_host *host, struct cpu_info *out_info)
@@ -182,8 +181,8 @@ void cpu_info_read(struct joule_host *host, struct cpu_info *out_info)
     *out_info = (struct cpu_info){0};
     host->ops->read_file(host, "/proc/cpuinfo", block, sizeof block);
     string_copy(out_info->vendor, sizeof out_info->vendor, vendor_of(block));
-    if (!field(block, "model name", out_info->model, sizeof out_info->model))
-        field(block, "cpu", out_info->model, sizeof out_info->model);
+    if (!copy_field(block, "model name", out_info->model, sizeof out_info->model))
+        copy_field(block, "cpu", out_info->model, sizeof out_info->model);
     out_info->nominal_hz = nominal_hz(out_info->model);
     clean_model(out_info->model);
     out_info->family = number_field(block, "cpu family", 10);
@@ -225,7 +224,8 @@ bool cpu_find_unit(struct joule_host *host, const struct cpu_info *info, unsigne
     unsigned die;
     *out_unit = (struct cpu_unit){.die = -1};
     bool is_known = cpu_read_topology(host, cpu, "physical_package_id", &out_unit->package);
-    if (!cpu_is_amd(info) && cpu_read_topology(host, cpu, "die_id", &die)) /* AMD's dies share a counter */
+    /* on AMD, one counter covers all dies */
+    if (!cpu_is_amd(info) && cpu_read_topology(host, cpu, "die_id", &die))
         out_unit->die = (int)die;
     return is_known;
 }

@@ -1,6 +1,6 @@
 /* joule/sources/cpu/cpu_map.c - see cpu_map.h.
  *
- * Note: units are the same as in the RAPL sources. A modelled package and a measured one are thus views of
+ * Note: units are the same as in the RAPL sources, so a package's modelled and measured energy are views of
  * one zone and are never added. */
 #include "joule/sources/cpu/cpu_map.h"
 
@@ -30,8 +30,8 @@ static double read_cpu_number(struct joule_host *host, unsigned cpu, const char 
 
 /* --- frequency ------------------------------------------------------------------------------------------ */
 
-/* Returns the frequency that the vendor guarantees on all cores, from the driver, the firmware or the CPU's
- * name. */
+/* Returns the frequency in hertz that the vendor guarantees on all cores; NaN: unknown. It comes from the
+ * driver, the firmware or the CPU's name. */
 static double base_hz(struct joule_host *host, const struct cpu_info *info)
 {
     double base_khz = read_cpu_number(host, 0, "cpufreq/base_frequency");
@@ -41,9 +41,9 @@ static double base_hz(struct joule_host *host, const struct cpu_info *info)
     return nominal_mhz > 0 ? nominal_mhz * 1e6 : info->nominal_hz;
 }
 
-/* Returns the frequency to which published power refers, in hertz. Published power was measured with all
- * cores busy. The cores then run between the base and the highest frequency, so the result is the geometric
- * mean of both. */
+/* Returns the frequency in hertz at which published power was measured; NaN: unknown. It was measured with
+ * all cores busy. Busy cores run between the base and the highest frequency, so the geometric mean of both is
+ * returned. */
 static double reference_hz(struct joule_host *host, const struct cpu_info *info)
 {
     double base = base_hz(host, info);
@@ -74,7 +74,8 @@ static void mark_online(unsigned cpu, void *context)
         map->places[cpu].is_online = true;
 }
 
-/* Writes the CPUs with lines in /proc/stat as a list, if the kernel's list is hidden. */
+/* Writes a CPU list "0-N", with N the highest CPU in /proc/stat, for machines that hide the kernel's list of
+ * online CPUs. */
 static void list_from_stat(struct joule_host *host, char *list, size_t size)
 {
     char stat[STAT_SIZE] = "";
@@ -98,13 +99,14 @@ static unsigned find_unit(struct cpu_map *map, struct cpu_unit unit)
 static struct cpu_unit unit_of(struct joule_host *host, const struct cpu_info *info, unsigned cpu)
 {
     struct cpu_unit unit = {.die = -1};
-    if (!info->is_virtual) /* a guest's sockets are not those of the hardware */
+    if (!info->is_virtual) /* the sockets that a guest sees are not those of the hardware */
         cpu_find_unit(host, info, cpu, &unit);
     return unit;
 }
 
-/* Each file lists all CPUs that share a core or package, so one file sets the place of all of them. Large
- * machines have thousands of such files. */
+/* The place that all CPUs in one sysfs list share. Each CPU has a file that lists the CPUs of its core or
+ * package. One of these files sets the place of all listed CPUs, so the other files are not read: large
+ * machines have thousands. */
 struct peers {
     struct cpu_map *map;
     struct cpu_place place;
@@ -185,14 +187,14 @@ static bool place_cpus(struct joule_host *host, struct arena *arena, const char 
     return true;
 }
 
-/* Sets the vendor and number of the core for the cost model. The model has rows for Arm's own core designs.
- * Cores that licensees design are modelled as a generic Arm core. */
+/* Sets the CPU's identity for the cost model. The model has rows only for Arm's own core designs. Cores that
+ * licensees design are modelled as a generic Arm core. */
 static void name_cpu(const struct cpu_info *info, struct cost_cpu *cpu)
 {
-    static const char *const others[] = {"intel", "amd", "hygon", "arm", ""};
+    static const char *const vendors[] = {"intel", "amd", "hygon", "arm", ""};
     bool is_licensee = true;
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        is_licensee = is_licensee && strcmp(info->vendor, others[i]) != 0;
+    for (size_t i = 0; i < sizeof vendors / sizeof vendors[0]; i++)
+        is_licensee = is_licensee && strcmp(info->vendor, vendors[i]) != 0;
     string_copy(cpu->vendor, sizeof cpu->vendor, is_licensee ? "arm" : info->vendor);
     string_copy(cpu->name, sizeof cpu->name, info->model);
     cpu->family = info->family;

@@ -1,12 +1,12 @@
 /* joule/sources/cpu/estimated.c - estimates the CPU packages' energy with the cost model, for machines
  * without an energy counter.
  *
- * It counts work: elapsed seconds for idle power, and busy seconds of cores from /proc/stat, weighted by
- * frequency if the kernel reports it. The cost model turns these into joules (cost/cost.h).
- * Note: /proc/stat advances in ticks of 10 ms, and for each CPU several ticks at once. A CPU's step is
- * therefore limited to the time since the last reading, and the excess is counted later, so that no CPU is
- * more than 100 % busy. Other files are not better: /proc/schedstat omits the task that runs now and is huge
- * on large machines; cpuidle's times omit the current sleep. */
+ * The counted work is the elapsed time, for idle power, and the busy time of cores from /proc/stat, weighted
+ * by frequency if the kernel reports it. The cost model converts work to joules (cost/cost.h).
+ * Note: busy times in /proc/stat advance in ticks of 10 ms, sometimes by several ticks at once. A reading
+ * therefore counts at most the elapsed time for each CPU, and carries the excess to later readings. Otherwise
+ * a CPU could be more than 100 % busy. Other files are not more accurate: /proc/schedstat omits the running
+ * task and is huge on large machines; cpuidle's times omit the current sleep. */
 #include "joule/sources/cpu/estimated.h"
 
 #include <limits.h>
@@ -21,18 +21,19 @@
 #define TICKS_PER_S 100 /* USER_HZ, the same on every supported kernel */
 #define TICK_NS     10000000
 #define UNIT_JOULES 1e-6
-/* /proc/stat is slow on large machines: pause this many times the duration of a read */
-#define OWN_COST        500
-#define FREQUENCY_READS 4    /* busy CPUs whose frequency is read at each reading, in turn */
-#define BUSY_SHARE      0.05 /* the frequency of less busy CPUs is not read */
-#define MAX_SPEEDUP     2.0  /* largest plausible frequency, times the reference frequency */
+/* Pause after a read of /proc/stat, as a multiple of its duration: the file is slow on large machines. */
+#define PAUSE_FACTOR    500
+#define FREQUENCY_READS 4 /* maximum number of busy CPUs whose frequency is read at each reading, in turn */
+#define BUSY_SHARE      0.05 /* minimum busy fraction at which a CPU's frequency is read */
+#define MAX_SPEEDUP     2.0  /* largest plausible frequency, as a multiple of the reference frequency */
 
 struct work {
-    uint64_t ticks;   /* busy ticks at the kernel's last report */
+    uint64_t ticks;   /* busy ticks in the last read of /proc/stat */
     double waiting_s; /* busy time reported but not yet counted */
     double share;     /* busy fraction of the last interval, 0 to 1 */
     double cubic;     /* (frequency / reference)^3 */
-    /* For a core's first CPU: the product of its threads' idle fractions, and the sum of their busy ones. */
+    /* Only for a core's first CPU: the product of the idle fractions, and the sum of the busy fractions, of
+     * the core's threads. */
     double idle, sum;
 };
 
@@ -46,19 +47,20 @@ struct estimated {
     struct cost_table table;
     struct work *works; /* indexed by CPU number */
     struct package *packages;
-    char *text; /* content of /proc/stat, truncated after its CPU lines */
+    char *text; /* start of /proc/stat, with all CPU lines */
     size_t text_size;
     int handle;
-    unsigned next_frequency;  /* the next CPU to read a frequency of */
+    unsigned next_frequency;  /* CPU at which the next search for busy CPUs begins */
     int64_t read_ns;          /* time of the last reading */
     int64_t stat_ns, rest_ns; /* time of the last read of /proc/stat, and the pause before the next read */
-    double lump_s;            /* longest busy time that one CPU can have had between the last two reads */
+    double lump_s; /* longest possible busy time of a CPU between the last two reads of /proc/stat */
 };
 
 /* --- busy time ------------------------------------------------------------------------------------------ */
 
-/* Parses a line "cpu3 user nice system idle iowait irq softirq ...". All fields but idle and iowait are busy
- * ticks. Stolen ticks did not run on this machine's CPUs, and guest ticks are part of user. */
+/* Parses a line "cpu3 user nice system idle iowait irq softirq ...". These fields are busy ticks, except idle
+ * and iowait. Fields after softirq are not counted: steal is time of other virtual machines, and guest is
+ * included in user. Returns false for other lines. */
 static bool parse_line(const char *line, unsigned *out_cpu, uint64_t *out_ticks)
 {
     enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, FIELDS };
@@ -77,7 +79,8 @@ static bool parse_line(const char *line, unsigned *out_cpu, uint64_t *out_ticks)
     return true;
 }
 
-/* Adds what each CPU did since the last read. Offline CPUs have no line. */
+/* Reads /proc/stat. Unless is_first, adds each CPU's busy time since the last read to waiting_s. Offline CPUs
+ * have no line. */
 static joule_status read_ticks(struct joule_host *host, struct estimated *e, bool is_first)
 {
     ssize_t length = host->ops->read_handle(host, e->handle, e->text, e->text_size);
@@ -107,12 +110,12 @@ static joule_status update_ticks(struct joule_host *host, struct estimated *e, i
     int64_t cost_ns = host->ops->clock_ns(host, CLOCK_MONOTONIC) - now_ns;
     e->lump_s = (double)(now_ns - e->stat_ns) * 1e-9 + 2.0 / TICKS_PER_S;
     e->stat_ns = now_ns;
-    e->rest_ns = cost_ns > TICK_NS / OWN_COST ? cost_ns * OWN_COST : TICK_NS;
+    e->rest_ns = cost_ns > TICK_NS / PAUSE_FACTOR ? cost_ns * PAUSE_FACTOR : TICK_NS;
     return status;
 }
 
-/* Turns the uncounted busy time into busy fractions of the interval. Excess time stays for later intervals,
- * up to lump_s. */
+/* Sets each CPU's busy fraction of the interval from its waiting busy time. Carries at most lump_s of excess
+ * time to later intervals. */
 static void update_shares(struct estimated *e, double elapsed_s)
 {
     for (unsigned i = 0; i < e->map.count; i++) {
@@ -125,8 +128,8 @@ static void update_shares(struct estimated *e, double elapsed_s)
 
 static void read_frequencies(struct joule_host *host, struct estimated *e)
 {
-    unsigned asked = 0;
-    for (unsigned i = 0; i < e->map.count && asked < FREQUENCY_READS; i++) {
+    unsigned read_count = 0;
+    for (unsigned i = 0; i < e->map.count && read_count < FREQUENCY_READS; i++) {
         unsigned cpu = e->next_frequency;
         e->next_frequency = (cpu + 1) % e->map.count;
         if (e->works[cpu].share < BUSY_SHARE)
@@ -134,14 +137,14 @@ static void read_frequencies(struct joule_host *host, struct estimated *e)
         double ratio = cpu_map_frequency_hz(host, cpu) / e->map.reference_hz;
         if (ratio > 0)
             e->works[cpu].cubic = pow(fmin(ratio, MAX_SPEEDUP), 3);
-        asked++;
+        read_count++;
     }
 }
 
 /* --- from work to energy -------------------------------------------------------------------------------- */
 
-/* Adds the work of the interval. Threads of a core are assumed to run independently: the core is busy unless
- * all of them are idle. */
+/* Adds the work of the interval. Threads of a core are assumed to run independently; the core is busy unless
+ * all its threads are idle. */
 static void count_work(struct estimated *e, double elapsed_s)
 {
     for (unsigned i = 0; i < e->map.unit_count; i++)

@@ -1,5 +1,5 @@
-/* joule/sources/cpu/estimated.h - the source "estimated", which models the CPU's energy, and the CPUs that it
- * models. */
+/* joule/sources/cpu/estimated.h - the source "estimated", which computes the CPUs' energy with the cost
+ * model. */
 #ifndef JOULE_ESTIMATED_H
 #define JOULE_ESTIMATED_H
 
@@ -8,7 +8,8 @@
 
 extern const struct source_ops source_estimated;
 
-/* Returns the CPUs that `source` models while it is open. Returns NULL if it is closed, or another source. */
+/* Returns the description of the CPUs whose energy the source computes. The source owns the result. Returns
+ * NULL if `source` is another source or is not open. */
 const struct cost_cpu *estimated_cpu(const struct source *source);
 
 #endif

@@ -5,14 +5,14 @@
 #include "base/error.h"
 #include "base/string.h"
 
-#define TICK_S      0.001 /* registers are updated about every millisecond */
-#define DETAIL_NS   INT64_C(500000000)
+#define TICK_S      0.001              /* registers are updated about every millisecond */
+#define DETAIL_NS   INT64_C(500000000) /* minimum time between two readings of single cores */
 #define PLACES_MAX  1024
 #define EXAMINE_MAX 4096
 
-/* gain_sd: since Haswell, published comparisons with external meters find package counters within a few per
- * cent; memory, single parts and AMD's modelled values deviate more. max_watts is an upper limit that only
- * rejects impossible values. */
+/* gain_sd: relative error of the scale. Published comparisons with external meters find errors of a few per
+ * cent in package counters since Haswell. Memory, parts of a package and AMD's modelled values have larger
+ * errors. max_watts only rejects impossible values. */
 static const struct kind {
     const char *name, *device;
     joule_scope scope;
@@ -27,7 +27,7 @@ static const struct kind {
     [RAPL_ONE_CORE] = {"core", "cpu", JOULE_SCOPE_CORE, 200, 0.1, 0},
 };
 
-#define AMD_GAIN_SD 0.05 /* earlier generations model the values in firmware */
+#define AMD_GAIN_SD 0.05 /* minimum for AMD: early generations compute the values from a model in firmware */
 
 struct rapl *rapl_create(struct source *source)
 {
@@ -157,7 +157,8 @@ static void gather(unsigned cpu, void *context)
     const struct rapl *rapl = g->source->data;
     struct rapl_place place = {.cpu = cpu};
     if (!cpu_find_unit(host, rapl->cpu, cpu, &place.unit) && g->span == RAPL_EVERY)
-        place.unit.package = (unsigned)g->count; /* each CPU stands for a package of its own */
+        /* unknown package: the kernel lists one CPU for each package */
+        place.unit.package = (unsigned)g->count;
     if (g->span == RAPL_PER_CORE)
         place.unit.die = -1;
     if (g->span != RAPL_PER_PACKAGE && !cpu_read_topology(host, cpu, "core_id", &place.core))

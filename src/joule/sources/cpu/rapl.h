@@ -1,9 +1,9 @@
 /* joule/sources/cpu/rapl.h - functions shared by the three sources that read a CPU's RAPL energy counters.
  *
- * These are the domains with their zones, names and limits, the CPU to query for each package, and the
- * reading of all counters. rapl_perf, rapl_powercap and rapl_msr each implement the access.
- * Note: DRAM is not part of its package. A channel of one AMD core is not the domain of all cores of a
- * package. */
+ * They describe the domains (zones, names and limits), select the CPU to query for each package, and read all
+ * counters. rapl_perf, rapl_powercap and rapl_msr implement the access to a counter.
+ * Note: a package's counter does not include its DRAM. RAPL_CORES covers all cores of a package,
+ * RAPL_ONE_CORE a single core (AMD). */
 #ifndef JOULE_RAPL_H
 #define JOULE_RAPL_H
 
@@ -14,7 +14,7 @@ enum rapl_domain { RAPL_PACKAGE, RAPL_CORES, RAPL_UNCORE, RAPL_DRAM, RAPL_PSYS, 
 
 /* The location of a counter. */
 struct rapl_place {
-    unsigned cpu; /* the CPU to query */
+    unsigned cpu; /* CPU on which the counter is read */
     struct cpu_unit unit;
     unsigned core; /* number of the core in its package; only for RAPL_ONE_CORE */
 };
@@ -22,40 +22,47 @@ struct rapl_place {
 struct rapl_reading {
     struct rapl_reading *next;
     struct channel *channel;
-    int handle; /* < 0: cannot be read */
-    uint32_t address;
-    bool is_detail; /* read rarely, because each reading wakes a core */
+    int handle;       /* < 0: cannot be read */
+    uint32_t address; /* register address; used by rapl_msr only */
+    bool is_detail;   /* read rarely, because each reading wakes a core */
 };
 
 /* The `data` of a RAPL source. */
 struct rapl {
     const struct cpu_info *cpu; /* the same as source->cpu */
     struct rapl_reading *first, *last;
-    bool has_psys; /* there is a platform counter (psys) that contains the packages */
-    int64_t detail_ns;
+    bool has_psys;     /* there is a platform counter (psys), which includes the packages */
+    int64_t detail_ns; /* time of the last reading of details; 0: none yet */
 };
 
-/* Sets source->data. Returns NULL if out of memory. */
+/* Allocates a struct rapl in the source's arena and sets source->data to it. Returns NULL if out of
+ * memory. */
 struct rapl *rapl_create(struct source *source);
 
-/* Adds a channel for a counter, and its reading without a handle. The caller sets rank, modulus and unit.
- * `label` is the kernel's or vendor's name. Returns NULL if out of memory. */
+/* Adds a channel for a counter, and a reading that has no handle yet. The caller sets the channel's rank,
+ * modulus and unit. `label` is the kernel's or vendor's name of the counter. The source's arena owns the
+ * result. Returns NULL if out of memory. */
 struct rapl_reading *rapl_add(struct source *source, enum rapl_domain domain, const struct rapl_place *place,
                               const char *label);
-/* Sets the reading's handle. If handle is -errno, sets the channel's state and remedy instead. */
+/* Sets the reading's handle, which rapl_close closes. If handle is -errno, also sets the channel's state and
+ * remedy. */
 void rapl_set_handle(struct rapl_reading *reading, int handle, const char *remedy);
-/* Sets the source's state: OK if one reading has a handle, else the first reading's state and remedy. */
+/* Returns OK if a reading has a handle. Otherwise sets the source's state and remedy to those of the first
+ * reading, and returns this state. Without any reading, the state is NO_MEMORY. */
 joule_status rapl_set_state(struct source *source);
 
-/* Selects from a kernel's list of CPUs all of them, or one for each package or core. If dies have counters of
- * their own, one is selected for each die. The source's arena owns the places. Returns their number. */
+/* Selects CPUs from a kernel's CPU list: every CPU, one CPU for each package, or one for each core. If each
+ * die has a counter, RAPL_PER_PACKAGE selects one CPU for each die. The source's arena owns the places.
+ * Returns their number; 0: none, or out of memory. */
 enum rapl_span { RAPL_EVERY, RAPL_PER_PACKAGE, RAPL_PER_CORE };
 size_t rapl_find_places(struct source *source, const char *cpu_list, enum rapl_span span,
                         struct rapl_place **out_places);
 
-/* Reads each counter that has a handle. `read_raw` returns 0 or -errno. */
+/* Reads each counter that has a handle, and reports it to the sink. `read_raw` reads one counter and returns
+ * 0 or -errno. Counters of single cores are read at most twice a second. */
 typedef int (*rapl_read_fn)(struct joule_host *host, const struct rapl_reading *reading, uint64_t *out_raw);
 void rapl_read(struct source *source, struct sink *sink, rapl_read_fn read_raw);
+/* Close all handles, or the handle of one channel; for struct source_ops. */
 void rapl_close(struct source *source);
 void rapl_close_channel(struct source *source, const struct channel *channel);
 

@@ -1,10 +1,10 @@
 /* joule/sources/cpu/rapl_msr.c - the source "rapl_msr": RAPL energy from model-specific registers, for CPUs
  * that the kernel's drivers do not know.
  *
- * It has the register addresses of Intel, AMD and Hygon, and the units that differ by model. It needs the
- * kernel module msr and CAP_SYS_RAWIO.
- * Note: the counter is the low 32 bits of a register. A domain whose register is missing (EIO) or 0 does not
- * exist on this model. A unit register of 0 means that a hypervisor hides the registers. */
+ * This file contains the register addresses for Intel, AMD and Hygon, and the energy units that differ
+ * between models. Registers are readable only with the kernel module msr and CAP_SYS_RAWIO.
+ * Note: the counter is the low 32 bits of a register. If a register is missing (EIO) or 0, the domain does
+ * not exist on this model. A unit register of 0 means that a hypervisor hides the registers. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -42,14 +42,16 @@ static bool is_one_of(const struct cpu_info *cpu, const unsigned *numbers, size_
     return false;
 }
 
-/* Returns the joules per count of a domain, from MSR_RAPL_POWER_UNIT; 0: the machine has no counters. */
+/* Returns the joules per count of a domain; 0: the machine has no counters. unit_register: content of
+ * MSR_RAPL_POWER_UNIT. */
 static double unit_of(const struct cpu_info *cpu, enum rapl_domain domain, uint64_t unit_register)
 {
-    static const unsigned microjoules[] = {0x37, 0x4A, 0x4C, 0x4D, 0x5A}; /* Silvermont, Airmont */
-    /* Servers of Haswell, Broadwell, Skylake, Cascade Lake and Ice Lake, and Xeon Phi: 2^-16 J, whatever the
-     * unit register says. */
+    /* unit is 1 uJ * 2^N: Silvermont, Airmont */
+    static const unsigned microjoules[] = {0x37, 0x4A, 0x4C, 0x4D, 0x5A};
+    /* DRAM unit is 2^-16 J, independent of the unit register: servers of Haswell, Broadwell, Skylake, Cascade
+     * Lake and Ice Lake, and Xeon Phi. */
     static const unsigned dram_16[] = {0x3F, 0x4F, 0x56, 0x55, 0x6A, 0x6C, 0x57, 0x85};
-    static const unsigned psys_1[] = {0x8F, 0xCF}; /* Sapphire and Emerald Rapids */
+    static const unsigned psys_1[] = {0x8F, 0xCF}; /* unit of psys is 1 J: Sapphire and Emerald Rapids */
     int exponent = (int)(unit_register >> 8 & 0x1f);
     if (unit_register == 0)
         return 0;
@@ -62,7 +64,7 @@ static double unit_of(const struct cpu_info *cpu, enum rapl_domain domain, uint6
     return ldexp(1, -exponent);
 }
 
-/* Adds the domain if its register is not 0. Returns false only if out of memory. */
+/* Adds the domain if its register can be read and is not 0. Returns false only if out of memory. */
 static bool add_register(struct source *source, const struct rapl_place *place, uint64_t unit_register,
                          const struct domain_register *reg)
 {
@@ -121,7 +123,8 @@ static joule_status set_no_access(struct source *source, unsigned cpu, int error
     return rapl_set_state(source);
 }
 
-/* Reads the register of a CPU. Returns 0 or -errno. */
+/* Opens, reads and closes a register of a CPU. Returns 0 or -errno. If the read fails, errno is EACCES, EPERM
+ * or EIO. */
 static int read_once(struct joule_host *host, unsigned cpu, uint32_t address, uint64_t *out_value)
 {
     int handle = host->ops->open_register(host, cpu);

@@ -2,10 +2,11 @@
  *
  * It reads the PMUs `power` (packages and their parts) and `power_core` (single cores, AMD). For each open
  * event the kernel accumulates 32-bit registers into 64-bit counts of 2^-32 J.
- * Note: a count can still lose energy. A step of 2^31 register units between two kernel reads appears
- * negative (200 W over the kernel's own period); a step of 2^32 disappears (400 W). A negative step is
- * therefore a reset, never a wrap of 64 bits, and fold_counts makes the lane read often enough. A listed
- * event may always be 0: psys on servers and in guests. */
+ * Note: the kernel's count loses energy if the kernel reads a register too rarely. An increase of 2^31
+ * register units or more between two kernel reads appears negative, and an increase of 2^32 is lost. With the
+ * kernel's own read period, this happens at 200 W and 400 W. A decrease of a count is therefore a reset,
+ * never a wrap of 64 bits. fold_counts makes the lane read often enough. Some listed events are always 0,
+ * such as psys on servers and in guests. */
 #include <errno.h>
 #include <string.h>
 #include "base/string.h"
@@ -31,7 +32,8 @@ static const struct {
 };
 #define EVENT_COUNT (sizeof events / sizeof events[0])
 
-/* Parses "event=0x02", with or without further terms. Returns false for anything else. */
+/* Reads the event's code from a file such as "event=0x02", which may have further terms. Returns false for
+ * any other content. */
 static bool read_event_code(struct source *source, const char *path, uint64_t *out_code)
 {
     char text[128];
@@ -41,7 +43,8 @@ static bool read_event_code(struct source *source, const char *path, uint64_t *o
     return string_to_u64(text + strlen("event="), 0, out_code);
 }
 
-/* Reads the joules per count from the event's .unit and .scale. */
+/* Reads the joules per count from the event's files .unit and .scale. Returns false if the unit is not
+ * joules. */
 static bool read_unit(struct source *source, const char *event_path, double *out_joules)
 {
     char path[256], text[64];
@@ -53,7 +56,7 @@ static bool read_unit(struct source *source, const char *event_path, double *out
            *out_joules > 0;
 }
 
-/* Writes what the user can type after the kernel refused with `error`. */
+/* Writes the remedy for a failed perf_event_open; `error` is its errno. */
 static void write_remedy(struct source *source, int error, char *remedy, size_t size)
 {
     char level[16];
@@ -84,7 +87,7 @@ static bool open_event(struct source *source, const struct pmu *pmu, size_t even
     for (size_t i = 0; i < pmu->place_count; i++) {
         const struct rapl_place *place = &pmu->places[i];
         if (events[event].domain == RAPL_PSYS && i > 0)
-            break; /* the platform has one counter, which the first package's CPU reads */
+            break; /* one counter covers the platform; the first package's CPU reads it */
         struct rapl_reading *reading = rapl_add(source, events[event].domain, place, events[event].name);
         if (!reading)
             return false;
@@ -134,7 +137,7 @@ static size_t open_pmu(struct source *source, const char *path)
         if (!read_event_code(source, event_path[i], &code[i]) || !read_unit(source, event_path[i], &unit[i]))
             unit[i] = 0;
         if (unit[i] > 0 && events[i].domain == RAPL_PSYS)
-            rapl->has_psys = true; /* set before the packages, which psys contains, are added */
+            rapl->has_psys = true; /* must be set before packages are added, because psys is their parent */
     }
     for (size_t i = 0; i < EVENT_COUNT; i++)
         found += unit[i] > 0 && open_event(source, &pmu, i, code[i], unit[i]);
@@ -155,7 +158,7 @@ static joule_status open_rapl_perf(struct source *source)
                                 "a virtual machine without energy events: ask the host's operator");
     return source_set_state(
         source, JOULE_ABSENT,
-        "no energy events (PMU \"power\"): sudo modprobe rapl, or a kernel that knows this CPU");
+        "no energy events (PMU \"power\"): sudo modprobe rapl, or use a kernel that supports this CPU");
 }
 
 static int read_count(struct joule_host *host, const struct rapl_reading *reading, uint64_t *out_raw)

@@ -4,8 +4,8 @@
  * It reads the zones of the control types intel-rapl and intel-rapl-mmio; AMD's zones are named intel-rapl
  * too.
  * Note: the numbers in a zone's id are hexadecimal and have no meaning; the file `name` identifies the zone.
- * The mmio zones show the same registers again and are used only if no other zone answers. On AMD the zone
- * `core` is a single core. */
+ * A zone of intel-rapl-mmio repeats a zone of intel-rapl and is used only if the latter cannot be read. On
+ * AMD, the zone `core` covers only one core and is not used. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,7 +72,7 @@ static bool parse_psys(const char *name, struct zone *out_zone)
     return strcmp(name, "psys") == 0 || sscanf(name, "psys-%5u", &out_zone->place.unit.package) == 1;
 }
 
-/* Finds what the zone `id` covers. Returns false if it is unknown. */
+/* Sets the name, domain and place of the zone `id`. Returns false if it is unknown what the zone covers. */
 static bool identify(struct source *source, const char *id, struct zone *out_zone)
 {
     if (!read_zone_file(source, id, "name", out_zone->name, sizeof out_zone->name))
@@ -96,7 +96,7 @@ static bool identify(struct source *source, const char *id, struct zone *out_zon
 }
 
 /* Returns the modulus of the counter in microjoules; 0: unknown or invalid. The register has 32 bits, so the
- * modulus is 2^32 units. The file max_energy_range_uj contains 2^32 - 1 units. */
+ * modulus is 2^32 register units, but max_energy_range_uj is only 2^32 - 1 units. */
 static uint64_t read_modulus(struct source *source, const char *id)
 {
     char path[256];
@@ -152,7 +152,7 @@ static void add_zone(struct source *source, const struct zone *zone)
     attach(reading, zone->handle);
 }
 
-/* Identifies the zones among the names and opens their counters. Returns their number. */
+/* Writes the RAPL zones among `names` to `zones`, and opens their counters. Returns their number. */
 static size_t find_zones(struct source *source, char **names, size_t count, struct zone *zones)
 {
     struct rapl *rapl = source->data;
@@ -172,7 +172,8 @@ static size_t find_zones(struct source *source, char **names, size_t count, stru
     return found;
 }
 
-/* Containers mount an empty folder over the zones, so that the class's links have no target. */
+/* Returns true if a container has an empty folder mounted over the zones: their links in CLASS then have no
+ * target. */
 static bool is_masked(struct source *source, char **names, size_t count)
 {
     char path[256], target[256];
