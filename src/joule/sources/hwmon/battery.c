@@ -2,8 +2,8 @@
  *
  * It reads /sys/class/power_supply and adds the power of all batteries that discharge while no adapter is
  * online. Batteries of mice and headsets (scope Device) are ignored.
- * Note: on mains power a battery's power is its charging power, not the machine's. The state is checked at
- * every reading; while an adapter is online there are no readings. */
+ * Note: on mains power, a battery reports its charging power, not the machine's power. The adapters are
+ * therefore checked at every reading, and no power is reported while one of them is online. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +15,11 @@
 #define MAX_SUPPLIES 8
 #define MAX_WATTS    1000.0
 #define POLL_S       0.5
-/* The kernel queries the firmware at most once a second; fuel gauges update every 1 to 60 s. */
+/* Update period: the kernel queries the firmware at most once a second; fuel gauges update every 1 to 60
+ * s. */
 #define PERIOD_S 1.0
 #define GAIN_SD  0.03 /* assumed: fuel gauges are specified with 1 to 3 % */
-#define ON_MAINS "the machine runs on mains power: unplug it to measure at its battery"
+#define ON_MAINS "the machine runs on mains power: unplug it to measure its battery"
 
 struct cell {
     int status, power, current, voltage; /* handles; negative: no such attribute */
@@ -157,7 +158,8 @@ static joule_status read_handle(struct joule_host *host, int handle, int64_t *ou
     return handle < 0 ? status_of_errno(-handle) : sysfs_read_i64(host, handle, out_value);
 }
 
-/* Returns the absolute value, because the sign differs between drivers; `status` shows the direction. */
+/* Writes the absolute value in watts, because drivers differ in the sign; the file `status` shows the
+ * direction. */
 static joule_status read_cell(struct joule_host *host, const struct cell *cell, double *out_watts)
 {
     int64_t power_uw = 0, current_ua = 0, voltage_uv = 0;

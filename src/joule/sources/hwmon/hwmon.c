@@ -1,9 +1,9 @@
 /* joule/sources/hwmon/hwmon.c - the source "hwmon": energy and power from the kernel's hardware monitors.
  *
- * This file opens and reads the sensors. Each has its own handles and period. The other files find chips,
- * inputs, and what the inputs measure (hwmon.h).
+ * This file opens and reads the sensors. Each sensor has its own handles and period. hwmon.h lists the other
+ * files.
  * Note: a read may take milliseconds in firmware or on a slow bus, so the source has a lane of its own. A
- * read would also wake a suspended device; such a device is not read and its channel is STALE. */
+ * read would also wake a suspended device, so its sensors are not read and their channels are STALE. */
 #include "joule/sources/hwmon/hwmon.h"
 
 #include <math.h>
@@ -14,9 +14,9 @@
 #include "joule/sources/sysfs.h"
 
 #define MAX_SENSORS 128
-#define MAX_RAILS   64    /* limit of sensors that are rails */
-#define LANE_S      0.025 /* half of the shortest known update period, so that no update is missed */
-#define CALM_PACE_S 0.1
+#define MAX_RAILS   64      /* maximum number of rails among the sensors */
+#define LANE_S      0.025   /* half of the shortest known update period, so that no update is missed */
+#define SLOW_PACE_S 0.1     /* period for rails and energy counters */
 #define NO_DATA_UW  4.29e12 /* ACPI's 2^32 - 1 mW: the sensor has no value */
 #define UNIT_J      1e-6
 
@@ -32,7 +32,7 @@ struct sensor {
     bool is_readable;
     double max_watts, unit_watts;
     bool zero_is_unknown;
-    int64_t pace_ns, next_ns;
+    int64_t pace_ns, next_ns; /* time between readings; time of the next reading */
 };
 
 struct hwmon {
@@ -119,7 +119,8 @@ static void set_power(struct channel *ch, const struct hwmon_input *input, const
     ch->integrator.max_watts = d->max_watts;
 }
 
-/* If the domain covers a board, adds the board as a device, because no other source may describe it. */
+/* If the domain covers a board, adds the board as a device, because there may be no other source that
+ * describes it. */
 static void add_device(const struct hwmon_chip *chip, const struct hwmon_domain *d)
 {
     char kind[sizeof d->device];
@@ -148,9 +149,9 @@ static void add_input(const struct hwmon_chip *chip, const struct hwmon_input *i
         return;
     struct sensor *sensor = &hwmon->sensors[hwmon->count++];
     hwmon->rails += is_rail;
-    /* A counter can be read slowly, because it also counts the energy between two readings. */
-    bool is_calm = is_rail || input->kind == HWMON_ENERGY;
-    double pace_s = fmax(is_calm ? CALM_PACE_S : LANE_S, domain.period_s / 2);
+    /* An energy counter can be read rarely, because it also counts the energy between two readings. */
+    bool is_slow = is_rail || input->kind == HWMON_ENERGY;
+    double pace_s = fmax(is_slow ? SLOW_PACE_S : LANE_S, domain.period_s / 2);
     if (chip->source->period_s == 0 || pace_s < chip->source->period_s)
         chip->source->period_s = pace_s;
     describe(ch, chip, &domain);
@@ -163,7 +164,8 @@ static void add_input(const struct hwmon_chip *chip, const struct hwmon_input *i
     sensor->max_watts = domain.max_watts;
     sensor->unit_watts = domain.unit_watts;
     sensor->zero_is_unknown = domain.zero_is_unknown;
-    sensor->pace_ns = (int64_t)((pace_s - LANE_S / 2) * 1e9); /* half a round early rather than one late */
+    /* half a lane period early, so that jitter does not delay a reading by a whole period */
+    sensor->pace_ns = (int64_t)((pace_s - LANE_S / 2) * 1e9);
     sensor->power_state = hwmon_open_power_state(chip);
     int error = open_terms(chip, input, sensor);
     sensor->is_readable = error == 0;
@@ -187,7 +189,7 @@ static unsigned count_name(struct hwmon *hwmon, const char *name)
         if (strcmp(entry->name, name) == 0)
             return entry->seen++;
     }
-    return MAX_SENSORS; /* the table is full: treat it as not the first of its name */
+    return MAX_SENSORS; /* the table is full: any number except 0, which would mean the first */
 }
 
 /* Returns true if another source reads the chip: "battery" reads batteries and adapters, "jetson" reads a

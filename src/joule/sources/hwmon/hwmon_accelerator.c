@@ -1,8 +1,8 @@
 /* joule/sources/hwmon/hwmon_accelerator.c - monitors of accelerators other than GPUs. See hwmon.h.
  *
  * These are Intel's Gaudi (habanalabs), Qualcomm's AI 100 (qaic), and Tenstorrent's Wormhole and Blackhole.
- * Note: a Qualcomm card may have four devices that each report the card's power. Gaudi's driver passes on the
- * firmware's value in an unknown unit. Tenstorrent's value is only that of the chip's core. */
+ * Note: a Qualcomm card may have four devices that each report the card's power. Gaudi's driver does not
+ * convert the firmware's value, so its unit is unknown. Tenstorrent's value covers only the chip's core. */
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/accelerator/accelerator.h"
@@ -10,7 +10,7 @@
 
 #define MAX_BRIDGES 16
 
-static bool is(const struct hwmon_chip *chip, const char *driver)
+static bool has_driver(const struct hwmon_chip *chip, const char *driver)
 {
     return strcmp(chip->name, driver) == 0 || strcmp(chip->driver, driver) == 0;
 }
@@ -25,16 +25,17 @@ static bool read_power(const struct hwmon_chip *chip, uint64_t *out_raw)
     return !is_suspended && hwmon_read_number(chip, "power", 1, "input", out_raw);
 }
 
-/* Returns the watts per unit of power1_input: microwatts, or milliwatts as in the firmware. An idle board
- * draws more than a hundredth of max_power (in milliwatts), and no board draws twice max_power. A value below
- * 2 * max_power is therefore in milliwatts. */
+/* Returns the watts per unit of power1_input: 1e-6, or 1e-3 if the driver does not convert the firmware's
+ * milliwatts. A board draws between 1/100 of max_power, when idle, and 2 * max_power. max_power is in
+ * milliwatts. A value below 2 * max_power is therefore in milliwatts, because in microwatts it would exceed
+ * 10 * max_power. */
 static double gaudi_unit_watts(const struct hwmon_chip *chip)
 {
-    static const char *const ways[] = {"device", "device/device"};
+    static const char *const folders[] = {"device", "device/device"};
     uint64_t raw, max_milliwatts;
     char path[96];
     for (size_t i = 0; i < 2; i++) {
-        string_print(path, sizeof path, "/sys/class/hwmon/%s/%s/max_power", chip->id, ways[i]);
+        string_print(path, sizeof path, "/sys/class/hwmon/%s/%s/max_power", chip->id, folders[i]);
         if (host_read_u64(chip->source->host, path, &max_milliwatts) && max_milliwatts > 0)
             return read_power(chip, &raw) && raw > 0 && raw < 2 * max_milliwatts ? 1e-3 : 1e-6;
     }
@@ -43,8 +44,8 @@ static double gaudi_unit_watts(const struct hwmon_chip *chip)
 
 /* --- cards with several devices ------------------------------------------------------------------------- */
 
-/* Finds the address of the bridge above the PCI switch behind which a device sits, two bridges up. Returns
- * false if there is none, as for a device in a slot of its own. */
+/* Writes the PCI address of the second bridge above a device, which is the same for all devices behind one
+ * PCI switch. Returns false if there is none, as for a device in a slot of its own. */
 static bool switch_of(struct source *source, const char *address, char out_bridge[SYSFS_PCI_SIZE])
 {
     char path[96], link[512], *rest = link, *part;
@@ -71,9 +72,9 @@ static bool read_power_at(const struct hwmon_chip *chip, const char *address, ui
     return host_read_u64(chip->source->host, path, out_raw);
 }
 
-/* Returns true if another device has the same power. Devices behind one switch with the same power, to the
- * microwatt, are one card. The card's value may change meanwhile, so this device is read before and after
- * the other one, and one match suffices. */
+/* Returns true if the device at `address` reports the same power as this chip's device, to the microwatt. Two
+ * such devices behind one switch are one card. The power may change between two reads, so this chip is read
+ * before and after the other device, and one match suffices. */
 static bool has_same_power(const struct hwmon_chip *chip, const char *address)
 {
     uint64_t before, other, after;
@@ -81,7 +82,7 @@ static bool has_same_power(const struct hwmon_chip *chip, const char *address)
            (other == before || other == after);
 }
 
-/* Returns the index of the card's first device. */
+/* Returns the index of the first device on the same card. `own` is the index of this chip's device. */
 static int32_t card_of(const struct hwmon_chip *chip, int32_t own)
 {
     struct accelerator list[MAX_ACCELERATORS];
@@ -116,7 +117,7 @@ static void set_device(struct hwmon_domain *d, const char *kind, int32_t index, 
 static void set_board(struct hwmon_domain *d, const char *kind, int32_t index, int32_t board)
 {
     d->scope = JOULE_SCOPE_GPU;
-    d->rank++; /* a library's view is better */
+    d->rank++; /* a vendor library's view of the board has priority */
     d->cause = CAUSE(CAUSE_HWMON_GAIN, 512 + (uint32_t)board);
     string_print(d->name, sizeof d->name, "%s-%d", kind, index);
     accelerator_zone(kind, board, d->zone);
@@ -146,7 +147,7 @@ static void qualcomm_domain(const struct hwmon_chip *chip, const struct hwmon_in
         set_board(d, "npu", index, card_of(chip, index));
 }
 
-/* Describes Tenstorrent's power, which is in whole watts, and of the chip's core only. */
+/* Describes Tenstorrent's power, which is in whole watts and covers only the chip's core. */
 static void tenstorrent_domain(const struct hwmon_chip *chip, struct hwmon_domain *d)
 {
     int32_t index = hwmon_accelerator_index(chip, "npu");
@@ -158,11 +159,11 @@ static void tenstorrent_domain(const struct hwmon_chip *chip, struct hwmon_domai
 bool hwmon_accelerator_domain(const struct hwmon_chip *chip, const struct hwmon_input *input,
                               struct hwmon_domain *d)
 {
-    if (is(chip, "habanalabs"))
+    if (has_driver(chip, "habanalabs"))
         gaudi_domain(chip, input, d);
-    else if (is(chip, "qaic"))
+    else if (has_driver(chip, "qaic"))
         qualcomm_domain(chip, input, d);
-    else if (is(chip, "wormhole") || is(chip, "blackhole"))
+    else if (has_driver(chip, "wormhole") || has_driver(chip, "blackhole"))
         tenstorrent_domain(chip, d);
     else
         return false;

@@ -1,8 +1,8 @@
 /* joule/sources/hwmon/hwmon_chip.c - finds a chip's attributes and inputs. See hwmon.h.
  *
  * Note: old drivers (the ACPI power meter) have their attributes in hwmonX/device, new ones in hwmonX. Both
- * may have a `name`. Listing files and reading labels does not wake a suspended device; reading values
- * does. */
+ * folders may contain a `name`. Listing files and reading labels does not wake a suspended device; reading
+ * values does. */
 #include "joule/sources/hwmon/hwmon.h"
 
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static bool is_attribute(const char *file)
     return false;
 }
 
-/* Uses `folder` as the chip's folder if it has attributes. */
+/* Uses `folder` as the chip's folder if it contains sensor attributes; otherwise returns false. */
 static bool try_folder(struct hwmon_chip *chip, const char *folder)
 {
     struct source *source = chip->source;
@@ -152,13 +152,14 @@ static struct hwmon_input make_input(const struct hwmon_chip *chip, enum hwmon_k
     struct hwmon_input input = {.kind = kind, .number = number, .term_count = 1};
     string_print(input.terms[0].first, sizeof input.terms[0].first, "%s%u_%s", word, number, suffix);
     input.is_average = strcmp(suffix, "average") == 0;
-    /* The ACPI power meter has no label; the firmware describes what it measures in oem_info. */
+    /* The ACPI power meter has no label; its oem_info is the firmware's description. */
     if (!hwmon_read_text(chip, word, number, "label", input.label, sizeof input.label))
         hwmon_read_text(chip, word, number, "oem_info", input.label, sizeof input.label);
     return input;
 }
 
-/* Returns true if the file has a value for which the channel has no better file. */
+/* Returns true if `file` is the one to read for its channel: an input, or a power's average, which has
+ * priority over its input. */
 static bool is_value(const struct hwmon_chip *chip, const char *file, const char *word, unsigned *number,
                      const char **suffix)
 {
@@ -173,7 +174,8 @@ static bool is_value(const struct hwmon_chip *chip, const char *file, const char
     return !hwmon_has_file(chip, average);
 }
 
-/* Calls visit for each enabled channel of one kind. Returns the number of all channels. */
+/* Calls `visit` for each enabled channel of one kind. Returns the number of channels, including disabled
+ * ones. */
 static size_t each_value(const struct hwmon_chip *chip, enum hwmon_kind kind, hwmon_visit visit,
                          void *context)
 {
@@ -205,7 +207,8 @@ static void add_term(const struct hwmon_chip *chip, const struct hwmon_input *in
     }
 }
 
-/* Chips whose inputs are the parts of one domain for which there is no total. */
+/* Returns true for chips that report only the parts of a domain. The sum of the parts is then used as one
+ * input. */
 static bool is_summed(const struct hwmon_chip *chip)
 {
     return strcmp(chip->name, "apm_xgene") == 0;

@@ -1,9 +1,10 @@
 /* joule/sources/hwmon/hwmon_domain.c - finds which part of the machine an input covers. See hwmon.h.
  *
- * It has the scopes and zones by driver and label, the update periods, and the gains. A gain is one standard
- * deviation of the scale; without a data sheet it is an assumption, and a comment says so.
- * Note: NVIDIA's module contains its GPU. AMD's integrated graphics report the power of the whole package. An
- * input whose coverage is not certain is a rail, which is in no total. */
+ * This file contains the scopes and zones by driver and label, the update periods, and the gain errors. A
+ * gain error is one standard deviation of the scale. Errors that are not from a data sheet are marked as
+ * assumed.
+ * Note: the power of NVIDIA's module includes its GPU. AMD's integrated graphics report the power of the
+ * whole package. If it is not certain what an input covers, the input is a rail, which is in no total. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
@@ -12,7 +13,7 @@
 
 #define MAX_PACKAGE_WATTS 2000.0
 #define MAX_DEVICE_WATTS  5000.0
-#define MAX_NODE_WATTS    100000.0 /* a chassis with many machines on one supply */
+#define MAX_NODE_WATTS    100000.0 /* one supply may feed a chassis with many machines */
 
 struct traits {
     const char *chip;
@@ -23,7 +24,8 @@ struct traits {
     double fold_joules; /* see struct hwmon_domain */
 };
 
-/* Intel's drivers accumulate 32-bit registers in 2^-14 J, and only when they are read. */
+/* Range of a 32-bit register in units of 2^-14 J. Intel's drivers accumulate such registers only when they
+ * are read. */
 #define INTEL_FOLD_J 262144.0
 
 static const struct traits traits_of_chips[] = {
@@ -32,14 +34,14 @@ static const struct traits traits_of_chips[] = {
     {"amd_hsmp_hwmon", 0.1, false, 0.05}, /* assumed */
     {"apm_xgene", 0.1, false, 0.05},      /* assumed */
     {"ibmpowernv", 0.1, true, 0.03},      /* firmware updates its sensors every 100 ms; gain assumed */
-    /* Gains from data sheets: 0.1 to 0.5 %, with a shunt of 1 %. Periods are those that the drivers
-     * configure. */
+    /* Gain errors are 0.1 to 0.5 % according to data sheets, plus 1 % for the shunt. The drivers configure
+     * these periods. */
     {"ina3221", 0.0066, false, 0.01, 1.0 / 3}, /* three rails are measured in turn */
     {"ina219", 0.0011, false, 0.01, 1},
     {"ina226", 0.0352, false, 0.01, 1},
     {"ina230", 0.0352, false, 0.01, 1},
     {"ina238", 0.05, false, 0.01, 1},
-    {"ina260", 0.0352, false, 0.005, 1}, /* the shunt is inside */
+    {"ina260", 0.0352, false, 0.005, 1}, /* the shunt is inside the chip */
     {"amdgpu", 0.1, false, 0.05},        /* assumed, as for all boards */
     {"i915", 1e-3, false, 0.05, 0, INTEL_FOLD_J},
     {"xe", 1e-3, false, 0.05, 0, INTEL_FOLD_J},
@@ -117,7 +119,7 @@ static void set_package(struct hwmon_domain *d, unsigned socket, const char *ven
     string_copy(d->vendor, sizeof d->vendor, vendor);
 }
 
-/* Describes a part of a package; `zone` is its last part. */
+/* Describes a part of a package; `zone` is the name of the part, such as "dram". */
 static void set_package_part(struct hwmon_domain *d, joule_scope scope, unsigned socket, const char *zone,
                              const char *vendor)
 {
@@ -181,14 +183,14 @@ static bool acpi_domain(const struct hwmon_chip *chip, const struct hwmon_input 
     hwmon_read_text(chip, "power", input->number, "model_number", d->model, sizeof d->model);
     if (grace_domain(chip, input, d))
         return true;
-    /* The first meter is the machine's. The coverage of a second one is unknown. */
+    /* The first meter covers the whole machine. It is unknown what a second meter covers. */
     if (chip->ordinal == 0 && !is_battery)
         set_node(d);
     return true;
 }
 
-/* Describes a counter of amd_energy, which has one for each core and each socket; only those of sockets are
- * used. */
+/* Describes a counter of amd_energy. Returns false for the counter of a core; only the counters of sockets
+ * are used. */
 static bool amd_energy_domain(const struct hwmon_chip *chip, const struct hwmon_input *input,
                               struct hwmon_domain *d)
 {
@@ -197,7 +199,7 @@ static bool amd_energy_domain(const struct hwmon_chip *chip, const struct hwmon_
         return false;
     if (sysfs_parse_numbered(input->label, "Esocket", &number)) {
         set_package(d, hwmon_package_of_socket(chip, number), "amd");
-        d->cause = CAUSE(CAUSE_RAPL_GAIN, 0); /* the registers that the rapl sources read */
+        d->cause = CAUSE(CAUSE_RAPL_GAIN, 0); /* the rapl sources read the same registers */
     }
     return true;
 }
@@ -278,7 +280,7 @@ static bool is_amd_processor(const struct hwmon_chip *chip)
            hwmon_read_text(chip, "in", 1, "label", label, sizeof label) && strcmp(label, "vddnb") == 0;
 }
 
-/* Returns true if an energy of this chip has that label. */
+/* Returns true if an energy input of this chip has this label. */
 static bool has_energy_labelled(const struct hwmon_chip *chip, const char *label)
 {
     char other[16];
@@ -289,8 +291,8 @@ static bool has_energy_labelled(const struct hwmon_chip *chip, const char *label
     return false;
 }
 
-/* Returns true for the input that covers the board: Intel's "card" if there is one besides the chip ("pkg"),
- * else the first. */
+/* Returns true if the input covers the whole board: Intel's "card" if the chip has it, else Intel's "pkg" or
+ * the first input. */
 static bool is_board(const struct hwmon_chip *chip, const struct hwmon_input *input)
 {
     if (string_starts(chip->name, "i915_gt")) /* a tile, which is part of the board that "i915" reports */

@@ -1,17 +1,17 @@
 /* joule/sources/hwmon/hwmon_pairs.c - computes power as voltage times current, for chips that report no
  * power. See hwmon.h.
  *
- * It decides which voltage belongs to a current. The numbers of inN and currN are independent: equal numbers
- * mean the same rail only if the driver's documentation says so, or if no label contradicts it.
- * Note: shunt voltages are inputs too. A shunt's millivolts times its current give about a thousandth of the
- * real power. */
+ * This file decides which voltage belongs to a current. Equal numbers in inN and currN do not imply the same
+ * rail. They are paired only if the driver's documentation pairs them, or if neither has a label.
+ * Note: some voltage inputs are shunt voltages. The product of a shunt's voltage and its current is about a
+ * thousandth of the real power. */
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/hwmon/hwmon.h"
 #include "joule/sources/sysfs.h"
 
-/* {voltage, current} pairs from the kernel's documentation of the driver. Other inputs of these chips are
- * ignored. */
+/* Numbers N of the pairs {inN, currN}, from the kernel's documentation of the driver. Other inputs of these
+ * chips are ignored. */
 struct pairing {
     const char *chip;
     size_t count;
@@ -48,8 +48,8 @@ static const struct pairing *pairing_of(const char *chip)
     return NULL;
 }
 
-/* Returns true if two labels name one rail. PMBus drivers label it "vout1" and "iout1"; other drivers use
- * the rail's name for both. */
+/* Returns true if two labels name one rail. PMBus drivers label the voltage "vout1" and the current "iout1".
+ * Other drivers use the rail's name for both. */
 static bool is_same_rail(const char *voltage, const char *current)
 {
     return strcmp(voltage, current) == 0 ||
@@ -80,8 +80,8 @@ static void visit_pair(const struct hwmon_chip *chip, unsigned voltage, unsigned
     visit(chip, &input, context);
 }
 
-/* Finds the voltage of a current, for a chip that is not in the table: the one with the same label, or the
- * same number if neither has a label. */
+/* Finds the voltage that belongs to a current, for a chip that is not in `pairings`: the voltage with the
+ * same label, or with the same number if neither has a label. Returns false if there is none. */
 static bool find_voltage(const struct hwmon_chip *chip, unsigned current, unsigned *out_voltage)
 {
     char current_label[64], voltage_label[64];

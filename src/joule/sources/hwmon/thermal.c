@@ -1,9 +1,10 @@
 /* joule/sources/hwmon/thermal.c - the source "thermal": temperatures and clocks, as gauges.
  *
  * It reads thermal zones and the hwmon chips whose temperature inputs are all connected. Monitor chips of
- * mainboards are not read, because some of their inputs are unconnected; nor are disks, because a read wakes
- * them.
- * Note: there are at most MAX_GAUGES, read at most once a second, whatever the meter's period. */
+ * mainboards are not read, because some of their inputs are unconnected. Disks are not read, because a read
+ * wakes them.
+ * Note: at most MAX_GAUGES temperatures are read, at most once a second, independent of the meter's
+ * period. */
 #include "joule/sources/hwmon/thermal.h"
 
 #include <string.h>
@@ -32,10 +33,10 @@ struct thermal {
     int64_t next_ns;
 };
 
-/* Chips that are read. If there are inputs whose label begins with `label`, only these are read: reading each
- * core's temperature would interrupt that core. */
+/* Chips that are read. If a chip has inputs whose labels begin with `label`, only these inputs are read:
+ * reading the temperature of a core would interrupt that core. */
 static const struct chip_rule {
-    const char *name, *label, *device; /* device: all but "node" get a number */
+    const char *name, *label, *device; /* device: a number is appended to all except "node" */
 } chip_rules[] = {
     {"coretemp", "P",
      /* Labels of packages are "Package id 0", or "Physical id 0" on older kernels; other inputs are "Core 0"
@@ -68,7 +69,7 @@ static const struct chip_rule *rule_of(const char *chip)
 
 /* --- opening -------------------------------------------------------------------------------------------- */
 
-struct channel *thermal_add_gauge(struct source *source, joule_reading_kind reading, const char *words,
+struct channel *thermal_add_gauge(struct source *source, joule_reading_kind reading, const char *title,
                                   const char *label)
 {
     struct channel *ch = source_add_channel(source);
@@ -78,13 +79,13 @@ struct channel *thermal_add_gauge(struct source *source, joule_reading_kind read
     ch->info.reading = reading;
     ch->info.cls = JOULE_CLASS_NONE;
     ch->info.update_period_s = (double)PERIOD_NS * 1e-9;
-    sysfs_slug(ch->info.name, sizeof ch->info.name, words);
+    sysfs_slug(ch->info.name, sizeof ch->info.name, title);
     string_copy(ch->info.label, sizeof ch->info.label, label);
     string_copy(ch->info.device, sizeof ch->info.device, "node");
     return ch;
 }
 
-static struct gauge *add_temperature(struct source *source, const char *path, const char *words,
+static struct gauge *add_temperature(struct source *source, const char *path, const char *title,
                                      const char *label)
 {
     struct thermal *thermal = source->data;
@@ -93,7 +94,7 @@ static struct gauge *add_temperature(struct source *source, const char *path, co
     int handle = source->host->ops->open_file(source->host, path);
     if (handle < 0)
         return NULL;
-    struct channel *ch = thermal_add_gauge(source, JOULE_READING_TEMPERATURE, words, label);
+    struct channel *ch = thermal_add_gauge(source, JOULE_READING_TEMPERATURE, title, label);
     if (!ch) {
         source->host->ops->close_handle(source->host, handle);
         return NULL;
@@ -103,8 +104,8 @@ static struct gauge *add_temperature(struct source *source, const char *path, co
     return gauge;
 }
 
-/* Returns the number of the next temperature input at or after *position whose label begins with `label`; 0:
- * no more. */
+/* Returns the number of the next temperature input at or after the file *position whose label begins with
+ * `label`; 0: no more. NULL matches all inputs. Advances *position. */
 static unsigned next_input(const struct hwmon_chip *chip, const char *label, size_t *position)
 {
     while (*position < chip->file_count) {
@@ -130,15 +131,15 @@ static void set_package(joule_domain *info, const struct hwmon_chip *chip, const
     info->device_index = (int)package;
 }
 
-/* Returns the role of a board's temperature by its label: its memory as a whole, the chip, or ROLE_NONE for
- * other parts. */
+/* Returns the role of a board's temperature according to its label: memory as a whole, the chip, or ROLE_NONE
+ * for other parts. */
 static enum gauge_role gpu_role(const char *label)
 {
     if (strcmp(label, "mem") == 0 || strcmp(label, "vram") == 0)
         return ROLE_MEMORY_TEMPERATURE;
-    bool is_aside =
+    bool is_other_part =
         string_starts(label, "vram_ch_") || strcmp(label, "mctrl") == 0 || strcmp(label, "pcie") == 0;
-    return is_aside ? ROLE_NONE : ROLE_TEMPERATURE;
+    return is_other_part ? ROLE_NONE : ROLE_TEMPERATURE;
 }
 
 /* Sets name, device and role of a GPU's channel. The name contains the GPU's number, because several boards
@@ -162,12 +163,12 @@ static void set_npu(struct channel *ch, const struct hwmon_chip *chip, const cha
 static void add_input(struct source *source, const struct hwmon_chip *chip, const struct chip_rule *rule,
                       unsigned number)
 {
-    char path[160], label[64], words[112];
+    char path[160], label[64], title[112];
     string_print(path, sizeof path, "%s/temp%u_input", chip->folder, number);
     if (!hwmon_read_text(chip, "temp", number, "label", label, sizeof label))
         string_print(label, sizeof label, "temp%u", number);
-    string_print(words, sizeof words, "%s %s", chip->name, label);
-    struct gauge *gauge = add_temperature(source, path, words, label);
+    string_print(title, sizeof title, "%s %s", chip->name, label);
+    struct gauge *gauge = add_temperature(source, path, title, label);
     if (!gauge)
         return;
     joule_domain *info = &gauge->channel->info;
@@ -213,15 +214,15 @@ static void add_zones(struct source *source)
     char **zones;
     ssize_t count = source->host->ops->list(source->host, "/sys/class/thermal", &source->arena, &zones);
     for (ssize_t i = 0; i < count; i++) {
-        char path[96], type[48], words[64];
+        char path[96], type[48], title[64];
         if (!string_starts(zones[i], "thermal_zone"))
             continue;
         string_print(path, sizeof path, "/sys/class/thermal/%s/type", zones[i]);
         if (!sysfs_read_text(source, path, type, sizeof type))
             string_copy(type, sizeof type, zones[i]);
         string_print(path, sizeof path, "/sys/class/thermal/%s/temp", zones[i]);
-        string_print(words, sizeof words, "thermal %s", type);
-        add_temperature(source, path, words, type);
+        string_print(title, sizeof title, "thermal %s", type);
+        add_temperature(source, path, title, type);
     }
 }
 

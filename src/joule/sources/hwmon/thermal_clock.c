@@ -1,7 +1,7 @@
 /* joule/sources/hwmon/thermal_clock.c - the mean clock of each CPU package. See thermal.h.
  *
- * It is the mean of scaling_cur_freq over some CPUs. On machines without cpufreq (most virtual ones) it is
- * the mean of the "cpu MHz" lines of /proc/cpuinfo, usually the nominal clock.
+ * The mean is that of scaling_cur_freq over some CPUs. Machines without cpufreq, such as most virtual
+ * machines, use the "cpu MHz" lines of /proc/cpuinfo, which usually show the nominal clock.
  * Note: only a sample of the CPUs is read, because some kernels wake each CPU that is read. */
 #include <math.h>
 #include <string.h>
@@ -11,7 +11,8 @@
 
 #define MAX_MHZ 20000.0 /* above the clock of any CPU; higher values are invalid */
 
-/* Returns the index of the package's channel, adding it if necessary; CLOCK_MAX_PACKAGES: no space. */
+/* Returns the index of the package's channel, and adds the channel if necessary. CLOCK_MAX_PACKAGES: too many
+ * packages, or out of memory. */
 static size_t channel_of_package(struct source *source, struct clocks *clocks, unsigned package)
 {
     char name[32];
@@ -50,7 +51,7 @@ static void add_cpu(struct source *source, struct clocks *clocks, unsigned cpu)
     clocks->cpus[clocks->cpu_count++].package = index;
 }
 
-/* Returns the number of "cpuN" among the names. Writes the numbers if out_cpus is not NULL. */
+/* Returns how many of the names have the form "cpuN". Writes each N if out_cpus is not NULL. */
 static size_t each_cpu(char **names, ssize_t count, unsigned *out_cpus)
 {
     size_t found = 0;
@@ -65,8 +66,8 @@ static size_t each_cpu(char **names, ssize_t count, unsigned *out_cpus)
     return found;
 }
 
-/* Sums of "cpu MHz : 2100.000" lines by package. Each such line is followed by its "physical id", if there
- * are packages. */
+/* Sum and number of the lines "cpu MHz : 2100.000" by package. If the kernel reports packages, the line
+ * "physical id" of the same CPU follows. */
 struct cpuinfo {
     double sum_mhz[CLOCK_MAX_PACKAGES];
     unsigned count[CLOCK_MAX_PACKAGES];
@@ -94,7 +95,7 @@ static void scan_cpuinfo(const char *text, struct cpuinfo *out)
     }
 }
 
-/* Reads the first CPUs, as many as one read returns. */
+/* Sums the first CPUs of /proc/cpuinfo, as many as one read of 4 KiB returns. */
 static bool read_cpuinfo(struct source *source, const struct clocks *clocks, struct cpuinfo *out)
 {
     char text[4096];
@@ -154,7 +155,7 @@ void clocks_read(struct source *source, const struct clocks *clocks, struct sink
     for (size_t i = 0; i < clocks->cpu_count; i++) {
         int64_t khz;
         if (sysfs_read_i64(source->host, clocks->cpus[i].handle, &khz) != JOULE_OK || khz <= 0)
-            continue; /* offline since */
+            continue; /* the CPU has gone offline */
         sums.sum_mhz[clocks->cpus[i].package] += (double)khz * 1e-3;
         sums.count[clocks->cpus[i].package]++;
     }

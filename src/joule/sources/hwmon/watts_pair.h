@@ -1,7 +1,7 @@
 /* joule/sources/hwmon/watts_pair.h - idle and maximum power of a kind of accelerator, as given by the user.
  *
- * The form is "IDLE,MAX", for accelerators without published power. Note: energy computed from it is
- * `assumed`, however exact the numbers look. */
+ * The user writes "IDLE,MAX" for accelerators without published power. Note: energy computed from such a pair
+ * has the class `assumed`, however exact the numbers look. */
 #ifndef JOULE_WATTS_PAIR_H
 #define JOULE_WATTS_PAIR_H
 
@@ -9,7 +9,7 @@
 #include "joule/host/host.h"
 
 struct watts_pair {
-    double idle, max;
+    double idle, max; /* in watts */
 };
 
 /* Parses a text such as "90,192": 0 <= IDLE <= MAX <= 5000, MAX > 0, in watts. Returns false for another
@@ -21,7 +21,7 @@ bool watts_pair_parse_up_to(const char *text, double max_watts, struct watts_pai
  * set and not a valid pair. */
 bool watts_pair_of_env(struct joule_host *host, const char *variable, struct watts_pair *out_pair,
                        bool *out_is_wrong);
-/* Returns the power at `share` between idle (0) and maximum (1); other shares are clamped. */
+/* Returns the power in watts at the load `share`: 0 is idle, 1 is maximum; other shares are clamped. */
 double watts_pair_at(struct watts_pair pair, double share);
 
 #endif
