@@ -1,11 +1,11 @@
 /* joule/sources/helper/helper.c - the source "helper": counters that only joule-helper can read, over its
  * socket (docs/helper.md).
  *
- * This is the client: it has one connection and one request at a time, and handles a helper that is slow,
- * gone or restarted. helper_wire.c has the format.
- * Note: values carry the helper's timestamps of the same clock, so a late reply is as good as any; it is
- * taken at the next reading. Lane 0 waits once for a helper that hangs, and after that only checks whether
- * the reply has arrived. */
+ * This is the client. It has one connection with one request at a time, and handles a helper that is slow,
+ * has ended or was restarted. helper_wire.c implements the format.
+ * Note: a value has the helper's timestamps, which are of the same clock. A late reply is therefore still
+ * valid and is processed at the next reading. Lane 0 waits only once for a helper that hangs. Later readings
+ * only check whether the reply has arrived. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -15,13 +15,13 @@
 #include "joule/sources/device.h"
 #include "joule/sources/helper/helper_wire.h"
 
-#define OPEN_NS (200 * NS_PER_S / 1000) /* for the first reply */
+#define OPEN_NS (200 * NS_PER_S / 1000) /* maximum wait for the connection and the first reply */
 /* Longest wait for a reply on lane 0, which other sources share. */
-#define MAX_WAIT_NS (20 * NS_PER_S / 1000)
-#define GIVE_UP_NS  NS_PER_S /* without a reply for this time, the connection is closed */
-#define RETRY_NS    (NS_PER_S / 2)
-#define RETRIES_NS  (10 * NS_PER_S) /* longest pause between two attempts */
-#define JOIN_GROUP  "sudo usermod -aG joule \"$USER\", and log in again"
+#define MAX_WAIT_NS  (20 * NS_PER_S / 1000)
+#define GIVE_UP_NS   NS_PER_S        /* without a reply for this time, the connection is closed */
+#define RETRY_NS     (NS_PER_S / 2)  /* first pause between two attempts to connect */
+#define MAX_RETRY_NS (10 * NS_PER_S) /* longest pause between two attempts */
+#define JOIN_GROUP   "sudo usermod -aG joule \"$USER\", and log in again"
 
 #define LIST_BYTES  (HELPER_MAX_CHANNELS * HELPER_CHANNEL_BYTES)
 #define REPLY_BYTES (HELPER_HEADER_BYTES + HELPER_MAX_CHANNELS * HELPER_VALUE_BYTES)
@@ -30,13 +30,13 @@ struct helper {
     char address[256];
     int handle; /* < 0: no connection */
     uint32_t sequence;
-    size_t count; /* number of channels, equal to source->channel_count */
-    uint8_t list[LIST_BYTES];
+    size_t count;             /* number of channels, equal to source->channel_count */
+    uint8_t list[LIST_BYTES]; /* entries of the channels, to compare after a restart of the helper */
     int64_t pace_ns;
     /* The pending request. */
-    bool is_pending, is_late;
+    bool is_pending, is_late; /* is_late: a reading has already waited for the reply */
     int64_t requested_ns;
-    size_t got; /* bytes received of the reply */
+    size_t received; /* received bytes of the reply */
     uint8_t reply[REPLY_BYTES];
     int64_t seen_ns[HELPER_MAX_CHANNELS]; /* timestamp of each channel's last value */
     /* Between two connections. */
@@ -59,15 +59,16 @@ static int ask(struct joule_host *host, struct helper *h, enum helper_kind kind,
     return host->ops->send(host, h->handle, bytes, sizeof bytes, deadline_ns);
 }
 
-/* Receives until *got equals `size`, the number of bytes wanted. Returns 0 or -errno. */
+/* Receives bytes until *received equals `size`. Returns 0 or -errno. After -ETIMEDOUT, the next call
+ * continues. */
 static int receive_all(struct joule_host *host, const struct helper *h, uint8_t *bytes, size_t size,
-                       size_t *got, int64_t deadline_ns)
+                       size_t *received, int64_t deadline_ns)
 {
-    while (*got < size) {
-        ssize_t count = host->ops->receive(host, h->handle, bytes + *got, size - *got, deadline_ns);
+    while (*received < size) {
+        ssize_t count = host->ops->receive(host, h->handle, bytes + *received, size - *received, deadline_ns);
         if (count <= 0)
             return count ? (int)count : -ECONNRESET;
-        *got += (size_t)count;
+        *received += (size_t)count;
     }
     return 0;
 }
@@ -77,14 +78,14 @@ static bool is_answer(const struct helper *h, const struct helper_header *header
     return header->version == HELPER_VERSION && header->kind == kind && header->sequence == h->sequence;
 }
 
-/* Connects and asks for the channels, which go to `list`. Returns 0 or -errno; -EPROTO: invalid reply;
- * -EPROTONOSUPPORT: another version; -ETIME: the other side has another clock. */
+/* Connects, requests the channels, and writes their entries to `list`. Returns 0 or -errno; -EPROTO: invalid
+ * reply; -EPROTONOSUPPORT: another version; -ETIME: the other side has another clock. */
 static int connect_helper(struct joule_host *host, struct helper *h, uint8_t list[LIST_BYTES],
                           size_t *out_count, int64_t deadline_ns)
 {
     uint8_t bytes[HELPER_HEADER_BYTES];
     struct helper_header header;
-    size_t got = 0, begun = 0;
+    size_t received = 0, begun = 0;
     int64_t requested_ns = now_ns_of(host);
     h->handle = host->ops->open_stream(host, h->address, deadline_ns);
     if (h->handle < 0)
@@ -104,7 +105,7 @@ static int connect_helper(struct joule_host *host, struct helper *h, uint8_t lis
         return -ETIME;
     h->pace_ns = header.pace_ns;
     *out_count = header.count;
-    return receive_all(host, h, list, header.count * HELPER_CHANNEL_BYTES, &got, deadline_ns);
+    return receive_all(host, h, list, header.count * HELPER_CHANNEL_BYTES, &received, deadline_ns);
 }
 
 static void disconnect(struct joule_host *host, struct helper *h)
@@ -153,25 +154,26 @@ static joule_status set_failure(struct source *source, int error)
     }
 }
 
-/* Returns the rank of a reading by the helper. The same counter ranks better if it is read directly. Views of
- * a worse kind rank after the helper's reading. */
+/* Returns the rank of a helper's channel whose own source has the rank `rank`. A direct view of the same kind
+ * has priority over the helper's channel, which has priority over views of other kinds with a higher rank. */
 static uint32_t rank_of(uint32_t rank)
 {
     return rank < RANK_HELPER ? RANK_HELPER : rank < RANK_MODEL - 1 ? rank + 1 : RANK_MODEL - 1;
 }
 
-/* Returns true if `word` is in the closed list of measurements that reports may have. */
-static bool is_measurement(const char *word)
+/* Returns true if `name` is the measurement of a known source. Reports contain no other measurements. */
+static bool is_measurement(const char *name)
 {
     for (const struct source_ops *const *ops = source_table; *ops; ops++)
-        if (strcmp((*ops)->measurement, word) == 0)
+        if (strcmp((*ops)->measurement, name) == 0)
             return true;
     return false;
 }
 
 #define ACCELERATOR 3 /* tier of accelerators' channels */
 
-/* Adds the board of a channel, once. Its number is the same in every source. */
+/* Adds the channel's board as a device, unless it was added before. The number in a board's name is the same
+ * in every source. Returns false if out of memory. */
 static bool add_device(struct source *source, const struct channel *ch)
 {
     char kind[16];
@@ -232,19 +234,20 @@ static joule_status open_helper(struct source *source)
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-/* Closes a lost connection. The channels have state `status` until the next connection. */
+/* Closes a failed connection. The channels have state `status` until the next connection. */
 static void set_disconnected(struct source *source, struct helper *h, joule_status status)
 {
     disconnect(source->host, h);
     h->disconnected_state = status;
     h->pause_ns = h->pause_ns ? 2 * h->pause_ns : RETRY_NS;
-    if (h->pause_ns > RETRIES_NS)
-        h->pause_ns = RETRIES_NS;
+    if (h->pause_ns > MAX_RETRY_NS)
+        h->pause_ns = MAX_RETRY_NS;
     h->retry_ns = now_ns_of(source->host) + h->pause_ns;
 }
 
-/* Connects again and reports whether it succeeded. A restarted helper may count from another start, so
- * counters are discontinuous. A helper with another list of channels is rejected. */
+/* Connects again, if it is time for an attempt. Returns true on success. The counters are then discontinuous,
+ * because a restarted helper may have restarted its counts. A helper with another list of channels is
+ * rejected. */
 static bool reconnect(struct source *source, struct helper *h, struct sink *sink)
 {
     uint8_t list[LIST_BYTES];
@@ -266,8 +269,8 @@ static bool reconnect(struct source *source, struct helper *h, struct sink *sink
     return true;
 }
 
-/* Reports a value to its channel. seen_ns: timestamp of the previous value. Power with the same timestamp is
- * not a new reading, because the helper's sensor may hang. */
+/* Reports a value to its channel. seen_ns: timestamp of the previous value. A power with the same timestamp
+ * is not reported, because it is not a new reading: the helper's sensor may hang. */
 static void report_value(struct sink *sink, struct channel *ch, const struct helper_value *value,
                          int64_t seen_ns)
 {
@@ -311,21 +314,21 @@ static bool report_reply(struct source *source, struct helper *h, struct sink *s
     return true;
 }
 
-/* Makes one request at a time. Returns 0 if the reply is complete, -ETIMEDOUT if it is still pending, or
- * -errno. */
+/* Sends a request, unless one is pending, and receives its reply. Returns 0 if the reply is complete,
+ * -ETIMEDOUT if it is still pending, or another -errno. */
 static int request_values(struct joule_host *host, struct helper *h)
 {
     int64_t now_ns = now_ns_of(host), deadline_ns = h->is_late ? now_ns : now_ns + MAX_WAIT_NS;
     if (!h->is_pending) {
         int rc = ask(host, h, HELPER_READ, deadline_ns);
         if (rc != 0)
-            return rc == -ETIMEDOUT ? -ECONNRESET : rc; /* the request may be half sent */
+            return rc == -ETIMEDOUT ? -ECONNRESET : rc; /* a part of the request may have been sent */
         h->is_pending = true;
         h->requested_ns = now_ns;
-        h->got = 0;
+        h->received = 0;
     }
     size_t size = HELPER_HEADER_BYTES + h->count * HELPER_VALUE_BYTES;
-    int rc = receive_all(host, h, h->reply, size, &h->got, deadline_ns);
+    int rc = receive_all(host, h, h->reply, size, &h->received, deadline_ns);
     h->is_pending = rc == -ETIMEDOUT;
     h->is_late = h->is_pending;
     return h->is_pending && now_ns - h->requested_ns > GIVE_UP_NS ? -ECONNRESET : rc;
@@ -334,8 +337,8 @@ static int request_values(struct joule_host *host, struct helper *h)
 static void read_helper(struct source *source, struct sink *sink)
 {
     struct helper *h = source->data;
-    bool is_there = h->handle >= 0 || reconnect(source, h, sink);
-    if (is_there) {
+    bool is_connected = h->handle >= 0 || reconnect(source, h, sink);
+    if (is_connected) {
         int rc = request_values(source->host, h);
         if (rc == -ETIMEDOUT)
             return;

@@ -1,6 +1,7 @@
 /* joule/sources/helper/helper_wire.c - see helper_wire.h.
  *
- * Each walk_ function serves both directions, so that writer and reader cannot differ. */
+ * Each walk_ function writes or reads, depending on cursor.writes, so that the written and the read format
+ * cannot differ. */
 #include "joule/sources/helper/helper_wire.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* joule/sources/node/dcmi.c - see dcmi.h.
  *
  * Note: a controller that cannot measure often reports 0 W and "not active" instead of an error. A running
- * machine draws more, so 0 W is not used. */
+ * machine draws power, so 0 W is rejected. */
 #include "joule/sources/node/dcmi.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ static unsigned little_endian(const uint8_t *bytes, size_t count)
     return value;
 }
 
-static joule_status judge(const struct dcmi_reading *reading, bool is_active)
+static joule_status status_of(const struct dcmi_reading *reading, bool is_active)
 {
     return is_active && reading->watts > 0 ? JOULE_OK : JOULE_UNSUPPORTED;
 }
@@ -36,7 +36,7 @@ joule_status dcmi_parse_bytes(const uint8_t *bytes, size_t length, struct dcmi_r
         .average = little_endian(bytes + 7, 2),
         .period_s = little_endian(bytes + 13, 4) * 1e-3, /* after a timestamp of 4 bytes */
     };
-    return judge(out_reading, bytes[17] & IS_ACTIVE);
+    return status_of(out_reading, bytes[17] & IS_ACTIVE);
 }
 
 /* --- printed bytes -------------------------------------------------------------------------------------- */
@@ -64,7 +64,7 @@ static size_t scan_bytes(const char *text, uint8_t *out_bytes, size_t max)
 
 /* --- text ----------------------------------------------------------------------------------------------- */
 
-/* Returns the text after a label and its colon; NULL if it is missing. */
+/* Returns the text after a label and its colon; NULL if the label is missing. */
 static const char *find_value(const char *text, const char *label)
 {
     const char *at = strstr(text, label);
@@ -87,6 +87,7 @@ static bool find_number(const char *text, const char *label, unsigned *out_value
     return true;
 }
 
+/* The labels of a program's text. */
 static const struct form {
     const char *now, *min, *max, *average, *period, *state, *active;
     double period_unit_s;
@@ -110,7 +111,7 @@ static joule_status parse_form(const struct form *form, const char *text, struct
     if (find_number(text, form->period, &period))
         out_reading->period_s = period * form->period_unit_s;
     const char *state = find_value(text, form->state);
-    return judge(out_reading, !state || string_starts(state, form->active));
+    return status_of(out_reading, !state || string_starts(state, form->active));
 }
 
 joule_status dcmi_parse_text(const char *text, struct dcmi_reading *out_reading)

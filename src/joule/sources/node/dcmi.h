@@ -1,7 +1,7 @@
 /* joule/sources/node/dcmi.h - parses a management controller's response to DCMI's Get Power Reading.
  *
- * The forms are the response's bytes, these bytes as printed by a program, and the texts of ipmitool and of
- * freeipmi's ipmi-dcmi. ipmi.c queries the controller.
+ * It accepts the bytes of the response, these bytes printed in hexadecimal, and the texts that ipmitool and
+ * freeipmi's ipmi-dcmi print. ipmi.c queries the controller.
  * Note: in the texts only the labels are fixed. The date between them depends on the locale, and a newer
  * ipmitool prints two labels on one line. */
 #ifndef JOULE_DCMI_H
@@ -12,15 +12,16 @@
 #include <joule/base.h>
 
 struct dcmi_reading {
-    unsigned watts;             /* current power */
-    unsigned min, max, average; /* over the period, or since the controller's reset; 0: not reported */
-    double period_s;            /* NaN: not reported */
+    unsigned watts; /* current power */
+    /* in watts, over the period or since the controller's reset; 0: not reported */
+    unsigned min, max, average;
+    double period_s; /* NaN: not reported */
 };
 
-/* Parses the response after its completion code. Returns UNSUPPORTED if the controller does not measure
- * power; FAILED for another response. */
+/* Parses the bytes of a response that follow its completion code. Returns UNSUPPORTED if the controller does
+ * not measure power, and FAILED if the bytes are not such a response. */
 joule_status dcmi_parse_bytes(const uint8_t *bytes, size_t length, struct dcmi_reading *out_reading);
-/* Parses a program's output, in any of the forms. */
+/* Parses the output of a program, as bytes or text. Returns the same status as dcmi_parse_bytes. */
 joule_status dcmi_parse_text(const char *text, struct dcmi_reading *out_reading);
 
 #endif

@@ -2,9 +2,9 @@
  * controller (IPMI, DCMI).
  *
  * It runs ipmitool or freeipmi's ipmi-dcmi, if JOULE_IPMI=local permits it. dcmi.c parses their output.
- * Note: a program is used instead of the kernel's device, which needs two calls with a wait between them, and
- * a timeout for a controller that hangs. A query costs the slow controller milliseconds, so there is at most
- * one each second. */
+ * Note: the kernel's device is not used directly, because it needs two calls with a wait between them, and a
+ * timeout for a controller that hangs. A query takes milliseconds of the slow controller's time, so there is
+ * at most one each second. */
 #include <string.h>
 #include "joule/sources/node/dcmi.h"
 #include "joule/sources/node/node_power.h"
@@ -21,7 +21,8 @@ static const struct node_power dcmi = {
     .max_watts = 20000,
 };
 
-/* In the order of attempts. Raw bytes are last, because some controllers return another length. */
+/* Commands in the order of attempts. The raw request is last, because its response must have a fixed length,
+ * which some controllers do not return. */
 static const char *const commands[][9] = {
     {"ipmitool", "dcmi", "power", "reading", NULL},
     {"ipmi-dcmi", "--get-system-power-statistics", NULL},
@@ -30,10 +31,10 @@ static const char *const commands[][9] = {
 
 struct ipmi {
     struct channel *channel;
-    const char *const *command; /* the command that has worked */
+    const char *const *command; /* the command that returned a reading */
 };
 
-static joule_status ask(struct source *source, const char *const *command, struct dcmi_reading *out_reading)
+static joule_status query(struct source *source, const char *const *command, struct dcmi_reading *out_reading)
 {
     char text[2048];
     struct source_output output;
@@ -44,13 +45,13 @@ static joule_status ask(struct source *source, const char *const *command, struc
     return status == JOULE_OK && output.exit_status != 0 ? JOULE_FAILED : status;
 }
 
-/* Finds the first command that returns a reading. If none does, returns the most specific status. */
+/* Finds the first command that returns a reading. If no command does, returns the most specific status. */
 static joule_status find_command(struct source *source, struct ipmi *ipmi)
 {
     struct dcmi_reading reading;
     joule_status found = JOULE_ABSENT;
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-        joule_status status = ask(source, commands[i], &reading);
+        joule_status status = query(source, commands[i], &reading);
         ipmi->command = commands[i];
         if (status == JOULE_OK)
             return status;
@@ -77,7 +78,7 @@ static joule_status ipmi_open(struct source *source)
     const char *where = source->host->ops->env(source->host, "JOULE_IPMI");
     if (!where || !*where)
         return source_set_state(source, JOULE_ABSENT,
-                                "JOULE_IPMI=local asks this machine's management controller");
+                                "set JOULE_IPMI=local to query this machine's management controller");
     if (strcmp(where, "local") != 0)
         return source_set_state(source, JOULE_INVALID,
                                 "JOULE_IPMI must be \"local\"; for another controller use JOULE_REDFISH");
@@ -95,7 +96,7 @@ static void ipmi_read(struct source *source, struct sink *sink)
 {
     const struct ipmi *ipmi = source->data;
     struct dcmi_reading reading;
-    joule_status status = ask(source, ipmi->command, &reading);
+    joule_status status = query(source, ipmi->command, &reading);
     if (status == JOULE_OK)
         sink_power(sink, ipmi->channel, 0, reading.watts);
     else

@@ -1,10 +1,11 @@
 /* joule/sources/node/pdu.c - the source "pdu": the power of the whole machine at its outlets, from metered
  * power distribution units (SNMP).
  *
- * It queries the outlets listed in JOULE_PDU with net-snmp's snmpget, and adds them. pdu_table.c knows the
- * object identifiers.
+ * It queries the outlets listed in JOULE_PDU with net-snmp's snmpget, and sums their power. pdu_table.c
+ * contains the object identifiers.
  * Note: communities and passphrases belong in net-snmp's snmp.conf, or hosts/HOST.conf for one host. They are
- * never passed as arguments, which every user can read. If one outlet does not answer, the sum is unknown. */
+ * never passed as arguments, because every user can read a program's arguments. If one outlet does not
+ * answer, the sum is unknown. */
 #include <math.h>
 #include <string.h>
 #include "joule/sources/node/node_power.h"
@@ -41,16 +42,16 @@ static const char *digits_oid(const struct pdu_plug *plug)
     return plug->digits_oid;
 }
 
-/* Reads one value for each plug from `first` on at the same host; plugs without an identifier are skipped.
- * *out_count: the number of plugs at this host. */
-static joule_status ask_host(struct source *source, const struct pdu_meter *meter, size_t first, oid_of oid,
-                             double *out_values, size_t *out_count)
+/* Reads one value for each plug from `first` on, as long as the plugs have the same host. Plugs without an
+ * identifier are skipped. *out_count: number of plugs of this host, including skipped plugs. */
+static joule_status query_host(struct source *source, const struct pdu_meter *meter, size_t first, oid_of oid,
+                               double *out_values, size_t *out_count)
 {
     const char *host = meter->plugs.list[first].host;
     const char *argv[16 + PDU_MAX_PLUGS] = {"snmpget", "-m", "", "-Oqve", "-r", "1", "-t", "2", host};
-    size_t words = 9, plug_of_value[PDU_MAX_PLUGS], values = 0;
+    size_t argument_count = 9, plug_of_value[PDU_MAX_PLUGS], values = 0;
     char text[2048];
-    double got[PDU_MAX_PLUGS];
+    double parsed[PDU_MAX_PLUGS];
     struct source_output output;
     for (*out_count = 0; first + *out_count < meter->plugs.count; ++*out_count) {
         const struct pdu_plug *plug = &meter->plugs.list[first + *out_count];
@@ -58,7 +59,7 @@ static joule_status ask_host(struct source *source, const struct pdu_meter *mete
             break;
         if (!*oid(plug))
             continue;
-        argv[words++] = oid(plug);
+        argv[argument_count++] = oid(plug);
         plug_of_value[values++] = *out_count;
     }
     if (values == 0)
@@ -66,19 +67,19 @@ static joule_status ask_host(struct source *source, const struct pdu_meter *mete
     joule_status status = source_run(source, argv, TIMEOUT_NS, text, sizeof text, &output);
     if (status != JOULE_OK)
         return status;
-    if (output.exit_status != 0 || pdu_parse_values(text, got, values) != values)
+    if (output.exit_status != 0 || pdu_parse_values(text, parsed, values) != values)
         return JOULE_FAILED;
     for (size_t i = 0; i < values; i++)
-        out_values[plug_of_value[i]] = got[i];
+        out_values[plug_of_value[i]] = parsed[i];
     return JOULE_OK;
 }
 
-static joule_status ask_all(struct source *source, const struct pdu_meter *meter, oid_of oid,
-                            double out_values[PDU_MAX_PLUGS])
+static joule_status query_all(struct source *source, const struct pdu_meter *meter, oid_of oid,
+                              double out_values[PDU_MAX_PLUGS])
 {
     joule_status status = JOULE_OK;
     for (size_t first = 0, count; first < meter->plugs.count && status == JOULE_OK; first += count)
-        status = ask_host(source, meter, first, oid, out_values + first, &count);
+        status = query_host(source, meter, first, oid, out_values + first, &count);
     return status;
 }
 
@@ -86,7 +87,7 @@ static joule_status ask_all(struct source *source, const struct pdu_meter *meter
 static joule_status read_units(struct source *source, struct pdu_meter *meter)
 {
     double digits[PDU_MAX_PLUGS] = {0};
-    joule_status status = ask_all(source, meter, digits_oid, digits);
+    joule_status status = query_all(source, meter, digits_oid, digits);
     for (size_t i = 0; status == JOULE_OK && i < meter->plugs.count; i++) {
         if (!(digits[i] <= MAX_DIGITS))
             return JOULE_UNSUPPORTED;
@@ -98,7 +99,7 @@ static joule_status read_units(struct source *source, struct pdu_meter *meter)
 joule_status pdu_meter_read(struct source *source, const struct pdu_meter *meter, double *out_watts)
 {
     double counts[PDU_MAX_PLUGS] = {0}, sum = 0;
-    joule_status status = ask_all(source, meter, watts_oid, counts);
+    joule_status status = query_all(source, meter, watts_oid, counts);
     for (size_t i = 0; i < meter->plugs.count; i++)
         sum += counts[i] * meter->unit_watts[i];
     if (status == JOULE_OK && isnan(sum))
@@ -136,7 +137,7 @@ static joule_status pdu_open(struct source *source)
     if (!plugs || !*plugs)
         return source_set_state(
             source, JOULE_ABSENT,
-            "JOULE_PDU=MAKER:HOST:PLUG... reads the plugs of this machine (docs/devices.md)");
+            "set JOULE_PDU=MAKER:HOST:PLUG... to read the plugs of this machine (docs/devices.md)");
     struct pdu *pdu = source->data = arena_alloc(&source->arena, sizeof *pdu);
     if (!pdu)
         return source_set_state(source, JOULE_NO_MEMORY, "out of memory");

@@ -1,5 +1,5 @@
 /* joule/sources/node/pdu_meter.h - reads the metered plugs that a user lists in an environment variable, and
- * adds their power. */
+ * returns the sum of their power. */
 #ifndef JOULE_PDU_METER_H
 #define JOULE_PDU_METER_H
 
@@ -11,8 +11,8 @@ struct pdu_meter {
     double unit_watts[PDU_MAX_PLUGS]; /* watts per count, including the decimals */
 };
 
-/* Opens the plugs that the text `plugs` lists and reads them once. On failure sets the source's state and
- * remedy; the remedy names `variable`. Returns that state. */
+/* Parses the list `plugs`, the value of the environment variable `variable`, and reads each plug once. On
+ * failure sets the source's state and remedy, and returns this state. Blocks for seconds. */
 joule_status pdu_meter_open(struct source *source, const char *variable, const char *plugs,
                             struct pdu_meter *out_meter);
 /* Writes the sum of the power of all plugs, in watts. Fails if one plug does not answer. Blocks for seconds.

@@ -7,7 +7,8 @@
 
 #define MAX_DIGITS 9
 
-/* After an identifier come the plug's numbers, and with Raritan the type of sensor (5: activePower). */
+/* The plug's numbers are appended to an identifier, and then `end`: for Raritan the type of sensor (5:
+ * activePower). */
 static const struct kind {
     const char *maker, *plug;
     unsigned numbers;
@@ -61,7 +62,8 @@ static bool parse_plug(const char *maker, size_t maker_length, const char *plug,
     return false;
 }
 
-/* Copies a host name or address that no program takes for an option. Returns false for any other text. */
+/* Copies a host name or address, which must not look like an option of a program. Returns false for any other
+ * text. */
 static bool copy_host(const char *host, size_t length, char *out_host, size_t size)
 {
     if (length == 0 || length >= size || *host == '-')
@@ -74,8 +76,8 @@ static bool copy_host(const char *host, size_t length, char *out_host, size_t si
     return true;
 }
 
-/* Parses one unit and its plugs. The host may contain colons; it is the text between the first and the last
- * colon. */
+/* Parses the text of one power distribution unit, MAKER:HOST:PLUG[,PLUG...]. HOST may contain colons, because
+ * it ends at the last colon of the text. */
 static bool parse_unit(const char *unit, size_t length, struct pdu_plugs *plugs)
 {
     const char *end = unit + length, *first = memchr(unit, ':', length), *last = memrchr(unit, ':', length);

@@ -1,9 +1,10 @@
 /* joule/sources/node/pdu_table.h - the plugs of metered power distribution units, and their SNMP object
  * identifiers.
  *
- * It parses the user's list of plugs, and has the identifiers and units of three makers. pdu.c queries them.
- * Note: units differ. One maker counts in tens of watts, another in watts. The third counts in watts with a
- * number of decimals that must be queried. */
+ * This file parses the user's list of plugs, and contains the identifiers and units of three makers. pdu.c
+ * queries the plugs.
+ * Note: units differ. Counts are in tens of watts (devices of APC), in watts (outlets of APC, and Sentry3),
+ * or in watts with a number of decimals that must be queried (Raritan). */
 #ifndef JOULE_PDU_TABLE_H
 #define JOULE_PDU_TABLE_H
 
@@ -15,7 +16,7 @@
 struct pdu_plug {
     char host[80];
     char watts_oid[80];
-    char digits_oid[80]; /* its value is the number of decimals; empty: none */
+    char digits_oid[80]; /* identifier of the number of decimals; empty: no decimals */
     double unit_watts;   /* watts per count, without decimals */
 };
 
@@ -24,13 +25,14 @@ struct pdu_plugs {
     struct pdu_plug list[PDU_MAX_PLUGS];
 };
 
-/* Parses "raritan:pdu1:outlet.1.7,outlet.1.8 apc:pdu2:outlet.3": MAKER:HOST:PLUG[,PLUG...], with blanks
- * between units. Plugs are apc's device.N and outlet.N, raritan's inlet.N.M and outlet.N.M, sentry3's
- * infeed.N.M. Returns false if the text is invalid, or has too many plugs. */
+/* Parses a list of MAKER:HOST:PLUG[,PLUG...], separated by blanks, such as
+ * "raritan:pdu1:outlet.1.7,outlet.1.8 apc:pdu2:outlet.3". Plugs are apc's device.N and outlet.N, raritan's
+ * inlet.N.M and outlet.N.M, sentry3's infeed.N.M. Returns false if the text is invalid, or has too many
+ * plugs. */
 bool pdu_parse_plugs(const char *text, struct pdu_plugs *out_plugs);
 
-/* Parses the values that snmpget prints, one on each line; NaN if it is not a whole number. Returns the
- * number of lines, of which at most `max` are stored. */
+/* Parses the values that snmpget prints, one on each line. A line that is not a whole number yields NaN.
+ * Returns the number of lines, of which the first `max` are stored. */
 size_t pdu_parse_values(const char *text, double *out_values, size_t max);
 
 #endif

@@ -3,9 +3,10 @@
  *
  * It reads the files below /sys/cray/pm_counters: joules of the node, its CPUs, its memory and each
  * accelerator.
- * Note: one counter covers all sockets, and nothing shows which accelerator is which PCI device. If there are
- * several sockets, and for accelerators always, the counter is listed but is in no total; otherwise the
- * energy of the sockets' and boards' own meters would count twice. The node's counter includes all. */
+ * Note: one counter covers all CPU sockets, and one all memory. It is unknown to which PCI device an
+ * accelerator's counter belongs. Counters of accelerators, and on machines with several sockets those of CPUs
+ * and memory, are therefore listed but are in no total. Otherwise energy that is also measured for each
+ * socket or board would count twice. The node's counter includes all others. */
 #include <math.h>
 #include <string.h>
 #include "base/error.h"
@@ -15,12 +16,12 @@
 #include "joule/sources/sysfs.h"
 
 #define FOLDER           "/sys/cray/pm_counters"
-#define PERIOD_S         0.05 /* half of the time between two scans, so that none is missed */
-#define SCAN_HZ          10   /* unless raw_scan_hz has another value */
+#define PERIOD_S         0.05 /* half of the controller's scan period, so that no scan is missed */
+#define SCAN_HZ          10   /* scans per second if raw_scan_hz does not report it */
 #define STALE_S          3    /* a controller without a new scan for this time has stopped */
-#define TRIES            3
+#define TRIES            3    /* attempts to read all counters of one scan */
 #define GAIN_SD          0.03 /* assumed, as for power supplies */
-#define FIRST_CAUSE      320
+#define FIRST_CAUSE      320  /* first instance of CAUSE_HWMON_GAIN */
 #define MAX_NODE_WATTS   20000.0
 #define MAX_DEVICE_WATTS 5000.0
 #define ACCELERATORS     8
@@ -36,9 +37,9 @@ struct pm_counter {
 struct pm_counters {
     struct pm_counter counters[COUNTERS];
     size_t count;
-    int freshness; /* handle of the file `freshness`; < 0: none */
-    uint64_t scan;
-    int64_t scanned_ns; /* when the scan number last changed */
+    int freshness;      /* handle of the file `freshness`; < 0: none */
+    uint64_t scan;      /* number of the last scan */
+    int64_t scanned_ns; /* time when the scan number last changed */
 };
 
 /* --- opening -------------------------------------------------------------------------------------------- */
@@ -93,7 +94,7 @@ static void add_node(struct source *source)
     ch->parent_zone[0] = '\0';
 }
 
-/* Makes the channel a view of the only package, or of its memory. */
+/* If the machine has only one package, makes the channel a view of the package or of its memory. */
 static void set_part(struct source *source, struct channel *ch, joule_scope scope, const char *part)
 {
     struct cpu_map map;
@@ -122,7 +123,7 @@ static void add_accelerators(struct source *source)
     }
 }
 
-/* Opens the file `freshness`. Returns its handle, or a negative number if scans have no number. */
+/* Opens the file `freshness`. Returns its handle. Negative: the file is missing or has no number. */
 static int open_freshness(struct joule_host *host)
 {
     int64_t scan;
@@ -148,7 +149,7 @@ static joule_status pm_open(struct source *source)
     if (source->channel_count)
         return JOULE_OK;
     host_close_handle(source->host, pm->freshness);
-    return source_set_state(source, JOULE_ABSENT, "no " FOLDER ", which HPE Cray nodes have");
+    return source_set_state(source, JOULE_ABSENT, "no " FOLDER ": this is not an HPE Cray node");
 }
 
 /* --- reading -------------------------------------------------------------------------------------------- */
@@ -184,7 +185,8 @@ static uint64_t read_scan(struct joule_host *host, const struct pm_counters *pm)
     return (uint64_t)scan;
 }
 
-/* Reads all counters of one scan: its number must be the same before and after. */
+/* Reads all counters of one scan, whose number must be the same before and after. Returns false if each of
+ * several attempts meets a new scan. */
 static bool read_scan_whole(struct joule_host *host, struct pm_counters *pm, uint64_t *out_scan)
 {
     for (int i = 0; i < TRIES; i++) {

@@ -1,12 +1,12 @@
 /* joule/sources/node/redfish.c - the source "redfish": the power of the whole machine, from its management
  * controller over the network (Redfish).
  *
- * It runs joule-redfish with the file that JOULE_REDFISH names. That program has libcurl, the password and
- * the requests; redfish_text.c parses its output.
- * Note: a controller may report three powers that differ. All are added as views of the node, and the best
- * one that answers is used: the power supplies' input, then the chassis' EnvironmentMetrics, then
- * PowerControl. The controller is read every five seconds, because each request takes the controller's slow
- * processor about a tenth of a second. */
+ * It runs joule-redfish with the file that JOULE_REDFISH names. That program reads the password and sends the
+ * requests with libcurl. redfish_text.c parses its output.
+ * Note: a controller may report three different powers of the same machine. All three are added as views of
+ * the node. The first that answers is used: the power supplies' input, then the chassis' EnvironmentMetrics,
+ * then PowerControl. The controller is read every five seconds, because each request takes the controller's
+ * slow processor about a tenth of a second. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
@@ -14,9 +14,10 @@
 #include "joule/sources/node/redfish_meter.h"
 
 #define PERIOD_S 5.0
-#define FIND_NS  INT64_C(60000000000) /* for a slow controller that is explored link by link */
-#define READ_NS  INT64_C(20000000000)
-/* Readings until sensors are searched again, because supplies may be removed or added. */
+/* timeout of a search, which follows the links of a slow controller one by one */
+#define FIND_NS INT64_C(60000000000)
+#define READ_NS INT64_C(20000000000) /* timeout of a reading */
+/* Number of readings after which sensors are searched again, because supplies may be removed or added. */
 #define FIND_AGAIN 120
 #define GAIN_SD    0.03 /* assumed, as for power supplies */
 #define MAX_WATTS  100000.0
@@ -44,9 +45,9 @@ static joule_status run_program(struct source *source, const struct redfish_mete
     return output.exit_status != 0 && out_text->status == JOULE_OK ? JOULE_FAILED : out_text->status;
 }
 
-/* Returns the path of joule-redfish beside the running program, or in its source tree. The tree may have been
- * moved. Returns NULL if the running program is not one of Joule's, because other users might be able to
- * write into its folder. */
+/* Returns the path of joule-redfish relative to the running program: in the same folder, or for `joule` at
+ * REDFISH_BESIDE. Such a path remains valid if the build tree is moved. Returns NULL if the running program
+ * is not one of Joule's, because other users may be able to write to that program's folder. */
 static const char *find_beside(struct source *source, char buffer[512])
 {
     char exe[256];
@@ -61,8 +62,8 @@ static const char *find_beside(struct source *source, char buffer[512])
     return buffer;
 }
 
-/* Number of places where joule-redfish is searched: JOULE_REDFISH_PROGRAM, this tree, the installation, PATH.
- */
+/* Number of paths at which joule-redfish is searched: JOULE_REDFISH_PROGRAM, beside this program, the
+ * installation, PATH. */
 #define PLACES 4
 static const char *place(struct source *source, size_t i, char buffer[512])
 {
@@ -78,15 +79,15 @@ static const char *place(struct source *source, size_t i, char buffer[512])
     }
 }
 
-static void keep_targets(struct redfish_meter *redfish, const struct redfish_text *text)
+static void store_targets(struct redfish_meter *redfish, const struct redfish_text *text)
 {
     redfish->target_count = text->count;
     for (size_t i = 0; i < text->count; i++)
         string_copy(redfish->targets[i], sizeof redfish->targets[i], text->readings[i].target);
 }
 
-/* Tries each place in turn until a program exists, and stores its output in *out_text. Returns the program's
- * status, or ABSENT if no place has a program. */
+/* Runs the first joule-redfish that exists, and stores its output in *out_text. Returns the program's status,
+ * or ABSENT if it exists nowhere. */
 static joule_status find_program(struct source *source, struct redfish_meter *redfish,
                                  struct redfish_text *out_text)
 {
@@ -102,7 +103,7 @@ static joule_status find_program(struct source *source, struct redfish_meter *re
             redfish->program = arena_copy(&source->arena, program, sizeof buffer);
     }
     if (status == JOULE_OK)
-        keep_targets(redfish, out_text);
+        store_targets(redfish, out_text);
     return status;
 }
 
@@ -114,7 +115,7 @@ joule_status redfish_meter_read(struct source *source, struct redfish_meter *red
         redfish->target_count = 0;
     joule_status status = run_program(source, redfish, redfish->program, out_text);
     if (status == JOULE_OK)
-        keep_targets(redfish, out_text);
+        store_targets(redfish, out_text);
     return status;
 }
 
@@ -146,7 +147,7 @@ joule_status redfish_meter_open(struct source *source, const char *config, struc
     joule_status status = find_program(source, out_meter, out_text);
     if (!out_meter->program)
         return source_set_state(source, JOULE_ABSENT,
-                                "there is no joule-redfish; it is built if libcurl is installed");
+                                "there is no joule-redfish; it is built only if libcurl is installed");
     if (status != JOULE_OK)
         return source_set_state(source, status, "%s",
                                 out_text->reason[0] ? out_text->reason : "joule-redfish printed no result");
@@ -158,9 +159,9 @@ static joule_status redfish_open(struct source *source)
     const char *config = source->host->ops->env(source->host, "JOULE_REDFISH");
     struct redfish_text text = {.count = 0};
     if (!config || !*config)
-        return source_set_state(
-            source, JOULE_ABSENT,
-            "JOULE_REDFISH=FILE asks the management controller that FILE describes (docs/devices.md)");
+        return source_set_state(source, JOULE_ABSENT,
+                                "set JOULE_REDFISH=FILE to query the management controller that FILE "
+                                "describes (docs/devices.md)");
     struct redfish *redfish = source->data = arena_alloc(&source->arena, sizeof *redfish);
     if (!redfish)
         return source_set_state(source, JOULE_NO_MEMORY, "out of memory");

@@ -1,5 +1,5 @@
-/* joule/sources/node/redfish_meter.h - reads power from a management controller, for the sources that use
- * one. */
+/* joule/sources/node/redfish_meter.h - reads power from a management controller over Redfish, for all sources
+ * that need it. */
 #ifndef JOULE_REDFISH_METER_H
 #define JOULE_REDFISH_METER_H
 
@@ -9,14 +9,14 @@
 /* Initialise with zeros. */
 struct redfish_meter {
     const char *config;  /* the file that describes the controller */
-    const char *program; /* the program that answered */
+    const char *program; /* path of joule-redfish; NULL: not found yet */
     char targets[REDFISH_MAX_READINGS][sizeof((struct redfish_reading *)0)->target];
-    size_t target_count; /* 0: sensors must be searched */
-    unsigned readings;   /* number of readings since the last search */
+    size_t target_count; /* 0: the next reading searches the sensors */
+    unsigned readings;   /* number of readings since the meter was opened */
 };
 
-/* Finds the sensors of the controller that the file `config` describes. On failure sets the source's state
- * and remedy. */
+/* Finds and reads the sensors of the controller that the file `config` describes. On failure sets the
+ * source's state and remedy, and returns this state. Blocks for up to a minute. */
 joule_status redfish_meter_open(struct source *source, const char *config, struct redfish_meter *out_meter,
                                 struct redfish_text *out_text);
 /* Reads the sensors again into *out_text. Returns the program's status. Blocks for seconds. */

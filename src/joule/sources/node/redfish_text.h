@@ -1,8 +1,8 @@
 /* joule/sources/node/redfish_text.h - parses the output of joule-redfish.
  *
- * Its lines are "model TEXT", "reading KIND WATTS PATH" and "failed STATUS TEXT".
- * Note: the paths come from a machine on the network and become arguments of the program, so only valid paths
- * are accepted. */
+ * The lines of the output are "model TEXT", "reading KIND WATTS PATH" and "failed STATUS TEXT".
+ * Note: the paths come from a machine on the network and become arguments of the program, so only words that
+ * begin with '/' are accepted. */
 #ifndef JOULE_REDFISH_TEXT_H
 #define JOULE_REDFISH_TEXT_H
 
@@ -26,7 +26,7 @@ struct redfish_text {
     char reason[160];    /* set if status is not OK */
 };
 
-/* Parses all known lines. */
+/* Parses the output. Ignores lines that are invalid or unknown. */
 void redfish_parse(const char *text, struct redfish_text *out_text);
 /* Returns the sum of a view's readings; NaN if one is unknown, or there is none. */
 double redfish_watts(const struct redfish_text *text, enum redfish_view view);
