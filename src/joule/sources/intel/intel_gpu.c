@@ -1,7 +1,8 @@
 /* joule/sources/intel/intel_gpu.c - opens and reads the boards of the source "intel_gpu". See intel_gpu.h.
  *
- * Note: the events that measure how busy a board is keep it awake, which costs energy. They are opened at the
- * first query of devices, and stay closed if only energy is measured. A suspended board is not read. */
+ * Note: open performance events of a board keep the board awake, which uses energy. They are therefore opened
+ * at the first query of devices, and stay closed if only energy is measured. A suspended board is not
+ * read. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
@@ -175,7 +176,7 @@ static void query_board(struct source *source, struct board *board, struct sink 
         joule_status status = intel_pmu_open(source, &board->pmu);
         if (status != JOULE_OK) {
             sink_fail(sink, board->busy, status);
-            board->busy = NULL; /* the driver refused once, so it is not asked again */
+            board->busy = NULL; /* after one failure, do not try again */
         }
     }
     struct device_facts facts = intel_gpu_facts(source->host, &board->card, board->hwmon);
@@ -211,7 +212,7 @@ const struct source_ops source_intel_gpu = {
     .name = "intel_gpu",
     .measurement = "intel_gpu",
     .tier = 3,
-    .is_slow = true, /* registers are read under a lock, and a board in reset blocks */
+    .is_slow = true, /* a read of registers waits for a lock, and blocks while the board resets */
     .folder = DRM_FOLDER,
     .period_s = PERIOD_S,
     .open = intel_gpu_open,

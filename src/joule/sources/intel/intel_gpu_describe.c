@@ -3,7 +3,8 @@
  *
  * Models are found by PCI id, with the names of Intel's compute runtime. The drivers i915 and xe have
  * different files for the same facts.
- * Note: a power limit of 0 is disabled. The card's limits are power1_*, those of its package power2_*. */
+ * Note: a power limit of 0 is disabled. The files power1_* contain the card's limits, power2_* those of its
+ * package. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
@@ -112,8 +113,8 @@ static double read_watts(struct joule_host *host, const char *hwmon, unsigned ch
     return host_read_u64(host, path, &microwatts) && microwatts ? (double)microwatts * 1e-6 : NAN;
 }
 
-/* Reads the limits of the card, or else of its package: power_max is sustained, power_cap for bursts,
- * power_crit at any time. */
+/* Reads the limits of the card, or else of its package. powerN_max is the sustained limit, powerN_cap the
+ * limit of bursts, powerN_crit the limit at any time. */
 static void find_limits(struct joule_host *host, const char *hwmon, struct device_facts *facts)
 {
     for (unsigned channel = 1; channel <= 2 && isnan(facts->limit_watts); channel++) {
@@ -169,7 +170,8 @@ static uint32_t find_reasons(struct joule_host *host, const struct drm_card *car
 
 /* --- memory --------------------------------------------------------------------------------------------- */
 
-/* Returns the board's memory in bytes. Only the first kernels with xe have this file for each tile. */
+/* Returns the size of the board's memory in bytes. Only the first kernels with xe have these files, one for
+ * each tile. */
 static uint64_t find_memory(struct joule_host *host, const struct drm_card *card)
 {
     uint64_t sum = 0, bytes;

@@ -2,17 +2,17 @@
  * intel_gpu.h.
  *
  * It parses the lists of memory regions of both drivers (Linux: uapi/drm/i915_drm.h, xe_drm.h). A GPU inside
- * a processor has no region of its own.
- * Note: without the right to know, xe reports 0 bytes used and i915 reports all as free. Both are taken as
- * "unknown", because a running driver uses some memory. A query wakes the board, so it is not repeated once
- * the answer is "unknown". */
+ * a processor has no memory region of its own.
+ * Note: without sufficient privileges, xe reports 0 bytes as used and i915 reports all memory as free. Both
+ * mean that the use is unknown, because a running driver uses some memory. A query wakes the board, so it is
+ * not repeated after such an answer. */
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/intel/intel_gpu.h"
 
 #define ANSWER_BYTES 2048
 #define REGION_BYTES 88 /* in both lists */
-/* The class of the board's own memory (DRM_XE_MEM_REGION_CLASS_VRAM, I915_MEMORY_CLASS_DEVICE). */
+/* Class of a region in the board's own memory (DRM_XE_MEM_REGION_CLASS_VRAM, I915_MEMORY_CLASS_DEVICE). */
 #define OF_DEVICE 1
 
 static uint64_t number_at(const char *bytes, size_t size)
@@ -41,7 +41,7 @@ bool intel_memory_parse(const char *list, size_t length, bool is_xe, struct inte
     return count == 0 && out_memory->total_bytes > 0;
 }
 
-/* Finds the board's render node, such as "renderD128". */
+/* Finds the board's render node, such as "renderD128". Returns false if there is none. */
 static bool find_node(struct joule_host *host, const struct drm_card *card, char *out_name, size_t size)
 {
     struct arena arena = {0};

@@ -4,7 +4,7 @@
  * i915 lists an event for each engine, in nanoseconds. xe has two events for all engines, which count active
  * and total ticks; the event's config selects the engine.
  * Note: while such an event of xe is open, the kernel keeps the GPU awake and its clock running (xe_pmu.c:
- * event_gt_forcewake). A meter of energy must not do that, so the events are opened only if devices are
+ * event_gt_forcewake). This would change the measured energy, so the events are opened only if devices are
  * queried. */
 #include <errno.h>
 #include <math.h>
@@ -15,12 +15,13 @@
 
 #define DEVICES "/sys/bus/event_source/devices"
 
-/* Engines to try with xe, which refuses those that do not exist. */
-#define MAX_TILES     4 /* numbers of GTs; a tile may have a second one for media */
+/* Numbers of engines to try with xe. Opening the event of a missing engine fails. */
+#define MAX_TILES     4 /* number of GTs; a tile has one GT, and may have a second one for media */
 #define MAX_CLASSES   5 /* render, copy, video, enhancement, compute */
 #define MAX_INSTANCES 9
 
-/* Reads the number after `prefix`, up to a comma or dash: "event=0x02", "config:20-27". */
+/* Reads a file of the event folder, such as "event=0x02" or "config:20-27". Writes the number between
+ * `prefix` and the first comma or dash. Returns false if there is none. */
 static bool read_number(struct source *source, const struct intel_pmu *pmu, const char *file,
                         const char *prefix, uint64_t *out_value)
 {
@@ -60,6 +61,7 @@ void intel_pmu_find(struct source *source, const struct drm_card *card, struct i
 
 /* --- opening -------------------------------------------------------------------------------------------- */
 
+/* The state of intel_pmu_open. */
 struct opening {
     struct source *source;
     struct intel_pmu *pmu;
@@ -131,6 +133,7 @@ static void open_ticks(struct opening *o, const struct tick_format *format, uint
         host_close_handle(o->source->host, active);
 }
 
+/* Opens the two events of each engine of xe. */
 static void open_known(struct opening *o, const struct tick_format *format)
 {
     for (uint64_t gt = 0; gt < MAX_TILES; gt++)

@@ -1,8 +1,8 @@
 /* joule/sources/intel/level_zero.c - opens and reads the GPUs of the source "level_zero". See level_zero.h.
  *
- * Note: the driver's timestamps are on a clock of its own. Busy ratios use only that clock. If the timestamp
- * of an energy count lies within the call, it is used as the time of the count. If the timestamp has not
- * changed, the count is not a new one. */
+ * Note: the driver's timestamps may be on another clock than sink_now. Busy ratios use only the driver's
+ * clock. The timestamp of an energy count is used as the time of the count only if it lies within the call.
+ * If it has not changed since the last call, the count is not new and is ignored. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
@@ -98,7 +98,7 @@ static void read_sensor(const struct lz_source *lz, const struct lz_sensor *sens
         report_failure(sink, sensor->channel, code);
 }
 
-/* Computes the fraction of time in which an engine was active since its last reading; NaN: not known yet. */
+/* Writes the fraction of time in which an engine was active since its last reading; NaN: unknown. */
 static lz_code read_engine(const struct lz_source *lz, struct lz_engine *engine, double *out_share)
 {
     struct lz_engine_stats now = {0}, last = engine->last;

@@ -3,9 +3,9 @@
  *
  * level_zero_library.c loads the library, level_zero_board.c finds what a board can report, level_zero.c
  * reads.
- * Note: if the kernel's hwmon also has a board's energy, hwmon is preferred: on some boards the counter here
- * falls by megajoules. The energy of a sub-device (a tile) is part of its device's energy and is never added
- * to it. */
+ * Note: if the source "hwmon" also reads a board's energy, it has priority, because on some boards Level
+ * Zero's counter drops by megajoules. The energy of a sub-device (a tile) is part of its device's energy and
+ * is never added to it. */
 #ifndef JOULE_LEVEL_ZERO_H
 #define JOULE_LEVEL_ZERO_H
 
@@ -34,7 +34,7 @@ struct lz_board {
 
     lz_handle power;        /* NULL: no power domain covers the board */
     struct channel *energy; /* NULL: no energy counter */
-    uint64_t energy_us;     /* the driver's timestamp of the last count */
+    uint64_t energy_us;     /* timestamp of the last count, on the driver's clock */
     double default_limit_watts, min_limit_watts, max_limit_watts;
 
     struct lz_sensor sensors[LZ_MAX_SENSORS];
@@ -54,26 +54,29 @@ struct lz_source {
     int64_t gauges_ns; /* time of the next reading of gauges */
 };
 
-/* Loads the library and initialises it in the mode that the environment selects; JOULE_LEVEL_ZERO_LIB
- * overrides its name. If the result is not OK, source->remedy says what the user can do. */
+/* Loads Level Zero's library and initialises it in the mode that the environment selects.
+ * JOULE_LEVEL_ZERO_LIB overrides the library's name. On failure sets the source's state and remedy, and
+ * returns this state. */
 joule_status lz_load(struct source *source, struct lz_api *out_api);
-/* Lists at most `size` handles of a kind. Returns UNSUPPORTED_FEATURE if `list` is NULL. */
+/* Writes at most `size` handles of one kind, which the library's function `list` returns for `owner`. Returns
+ * the library's code, or ZE_RESULT_ERROR_UNSUPPORTED_FEATURE if `list` is NULL. */
 typedef lz_code (*lz_list_fn)(lz_handle owner, uint32_t *count, lz_handle *list);
 lz_code lz_list(lz_list_fn list, lz_handle owner, lz_handle *out_handles, size_t size, size_t *out_count);
-/* Lists at most `size` devices of all drivers. Returns their number; negative: the source's state is set. */
+/* Writes at most `size` devices of all drivers. Returns their number. On failure sets the source's state and
+ * returns -1. */
 ssize_t lz_list_devices(struct source *source, const struct lz_api *api, lz_handle *out_devices, size_t size);
-/* Returns the channel status for a code. */
+/* Returns the status of a channel after a call that returned this code. */
 joule_status lz_status(lz_code code);
-/* Returns true if the same call may succeed a moment later. */
+/* Returns true if a call that returned this code may soon succeed. */
 bool lz_is_transient(lz_code code);
 
-/* Adds the device and the channels of a new GPU; other devices are ignored. Returns false if out of
- * memory. */
+/* Adds the device and the channels of a GPU. Ignores devices that are not GPUs or are already added. Returns
+ * false if out of memory. */
 bool lz_board_open(struct source *source, lz_handle handle);
-/* Finds the engines whose activity can be read. Returns OK if there is at least one, else DENIED or
- * UNSUPPORTED. The runtime may open the driver's performance events for this, which keep the GPU awake. */
+/* Finds the engines whose activity can be read. Returns OK if there is at least one, else DENIED, UNSUPPORTED
+ * or another status. The runtime may then open the driver's performance events, which keep the GPU awake. */
 joule_status lz_board_find_engines(const struct lz_api *api, struct lz_board *board);
-/* Returns the current limit in watts; NaN: unknown. */
+/* Returns the current power limit of the board in watts; NaN: unknown. */
 double lz_board_limit(const struct lz_api *api, const struct lz_board *board);
 
 #endif

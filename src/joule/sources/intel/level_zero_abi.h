@@ -1,19 +1,20 @@
 /* joule/sources/intel/level_zero_abi.h - the binary interface of Intel's Level Zero system management, as far
  * as Joule uses it.
  *
- * It has the layouts, constants and symbol names of libze_loader.so.1 on 64-bit Linux, so that no header is
- * needed to build. They are those of oneapi-src/level-zero (ze_api.h and zes_api.h), specifications 1.3 to
- * 1.17. Constants have the names of these headers; comments name their types.
- * Note: a structure with a header must be zero except for its type (stype) before a call; counters have no
- * header. A symbol that a loader lacks is NULL in struct lz_api; then one feature is missing, not the
- * source. */
+ * It contains the layouts, constants and symbol names of libze_loader.so.1 on 64-bit Linux, so that no
+ * vendor's header is needed to build. They are those of oneapi-src/level-zero (ze_api.h and zes_api.h),
+ * specifications 1.3 to 1.17. Constants have the names of these headers. The comment above a structure is its
+ * name in these headers.
+ * Note: before a call, a structure that begins with an lz_head must be zero except for its type (stype).
+ * Structures of counters have no lz_head. A symbol that a loader lacks is NULL in struct lz_api; then usually
+ * one feature is missing, not the source. */
 #ifndef JOULE_LEVEL_ZERO_ABI_H
 #define JOULE_LEVEL_ZERO_ABI_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-typedef void *lz_handle; /* zes_device_handle_t and others: opaque, and pointers in the loader */
+typedef void *lz_handle; /* zes_device_handle_t and others: opaque pointers of the loader */
 typedef uint32_t lz_code;
 
 enum {
@@ -33,7 +34,7 @@ enum {
     ZE_RESULT_ERROR_UNKNOWN = 0x7ffffffe,
 };
 
-/* Types of structures: their first member, stype. */
+/* Values of stype, the first member of a structure. */
 enum {
     /* ze_device_properties_t; this enumeration is separate from the ZES ones below */
     ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES = 0x3,
@@ -51,7 +52,7 @@ enum {
 enum { ZE_DEVICE_TYPE_GPU = 1, ZE_DEVICE_TYPE_VPU = 5 };
 enum { ZE_DEVICE_PROPERTY_FLAG_INTEGRATED = 1 }; /* in lz_core_properties.flags */
 enum {
-    ZES_POWER_DOMAIN_UNKNOWN = 0, /* also returned by drivers that do not report the domain */
+    ZES_POWER_DOMAIN_UNKNOWN = 0, /* also for drivers that do not report the kind of domain */
     ZES_POWER_DOMAIN_CARD = 1,
     ZES_POWER_DOMAIN_PACKAGE = 2,
     ZES_POWER_DOMAIN_STACK = 3,
@@ -65,7 +66,7 @@ enum { ZES_MEM_LOC_SYSTEM = 0, ZES_MEM_LOC_DEVICE = 1 };
 enum { ZES_POWER_LEVEL_SUSTAINED = 1 };
 enum { ZES_LIMIT_UNIT_POWER = 2 };
 
-/* stype and pNext, the first members of structures with a header. */
+/* The first members of most structures: stype and pNext. */
 struct lz_head {
     uint32_t type;
     void *next; /* pNext: a requested extension, or NULL */
@@ -211,11 +212,11 @@ LZ_SIZE(lz_engine_stats, 16);
 #undef LZ_SIZE
 #undef LZ_OFFSET
 
-/* *count is the capacity of `list`, then the number of handles. With a *count of 0 the function only
- * counts. */
+/* *count is the capacity of `list` before the call, and the number of handles after it. If *count is 0 before
+ * the call, the function only counts. */
 #define LZ_LIST (lz_handle owner, uint32_t * count, lz_handle * list)
 
-/* All functions as X(symbol, parameters). The first three are for the mode with ZES_ENABLE_SYSMAN. */
+/* All functions as X(symbol, parameters). The first three are used only with ZES_ENABLE_SYSMAN=1. */
 #define LZ_FUNCTIONS(X)                                                                                      \
     X(zeInit, (uint32_t flags))                                                                              \
     X(zeDriverGet, (uint32_t * count, lz_handle * drivers))                                                  \

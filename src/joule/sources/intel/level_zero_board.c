@@ -2,9 +2,9 @@
  * channels. See level_zero.h.
  *
  * It chooses the power domain that covers the whole board, and the sensors and engines to read.
- * Note: Level Zero's devices include neural processors, and a board's parts include its tiles. A driver does
- * not change the structure of an extension that it does not know. So a domain of unknown kind comes from a
- * driver that is older than the extension. */
+ * Note: Level Zero's devices include neural processors, and a board's parts include the parts of its tiles. A
+ * driver does not write to the structure of an extension that it does not know. A power domain of unknown
+ * kind therefore comes from a driver that is older than the extension. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
@@ -13,11 +13,12 @@
 
 #define GAIN_SD 0.05 /* assumed, as for all boards without a data sheet */
 #define TICK_S  0.1  /* assumed: Intel advises against reading more often */
-/* Worse than both views of the same board that the kernel's hwmon may have: it reads the same registers, and
- * some runtimes get their range wrong. */
+/* Ranks after the two views of a board that hwmon may have (energy and power). Level Zero reads the same
+ * registers, and some runtimes use a wrong range for them. */
 #define RANK_LEVEL_ZERO (RANK_DRIVER + 2)
 
-struct making {
+/* The state of lz_board_open. */
+struct opening {
     struct source *source;
     const struct lz_api *api;
     struct lz_board *board;
@@ -27,12 +28,12 @@ struct making {
 
 /* --- channels ------------------------------------------------------------------------------------------- */
 
-static struct channel *add_channel(struct making *m, const char *what, const char *label)
+static struct channel *add_channel(struct opening *o, const char *what, const char *label)
 {
-    const struct device *device = m->board->device;
-    struct channel *ch = source_add_channel(m->source);
+    const struct device *device = o->board->device;
+    struct channel *ch = source_add_channel(o->source);
     if (!ch) {
-        m->out_of_memory = true;
+        o->out_of_memory = true;
         return NULL;
     }
     gpu_name_channel(ch, device->index, what);
@@ -44,38 +45,38 @@ static struct channel *add_channel(struct making *m, const char *what, const cha
     return ch;
 }
 
-static struct channel *add_gauge(struct making *m, const char *what, const char *label, enum gauge_role role)
+static struct channel *add_gauge(struct opening *o, const char *what, const char *label, enum gauge_role role)
 {
-    struct channel *ch = add_channel(m, what, label);
+    struct channel *ch = add_channel(o, what, label);
     if (ch)
-        channel_set_gauge(ch, role, m->board->zone);
+        channel_set_gauge(ch, role, o->board->zone);
     return ch;
 }
 
-static void add_counter(struct making *m, const char *label)
+static void add_counter(struct opening *o, const char *label)
 {
-    struct channel *ch = m->board->energy = add_channel(m, "", label);
+    struct channel *ch = o->board->energy = add_channel(o, "", label);
     if (!ch)
         return;
     ch->mode = CHANNEL_COUNTER;
     ch->info.reading = JOULE_READING_ENERGY;
-    string_copy(ch->zone, sizeof ch->zone, m->board->zone);
+    string_copy(ch->zone, sizeof ch->zone, o->board->zone);
     ch->rank = RANK_LEVEL_ZERO;
     ch->gain_sd = GAIN_SD;
-    ch->cause = CAUSE(CAUSE_GPU_GAIN, (uint32_t)m->board->device->index);
+    ch->cause = CAUSE(CAUSE_GPU_GAIN, (uint32_t)o->board->device->index);
     ch->counter.unit_joules = 1e-6;
     ch->counter.tick_s = TICK_S;
 }
 
-/* Adds a channel for a board whose energy cannot be read, with the reason. There is none for a GPU inside a
- * processor: the processor's counters include it. */
-static void add_unavailable(struct making *m, lz_code code)
+/* Adds a channel that shows why the board's energy cannot be read. Adds none for a GPU inside a processor,
+ * because the processor's counters include its energy. */
+static void add_unavailable(struct opening *o, lz_code code)
 {
-    if (m->is_integrated)
+    if (o->is_integrated)
         return;
-    add_counter(m, "energy counter");
-    struct channel *ch = m->board->energy;
-    m->board->energy = NULL;
+    add_counter(o, "energy counter");
+    struct channel *ch = o->board->energy;
+    o->board->energy = NULL;
     if (!ch)
         return;
     ch->info.state = lz_status(code);
@@ -89,7 +90,8 @@ static void add_unavailable(struct making *m, lz_code code)
 
 /* --- energy --------------------------------------------------------------------------------------------- */
 
-/* Returns how well a domain covers the board; 0: only a part of it. */
+/* Returns the preference for a domain as the board's; higher is better. 0: the domain covers only a part of
+ * the board. */
 static int preference_of(uint32_t domain)
 {
     switch (domain) {
@@ -109,58 +111,59 @@ static double watts_of(int32_t milliwatts)
     return milliwatts > 0 ? milliwatts * 1e-3 : NAN;
 }
 
-/* Uses this domain as the board's if it covers more than `preference`. Returns the new preference. */
-static int consider_domain(const struct making *m, lz_handle power, int preference)
+/* Uses the domain `power` as the board's if its preference is higher than `preference`, that of the domain
+ * used so far. Returns the preference of the domain that is used now. */
+static int consider_domain(const struct opening *o, lz_handle power, int preference)
 {
     struct lz_power_ext_properties kind = {.head.type = ZES_STRUCTURE_TYPE_POWER_EXT_PROPERTIES};
     struct lz_power_properties properties = {.head = {ZES_STRUCTURE_TYPE_POWER_PROPERTIES, &kind}};
-    if (m->api->zesPowerGetProperties(power, &properties) != ZE_RESULT_SUCCESS || properties.on_subdevice)
+    if (o->api->zesPowerGetProperties(power, &properties) != ZE_RESULT_SUCCESS || properties.on_subdevice)
         return preference;
     int own = preference_of(kind.domain);
     if (own <= preference)
         return preference;
-    m->board->power = power;
-    m->board->default_limit_watts = watts_of(properties.default_milliwatts);
-    m->board->min_limit_watts = watts_of(properties.min_milliwatts);
-    m->board->max_limit_watts = watts_of(properties.max_milliwatts);
+    o->board->power = power;
+    o->board->default_limit_watts = watts_of(properties.default_milliwatts);
+    o->board->min_limit_watts = watts_of(properties.min_milliwatts);
+    o->board->max_limit_watts = watts_of(properties.max_milliwatts);
     return own;
 }
 
 /* Finds the domain that covers the board. Returns its label, or NULL with the reason in *out_code. */
-static const char *find_domain(struct making *m, lz_code *out_code)
+static const char *find_domain(struct opening *o, lz_code *out_code)
 {
-    const struct lz_api *api = m->api;
+    const struct lz_api *api = o->api;
     lz_handle domains[LZ_MAX_PARTS], card = NULL;
     int preference = 0;
     *out_code = ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
     if (!api->zesPowerGetProperties || !api->zesPowerGetEnergyCounter)
         return NULL;
     size_t count;
-    *out_code = lz_list(api->zesDeviceEnumPowerDomains, m->board->handle, domains, LZ_MAX_PARTS, &count);
+    *out_code = lz_list(api->zesDeviceEnumPowerDomains, o->board->handle, domains, LZ_MAX_PARTS, &count);
     for (size_t i = 0; i < count; i++)
-        preference = consider_domain(m, domains[i], preference);
+        preference = consider_domain(o, domains[i], preference);
     if (preference == preference_of(ZES_POWER_DOMAIN_PACKAGE))
         return "package energy counter";
     /* Drivers that do not report the kinds of domains may still return the card's domain. */
     if (preference == preference_of(ZES_POWER_DOMAIN_UNKNOWN) && api->zesDeviceGetCardPowerDomain &&
-        api->zesDeviceGetCardPowerDomain(m->board->handle, &card) == ZE_RESULT_SUCCESS && card)
-        m->board->power = card;
+        api->zesDeviceGetCardPowerDomain(o->board->handle, &card) == ZE_RESULT_SUCCESS && card)
+        o->board->power = card;
     if (*out_code == ZE_RESULT_SUCCESS)
         *out_code = ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
     return preference ? "energy counter" : NULL;
 }
 
-static void find_energy(struct making *m)
+static void find_energy(struct opening *o)
 {
     struct lz_energy_counter counter;
     lz_code code;
-    const char *label = find_domain(m, &code);
+    const char *label = find_domain(o, &code);
     if (label)
-        code = m->api->zesPowerGetEnergyCounter(m->board->power, &counter);
+        code = o->api->zesPowerGetEnergyCounter(o->board->power, &counter);
     if (label && (code == ZE_RESULT_SUCCESS || lz_is_transient(code)))
-        add_counter(m, label);
+        add_counter(o, label);
     else
-        add_unavailable(m, code);
+        add_unavailable(o, code);
 }
 
 /* Note: zesPowerGetLimitsExt lists limits of all kinds; older runtimes have only zesPowerGetLimits. */
@@ -187,21 +190,22 @@ double lz_board_limit(const struct lz_api *api, const struct lz_board *board)
 
 /* --- temperatures --------------------------------------------------------------------------------------- */
 
-static bool add_sensor(struct making *m, lz_handle handle, const struct lz_temperature_properties *properties)
+static bool add_sensor(struct opening *o, lz_handle handle,
+                       const struct lz_temperature_properties *properties)
 {
-    struct lz_board *board = m->board;
+    struct lz_board *board = o->board;
     bool is_memory = properties->type == ZES_TEMP_SENSORS_MEMORY;
     const char *word = is_memory ? "memory-temperature" : "temperature";
     char what[48];
     double celsius;
     if (board->sensor_count == LZ_MAX_SENSORS ||
-        lz_status(m->api->zesTemperatureGetState(handle, &celsius)) == JOULE_UNSUPPORTED)
+        lz_status(o->api->zesTemperatureGetState(handle, &celsius)) == JOULE_UNSUPPORTED)
         return false;
     if (properties->on_subdevice)
         string_print(what, sizeof what, "tile-%u-%s", properties->subdevice, word);
     else
         string_copy(what, sizeof what, word);
-    struct channel *ch = add_gauge(m, what, is_memory ? "memory, highest" : "GPU, highest",
+    struct channel *ch = add_gauge(o, what, is_memory ? "memory, highest" : "GPU, highest",
                                    is_memory ? ROLE_MEMORY_TEMPERATURE : ROLE_TEMPERATURE);
     if (ch)
         board->sensors[board->sensor_count++] = (struct lz_sensor){handle, ch};
@@ -209,36 +213,36 @@ static bool add_sensor(struct making *m, lz_handle handle, const struct lz_tempe
 }
 
 /* Adds the sensors of one type, of the board or of each tile. Returns their number. */
-static size_t find_sensors(struct making *m, const lz_handle *handles, size_t count, uint32_t type)
+static size_t find_sensors(struct opening *o, const lz_handle *handles, size_t count, uint32_t type)
 {
     size_t found = 0;
     for (size_t i = 0; i < count; i++) {
         struct lz_temperature_properties properties = {.head.type = ZES_STRUCTURE_TYPE_TEMP_PROPERTIES};
-        if (m->api->zesTemperatureGetProperties(handles[i], &properties) == ZE_RESULT_SUCCESS &&
+        if (o->api->zesTemperatureGetProperties(handles[i], &properties) == ZE_RESULT_SUCCESS &&
             properties.type == type)
-            found += add_sensor(m, handles[i], &properties);
+            found += add_sensor(o, handles[i], &properties);
     }
     return found;
 }
 
-static void find_temperatures(struct making *m)
+static void find_temperatures(struct opening *o)
 {
     lz_handle handles[LZ_MAX_PARTS];
     size_t count;
-    if (!m->api->zesTemperatureGetProperties || !m->api->zesTemperatureGetState)
+    if (!o->api->zesTemperatureGetProperties || !o->api->zesTemperatureGetState)
         return;
-    lz_list(m->api->zesDeviceEnumTemperatureSensors, m->board->handle, handles, LZ_MAX_PARTS, &count);
-    if (find_sensors(m, handles, count, ZES_TEMP_SENSORS_GPU) == 0)
-        find_sensors(m, handles, count, ZES_TEMP_SENSORS_GLOBAL);
-    find_sensors(m, handles, count, ZES_TEMP_SENSORS_MEMORY);
+    lz_list(o->api->zesDeviceEnumTemperatureSensors, o->board->handle, handles, LZ_MAX_PARTS, &count);
+    if (find_sensors(o, handles, count, ZES_TEMP_SENSORS_GPU) == 0)
+        find_sensors(o, handles, count, ZES_TEMP_SENSORS_GLOBAL);
+    find_sensors(o, handles, count, ZES_TEMP_SENSORS_MEMORY);
 }
 
 /* --- engines and memory --------------------------------------------------------------------------------- */
 
-/* Keeps the engine groups that answer: those that cover all engines of a board or tile
- * (ZES_ENGINE_GROUP_ALL), or the others. */
-static joule_status keep_engines(const struct lz_api *api, struct lz_board *board, const lz_handle *handles,
-                                 size_t count, bool wants_all)
+/* Adds the engine groups whose activity can be read to the board. wants_all: only groups that cover all
+ * engines of a board or tile (ZES_ENGINE_GROUP_ALL); otherwise only other groups. */
+static joule_status add_engines(const struct lz_api *api, struct lz_board *board, const lz_handle *handles,
+                                size_t count, bool wants_all)
 {
     joule_status status = JOULE_UNSUPPORTED;
     for (size_t i = 0; i < count; i++) {
@@ -264,38 +268,37 @@ joule_status lz_board_find_engines(const struct lz_api *api, struct lz_board *bo
     lz_code code = lz_list(api->zesDeviceEnumEngineGroups, board->handle, handles, LZ_MAX_PARTS, &count);
     if (code != ZE_RESULT_SUCCESS)
         return lz_status(code);
-    joule_status all = keep_engines(api, board, handles, count, true);
+    joule_status all = add_engines(api, board, handles, count, true);
     if (all == JOULE_OK)
         return JOULE_OK;
-    joule_status single = keep_engines(api, board, handles, count, false);
+    joule_status single = add_engines(api, board, handles, count, false);
     return single == JOULE_UNSUPPORTED ? all : single;
 }
 
-static void add_busy(struct making *m)
+static void add_busy(struct opening *o)
 {
-    if (!m->api->zesDeviceEnumEngineGroups || !m->api->zesEngineGetProperties ||
-        !m->api->zesEngineGetActivity)
+    if (!o->api->zesDeviceEnumEngineGroups || !o->api->zesEngineGetProperties ||
+        !o->api->zesEngineGetActivity)
         return;
-    struct channel *ch = m->board->busy = add_gauge(m, "busy", "busiest engine", ROLE_BUSY);
+    struct channel *ch = o->board->busy = add_gauge(o, "busy", "busiest engine", ROLE_BUSY);
     if (ch)
         string_copy(ch->info.remedy, sizeof ch->info.remedy,
-                    "reading how busy its engines are needs privileges: run as root, or sudo setcap "
-                    "cap_perfmon+ep on the "
-                    "program");
+                    "reading the activity of the GPU's engines needs privileges: run as root, or sudo setcap "
+                    "cap_perfmon+ep on the program");
 }
 
-static void find_memories(struct making *m)
+static void find_memories(struct opening *o)
 {
     lz_handle handles[LZ_MAX_PARTS];
-    struct lz_board *board = m->board;
-    bool is_whole = false; /* the board's memory is listed as a whole, whether or not its tiles' is */
+    struct lz_board *board = o->board;
+    bool is_whole = false; /* the whole board's memory was found; ignore the memory of tiles */
     size_t count;
-    if (!m->api->zesMemoryGetProperties || !m->api->zesMemoryGetState)
+    if (!o->api->zesMemoryGetProperties || !o->api->zesMemoryGetState)
         return;
-    lz_list(m->api->zesDeviceEnumMemoryModules, board->handle, handles, LZ_MAX_PARTS, &count);
+    lz_list(o->api->zesDeviceEnumMemoryModules, board->handle, handles, LZ_MAX_PARTS, &count);
     for (size_t i = 0; i < count; i++) {
         struct lz_memory_properties properties = {.head.type = ZES_STRUCTURE_TYPE_MEM_PROPERTIES};
-        if (m->api->zesMemoryGetProperties(handles[i], &properties) != ZE_RESULT_SUCCESS ||
+        if (o->api->zesMemoryGetProperties(handles[i], &properties) != ZE_RESULT_SUCCESS ||
             properties.location != ZES_MEM_LOC_DEVICE || (is_whole && properties.on_subdevice))
             continue;
         if (!properties.on_subdevice && !is_whole) {
@@ -316,7 +319,7 @@ static void copy_known(char *out_text, size_t size, const char *text, size_t tex
         out_text[0] = '\0';
 }
 
-/* Writes a uuid in the format of Intel's other tools. */
+/* Writes a uuid in the format of Intel's other tools, or an empty text if all bytes are 0. */
 static void print_uuid(const uint8_t bytes[16], char *out_text, size_t size)
 {
     static const uint8_t none[16];
@@ -370,8 +373,8 @@ bool lz_board_open(struct source *source, lz_handle handle)
         is_known(lz, address))
         return true;
     struct lz_board *board = &lz->boards[lz->board_count];
-    struct making m = {source, &lz->api, board, properties.core.flags & ZE_DEVICE_PROPERTY_FLAG_INTEGRATED,
-                       false};
+    struct opening o = {source, &lz->api, board, properties.core.flags & ZE_DEVICE_PROPERTY_FLAG_INTEGRATED,
+                        false};
     *board = (struct lz_board){.handle = handle, .device = source_add_gpu(source, address)};
     if (!board->device)
         return false;
@@ -380,9 +383,9 @@ bool lz_board_open(struct source *source, lz_handle handle)
     gpu_zone(board->device->index, false, board->zone);
     string_print(path, sizeof path, "/sys/bus/pci/devices/%s/power/runtime_status", address);
     board->power_state = source->host->ops->open_file(source->host, path);
-    find_energy(&m);
-    find_temperatures(&m);
-    add_busy(&m);
-    find_memories(&m);
-    return !m.out_of_memory;
+    find_energy(&o);
+    find_temperatures(&o);
+    add_busy(&o);
+    find_memories(&o);
+    return !o.out_of_memory;
 }

@@ -1,9 +1,9 @@
 /* joule/sources/intel/level_zero_library.c - loads Level Zero, initialises it in one of its two modes, and
  * translates its codes. See level_zero.h.
  *
- * Note: system management is initialised by zesInit, or in older runtimes by zeInit together with compute, if
- * ZES_ENABLE_SYSMAN=1 is set. A process must not use both modes, and the measured program may have chosen
- * one. The environment therefore decides, and it is not changed here. */
+ * Note: zesInit initialises system management. In older runtimes, zeInit initialises it together with compute
+ * if ZES_ENABLE_SYSMAN=1 is set. A process must not use both modes, and the measured program may already use
+ * one. ZES_ENABLE_SYSMAN therefore selects the mode, and this code does not change the environment. */
 #include <string.h>
 #include "joule/sources/intel/level_zero.h"
 
@@ -123,7 +123,7 @@ lz_code lz_list(lz_list_fn list, lz_handle owner, lz_handle *out_handles, size_t
     return code;
 }
 
-/* Lists the drivers. They have no owner, so the library's function has one parameter less. */
+/* Lists the drivers. lz_list cannot do this, because the library's function has no owner parameter. */
 static lz_code list_drivers(const struct lz_api *api, bool legacy, lz_handle out_drivers[MAX_DRIVERS],
                             size_t *out_count)
 {
