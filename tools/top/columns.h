@@ -23,7 +23,8 @@ struct column {
     int x, given; /* position on the page, and width, in characters */
 };
 
-/* Places the columns in `width` characters from `x` on, with one blank between two. */
+/* Chooses the columns that fit `width` characters and places them from `x` on, with one blank between two
+ * columns. */
 void columns_fit(struct column *columns, int count, int x, int width);
 
 #endif

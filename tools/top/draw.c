@@ -7,7 +7,7 @@
 #include <joule/devices.h>
 #include "format.h"
 
-#define ROOMY_HEIGHT 20 /* from this height on, blank lines separate the parts */
+#define SPACED_HEIGHT 20 /* from this height on, blank lines separate the parts */
 
 void draw_power(struct frame *frame, int y, int x, enum style style, double watts, joule_class cls)
 {
@@ -65,11 +65,11 @@ static void draw_total(struct frame *frame, const struct model *model)
         x = add(frame, 1, x, STYLE_DIM, word);
     string_print(text, sizeof text, "%s%s", model->cover[0] ? model->cover : "no sensor answers",
                  model->is_partial && !strstr(model->cover, "partial") ? " (partial)" : "");
-    int room = frame->width - x;
-    if (frame_width_of(text) > room && room > 8) {
-        frame_text(frame, 1, x, room - 2, STYLE_DIM, text);
+    int width_left = frame->width - x;
+    if (frame_width_of(text) > width_left && width_left > 8) {
+        frame_text(frame, 1, x, width_left - 2, STYLE_DIM, text);
         frame_text(frame, 1, frame->width - 2, 2, STYLE_DIM, "..");
-    } else if (room > 8) {
+    } else if (width_left > 8) {
         frame_text(frame, 1, x, -1, STYLE_DIM, text);
     }
 }
@@ -118,9 +118,9 @@ void draw_sums(struct frame *frame, const struct model *model, int y)
     static const char *const names[] = {"processes", "ended", "idle", "unattributed"};
     const double parts[] = {model->sums.processes, model->sums.ended, model->sums.idle, model->sums.rest};
     char word[FORMAT_SIZE], text[64];
-    if (!(model->sums.seen > 0))
+    if (!(model->sums.total > 0))
         return;
-    string_print(text, sizeof text, "of %s:", format_energy(model->sums.seen, word));
+    string_print(text, sizeof text, "of %s:", format_energy(model->sums.total, word));
     int x = frame_text(frame, y, 1, -1, STYLE_DIM, text) + 1;
     for (int i = 0; i < 4; i++) {
         string_print(text, sizeof text, "%s %s", names[i], format_energy(fmax(parts[i], 0), word));
@@ -132,7 +132,7 @@ void draw_sums(struct frame *frame, const struct model *model, int y)
 
 static void draw_list(struct frame *frame, struct ui *ui, const struct model *model, int y, int end)
 {
-    int blank = frame->height >= ROOMY_HEIGHT;
+    int blank = frame->height >= SPACED_HEIGHT;
     int rows = end - y - blank;
     int wanted = (int)model->device_count + 1, max_rows = rows / 2 > 3 ? rows / 2 : 3;
     if (rows - 5 > max_rows) /* the table of processes can be short */
@@ -152,7 +152,7 @@ void draw(struct frame *frame, struct ui *ui, const struct model *model)
         frame_print(frame, 2, 0, STYLE_PLAIN, "q quits");
         return;
     }
-    int blank = frame->height >= ROOMY_HEIGHT;
+    int blank = frame->height >= SPACED_HEIGHT;
     int y = draw_header(frame, ui, model) + blank, end = frame->height - 1;
     bool has_sums = frame->height >= 12;
     if (has_sums)

@@ -13,7 +13,8 @@
 
 /* Draws the whole page: a view, messages and help. The frame already has its size. */
 void draw(struct frame *frame, struct ui *ui, const struct model *model);
-/* Draws the page for --once with all rows and without interactive parts. Returns false if out of memory. */
+/* Draws the page for --once, with all rows and without interactive parts. Sets the frame's size to `width`
+ * and the height needed. Returns false if out of memory. */
 bool draw_once(struct frame *frame, struct ui *ui, const struct model *model, int width);
 
 /* --- parts ---------------------------------------------------------------------------------------------- */
@@ -31,7 +32,8 @@ void draw_help(struct frame *frame);
 /* Draws a power and its class letter, right-aligned in POWER_WIDTH columns. */
 void draw_power(struct frame *frame, int y, int x, enum style style, double watts, joule_class cls);
 #define POWER_WIDTH 9
-/* Draw a cell of a table, its headings, and the range of rows shown if there are more. */
+/* Draw a cell of a table, the headings of a table, and the range of visible rows ("11-20 of 35") if not all
+ * `count` rows are visible. `top` is the index of the first visible row. */
 void draw_cell(struct frame *frame, int y, const struct column *c, enum style style, const char *word);
 void draw_headings(struct frame *frame, int y, const struct column *columns, int count);
 void draw_more(struct frame *frame, int y, size_t top, size_t count, int rows);

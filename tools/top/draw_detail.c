@@ -15,7 +15,7 @@
 
 /* --- facts ---------------------------------------------------------------------------------------------- */
 
-/* Pairs of name and value that the detail view shows. */
+/* Names and values that the detail view shows. */
 struct facts {
     struct {
         const char *name;
@@ -43,7 +43,8 @@ static void add_quantity(struct facts *facts, const char *name, joule_quantity q
     add_fact(facts, name, value);
 }
 
-/* Returns the most important reason of reduced clocks, or "" if there is none or it is unknown. */
+/* Returns the most important reason for reduced clocks; "" if there is none, or if the reasons are
+ * unknown. */
 static const char *clocks(uint32_t reasons)
 {
     static const struct {
@@ -271,7 +272,7 @@ void draw_help(struct frame *frame)
         " /            filter processes         Esc  show all",
         " p space      pause the display; measuring continues",
         " R            record to a file, stop recording",
-        " ? h F1       this                     q  quit",
+        " ? h F1       show this help           q  quit",
         "",
         " letter after a value:",
         " m  measured   by an energy counter",

@@ -53,7 +53,7 @@ void draw_span_title(double span_s, char out_title[24])
         string_print(out_title, 24, "LAST %.0f MIN", span_s / 60);
 }
 
-static void leave_out_empty(struct column *columns, const struct model *model)
+static void mark_empty(struct column *columns, const struct model *model)
 {
     columns[LIMIT].is_empty = columns[BUSY].is_empty = columns[MEMORY].is_empty = true;
     columns[CELSIUS].is_empty = true;
@@ -108,7 +108,7 @@ int draw_devices(struct frame *frame, struct ui *ui, const struct model *model, 
         {"BUSY", 5, 80, .is_right = true},     {"MEMORY", 12, 60, .is_right = true},
         {"TEMP", 5, 50, .is_right = true},     {title, 10, 70, .grows = true},
         {"MODEL", 24, 1, .is_right = false}};
-    leave_out_empty(c, model);
+    mark_empty(c, model);
     columns_fit(c, DEVICE_COLUMNS, 1, frame->width - 2);
     unsigned n = history_ticks_per_bar(model->period_s, SPAN_S, model->tick + 1, c[GRAPH].given);
     draw_span_title(n * model->period_s * c[GRAPH].given, title);
@@ -161,7 +161,7 @@ static void draw_process(struct frame *frame, const struct process_row *row, int
     draw_cell(frame, y, &c[COMMAND], plain, row->command);
 }
 
-static const char *why_empty(const struct ui *ui, const struct model *model)
+static const char *reason_for_no_rows(const struct ui *ui, const struct model *model)
 {
     if (model->proc_state != JOULE_OK)
         return "cannot list processes: /proc cannot be read";
@@ -207,7 +207,7 @@ int draw_processes(struct frame *frame, struct ui *ui, const struct model *model
     draw_more(frame, y, ui->processes.top, ui->shown_count, rows - 1);
     draw_filter(frame, ui, y);
     if (ui->shown_count == 0 && rows > 1)
-        frame_text(frame, y + 1, 1, -1, STYLE_DIM, why_empty(ui, model));
+        frame_text(frame, y + 1, 1, -1, STYLE_DIM, reason_for_no_rows(ui, model));
     for (int i = 0; i < rows - 1; i++) {
         size_t at = ui->processes.top + (size_t)i;
         if (at < ui->shown_count)

@@ -67,7 +67,7 @@ char *format_celsius(double celsius, char out[FORMAT_SIZE])
     return out;
 }
 
-/* Chooses the unit so that the number is below 1000. */
+/* Returns the index into `units` with which the number is below 1000. *out_scale: bytes per unit. */
 static int unit_of(uint64_t bytes, double *out_scale)
 {
     int unit = 0;

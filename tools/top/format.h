@@ -13,7 +13,7 @@
 
 /* Each function writes into `out` and returns it. */
 char *format_power(double watts, char out[FORMAT_SIZE]); /* "312 W", "1.25 kW": up to 7 columns */
-/* Writes "83.1 to 91.6 W"; "" if unknown. */
+/* Writes the interval of q, such as "83.1 to 91.6 W"; "" if unknown. */
 char *format_range(joule_quantity q, char *(*format)(double, char *), char out[FORMAT_SIZE]);
 char *format_energy(double joules, char out[FORMAT_SIZE]); /* "35.1 kJ": up to 7 columns */
 char *format_share(double share, char out[FORMAT_SIZE]);   /* 0.97: "97%", 12.5: "1250%": up to 6 columns */
@@ -23,7 +23,7 @@ char *format_bytes(uint64_t bytes, char out[FORMAT_SIZE]); /* "141 GiB": up to 8
 char *format_memory(uint64_t used, uint64_t total, char out[FORMAT_SIZE]);
 char *format_time(double seconds, char out[FORMAT_SIZE]); /* "0:02:23" */
 
-/* Returns 'm', 'd', '~' or '?'; ' ' without a class. */
+/* Returns the letter of a class: 'm', 'd', '~' or '?'; ' ' for JOULE_CLASS_NONE. */
 char class_letter(joule_class cls);
 enum style class_style(joule_class cls);
 

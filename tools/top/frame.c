@@ -15,12 +15,12 @@ bool frame_clear(struct frame *frame, int width, int height)
         frame->cells = malloc(count * sizeof *frame->cells);
         frame->capacity = frame->cells ? count : 0;
     }
-    bool has_room = count <= frame->capacity;
-    frame->width = has_room ? width : 0;
-    frame->height = has_room ? height : 0;
-    for (size_t i = 0; has_room && i < count; i++)
+    bool is_allocated = count <= frame->capacity;
+    frame->width = is_allocated ? width : 0;
+    frame->height = is_allocated ? height : 0;
+    for (size_t i = 0; is_allocated && i < count; i++)
         frame->cells[i] = (struct cell){' ', STYLE_PLAIN};
-    return has_room;
+    return is_allocated;
 }
 
 void frame_free(struct frame *frame)
@@ -42,7 +42,7 @@ static uint32_t next_character(const char *text, size_t *out_length)
     return character;
 }
 
-static uint32_t showable(const struct frame *frame, uint32_t character)
+static uint32_t printable(const struct frame *frame, uint32_t character)
 {
     if (character < 0x7f)
         return character >= ' ' ? character : '?';
@@ -52,7 +52,7 @@ static uint32_t showable(const struct frame *frame, uint32_t character)
 void frame_put(struct frame *frame, int y, int x, enum style style, uint32_t character)
 {
     if (y >= 0 && y < frame->height && x >= 0 && x < frame->width)
-        frame->cells[y * frame->width + x] = (struct cell){showable(frame, character), style};
+        frame->cells[y * frame->width + x] = (struct cell){printable(frame, character), style};
 }
 
 int frame_text(struct frame *frame, int y, int x, int width, enum style style, const char *text)

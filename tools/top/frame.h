@@ -1,9 +1,9 @@
 /* tools/top/frame.h - a grid of characters with styles, independent of terminals.
  *
- * All pages are drawn on it; the screen shows it, --once prints it, and tests read it.
+ * All pages are drawn into a frame. The screen shows the frame, --once prints it, and tests read it.
  *
- * Note: text beyond the edge is cut. Characters that no terminal should show become '?', because names come
- * from outside.
+ * Note: text beyond the edge is cut. Unprintable characters become '?', because names of processes and hosts
+ * are not trusted.
  */
 #ifndef TOP_FRAME_H
 #define TOP_FRAME_H
@@ -44,8 +44,8 @@ struct frame {
     size_t capacity;
 };
 
-/* Makes a blank frame of the given size and discards its content. Returns false, with an empty frame, if out
- * of memory. */
+/* Sets the frame's size and fills the frame with blanks. Returns false, with an empty frame, if out of
+ * memory. The caller frees the frame with frame_free. */
 bool frame_clear(struct frame *frame, int width, int height);
 void frame_free(struct frame *frame);
 /* Writes UTF-8 text from column x on, at most `width` columns (negative: to the edge). Returns the next
@@ -55,14 +55,16 @@ int frame_print(struct frame *frame, int y, int x, enum style style, const char 
     __attribute__((format(printf, 5, 6)));
 /* Writes text right-aligned in `width` columns; longer text is cut at its end. */
 void frame_right(struct frame *frame, int y, int x, int width, enum style style, const char *text);
+/* Sets one cell; ignores positions outside the frame. */
 void frame_put(struct frame *frame, int y, int x, enum style style, uint32_t character);
 /* Sets the style of a whole row. */
 void frame_mark(struct frame *frame, int y, enum style style);
 /* Returns the number of columns of a text. */
 int frame_width_of(const char *text);
-/* Prints one row as UTF-8, without trailing blanks. */
+/* Appends one row to `out` as UTF-8, without trailing blanks. */
 void frame_row(const struct frame *frame, int y, struct text *out);
-/* Prints all rows of a struct frame, each with a newline; for page_print. */
+/* Appends all rows of `frame`, a struct frame, each with a newline. The parameter types are those of
+ * page_print. */
 void frame_rows(const void *frame, struct text *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* tools/top/gather.c - see gather.h. Gathers devices; gather_processes.c gathers processes.
  *
- * Note: the row of a device collects the domains that name it (joule_domain.device). One of them gives its
- * power: the one in the total, else the outermost one that can be read.
+ * Note: the row of a device collects the domains that have its name in joule_domain.device. The row's power
+ * is that of one domain: the domain in the total, else the outermost domain that can be read.
  */
 #include "gather.h"
 
@@ -35,8 +35,8 @@ static int priority_of(const joule_domain *domain)
     return domain->in_total ? 5 : domain->state != JOULE_OK ? 1 : is_whole ? 4 : 3;
 }
 
-static void take_domain(struct gathering *g, struct device_row *row, const joule_domain *domain,
-                        int *priority)
+static void update_from_domain(struct gathering *g, struct device_row *row, const joule_domain *domain,
+                               int *priority)
 {
     if (!row->model[0])
         string_copy(row->model, sizeof row->model, domain->model);
@@ -49,7 +49,7 @@ static void take_domain(struct gathering *g, struct device_row *row, const joule
     joule_quantity watts;
     int own = priority_of(domain);
     if (own > 2 && joule_power_watts(g->meter, domain->id, &watts) != JOULE_OK)
-        own = 2; /* the domain's counter may not change */
+        own = 2; /* no power, for example because the domain's counter does not change */
     if (own <= *priority)
         return;
     *priority = own;
@@ -71,7 +71,7 @@ static void reset_row(struct device_row *row)
     row->is_board = row->in_total = false;
 }
 
-static void take_domains(struct gathering *g, struct model *model)
+static void update_from_domains(struct gathering *g, struct model *model)
 {
     size_t count = joule_domain_count(g->meter);
     int priorities[METER_MAX_CHANNELS] = {0};
@@ -85,12 +85,12 @@ static void take_domains(struct gathering *g, struct model *model)
         if (!row)
             continue;
         row->is_listed = true;
-        take_domain(g, row, &domain, &priorities[row - model->devices]);
+        update_from_domain(g, row, &domain, &priorities[row - model->devices]);
     }
 }
 
 /* Adds boards and other devices that sources describe. */
-static void take_boards(struct gathering *g, struct model *model)
+static void update_from_boards(struct gathering *g, struct model *model)
 {
     for (size_t i = 0; i < joule_device_count(g->meter); i++) {
         joule_device board = {.struct_size = sizeof board};
@@ -117,7 +117,7 @@ static void take_boards(struct gathering *g, struct model *model)
     }
 }
 
-static void take_figures(struct gathering *g, struct model *model, uint64_t tick)
+static void update_power(struct gathering *g, struct model *model, uint64_t tick)
 {
     for (size_t i = 0; i < model->device_count; i++) {
         struct device_row *row = &model->devices[i];
@@ -129,7 +129,7 @@ static void take_figures(struct gathering *g, struct model *model, uint64_t tick
     }
 }
 
-static void drop_lost(struct model *model)
+static void remove_unlisted(struct model *model)
 {
     size_t kept = 0;
     for (size_t i = 0; i < model->device_count; i++)
@@ -140,7 +140,8 @@ static void drop_lost(struct model *model)
 
 /* --- idle baseline -------------------------------------------------------------------------------------- */
 
-/* Loads the idle baseline. It is valid only for its cover and class, and only if the machine was idle. */
+/* Loads the idle baseline, as soon as the cover is known. A baseline is used only if it has the same cover
+ * and class, and if the machine was idle when it was measured. */
 static void find_idle(struct gathering *g)
 {
     struct cover cover;
@@ -157,7 +158,7 @@ static void find_idle(struct gathering *g)
 
 /* --- the total ------------------------------------------------------------------------------------------ */
 
-static void take_total(struct gathering *g, struct model *model, uint64_t tick)
+static void update_total(struct gathering *g, struct model *model, uint64_t tick)
 {
     struct cover cover;
     meter_cover(g->meter, JOULE_TOTAL, g->meter->begin_ns, meter_now_ns(g->meter), &cover);
@@ -171,7 +172,7 @@ static void take_total(struct gathering *g, struct model *model, uint64_t tick)
 
 /* --- the detail view ------------------------------------------------------------------------------------ */
 
-static void take_detail(struct gathering *g, struct model *model)
+static void update_detail(struct gathering *g, struct model *model)
 {
     model->domain_count = 0;
     for (size_t i = 0; model->detail[0] && i < joule_domain_count(g->meter); i++) {
@@ -223,20 +224,20 @@ void gather_tick(struct gathering *g, struct model *model, uint64_t tick, bool i
         reset_row(&model->devices[i]);
         model->devices[i].is_listed = false;
     }
-    take_domains(g, model);
-    take_boards(g, model);
-    drop_lost(model);
-    take_figures(g, model, tick);
+    update_from_domains(g, model);
+    update_from_boards(g, model);
+    remove_unlisted(model);
+    update_power(g, model, tick);
     gather_machine(g->machine, g->meter, g->live, model);
-    take_total(g, model, tick);
+    update_total(g, model, tick);
     model_sort_devices(model);
-    take_detail(g, model);
+    update_detail(g, model);
     gather_processes(g, model);
 }
 
 void gather_detail(struct gathering *g, struct model *model)
 {
-    take_detail(g, model);
+    update_detail(g, model);
     gather_processes(g, model);
 }
 

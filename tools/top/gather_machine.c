@@ -22,7 +22,7 @@ static uint64_t meminfo_bytes(const char *text, const char *key)
                                                                   : JOULE_BYTES_UNKNOWN;
 }
 
-static void take_memory(struct joule_host *host, struct model *model)
+static void update_memory(struct joule_host *host, struct model *model)
 {
     char text[4096];
     model->memory_used_bytes = model->memory_total_bytes = JOULE_BYTES_UNKNOWN;
@@ -36,8 +36,8 @@ static void take_memory(struct joule_host *host, struct model *model)
 
 /* --- processors ----------------------------------------------------------------------------------------- */
 
-/* Parses a line "cpu3 user nice system idle iowait irq softirq ...". All fields except idle and iowait count
- * as busy. */
+/* Parses a line "cpu3 user nice system idle iowait irq softirq ...". These fields are busy time, except idle
+ * and iowait. Returns false for other lines. */
 static bool parse_line(const char *line, unsigned *out_cpu, uint64_t *out_busy, uint64_t *out_all)
 {
     enum { IDLE = 3, IOWAIT = 4, FIELDS = 7 };
@@ -56,7 +56,8 @@ static bool parse_line(const char *line, unsigned *out_cpu, uint64_t *out_busy, 
     return true;
 }
 
-/* Sums the ticks by package, as numbered by the kernel. Returns false if the packages are unknown. */
+/* Sums the ticks of CPUs by the kernel's package number. Returns false if packages are unknown or /proc/stat
+ * cannot be read. */
 static bool read_packages(struct machine *machine, struct joule_host *host, uint64_t busy[MAX_PACKAGES],
                           uint64_t all[MAX_PACKAGES])
 {
@@ -79,8 +80,9 @@ static bool read_packages(struct machine *machine, struct joule_host *host, uint
     return true;
 }
 
-/* Stores the sums for the next tick. If `model` is not NULL, sets the load since the last tick. */
-static void take_packages(struct machine *machine, struct joule_host *host, struct model *model)
+/* Reads the sums of all packages and stores them for the next tick. If `model` is not NULL, sets the load of
+ * processor rows since the last tick. */
+static void update_packages(struct machine *machine, struct joule_host *host, struct model *model)
 {
     uint64_t busy[MAX_PACKAGES] = {0}, all[MAX_PACKAGES] = {0};
     if (!read_packages(machine, host, busy, all))
@@ -91,23 +93,24 @@ static void take_packages(struct machine *machine, struct joule_host *host, stru
         if (!string_starts(row->name, "cpu:") || !string_to_u64(row->name + 4, 10, &package) ||
             package >= MAX_PACKAGES)
             continue;
-        uint64_t before_busy = machine->before[package].busy, before_all = machine->before[package].all;
+        uint64_t before_busy = machine->last[package].busy, before_all = machine->last[package].all;
         if (before_all && all[package] > before_all && busy[package] >= before_busy && isnan(row->busy))
             row->busy = (double)(busy[package] - before_busy) / (double)(all[package] - before_all);
     }
     for (unsigned p = 0; p < MAX_PACKAGES; p++) {
-        machine->before[p].busy = busy[p];
-        machine->before[p].all = all[p];
+        machine->last[p].busy = busy[p];
+        machine->last[p].all = all[p];
     }
 }
 
-/* Note: a single processor has the load of the whole machine, and a single memory its use. */
+/* Note: if there is only one processor row, its load is that of the whole machine; likewise for the use of
+ * memory. */
 void gather_machine(struct machine *machine, joule_meter *meter, const struct live *live, struct model *model)
 {
     struct device_row *cpu = NULL, *memory = NULL;
     size_t cpus = 0, memories = 0, count;
     model->cpu_busy = live_sums(live, &count)[0].busy;
-    take_memory(meter->host, model);
+    update_memory(meter->host, model);
     for (size_t i = 0; i < model->device_count; i++) {
         struct device_row *row = &model->devices[i];
         if (string_starts(row->name, "cpu:") && ++cpus)
@@ -118,7 +121,7 @@ void gather_machine(struct machine *machine, joule_meter *meter, const struct li
     if (cpus == 1 && isnan(cpu->busy))
         cpu->busy = model->cpu_busy;
     else if (cpus > 1)
-        take_packages(machine, meter->host, model);
+        update_packages(machine, meter->host, model);
     if (memories == 1) {
         memory->memory_used_bytes = model->memory_used_bytes;
         memory->memory_total_bytes = model->memory_total_bytes;
@@ -135,7 +138,7 @@ void gather_machine_open(struct machine *machine, joule_meter *meter)
     machine->text_size = LINE_BYTES * ((size_t)machine->map.count + 1);
     machine->text = arena_alloc(&machine->arena, machine->text_size);
     if (machine->map.unit_count > 1)
-        take_packages(machine, meter->host, NULL);
+        update_packages(machine, meter->host, NULL);
 }
 
 void gather_machine_close(struct machine *machine)

@@ -12,12 +12,12 @@
 struct known_process {
     pid_t pid;
     uint64_t start_ticks;
-    char name[TREE_NAME]; /* name when user and command were read; exec changes it */
+    char name[TREE_NAME]; /* name when user and command were read; it changes at exec */
     char user[16];
     char command[160];
 };
 
-/* Reads the owner of a process: its name, or its number if it has no name. */
+/* Reads the user of a process: the user's name, or the user id if there is no name. */
 static void read_user(struct joule_host *host, pid_t pid, char out_user[16])
 {
     char path[48], text[2048];
@@ -35,8 +35,8 @@ static void read_user(struct joule_host *host, pid_t pid, char out_user[16])
         string_print(out_user, 16, "%u", uid);
 }
 
-/* Reads the command line, whose words end in zero bytes. A kernel thread has none; its name is shown in
- * brackets. */
+/* Reads the command line, whose arguments end in zero bytes. A kernel thread has no command line; its name is
+ * shown in brackets. */
 static void read_command(struct joule_host *host, struct known_process *known)
 {
     char path[48];
@@ -86,7 +86,7 @@ static joule_class weaker(joule_class a, joule_class b)
     return a > b ? a : b;
 }
 
-/* Returns the sums over all devices. */
+/* Returns the sum over all devices. sums[0] is the CPUs. */
 static struct live_sum all_devices(const struct live_sum *sums, size_t count)
 {
     struct live_sum all = {.cls = JOULE_CLASS_NONE};
@@ -150,22 +150,22 @@ void gather_processes(struct gathering *g, struct model *model)
     struct live_sum devices = all_devices(sums, sum_count);
     struct arena arena = {0};
     struct known_process *fresh = count ? arena_alloc(&arena, count * sizeof *fresh) : NULL;
-    bool all_use = true; /* the driver does not report which processes use the detail device */
+    bool all_use = true; /* no driver reports which processes use the device of the detail view */
     for (size_t i = 1; i < sum_count; i++)
         all_use = all_use && strcmp(sums[i].device, model->detail) != 0;
-    bool has_room =
+    bool is_reserved =
         array_reserve((void **)&model->processes, &model->process_capacity, count, sizeof *model->processes);
     model->process_count = 0;
-    for (size_t i = 0; fresh && has_room && i < count; i++) {
+    for (size_t i = 0; fresh && is_reserved && i < count; i++) {
         fresh[i] = describe_process(g, &list[i]);
         struct process_row *row = &model->processes[model->process_count++];
         fill(row, &list[i], &fresh[i], &sums[0], &devices);
         row->uses_detail = all_use || live_uses(g->live, &list[i], model->detail);
     }
-    if (fresh && has_room)
+    if (fresh && is_reserved)
         store_known(g, fresh, count);
     arena_free(&arena);
-    model->sums = (struct sums){.seen = sums[0].total_joules + devices.total_joules,
+    model->sums = (struct sums){.total = sums[0].total_joules + devices.total_joules,
                                 .processes = sums[0].alive_joules + devices.alive_joules,
                                 .ended = sums[0].ended_joules + devices.ended_joules,
                                 .idle = sums[0].idle_joules + devices.idle_joules,

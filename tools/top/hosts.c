@@ -22,7 +22,7 @@ static bool is_host_text(const char *text, size_t length)
     return length > 0 && strspn(text, allowed) >= length;
 }
 
-/* Returns the port after its colon; NULL: none. */
+/* Returns the text after the colon before the port; NULL: no port. */
 static const char *port_of(const char *name)
 {
     const char *end = name[0] == '[' ? strchr(name, ']') : name, *colon = end ? strchr(end, ':') : NULL;
@@ -79,7 +79,7 @@ bool hosts_read(struct hosts *hosts, const char *list, bool is_tls, joule_error 
         size_t length = strcspn(item, ",");
         if (!read_host(&hosts->list[hosts->count], item, length, is_tls)) {
             error_set(out_error, JOULE_INVALID,
-                      "--hosts takes HOST[:PORT] or https://HOST[:PORT], with commas, not '%.*s'",
+                      "--hosts takes HOST[:PORT] or https://HOST[:PORT], separated by commas, not '%.*s'",
                       (int)length, item);
             return false;
         }
@@ -108,7 +108,7 @@ static joule_class class_of(const struct json_value *value)
     return JOULE_CLASS_NONE;
 }
 
-/* Reads a power; unknown if it is below 0 or has no class. */
+/* Reads a power in watts, unknown if it is below 0 or has no class. */
 static joule_quantity watts_of(const struct json_value *sum)
 {
     joule_quantity q = {
@@ -127,11 +127,11 @@ static void count_joules(struct host_row *row, const struct json_value *sum, dou
     double joules = json_double_of(json_member(sum, "energy_joules"));
     if (!(joules >= 0))
         return;
-    bool has_begun_again = server_s < row->server_s || joules < row->counted_joules;
+    bool has_restarted = server_s < row->server_s || joules < row->counted_joules;
     if (isnan(row->joules))
         row->joules = 0;
     else
-        row->joules += has_begun_again ? joules : joules - row->counted_joules;
+        row->joules += has_restarted ? joules : joules - row->counted_joules;
     row->counted_joules = joules;
     row->server_s = server_s;
     joule_class cls = class_of(json_member(sum, "energy_class"));
@@ -144,8 +144,8 @@ bool host_parse_report(struct host_row *row, char *json, size_t size, int64_t no
     joule_error error;
     const struct json_value *report = json_parse(&arena, json, size, "report", &error);
     const char *schema = json_text_of(json_member(report, "schema"));
-    bool is_good = schema && strcmp(schema, "joule-serve-1") == 0;
-    if (is_good) {
+    bool is_report = schema && strcmp(schema, "joule-serve-1") == 0;
+    if (is_report) {
         const struct json_value *totals = json_member(report, "totals"), *all = json_member(totals, "all");
         const struct json_value *partial = json_member(all, "partial"),
                                 *devices = json_member(report, "devices");
@@ -163,10 +163,10 @@ bool host_parse_report(struct host_row *row, char *json, size_t size, int64_t no
         row->seen_ns = now_ns;
         row->problem[0] = '\0';
     } else {
-        string_copy(row->problem, sizeof row->problem, "its answer is not a report of joule serve");
+        string_copy(row->problem, sizeof row->problem, "answer is not a report of joule serve");
     }
     arena_free(&arena);
-    return is_good;
+    return is_report;
 }
 
 enum host_state host_state_of(const struct host_row *row, int64_t now_ns)

@@ -16,16 +16,17 @@
 struct host_row {
     char name[128]; /* name from the user, without a scheme */
     char url[192];
-    bool is_loopback, is_plain_http, has_scheme;
-    char problem[96]; /* problem of the connection; empty: none */
+    bool is_loopback, is_plain_http, has_scheme; /* has_scheme: the user wrote "http://" or "https://" */
+    char problem[96];                            /* problem of the connection; empty: none */
     /* The last report. NaN: unknown. */
     joule_quantity watts;
     double cpu_watts, gpu_watts;
     joule_class cpu_class, gpu_class;
     size_t devices;
     bool is_partial;
-    int64_t seen_ns; /* CLOCK_MONOTONIC; 0: never */
-    /* Joules since the first report received here. A restarted server counts from 0. */
+    int64_t seen_ns; /* time of the last report, CLOCK_MONOTONIC; 0: none yet */
+    /* joules: since the first report that this program received. counted_joules and server_s: the server's
+     * energy and running time in the last report; a restarted server begins at 0. */
     double joules, counted_joules, server_s;
     joule_class joules_class;
     struct history history;
@@ -43,28 +44,29 @@ struct hosts {
 };
 
 struct hosts_total {
-    joule_quantity
-        watts;     /* sum over live hosts, with their weakest class; their errors are assumed to be common */
-    double joules; /* joules of all hosts ever seen */
+    /* Sum over live hosts, with their weakest class. Errors of hosts are assumed to be fully correlated. */
+    joule_quantity watts;
+    double joules; /* sum over all hosts that ever reported */
     joule_class joules_class;
-    size_t live;
+    size_t live;     /* number of live hosts */
     bool is_partial; /* a host is not live, or its own total is partial or unknown */
 };
 
-/* Makes rows from "HOST[:PORT]" or "http[s]://HOST[:PORT]", separated by commas; without a scheme https if
- * `is_tls`. On failure sets the message and returns false. Call hosts_free in either case. */
+/* Creates the rows from a list of "HOST[:PORT]" or "http[s]://HOST[:PORT]", separated by commas. Without a
+ * scheme, https is used if `is_tls`, else http. On failure returns false with a message. Call hosts_free in
+ * both cases. */
 bool hosts_read(struct hosts *hosts, const char *list, bool is_tls, joule_error *out_error);
 void hosts_free(struct hosts *hosts);
-/* Parses a report (docs/serve.schema.json) in place. Returns false if it is not a report, and then sets
- * `problem` of the row. */
+/* Parses the report json[0..size) (docs/serve.schema.json), which is changed, and updates the row. Returns
+ * false, with `problem` of the row set, if the text is not a report. now_ns: CLOCK_MONOTONIC. */
 bool host_parse_report(struct host_row *row, char *json, size_t size, int64_t now_ns);
 enum host_state host_state_of(const struct host_row *row, int64_t now_ns);
-/* Adds one step to all histories. */
+/* Adds one tick to the histories of all hosts. */
 void hosts_tick(struct hosts *hosts, int64_t now_ns);
 void hosts_sum(const struct hosts *hosts, int64_t now_ns, struct hosts_total *out);
 
-/* hosts_draw draws the page in the frame's size. hosts_draw_once (--once) first makes the frame as high as
- * needed, and returns false if out of memory. */
+/* hosts_draw draws the page in the frame's size. hosts_draw_once (--once) first sets the frame's size to
+ * `width` and the height needed, and returns false if out of memory. */
 void hosts_draw(struct frame *frame, struct hosts *hosts, int64_t now_ns);
 bool hosts_draw_once(struct frame *frame, struct hosts *hosts, int64_t now_ns, int width);
 

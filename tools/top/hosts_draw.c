@@ -37,7 +37,8 @@ static void draw_total(struct frame *frame, const struct hosts *hosts, int64_t n
         add(frame, 1, x, STYLE_DIM, format_range(total.watts, format_power, word));
 }
 
-/* Writes the state of a host; without a current report also its age and the reason. */
+/* Writes the state of a host. If the host is stale, also writes the age of its last report and the
+ * problem. */
 static void describe_state(const struct host_row *row, int64_t now_ns, char *text, size_t size)
 {
     switch (host_state_of(row, now_ns)) {
@@ -78,11 +79,12 @@ static void draw_host(struct frame *frame, const struct hosts *hosts, const stru
     draw_cell(frame, y, &c[STATE], is_live ? STYLE_DIM : STYLE_WARNING, text);
 }
 
-/* Marks columns without values as empty. Limits the column of states to a third of the page. */
-static void leave_out_empty(struct column *c, const struct hosts *hosts, int64_t now_ns, int page_width)
+/* Marks columns without values as empty. Sets the widths of the columns of names and states; states get at
+ * most a third of the page. */
+static void size_columns(struct column *c, const struct hosts *hosts, int64_t now_ns, int page_width)
 {
     char text[160];
-    int name = 8, state = 0, room = page_width / 3 > 10 ? page_width / 3 : 10;
+    int name = 8, state = 0, max_state = page_width / 3 > 10 ? page_width / 3 : 10;
     c[GPU].is_empty = c[DEVICES].is_empty = c[CPU].is_empty = true;
     for (size_t i = 0; i < hosts->count; i++) {
         const struct host_row *row = &hosts->list[i];
@@ -94,7 +96,7 @@ static void leave_out_empty(struct column *c, const struct hosts *hosts, int64_t
         state = frame_width_of(text) > state ? frame_width_of(text) : state;
     }
     c[NAME].width = name < 30 ? name : 30;
-    c[STATE].width = state < room ? state : room;
+    c[STATE].width = state < max_state ? state : max_state;
     c[STATE].is_empty = state == 0;
 }
 
@@ -106,7 +108,7 @@ static void draw_list(struct frame *frame, struct hosts *hosts, int64_t now_ns, 
         {"ENERGY", 7, 90, .is_right = true}, {"CPUS", 7, 60, .is_right = true},
         {"GPUS", 7, 70, .is_right = true},   {"DEVICES", 7, 20, .is_right = true},
         {title, 10, 40, .grows = true},      {"STATE", 8, 95, .is_right = false}};
-    leave_out_empty(c, hosts, now_ns, frame->width);
+    size_columns(c, hosts, now_ns, frame->width);
     columns_fit(c, HOST_COLUMNS, 1, frame->width - 2);
     unsigned n = history_ticks_per_bar(HOSTS_TICK_S, SPAN_S, hosts->tick, c[GRAPH].given);
     draw_span_title(n * HOSTS_TICK_S * c[GRAPH].given, title);

@@ -1,5 +1,5 @@
-/* tools/top/hosts_stream.c - see hosts_stream.h. Server-sent events: lines of "data:", ended by an empty
- * line. */
+/* tools/top/hosts_stream.c - see hosts_stream.h. A server sends events (Server-Sent Events): lines that begin
+ * with "data:", ended by an empty line. */
 #include "hosts_stream.h"
 
 #include <curl/curl.h>
@@ -12,7 +12,7 @@
 
 #define CONNECT_MS    5000L
 #define SILENCE_S     10L       /* seconds without a byte before the connection is opened again */
-#define MAX_BYTES     (8 << 20) /* bytes of a line and of an event */
+#define MAX_BYTES     (8 << 20) /* maximum length of a line and of an event */
 #define FIRST_RETRY_S 1
 #define LAST_RETRY_S  15
 #define MAX_OTHERS    4
@@ -58,11 +58,11 @@ static bool end_event(struct stream *stream)
 {
     if (stream->data.length == 0)
         return true;
-    bool is_good = host_parse_report(stream->row, stream->data.bytes, stream->data.length, clock_now_ns());
-    if (is_good)
+    bool is_report = host_parse_report(stream->row, stream->data.bytes, stream->data.length, clock_now_ns());
+    if (is_report)
         stream->retry_s = FIRST_RETRY_S;
     stream->data.length = 0;
-    return is_good;
+    return is_report;
 }
 
 /* Processes a complete line. Returns false if the connection is unusable. */
@@ -82,7 +82,7 @@ static bool end_line(struct stream *stream)
            append(&stream->data, "\n", 1);
 }
 
-static size_t take_bytes(char *bytes, size_t size, size_t count, void *context)
+static size_t receive_bytes(char *bytes, size_t size, size_t count, void *context)
 {
     struct stream *stream = context;
     size_t left = size * count;
@@ -114,7 +114,7 @@ static bool set_up(struct streams *streams, struct stream *stream, const struct 
                    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, streams->headers) == CURLE_OK &&
                    curl_easy_setopt(curl, CURLOPT_PRIVATE, stream) == CURLE_OK &&
                    curl_easy_setopt(curl, CURLOPT_WRITEDATA, stream) == CURLE_OK &&
-                   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_bytes) == CURLE_OK;
+                   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive_bytes) == CURLE_OK;
     if (is_done && access->ca_file)
         is_done = curl_easy_setopt(curl, CURLOPT_CAINFO, access->ca_file) == CURLE_OK;
     if (is_done && access->password && !access->token)
@@ -134,7 +134,7 @@ static void describe(struct host_row *row, CURL *curl, CURLcode code)
     long status = 0;
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     if (code == CURLE_WRITE_ERROR && row->problem[0])
-        return; /* keeps the problem of the last report */
+        return; /* row->problem already describes the invalid report */
     if (code == CURLE_HTTP_RETURNED_ERROR && status == 401)
         string_copy(row->problem, sizeof row->problem, "permission denied (password or token)");
     else if (code == CURLE_HTTP_RETURNED_ERROR && status == 403)

@@ -16,11 +16,11 @@ struct stream_access {
 
 struct streams;
 
-/* Connects to all hosts. The caller keeps ownership of the hosts and must not move them. On failure sets
- * the message and returns NULL. streams_close releases the result. */
+/* Connects to all hosts. The rows of hosts must not move or be freed before streams_close, which frees the
+ * result. On failure returns NULL with a message. */
 struct streams *streams_open(struct hosts *hosts, const struct stream_access *access, joule_error *out_error);
-/* Waits at most `timeout_ms` for the connections and for `others`, whose revents are set; then processes
- * received data. */
+/* Waits at most `timeout_ms` for data from the hosts or for events of `others` (at most 4). Sets revents of
+ * `others`, and processes the received data. */
 void streams_wait(struct streams *streams, struct pollfd *others, unsigned count, int timeout_ms);
 void streams_close(struct streams *streams);
 

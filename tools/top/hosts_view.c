@@ -66,8 +66,8 @@ static bool may_send(const struct hosts *hosts)
     return true;
 }
 
-/* Reads the token or the password that the user gave. *out_token, *out_password: the caller frees them with
- * secret_free, also after a failure; NULL: not given. Returns false after a message. */
+/* Reads the token or the password from the user's files or environment. *out_token, *out_password: NULL if
+ * not given; the caller frees them with secret_free, also after a failure. Returns false after a message. */
 static bool read_access(const struct hosts_settings *settings, const struct hosts *hosts, char **out_token,
                         char **out_password)
 {
@@ -178,8 +178,8 @@ static int run_on_terminal(struct view *view)
 
 /* --- once ----------------------------------------------------------------------------------------------- */
 
-/* Waits up to ONCE_NS until each host has sent two reports, which its energy needs, or has failed. Prints one
- * page. Returns the exit code: EXIT_OWN_FAILURE if no host answered. */
+/* Waits until each host has failed or has sent two reports, whose difference is its energy, but at most
+ * ONCE_NS. Prints one page. Returns the exit code: EXIT_OWN_FAILURE if no host answered. */
 static int print_once(struct view *view)
 {
     struct hosts_total total;

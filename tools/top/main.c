@@ -165,7 +165,7 @@ static void run(struct top *top)
 
 /* --- running -------------------------------------------------------------------------------------------- */
 
-static bool take_signals(struct top *top)
+static bool open_descriptors(struct top *top)
 {
     top->signals = signals_open(); /* before the meter starts threads */
     top->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -205,7 +205,7 @@ static void keep_active(struct top *top)
     top->ui.shown_count = kept;
 }
 
-/* Waits one period, so that energy can be attributed, and prints one page. */
+/* Waits for one period, in which energy is attributed, and prints one page. */
 static int print_once(struct top *top)
 {
     struct timespec period = clock_timespec((int64_t)(top->settings.meter.period_s * 1e9));
@@ -226,7 +226,7 @@ static int open_and_run(struct top *top)
 {
     joule_error error;
     int code = EXIT_OWN_FAILURE;
-    if (!top->settings.is_once && !take_signals(top)) {
+    if (!top->settings.is_once && !open_descriptors(top)) {
         complain(SUBCOMMAND, "cannot open descriptors for signals: %s", strerror(errno));
         return code;
     }
@@ -255,7 +255,7 @@ static int open_and_run(struct top *top)
 
 /* --- options -------------------------------------------------------------------------------------------- */
 
-/* Reads the options. Returns 1, or the result of options_read. */
+/* Reads the options. Returns 1 if they are valid, else OPTIONS_HELP or OPTIONS_WRONG. */
 static int read_settings(struct settings *settings, int argc, char **argv)
 {
     joule_options *meter = &settings->meter;
@@ -268,7 +268,7 @@ static int read_settings(struct settings *settings, int argc, char **argv)
                                     .kind = OPTION_TEXT,
                                     .value = &settings->record,
                                     .argument = "FILE",
-                                    .help = "keep every reading in FILE for `joule report`"},
+                                    .help = "store every reading in FILE for `joule report`"},
                                    {.name = "once",
                                     .kind = OPTION_FLAG,
                                     .value = &settings->is_once,

@@ -92,7 +92,7 @@ void model_sort_devices(struct model *model)
 
 /* --- filter --------------------------------------------------------------------------------------------- */
 
-static bool holds(const char *text, const char *word)
+static bool contains(const char *text, const char *word)
 {
     size_t length = strlen(word);
     for (; *text; text++) {
@@ -109,7 +109,7 @@ static bool matches(const struct process_row *row, const char *filter)
 {
     char pid[16];
     string_print(pid, sizeof pid, "%d", row->pid);
-    return holds(row->command, filter) || holds(row->user, filter) || holds(pid, filter);
+    return contains(row->command, filter) || contains(row->user, filter) || contains(pid, filter);
 }
 
 size_t model_filter(const struct model *model, const char *filter, size_t *out_shown)

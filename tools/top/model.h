@@ -23,7 +23,7 @@ struct device_row {
     char name[16], vendor[24], model[96];
     joule_status state;
     char remedy[192]; /* set unless state is OK; may be empty */
-    int32_t domain;   /* domain of its power and energy; -1: none */
+    int32_t domain;   /* id of the domain that supplies power and energy; -1: none */
     bool in_total;
     joule_quantity watts, joules;
     double busy, celsius, limit_watts;
@@ -31,7 +31,7 @@ struct device_row {
     bool is_board; /* `board` is filled in */
     joule_device board;
     struct history history;
-    bool is_listed; /* used by gather.c: still present */
+    bool is_listed; /* used by gather.c: the device was found at this tick */
 };
 
 struct process_row {
@@ -39,7 +39,7 @@ struct process_row {
     uint64_t start_ticks;
     char user[16];
     char command[160];
-    bool is_outside;
+    bool is_outside; /* not visible in /proc, such as a process of another container */
     double cpu_share, gpu_share, watts;
     joule_quantity joules;
     joule_class cls;
@@ -47,9 +47,10 @@ struct process_row {
     bool uses_detail; /* uses the device of the detail view */
 };
 
-/* Energy in joules: `seen` is all attributed energy, the sum of the other four. */
+/* Energy in joules. `total` is the sum of the other four. `rest` is active energy that belongs to no visible
+ * process. */
 struct sums {
-    double seen, processes, ended, idle, rest;
+    double total, processes, ended, idle, rest;
 };
 
 struct model {
@@ -79,14 +80,14 @@ struct model {
 enum sort_key { SORT_POWER, SORT_ENERGY, SORT_CPU, SORT_GPU, SORT_MEMORY, SORT_PID, SORT_NAME, SORT_KEYS };
 const char *sort_key_name(enum sort_key key);
 
-/* Sorts processes: values in descending order, names and ids in ascending order; `reversed`: the other way.
- * Unknown values are always last. Equal rows are sorted by id. */
+/* Sorts processes: values in descending order, names and ids in ascending order, or the other way if
+ * `reversed`. Unknown values are always last. Equal rows are sorted by id. */
 void model_sort(struct model *model, enum sort_key key, bool reversed);
 /* Sorts devices: GPUs and accelerators, processors, memory, the rest; each kind by number. */
 void model_sort_devices(struct model *model);
-/* Writes the indices of matching processes into out_shown, which has room for all. Returns their number. The
- * filter is searched in command, user and id, ignoring case; empty: all match. With a detail device only its
- * users match. */
+/* Writes the indices of matching processes into out_shown, which must have space for all processes. Returns
+ * their number. The filter is searched in command, user and id, ignoring case; an empty filter matches all.
+ * In a detail view, only processes that use its device match. */
 size_t model_filter(const struct model *model, const char *filter, size_t *out_shown);
 /* Returns the device of that name, or NULL. */
 struct device_row *model_device(struct model *model, const char *name);

@@ -1,6 +1,6 @@
 /* tools/top/screen.c - see screen.h. */
 #include "screen.h"
-#include "ui.h" /* before term.h, which makes macros of common words */
+#include "ui.h" /* before term.h, which defines common words as macros */
 
 #include <curses.h>
 #include <langinfo.h>
@@ -19,7 +19,7 @@
 
 static struct {
     bool is_open;
-    struct termios before;
+    struct termios saved;
     char restore[256]; /* escape sequences that restore the terminal after a crash */
     size_t restore_length;
     attr_t attributes[STYLE_COUNT];
@@ -47,13 +47,13 @@ static void add_restore(const char *capability)
     terminal.restore_length += strlen(text);
 }
 
-/* Restores the terminal after a crash, in any thread; only async-signal-safe calls are allowed. The signal
- * then has its default action. */
-static void give_back(int signal)
+/* Restores the terminal after a crash in any thread, and then lets the signal have its default action. Only
+ * async-signal-safe calls are allowed. */
+static void on_crash(int signal)
 {
     ssize_t written = write(STDOUT_FILENO, terminal.restore, terminal.restore_length);
     (void)written;
-    tcsetattr(STDIN_FILENO, TCSANOW, &terminal.before);
+    tcsetattr(STDIN_FILENO, TCSANOW, &terminal.saved);
     raise(signal);
 }
 
@@ -61,11 +61,11 @@ static void watch_for_crashes(void)
 {
     static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS};
     static const char *const restoring[] = {"sgr0", "rmkx", "cnorm", "rmcup"};
-    static char room[64 * 1024]; /* separate stack, as the crash may be a stack overflow */
-    sigaltstack(&(stack_t){.ss_sp = room, .ss_size = sizeof room}, NULL);
+    static char stack[64 * 1024]; /* separate, because the crash may be a stack overflow */
+    sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
     for (size_t i = 0; i < sizeof restoring / sizeof *restoring; i++)
         add_restore(restoring[i]);
-    struct sigaction action = {.sa_handler = give_back, .sa_flags = SA_RESETHAND | SA_ONSTACK | SA_NODEFER};
+    struct sigaction action = {.sa_handler = on_crash, .sa_flags = SA_RESETHAND | SA_ONSTACK | SA_NODEFER};
     for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
         sigaction(crashes[i], &action, NULL);
 }
@@ -109,7 +109,8 @@ static void make_styles(void)
     }
 }
 
-/* Returns true if the terminal can place a cursor. newterm would exit for an unknown terminal. */
+/* Returns true if the terminal can place a cursor. Call it before newterm, which would exit for an unknown
+ * terminal. */
 static bool can_place_cursor(void)
 {
     int found = 0;
@@ -133,7 +134,7 @@ joule_status screen_open(joule_error *out_error)
         return error_set(out_error, JOULE_UNSUPPORTED,
                          "the terminal (TERM=%s) cannot place a cursor; correct TERM, or use --once",
                          term ? term : "");
-    tcgetattr(STDIN_FILENO, &terminal.before);
+    tcgetattr(STDIN_FILENO, &terminal.saved);
     screen_has_utf8();
     terminal.screen = newterm(NULL, stdout, stdin);
     if (!terminal.screen)

@@ -104,7 +104,7 @@ static void edit(struct ui *ui, struct model *model, int key)
         ui->is_editing = false;
     } else if (key == UI_ESCAPE) {
         ui->is_editing = false;
-        string_copy(ui->filter, sizeof ui->filter, ui->before);
+        string_copy(ui->filter, sizeof ui->filter, ui->old_filter);
     } else if (key == UI_BACKSPACE && length) {
         while (length && ((unsigned char)ui->filter[--length] & 0xc0) == 0x80)
             ; /* removes all bytes of a UTF-8 character */
@@ -168,7 +168,7 @@ static enum ui_action command(struct ui *ui, struct model *model, int key)
         break;
     case '/':
         ui->is_editing = true;
-        string_copy(ui->before, sizeof ui->before, ui->filter);
+        string_copy(ui->old_filter, sizeof ui->old_filter, ui->filter);
         break;
     case 's':
     case '>':

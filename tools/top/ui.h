@@ -8,7 +8,7 @@
 
 #include "model.h"
 
-enum ui_key { /* characters are their own keys */
+enum ui_key { /* lower values are characters */
               UI_UP = 0x110000,
               UI_DOWN,
               UI_PAGE_UP,
@@ -34,19 +34,19 @@ struct ui {
     enum { FOCUS_PROCESSES, FOCUS_DEVICES, FOCUS_NOTHING } focus;
     struct ui_list devices, processes;
     char device[16]; /* the selected device */
-    int pid;         /* the selected process; 0: the first row */
+    int pid;         /* id of the selected process; 0: the selection stays in its row */
     enum sort_key sort;
     bool is_reversed, is_paused, has_help, is_editing;
     char filter[48];
-    char before[48];   /* the filter before editing */
-    char message[256]; /* shown until the next key */
+    char old_filter[48]; /* the filter before it is edited */
+    char message[256];   /* shown until the next key */
     bool is_recording;
     size_t *shown; /* indices of the matching processes */
     size_t shown_count, shown_capacity;
     int page_rows; /* number of rows of the list in focus when it was last drawn */
 };
 
-/* Handles one key. */
+/* Handles one key. Returns what the caller must do. */
 enum ui_action ui_press(struct ui *ui, struct model *model, int key);
 /* Updates order, filter and selection after the model has changed. Returns false if out of memory. */
 bool ui_refresh(struct ui *ui, struct model *model);
