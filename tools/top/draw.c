@@ -135,8 +135,6 @@ static void draw_list(struct frame *frame, struct ui *ui, const struct model *mo
     int blank = frame->height >= SPACED_HEIGHT;
     int rows = end - y - blank;
     int wanted = (int)model->device_count + 1, max_rows = rows / 2 > 3 ? rows / 2 : 3;
-    if (rows - 5 > max_rows) /* the table of processes can be short */
-        max_rows = rows / 2;
     int devices = draw_devices(frame, ui, model, y, wanted < max_rows ? wanted : max_rows);
     y += devices + blank;
     if (ui->focus == FOCUS_DEVICES)

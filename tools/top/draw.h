@@ -11,7 +11,7 @@
 #define MIN_WIDTH  36
 #define MIN_HEIGHT 8
 
-/* Draws the whole page: a view, messages and help. The frame already has its size. */
+/* Draws the whole page: a view, messages and help. The frame must already have its size. */
 void draw(struct frame *frame, struct ui *ui, const struct model *model);
 /* Draws the page for --once, with all rows and without interactive parts. Sets the frame's size to `width`
  * and the height needed. Returns false if out of memory. */

@@ -121,7 +121,7 @@ static joule_quantity watts_of(const struct json_value *sum)
     return q;
 }
 
-/* Adds the joules that the server has counted since its last report received here. */
+/* Adds the joules that the server has counted since the last report that this program received. */
 static void count_joules(struct host_row *row, const struct json_value *sum, double server_s)
 {
     double joules = json_double_of(json_member(sum, "energy_joules"));

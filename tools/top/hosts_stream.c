@@ -17,7 +17,7 @@
 #define LAST_RETRY_S  15
 #define MAX_OTHERS    4
 
-/* Bytes with a NUL at their end. */
+/* A growing sequence of bytes, followed by a NUL. */
 struct buffer {
     char *bytes;
     size_t length, capacity;
@@ -203,7 +203,7 @@ void streams_wait(struct streams *streams, struct pollfd *others, unsigned count
     for (unsigned i = 0; i < count && i < MAX_OTHERS; i++)
         extra[i] = (struct curl_waitfd){.fd = others[i].fd, .events = CURL_WAIT_POLLIN};
     curl_multi_poll(streams->multi, extra, count, timeout_ms, NULL);
-    poll(others, count, 0); /* includes hang-ups, which libcurl does not report */
+    poll(others, count, 0); /* also reports hang-ups, which libcurl does not report */
     curl_multi_perform(streams->multi, &left);
     while ((message = curl_multi_info_read(streams->multi, &left)))
         if (message->msg == CURLMSG_DONE)

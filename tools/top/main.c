@@ -28,7 +28,7 @@
 #define PERIOD_S     1.0
 #define MIN_PERIOD_S 0.1
 #define MAX_PERIOD_S 60.0
-#define ONCE_ROWS    30 /* maximum number of processes */
+#define ONCE_ROWS    30 /* maximum number of processes for --once */
 
 const char tool_name[] = "joule";
 
@@ -167,7 +167,7 @@ static void run(struct top *top)
 
 static bool open_descriptors(struct top *top)
 {
-    top->signals = signals_open(); /* before the meter starts threads */
+    top->signals = signals_open(); /* before the meter starts threads, which inherit blocked signals */
     top->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     return top->signals >= 0 && top->timer >= 0;
 }

@@ -66,7 +66,7 @@ static int rank_of(const char *name)
     for (int i = 0; i < 3; i++)
         if (string_starts(name, kinds[i]))
             return i + 1;
-    return strchr(name, ':') ? 0 : 4; /* accelerators are numbered */
+    return strchr(name, ':') ? 0 : 4; /* an accelerator has a number, such as "npu:0" */
 }
 
 static int compare_devices(const void *a, const void *b)

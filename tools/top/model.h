@@ -1,7 +1,7 @@
 /* tools/top/model.h - the data shown by `joule top`: rows of devices and processes, their order, filter and
  * histories.
  *
- * gather.c fills the model and draw*.c draw it; it does not depend on meters or terminals.
+ * gather.c fills the model, and draw*.c draw it. The model does not depend on meters or terminals.
  *
  * Note: unknown values are NaN or JOULE_BYTES_UNKNOWN. Rows move when the model changes, so refer to devices
  * by name and to processes by id, not by pointer.

@@ -21,7 +21,7 @@ enum calibration_state {
     CALIBRATION_GOOD,
     CALIBRATION_OLD,     /* older than CALIBRATION_OLD_DAYS; still used */
     CALIBRATION_FOREIGN, /* calibration of another CPU; not used */
-    CALIBRATION_BROKEN,  /* cannot be read; `error` has the reason; not used */
+    CALIBRATION_BROKEN,  /* cannot be read or parsed, see `error`; not used */
 };
 
 struct cpu_calibration {

@@ -85,7 +85,7 @@ static void cut_word(char *text, const char *word)
         memmove(at, at + length, strlen(at + length) + 1);
 }
 
-/* Parses the frequency in "Intel(R) Xeon(R) CPU E5-2620 v4 @ 2.10GHz". */
+/* Parses the frequency in "Intel(R) Xeon(R) CPU E5-2620 v4 @ 2.10GHz". Returns hertz; NaN: none. */
 static double nominal_hz(const char *model)
 {
     double ghz;

@@ -12,7 +12,7 @@
 #define CPU_FOLDER "/sys/devices/system/cpu/"
 #define STAT_SIZE  8192
 #define LIST_SIZE  4096
-#define MAX_CPUS   8192 /* the kernel's upper limit (CONFIG_NR_CPUS); a longer list is invalid */
+#define MAX_CPUS   8192 /* the kernel's upper limit (CONFIG_NR_CPUS); higher CPU numbers are ignored */
 
 static bool read_cpu_file(struct joule_host *host, unsigned cpu, const char *name, char *buffer, size_t size)
 {

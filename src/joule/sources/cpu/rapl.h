@@ -32,7 +32,7 @@ struct rapl {
     const struct cpu_info *cpu; /* the same as source->cpu */
     struct rapl_reading *first, *last;
     bool has_psys;     /* there is a platform counter (psys), which includes the packages */
-    int64_t detail_ns; /* time of the last reading of details; 0: none yet */
+    int64_t detail_ns; /* time of the last reading with is_detail counters; 0: none yet */
 };
 
 /* Allocates a struct rapl in the source's arena and sets source->data to it. Returns NULL if out of

@@ -39,7 +39,7 @@ struct helper {
     size_t received; /* received bytes of the reply */
     uint8_t reply[REPLY_BYTES];
     int64_t seen_ns[HELPER_MAX_CHANNELS]; /* timestamp of each channel's last value */
-    /* Between two connections. */
+    /* Between two connections: time of the next attempt, and the pause before it. */
     int64_t retry_ns, pause_ns;
     joule_status disconnected_state; /* the channels' state until the next connection */
 };

@@ -14,8 +14,9 @@
 #include "joule/sources/sysfs.h"
 
 #define MAX_SENSORS 128
-#define MAX_RAILS   64      /* maximum number of rails among the sensors */
-#define LANE_S      0.025   /* half of the shortest known update period, so that no update is missed */
+#define MAX_RAILS   64 /* maximum number of rails among the sensors */
+/* the lane's period: half of the shortest known update period, so that no update is missed */
+#define LANE_S      0.025
 #define SLOW_PACE_S 0.1     /* period for rails and energy counters */
 #define NO_DATA_UW  4.29e12 /* ACPI's 2^32 - 1 mW: the sensor has no value */
 #define UNIT_J      1e-6

@@ -52,7 +52,7 @@ static struct channel *add_gauge(struct source *source, const struct board *boar
 }
 
 /* Opens the clock file of xe, i915, or an older i915. `which` is "act", the actual clock, or "cur", the
- * requested one. */
+ * requested clock. Returns a handle or -errno. */
 static int open_clock(struct source *source, const struct drm_card *card, const char *which)
 {
     char paths[3][96];

@@ -2,7 +2,7 @@
  *
  * Note: the driver's timestamps may be on another clock than sink_now. Busy ratios use only the driver's
  * clock. The timestamp of an energy count is used as the time of the count only if it lies within the call.
- * If it has not changed since the last call, the count is not new and is ignored. */
+ * If the timestamp has not changed since the last call, the count is not new and is ignored. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
@@ -64,7 +64,7 @@ static joule_status level_zero_open(struct source *source)
 
 static void report_failure(struct sink *sink, struct channel *channel, lz_code code)
 {
-    if (!lz_is_transient(code)) /* if this lasts, the channel becomes STALE */
+    if (!lz_is_transient(code)) /* if the failure lasts, the channel becomes STALE */
         sink_fail(sink, channel, lz_status(code));
 }
 

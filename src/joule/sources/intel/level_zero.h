@@ -3,7 +3,7 @@
  *
  * level_zero_library.c loads the library, level_zero_board.c finds what a board can report, level_zero.c
  * reads.
- * Note: if the source "hwmon" also reads a board's energy, it has priority, because on some boards Level
+ * Note: if the source "hwmon" also reads a board's energy, "hwmon" has priority, because on some boards Level
  * Zero's counter drops by megajoules. The energy of a sub-device (a tile) is part of its device's energy and
  * is never added to it. */
 #ifndef JOULE_LEVEL_ZERO_H
@@ -67,7 +67,7 @@ lz_code lz_list(lz_list_fn list, lz_handle owner, lz_handle *out_handles, size_t
 ssize_t lz_list_devices(struct source *source, const struct lz_api *api, lz_handle *out_devices, size_t size);
 /* Returns the status of a channel after a call that returned this code. */
 joule_status lz_status(lz_code code);
-/* Returns true if a call that returned this code may soon succeed. */
+/* Returns true if the call that returned this code may soon succeed. */
 bool lz_is_transient(lz_code code);
 
 /* Adds the device and the channels of a GPU. Ignores devices that are not GPUs or are already added. Returns

@@ -11,7 +11,7 @@
 #include "joule/sources/node/node_power.h"
 #include "joule/sources/node/pdu_meter.h"
 
-#define PERIOD_S   2.0 /* units update their values every 1 to 10 s */
+#define PERIOD_S   2.0 /* power distribution units update their values every 1 to 10 s */
 #define TIMEOUT_NS INT64_C(8000000000)
 #define MAX_WATTS  100000.0
 #define MAX_DIGITS 6
