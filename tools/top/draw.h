@@ -32,8 +32,8 @@ void draw_help(struct frame *frame);
 /* Draws a power and its class letter, right-aligned in POWER_WIDTH columns. */
 void draw_power(struct frame *frame, int y, int x, enum style style, double watts, joule_class cls);
 #define POWER_WIDTH 9
-/* Draw a cell of a table, the headings of a table, and the range of visible rows ("11-20 of 35") if not all
- * `count` rows are visible. `top` is the index of the first visible row. */
+/* Draw a cell of a table, the headings of a table, and the range of visible rows. The range, such as "11-20
+ * of 35", is drawn only if not all `count` rows are visible. `top` is the index of the first visible row. */
 void draw_cell(struct frame *frame, int y, const struct column *c, enum style style, const char *word);
 void draw_headings(struct frame *frame, int y, const struct column *columns, int count);
 void draw_more(struct frame *frame, int y, size_t top, size_t count, int rows);

@@ -1,7 +1,7 @@
 /* tools/top/main.c - `joule top`: options, and the loop of ticks, keys and signals.
  *
  * Note: all signals that end or stop the program are blocked, also in the meter's threads, and read from a
- * descriptor, so that the terminal is restored in one place.
+ * descriptor. The terminal is thus restored in one place.
  */
 #include <errno.h>
 #include <poll.h>

@@ -1,8 +1,8 @@
 /* joule/sources/cpu/estimated.c - estimates the CPU packages' energy with the cost model, for machines
  * without an energy counter.
  *
- * The counted work is the elapsed time, for idle power, and the busy time of cores from /proc/stat, weighted
- * by frequency if the kernel reports it. The cost model converts work to joules (cost/cost.h).
+ * The counted work is the elapsed time, for idle power, and the busy time of cores from /proc/stat. Busy time
+ * is weighted by frequency if the kernel reports it. The cost model converts work to joules (cost/cost.h).
  * Note: busy times in /proc/stat advance in ticks of 10 ms, sometimes by several ticks at once. A reading
  * therefore counts at most the elapsed time for each CPU, and carries the excess to later readings. Otherwise
  * a CPU could be more than 100 % busy. Other files are not more accurate: /proc/schedstat omits the running

@@ -1,8 +1,8 @@
 /* joule/sources/intel/intel_gpu.h - the source "intel_gpu": what the drivers i915 and xe report about Intel's
  * GPUs besides hwmon.
  *
- * intel_gpu.c opens the boards and reads clocks, intel_gpu_pmu.c reads how busy the engines are,
- * intel_gpu_memory.c reads memory in use, and intel_gpu_describe.c finds the model and reads limits.
+ * intel_gpu.c opens the boards and reads clocks, intel_gpu_pmu.c reads how busy the engines are.
+ * intel_gpu_memory.c reads memory in use, intel_gpu_describe.c finds the model and reads limits.
  * Note: the sources "hwmon" and "thermal" read energy and temperatures. A GPU inside a processor is listed as
  * a device too; its energy is included in the processor's energy. */
 #ifndef JOULE_INTEL_GPU_H

@@ -3,8 +3,8 @@
  *
  * This file parses the user's list of plugs, and contains the identifiers and units of three makers. pdu.c
  * queries the plugs.
- * Note: units differ. Counts are in tens of watts (devices of APC), in watts (outlets of APC, and Sentry3),
- * or in watts with a number of decimals that must be queried (Raritan). */
+ * Note: units differ. Counts are in tens of watts (devices of APC) or in watts (outlets of APC, and Sentry3).
+ * Raritan's counts are watts with a number of decimals that must be queried. */
 #ifndef JOULE_PDU_TABLE_H
 #define JOULE_PDU_TABLE_H
 
