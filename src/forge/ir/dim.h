@@ -1,10 +1,11 @@
 /* ir/dim.h - symbolic sizes: a graph's table of symbols and expressions, and their arithmetic.
  *
- * Every expression is a sum of products in canonical order. Equal polynomials therefore have the same number,
- * and shapes can be compared byte by byte.
+ * Every expression is a sum of products in canonical order. Equal polynomials therefore have the same
+ * forge_dim, and shapes can be compared byte by byte.
  *
- * Note: a forge_dim >= 0 is a plain number. A negative one is an entry of this table. DIM_FAILED is the
- * result of an overflow, a division by 0 or an unknown entry. Arithmetic with DIM_FAILED gives DIM_FAILED.
+ * Note: a forge_dim >= 0 is a plain number. A negative one identifies an entry of this table: -1 is entry 0,
+ * -2 is entry 1. DIM_FAILED is the result of an overflow, a division by 0 or an unknown entry. Arithmetic
+ * with DIM_FAILED returns DIM_FAILED.
  */
 #ifndef FORGE_IR_DIM_H
 #define FORGE_IR_DIM_H
@@ -13,7 +14,7 @@
 #include "base/string.h"
 
 #define DIM_FAILED     INT64_MIN
-#define DIM_MAX_NUMBER (INT64_C(1) << 48)
+#define DIM_MAX_NUMBER (INT64_C(1) << 48) /* the largest size */
 /* Limits on the work that untrusted text can cause: entries of one table, and leaves of one expression. */
 enum { DIM_MAX_ENTRIES = 4096, DIM_MAX_LEAVES = 256 };
 
@@ -23,7 +24,8 @@ enum dim_kind { DIM_SYMBOL, DIM_PRODUCT, DIM_SUM, DIM_QUOTIENT };
 struct dim {
     uint32_t kind;    /* enum dim_kind */
     uint32_t leaves;  /* number of symbols and numbers in the written-out expression */
-    forge_dim a, b;   /* operands; b is the rest of a product or sum. 0 for symbols */
+    forge_dim a, b;   /* operands; in a product or sum, b combines all operands but the first. 0 for
+                       * symbols */
     int64_t min, max; /* bounds over all values of the symbols */
     int64_t multiple; /* a number >= 1 that always divides the value */
     char name[32];    /* name of a symbol; empty for other kinds */
@@ -35,21 +37,24 @@ struct dim_table {
     size_t count, capacity;
 };
 
+/* Frees the entries; the table is then empty. */
 void dim_table_free(struct dim_table *table);
+/* Copies `from` to *table, whose old contents are ignored. Returns false if out of memory; *table is then
+ * empty. */
 bool dim_table_copy(struct dim_table *table, const struct dim_table *from);
 
-/* Returns the symbol with this name; adds the symbol if it is new. Returns DIM_FAILED if the bounds are
- * invalid, if no multiple of `multiple` is within them, if a symbol of this name has other bounds, if there
- * are too many entries, or if out of memory. */
+/* Returns the symbol with this name; adds the symbol if it is new. Its values are the multiples of `multiple`
+ * from `min` to `max`. Returns DIM_FAILED if the name is not 1 to 31 bytes or there is no such value. Also
+ * returns DIM_FAILED if an existing symbol has other bounds, or no entry can be added. */
 forge_dim dim_symbol(struct dim_table *table, const char *name, int64_t min, int64_t max, int64_t multiple);
 /* Return the sum or the product, or DIM_FAILED. They add an entry if the expression is new. */
 forge_dim dim_add(struct dim_table *table, forge_dim a, forge_dim b);
 forge_dim dim_mul(struct dim_table *table, forge_dim a, forge_dim b);
-/* Returns a - b, or DIM_FAILED. Fails also if the difference is not provably a sum of products with numbers
- * >= 0. */
+/* Returns a - b. Also returns DIM_FAILED if the difference cannot be written as a sum of products with
+ * coefficients >= 0. */
 forge_dim dim_sub(struct dim_table *table, forge_dim a, forge_dim b);
-/* Returns a / b. The quotient is exact if every term of `a` is divisible by `b`; otherwise it is rounded
- * down. */
+/* Returns a / b, or DIM_FAILED. The quotient is exact if every term of `a` is divisible by `b`; otherwise it
+ * is rounded down. */
 forge_dim dim_div(struct dim_table *table, forge_dim a, forge_dim b);
 
 /* Returns true if `dim` is a number from 0 to DIM_MAX_NUMBER or an entry of the table. */
@@ -61,7 +66,7 @@ int64_t dim_max(const struct dim_table *table, forge_dim dim);
 bool dim_is_at_most(struct dim_table *table, forge_dim a, forge_dim b);
 /* Returns the value of `dim`. values[i]: value of table entry i, read for symbols only. */
 int64_t dim_value(const struct dim_table *table, forge_dim dim, const int64_t *values);
-/* Returns the number that operation `kind` gives for the two numbers a and b, or DIM_FAILED. */
+/* Returns a * b, a + b or a / b rounded down, as selected by `kind`, for two numbers >= 0; or DIM_FAILED. */
 int64_t dim_apply(enum dim_kind kind, int64_t a, int64_t b);
 /* Returns the greatest common divisor of two numbers >= 0. */
 static inline int64_t greatest_common_divisor(int64_t a, int64_t b)
@@ -73,8 +78,8 @@ static inline int64_t greatest_common_divisor(int64_t a, int64_t b)
     }
     return a;
 }
-/* Writes the entry for `a kind b` to *out. Returns false if a bound overflows, or if the expression has more
- * than DIM_MAX_LEAVES leaves. */
+/* Writes the entry of the expression `a kind b`, for example a * b, to *out without adding it to the table.
+ * Returns false if a bound overflows, or if the expression has more than DIM_MAX_LEAVES leaves. */
 bool dim_make_entry(const struct dim_table *table, enum dim_kind kind, forge_dim a, forge_dim b,
                     struct dim *out);
 
@@ -87,33 +92,37 @@ bool dim_table_is_valid(const struct dim_table *table);
 const struct dim *dim_find(const struct dim_table *table, const char *name);
 /* Returns JOULE_OK if the symbol can have this value. *out_symbol (may be NULL) gets the index of the
  * symbol's entry. Returns JOULE_ABSENT if there is no such symbol; the message lists those that exist.
- * Returns JOULE_INVALID if the value is out of bounds or is not a multiple. */
+ * Returns JOULE_INVALID if `number` is out of bounds or not a multiple of symbol->multiple. */
 joule_status dim_check(const struct dim_table *table, const char *name, int64_t number, size_t *out_symbol,
                        joule_error *out_error);
-/* Return the largest and the smallest value of a symbol. */
+/* Return the largest and the smallest value of a symbol, which are multiples of symbol->multiple. */
 int64_t dim_symbol_max(const struct dim *symbol);
 int64_t dim_symbol_min(const struct dim *symbol);
-/* Set values[i] of each symbol to its largest or smallest value, and those of other entries to 0. */
+/* values: [table->count]. Set the entry of each symbol to its largest or smallest value, and all other
+ * entries to 0. */
 void dim_set_max(const struct dim_table *table, int64_t *values);
 void dim_set_min(const struct dim_table *table, int64_t *values);
-/* Computes the values of all other entries from those of the symbols. Returns false on overflow or division
- * by 0. */
+/* Computes the values of all expressions from those of the symbols. values: [table->count]. Returns false on
+ * overflow or division by 0. */
 bool dim_evaluate(const struct dim_table *table, int64_t *values);
-/* Returns an upper bound for each dimension. The symbols may not allow all of them at once. */
+/* Returns an upper bound for each dimension. The symbols may not be able to reach all bounds at once. */
 forge_shape dim_max_shape(const struct dim_table *table, const forge_shape *shape);
 /* Returns values[i] if `dim` is entry i, else `dim`. values[i]: a number or another expression. */
 static inline forge_dim dim_substitute(forge_dim dim, const forge_dim *values)
 {
     return dim < 0 ? values[-dim - 1] : dim;
 }
+/* Returns the shape with dim_substitute applied to each dimension. */
 forge_shape dim_substitute_shape(const forge_shape *shape, const forge_dim *values);
+/* Returns true if a dimension is a symbol or an expression. */
 bool dim_shape_has_symbols(const forge_shape *shape);
-/* Translates the table `from` into another table, and replaces the symbols in `sizes` by their numbers.
- * values[i]: gets the result for entry i. Returns false if one of the results is DIM_FAILED. */
+/* Translates the entries of `from` into `table`, with the symbols in `sizes` replaced by their numbers.
+ * sizes: [count]. values: [from->count], gets the translation of each entry. Returns false if one of them is
+ * DIM_FAILED. */
 bool dim_table_bind(const struct dim_table *from, const forge_size *sizes, size_t count,
                     struct dim_table *table, forge_dim *values);
 
-/* Returns the product of a shape's dimensions. */
+/* Returns the product of a shape's dimensions, or DIM_FAILED. */
 forge_dim dim_elements(struct dim_table *table, const forge_shape *shape);
 
 /* Prints "B", "(T*(B*4))", "((B+1)/2)". A symbol whose name is not a word is printed in quotes. */

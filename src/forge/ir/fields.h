@@ -1,18 +1,18 @@
 /* ir/fields.h - describes the attributes of each operation as a list of fields.
  *
- * The lists serve to print attributes, to parse them, and to check those from files. infer.c checks whether
- * the values fit together.
+ * The lists are used to print and parse attributes, and to check attributes from files one by one. infer.c
+ * checks whether all values fit together.
  *
- * Note: each row of ops.def needs a list in fields.c; without one that file does not compile.
+ * Note: each row of ops.def needs a list in fields.c; otherwise fields.c does not compile.
  */
 #ifndef FORGE_IR_FIELDS_H
 #define FORGE_IR_FIELDS_H
 
 #include "forge/ir/graph.h"
 
-/* Fields with value 0 are not printed, unless marked "always" below. Lists have one entry per dimension of
- * the first input; lists with a limit of 3 have one per spatial dimension. A list is longer if later entries
- * are not 0. */
+/* Fields with value 0 are not printed, unless marked "always" below. A printed list has one entry for each
+ * dimension of the first input, or, if its limit is 3, one for each spatial dimension. It is longer only if
+ * later entries are not 0. */
 enum field_kind {
     FIELD_KIND,         /* uint32_t, after the operation's name, always: "unary.relu" */
     FIELD_NUMBER,       /* uint32_t: "groups=2" */
@@ -25,8 +25,8 @@ enum field_kind {
     FIELD_REALS,        /* double[limit]: "reals=[1e-05]" */
     FIELD_DTYPE,        /* forge_dtype: "dtype=f32" */
     FIELD_ACCUMULATE,   /* forge_dtype; printed if it differs from the first input's: "accumulate=f32" */
-    FIELD_RESULT_DTYPE, /* forge_dtype of the result, which is printed anyway */
-    FIELD_RESULT_SHAPE, /* forge_shape of the result, which is printed anyway */
+    FIELD_RESULT_DTYPE, /* forge_dtype; not printed, because the line contains the result's type */
+    FIELD_RESULT_SHAPE, /* forge_shape; not printed, because the line contains the result's shape */
     FIELD_ELEMENTS,     /* elements of a constant, always: "{1, 2}" */
     FIELD_PORT,         /* uint32_t, index of the graph's inputs, always: "\"x\"" */
     FIELD_SLOT,         /* uint32_t, index of the graph's slots, always: "\"fc1.weight\"" */
@@ -52,13 +52,14 @@ const struct field *op_fields(enum op op);
 const char *fields_kind(enum op op, const void *attributes);
 
 /* Checks each field by itself: ranks, sizes, types, kinds and flags must exist, and names must be terminated.
- * Returns the name of the first bad field, or NULL if all are safe to use. `size`: bytes of the
+ * Returns the name of the first invalid field, or NULL if all fields are safe to use. size: bytes of the
  * attributes. */
 const char *fields_check(enum op op, const void *attributes, size_t size, const struct dim_table *dims);
 
 /* Returns true if a size or a position in the attributes is symbolic. */
 bool fields_have_symbols(enum op op, const void *attributes);
-/* Replaces symbolic sizes in the attributes. values[i]: the number or other expression for table entry i. */
+/* Replaces symbolic sizes in the attributes by dim_substitute. values[i]: the number or other expression for
+ * entry i of the dim table. */
 void fields_substitute(enum op op, void *attributes, const forge_dim *values);
 
 #endif

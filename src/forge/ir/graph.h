@@ -1,8 +1,8 @@
 /* ir/graph.h - the data structure of a graph: flat arrays of nodes, values, edges, inputs, outputs and slots.
  *
  * Note: ids are indices; value 0 is "none". Nodes are in topological order: the ids of a node's inputs are
- * smaller than those of its outputs. A finished graph does not change: a pass reads one graph and builds the
- * next.
+ * smaller than those of its outputs. A finished graph does not change: a pass reads one graph and builds a
+ * new one.
  */
 #ifndef FORGE_IR_GRAPH_H
 #define FORGE_IR_GRAPH_H
@@ -58,7 +58,7 @@ struct reduce_attributes {
     forge_dtype accumulate;
 };
 struct matmul_attributes {
-    uint32_t flags;
+    uint32_t flags; /* FORGE_TRANSPOSE_A, FORGE_TRANSPOSE_B */
     forge_dtype accumulate;
 };
 struct shape_attributes {
@@ -71,33 +71,34 @@ struct transpose_attributes {
 struct axis_attributes {
     uint32_t axis;
 };
-/* A strided part of an array. Along each dimension it contains start, start + step, and so on below limit.
- * With a negative step it contains limit - 1, limit - 1 + step, and so on down to start. Members are 0 from
- * the rank on. */
+/* A strided part of an array. Along each dimension, the part contains the indices start, start + step, and so
+ * on below limit. If step is negative, it contains limit - 1, limit - 1 + step, and so on down to start.
+ * Members are 0 from the rank on. */
 struct cut {
     forge_dim start[FORGE_MAX_RANK], limit[FORGE_MAX_RANK];
     int64_t step[FORGE_MAX_RANK];
 };
 struct slice_attributes {
-    struct cut cut; /* the part that is taken */
+    struct cut cut; /* the part of x that is the result */
 };
 struct pad_attributes {
-    struct cut cut; /* the part of the result that gets x; the rest gets `value` */
+    struct cut cut; /* the part of the result that contains x; all other elements are `value` */
     double value;
     forge_shape shape;
 };
-enum { CONV_TRANSPOSED = 1, CONV_SIZED = 2 };
-/* Parameters by spatial dimension, up to three; 0 for dimensions that do not exist. */
+enum { CONV_TRANSPOSED = 1, CONV_SIZED = 2 }; /* bits of conv_attributes.flags */
+/* Arrays are indexed by spatial dimension, up to three; 0 for dimensions that do not exist. before, after:
+ * elements of padding at each end. */
 struct conv_attributes {
     uint32_t flags;
     uint32_t groups;
     forge_dtype accumulate;
     uint32_t stride[3], dilation[3], before[3], after[3];
-    uint32_t extra[3]; /* transposed only: added at the end of the result's size */
-    forge_dim size[3]; /* CONV_SIZED: the result's size, instead of the one that `after` and `extra` give */
+    uint32_t extra[3]; /* transposed only: added to the result's size, at its end */
+    forge_dim size[3]; /* CONV_SIZED only: the result's size; otherwise it follows from the other members */
 };
 /* Windows that slide along the dimensions in `axes`. Arrays are indexed by dimension, and are 0 for
- * dimensions outside `axes`. */
+ * dimensions outside `axes`. before, after: elements of padding at each end. */
 struct windows {
     uint32_t axes; /* one bit per dimension */
     uint32_t size[FORGE_MAX_RANK], stride[FORGE_MAX_RANK], dilation[FORGE_MAX_RANK];
@@ -111,16 +112,16 @@ struct window_attributes {
 struct unfold_attributes {
     double padding; /* the value of elements outside x */
     struct windows windows;
-    uint32_t zero;
+    uint32_t zero; /* instead of padding bytes */
 };
 struct fold_attributes {
     forge_shape shape;
     struct windows windows;
-    uint32_t zero;
+    uint32_t zero; /* instead of padding bytes */
 };
-/* OP_SHARE distributes parts over windows of x, as the gradient of a maximum does. Inputs: x, y and parts. y
- * and parts have one element per window of x. Each part is divided equally among the elements of its window
- * that equal the window's element of y. */
+/* OP_SHARE is the gradient of a maximum or minimum over windows of x. Inputs: x, y and parts. y and parts
+ * have one element for each window. Each part is divided equally among the elements of its window that equal
+ * the window's element of y. */
 struct share_attributes {
     struct windows windows;
 };
@@ -134,29 +135,29 @@ struct random_attributes {
 struct gather_attributes {
     uint32_t axis;
     uint32_t is_along;
-    uint32_t gives_zero; /* an index outside x gives 0 instead of NaN */
+    uint32_t gives_zero; /* an index outside x reads 0 instead of NaN */
 };
 struct scatter_attributes {
-    uint32_t kind;
+    uint32_t kind; /* forge_scatter_kind */
     uint32_t axis;
-    uint32_t is_along;
+    uint32_t is_along; /* as in gather_attributes */
 };
 struct scan_attributes {
     uint32_t kind; /* forge_reduce_kind */
     uint32_t axis;
-    uint32_t flags;
+    uint32_t flags; /* FORGE_SCAN_EXCLUSIVE, FORGE_SCAN_REVERSE */
 };
 /* The operation has two outputs: the sorted values, and their positions in x as i64. */
 struct sort_attributes {
     uint32_t axis;
     uint32_t is_descending;
-    forge_shape shape; /* shape of the result; its size along the axis is the number of elements that are
-                        * kept, from the first on */
+    forge_shape shape; /* shape of both outputs; along the axis, only the first elements of the sorted line
+                        * are kept */
 };
 struct collective_attributes {
     uint32_t kind; /* forge_collective_kind */
     uint32_t axis; /* all_gather and reduce_scatter only */
-    uint32_t root; /* send_all and reduce_to only: the one process */
+    uint32_t root; /* send_all, reduce_to only: the process that sends or receives */
     uint32_t size; /* processes in the group */
     char group[32];
 };
@@ -166,10 +167,10 @@ struct composite_attributes {
     uint32_t numbers[4];
     uint32_t wanted; /* gradients only: bit i is set if the gradient of the composite's input i is an
                       * output */
-    uint32_t given;  /* bit k is set if the gradient of output k is an input, after the composite's own
-                      * inputs */
-    /* Member of graph->bodies, with the inputs and outputs of this node. NULL in launches. Must be the last
-     * member, because the other members are compared as bytes. */
+    uint32_t given;  /* gradients only: bit k is set if the gradient of the composite's output k is an input;
+                      * these inputs follow the composite's own */
+    /* An element of graph->bodies; its inputs and outputs are those of the node. NULL in launches. Must be
+     * the last member, because all members before it are compared as bytes. */
     const forge_graph *body;
 };
 
@@ -184,8 +185,8 @@ struct node {
     uint32_t first_input; /* index in graph->edges */
     forge_value output;   /* id of the first output; the others follow */
     uint32_t scope;       /* index in graph->scopes */
-    /* The recompute region (forge_recompute_begin) of which this node is a copy, made for the backward pass.
-     * 0: none. The node is never merged with equal nodes of other regions. */
+    /* The recompute region (forge_recompute_begin) for whose backward pass this node was added, as a
+     * repetition of a node or for a gradient; 0: none. Equal nodes of different regions are not merged. */
     uint32_t recompute_region;
     uint32_t attributes_size;
     const void *attributes; /* in graph->arena */
@@ -210,12 +211,12 @@ struct port {
     forge_value value;
 };
 
-/* A named state that is kept between runs. */
+/* A named state that persists between runs. */
 struct slot {
     const char *name;
     forge_dtype dtype;
     bool in_place;
-    bool is_parameter; /* is trained: see forge/nn.h */
+    bool is_parameter; /* trained by optimisers; see <forge/nn.h> */
     forge_value read;  /* FORGE_NO_VALUE: never read */
     forge_value write; /* FORGE_NO_VALUE: never written */
     forge_shape shape;
@@ -229,7 +230,7 @@ enum { PLACE_TEXT = FORGE_PLACE_NAME + 3 };
     size_t singular##_count, singular##_capacity
 
 struct forge_graph {
-    _Atomic uint32_t references; /* a body belongs to every graph that has a node with it */
+    _Atomic uint32_t references; /* number of owners; a body is owned by all graphs that use it */
     struct arena arena;          /* names and attributes */
     GRAPH_ARRAY(struct node, nodes, node);
     GRAPH_ARRAY(struct value, values, value); /* [0] means "none" */
@@ -238,8 +239,9 @@ struct forge_graph {
     GRAPH_ARRAY(struct port, outputs, output);
     GRAPH_ARRAY(struct slot, slots, slot);
     GRAPH_ARRAY(const char *, scopes, scope); /* [0] is "" */
-    GRAPH_ARRAY(const char *, places, place); /* [0] is NULL: the place that the compiler is given */
-    bool is_placed; /* operands are stored where their nodes run; others pass through a transfer node */
+    GRAPH_ARRAY(const char *, places, place); /* [0] is NULL: the default place, chosen at compilation */
+    bool is_placed; /* every operand is stored where its node runs; transfer nodes copy values between
+                     * places */
     GRAPH_ARRAY(forge_graph *, bodies, body); /* bodies of composites; one reference to each */
     struct dim_table dims;
 };
@@ -278,7 +280,7 @@ static inline bool node_is_local(const struct node *node)
     return node->op != OP_COLLECTIVE || ((const struct collective_attributes *)node->attributes)->size == 1;
 }
 
-/* Adds a reference; forge_graph_free removes one. */
+/* Adds a reference to the graph, and returns the graph; forge_graph_free removes one reference. */
 static inline forge_graph *graph_retain(const forge_graph *graph)
 {
     forge_graph *shared = (forge_graph *)graph;

@@ -2,8 +2,8 @@
  *
  * The rules are in infer.c and infer_*.c. They are applied when a node is built, and again by the verifier.
  *
- * Note: a rule that refuses writes the message and returns false. The message names operation, input shapes
- * and reason.
+ * Note: if a node is invalid, its rule writes a message and returns false. The message contains the
+ * operation, the types of the inputs and the reason.
  */
 #ifndef FORGE_IR_INFER_H
 #define FORGE_IR_INFER_H
@@ -12,9 +12,9 @@
 
 #define OP_MAX_OUTPUTS 4
 
-/* One use of a rule: the node's operation, attributes and inputs, and the outputs or the error message. */
+/* The arguments of a rule (operation, attributes, inputs), and its results (outputs, or a message). */
 struct inference {
-    forge_graph *graph; /* provides symbols (a rule may add some), slots and bodies */
+    forge_graph *graph; /* for its dim table, to which rules may add expressions, and its slots and places */
     enum op op;
     const void *attributes;
     uint32_t place; /* where the node runs */
@@ -25,8 +25,9 @@ struct inference {
     char message[400];
 };
 
-/* Fills `outputs`, except for their node, and returns true; or fills `message` and returns false. In a placed
- * graph, operands must be stored where the node runs. */
+/* Returns true and fills `outputs`, except for their member `node`. If the node is invalid, returns false and
+ * fills `message`. In a placed graph, all inputs must be stored where the node runs, except the input of a
+ * transfer. */
 bool infer(struct inference *inference);
 
 /* --- for the rules in infer.c and infer_*.c ------------------------------------------------------------- */
@@ -47,7 +48,8 @@ size_t op_attributes_size(enum op op);
 /* Returns true if the operation accepts this number of inputs. */
 bool op_takes_inputs(enum op op, size_t count);
 
-/* Broadcasts two shapes by NumPy's rules. Returns false if they are incompatible. */
+/* Broadcasts two shapes by NumPy's rules; *out_shape gets the result. Returns false if they are
+ * incompatible. */
 bool shapes_broadcast(const forge_shape *a, const forge_shape *b, forge_shape *out_shape);
 
 #endif

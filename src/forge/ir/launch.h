@@ -8,7 +8,7 @@
 
 #include "forge/ir/graph.h"
 
-/* An array in memory. All sizes are numbers. */
+/* An array in memory. Its sizes are numbers, not symbols. */
 struct view {
     void *data; /* address of the element with all indices 0 */
     forge_dtype dtype;
@@ -41,9 +41,9 @@ static inline struct view view_packed(forge_dtype dtype, void *data, forge_shape
     return view;
 }
 
-/* States on which inputs a kernel may place its outputs, instead of in separate memory. Bit 16 k + i: output
- * k may be placed on input i. Type, shape and strides of both must be equal, and no two outputs share an
- * input. The kernel recognises an in-place launch by equal addresses. */
+/* A set of pairs of an output and an input. Bit 16 k + i is set if the kernel may write output k to the
+ * memory of input i. Both then have the same type, shape and strides, and no two outputs share an input. The
+ * kernel recognises an in-place launch by equal addresses. */
 typedef uint64_t in_place_bits;
 #define IN_PLACE_NOT   UINT64_C(0)
 #define IN_PLACE_ANY   UINT64_C(0xffff) /* the first output, on any input */
@@ -58,8 +58,8 @@ static inline bool in_place_may(in_place_bits bits, size_t output, size_t input)
 /* The arguments of a kernel. */
 struct launch {
     enum op op;
-    /* Attributes of the operation. Kernels take sizes from the views, not from the attributes. `start` and
-     * `limit` of a cut are plain numbers here. */
+    /* Attributes of the operation. Kernels read sizes from the views, not from the attributes. `start` and
+     * `limit` of a cut are numbers here, not symbols. */
     const void *attributes;
     const struct view *inputs;
     size_t input_count;

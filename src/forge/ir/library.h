@@ -1,7 +1,7 @@
 /* ir/library.h - the composites of the library, for which devices may have kernels.
  *
  * Note: a name alone proves nothing, because callers may name their own composite "softmax". A kernel may
- * replace a composite only if its body equals what library_body builds.
+ * replace a composite only if the composite's body equals the body that library_body builds.
  */
 #ifndef FORGE_IR_LIBRARY_H
 #define FORGE_IR_LIBRARY_H
@@ -9,8 +9,9 @@
 #include "forge/ir/builder.h"
 #include "forge/ir/infer.h"
 
-/* Builds the body of the composite; `context` is its struct composite_attributes. Accepts any inputs and
- * attributes. Fails the builder if they are invalid. */
+/* Adds the body of the composite to `b`. in: [count], the inputs, as many as library.def allows; out: gets
+ * the outputs; context: the struct composite_attributes. Inputs and attributes need not be valid: if they are
+ * not, the function fails the builder. */
 #define COMPOSITE(name, min_inputs, max_inputs, values)                                                      \
     void library_##name(forge_builder *b, const forge_value *in, size_t count, const void *context,          \
                         forge_value *out);
@@ -33,29 +34,31 @@ enum adamw_input {
     ADAMW_INPUTS
 };
 
-/* Adds a node for the library's composite that the attributes name. out: gets as many values as the
- * composite's row of library.def says. */
+/* Adds a node for the composite with the attributes' name, which must be a row of library.def. in: [count].
+ * out: gets all outputs; the row states their number. */
 void library_composite_many(forge_builder *b, const struct composite_attributes *attributes,
                             const forge_value *in, size_t count, forge_value *out);
-/* Adds a node for a composite with one output. Returns the output. */
+/* Like library_composite_many, for a composite with one output. Returns the output. */
 forge_value library_composite(forge_builder *b, const struct composite_attributes *attributes,
                               const forge_value *in, size_t count);
 
-/* Returns the body of the library's composite that these attributes name. For a gradient, returns the body of
- * the composite itself. The caller frees the body with forge_graph_free. Returns NULL, with a message, if
- * there is no such composite or if it refuses these inputs. */
+/* Returns the body of the composite with the attributes' name. For a gradient, such as softmax.gradient,
+ * returns the body of softmax itself. The caller frees the body with forge_graph_free. Returns NULL, with a
+ * message, if there is no such composite or its inputs are invalid. */
 forge_graph *library_body(const struct composite_attributes *attributes, const struct value *const *in,
                           size_t count, const struct dim_table *dims, joule_error *out_error);
 /* Returns true if the name ends with ".gradient". */
 bool library_is_gradient(const struct composite_attributes *attributes);
-/* Writes "NAME.gradient", or "gradient" if that is too long. */
+/* Writes "NAME.gradient", or "gradient" if that is longer than 31 bytes. Fills the rest of out_name with
+ * zeros. */
 void library_name_gradient(const char *name, char out_name[32]);
 
-/* Infers the outputs of a composite that has no body, by building the library's body for these inputs. */
+/* Infers the outputs of a composite without a body, by building the library's body for its inputs. Returns
+ * false, with a message, if the composite is invalid. */
 bool library_infer(struct inference *inference);
 
-/* Returns true if two bodies have the same nodes in the same order. Names of inputs and outputs, and
- * provenance, may differ. */
+/* Returns true if two bodies have the same nodes in the same order. Names of inputs and outputs may differ,
+ * and so may scopes and phases. */
 bool library_same_body(const forge_graph *a, const forge_graph *b);
 
 #endif

@@ -10,14 +10,15 @@
 #include "forge/ir/program.h"
 
 /* M. Horowitz, "Computing's energy problem", ISSCC 2014, figure 1.1.9 (45 nm, 0.9 V): a 32-bit multiplication
- * and addition take 4.6 pJ. An instruction adds 70 pJ, shared here by the 8 lanes of a vector. The sum is
- * divided by 2 because a multiply-add is 2 FLOP, and by 2 again for later processes. */
+ * and addition use 4.6 pJ. An instruction adds 70 pJ, shared here by the 8 lanes of a vector. The sum is
+ * divided by 2 because a multiply-add is 2 FLOP, and by 2 again for later manufacturing processes. */
 #define COST_FLOP_JOULES 3.4e-12
-/* From the same paper: DRAM takes 1.3 to 2.6 nJ for 64 bits. */
+/* From the same paper: DRAM uses 1.3 to 2.6 nJ for 64 bits. */
 #define COST_BYTE_JOULES 240e-12
-/* Standard deviation of the logarithm of either constant. It covers other processes, and data that fits into
- * caches. */
+/* Standard deviation of the natural logarithm of either constant. It covers other manufacturing processes,
+ * and data that fits into caches. */
 #define COST_JOULES_LOG_SD 0.7
+/* Returns the modelled energy of this work, in joules. */
 static inline double cost_joules(struct program_cost cost)
 {
     return COST_FLOP_JOULES * cost.flop + COST_BYTE_JOULES * (cost.read_bytes + cost.written_bytes);
@@ -31,18 +32,18 @@ struct program_cost cost_of_launch(const struct launch *launch);
 struct program_cost cost_of_composite(const struct launch *launch, const forge_graph *body,
                                       const int64_t *values, size_t value_count);
 
-/* Cache of the costs of bodies, so that a body that several nodes use is counted only once. Initialise with
- * zeros; free with body_costs_free. */
+/* Cache of the costs of bodies, so that the cost of a body that several nodes use is computed only once.
+ * Initialise with zeros; free with body_costs_free. */
 struct body_costs {
-    /* numbers for the entries of the graph's dim table, or NULL. If not NULL, costs are not cached. */
+    /* numbers for the entries of the graph's dim table, or NULL; if not NULL, nothing is cached */
     const int64_t *values;
     size_t value_count;
     GRAPH_ARRAY(struct body_cost, list, item);
 };
 void body_costs_free(struct body_costs *known);
 
-/* Returns the cost of a node, with each operand packed and in its own memory. The cost of a composite is the
- * cost of its body. Returns 0 for leaves, and NaN if the cost depends on symbols or if out of memory. */
+/* Returns the cost of a node whose operands are all packed and in separate memory. The cost of a composite is
+ * the cost of its body. Returns 0 for leaves, and NaN if the cost depends on symbols or if out of memory. */
 struct program_cost cost_of_node(const forge_graph *graph, const struct node *node, struct body_costs *known);
 /* Returns the summed cost of all nodes. Nodes that only change shape or order are left out, because most
  * programs move no data for them. */

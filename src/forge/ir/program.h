@@ -3,7 +3,7 @@
  * A program is one block of memory without pointers. Its arrays lie at offsets from its start, so it can be
  * written, hashed and printed as it is.
  *
- * Note: reshape, broadcast, transpose and slice make no launch if the strides of a binding can express them.
+ * Note: reshape, broadcast, transpose and slice need no launch if the strides of a binding can express them.
  * Sizes, also those in attributes, may be expressions of the program's symbols (dim.h); sized.h replaces them
  * by numbers.
  */
@@ -35,7 +35,7 @@ struct program_buffer {
     forge_shape shape; /* inputs, outputs, states */
 };
 
-/* A strided view of a buffer. */
+/* A strided view of a buffer, used as an operand of a launch. */
 struct program_binding {
     uint32_t buffer;
     uint32_t dtype;
@@ -76,8 +76,8 @@ struct forge_program {
     uint64_t size_bytes; /* size of the whole block; a multiple of PROGRAM_ALIGNMENT */
     uint64_t hash;       /* hash of everything after this member */
     uint64_t arena_bytes;
-    uint64_t arena_bound_bytes; /* maximum that is live at once: a lower bound for arena_bytes in this order
-                                 * of launches */
+    uint64_t arena_bound_bytes; /* maximum of the bytes that are live at once; with this order of launches,
+                                 * arena_bytes cannot be smaller */
     struct program_array dims, buffers, bindings, launches, strings, bytes, constants;
 };
 
@@ -117,7 +117,7 @@ const char *program_launch_name(const forge_program *program, const struct progr
 uint64_t program_hash(const forge_program *program);
 
 /* Returns JOULE_OK if an instance can trust the `size` bytes at `bytes`, which must be aligned to
- * PROGRAM_ALIGNMENT. Then every offset, count and string lies inside the program, and every view inside its
+ * PROGRAM_ALIGNMENT. Every offset, count and string then lies inside the program, and every view inside its
  * buffer. Every launch matches infer.c, and writes no memory that it reads through another view. Programs
  * with symbols are checked for the largest sizes; sized_check repeats the check for each change of sizes.
  * Kernels still check their arguments (hal/backend.h). Returns JOULE_INVALID with the reason, or

@@ -21,8 +21,8 @@ struct sized {
  * bindings must have been checked. Returns false if out of memory. Call sized_free in any case. */
 bool sized_init(struct sized *sized, const forge_program *program);
 void sized_free(struct sized *sized);
-/* Computes the values of all expressions from the values of the symbols. Returns false if a size is too
- * large. */
+/* Computes the values of all expressions, and the attributes at these sizes, from the values of the symbols.
+ * Returns false if a size is too large. */
 bool sized_fill(struct sized *sized);
 /* Checks that launches stay within their buffers, match infer.c, and write nothing that they read through
  * another view. If `all` is false, launches without symbols are skipped, because program_check has already
@@ -33,7 +33,8 @@ joule_status sized_check(const struct sized *sized, bool all, joule_error *out_e
  * buffer. */
 struct view sized_view(const struct sized *sized, const struct program_binding *binding,
                        uint64_t *out_offset_bytes);
-/* Returns launch i with these views: first the inputs, then the outputs. The caller fills in the views. */
+/* Returns launch i, whose operands are `views`: first the inputs, then the outputs. The caller fills in the
+ * views, and keeps them as long as the launch is used. */
 struct launch sized_launch(const struct sized *sized, size_t i, const struct view *views);
 
 #endif

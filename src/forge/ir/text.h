@@ -22,13 +22,13 @@ void text_add_quoted(struct text *text, const char *name);
 
 /* --- elements ------------------------------------------------------------------------------------------- */
 
-enum { ELEMENT_TEXT = 64 }; /* room for any element as text */
+enum { ELEMENT_TEXT = 64 }; /* bytes that suffice for any element as text */
 
-/* Adds an element exactly: as the shortest decimal number that gives the same bytes, or as true, false, nan,
- * inf or -inf. If no such text gives the same bytes, for example for a NaN with a payload, adds 0x and the
- * bits. Not for block formats. */
+/* Adds an element exactly: as the shortest decimal number that parses to the same bytes, or as true, false,
+ * nan, inf or -inf. If no such text parses to the same bytes, for example for a NaN with a payload, adds 0x
+ * and the bits. Not for block formats. */
 void text_add_element(struct text *text, forge_dtype dtype, const void *element);
-/* Parses an element of this type. Returns false if the string is not one. */
+/* Parses an element of this type. Returns false if the string is not an element of the type. */
 bool element_from_text(forge_dtype dtype, const char *string, void *out_element);
 
 /* --- parsing -------------------------------------------------------------------------------------------- */
@@ -38,25 +38,28 @@ struct cursor {
     const char *text;
     size_t length, at;
     joule_error *error;
-    joule_status status; /* once not JOULE_OK, nothing more is read */
+    joule_status status; /* of the first error; the functions then read nothing more */
 };
 
-/* Keeps the first error, with the line and column of `at`. Returns false. */
+/* Records an error with the line and column of the offset `at`, unless there is already an error. Returns
+ * false. */
 bool cursor_fail_at(struct cursor *cursor, size_t at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Fails with "line 2, column 7: expected WHAT, and found 'x'". Returns false. */
+/* Records an error "line 2, column 7: expected WHAT, and found 'x'" at the cursor. Returns false. */
 bool cursor_expected(struct cursor *cursor, const char *what);
+/* Records JOULE_NO_MEMORY, unless there is already an error. Returns false. */
 bool cursor_no_memory(struct cursor *cursor);
 
-/* Skips blanks and comments, but not the end of a line. */
+/* Skips spaces, tabs and comments, but not the end of a line. */
 void cursor_skip(struct cursor *cursor);
-/* Returns the next character after blanks; '\0' at the end of the text. Does not consume it. */
+/* Skips what cursor_skip skips. Returns the next character without consuming it; '\0' at the end of the
+ * text. */
 char cursor_next(struct cursor *cursor);
 /* Consumes `token`, which is punctuation or a whole word, if it is next. Otherwise returns false. */
 bool cursor_take(struct cursor *cursor, const char *token);
-/* Consumes `token` if it is next. Otherwise fails the cursor, and returns false. */
+/* Like cursor_take, but records an error if `token` is not next. */
 bool cursor_want(struct cursor *cursor, const char *token);
-/* Consumes ends of lines and empty lines. Returns false if something else is next. */
+/* Consumes line ends and empty lines. Returns false if none is next, unless the text has ended. */
 bool cursor_take_lines(struct cursor *cursor);
 
 /* Reads a word or a quoted name. Returns a copy in the arena, or NULL after an error. is_path: words may

@@ -1,7 +1,7 @@
 /* ir/text_parse.h - the state that text_parse.c and text_parse_node.c share: the latter parses nodes.
  *
- * Note: each function consumes what it parses and returns true, or keeps the first error in the cursor and
- * returns false.
+ * Note: each function consumes what it parses and returns true, or records an error in the cursor and returns
+ * false.
  */
 #ifndef FORGE_IR_TEXT_PARSE_H
 #define FORGE_IR_TEXT_PARSE_H
@@ -14,7 +14,7 @@ enum { MAX_NESTING = 32 }; /* levels of bodies within bodies */
 /* A parsed body, which nodes can use. */
 struct body {
     forge_graph *graph;
-    unsigned nesting;
+    unsigned nesting; /* levels of bodies within this body */
 };
 
 /* State of the parser for one text. */
@@ -23,7 +23,7 @@ struct parser {
     struct arena arena;     /* for names */
     forge_builder *builder; /* for the body or graph that is being parsed */
     unsigned nesting;       /* levels of bodies within the current graph or body */
-    struct dim_table dims;  /* the dim table with which the next builder begins */
+    struct dim_table dims;  /* copied into the next builder */
     GRAPH_ARRAY(struct body, bodies, body);
     GRAPH_ARRAY(forge_value, values, value); /* values of %1, %2 ...; [0] is unused */
 };
@@ -35,7 +35,7 @@ static inline forge_graph *graph_of(struct parser *p)
 
 /* --- text_parse.c --------------------------------------------------------------------------------------- */
 
-/* Returns true if the builder has no error; else fails with the builder's message, at position `at`. */
+/* Returns true if the builder has not failed; otherwise records the builder's error, at position `at`. */
 bool builder_check(struct parser *p, size_t at);
 bool parse_size(struct parser *p, struct dim_table *dims, forge_dim *out);
 bool parse_dtype(struct parser *p, forge_dtype *out);
