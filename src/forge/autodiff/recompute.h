@@ -1,7 +1,9 @@
-/* autodiff/recompute.h - recomputes values of the regions of forge_recompute_begin during the backward pass.
+/* autodiff/recompute.h - recomputes values of recompute regions (forge_recompute_begin) during the backward
+ * pass.
  *
- * Note: values that a region takes from outside are kept, and so are its values that are used outside it. Its
- * other values are computed again once, when the backward pass reaches the region.
+ * Note: a region's inputs stay in memory until the backward pass, and so do its values that are used outside
+ * the region. All other values of the region are computed a second time, when the backward pass reaches the
+ * region.
  */
 #ifndef FORGE_AUTODIFF_RECOMPUTE_H
 #define FORGE_AUTODIFF_RECOMPUTE_H
@@ -10,10 +12,11 @@
 
 /* State of the recomputation during one backward pass. */
 struct recompute {
-    bool *is_kept; /* one for each node at the start of the backward pass: true if it is used outside its
-                    * region */
-    bool *is_done; /* one for each region: true if it has been recomputed */
-    forge_value *values; /* one for each value: its recomputed value; FORGE_NO_VALUE: not recomputed */
+    bool *is_kept; /* one for each node that exists when the backward pass begins: true if it is used outside
+                    * its region */
+    bool *is_done; /* one for each region, from index 1: true if it has been recomputed */
+    forge_value *values; /* one for each value: the recomputed value, or FORGE_NO_VALUE if it was not
+                          * recomputed */
 };
 
 /* Begins the recomputation for one backward pass. Returns false if out of memory. Call recompute_end in any

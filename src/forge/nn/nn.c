@@ -86,7 +86,7 @@ static forge_value to_rows(forge_builder *b, forge_value x, forge_shape shape)
 }
 
 forge_value layer_linear(forge_builder *b, const char *name, forge_value x, int64_t out_features,
-                         const struct linear *how)
+                         const struct linear *layer)
 {
     forge_shape shape = forge_value_shape(b, x);
     forge_dtype dtype = forge_value_dtype(b, x);
@@ -100,12 +100,13 @@ forge_value layer_linear(forge_builder *b, const char *name, forge_value x, int6
     }
     if (!builder_is_ok(b))
         return FORGE_NO_VALUE;
-    forge_shape own = how->is_in_by_out ? forge_shape_of(in, out) : forge_shape_of(out, in);
+    forge_shape own = layer->is_in_by_out ? forge_shape_of(in, out) : forge_shape_of(out, in);
     forge_scope_push(b, name);
-    forge_value weight = forge_parameter(b, "weight", dtype, own, how->weight);
-    forge_value y = forge_matmul(b, to_rows(b, x, shape), weight, how->is_in_by_out ? 0 : FORGE_TRANSPOSE_B);
-    if (how->has_bias)
-        y = forge_add(b, y, forge_parameter(b, "bias", dtype, forge_shape_of(out), how->bias));
+    forge_value weight = forge_parameter(b, "weight", dtype, own, layer->weight);
+    forge_value y =
+        forge_matmul(b, to_rows(b, x, shape), weight, layer->is_in_by_out ? 0 : FORGE_TRANSPOSE_B);
+    if (layer->has_bias)
+        y = forge_add(b, y, forge_parameter(b, "bias", dtype, forge_shape_of(out), layer->bias));
     shape.dims[shape.rank - 1] = out;
     y = forge_reshape(b, y, shape);
     forge_scope_pop(b);

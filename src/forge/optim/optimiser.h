@@ -1,8 +1,8 @@
 /* optim/optimiser.h - the common part of all optimisers: selects parameters, clips gradients, applies groups,
  * and writes new values.
  *
- * A rule computes only the new value of one parameter. It gets values of a type with enough precision (f32
- * for a bf16 parameter) and returns one of the same type.
+ * An update rule computes only the new value of one parameter. Its operands and its result are f32 if the
+ * parameter is f16 or bf16; otherwise they have the parameter's type.
  */
 #ifndef FORGE_OPTIM_OPTIMISER_H
 #define FORGE_OPTIM_OPTIMISER_H
@@ -12,27 +12,27 @@
 
 /* Options that all optimisers have. */
 struct update_options {
-    const char *optimiser; /* "sgd", for messages */
+    const char *optimiser; /* name for messages, for example "sgd" */
     double weight_decay, max_norm;
     const forge_parameter_group *groups;
     size_t group_count;
 };
 
-/* One parameter. */
+/* Arguments of an update rule, for one parameter. */
 struct update {
     forge_builder *b;
-    const struct slot *slot; /* a stable copy, because the builder's slots move when it grows */
+    const struct slot *slot; /* a copy, because the builder's slots may move when slots are added */
     forge_dtype dtype;       /* type of parameter, gradient and the rule's slots */
     forge_value parameter, gradient;
-    forge_value rate;    /* f64, rank 0 */
+    forge_value rate;    /* learning rate: f64, rank 0 */
     double weight_decay; /* 0 if its group has no decay */
 };
 
-/* Returns the new value of the parameter. */
+/* An update rule. Returns the new value of the parameter. context: the optimiser's own data. */
 typedef forge_value update_fn(const struct update *update, const void *context);
 
-/* Adds one step for all parameters that are not frozen. Returns the norm of their gradients before
- * clipping. */
+/* Adds one step for all parameters that are not frozen. Returns the norm of their gradients before clipping
+ * (f64, rank 0), or FORGE_NO_VALUE if the builder has failed. */
 forge_value update_parameters(forge_builder *b, forge_value loss, forge_value learning_rate,
                               const struct update_options *options, update_fn *rule, const void *context);
 

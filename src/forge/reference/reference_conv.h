@@ -1,6 +1,6 @@
 /* reference/reference_conv.h - sizes, strides and slides of a convolution in three spatial dimensions.
  *
- * Missing dimensions have size 1 and one tap.
+ * A convolution with fewer spatial dimensions gets leading dimensions of size 1 with one tap.
  */
 #ifndef FORGE_REFERENCE_CONV_H
 #define FORGE_REFERENCE_CONV_H
@@ -10,7 +10,7 @@
 
 enum { CONV_AXES = 3 };
 
-/* A convolution. */
+/* A convolution of x [batch, channels, spatial...] with a weight [first, second, taps...]. */
 struct conv {
     struct slide axes[CONV_AXES];
     int64_t out[CONV_AXES];                   /* spatial sizes of the output */
@@ -22,7 +22,7 @@ struct conv {
     const struct view *x_view, *weight_view;
 };
 
-/* Returns the convolution of a launch, one of OP_CONV. It uses the launch's views. */
+/* Returns the convolution of a launch of OP_CONV. The result points to the launch's views. */
 struct conv conv_of(const struct launch *launch);
 
 #endif

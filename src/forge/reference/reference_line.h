@@ -1,23 +1,25 @@
 /* reference/reference_line.h - one line of an array along an axis, and the corresponding line of a packed
  * output.
  *
- * The arrays may differ only in their size along the axis. With shapes [outer, size, inner], line l has the
- * outer index l / inner and the inner index l % inner (see launch_lines).
+ * The shapes of the two arrays may differ only in their size along the axis. With shapes
+ * [outer, size, inner], line l has the outer index l / inner and the inner index l % inner (see
+ * launch_lines).
  */
 #ifndef FORGE_REFERENCE_LINE_H
 #define FORGE_REFERENCE_LINE_H
 
 #include "forge/reference/reference_walk.h"
 
+/* A line of an array x, in order or reversed, and its position in the output. */
 struct line {
-    struct walk walk; /* its elements in x, in order or reversed */
+    struct walk walk; /* reads the line's elements in x */
     size_t count;
-    size_t first; /* position of its first element in the output */
-    int64_t step; /* distance of its elements in the output */
+    size_t first; /* position of the line's first element in the output */
+    int64_t step; /* distance between neighbouring elements in the output; negative if reversed */
 };
 
-/* Returns line `number` of x along the axis. is_reversed: from its last element to its first one. out: the
- * packed output. */
+/* Returns line `number` of x along the axis. is_reversed: the line runs from its last element to its first.
+ * out: the packed output. */
 static inline struct line line_of(const struct view *x, const struct view *out, uint32_t axis, size_t number,
                                   bool is_reversed)
 {

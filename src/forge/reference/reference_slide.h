@@ -1,9 +1,10 @@
 /* reference/reference_slide.h - how a window slides along one dimension: the index arithmetic of convolutions
  * and windows.
  *
- * A tap is one element of the window or kernel. Output o reads input o stride + tap dilation - before through
- * a tap. If transposed, output p stride + tap dilation - before reads input p. The outputs that read through
- * one tap have a constant step, and so do the inputs that they read: this is a run.
+ * A tap is one element of the window or kernel. Through a tap, output o reads input o * stride + tap *
+ * dilation - before. If transposed, output p * stride + tap * dilation - before reads input p. A run is the
+ * set of all outputs that read an input through one tap. The outputs of a run are equally spaced, and so are
+ * the inputs that they read.
  */
 #ifndef FORGE_REFERENCE_SLIDE_H
 #define FORGE_REFERENCE_SLIDE_H
@@ -11,19 +12,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* One dimension along which a window slides. */
 struct slide {
     int64_t in, taps;                 /* size of the input, number of taps */
     int64_t stride, dilation, before; /* before: elements of padding before the input */
     bool is_transposed;
 };
 
-/* Returns the slide of a dimension along which nothing slides. */
+/* Returns the slide of a dimension without a window, as a window of one tap. */
 static inline struct slide slide_none(int64_t in)
 {
     return (struct slide){.in = in, .taps = 1, .stride = 1, .dilation = 1};
 }
 
-/* Returns the input that output o reads through this tap, or -1 if it reads padding or nothing. */
+/* Returns the index of the input that output o reads through this tap, or -1 if it reads padding or
+ * nothing. */
 static inline int64_t slide_input(const struct slide *s, int64_t o, int64_t tap)
 {
     int64_t at =
@@ -36,7 +39,7 @@ static inline int64_t slide_input(const struct slide *s, int64_t o, int64_t tap)
     return at >= 0 && at < s->in ? at : -1;
 }
 
-/* The outputs that read an input through one tap, and these inputs. */
+/* A run: the first output and the first input, and the steps to the next ones. */
 struct slide_run {
     int64_t count;
     int64_t out, out_step; /* relative to the first requested output */
@@ -51,16 +54,16 @@ static inline int64_t slide_quotient_up(int64_t a, int64_t b)
     return a > 0 ? (a - 1) / b + 1 : -(-a / b);
 }
 
-/* Returns the outputs in [first, first + count) that read an input through this tap. */
+/* Returns the run of this tap, restricted to the outputs [first, first + count). */
 static inline struct slide_run slide_run(const struct slide *s, int64_t tap, int64_t first, int64_t count)
 {
-    int64_t offset = tap * s->dilation - s->before, end, most;
+    int64_t offset = tap * s->dilation - s->before, end, limit;
     struct slide_run run = {.out_step = 1, .in_step = s->stride};
     if (s->is_transposed) { /* input p is read by output p stride + offset */
         int64_t p = slide_quotient_up(first - offset, s->stride);
-        most = slide_quotient_up(first + count - offset, s->stride);
+        limit = slide_quotient_up(first + count - offset, s->stride);
         run.in = p > 0 ? p : 0;
-        end = most < s->in ? most : s->in;
+        end = limit < s->in ? limit : s->in;
         run.out = run.in * s->stride + offset - first;
         run.out_step = s->stride;
         run.in_step = 1;
@@ -68,9 +71,9 @@ static inline struct slide_run slide_run(const struct slide *s, int64_t tap, int
         return run;
     }
     int64_t o = slide_quotient_up(-offset, s->stride);
-    most = slide_quotient_up(s->in - offset, s->stride);
+    limit = slide_quotient_up(s->in - offset, s->stride);
     o = o > first ? o : first;
-    end = most < first + count ? most : first + count;
+    end = limit < first + count ? limit : first + count;
     run.out = o - first;
     run.in = o * s->stride + offset;
     run.count = end > o ? end - o : 0;
