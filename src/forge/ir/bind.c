@@ -1,13 +1,14 @@
 /* ir/bind.c - replaces symbols of a graph by numbers.
  *
  * Note: symbols without a number stay symbols. Bodies of composites are bound with the graph and stay
- * composites, so that a device still recognises them.
+ * composites, so that a device still finds its kernels for them.
  */
 #include <stdlib.h>
 #include "base/error.h"
 #include "forge/ir/builder.h"
 
-/* Copies all nodes with the builder's sizes into a new graph, which the caller frees. Frees the builder. */
+/* Copies `graph` into the builder and finishes it: *out_graph, which the caller frees, has the builder's
+ * sizes. Frees the builder, also after an error. */
 static joule_status copy_all(forge_builder *builder, const forge_graph *graph, forge_graph **out_graph,
                              joule_error *error)
 {
@@ -23,8 +24,8 @@ static joule_status copy_all(forge_builder *builder, const forge_graph *graph, f
     return forge_builder_finish(builder, out_graph, error);
 }
 
-/* Note: after this call the graph of the builder has the symbols of the body, as if the composite had been
- * made there. */
+/* Note: the graph of the builder gets the dim table of the copy, as builder_adopt_body does for a new
+ * body. */
 const forge_graph *builder_bind_body(forge_builder *builder, const forge_graph *body)
 {
     forge_builder *inside = builder_new(&builder->graph->dims);
@@ -43,7 +44,7 @@ const forge_graph *builder_bind_body(forge_builder *builder, const forge_graph *
         dim_table_free(&dims);
         builder_fail(builder, status, error.message);
     }
-    forge_graph_free(bound); /* drops this reference; the builder holds its own */
+    forge_graph_free(bound); /* the builder's graph has a reference of its own */
     return status == JOULE_OK ? bound : NULL;
 }
 

@@ -54,7 +54,7 @@ static forge_value out_of_memory(forge_builder *builder)
     return builder_fail(builder, JOULE_NO_MEMORY, "out of memory");
 }
 
-/* --- life ----------------------------------------------------------------------------------------------- */
+/* --- creation and release ------------------------------------------------------------------------------- */
 
 static forge_graph *graph_new(void)
 {
@@ -175,7 +175,7 @@ forge_dtype forge_value_dtype(const forge_builder *builder, forge_value value)
 
 /* --- interning ------------------------------------------------------------------------------------------ */
 
-/* Everything that makes two nodes equal. A hash table finds equal nodes by this key. */
+/* The key of a node in the hash table. Nodes with equal keys are equal. */
 struct key {
     enum op op;
     uint32_t recompute_region, place;
@@ -192,7 +192,7 @@ static uint64_t hash_key(const struct key *key)
     hash = hash_bytes(hash, &key->place, sizeof key->place);
     hash = hash_bytes(hash, key->attributes, key->size);
     hash = hash_bytes(hash, key->inputs, key->count * sizeof *key->inputs);
-    return hash ^ hash >> 29; /* the low bits select the slot of the table */
+    return hash ^ hash >> 29; /* the low bits select the entry of the table */
 }
 
 static struct key key_of(const forge_graph *graph, const struct node *node)
@@ -213,7 +213,7 @@ static bool is_same_key(const struct key *a, const struct key *b)
            (a->count == 0 || memcmp(a->inputs, b->inputs, a->count * sizeof *a->inputs) == 0);
 }
 
-/* Enters the node in the hash table, which must have room. */
+/* Adds the node to the hash table, which must have a free entry. */
 static void intern(forge_builder *builder, uint32_t node)
 {
     struct key key = key_of(builder->graph, &builder->graph->nodes[node]);
@@ -223,7 +223,8 @@ static void intern(forge_builder *builder, uint32_t node)
     builder->interned[at] = node + 1;
 }
 
-/* Ensures room for one more node, with the table at most half full. Returns false if out of memory. */
+/* Ensures that the table has a free entry for one more node, and is at most half full. Returns false if out
+ * of memory. */
 static bool grow_table(forge_builder *builder)
 {
     size_t nodes = builder->graph->node_count;
@@ -275,25 +276,27 @@ static void *copy_bytes(struct arena *arena, const void *bytes, size_t size)
     return copy ? memcpy(copy, bytes, size) : NULL;
 }
 
-static forge_value append(forge_builder *builder, const struct inference *made, const struct key *key)
+/* Adds a node with the inferred outputs. Returns its first output. If out of memory, fails the builder and
+ * returns FORGE_NO_VALUE. */
+static forge_value append(forge_builder *builder, const struct inference *inferred, const struct key *key)
 {
     forge_graph *graph = builder->graph;
-    struct node node = {.op = (uint8_t)made->op,
+    struct node node = {.op = (uint8_t)inferred->op,
                         .phase = (uint8_t)builder->phase,
-                        .input_count = (uint8_t)made->input_count,
-                        .output_count = (uint8_t)made->output_count,
+                        .input_count = (uint8_t)inferred->input_count,
+                        .output_count = (uint8_t)inferred->output_count,
                         .first_input = (uint32_t)graph->edge_count,
                         .output = (forge_value)graph->value_count,
                         .scope = builder->scope,
                         .recompute_region = key->recompute_region,
                         .attributes_size = (uint32_t)key->size};
-    if (!reserve(builder, made->input_count, made->output_count) ||
+    if (!reserve(builder, inferred->input_count, inferred->output_count) ||
         !(node.attributes = copy_bytes(&graph->arena, key->attributes, key->size)))
         return out_of_memory(builder);
-    for (size_t i = 0; i < made->input_count; i++)
+    for (size_t i = 0; i < inferred->input_count; i++)
         graph->edges[graph->edge_count++] = key->inputs[i];
-    for (size_t i = 0; i < made->output_count; i++) {
-        graph->values[graph->value_count] = made->outputs[i];
+    for (size_t i = 0; i < inferred->output_count; i++) {
+        graph->values[graph->value_count] = inferred->outputs[i];
         graph->values[graph->value_count++].node = (uint32_t)graph->node_count;
     }
     graph->nodes[graph->node_count++] = node;
@@ -340,8 +343,8 @@ static void mark_needed(const forge_graph *graph, forge_value value, bool *is_ne
         is_needed[graph->values[value].node] = true;
 }
 
-/* Returns an array with true for each node that an output or a write needs, or NULL if out of memory. The
- * caller calls free() on it. Unused inputs count as needed, because they are part of the graph's
+/* Returns an array, [graph->node_count], that is true for each node that an output or a write needs; NULL if
+ * out of memory. The caller frees it. Unused inputs count as needed, because they are part of the graph's
  * interface. */
 static bool *find_needed(const forge_graph *graph)
 {
@@ -360,7 +363,7 @@ static bool *find_needed(const forge_graph *graph)
     return is_needed;
 }
 
-/* Removes the nodes that are not needed. Renumbers the remaining nodes, values and edges, and keeps their
+/* Removes the nodes that are not needed, and renumbers the others, their values and their edges in the same
  * order. map: [old value count], gets the new ids. */
 static void remove_others(forge_graph *graph, const bool *is_needed, forge_value *map)
 {

@@ -1,7 +1,7 @@
 /* ir/collective.c - collective operations, in which several processes take part: builder function and
  * inference.
  *
- * Note: every process has the same graph and its own x. The graph says which result is needed, not which
+ * Note: every process has the same graph and its own x. The graph states which result is needed, not which
  * messages are sent.
  */
 #include "forge/ir/infer.h"

@@ -1,7 +1,7 @@
-/* ir/compose.c - makes composite nodes, and replaces them by their bodies.
+/* ir/compose.c - adds composite nodes to graphs, and replaces composite nodes by their bodies.
  *
- * Note: a body is built with a copy of the outer graph's symbols, and the outer graph takes over the symbols
- * that the body adds. A size therefore means the same inside and outside.
+ * Note: a body is built with a copy of the outer graph's dim table, and the outer graph takes over the
+ * entries that the body adds. So a forge_dim means the same in both graphs.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 
 #define MAX_INPUTS 16
 
-/* Returns a builder whose inputs have the types and shapes of the given values; NULL on failure. Free with
- * forge_builder_free. */
+/* Returns a builder whose inputs have the types and shapes of the given values, or NULL if out of memory.
+ * inner: [count], gets these inputs. Free with forge_builder_free. */
 static forge_builder *begin_body(forge_builder *outer, const forge_value *inputs, size_t count,
                                  forge_value *inner)
 {
@@ -46,7 +46,8 @@ bool builder_adopt_body(forge_builder *builder, forge_graph *body)
     return !builder->has_failed;
 }
 
-/* Builds a body. Returns its graph, which the builder's graph owns; NULL if the builder has failed. */
+/* Builds a body of `count` inputs and value_count outputs. Returns the body, which the builder's graph owns,
+ * or NULL if the builder has failed. */
 static forge_graph *make_body(forge_builder *builder, const char *name, const forge_value *inputs,
                               size_t count, forge_bodies_fn body, const void *context, size_t value_count)
 {
@@ -76,7 +77,7 @@ void builder_add_composite(forge_builder *builder, const struct composite_attrib
     if (!builder_is_ok(builder))
         return;
     if (count > MAX_INPUTS || value_count > OP_MAX_OUTPUTS) {
-        forge_builder_fail(builder, "composite '%s': more than %d inputs or %d values", own.name, MAX_INPUTS,
+        forge_builder_fail(builder, "composite '%s': more than %d inputs or %d outputs", own.name, MAX_INPUTS,
                            OP_MAX_OUTPUTS);
         return;
     }

@@ -1,6 +1,6 @@
 /* ir/copy.c - copies the interface and the nodes of a graph into a builder, for passes.
  *
- * Note: slots and inputs keep their numbers, so that attributes that name them stay valid.
+ * Note: slots and inputs keep their numbers, so that attributes with these numbers stay valid.
  */
 #include <string.h>
 #include "base/array.h"
@@ -46,7 +46,8 @@ bool builder_share_body(forge_builder *builder, const forge_graph *body)
     return index_add(&builder->body_index, graph, (uint32_t)graph->body_count - 1);
 }
 
-/* Returns the attributes with the builder's sizes, or NULL if the builder has failed. */
+/* Returns the node's attributes with sizes replaced by builder->sizes, or NULL if the builder has failed. The
+ * result belongs to the node or to the builder's graph. */
 static const void *substituted_attributes(forge_builder *builder, const struct node *node)
 {
     if (!builder->sizes ||
@@ -80,7 +81,7 @@ bool builder_copy_values(forge_builder *builder, const forge_graph *graph, const
     forge_value inputs[UINT8_MAX], value;
     uint32_t region = builder->recompute_region;
     if (node->op == OP_INPUT)
-        return true; /* builder_begin_copy has made this node */
+        return true; /* builder_begin_copy has already added this node */
     for (size_t i = 0; i < node->input_count; i++)
         inputs[i] = map[node_input(graph, node, i)];
     const void *attributes = substituted_attributes(builder, node);

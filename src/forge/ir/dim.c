@@ -1,8 +1,7 @@
 /* ir/dim.c - see dim.h.
  *
- * Note: a sum is a chain "term + rest", a term is a chain "factor * rest". Both are sorted by falling entry
- * number, with the plain number, if any, at the end. All arithmetic takes chains apart and rebuilds them in
- * this order.
+ * Note: a sum is a chain "term + rest", a term is a chain "factor * rest". Both are sorted by descending
+ * entry number; a plain number comes last. All arithmetic takes chains apart and rebuilds them in this order.
  */
 #include "forge/ir/dim.h"
 
@@ -164,7 +163,7 @@ bool dim_make_entry(const struct dim_table *table, enum dim_kind kind, forge_dim
 
 /* --- products: factor * (factor * ... number) ----------------------------------------------------------- */
 
-/* Returns the ordered term multiplied by a single factor. */
+/* Returns factor * term in canonical order. term: in canonical order; factor: not a sum or product. */
 static forge_dim times_factor(struct dim_table *table, forge_dim factor, forge_dim term)
 {
     if (factor == DIM_FAILED || term == DIM_FAILED || factor == 0 || term == 0)
@@ -194,7 +193,8 @@ static forge_dim times_term(struct dim_table *table, forge_dim a, forge_dim b)
     return times_factor(table, a, b);
 }
 
-/* Splits a term into its number and its other factors. Returns the number; *out_rest gets the factors. */
+/* Returns the number in a term; 1 if there is none. *out_rest gets the product of the term's other
+ * factors. */
 static int64_t coefficient(struct dim_table *table, forge_dim term, forge_dim *out_rest)
 {
     if (term >= 0) {
@@ -214,7 +214,7 @@ static int64_t coefficient(struct dim_table *table, forge_dim term, forge_dim *o
 
 /* --- sums: term + (term + ... number) ------------------------------------------------------------------- */
 
-/* Returns the ordered sum plus a single term. Merges terms that differ only in their numbers. */
+/* Returns sum + term in canonical order. Merges terms that differ only in their numbers. term: not a sum. */
 static forge_dim plus_term(struct dim_table *table, forge_dim term, forge_dim sum)
 {
     if (term == DIM_FAILED || sum == DIM_FAILED)
@@ -253,8 +253,8 @@ forge_dim dim_add(struct dim_table *table, forge_dim a, forge_dim b)
     return plus_term(table, a, b);
 }
 
-/* Returns the ordered sum minus a single term. Returns DIM_FAILED if the sum does not provably contain the
- * term often enough. */
+/* Returns sum - term in canonical order. Returns DIM_FAILED if no term of the sum has the same factors and a
+ * large enough number. */
 static forge_dim minus_term(struct dim_table *table, forge_dim sum, forge_dim term)
 {
     forge_dim head = sum, rest = 0, term_rest, head_rest;
@@ -310,7 +310,7 @@ forge_dim dim_mul(struct dim_table *table, forge_dim a, forge_dim b)
 
 /* --- quotients ------------------------------------------------------------------------------------------ */
 
-/* Returns term / factor if it is exact, else DIM_FAILED. */
+/* Returns term / factor if the quotient is exact, else DIM_FAILED. */
 static forge_dim without_factor(struct dim_table *table, forge_dim term, forge_dim factor)
 {
     if (term == factor)

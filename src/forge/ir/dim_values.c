@@ -1,6 +1,7 @@
 /* ir/dim_values.c - values of symbolic sizes, and checks of tables from files; see dim.h.
  *
- * Note: only dim_table_bind allocates, so that a program's sizes can change between two runs.
+ * Note: only dim_table_bind allocates memory. So a program's sizes can change between runs without an
+ * allocation.
  */
 #include <string.h>
 #include "base/error.h"
@@ -56,19 +57,19 @@ joule_status dim_check(const struct dim_table *table, const char *name, int64_t 
 
 /* --- tables from files ---------------------------------------------------------------------------------- */
 
-static bool is_symbol(const struct dim_table *before, const struct dim *e)
+static bool is_symbol(const struct dim_table *earlier, const struct dim *e)
 {
     return memchr(e->name, '\0', sizeof e->name) && e->name[0] && e->a == 0 && e->b == 0 && e->leaves == 1 &&
            e->min >= 0 && e->max >= e->min && e->max <= DIM_MAX_NUMBER && e->multiple >= 1 &&
-           dim_symbol_max(e) >= e->min && !dim_find(before, e->name);
+           dim_symbol_max(e) >= e->min && !dim_find(earlier, e->name);
 }
 
-static bool is_expression(const struct dim_table *before, const struct dim *e)
+static bool is_expression(const struct dim_table *earlier, const struct dim *e)
 {
-    struct dim made;
-    return e->kind <= DIM_QUOTIENT && dim_is_known(before, e->a) && dim_is_known(before, e->b) &&
-           dim_make_entry(before, (enum dim_kind)e->kind, e->a, e->b, &made) &&
-           memcmp(&made, e, sizeof made) == 0;
+    struct dim expected;
+    return e->kind <= DIM_QUOTIENT && dim_is_known(earlier, e->a) && dim_is_known(earlier, e->b) &&
+           dim_make_entry(earlier, (enum dim_kind)e->kind, e->a, e->b, &expected) &&
+           memcmp(&expected, e, sizeof expected) == 0;
 }
 
 bool dim_table_is_valid(const struct dim_table *table)
@@ -76,9 +77,9 @@ bool dim_table_is_valid(const struct dim_table *table)
     if (table->count > DIM_MAX_ENTRIES)
         return false;
     for (size_t i = 0; i < table->count; i++) {
-        struct dim_table before = {.entries = table->entries, .count = i};
+        struct dim_table earlier = {.entries = table->entries, .count = i};
         const struct dim *e = &table->entries[i];
-        if (e->kind == DIM_SYMBOL ? !is_symbol(&before, e) : !is_expression(&before, e))
+        if (e->kind == DIM_SYMBOL ? !is_symbol(&earlier, e) : !is_expression(&earlier, e))
             return false;
     }
     return true;
@@ -118,18 +119,18 @@ bool dim_evaluate(const struct dim_table *table, int64_t *values)
 
 forge_shape dim_max_shape(const struct dim_table *table, const forge_shape *shape)
 {
-    forge_shape most = *shape;
+    forge_shape bounds = *shape;
     for (uint32_t i = 0; i < shape->rank; i++)
-        most.dims[i] = dim_max(table, shape->dims[i]);
-    return most;
+        bounds.dims[i] = dim_max(table, shape->dims[i]);
+    return bounds;
 }
 
 forge_shape dim_substitute_shape(const forge_shape *shape, const forge_dim *values)
 {
-    forge_shape put = *shape;
+    forge_shape result = *shape;
     for (uint32_t i = 0; i < shape->rank; i++)
-        put.dims[i] = dim_substitute(shape->dims[i], values);
-    return put;
+        result.dims[i] = dim_substitute(shape->dims[i], values);
+    return result;
 }
 
 bool dim_shape_has_symbols(const forge_shape *shape)
@@ -142,8 +143,8 @@ bool dim_shape_has_symbols(const forge_shape *shape)
 
 /* --- other expressions ---------------------------------------------------------------------------------- */
 
-/* Returns the symbol's number if `sizes` has one. Otherwise returns the symbol in `table`, which gets it if
- * it is new. */
+/* Returns the symbol's number in `sizes`. If there is none, returns the symbol of this name in `table`, and
+ * adds the symbol if it is new. */
 static forge_dim bind_symbol(const struct dim *symbol, const forge_size *sizes, size_t count,
                              struct dim_table *table)
 {

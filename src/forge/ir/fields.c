@@ -135,10 +135,11 @@ static bool is_shape(const forge_shape *shape, const struct dim_table *dims)
     return true;
 }
 
-/* Limit on strides, dilations and padding: multiplied by any size they do not overflow. */
+/* Limit on strides, dilations, padding and other numbers in lists, which keeps index arithmetic within 64
+ * bits. */
 #define MAX_NUMBER (UINT32_C(1) << 24)
 
-/* Returns true if every number is in range. Steps may be negative; a negative size is a symbol. */
+/* Returns true if every number of a list is in range. Steps may be negative; a negative size is a symbol. */
 static bool are_numbers(const struct field *field, const void *at, const struct dim_table *dims)
 {
     for (uint32_t i = 0; i < field->limit; i++) {
@@ -155,7 +156,7 @@ static bool are_numbers(const struct field *field, const void *at, const struct 
     return true;
 }
 
-/* Returns all bits that this operation's flags use in the member at `offset`. */
+/* Returns the bits of all flags that the operation has in the member at `offset`. */
 static uint32_t flags_at(const struct field *field, size_t offset)
 {
     uint32_t flags = 0;
@@ -221,7 +222,8 @@ const char *fields_check(enum op op, const void *attributes, size_t size, const 
     return NULL;
 }
 
-/* Returns the number of sizes or positions in the field, 0 for other kinds of fields. */
+/* Returns the number of sizes or positions in a field, and sets *out_dims to the first one. Returns 0 for
+ * other kinds of fields. */
 static uint32_t dims_of(const struct field *field, const void *attributes, forge_dim **out_dims)
 {
     char *at = (char *)attributes + field->offset;

@@ -271,16 +271,18 @@ static forge_shape leading(const forge_shape *shape)
     return result;
 }
 
-/* Infers a matmul. a: [..., rows, depth]; b: [..., depth, columns]. A flag for each exchanges its last two
- * dimensions. The leading dimensions broadcast. Result: [..., rows, columns]. */
+/* Infers a matmul. a: [..., rows, depth]; b: [..., depth, columns]. FORGE_TRANSPOSE_A and FORGE_TRANSPOSE_B
+ * exchange the last two dimensions of a and of b. The leading dimensions broadcast. Result:
+ * [..., rows, columns]. */
 bool infer_matmul(struct inference *i)
 {
     const struct matmul_attributes *attributes = i->attributes;
     const struct value *a = i->inputs[0], *b = i->inputs[1];
     if (a->dtype != b->dtype || a->dtype == FORGE_BOOL)
-        return infer_fail(i, "both must have one numeric type");
+        return infer_fail(i, "both inputs must have the same numeric type");
     if (a->shape.rank < 2 || b->shape.rank < 2)
-        return infer_fail(i, "both need at least two dimensions: reshape a vector to a matrix of one row");
+        return infer_fail(
+            i, "both inputs need at least two dimensions: reshape a vector to a matrix of one row");
     forge_shape left = transpose_last(&a->shape, attributes->flags & FORGE_TRANSPOSE_A);
     forge_shape right = transpose_last(&b->shape, attributes->flags & FORGE_TRANSPOSE_B);
     if (left.dims[left.rank - 1] != right.dims[right.rank - 2])
@@ -300,14 +302,15 @@ bool infer_composite(struct inference *i)
 {
     const struct composite_attributes *a = i->attributes;
     if (a->body && a->body->place_count > 1)
-        return infer_fail(i, "%s: its body must not name places: it runs on the composite's place", a->name);
+        return infer_fail(i, "%s: the body must not name places, because it runs on the composite's place",
+                          a->name);
     if (!a->body || a->body->input_count != i->input_count || a->body->output_count == 0 ||
         a->body->output_count > OP_MAX_OUTPUTS)
-        return infer_fail(i, "%s: its body has other inputs or outputs", a->name);
+        return infer_fail(i, "%s: the body has a different number of inputs or outputs", a->name);
     for (size_t k = 0; k < i->input_count; k++) {
         const struct value *inner = &a->body->values[a->body->inputs[k].value];
         if (inner->dtype != i->inputs[k]->dtype || !forge_shape_equal(&inner->shape, &i->inputs[k]->shape))
-            return infer_fail(i, "%s: input %zu has another type or shape than in its body", a->name, k);
+            return infer_fail(i, "%s: input %zu has a different type or shape in the body", a->name, k);
     }
     for (size_t k = 0; k < a->body->output_count; k++) {
         const struct value *inner = &a->body->values[a->body->outputs[k].value];

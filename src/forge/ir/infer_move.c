@@ -11,7 +11,7 @@ bool infer_reshape(struct inference *i)
     forge_dim after = dim_elements(&i->graph->dims, &a->shape);
     if (after == DIM_FAILED)
         return infer_fail(
-            i, "the sizes are too large, several are to be computed (-1), or the rest is not a whole number");
+            i, "the sizes are too large, more than one is to be computed (-1), or no whole number fits");
     if (before != after || before == DIM_FAILED) {
         char target[100];
         struct text text;
@@ -76,7 +76,8 @@ bool infer_concat(struct inference *i)
 
 /* --- slices --------------------------------------------------------------------------------------------- */
 
-static bool refuse_cut(struct inference *i, const struct cut *cut, uint32_t k, forge_dim of, const char *why)
+static bool refuse_cut(struct inference *i, const struct cut *cut, uint32_t k, forge_dim of,
+                       const char *reason)
 {
     char range[160];
     struct text text;
@@ -86,7 +87,7 @@ static bool refuse_cut(struct inference *i, const struct cut *cut, uint32_t k, f
     dim_print(&i->graph->dims, cut->limit[k], &text);
     text_printf(&text, " by %lld of ", (long long)cut->step[k]);
     dim_print(&i->graph->dims, of, &text);
-    return infer_fail(i, "dimension %u, %s: %s", k, range, why);
+    return infer_fail(i, "dimension %u, %s: %s", k, range, reason);
 }
 
 /* Computes the shape of the part `cut` of an array with shape `whole`. Returns false, with a message, if the
@@ -133,14 +134,14 @@ bool infer_pad(struct inference *i)
     if (!cut_shape(i, &a->cut, &a->shape, &part))
         return false;
     if (!forge_shape_equal(&part, &i->inputs[0]->shape))
-        return infer_fail(i, "the elements do not fit their part of the result");
+        return infer_fail(i, "x does not have the shape of its part of the result");
     return infer_add_output(i, i->inputs[0]->dtype, &a->shape);
 }
 
 /* --- by indices ----------------------------------------------------------------------------------------- */
 
-/* Computes the result's shape of a gather of x (input 0) with the given indices (input 1) along an axis. The
- * updates of a scatter have this shape too. Returns false, with a message, if the arguments are invalid. */
+/* Computes the shape of the result of a gather of x (input 0) by indices (input 1) along an axis. The updates
+ * of a scatter also have this shape. Returns false, with a message, if the arguments are invalid. */
 static bool taken_shape(struct inference *i, uint32_t axis, bool is_along, forge_shape *out_shape)
 {
     const forge_shape *x = &i->inputs[0]->shape, *indices = &i->inputs[1]->shape;

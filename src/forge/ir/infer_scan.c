@@ -1,7 +1,7 @@
 /* ir/infer_scan.c - the inference rules of scans and sorts; see infer.h.
  *
- * Note: sizes may be symbolic. A sort's number of kept elements must be provably available for all values of
- * the symbols.
+ * Note: sizes may be symbolic. The number of elements that a sort returns must not exceed the size of x for
+ * any values of the symbols.
  */
 #include "forge/ir/infer.h"
 

@@ -1,7 +1,8 @@
 /* ir/infer_window.c - the inference rules of convolutions, windows and random numbers; see infer.h.
  *
- * Note: sizes may be symbols. A result's size is (input + padding - span + stride) / stride. A difference can
- * only be expressed if the input's size is a sum that contains the subtracted number.
+ * Note: sizes may be symbols. A result's size is (input + padding - span + stride) / stride. If padding +
+ * stride is less than the span, the table can express this size only if the input is a sum with a large
+ * enough number.
  */
 #include "forge/ir/infer.h"
 
@@ -14,7 +15,7 @@ struct slider {
 
 static int64_t span_of(const struct slider *s)
 {
-    int64_t span; /* in elements, dilation included; above all sizes if it would overflow */
+    int64_t span; /* in elements, with dilation; on overflow, more than any size */
     return __builtin_mul_overflow(s->dilation, s->size - 1, &span) || span > DIM_MAX_NUMBER
                ? 2 * DIM_MAX_NUMBER
                : span + 1;
@@ -26,8 +27,8 @@ static forge_dim moved_by(struct dim_table *dims, forge_dim dim, int64_t by)
 }
 
 /* Computes the number of positions of the slider within `in` elements and the padding. Returns false, with a
- * message, if the slider does not fit or the number cannot be expressed. */
-static bool count_places(struct inference *i, const struct slider *s, forge_dim in, forge_dim *out)
+ * message, if the slider does not fit or the table cannot express the number. */
+static bool count_positions(struct inference *i, const struct slider *s, forge_dim in, forge_dim *out)
 {
     struct dim_table *dims = &i->graph->dims;
     int64_t span = span_of(s), min = dim_min(dims, in) + s->padding;
@@ -56,7 +57,7 @@ static bool check_conv(struct inference *i, const struct conv_attributes *a)
     const struct value *x = i->inputs[0], *weight = i->inputs[1];
     struct dim_table *dims = &i->graph->dims;
     if (x->dtype != weight->dtype || x->dtype == FORGE_BOOL)
-        return infer_fail(i, "both must have one numeric type");
+        return infer_fail(i, "both inputs must have the same numeric type");
     if (x->shape.rank < 3 || x->shape.rank > 5 || weight->shape.rank != x->shape.rank)
         return infer_fail(i, "both need [.., channels, 1 to 3 spatial dimensions]");
     if (a->groups == 0)
@@ -109,7 +110,7 @@ static bool conv_size(struct inference *i, const struct conv_attributes *a, uint
     if (kernel.size <= 0)
         return infer_fail(i, kernel.size ? "the kernel's size must be a number" : "the kernel is empty");
     return a->flags & CONV_TRANSPOSED ? transposed_size(i, &kernel, in, a->extra[k], out)
-                                      : count_places(i, &kernel, in, out);
+                                      : count_positions(i, &kernel, in, out);
 }
 
 /* Infers a convolution. x: [n, channels, spatial...]; weight: [out, channels / groups, kernel...],
@@ -132,9 +133,9 @@ bool infer_conv(struct inference *i)
 
 /* --- windows -------------------------------------------------------------------------------------------- */
 
-/* Replaces each dimension along which windows slide by the number of windows. Returns false, with a message,
- * if the windows are invalid. */
-static bool place_windows(struct inference *i, const struct windows *w, forge_shape *shape)
+/* Replaces the size of each dimension along which windows slide by the number of windows. Returns false, with
+ * a message, if the windows are invalid. */
+static bool count_windows(struct inference *i, const struct windows *w, forge_shape *shape)
 {
     if (w->axes == 0 || w->axes >> shape->rank)
         return infer_fail(i, "axes 0x%x do not exist in rank %u", w->axes, shape->rank);
@@ -147,7 +148,7 @@ static bool place_windows(struct inference *i, const struct windows *w, forge_sh
                                 (int64_t)w->before[k] + w->after[k]};
         if (w->before[k] >= span_of(&window) || w->after[k] >= span_of(&window))
             return infer_fail(i, "along dimension %u a window would contain only padding", k);
-        if (!count_places(i, &window, shape->dims[k], &shape->dims[k]))
+        if (!count_positions(i, &window, shape->dims[k], &shape->dims[k]))
             return false;
     }
     return true;
@@ -180,29 +181,29 @@ bool infer_window(struct inference *i)
                           reduce_name(a->kind));
     if (dtype == FORGE_BOOL || (a->kind == FORGE_MEAN && !forge_dtype_is_float(dtype)))
         return infer_fail(i, "%s does not support %s", reduce_name(a->kind), forge_dtype_name(dtype));
-    return place_windows(i, &a->windows, &shape) && infer_add_output(i, dtype, &shape);
+    return count_windows(i, &a->windows, &shape) && infer_add_output(i, dtype, &shape);
 }
 
-/* Infers an unfold. The result has x's shape, with the number of windows along `axes`, followed by the
- * windows' sizes. */
+/* Infers an unfold. The result has x's shape, but with the number of windows along `axes`; the windows' sizes
+ * follow as new dimensions. */
 bool infer_unfold(struct inference *i)
 {
     const struct unfold_attributes *a = i->attributes;
     forge_shape shape = i->inputs[0]->shape;
     if (!forge_dtype_is_float(i->inputs[0]->dtype))
         return infer_fail(i, "x must be floats");
-    return place_windows(i, &a->windows, &shape) && add_sizes(i, &a->windows, &shape) &&
+    return count_windows(i, &a->windows, &shape) && add_sizes(i, &a->windows, &shape) &&
            infer_add_output(i, i->inputs[0]->dtype, &shape);
 }
 
-/* Infers a fold. x has the shape that unfold gives for an array of `shape`. The result has `shape`. */
+/* Infers a fold. x has the shape that unfold returns for an array of a->shape; the result has a->shape. */
 bool infer_fold(struct inference *i)
 {
     const struct fold_attributes *a = i->attributes;
     forge_shape unfolded = a->shape;
     if (!forge_dtype_is_float(i->inputs[0]->dtype))
         return infer_fail(i, "x must be floats");
-    if (!has_rank(i, &a->shape) || !place_windows(i, &a->windows, &unfolded) ||
+    if (!has_rank(i, &a->shape) || !count_windows(i, &a->windows, &unfolded) ||
         !add_sizes(i, &a->windows, &unfolded))
         return false;
     if (!forge_shape_equal(&unfolded, &i->inputs[0]->shape)) {
@@ -215,19 +216,19 @@ bool infer_fold(struct inference *i)
     return infer_add_output(i, i->inputs[0]->dtype, &a->shape);
 }
 
-/* Infers a share. y and parts have x's shape, with the number of windows along `axes`. The result has x's
+/* Infers a share. y and parts have x's shape, but with the number of windows along `axes`. The result has x's
  * shape. */
 bool infer_share(struct inference *i)
 {
     const struct share_attributes *a = i->attributes;
     const struct value *x = i->inputs[0];
-    forge_shape places = x->shape;
+    forge_shape windows = x->shape;
     if (!forge_dtype_is_float(x->dtype))
         return infer_fail(i, "x must be floats");
-    if (!place_windows(i, &a->windows, &places))
+    if (!count_windows(i, &a->windows, &windows))
         return false;
     for (size_t k = 1; k < 3; k++)
-        if (i->inputs[k]->dtype != x->dtype || !forge_shape_equal(&i->inputs[k]->shape, &places))
+        if (i->inputs[k]->dtype != x->dtype || !forge_shape_equal(&i->inputs[k]->shape, &windows))
             return infer_fail(i, "input %zu must have one %s for each window", k, forge_dtype_name(x->dtype));
     return infer_add_output(i, x->dtype, &x->shape);
 }

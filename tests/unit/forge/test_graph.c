@@ -96,8 +96,8 @@ static void test_reshape_finds_the_size_that_is_left(void **state)
         b = forge_builder_new();
         x = forge_input(b, "x", FORGE_F32, forge_shape_of(4, 8));
         forge_output(b, "y", forge_reshape(b, x, forge_shape_of(wrong[i][0], wrong[i][1])));
-        assert_builder_refused(b,
-                               "reshape(f32[4,8]): the sizes are too large, several are to be computed (-1)");
+        assert_builder_refused(
+            b, "reshape(f32[4,8]): the sizes are too large, more than one is to be computed (-1)");
     }
 }
 

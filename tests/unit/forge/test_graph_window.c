@@ -130,7 +130,7 @@ static void test_invalid_convolutions_are_refused(void **state)
     forge_builder *b = forge_builder_new();
     forge_value x = forge_input(b, "x", FORGE_F32, line);
     forge_conv(b, x, forge_input(b, "w", FORGE_F64, line), NULL);
-    assert_message(b, "one numeric type");
+    assert_message(b, "the same numeric type");
     b = forge_builder_new();
     forge_conv(b, forge_input(b, "x", FORGE_F32, line), 1, &(forge_conv_options){.struct_size = 4});
     assert_message(b, "conv: set struct_size to sizeof(forge_conv_options)");

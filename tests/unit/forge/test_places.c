@@ -115,7 +115,8 @@ static void a_body_has_no_places(void **state)
     forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(2));
     forge_output(b, "y", forge_composite(b, "mine", &x, 1, elsewhere, NULL));
     assert_refused(
-        b, "composite(f32[2]): mine: its body must not name places: it runs on the composite's place");
+        b,
+        "composite(f32[2]): mine: the body must not name places, because it runs on the composite's place");
 }
 
 /* --- text ----------------------------------------------------------------------------------------------- */
