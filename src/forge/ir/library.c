@@ -31,12 +31,12 @@ bool library_is_gradient(const struct composite_attributes *attributes)
 
 void library_name_gradient(const char *name, char out_name[32])
 {
-    size_t room = sizeof(((struct composite_attributes *)0)->name);
-    memset(out_name, 0, room);
-    if (strlen(name) + sizeof gradient <= room)
-        snprintf(out_name, room, "%s%s", name, gradient);
+    size_t size = sizeof(((struct composite_attributes *)0)->name);
+    memset(out_name, 0, size);
+    if (strlen(name) + sizeof gradient <= size)
+        snprintf(out_name, size, "%s%s", name, gradient);
     else
-        snprintf(out_name, room, "%s", gradient + 1);
+        snprintf(out_name, size, "%s", gradient + 1);
 }
 
 static const struct row *row_of(const char *name)
@@ -65,8 +65,8 @@ forge_value library_composite(forge_builder *b, const struct composite_attribute
 
 /* --- bodies --------------------------------------------------------------------------------------------- */
 
-/* Returns the number of inputs that the composite itself has. A gradient composite has more inputs: the given
- * gradients follow them. */
+/* Returns the number of inputs of the composite itself. In a gradient composite, the gradients in
+ * attributes->given follow these inputs. */
 static size_t own_inputs(const struct composite_attributes *attributes, size_t count)
 {
     size_t given = library_is_gradient(attributes) ? (size_t)__builtin_popcount(attributes->given) : 0;
@@ -109,9 +109,8 @@ static bool same_type(const struct value *a, const struct value *b)
     return a->dtype == b->dtype && forge_shape_equal(&a->shape, &b->shape);
 }
 
-/* Adds the outputs of a gradient composite. The given gradients must have the types of the body's outputs;
- * the wanted gradients get the types of the body's inputs. Returns false, with a message, if they do not
- * match. */
+/* Infers the outputs of a gradient composite: the wanted gradients, with the types of the body's inputs.
+ * Returns false, with a message, unless the given gradients have the types of the body's outputs. */
 static bool infer_gradient(struct inference *i, const forge_graph *body)
 {
     const struct composite_attributes *a = i->attributes;

@@ -14,7 +14,7 @@ static bool differ(forge_dim a, forge_dim b)
     return a >= 0 && b >= 0 && a != b;
 }
 
-/* Returns the reason why these shapes are refused, as static text; NULL if they are valid. */
+/* Returns the reason why these shapes are invalid, as static text; NULL if they are valid. */
 static const char *wrong_shapes(forge_shape q, forge_shape k, forge_shape v, bool is_causal)
 {
     if (q.rank != 4 || k.rank != 4 || v.rank != 4)
@@ -47,7 +47,7 @@ static bool takes_attention(forge_builder *b, const forge_value *in, bool is_cau
 }
 
 /* Returns the scores with -infinity for all keys after the query. scores: [b, groups, heads per group, t, s].
- * Queries and keys are counted from the end. */
+ * Queries and keys are counted from the end, so the last query sees all keys. */
 static forge_value mask(forge_builder *b, forge_value scores)
 {
     forge_shape shape = forge_value_shape(b, scores);
@@ -104,8 +104,8 @@ static bool takes_rope(forge_builder *b, const forge_value *in, double base)
     return is_valid;
 }
 
-/* Returns position * base^(-2 i / d) in f64, [..., t, d / 2]. A dimension of 1 is inserted where x has the
- * axis of the pairs. */
+/* Returns position * base^(-2 i / d) for i below d / 2, in f64: [..., t, d / 2], with a dimension of 1
+ * inserted where x has the dimension of the two elements of a pair. */
 static forge_value angles(forge_builder *b, forge_value positions, int64_t d,
                           const struct composite_attributes *a)
 {
@@ -125,7 +125,7 @@ static forge_value angles(forge_builder *b, forge_value positions, int64_t d,
 }
 
 /* Builds a rotary position embedding. x: [..., t, d]; positions: broadcast to [..., t]; result: x's shape.
- * During the rotation, the two elements of a pair are a dimension of their own. */
+ * During the rotation, x has one more dimension, of size 2, for the two elements of each pair. */
 void library_rope(forge_builder *b, const forge_value *in, size_t count, const void *context,
                   forge_value *out)
 {
@@ -147,6 +147,6 @@ void library_rope(forge_builder *b, const forge_value *in, size_t count, const v
     forge_value s = forge_cast(b, wide, forge_unary(b, FORGE_SIN, angle));
     forge_value first_c = forge_mul(b, first, c), second_s = forge_mul(b, second, s);
     forge_value first_s = forge_mul(b, first, s), second_c = forge_mul(b, second, c);
-    forge_value turned[] = {forge_sub(b, first_c, second_s), forge_add(b, first_s, second_c)};
-    out[0] = forge_cast(b, dtype, forge_reshape(b, forge_concat(b, turned, 2, axis), shape));
+    forge_value rotated[] = {forge_sub(b, first_c, second_s), forge_add(b, first_s, second_c)};
+    out[0] = forge_cast(b, dtype, forge_reshape(b, forge_concat(b, rotated, 2, axis), shape));
 }

@@ -1,7 +1,7 @@
 /* ir/library_norm.c - normalisations, as composites.
  *
- * Note: floats narrower than f32 are widened at the start and narrowed once, at the end. Mean and variance of
- * a batch stay wide.
+ * Note: floats narrower than f32 are widened at the start and narrowed once, at the end. The mean and the
+ * variance of a batch are returned in the wide type.
  */
 #include "forge/ir/library.h"
 
@@ -28,8 +28,8 @@ static bool has_rank(forge_builder *b, const struct composite_attributes *a, for
     return builder_is_ok(b);
 }
 
-/* Returns the mean of x^2 over `axes` (one bit per axis). keep_dims: the reduced dimensions stay, with size
- * 1. */
+/* Returns the mean of x^2 over `axes` (one bit per axis). keep_dims: the result has the reduced dimensions,
+ * with size 1. */
 static forge_value mean_square(forge_builder *b, forge_value x, uint32_t axes, bool keep_dims)
 {
     return forge_reduce(b, FORGE_MEAN, forge_unary(b, FORGE_SQUARE, x), axes, keep_dims);
@@ -52,7 +52,7 @@ static forge_value along_channels(forge_builder *b, forge_value x, uint32_t rank
     return forge_reshape(b, x, shape);
 }
 
-/* --- by statistics of x itself -------------------------------------------------------------------------- */
+/* --- normalisations with statistics of x itself --------------------------------------------------------- */
 
 /* Returns x, [n, channels, ...], reshaped to [n, groups, elements of a group]. */
 static forge_value to_groups(forge_builder *b, forge_value x, uint32_t groups)
@@ -126,11 +126,12 @@ void library_instance_norm(forge_builder *b, const forge_value *in, size_t count
     library_group_norm(b, in, count, context, out);
 }
 
-/* --- by statistics of the batch ------------------------------------------------------------------------- */
+/* --- normalisations with statistics of the batch -------------------------------------------------------- */
 
 enum { X, WEIGHT, BIAS, MEAN, VARIANCE };
 
-/* Returns (x - mean) * (scale * weight) + bias. x: [n, channels, ...]; all other values: [channels]. */
+/* Returns (x - mean) / sqrt(variance + epsilon) * weight + bias. x: [n, channels, ...]; all other values:
+ * [channels]. */
 static forge_value apply(forge_builder *b, const forge_value *in, forge_value mean, forge_value variance,
                          double epsilon)
 {
@@ -142,8 +143,8 @@ static forge_value apply(forge_builder *b, const forge_value *in, forge_value me
     return forge_cast(b, forge_value_dtype(b, in[X]), y);
 }
 
-/* Normalises x over the batch. x: [n, channels, ...]; weight, bias: [channels]. out: y, in x's shape; mean
- * and variance, [channels]. */
+/* Normalises x over the batch. x: [n, channels, ...]; weight, bias: [channels]. out: y, in x's shape; mean:
+ * [channels]; variance: [channels]. */
 void library_batch_norm_training(forge_builder *b, const forge_value *in, size_t count, const void *context,
                                  forge_value *out)
 {

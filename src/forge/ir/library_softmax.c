@@ -1,7 +1,7 @@
 /* ir/library_softmax.c - softmax, log_softmax and cross_entropy, as composites; softmax is over the last
  * dimension.
  *
- * Note: a label outside the classes adds 0 to the entropy, but its row counts in the mean.
+ * Note: the row of a label outside the classes has entropy 0, and still counts in the mean.
  */
 #include "forge/ir/library.h"
 
@@ -28,6 +28,7 @@ static bool are_rows_and_labels(forge_builder *b, forge_value logits, forge_valu
     return builder_is_ok(b);
 }
 
+/* Returns x minus its maximum along the last axis, so that exp does not overflow. */
 static forge_value shifted(forge_builder *b, forge_value x)
 {
     return forge_sub(b, x, forge_reduce(b, FORGE_MAXIMUM, x, last_axis(b, x), true));

@@ -12,7 +12,7 @@ static double elements(const struct view *view)
     return (double)forge_shape_elements(&view->shape);
 }
 
-/* Returns the bytes of the elements that are stored; broadcast dimensions count once. */
+/* Returns the bytes of the elements in memory; a broadcast dimension (stride 0) counts once. */
 static double bytes(const struct view *view)
 {
     forge_shape stored = view->shape;
@@ -70,7 +70,7 @@ static double cost_scan(const struct launch *launch)
     return elements(&launch->inputs[0]);
 }
 
-/* Counts comparisons: for each element, one binary search among the elements that are kept. */
+/* Counts comparisons: one binary search among the returned elements for each element of x. */
 static double cost_sort(const struct launch *launch)
 {
     const struct sort_attributes *a = launch->attributes;
@@ -88,13 +88,13 @@ static double cost_matmul(const struct launch *launch)
 static double cost_conv(const struct launch *launch)
 {
     const struct conv_attributes *a = launch->attributes;
-    bool is_transposed = a->flags & CONV_TRANSPOSED; /* transposed: the kernel is applied to each input
-                                                      * element; otherwise to each output element */
+    bool is_transposed = a->flags & CONV_TRANSPOSED; /* if true, the kernel is applied to each input element,
+                                                      * otherwise to each output element */
     const struct view *weight = &launch->inputs[1];
     const struct view *each = is_transposed ? &launch->inputs[0] : &launch->outputs[0];
     double channels = (double)each->shape.dims[1], n = (double)each->shape.dims[0];
-    double places = channels > 0 && n > 0 ? elements(each) / channels / n : 0;
-    return 2 * n * places * elements(weight);
+    double positions = channels > 0 && n > 0 ? elements(each) / channels / n : 0;
+    return 2 * n * positions * elements(weight);
 }
 
 static double product_of_sizes(const struct windows *windows)
@@ -116,7 +116,7 @@ static double cost_fold(const struct launch *launch)
     return elements(&launch->inputs[0]);
 }
 
-/* Counts one comparison and one addition for each element of a window. */
+/* Counts one comparison and one addition for each element of each window. */
 static double cost_share(const struct launch *launch)
 {
     const struct share_attributes *a = launch->attributes;
@@ -125,7 +125,8 @@ static double cost_share(const struct launch *launch)
 
 static double cost_random(const struct launch *launch)
 {
-    return 40 * elements(&launch->outputs[0]); /* integer operations: ten Philox rounds make four numbers */
+    return 40 * elements(&launch->outputs[0]); /* integer operations: ten rounds of Philox compute four
+                                                * numbers */
 }
 
 static flop_fn *const flop_of[OP_COUNT] = {
@@ -135,7 +136,7 @@ static flop_fn *const flop_of[OP_COUNT] = {
 #include "forge/ir/ops.def"
 };
 
-/* Returns the cost with these FLOP, and the bytes of all operands. Counts each operand once. */
+/* Returns the cost with this FLOP count and the bytes of all operands, each counted once. */
 static struct program_cost with_bytes(double flop, const struct launch *launch)
 {
     struct program_cost cost = {.flop = flop};
@@ -162,8 +163,8 @@ struct program_cost cost_of_launch(const struct launch *launch)
     return with_bytes(flop, launch);
 }
 
-/* Writes a packed view of the value to *out. Its data pointer only identifies the value. Returns false if a
- * size is not known. */
+/* Writes a packed view of the value to *out_view. Its data pointer identifies the value, and must not be
+ * read. Returns false if a size is not known. */
 static bool view_value(const forge_graph *graph, forge_value value, const struct body_costs *known,
                        struct view *out_view)
 {

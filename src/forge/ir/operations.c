@@ -18,7 +18,7 @@ static forge_value out_of_memory(forge_builder *builder)
 /* --- sizes ---------------------------------------------------------------------------------------------- */
 
 /* Returns `dim`. If it is DIM_FAILED, fails the builder with the message `what`, and returns 0. */
-static forge_dim known(forge_builder *builder, forge_dim dim, const char *what)
+static forge_dim checked(forge_builder *builder, forge_dim dim, const char *what)
 {
     if (dim == DIM_FAILED) {
         forge_builder_fail(builder, "%s", what);
@@ -36,24 +36,24 @@ forge_dim forge_symbol(forge_builder *builder, const char *name, int64_t min, in
              "symbol '%s' from %lld to %lld, multiple of %lld: invalid bounds, or the symbol exists with "
              "other bounds",
              name, (long long)min, (long long)max, (long long)multiple);
-    return known(builder, dim_symbol(&builder->graph->dims, name, min, max, multiple), what);
+    return checked(builder, dim_symbol(&builder->graph->dims, name, min, max, multiple), what);
 }
 
 #define TOO_LARGE "the size is above 2^48, is divided by 0, or belongs to another builder"
 
 forge_dim forge_dim_add(forge_builder *builder, forge_dim a, forge_dim b)
 {
-    return builder_is_ok(builder) ? known(builder, dim_add(&builder->graph->dims, a, b), TOO_LARGE) : 0;
+    return builder_is_ok(builder) ? checked(builder, dim_add(&builder->graph->dims, a, b), TOO_LARGE) : 0;
 }
 
 forge_dim forge_dim_mul(forge_builder *builder, forge_dim a, forge_dim b)
 {
-    return builder_is_ok(builder) ? known(builder, dim_mul(&builder->graph->dims, a, b), TOO_LARGE) : 0;
+    return builder_is_ok(builder) ? checked(builder, dim_mul(&builder->graph->dims, a, b), TOO_LARGE) : 0;
 }
 
 forge_dim forge_dim_div(forge_builder *builder, forge_dim a, forge_dim b)
 {
-    return builder_is_ok(builder) ? known(builder, dim_div(&builder->graph->dims, a, b), TOO_LARGE) : 0;
+    return builder_is_ok(builder) ? checked(builder, dim_div(&builder->graph->dims, a, b), TOO_LARGE) : 0;
 }
 
 forge_shape builder_clean_shape(forge_shape shape)
@@ -125,7 +125,7 @@ uint32_t builder_find_slot(const forge_builder *builder, const char *name)
     return index_find(&builder->slot_index, builder->graph, index_name(name));
 }
 
-/* Inserts in the order of slot numbers, not in the order of calls. */
+/* Inserts the slot so that the list stays sorted by slot number. */
 bool builder_mark_parameter(forge_builder *builder, forge_slot slot)
 {
     bool *is_parameter = &builder->graph->slots[slot].is_parameter;
@@ -143,8 +143,8 @@ bool builder_mark_parameter(forge_builder *builder, forge_slot slot)
     return true;
 }
 
-/* Returns false, and fails the builder, if the slot is invalid. The check is needed here because a slot may
- * exist without any node, and infer.c sees only nodes. */
+/* Returns false, and fails the builder, if the slot is invalid. This check is needed because infer.c checks
+ * only nodes, and a slot may have none. */
 static bool is_slot(forge_builder *builder, const struct slot *slot)
 {
     bool is_shape = slot->shape.rank <= FORGE_MAX_RANK;
@@ -204,10 +204,11 @@ static void refuse_place(forge_builder *builder, const struct slot *slot, forge_
 {
     const forge_graph *graph = builder->graph;
     char own[PLACE_TEXT], other[PLACE_TEXT];
-    forge_builder_fail(builder,
-                       "slot '%s' is stored on %s and cannot take a value from %s: forge_transfer it first",
-                       slot->name, place_text(graph, slot_place(graph, slot), own),
-                       place_text(graph, graph->values[value].place, other));
+    forge_builder_fail(
+        builder,
+        "slot '%s' is stored on %s and cannot take a value from %s: transfer it first (forge_transfer)",
+        slot->name, place_text(graph, slot_place(graph, slot), own),
+        place_text(graph, graph->values[value].place, other));
 }
 
 void forge_write(forge_builder *builder, forge_slot slot, forge_value value, bool in_place)
@@ -216,7 +217,7 @@ void forge_write(forge_builder *builder, forge_slot slot, forge_value value, boo
         return;
     forge_graph *graph = builder->graph;
     if (slot >= graph->slot_count || value == FORGE_NO_VALUE || value >= graph->value_count) {
-        forge_builder_fail(builder, "write: the slot or the value is not one of this builder");
+        forge_builder_fail(builder, "write: the slot or the value does not belong to this builder");
         return;
     }
     struct slot *s = &graph->slots[slot];
@@ -256,8 +257,8 @@ forge_value forge_scalar(forge_builder *builder, forge_dtype dtype, double numbe
 {
     union {
         struct constant_attributes head;
-        unsigned char room[sizeof(struct constant_attributes) + 16];
-    } attributes = {.room = {0}};
+        unsigned char bytes[sizeof(struct constant_attributes) + 16];
+    } attributes = {.bytes = {0}};
     if (!forge_dtype_is_computed(dtype)) {
         forge_builder_fail(builder, "a scalar cannot have the type %s", forge_dtype_name(dtype));
         return FORGE_NO_VALUE;
@@ -332,7 +333,8 @@ forge_value forge_scan(forge_builder *builder, forge_reduce_kind kind, forge_val
     return builder_emit(builder, OP_SCAN, &attributes, sizeof attributes, &x, 1);
 }
 
-/* Returns the first `count` elements of each sorted line; NULL: all elements. */
+/* Returns the first *count elements of each sorted line, or all elements if `count` is NULL. *out_indices, if
+ * not NULL, gets their indices in x. */
 static forge_value sort(forge_builder *builder, forge_value x, const forge_dim *count, uint32_t axis,
                         bool is_descending, forge_value *out_indices)
 {

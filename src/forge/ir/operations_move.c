@@ -10,8 +10,8 @@ static bool has_shape_already(const forge_builder *builder, forge_value x, const
     return builder_is_ok(builder) && x && forge_shape_equal(&own, shape);
 }
 
-/* Returns the axis whose size the caller left open: the only one with FORGE_REST, or if none has it, the only
- * one with -1. Returns the rank if there is no such axis, or more than one. */
+/* Returns the axis whose size forge_reshape must compute: the axis with FORGE_REST or, if no axis has it, the
+ * axis with -1. Returns the rank if there is none, or more than one. */
 static uint32_t find_open_axis(const forge_shape *shape)
 {
     static const forge_dim marks[] = {FORGE_REST, -1};
@@ -28,9 +28,9 @@ static uint32_t find_open_axis(const forge_shape *shape)
     return shape->rank;
 }
 
-/* Computes the size of the open axis (find_open_axis) so that the shape has as many elements as x. Keeps the
- * shape if that is impossible. Note: -1 is also the id of the first symbol; a single -1 that cannot be
- * computed keeps that meaning. */
+/* Computes the size of the open axis (find_open_axis) so that the shape has as many elements as x. If no size
+ * fits, keeps the shape. Note: -1 is also the id of the first symbol; if no size fits, -1 keeps this
+ * meaning. */
 static void fill_open_size(forge_builder *b, forge_value x, forge_shape *shape)
 {
     uint32_t axis = find_open_axis(shape);
@@ -83,8 +83,8 @@ forge_value forge_transpose(forge_builder *builder, forge_value x, const uint32_
 
 enum { CONCAT_INPUTS = 16 }; /* maximum number of inputs of one node */
 
-/* Returns the concatenation of any number of inputs. Concatenates neighbours until one node can take all that
- * remain. */
+/* Returns the concatenation of any number of inputs. Concatenates groups of neighbours until one node can
+ * have all remaining parts as inputs. */
 static forge_value concat_many(forge_builder *builder, const forge_value *inputs, size_t count, uint32_t axis)
 {
     forge_value *parts = calloc(count, sizeof *parts), joined = FORGE_NO_VALUE;
@@ -93,11 +93,11 @@ static forge_value concat_many(forge_builder *builder, const forge_value *inputs
     else
         builder_fail(builder, JOULE_NO_MEMORY, "out of memory");
     while (parts && count > CONCAT_INPUTS && builder_is_ok(builder)) {
-        size_t whole = 0;
+        size_t groups = 0;
         for (size_t i = 0; i < count; i += CONCAT_INPUTS)
-            parts[whole++] =
+            parts[groups++] =
                 forge_concat(builder, parts + i, count - i < CONCAT_INPUTS ? count - i : CONCAT_INPUTS, axis);
-        count = whole;
+        count = groups;
     }
     if (parts && builder_is_ok(builder))
         joined = forge_concat(builder, parts, count, axis);

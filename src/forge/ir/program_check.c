@@ -30,7 +30,7 @@ static bool set_invalid(struct check *c, joule_status status)
     return false;
 }
 
-/* Hashes 64-bit words, because a program's size is a multiple of 8 bytes. */
+/* Hashes 64-bit words, which is possible because a program's size is a multiple of 8 bytes. */
 uint64_t program_hash(const forge_program *program)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325), word;
@@ -57,7 +57,7 @@ static bool check_head(struct check *c, size_t size)
 {
     const forge_program *p = c->program;
     if (size < sizeof *p || p->magic != PROGRAM_MAGIC)
-        return invalid(c, "its first bytes differ");
+        return invalid(c, "its first bytes are not those of a program");
     if (p->version != PROGRAM_VERSION) {
         c->status =
             error_set(c->error, JOULE_UNSUPPORTED,
@@ -66,7 +66,7 @@ static bool check_head(struct check *c, size_t size)
         return false;
     }
     if (p->size_bytes != size || size % PROGRAM_ALIGNMENT)
-        return invalid(c, "it has %zu bytes, but its header says %llu", size,
+        return invalid(c, "it has %zu bytes, but its header states %llu", size,
                        (unsigned long long)p->size_bytes);
     if (p->hash != program_hash(p))
         return invalid(c, "it is damaged: its hash differs");
@@ -214,7 +214,7 @@ static bool check_launch(struct check *c, size_t i)
         return invalid(c, "launch %zu has no valid kernel, scope or phase", i);
     if ((uint64_t)launch->first_binding + launch->input_count + launch->output_count > bindings ||
         !op_takes_inputs((enum op)launch->op, launch->input_count))
-        return invalid(c, "launch %zu has other operands than %s", i, op_name((enum op)launch->op));
+        return invalid(c, "launch %zu does not have the operands of %s", i, op_name((enum op)launch->op));
     if (launch->attributes % 8 || (uint64_t)launch->attributes + launch->attributes_size > bytes)
         return invalid(c, "launch %zu has no valid attributes", i);
     if (!(launch->cost.flop >= 0 && isfinite(launch->cost.flop)) ||
@@ -227,8 +227,8 @@ static bool check_launch(struct check *c, size_t i)
     return !bad || invalid(c, "launch %zu, %s: its %s is invalid", i, op_name((enum op)launch->op), bad);
 }
 
-/* Checks a composite, which has no body in a program: its outputs must be those that the library infers, for
- * all values of the symbols. */
+/* Checks that the outputs of a composite are those that the library infers, for all values of the symbols. A
+ * program does not contain the composite's body. */
 static bool check_composite(struct check *c, size_t i)
 {
     const struct program_launch *launch = &program_launches(c->program)[i];
@@ -257,7 +257,7 @@ static bool check_composite(struct check *c, size_t i)
     return is_valid || invalid(c, "the outputs of launch %zu are not those of %s", i, attributes->name);
 }
 
-/* Checks at the largest sizes everything that depends on sizes. */
+/* Checks everything that depends on sizes, at the largest sizes of the symbols. */
 static joule_status check_sizes(struct check *c)
 {
     struct sized sized;

@@ -1,6 +1,7 @@
 /* ir/program_file.c - writes and reads programs in files; see <forge/program.h>.
  *
- * Note: a file is read into memory, not mapped, because its writer could change a mapping after the check.
+ * Note: a file is read into memory, not mapped, because another process could change the mapped bytes after
+ * the check.
  */
 #include <stdlib.h>
 #include "base/error.h"

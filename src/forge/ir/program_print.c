@@ -49,9 +49,9 @@ static void print_buffer(struct text *text, const forge_program *program, size_t
     text_add(text, "\n");
 }
 
-/* Returns true if the binding is a view of its whole packed buffer. Returns false also if symbols prevent the
- * decision. */
-static bool is_whole(const struct program_binding *binding)
+/* Returns true if the view is packed and begins at the first element of its buffer. Does not check dimensions
+ * before a symbolic one. */
+static bool is_packed_at_start(const struct program_binding *binding)
 {
     forge_dim packed = 1;
     bool is_packed = binding->offset == 0 && binding->negative_strides == 0;
@@ -62,14 +62,14 @@ static bool is_whole(const struct program_binding *binding)
     return is_packed;
 }
 
-/* Prints "$3 f32[2,10]". If the view is not the whole packed buffer, also prints its offset and strides. */
+/* Prints "$3 f32[2,10]". If is_packed_at_start is false, also prints the view's offset and strides. */
 static void print_binding(struct text *text, const forge_program *program,
                           const struct program_binding *binding)
 {
     struct dim_table dims = program_dims(program);
     text_printf(text, "$%u ", binding->buffer);
     print_type(text, program, binding->dtype, &binding->shape);
-    if (is_whole(binding))
+    if (is_packed_at_start(binding))
         return;
     text_add(text, " (+");
     dim_print(&dims, binding->offset, text);

@@ -98,11 +98,11 @@ struct view sized_view(const struct sized *sized, const struct program_binding *
 
 struct launch sized_launch(const struct sized *sized, size_t i, const struct view *views)
 {
-    const struct program_launch *made = &program_launches(sized->program)[i];
-    return (struct launch){.op = (enum op)made->op,
+    const struct program_launch *launch = &program_launches(sized->program)[i];
+    return (struct launch){.op = (enum op)launch->op,
                            .attributes = sized->attributes[i],
                            .inputs = views,
-                           .input_count = made->input_count,
-                           .outputs = views + made->input_count,
-                           .output_count = made->output_count};
+                           .input_count = launch->input_count,
+                           .outputs = views + launch->input_count,
+                           .output_count = launch->output_count};
 }

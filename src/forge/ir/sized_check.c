@@ -1,7 +1,7 @@
 /* ir/sized_check.c - checks that a program stays within its memory at given sizes; see sized.h.
  *
  * Note: the types and shapes of a launch's outputs must be those that infer.c computes. So a new operation
- * needs no code here. Nothing here allocates.
+ * needs no code in this file. The checks allocate no memory.
  */
 #include "base/error.h"
 #include "forge/ir/fields.h"
@@ -27,17 +27,18 @@ static bool set_invalid(struct check *c, joule_status status)
 
 /* --- views ---------------------------------------------------------------------------------------------- */
 
-/* Computes the positions of the first and the last element of the view, in elements. Returns false on
- * overflow. Strides of dimensions of size 1 must not overflow either, because later arithmetic uses them. */
+/* Computes the lowest and the highest position of the view's elements, relative to the element with all
+ * indices 0, in elements. Returns false on overflow. Strides of dimensions of size 1 must not overflow
+ * either, because later arithmetic uses them. */
 static bool compute_extent(const struct view *view, int64_t *out_first, int64_t *out_last)
 {
     *out_first = *out_last = 0;
     for (uint32_t i = 0; i < view->shape.rank; i++) {
-        int64_t stride = view->strides[i], dim = view->shape.dims[i], way;
-        if (__builtin_mul_overflow(stride, dim, &way) || way > DIM_MAX_NUMBER || way < -DIM_MAX_NUMBER)
+        int64_t stride = view->strides[i], dim = view->shape.dims[i], span;
+        if (__builtin_mul_overflow(stride, dim, &span) || span > DIM_MAX_NUMBER || span < -DIM_MAX_NUMBER)
             return false;
         if (dim > 1)
-            *(stride < 0 ? out_first : out_last) += way - stride;
+            *(stride < 0 ? out_first : out_last) += span - stride;
     }
     return true;
 }
@@ -104,8 +105,8 @@ static bool are_packed(const struct buffer_view *views, size_t count)
     return true;
 }
 
-/* Checks that the outputs have the types and shapes that the rule in infer.c gives for the inputs. Composites
- * are skipped, because program_check has checked them for all sizes. */
+/* Checks that the outputs have the types and shapes that infer.c computes from the inputs. Skips composites,
+ * because program_check has checked them for all sizes. */
 static bool check_outputs(struct check *c, size_t i, const struct buffer_view *views)
 {
     const struct program_launch *launch = &program_launches(c->program)[i];
@@ -141,8 +142,7 @@ static bool same_view(const struct view *a, const struct view *b)
            view_is_packed(b);
 }
 
-/* Returns true if `a`, which is written, shares no byte with `b`, or if both are exactly the same
- * elements. */
+/* Returns true if the output `a` shares no byte with `b`, or if both consist of exactly the same elements. */
 static bool can_coexist(const struct buffer_view *a, const struct buffer_view *b)
 {
     bool are_in_arena = a->buffer->kind == BUFFER_ARENA && b->buffer->kind == BUFFER_ARENA;

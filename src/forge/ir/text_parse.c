@@ -1,10 +1,10 @@
 /* ir/text_parse.c - parses graphs that text_print.c has written.
  *
- * Nodes are made by the builder, so text cannot contain anything that its rules refuse. The types in a text
+ * The builder adds the nodes, so a text with a node that infer.c refuses cannot be parsed. Types in a text
  * are only compared with those that the builder infers.
  *
- * Note: symbols and sizes come first, then bodies, then the graph. Each of these begins with the dim table
- * of the previous one, so that a size has the same id in all of them.
+ * Note: symbols and sizes come first, then bodies, then the graph. Each body, and the graph, begins with the
+ * dim table of its predecessor, so that a size has the same id in all of them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +76,7 @@ static forge_dim parse_dim(struct parser *p, struct dim_table *dims, unsigned ne
     return named_dim(p, dims);
 }
 
-/* The limit on nesting admits the longest sum that dim_add can create. */
+/* Allows DIM_MAX_LEAVES nested parentheses, as many as the longest sum of dim_add has. */
 bool parse_size(struct parser *p, struct dim_table *dims, forge_dim *out)
 {
     *out = parse_dim(p, dims, DIM_MAX_LEAVES);
@@ -189,7 +189,7 @@ static bool parse_write(struct parser *p, size_t start)
 
 /* --- all ------------------------------------------------------------------------------------------------ */
 
-/* Parses the lines of a graph or body, up to the first line that belongs to neither. */
+/* Parses the lines of a graph or body, up to the first line of another kind. */
 static bool parse_lines(struct parser *p)
 {
     for (bool is_ok = true; is_ok;) {
@@ -211,7 +211,7 @@ static bool parse_lines(struct parser *p)
     return p->in.status == JOULE_OK;
 }
 
-/* Parses a graph or body from the cursor to `end`; NULL: to the end of the text. */
+/* Parses a graph or body from the cursor to `end`, or to the end of the text if `end` is NULL. */
 static bool parse_graph(struct parser *p, const char *end, forge_graph **out)
 {
     joule_error error;

@@ -11,7 +11,7 @@
 
 enum {
     MAX_INPUTS = 16,
-    MAX_PATH = 500 /* bytes of a scope's path: the builder has the same limit */
+    MAX_PATH = 500 /* bytes of a scope's path; forge_scope_push allows 511 */
 };
 
 /* Attributes of any operation, without the elements of a constant. */
@@ -118,7 +118,7 @@ static bool parse_step(struct parser *p, int64_t *out)
     return true;
 }
 
-/* Parses one item of a list of sizes, steps or numbers, or of a set of axes. */
+/* Parses item i of a list, or one axis of a set of axes. */
 static bool parse_item(struct parser *p, const struct field *field, void *out, uint32_t i)
 {
     uint64_t number;
@@ -307,7 +307,7 @@ static bool parse_provenance(struct parser *p)
 
 /* --- constants ------------------------------------------------------------------------------------------ */
 
-/* Parses the bytes of blocks, two hexadecimal digits each. */
+/* Parses the bytes of a constant of a block format, two hexadecimal digits each. */
 static bool parse_blocks(struct cursor *in, struct constant_attributes *a)
 {
     for (size_t i = 0; i < a->size_bytes; i++) {
@@ -327,8 +327,8 @@ static bool parse_elements(struct cursor *in, struct constant_attributes *a, siz
     return cursor_want(in, "}");
 }
 
-/* Returns the constant's value. Checks the number of elements against the length of the text before it
- * allocates memory. */
+/* Adds the constant and returns its value. Checks the number of elements against the length of the text
+ * before memory is allocated. */
 static forge_value emit_constant(struct parser *p, const struct statement *s)
 {
     const struct constant_attributes *head = (const void *)&s->attributes;
@@ -340,7 +340,7 @@ static forge_value emit_constant(struct parser *p, const struct statement *s)
     size_t room = (size_t)(close - in->text) - s->elements;
     if (elements == SIZE_MAX || (is_blocks ? bytes != room / 2 || room % 2 : elements > room) ||
         bytes > UINT32_MAX / 2) {
-        cursor_fail_at(in, s->elements, "expected as many elements as the type says");
+        cursor_fail_at(in, s->elements, "expected as many elements as the type has");
         return FORGE_NO_VALUE;
     }
     struct constant_attributes *a = calloc(1, sizeof *a + bytes);
@@ -382,14 +382,14 @@ static forge_value emit_node(struct parser *p, struct statement *s)
     }
 }
 
-/* Fails unless the node has the types and the place that the text states. */
+/* Records an error unless the node has the types and the place that the text states. */
 static bool check_types(struct parser *p, const struct statement *s, forge_value value)
 {
     const forge_graph *graph = graph_of(p);
     const struct node *node = graph_producer(graph, value);
-    char made[200];
+    char inferred[200];
     struct text text;
-    text_init(&text, made, sizeof made);
+    text_init(&text, inferred, sizeof inferred);
     bool is_same = node->output_count == s->type_count;
     for (uint32_t i = 0; i < node->output_count; i++) {
         const struct value *own = &graph->values[node->output + i];
@@ -400,8 +400,8 @@ static bool check_types(struct parser *p, const struct statement *s, forge_value
     }
     if (is_same && node_place(graph, node) != p->builder->place)
         return cursor_fail_at(&p->in, s->start, "expected the place of the slot's earlier read");
-    return is_same ||
-           cursor_fail_at(&p->in, s->start, "expected the type %s, the result of %s", made, op_name(s->op));
+    return is_same || cursor_fail_at(&p->in, s->start, "expected the type %s, the result of %s", inferred,
+                                     op_name(s->op));
 }
 
 bool parse_node(struct parser *p)

@@ -1,7 +1,8 @@
 /* ir/text_print.c - prints graphs as text that text_parse.c reads.
  *
- * Note: the text is written twice, the first time only to measure it. All symbols and sizes come first, in
- * the order in which they were made, because the canonical order of sums and products depends on it.
+ * Note: the text is printed twice, the first time only to measure its length. All symbols and sizes come
+ * first, in the order of the dim table, because the canonical order of sums and products depends on this
+ * order.
  */
 #include <stdlib.h>
 #include <string.h>

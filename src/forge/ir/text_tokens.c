@@ -1,7 +1,7 @@
 /* ir/text_tokens.c - prints and parses names and elements; see text.h.
  *
- * Note: every printed element is parsed at once, and printed in another form if the bytes differ. So text is
- * exact for every type, also for bytes that no computation produces.
+ * Note: each element is parsed right after it is printed, and printed in another form if its bytes differ. So
+ * text is exact for every type, also for bytes that no computation produces.
  */
 #include "forge/ir/text.h"
 
@@ -163,7 +163,7 @@ static bool float_from_text(const char *string, double *out)
 
 static bool integer_from_text(const struct dtype_row *row, const char *string, void *out_element)
 {
-    uint64_t bits, kept;
+    uint64_t bits, stored;
     int64_t number;
     if (row->kind == DTYPE_BOOL) {
         bits = strcmp(string, "true") == 0;
@@ -177,8 +177,8 @@ static bool integer_from_text(const struct dtype_row *row, const char *string, v
         return false;
     }
     row->store_bits(out_element, 0, 1, &bits);
-    row->load_bits(out_element, 0, 1, &kept);
-    return kept == bits; /* otherwise the number is out of the type's range */
+    row->load_bits(out_element, 0, 1, &stored);
+    return stored == bits; /* otherwise the number is out of the type's range */
 }
 
 bool element_from_text(forge_dtype dtype, const char *string, void *out_element)
@@ -209,9 +209,9 @@ static bool reads_back(forge_dtype dtype, const char *string, const void *elemen
            memcmp(read, element, forge_dtype_block_bytes(dtype)) == 0;
 }
 
-/* Returns the number of digits to try first. %g drops trailing zeros, so the digits that a type always keeps
- * also give every shorter form. Small integers must be printed exactly: a shorter number could also be
- * rounded to the same element of a narrow type. */
+/* Returns the number of digits to try first: those that the type always preserves. %g drops trailing zeros,
+ * so this number also yields all shorter forms. Small integers must be printed exactly, because in a narrow
+ * type a shorter number could round to the same element. */
 static int min_digits(forge_dtype dtype, double value)
 {
     if (value == floor(value) && fabs(value) < 1e6)
@@ -220,7 +220,7 @@ static int min_digits(forge_dtype dtype, double value)
     return is_normal && dtype == FORGE_F64 ? DBL_DIG : is_normal && dtype == FORGE_F32 ? FLT_DIG : 1;
 }
 
-/* Writes the shortest text that gives the same bytes as the element. Returns false if there is no such
+/* Writes the shortest text that parses to the bytes of the element. Returns false if there is no such
  * text. */
 static bool float_to_text(forge_dtype dtype, const void *element, char *out, size_t size)
 {

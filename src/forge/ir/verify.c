@@ -1,6 +1,7 @@
 /* ir/verify.c - checks the invariants of a graph.
  *
- * Note: it applies the rules of infer.c again, so that a pass that makes a wrong shape is found at once.
+ * Note: the inference rules (infer.h) are applied again, so a wrong shape is found right after the pass that
+ * caused it.
  */
 #include <string.h>
 #include "base/error.h"
@@ -44,9 +45,9 @@ static joule_status verify_node(const forge_graph *graph, size_t n, joule_error 
     if (inference.output_count != node->output_count)
         return fail_node(error, graph, n, "it has another number of outputs than its operation");
     for (size_t i = 0; i < node->output_count; i++) {
-        const struct value *value = &graph->values[node->output + i], *made = &inference.outputs[i];
-        if (value->node != n || value->dtype != made->dtype || value->place != made->place ||
-            value->layout != made->layout || !forge_shape_equal(&value->shape, &made->shape))
+        const struct value *value = &graph->values[node->output + i], *inferred = &inference.outputs[i];
+        if (value->node != n || value->dtype != inferred->dtype || value->place != inferred->place ||
+            value->layout != inferred->layout || !forge_shape_equal(&value->shape, &inferred->shape))
             return fail_node(error, graph, n, "its output differs from the result of its operation");
     }
     return JOULE_OK;

@@ -93,7 +93,8 @@ static void a_slot_lives_on_one_place(void **state)
     forge_value next = forge_neg(b, read);
     assert_string_equal(forge_value_place(b, next), "b");
     forge_write(b, w, next, false);
-    assert_refused(b, "slot 'w' is stored on 'a' and cannot take a value from 'b': forge_transfer it first");
+    assert_refused(
+        b, "slot 'w' is stored on 'a' and cannot take a value from 'b': transfer it first (forge_transfer)");
     b = forge_builder_new();
     w = forge_state(b, "w", FORGE_F32, forge_shape_of(2), (forge_init){0});
     forge_write(b, w, input_on(b, "x", "a"), false);

@@ -176,7 +176,9 @@ static void test_truncated_programs_are_refused(void **state)
         forge_program *cut =
             aligned_alloc(PROGRAM_ALIGNMENT, size + PROGRAM_ALIGNMENT - size % PROGRAM_ALIGNMENT);
         memcpy(cut, program, size);
-        assert_refused(cut, size, size < sizeof *cut ? "its first bytes differ" : "but its header says");
+        assert_refused(cut, size,
+                       size < sizeof *cut ? "its first bytes are not those of a program"
+                                          : "but its header states");
         free(cut);
     }
     forge_program_free(program);
@@ -277,7 +279,7 @@ static void test_wrong_programs_are_refused(void **state)
     bindings[matmul->first_binding].strides[0] = 4;
     matmul->op = OP_UNARY;
     program->hash = program_hash(program);
-    assert_refused(program, program->size_bytes, "has other operands than unary");
+    assert_refused(program, program->size_bytes, "does not have the operands of unary");
     forge_program_free(program);
 }
 

@@ -332,8 +332,8 @@ static void test_nesting_is_limited(void **state)
     assert_refused_freely(repeat("forge graph 1\nsymbol A : 1..2\nsize ", "(A*", 100000));
     assert_refused_freely(repeat("forge graph 1\n%1 = constant ", "{", 100000));
     assert_refused_freely(repeat("forge graph 1\n%1 = input \"x\" : f32[", "2,", 100000));
-    assert_refused(X "%2 = constant {1} : f32[4000000000]", "as many elements as the type says");
-    assert_refused(X "%2 = constant {ff} : q8_0[4000000000]", "as many elements as the type says");
+    assert_refused(X "%2 = constant {1} : f32[4000000000]", "as many elements as the type has");
+    assert_refused(X "%2 = constant {ff} : q8_0[4000000000]", "as many elements as the type has");
     char *text = repeat("forge graph 1\n", "", 0), line[200];
     for (int i = 0; i < 40; i++) { /* each body uses the previous one twice: 2^40 nodes if expanded */
         snprintf(line, sizeof line, "body $%d {\n%%1 = input \"0\" : f32[2]\n", i);
