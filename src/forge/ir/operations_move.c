@@ -29,8 +29,7 @@ static uint32_t find_open_axis(const forge_shape *shape)
 }
 
 /* Computes the size of the open axis (find_open_axis) so that the shape has as many elements as x. If no size
- * fits, keeps the shape. Note: -1 is also the id of the first symbol; if no size fits, -1 keeps this
- * meaning. */
+ * fits, keeps the shape; -1 then stands for the symbol with this id. */
 static void fill_open_size(forge_builder *b, forge_value x, forge_shape *shape)
 {
     uint32_t axis = find_open_axis(shape);

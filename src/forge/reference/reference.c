@@ -1,6 +1,7 @@
 /* reference/reference.c - the table of reference functions by operation.
  *
- * Note: leaves and composites have no function. A row of ir/ops.def without a function does not link.
+ * Note: leaves and composites have no function. If the function of another row of ir/ops.def is missing,
+ * linking fails.
  */
 #include "forge/reference/reference.h"
 

@@ -1,8 +1,7 @@
-/* reference/reference_binary.c - operations on two elements, for floats and for integers and bool, and
- * select.
+/* reference/reference_binary.c - operations on two elements (floats, integers or bool), and select.
  *
- * Note: integers are sign-extended to 64 bits and stored modulo 2^bits. So only division, order and powers
- * depend on is_signed.
+ * Note: integers are sign-extended to 64 bits and stored modulo 2^bits. So only division, comparisons and
+ * powers depend on is_signed.
  */
 #include "forge/reference/reference.h"
 #include "forge/reference/reference_walk.h"
@@ -67,7 +66,7 @@ static uint64_t magnitude(uint64_t x, bool is_negative)
     return is_negative ? -x : x;
 }
 
-/* Divides magnitudes, because INT64_MIN / -1 traps. */
+/* Divides absolute values, because INT64_MIN / -1 traps. */
 static uint64_t div_bits(uint64_t a, uint64_t b, bool is_signed)
 {
     bool a_negative = is_signed && a >> 63, b_negative = is_signed && b >> 63;
@@ -165,6 +164,7 @@ static void binary_integers(forge_binary_kind kind, const struct walk *a, const 
     dtype_row(out->dtype)->store_bits(out->data, tile.first, tile.count, left);
 }
 
+/* Inputs: a and b, broadcast to the shape of the output. */
 void reference_binary(const struct launch *launch, size_t first, size_t end)
 {
     const struct kind_attributes *attributes = launch->attributes;
@@ -175,7 +175,8 @@ void reference_binary(const struct launch *launch, size_t first, size_t end)
         (is_float ? binary_numbers : binary_integers)((forge_binary_kind)attributes->kind, &a, &b, out, tile);
 }
 
-/* Copies the bytes of elements, because a conversion to double could change a NaN. */
+/* Inputs: condition, a and b, broadcast to the shape of the output. Copies elements as bytes, because a
+ * conversion to double could change a NaN. */
 void reference_select(const struct launch *launch, size_t first, size_t end)
 {
     const struct view *out = &launch->outputs[0];

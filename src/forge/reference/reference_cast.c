@@ -1,8 +1,8 @@
 /* reference/reference_cast.c - conversion of elements to another type, by forge_convert.
  *
- * Note: a byte of 4-bit elements, or a block, may hold the end of one row and the beginning of the next. The
- * call that computes the first element of such a byte or block writes all of it. So two threads never write
- * the same byte.
+ * Note: a byte of 4-bit elements, or a block, may contain the end of one row and the beginning of the next.
+ * The call that computes the first element of a byte or block writes the whole byte or block. So two threads
+ * never write the same byte.
  */
 #include "forge/reference/reference.h"
 #include "forge/reference/reference_walk.h"
@@ -21,7 +21,7 @@ static char *piece(const struct view *view, size_t element)
            element / forge_dtype_block_elements(view->dtype) * forge_dtype_block_bytes(view->dtype);
 }
 
-/* Reads a tile, packed. Types whose elements have no address are always packed in `from`. */
+/* Copies a tile to `out`, packed. If elements have no address of their own, `from` is packed. */
 static void read_tile(const struct view *from, const struct walk *walk, struct tile tile, void *out)
 {
     if (walk->dtype->block_elements > 1)
@@ -30,6 +30,7 @@ static void read_tile(const struct view *from, const struct walk *walk, struct t
         walk_copy(walk, tile.first, tile.count, out);
 }
 
+/* x and the output have the same shape. */
 void reference_cast(const struct launch *launch, size_t first, size_t end)
 {
     const struct view *from = &launch->inputs[0], *to = &launch->outputs[0];
@@ -40,7 +41,7 @@ void reference_cast(const struct launch *launch, size_t first, size_t end)
     size_t last = round_up(rows.end, unit);
     struct tile tile = tile_from(round_up(rows.first, unit), last < all ? last : all);
     for (; tile.count; tile = tile_next(tile)) {
-        /* Aligned for all element types; the rest of a last block is 0. */
+        /* Aligned for all element types. Elements after the end of an incomplete last block are 0. */
         _Alignas(8) char source[TILE_BYTES] = {0}, target[TILE_BYTES] = {0};
         read_tile(from, &walk, tile, source);
         forge_convert(from->dtype, source, to->dtype, target, round_up(tile.count, unit));

@@ -2,9 +2,10 @@
  *
  * x: [batch, channels, spatial...]; out: [batch, out_channels, spatial...]; weight:
  * [out_channels, channels / groups, taps...], or [channels, out_channels / groups, taps...] if transposed.
- * Each tile of an output row adds the products of all lines of the input and of the kernel that contribute
- * to it. Missing dimensions have size 1.
- * Note: each element is summed over channels, then taps, in one order, for any division of rows.
+ * Each tile of an output row is the sum of products of lines of x and lines of the weight. Missing dimensions
+ * have size 1.
+ * Note: each element is summed over channels, then taps, in the same order for any division of rows among
+ * threads.
  */
 #include "forge/reference/reference_conv.h"
 #include "forge/reference/reference.h"
@@ -29,7 +30,8 @@ struct conv conv_of(const struct launch *launch)
                      .weight_view = weight};
     uint32_t missing = AXES + 2 - x->shape.rank;
     for (uint32_t k = 0; k < AXES; k++) {
-        uint32_t from = k + 2 - missing; /* dimension k in the tensors; unused if they lack it */
+        uint32_t from = k + 2 - missing; /* dimension of the tensors for spatial dimension k; not used if the
+                                          * tensors lack it */
         c.axes[k] = slide_none(1);
         c.out[k] = 1;
         if (k < missing)
@@ -47,7 +49,8 @@ struct conv conv_of(const struct launch *launch)
     return c;
 }
 
-/* Returns a line of `count` elements from an offset on. Offset and stride are in elements. */
+/* Returns a walk over `count` elements of the view. offset: position of the first element; offset and stride
+ * are in elements. */
 static struct walk line_of(const struct view *view, int64_t offset, int64_t stride, int64_t count)
 {
     return (struct walk){.dtype = dtype_row(view->dtype),
@@ -58,15 +61,15 @@ static struct walk line_of(const struct view *view, int64_t offset, int64_t stri
                          .strides = {stride}};
 }
 
-/* --- two lines ------------------------------------------------------------------------------------------ */
+/* --- products of two lines ------------------------------------------------------------------------------ */
 
-/* A tile of floats or of integers. */
+/* A tile of elements, as doubles or as integers. */
 union cells {
     double numbers[TILE];
     uint64_t bits[TILE];
 };
 
-/* sums[a + i da] += x[i] w[b + i db]; one of the steps is 0. */
+/* Indices of sums[a + i * da] += x[i] * w[b + i * db], for i below `count`. Either da or db is 0. */
 struct products {
     int64_t count, a, da, b, db;
 };
@@ -91,10 +94,10 @@ static void load(const struct walk *line, struct tile part, union cells *out)
         walk_load_bits(line, part.first, part.count, out->bits);
 }
 
-/* Adds the products of one line of the input and one line of the kernel to a part of a row. The outer loop is
- * over taps and the inner over outputs. If there are more taps than outputs (the gradient of a weight), the
- * loops are swapped, and so are stride and dilation of the slide. The order in which an element is summed is
- * the same. */
+/* Adds the products of one line of x and one line of the weight to a part of an output row. The outer loop is
+ * over taps and the inner loop over outputs. If there are more taps than outputs, as in the gradient of a
+ * weight, the loops are swapped, and so are stride and dilation of the slide. In both cases, the products of
+ * an element are added in the same order. */
 static void add_line(const struct conv *c, int64_t x_offset, int64_t w_offset, struct tile part,
                      union cells *sums)
 {
@@ -126,7 +129,7 @@ static void add_line(const struct conv *c, int64_t x_offset, int64_t w_offset, s
 
 /* --- rows ----------------------------------------------------------------------------------------------- */
 
-/* The indices of a row of the output. */
+/* Indices of a row of the output: out[n, channel, z, y, :]. */
 struct place {
     int64_t n, channel, z, y;
 };
@@ -137,7 +140,7 @@ static struct place place_of(const struct conv *c, int64_t row)
     return (struct place){of_batch / c->channels, of_batch % c->channels, z, y};
 }
 
-/* Adds all lines of one input channel to a part of a row. */
+/* Adds the products of all lines of one input channel to a part of a row. Offsets are in elements. */
 static void gather_channel(const struct conv *c, const struct place *p, int64_t x_offset, int64_t w_offset,
                            struct tile part, union cells *sums)
 {
@@ -152,7 +155,7 @@ static void gather_channel(const struct conv *c, const struct place *p, int64_t 
     }
 }
 
-/* Adds all channels of the group to a part of a row. */
+/* Adds the products of all input channels of the group to a part of a row. */
 static void gather(const struct conv *c, const struct place *p, struct tile part, union cells *sums)
 {
     int64_t group = p->channel / c->out_channels, own = p->channel % c->out_channels;
@@ -164,6 +167,7 @@ static void gather(const struct conv *c, const struct place *p, struct tile part
     }
 }
 
+/* Computes rows [first, end) of out: [batch, out_channels, z, y, x]. A row is a line along x. */
 void reference_conv(const struct launch *launch, size_t first, size_t end)
 {
     const struct view *out = &launch->outputs[0];
@@ -173,7 +177,7 @@ void reference_conv(const struct launch *launch, size_t first, size_t end)
     for (size_t row = first; row < end; row++) {
         struct place p = place_of(&c, (int64_t)row);
         for (struct tile part = tile_from(0, columns); part.count; part = tile_next(part)) {
-            union cells sums = {.bits = {0}}; /* all bits 0, which is 0.0 for floats */
+            union cells sums = {.bits = {0}}; /* all bits 0 are also 0.0 */
             gather(&c, &p, part, &sums);
             if (dtype->kind == DTYPE_FLOAT)
                 dtype->store(out->data, row * columns + part.first, part.count, sums.numbers);

@@ -1,10 +1,10 @@
 /* reference/reference_gather.c - gather and scatter: elements are read from, or written to, positions given
  * by indices.
  *
- * x has the shape [outer, size, inner], where `size` is the axis; gathered elements and updates are
- * [outer, count, inner]. A piece of a scatter is one line of its output. One thread applies all updates of a
- * line in order, so sums do not depend on the number of threads. If the output is in place, lines are not
- * copied and only updated elements are accessed.
+ * x and the output of a scatter: [outer, size, inner], where `size` is the axis. Gathered elements and
+ * updates: [outer, count, inner]. One thread applies all updates of a line in order, so sums do not depend on
+ * the number of threads. If the output is in place, lines are not copied and only updated elements are
+ * accessed.
  */
 #include "forge/reference/reference.h"
 #include "forge/reference/reference_scatter.h"
@@ -16,7 +16,7 @@
 /* The lines of x, and the indices into them. */
 struct lines {
     struct walk indices;
-    bool is_along; /* one index per element; otherwise one per [inner] row of elements */
+    bool is_along; /* true: one index for each element; false: one for each row of `inner` elements */
     size_t size, count, inner;
 };
 
@@ -34,17 +34,17 @@ static struct lines lines_of(const struct launch *launch, uint32_t axis, bool is
     return lines;
 }
 
-/* Converts the bits of an index, which may be negative, to a position in its line. Returns false if out of
+/* Converts an index, which may be negative, to a position in its line. Returns false if the index is out of
  * range. */
 static bool is_inside(const struct lines *lines, uint64_t bits, size_t *out_index)
 {
     if (lines->indices.dtype->kind == DTYPE_SIGNED && bits >> 63)
-        bits += lines->size; /* if still negative, a very large unsigned number */
+        bits += lines->size; /* a result that is still negative is a very large unsigned number */
     *out_index = (size_t)bits;
     return bits < lines->size;
 }
 
-/* Finds the index for a position of the gathered elements. Returns false if it is out of range. */
+/* Finds the index for a position of the gathered elements. Returns false if the index is out of range. */
 static bool find_index(const struct lines *lines, size_t position, size_t *out_index)
 {
     uint64_t bits;
@@ -53,14 +53,14 @@ static bool find_index(const struct lines *lines, size_t position, size_t *out_i
     return is_inside(lines, bits, out_index);
 }
 
-/* Returns how many elements, from this position on and below `end`, share one index. */
+/* Returns the number of elements, from this position on and below `end`, to which the same index applies. */
 static size_t run_of(const struct lines *lines, size_t position, size_t end)
 {
     size_t rest = lines->inner - position % lines->inner;
     return lines->is_along ? 1 : rest < end - position ? rest : end - position;
 }
 
-/* Returns the position in x for a position of the gathered elements and its index. */
+/* Returns the position in x of the element that is gathered to `position` by `index`. */
 static size_t place_of(const struct lines *lines, size_t position, size_t index)
 {
     size_t outer = position / lines->inner / lines->count;
@@ -69,6 +69,7 @@ static size_t place_of(const struct lines *lines, size_t position, size_t index)
 
 /* --- gather --------------------------------------------------------------------------------------------- */
 
+/* Inputs: x [outer, size, inner] and indices. Output: [outer, count, inner]. */
 void reference_gather(const struct launch *launch, size_t first, size_t end)
 {
     const struct gather_attributes *attributes = launch->attributes;
@@ -77,7 +78,7 @@ void reference_gather(const struct launch *launch, size_t first, size_t end)
     struct walk from = walk_of(x, &x->shape);
     struct tile rows = tile_of_rows(launch, first, end);
     bool is_float = from.dtype->kind == DTYPE_FLOAT;
-    double beyond = is_float && !attributes->gives_zero ? NAN : 0;
+    double if_outside = is_float && !attributes->gives_zero ? NAN : 0;
     for (size_t at = rows.first, run; at < rows.end; at += run) {
         char *to = (char *)out->data + at * from.dtype->block_bytes;
         size_t index;
@@ -86,7 +87,7 @@ void reference_gather(const struct launch *launch, size_t first, size_t end)
             walk_copy(&from, place_of(&lines, at, index), run, to);
         else
             for (size_t i = 0; i < run; i++)
-                from.dtype->store(to, i, 1, &beyond);
+                from.dtype->store(to, i, 1, &if_outside);
     }
 }
 
@@ -117,7 +118,7 @@ static void combine(forge_scatter_kind kind, forge_dtype type, void *to, const v
     dtype->store_bits(to, 0, count, bits);
 }
 
-/* The updates of a scatter, and how to combine them with elements. */
+/* The updates of a scatter, and the function that combines them with elements. */
 struct updating {
     forge_scatter_kind kind;
     scatter_combine_fn *combine;
@@ -138,7 +139,7 @@ static void update(const struct updating *u, size_t position, size_t at, size_t 
                    walk_pack(&u->updates, position + tile.first, tile.count, buffer), tile.count);
 }
 
-/* Neighbouring lines: those with one outer index, and inner indices in [first, end). */
+/* Neighbouring lines with the same outer index, and inner indices in [first, end). */
 struct bundle {
     size_t outer, first, end;
 };
@@ -157,7 +158,7 @@ static void copy_lines(const struct lines *lines, struct bundle bundle, const st
         walk_copy(&from, at, count, (char *)out->data + at * from.dtype->block_bytes);
 }
 
-/* Applies updates with one index per [inner] row. */
+/* Applies updates to a bundle, with one index for each row of `inner` elements. */
 static void update_rows(const struct lines *lines, struct bundle bundle, const struct updating *updating)
 {
     uint64_t bits[TILE];
@@ -173,7 +174,7 @@ static void update_rows(const struct lines *lines, struct bundle bundle, const s
     }
 }
 
-/* Applies updates with one index per element; count is at most a tile. */
+/* Applies updates with one index for each element. count is at most TILE. */
 static void update_elements(const struct lines *lines, const struct updating *u, size_t outer,
                             size_t position, size_t count)
 {

@@ -1,10 +1,10 @@
 /* reference/reference_matmul.c - matrix products: a: [..., rows, depth], b: [..., depth, columns], out:
  * [..., rows, columns].
  *
- * A panel of the output is a few rows by a tile of columns, so a row of b is converted to doubles once for
- * several rows of a. Each element is summed from its first product to its last in any panel, so the result
- * does not depend on the division of rows among threads. Products with 0 are not skipped, so NaN and
- * infinities propagate.
+ * The output is computed in panels of a few rows by a tile of columns, so that a row of b is converted to
+ * doubles once for several rows of a. Each element is summed from its first product to its last in every
+ * panel, so the result does not depend on the division of rows among threads. Products with 0 are not
+ * skipped, so NaN and infinities propagate.
  */
 #include "forge/reference/reference.h"
 #include "forge/reference/reference_walk.h"
@@ -13,10 +13,10 @@
 
 enum { PANEL_ROWS = 8 }; /* uses 34 KiB of stack */
 
-/* One operand after its transpose: a list of matrices. A line is a row of a or of b. */
+/* One operand with its transpose flag applied, as a list of matrices. A line is a row of a or of b. */
 struct operand {
-    struct walk matrices; /* the first element of each matrix, in the order of the output */
-    struct walk line;     /* the first line */
+    struct walk matrices; /* first element of each matrix, in the order of the output */
+    struct walk line;     /* line 0 of the first matrix */
     size_t length;        /* elements per line */
     int64_t next_line;    /* stride between lines, in elements */
 };
@@ -32,15 +32,16 @@ static struct operand operand_of(const struct view *view, const forge_shape *out
                             (size_t)line.shape.dims[0], view->strides[is_transposed ? columns : rows]};
 }
 
-/* Some rows of one matrix of the output, and some columns. */
+/* Some rows and columns of one matrix of the output. */
 struct panel {
-    struct walk a, b; /* the first row of a, and row 0 of b */
-    int64_t next_a, next_b;
+    struct walk a, b;       /* first row of a, and row 0 of b */
+    int64_t next_a, next_b; /* strides between lines of a and of b, in elements */
     size_t depth, row_count;
     struct tile columns;
-    size_t out_first; /* output element in the first row and column 0 */
+    size_t out_first; /* position in the output of the first row's column 0 */
 };
 
+/* a: [row_count, depth]; b: [depth, columns]; sums: [row_count, columns]. */
 #define MULTIPLY_PANEL(function, type, load, store)                                                          \
     static void function(const struct panel *panel, const struct view *out)                                  \
     {                                                                                                        \

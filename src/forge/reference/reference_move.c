@@ -1,4 +1,4 @@
-/* reference/reference_move.c - operations that move elements without a change of values, and iota.
+/* reference/reference_move.c - operations that move elements without changing them, and iota.
  *
  * Reshape, transfer, broadcast, transpose and slice are one copy from a view with other shapes and strides.
  * Elements are copied as bytes.
@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-/* Copies the elements of `from`, broadcast to `shape`, to rows [first, end) of the output, in order. */
+/* Broadcasts `from` to `shape`, which has as many elements as the output. Copies its elements to rows [first,
+ * end) of the output, in order. */
 static void copy_rows(const struct launch *launch, const struct view *from, const forge_shape *shape,
                       size_t first, size_t end)
 {
@@ -34,7 +35,7 @@ void reference_stop_gradient(const struct launch *launch, size_t first, size_t e
     reference_reshape(launch, first, end);
 }
 
-/* Supports only a group of one process. */
+/* Supports only a group of one process, whose result is x. */
 void reference_collective(const struct launch *launch, size_t first, size_t end)
 {
     reference_reshape(launch, first, end);
@@ -49,12 +50,12 @@ void reference_transpose(const struct launch *launch, size_t first, size_t end)
 {
     const struct transpose_attributes *attributes = launch->attributes;
     const struct view *x = &launch->inputs[0];
-    struct view turned = *x;
+    struct view transposed = *x;
     for (uint32_t i = 0; i < x->shape.rank; i++) {
-        turned.shape.dims[i] = x->shape.dims[attributes->order[i]];
-        turned.strides[i] = x->strides[attributes->order[i]];
+        transposed.shape.dims[i] = x->shape.dims[attributes->order[i]];
+        transposed.strides[i] = x->strides[attributes->order[i]];
     }
-    copy_rows(launch, &turned, &turned.shape, first, end);
+    copy_rows(launch, &transposed, &transposed.shape, first, end);
 }
 
 void reference_slice(const struct launch *launch, size_t first, size_t end)
@@ -68,14 +69,15 @@ void reference_slice(const struct launch *launch, size_t first, size_t end)
 
 /* --- concat --------------------------------------------------------------------------------------------- */
 
-/* The packed output consists of blocks; each block has one piece of each input. Sizes are in elements. */
+/* The packed output consists of blocks. Each block contains one piece of each input. Sizes are in
+ * elements. */
 struct joint {
     size_t of_block; /* size of a block */
-    size_t at;       /* where the piece of this input begins in a block */
+    size_t at;       /* position of this input's piece in a block */
     size_t of_piece; /* size of a piece of this input */
 };
 
-/* Copies the elements of one input that are within [first, end) of the output. */
+/* Copies the elements of one input whose positions in the output are in [first, end). */
 static void copy_pieces(const struct walk *x, struct joint joint, char *out, size_t first, size_t end)
 {
     size_t size_bytes = x->dtype->block_bytes;
@@ -107,15 +109,15 @@ void reference_concat(const struct launch *launch, size_t first, size_t end)
 
 /* --- padding -------------------------------------------------------------------------------------------- */
 
-/* Returns the index of dimension k of x that is at `index` of the output, or -1 if that is padding. */
+/* Returns the index along dimension k of x that is at `index` of the output; -1: padding. */
 static int64_t index_in_cut(const struct cut *cut, uint32_t k, int64_t index, int64_t size)
 {
     int64_t step = cut->step[k], distance = index - (step > 0 ? cut->start[k] : cut->limit[k] - 1);
     return distance % step == 0 && distance / step >= 0 && distance / step < size ? distance / step : -1;
 }
 
-/* Finds the offset, in elements, of the row of x that is in this row of the output. Returns false if there is
- * none. */
+/* Finds the offset, in elements, of the row of x that is in row `row` of the output. Returns false if the row
+ * is padding. */
 static bool find_row(const struct cut *cut, const struct view *x, const forge_shape *out, size_t row,
                      int64_t *out_offset)
 {
@@ -129,6 +131,7 @@ static bool find_row(const struct cut *cut, const struct view *x, const forge_sh
     return true;
 }
 
+/* x: any shape of rank 1 or more; its elements are a part (attributes->cut) of the output. */
 void reference_pad(const struct launch *launch, size_t first, size_t end)
 {
     const struct pad_attributes *attributes = launch->attributes;

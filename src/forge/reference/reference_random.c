@@ -6,6 +6,7 @@
 #include "forge/reference/reference.h"
 #include "forge/reference/reference_walk.h"
 
+/* Inputs: key, u64[], and step, u32[]. Output: any shape. */
 void reference_random(const struct launch *launch, size_t first, size_t end)
 {
     const struct random_attributes *attributes = launch->attributes;

@@ -1,8 +1,8 @@
 /* reference/reference_reduce.c - reductions: sums, means, products, extremes and their indices.
  *
  * Each element of the output is reduced from its first element to its last, so the result does not depend on
- * the division of rows among threads. A symbolic dimension may be 0 when the program runs; then
- * store_of_nothing stores the result.
+ * the division of rows among threads. A symbolic dimension may be 0 when the program runs; then store_empty
+ * stores the result.
  */
 #include "forge/reference/reference.h"
 #include "forge/reference/compensated_sum.h"
@@ -13,8 +13,8 @@
 /* --- floats --------------------------------------------------------------------------------------------- */
 
 struct fold {
-    struct sum sum; /* other kinds than sum and mean use only sum.value */
-    size_t place;   /* index of the best element */
+    struct sum sum; /* kinds other than sum and mean use only sum.value */
+    size_t place;   /* index of the largest or smallest element */
 };
 
 static void keep(struct fold *fold, double x, size_t place, bool is_better)
@@ -93,7 +93,7 @@ static void fold_bits(struct fold_bits *fold, forge_reduce_kind kind, uint64_t x
 static void reduce_integers(forge_reduce_kind kind, const struct walk *x, size_t count,
                             const struct view *out, size_t at)
 {
-    /* An XOR with this maps the order of signed numbers to that of unsigned numbers. */
+    /* XOR with `flip` maps the order of signed numbers to that of unsigned numbers. */
     uint64_t flip = x->dtype->kind == DTYPE_SIGNED ? UINT64_C(1) << 63 : 0;
     struct fold_bits fold = {0};
     for (struct tile tile = tile_from(0, count); tile.count; tile = tile_next(tile)) {
@@ -108,9 +108,9 @@ static void reduce_integers(forge_reduce_kind kind, const struct walk *x, size_t
 
 /* --- launch --------------------------------------------------------------------------------------------- */
 
-/* Stores the result of a reduction of no elements. For integer types, infinities become the limits of the
+/* Stores the result of a reduction of 0 elements. For integer types, infinities become the limits of the
  * range. */
-static void store_of_nothing(forge_reduce_kind kind, const struct view *out, size_t at)
+static void store_empty(forge_reduce_kind kind, const struct view *out, size_t at)
 {
     static const double nothing[FORGE_REDUCE_KINDS] = {
         [FORGE_SUM] = 0,     [FORGE_MEAN] = NAN, [FORGE_MAXIMUM] = -INFINITY, [FORGE_MINIMUM] = INFINITY,
@@ -119,6 +119,7 @@ static void store_of_nothing(forge_reduce_kind kind, const struct view *out, siz
     dtype_row(out->dtype)->store(out->data, at, 1, &nothing[kind]);
 }
 
+/* x: any shape. Output: x's shape, in which the reduced dimensions are 1 or removed. */
 void reference_reduce(const struct launch *launch, size_t first, size_t end)
 {
     const struct reduce_attributes *attributes = launch->attributes;
@@ -131,7 +132,7 @@ void reference_reduce(const struct launch *launch, size_t first, size_t end)
     for (size_t at = rows.first; at < rows.end; at++) {
         line.start = walk_offset(&heads, at);
         if (count == 0)
-            store_of_nothing(kind, out, at);
+            store_empty(kind, out, at);
         else
             (line.dtype->kind == DTYPE_FLOAT ? reduce_numbers : reduce_integers)(kind, &line, count, out, at);
     }

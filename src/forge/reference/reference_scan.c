@@ -1,6 +1,7 @@
 /* reference/reference_scan.c - scans: cumulative sums, products and extremes along an axis.
  *
- * A piece is one line. A reversed line has a negated stride, so the loops need no other special case.
+ * x and the output: [outer, size, inner]. A piece is one line. A reversed line has a negative stride, so the
+ * loops need no other special case.
  */
 #include "forge/reference/reference_line.h"
 #include "forge/reference/reference.h"
@@ -49,7 +50,7 @@ static void scan_numbers(const struct scan_attributes *a, const struct line *lin
 
 /* --- integers ------------------------------------------------------------------------------------------- */
 
-/* Returns the neutral element of the operation. */
+/* Returns the neutral element of the kind for this type, for example 1 for products. */
 static uint64_t neutral_bits(forge_reduce_kind kind, const struct dtype_row *dtype)
 {
     bool is_signed = dtype->kind == DTYPE_SIGNED;

@@ -1,8 +1,8 @@
-/* reference/reference_sort.c - sort along an axis, with the indices of the elements; a heap sort of the
- * indices in the output.
+/* reference/reference_sort.c - sort along an axis, by a heap sort of indices in the output for indices.
  *
- * Equal values are ordered by their indices, so the sort is stable. For the same reason, a heap of the first
- * `count` elements seen so far gives the same result as a sort of all elements.
+ * x: [outer, size, inner]; both outputs: [outer, count, inner]. Equal values are ordered by their indices, so
+ * the sort is stable. A heap of `count` indices contains the first `count` elements, in sorted order, of
+ * those read so far. So the result is the same as that of a full sort.
  */
 #include "forge/reference/reference_line.h"
 #include "forge/reference/reference.h"
@@ -12,8 +12,8 @@
 struct sorter {
     const struct line *line;
     bool is_float, is_descending;
-    uint64_t flip;   /* an XOR with this maps the order of signed numbers to that of unsigned numbers */
-    int64_t *places; /* indices in a heap: a parent comes after its children in the order */
+    uint64_t flip;   /* XOR with `flip` maps the order of signed numbers to that of unsigned numbers */
+    int64_t *places; /* a heap of indices: a parent comes after its children in the sorted order */
     size_t count;
 };
 
@@ -22,7 +22,7 @@ static int64_t *place(const struct sorter *s, size_t i)
     return &s->places[line_place(s->line, i)];
 }
 
-/* Returns -1, 0 or 1; NaN comes last. */
+/* Returns -1, 0 or 1, as x[a] comes before, with or after x[b]. NaN comes last. */
 static int compare_numbers(const struct sorter *s, size_t a, size_t b)
 {
     double x, y;

@@ -1,7 +1,8 @@
-/* reference/reference_unary.c - operations on one element, for floats and for integers and bool.
+/* reference/reference_unary.c - operations on one element (floats, integers or bool).
  *
- * Note: where the formula in <forge/unary.def> loses digits or overflows, an equal formula is used here.
- * Infinities give the same result as the formula in unary.def: x sigmoid(x) of minus infinity is NaN.
+ * Note: where the formula in <forge/unary.def> loses digits or overflows, an equivalent formula is used here.
+ * Infinities still give the result of the formula in unary.def: for example, x * sigmoid(x) of minus infinity
+ * is NaN.
  */
 #include "forge/reference/reference.h"
 #include "forge/reference/reference_walk.h"
@@ -132,6 +133,7 @@ static void unary_integers(forge_unary_kind kind, const struct walk *x, const st
     dtype_row(out->dtype)->store_bits(out->data, tile.first, tile.count, values);
 }
 
+/* x and the output have the same shape. */
 void reference_unary(const struct launch *launch, size_t first, size_t end)
 {
     const struct kind_attributes *attributes = launch->attributes;

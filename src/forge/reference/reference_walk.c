@@ -5,7 +5,8 @@
 
 enum { FILL_BYTES = 4096 };
 
-/* Adds a faster dimension, or joins it with the previous one if both are contiguous. */
+/* Adds a dimension that varies faster than all others, or joins it with the last one if both are
+ * contiguous. */
 static void add_dimension(struct walk *walk, int64_t dim, int64_t stride)
 {
     uint32_t last = walk->rank - 1;
@@ -35,8 +36,8 @@ struct walk walk_of(const struct view *view, const forge_shape *shape)
     return walk;
 }
 
-/* Returns the offset of a position. *out_run: how many elements, from this one on, are a constant stride
- * apart. */
+/* Returns the offset of a position. *out_run: number of elements, from this position on, with a constant
+ * stride. */
 static int64_t find(const struct walk *walk, size_t position, size_t *out_run)
 {
     int64_t offset = walk->start, rest = (int64_t)position;
@@ -62,7 +63,7 @@ int64_t walk_offset(const struct walk *walk, size_t position)
     for (size_t i = 0; i < count; i++)                                                                       \
     memcpy((char *)to + (int64_t)i * to_bytes, (const char *)from + (int64_t)i * from_bytes, (size))
 
-/* Copies the first of `count` elements to all others, in chunks of at most FILL_BYTES, which stay in the L1
+/* Copies the first of `count` elements to all others, in chunks of at most FILL_BYTES, which fit into the L1
  * cache. */
 static void fill(char *to, size_t size_bytes, size_t count)
 {
@@ -102,8 +103,8 @@ void elements_copy(void *to, int64_t to_step, const void *from, int64_t from_ste
     }
 }
 
-/* A run of the last dimension, with the indices of all other dimensions. The indices are incremented, because
- * runs may be short and divisions would take longer than the copy. */
+/* A line along the last dimension, and its indices in all other dimensions. line_next increments the indices,
+ * because lines may be short, and divisions would take longer than the copy. */
 struct line {
     int64_t at[FORGE_MAX_RANK], offset;
 };

@@ -1,8 +1,8 @@
 /* reference/reference_window.c - sliding windows: reductions (window), their gradient (share), unfold and
  * fold.
  *
- * A window slides along any dimensions; along the others it has one tap. Each tile of an output row reads one
- * run of the input per tap. Padding is skipped.
+ * A window slides along some dimensions; along all others it has one tap. Each tile of an output row reads
+ * one run of the input for each tap. Padding is skipped.
  */
 #include "forge/reference/reference.h"
 #include "forge/reference/reference_slide.h"
@@ -16,7 +16,8 @@ struct sliding {
     int64_t out[FORGE_MAX_RANK];
     struct slide dims[FORGE_MAX_RANK];
     int64_t strides[FORGE_MAX_RANK];     /* strides of the input along each dimension */
-    int64_t tap_strides[FORGE_MAX_RANK]; /* strides along its taps, if the input has them as a dimension */
+    int64_t tap_strides[FORGE_MAX_RANK]; /* strides along the taps, if the input has a dimension for them
+                                          * (fold); otherwise 0 */
     const struct view *x;
 };
 
@@ -41,7 +42,7 @@ static struct sliding sliding_of(const struct launch *launch, const struct windo
     return s;
 }
 
-/* Finds the indices of a row along all dimensions except the last. */
+/* Finds the indices of a row along all dimensions except the last. index: [rank]. */
 static void find_row(const struct sliding *s, size_t row, int64_t *index)
 {
     for (uint32_t k = s->rank - 1; k-- > 0;) {
@@ -51,7 +52,8 @@ static void find_row(const struct sliding *s, size_t row, int64_t *index)
     }
 }
 
-/* Finds the offset of the input line that a row reads through these taps. Returns false if it is padding. */
+/* Finds the offset, in elements, of the input line that a row reads through these taps. Returns false if the
+ * line is padding. */
 static bool find_line(const struct sliding *s, const int64_t *index, const int64_t *taps, int64_t *out_offset)
 {
     int64_t offset = 0;
@@ -84,7 +86,7 @@ static bool has_taps(const struct sliding *s)
 
 /* --- window and fold ------------------------------------------------------------------------------------ */
 
-/* Partial results of a part of a row. Integers are stored XOR flip, so that unsigned comparison orders
+/* Partial results of a part of a row. Integers are stored XOR flip, so that an unsigned comparison orders
  * them. */
 struct fold {
     forge_reduce_kind kind;
@@ -153,8 +155,8 @@ static void fold_run(struct fold *fold, const struct sliding *s, int64_t offset,
 static void fold_windows(const struct sliding *s, const int64_t *index, struct tile part, struct fold *fold)
 {
     int64_t taps[FORGE_MAX_RANK] = {0}, offset;
-    bool goes_on = has_taps(s);
-    for (; goes_on; goes_on = next_tap(s, taps)) {
+    bool has_tap = has_taps(s);
+    for (; has_tap; has_tap = next_tap(s, taps)) {
         struct slide_run run =
             slide_run(&s->dims[s->rank - 1], taps[s->rank - 1], (int64_t)part.first, (int64_t)part.count);
         if (run.count && find_line(s, index, taps, &offset))
@@ -175,8 +177,8 @@ static void store_fold(const struct fold *fold, const struct view *out, size_t a
     dtype->store_bits(out->data, at, count, bits);
 }
 
-/* Computes rows of a window reduction. divisor: of means; 0: the number of elements of each window that are
- * not padding. */
+/* Computes rows [first, end) of a window reduction. divisor: the divisor of means; 0: the number of elements
+ * of each window that are not padding. */
 static void fold_rows(const struct launch *launch, const struct sliding *s, forge_reduce_kind kind,
                       double divisor, size_t first, size_t end)
 {
@@ -196,6 +198,7 @@ static void fold_rows(const struct launch *launch, const struct sliding *s, forg
     }
 }
 
+/* x: any shape. Output: x's shape, with the number of windows along the windows' axes. */
 void reference_window(const struct launch *launch, size_t first, size_t end)
 {
     const struct window_attributes *a = launch->attributes;
@@ -219,8 +222,8 @@ static double number_at(const struct view *view, const int64_t *index)
     return number;
 }
 
-/* Finds the indices that `from` reads through these taps, along all dimensions. Returns false if they read
- * padding or nothing. */
+/* Finds the indices `to` that the indices `from` read through these taps, along all dimensions. Returns false
+ * if they read padding or nothing. */
 static bool follow(const struct slide *dims, uint32_t rank, const int64_t *from, const int64_t *taps,
                    int64_t *to)
 {
@@ -232,7 +235,7 @@ static bool follow(const struct slide *dims, uint32_t rank, const int64_t *from,
     return is_there;
 }
 
-/* Returns the share of this window for each of its elements that are equal to y. */
+/* Returns the share that each element of this window gets if it equals the window's y. */
 static double share_of(const struct sliding *s, const struct launch *launch, const int64_t *window)
 {
     double y = number_at(&launch->inputs[1], window), count = 0;
@@ -243,8 +246,8 @@ static double share_of(const struct sliding *s, const struct launch *launch, con
     return number_at(&launch->inputs[2], window) / count;
 }
 
-/* Returns the sum of shares from all windows that contain the element at `index`. back: slides from elements
- * to windows. */
+/* Returns the sum of the shares that the element at `index` gets from all windows that contain it. back:
+ * slides from elements to windows. */
 static double sum_of_shares(const struct sliding *s, const struct slide *back, const struct launch *launch,
                             const int64_t *index)
 {
@@ -257,6 +260,7 @@ static double sum_of_shares(const struct sliding *s, const struct slide *back, c
     return sum;
 }
 
+/* Inputs: x; y and parts, with one element for each window. Output: x's shape. */
 void reference_share(const struct launch *launch, size_t first, size_t end)
 {
     const struct share_attributes *a = launch->attributes;
@@ -279,6 +283,7 @@ void reference_share(const struct launch *launch, size_t first, size_t end)
 
 /* --- fold and unfold ------------------------------------------------------------------------------------ */
 
+/* x: the output's shape, with the number of windows along the axes, followed by the windows' sizes. */
 void reference_fold(const struct launch *launch, size_t first, size_t end)
 {
     const struct fold_attributes *a = launch->attributes;
@@ -291,9 +296,9 @@ void reference_fold(const struct launch *launch, size_t first, size_t end)
     fold_rows(launch, &s, FORGE_SUM, 0, first, end);
 }
 
-/* Finds the offset in x of a row of the windows. index: positions of the window, then taps. The row runs
- * along the taps of dimension `last`; the offset is for index 0 of that dimension. Returns false if the row
- * is padding. */
+/* Finds the offset in x, in elements, of an output row of unfold. index: positions of the window, then taps.
+ * The row runs along the taps of dimension `last`; the offset is for index 0 of this dimension. Returns false
+ * if the row is padding. */
 static bool find_window(const struct view *x, const struct windows *w, uint32_t last, const int64_t *index,
                         int64_t *out_offset)
 {
@@ -310,7 +315,8 @@ static bool find_window(const struct view *x, const struct windows *w, uint32_t 
     return true;
 }
 
-/* Writes the taps that are not padding to a part of a row. Along taps, stride and dilation are swapped. */
+/* Writes the taps of a window that are not padding to a part of a row. The row runs along the taps, so stride
+ * and dilation are swapped. */
 static void lay_out(const struct view *x, const struct windows *w, uint32_t last, int64_t place,
                     int64_t offset, struct tile part, double *values)
 {
@@ -327,6 +333,7 @@ static void lay_out(const struct view *x, const struct windows *w, uint32_t last
         walk_load(&line, 0, (size_t)run.count, values + run.out);
 }
 
+/* Output: x's shape, with the number of windows along the axes, followed by the windows' sizes. */
 void reference_unfold(const struct launch *launch, size_t first, size_t end)
 {
     const struct unfold_attributes *a = launch->attributes;
