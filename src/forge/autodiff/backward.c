@@ -1,7 +1,7 @@
 /* autodiff/backward.c - forge_gradients: the backward pass over a graph, also over bodies of composites.
  *
  * Note: the builder's arrays may move when nodes are added. So the backward pass copies nodes, and keeps no
- * pointers to them.
+ * pointers into the arrays.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,10 +22,11 @@ struct walk {
     forge_builder *b;
     uint32_t *nodes;
     size_t node_count;
-    size_t value_count;          /* number of values when the pass began; later ones are not visited */
-    bool *is_wanted;             /* one for each value: it is or depends on a value of which the gradient is
-                                  * requested */
-    forge_value *sums;           /* one for each value: its gradient so far */
+    size_t value_count;          /* number of values when the pass began; values that were added later are not
+                                  * visited */
+    bool *is_wanted;             /* one for each value: true if its gradient is requested, or if it depends on
+                                  * such a value */
+    forge_value *sums;           /* one for each value: its gradient so far, or FORGE_NO_VALUE */
     struct recompute *recompute; /* NULL in a body, where nothing is recomputed */
 };
 
@@ -66,6 +67,8 @@ static void mark_dependents(struct walk *walk)
     }
 }
 
+/* Adds `gradient` to the gradient of `value`. Does nothing if `value` is not wanted, or `gradient` is
+ * FORGE_NO_VALUE. */
 static void add_sum(struct walk *walk, forge_value value, forge_value gradient)
 {
     if (!gradient || !walk->is_wanted[value])
@@ -88,7 +91,7 @@ static bool is_reached(const struct walk *walk, const struct node *node)
 
 static void walk_back(struct walk *walk);
 
-/* Adds inputs of the types and shapes of the body's inputs, then one input for each output whose bit is set
+/* Adds inputs with the types and shapes of the body's inputs, then one input for each output whose bit is set
  * in `given`. out: gets the values of all these inputs. */
 static void make_inputs(forge_builder *b, const forge_graph *body, uint32_t given, forge_value *out)
 {
@@ -121,8 +124,8 @@ static uint32_t output_gradients(struct walk *walk, const forge_value *inputs, s
     return reached;
 }
 
-/* Builds the graph that gradient_of_body returns. map: [body->value_count], scratch memory. Returns the
- * inputs in `wanted` that have a gradient; 0 after an error. */
+/* Builds the graph that gradient_of_body returns. map: [body->value_count], scratch memory. Returns the mask
+ * of inputs in `wanted` that have a gradient; 0 after an error. */
 static uint32_t walk_body(forge_builder *b, const forge_graph *body, uint32_t wanted, uint32_t given,
                           forge_value *map)
 {
@@ -164,8 +167,8 @@ forge_graph *gradient_of_body(const forge_graph *body, const struct dim_table *d
     return graph;
 }
 
-/* Adds a composite node for the gradient. If the gradient has too many inputs or outputs for one node, adds
- * the body's nodes instead. */
+/* Adds a composite node for the gradient of a composite. If the gradient has too many inputs or outputs for
+ * one node, adds the nodes of `body` instead. The builder's graph owns `body`. */
 static void emit_gradient(struct gradient *r, forge_graph *body, const forge_value *inputs,
                           const struct composite_attributes *attributes)
 {
@@ -187,7 +190,7 @@ static void emit_gradient(struct gradient *r, forge_graph *body, const forge_val
     free(map);
 }
 
-/* Adds the gradient of a composite. It is again a composite, so that a device may have a kernel for it. */
+/* Adds the gradient of a composite as a composite, because a device may have a kernel for it. */
 static void visit_composite(struct gradient *r, const struct walk *outer)
 {
     const struct composite_attributes *own = r->node.attributes;
@@ -270,8 +273,8 @@ static bool check(forge_builder *b, forge_value loss, const forge_value *wrt, si
     return builder_is_ok(b);
 }
 
-/* Returns the gradient of a wanted value, stored on the value's place. Returns zeros if the loss does not
- * depend on the value. */
+/* Returns the gradient of a value of `wrt`, stored on the value's place; zeros if the loss does not depend on
+ * the value. */
 static forge_value gradient_of(const struct walk *walk, forge_value value)
 {
     forge_builder *b = walk->b;

@@ -1,5 +1,5 @@
-/* autodiff/gradient_rules.c - the derivative of each operation, expressed in operations. Those that are one
- * expression are rows of gradient_rules.def.
+/* autodiff/gradient_rules.c - the derivative of each operation, expressed in operations. Derivatives that are
+ * one expression are rows of gradient_rules.def.
  *
  * Note: at kinks and ties, the derivative is the one that forge_gradients documents. A derivative is computed
  * from the result y if that saves work (exp, tanh), otherwise from the operand x.
@@ -103,14 +103,14 @@ static forge_value share_of_winner(forge_builder *b, forge_binary_kind wins, for
     return forge_mul(b, g, forge_add(b, indicator(b, wins, own, other), tie));
 }
 
-/* Returns floor(x / z) for y = x mod z. It is computed from y, because the rounded quotient x / z may be an
- * integer that is too large. */
+/* Returns floor(x / z) for y = x mod z, computed as round((x - y) / z), because x / z may have been rounded
+ * up to an integer. */
 static forge_value floored_quotient(forge_builder *b, forge_value x, forge_value z, forge_value y)
 {
     return forge_unary(b, FORGE_ROUND, forge_div(b, forge_sub(b, x, y), z));
 }
 
-/* Returns dy/dx; FORGE_NO_VALUE: it is 0 almost everywhere. */
+/* Returns dy/dx, or FORGE_NO_VALUE if the kind has no derivative. */
 static forge_value derivative(forge_builder *b, forge_unary_kind kind, forge_value x, forge_value y)
 {
     switch (kind) {
@@ -123,7 +123,7 @@ static forge_value derivative(forge_builder *b, forge_unary_kind kind, forge_val
     }
 }
 
-/* Adds the gradient of y = relu(x). It is computed from y, so that x need not be kept for the backward
+/* Adds the gradient of y = relu(x). Uses only y, so that x need not stay in memory until the backward
  * pass. */
 static void gradient_of_relu(struct gradient *r)
 {
@@ -204,8 +204,8 @@ static forge_value count_reduced(struct gradient *r)
     return forge_reduce(r->b, FORGE_SUM, ones, a->axes, true);
 }
 
-/* Returns, for each element, the product of all other elements of its reduction: the whole product divided by
- * the element. Before the division, zeros are replaced by 1. If another element is 0, the result is 0. */
+/* Returns, for each element, the product of all other elements of its reduction. This is the product of all
+ * elements, with zeros replaced by 1, divided by the element; or 0 if another element is 0. */
 static forge_value product_of_others(struct gradient *r)
 {
     const struct reduce_attributes *a = r->node.attributes;
@@ -247,8 +247,8 @@ void gradient_reduce(struct gradient *r)
     }
 }
 
-/* Adds the gradients of y = a c: da = g c^T and dc = a^T g. The transpose flags of the node exchange
- * dimensions. g: [..., rows, columns], like y. */
+/* Adds the gradients of y = a c: da = g c^T and dc = a^T g. a: [..., rows, depth]; c: [..., depth, columns];
+ * y, g: [..., rows, columns]. A transpose flag exchanges the last two dimensions of its operand. */
 void gradient_matmul(struct gradient *r)
 {
     const struct matmul_attributes *m = r->node.attributes;

@@ -1,7 +1,8 @@
 /* autodiff/gradient_rules_move.c - the derivatives of operations that move elements; see gradient.h. */
 #include "forge/autodiff/gradient.h"
 
-/* The loss is the sum of the losses of all processes, so gradients are exchanged between them. */
+/* The loss is the sum of the losses of all processes. So the gradient of a collective operation is another
+ * collective operation. */
 void gradient_collective(struct gradient *r)
 {
     static const forge_collective_kind back[] = {[FORGE_ALL_REDUCE] = FORGE_ALL_REDUCE,
@@ -34,8 +35,8 @@ void gradient_concat(struct gradient *r)
     }
 }
 
-/* Returns the attributes of the pad that makes `value`, if it pads with zeros and leaves no gaps between
- * elements. Returns NULL otherwise. */
+/* Returns the attributes of the pad that computes `value`, if the pad adds only zeros and leaves no gaps
+ * between elements. Returns NULL otherwise. */
 static const struct pad_attributes *zeros_around(const forge_builder *b, forge_value value)
 {
     const struct node *node = graph_producer(b->graph, value);
@@ -45,9 +46,9 @@ static const struct pad_attributes *zeros_around(const forge_builder *b, forge_v
     return a && a->value == 0 ? a : NULL;
 }
 
-/* Returns the only axis along which the part `low` ends where the part `high` begins, if both are equal in
- * all other dimensions. Returns the rank if there is no such axis. */
-static uint32_t meeting_axis(const struct pad_attributes *low, const struct pad_attributes *high)
+/* Returns the only axis along which the parts `low` and `high` differ, if `high` begins there where `low`
+ * ends. Returns the rank otherwise. */
+static uint32_t adjacent_axis(const struct pad_attributes *low, const struct pad_attributes *high)
 {
     uint32_t rank = low->shape.rank, axis = rank;
     for (uint32_t k = 0; k < rank; k++) {
@@ -59,8 +60,8 @@ static uint32_t meeting_axis(const struct pad_attributes *low, const struct pad_
     return axis;
 }
 
-/* Writes the parts that make up a value along the axis: the inputs of a concat, or the value itself. Returns
- * the number of parts. */
+/* Writes the parts of a value along the axis: the inputs of a concat, or the value itself. Returns the number
+ * of parts. */
 static size_t parts_of(const forge_builder *b, forge_value value, uint32_t axis, forge_value *out)
 {
     const struct node *node = graph_producer(b->graph, value);
@@ -72,12 +73,12 @@ static size_t parts_of(const forge_builder *b, forge_value value, uint32_t axis,
     return is_joined ? node->input_count : 1;
 }
 
-/* Returns the sum of two padded values as one pad around the concatenation of their parts, or as the
- * concatenation alone if it fills the result. Returns FORGE_NO_VALUE if the parts are not adjacent. */
+/* Returns the sum of two zero-padded values as a concatenation of their parts, padded unless it fills the
+ * result. Returns FORGE_NO_VALUE if the parts are not adjacent. */
 static forge_value join_pads(forge_builder *b, forge_value low, forge_value high)
 {
     const struct pad_attributes *a = zeros_around(b, low), *c = zeros_around(b, high);
-    uint32_t axis = a && c && forge_shape_equal(&a->shape, &c->shape) ? meeting_axis(a, c) : 0;
+    uint32_t axis = a && c && forge_shape_equal(&a->shape, &c->shape) ? adjacent_axis(a, c) : 0;
     if (!a || !c || !forge_shape_equal(&a->shape, &c->shape) || axis == a->shape.rank)
         return FORGE_NO_VALUE;
     forge_value parts[2 * 16], *next = parts;
@@ -94,7 +95,7 @@ static forge_value join_pads(forge_builder *b, forge_value low, forge_value high
     return is_all ? value : builder_emit(b, OP_PAD, &joined, sizeof joined, &value, 1);
 }
 
-/* Returns the sum of two padded values as join_pads does, whichever of the two comes first. */
+/* Like join_pads, for operands in either order. */
 static forge_value join_either(forge_builder *b, forge_value one, forge_value other)
 {
     forge_value joined = builder_is_ok(b) ? join_pads(b, one, other) : FORGE_NO_VALUE;
@@ -118,8 +119,8 @@ static const struct node *sums_of_updates(const forge_builder *b, forge_value va
     return constant && !ones ? node : NULL;
 }
 
-/* Returns to + updates, where `updates` is a scatter onto zeros: the scatter's updates are added to `to`
- * directly. Returns FORGE_NO_VALUE if `updates` is not such a scatter. */
+/* Returns to + updates if `updates` is a scatter onto zeros, by scattering its updates onto `to`. Otherwise
+ * returns FORGE_NO_VALUE. */
 static forge_value add_updates(forge_builder *b, forge_value to, forge_value updates)
 {
     const struct node *node = sums_of_updates(b, updates);
@@ -140,7 +141,8 @@ forge_value gradient_sum(forge_builder *b, forge_value sum, forge_value more)
     if (joined || !builder_is_ok(b))
         return joined;
     const struct node *node =
-        graph_producer(b->graph, sum); /* the part adjacent to `more` may be the right operand of a sum */
+        graph_producer(b->graph, sum); /* if `sum` is itself a sum, its right operand may be adjacent to
+                                        * `more` */
     if (node->op == OP_BINARY && node_kind(node) == FORGE_ADD) {
         forge_value left = node_input(b->graph, node, 0), right = node_input(b->graph, node, 1);
         joined = join_either(b, right, more);
@@ -181,24 +183,25 @@ void gradient_gather(struct gradient *r)
         builder_emit(r->b, OP_SCATTER, &back, sizeof back, (forge_value[]){zeros, r->inputs[1], r->g}, 3));
 }
 
-/* Returns a scatter of `updates` onto x with the indices of this node. */
-static forge_value put(struct gradient *r, forge_scatter_kind kind, forge_value x, forge_value updates)
+/* Returns a scatter of `updates` onto x with the indices of the node. */
+static forge_value scattered(struct gradient *r, forge_scatter_kind kind, forge_value x, forge_value updates)
 {
     struct scatter_attributes a = *(const struct scatter_attributes *)r->node.attributes;
     a.kind = kind;
     return builder_emit(r->b, OP_SCATTER, &a, sizeof a, (forge_value[]){x, r->inputs[1], updates}, 3);
 }
 
-/* Returns, for each update, the element of x at its index; 0 for an index outside x. */
-static forge_value take(struct gradient *r, forge_value x)
+/* Returns, for each update of the node, the element of x at the update's index; 0 if the index is outside
+ * x. */
+static forge_value gathered(struct gradient *r, forge_value x)
 {
     const struct scatter_attributes *a = r->node.attributes;
     struct gather_attributes gather = {a->axis, a->is_along, true};
     return builder_emit(r->b, OP_GATHER, &gather, sizeof gather, (forge_value[]){x, r->inputs[1]}, 2);
 }
 
-/* Returns a boolean for each update: true if the update remains in the result. To find this, the updates are
- * numbered from 1; the numbers are scattered, gathered again and compared. */
+/* Returns a bool for each update: true if its index is inside x and no later update overwrites it. To find
+ * this, numbers the updates from 1, scatters the numbers, gathers them again and compares. */
 static forge_value is_kept(struct gradient *r)
 {
     forge_builder *b = r->b;
@@ -207,29 +210,29 @@ static forge_value is_kept(struct gradient *r)
         flat.dims[0] = forge_dim_mul(b, flat.dims[0], shape.dims[i]);
     forge_value counted = forge_add(b, forge_iota(b, FORGE_I64, flat, 0), forge_scalar(b, FORGE_I64, 1));
     forge_value numbers = forge_reshape(b, counted, shape);
-    forge_value kept = put(r, FORGE_SCATTER_SET, zeros_like(b, FORGE_I64, r->inputs[0]), numbers);
-    return forge_binary(b, FORGE_EQ, take(r, kept), numbers);
+    forge_value kept = scattered(r, FORGE_SCATTER_SET, zeros_like(b, FORGE_I64, r->inputs[0]), numbers);
+    return forge_binary(b, FORGE_EQ, gathered(r, kept), numbers);
 }
 
 static void gradient_of_set(struct gradient *r)
 {
     forge_value zero = forge_scalar(r->b, forge_value_dtype(r->b, r->g), 0);
     forge_value zeros = forge_broadcast(r->b, zero, forge_value_shape(r->b, r->inputs[2]));
-    gradient_add(r, 0, put(r, FORGE_SCATTER_SET, r->g, zeros));
-    gradient_add(r, 2, forge_select(r->b, is_kept(r), take(r, r->g), zeros));
+    gradient_add(r, 0, scattered(r, FORGE_SCATTER_SET, r->g, zeros));
+    gradient_add(r, 2, forge_select(r->b, is_kept(r), gathered(r, r->g), zeros));
 }
 
-/* Adds the gradients of a scatter that takes maxima or minima. The gradient of a result is divided equally
- * among the element and the updates that equal it. */
+/* Adds the gradients of a scatter of maxima or minima. The gradient of a result is divided equally among
+ * those of x's element and the updates that equal the result. */
 static void gradient_of_best(struct gradient *r)
 {
     forge_builder *b = r->b;
     forge_dtype dtype = forge_value_dtype(b, r->g);
     forge_value x_wins = forge_cast(b, dtype, forge_binary(b, FORGE_EQ, r->inputs[0], r->y));
-    forge_value wins = forge_cast(b, dtype, forge_binary(b, FORGE_EQ, r->inputs[2], take(r, r->y)));
-    forge_value share = forge_div(b, r->g, put(r, FORGE_SCATTER_ADD, x_wins, wins));
+    forge_value wins = forge_cast(b, dtype, forge_binary(b, FORGE_EQ, r->inputs[2], gathered(r, r->y)));
+    forge_value share = forge_div(b, r->g, scattered(r, FORGE_SCATTER_ADD, x_wins, wins));
     gradient_add(r, 0, forge_mul(b, x_wins, share));
-    gradient_add(r, 2, forge_mul(b, wins, take(r, share)));
+    gradient_add(r, 2, forge_mul(b, wins, gathered(r, share)));
 }
 
 void gradient_scatter(struct gradient *r)
@@ -240,7 +243,7 @@ void gradient_scatter(struct gradient *r)
         break;
     case FORGE_SCATTER_ADD:
         gradient_add(r, 0, r->g);
-        gradient_add(r, 2, take(r, r->g));
+        gradient_add(r, 2, gathered(r, r->g));
         break;
     default:
         gradient_of_best(r);

@@ -9,7 +9,7 @@ static forge_value zeros_like(forge_builder *b, forge_value x)
     return forge_broadcast(b, forge_scalar(b, forge_value_dtype(b, x), 0), forge_value_shape(b, x));
 }
 
-/* Arguments of the rules, for a scan that is not reversed. Its flags are 0 or FORGE_SCAN_EXCLUSIVE. */
+/* A scan that is not reversed. `flags` is 0 or FORGE_SCAN_EXCLUSIVE. */
 struct forward {
     forge_builder *b;
     forge_reduce_kind kind;
@@ -17,9 +17,8 @@ struct forward {
     forge_value x, y, g;
 };
 
-/* Computes dx for a product scan. dx[k] is the sum over i >= k of g[i] y[i] / x[k]. If x[k] is the first 0 of
- * its line, all later y are 0. Their other factors are then taken from the line with 1 instead of x[k]. The
- * gradient of later zeros is 0. */
+/* Returns dx for a product scan. dx[k] is the sum over i >= k of g[i] y[i] / x[k]. If x[k] is the first 0 of
+ * its line, y[i] / x[k] is the result of a scan with 1 instead of x[k]. For later zeros, dx[k] is 0. */
 static forge_value product_gradient(const struct forward *f)
 {
     forge_builder *b = f->b;
@@ -37,17 +36,17 @@ static forge_value product_gradient(const struct forward *f)
     return forge_select(b, is_first, to_first, forge_select(b, is_zero, zero, to_all));
 }
 
-/* Computes dx for a scan of maxima or minima. Adds each gradient to the element where its result first
- * occurred. The first result of an exclusive scan comes from no element. Its index is INT64_MIN, outside x,
- * so scatter drops its gradient. */
+/* Returns dx for a scan of maxima or minima. Each gradient is added to the element where its result first
+ * occurred. The first result of an exclusive scan is no element of x. Its index is INT64_MIN, outside x, so
+ * the scatter ignores its gradient. */
 static forge_value extreme_gradient(const struct forward *f)
 {
     forge_builder *b = f->b;
     forge_value before = forge_scan(b, f->kind, f->x, f->axis, FORGE_SCAN_EXCLUSIVE);
     forge_value is_new = forge_binary(b, f->kind == FORGE_MAXIMUM ? FORGE_GT : FORGE_LT, f->x, before);
     forge_value place = forge_iota(b, FORGE_I64, forge_value_shape(b, f->x), f->axis);
-    forge_value met = forge_select(b, is_new, place, forge_scalar(b, FORGE_I64, 0));
-    forge_value places = forge_scan(b, FORGE_MAXIMUM, met, f->axis, f->flags);
+    forge_value new_places = forge_select(b, is_new, place, forge_scalar(b, FORGE_I64, 0));
+    forge_value places = forge_scan(b, FORGE_MAXIMUM, new_places, f->axis, f->flags);
     return forge_scatter_along(b, zeros_like(b, f->x), places, f->g, f->axis, FORGE_SCATTER_ADD);
 }
 

@@ -4,8 +4,8 @@
  * A convolution is linear in both inputs. The gradient of x is a transposed convolution. The gradient of the
  * weight is a convolution over the batch, with stride and dilation exchanged.
  *
- * Note: both convolutions state the size of their result (CONV_SIZED), because with a stride, elements at the
- * end of x may be unused.
+ * Note: both convolutions state the size of their result (CONV_SIZED). It cannot be computed, because with a
+ * stride above 1, elements at the end of x may be unused.
  */
 #include <math.h>
 #include "forge/autodiff/gradient.h"
@@ -51,8 +51,8 @@ static forge_value exchange_in_groups(forge_builder *b, forge_value x, uint32_t 
     return forge_reshape(b, forge_transpose(b, forge_reshape(b, x, parts), order), shape);
 }
 
-/* Returns the weight's gradient. wide: the array over which the kernel slides. narrow: the array with one
- * element per position of the kernel. */
+/* Returns the gradient of the weight, in its shape. wide: the array over which the kernel slides. narrow: the
+ * array with one element for each position of the kernel. */
 static forge_value weight_gradient(struct gradient *r, const struct conv_attributes *of, forge_value wide,
                                    forge_value narrow)
 {
@@ -67,7 +67,7 @@ static forge_value weight_gradient(struct gradient *r, const struct conv_attribu
     return exchange(r->b, emit_conv(r->b, &a, turned, exchange(r->b, narrow)));
 }
 
-/* Adds the gradients of x and of the weight, in the shapes of x and the weight (infer_conv). r->g:
+/* Adds the gradients of x and of the weight, in the shapes of x and of the weight (see infer_conv). r->g:
  * [n, out, spatial...], like y. */
 void gradient_conv(struct gradient *r)
 {
@@ -84,8 +84,7 @@ void gradient_conv(struct gradient *r)
 
 /* --- windows -------------------------------------------------------------------------------------------- */
 
-/* Returns the fold of windows x into the shape of the node's first input: the sum of all overlapping
- * elements. */
+/* Returns the fold of windows x to the shape of the node's first input. Overlapping elements are summed. */
 static forge_value fold(struct gradient *r, const struct windows *windows, forge_value x)
 {
     struct fold_attributes a = {forge_value_shape(r->b, r->inputs[0]), *windows, 0};
@@ -98,7 +97,7 @@ static forge_value unfold(struct gradient *r, const struct windows *windows, for
     return builder_emit(r->b, OP_UNFOLD, &a, sizeof a, &x, 1);
 }
 
-/* Returns an array in which each window's value is broadcast to all elements of its window. */
+/* Returns an array in which the value of each window is broadcast to all elements of the window. */
 static forge_value spread(struct gradient *r, const struct windows *windows, forge_value x)
 {
     forge_shape shape = forge_value_shape(r->b, x), wide = shape;
@@ -153,8 +152,8 @@ void gradient_fold(struct gradient *r)
     gradient_add(r, 0, unfold(r, &a->windows, r->g, 0));
 }
 
-/* The gradient of each part is the mean of g over the elements that shared the part. The choice of these
- * elements, which equal y, is treated as constant. Padding is NaN, which equals nothing. */
+/* Adds the gradient of each part: the mean of g over the elements that shared the part. The choice of these
+ * elements, which equal y, counts as constant. Padding is NaN, which equals nothing. */
 void gradient_share(struct gradient *r)
 {
     const struct share_attributes *a = r->node.attributes;

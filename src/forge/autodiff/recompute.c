@@ -36,8 +36,8 @@ void forge_recompute_end(forge_builder *builder)
         forge_builder_fail(builder, "forge_recompute_end without forge_recompute_begin");
 }
 
-/* Returns the number of the region that contains the node, from 1; 0 if there is none. Regions are sorted by
- * their nodes. */
+/* Returns the number of the region that contains the node, from 1; 0 if there is none. The list of regions is
+ * sorted. */
 static uint32_t region_of(const forge_builder *b, uint32_t node)
 {
     size_t low = 0, high = b->region_count;
@@ -51,7 +51,8 @@ static uint32_t region_of(const forge_builder *b, uint32_t node)
     return low < b->region_count && b->regions[low].first <= node ? (uint32_t)low + 1 : 0;
 }
 
-/* Marks the nodes whose outputs are used outside their region, by other nodes, outputs or slots. */
+/* Marks the nodes whose outputs are used outside their region, by other nodes, as outputs of the graph, or by
+ * writes to slots. */
 static void mark_kept(struct recompute *recompute, const forge_builder *b)
 {
     const forge_graph *graph = b->graph;
@@ -87,11 +88,11 @@ void recompute_end(struct recompute *recompute)
     free(recompute->values);
 }
 
-/* Adds a copy of node n to the builder, unless the outputs of n are kept. */
+/* Adds a copy of node n to the builder, unless the outputs of node n are kept. */
 static void recompute_node(struct recompute *recompute, forge_builder *b, uint32_t n)
 {
     const forge_graph *graph = b->graph;
-    struct node node = graph->nodes[n]; /* a copy, because nodes move while others are added */
+    struct node node = graph->nodes[n]; /* a copy, because nodes may move while others are added */
     forge_value inputs[UINT8_MAX];
     if (recompute->is_kept[n])
         return;
