@@ -1,7 +1,7 @@
 /* nn/attention_layer.c - attention, and the multi-head attention layer with its parameters.
  *
  * ir/library_attention.c defines what attention computes.
- * Note: queries, keys and values are slices of one product, without a copy.
+ * Note: queries, keys and values are slices of the result of one linear layer, without a copy.
  */
 #include <math.h>
 #include "forge/ir/library.h"
@@ -19,7 +19,7 @@ forge_value forge_attention(forge_builder *builder, forge_value q, forge_value k
 
 /* --- the layer ------------------------------------------------------------------------------------------ */
 
-/* Returns heads [first, first + count) of [b, t, all heads, d] as [b, count, t, d]. */
+/* Returns heads [first, first + count) of `all`: [b, t, all heads, d], as [b, count, t, d]. */
 static forge_value heads_of(forge_builder *b, forge_value all, int64_t first, int64_t count)
 {
     forge_value x = forge_slice_along(b, all, 2, first, first + count);

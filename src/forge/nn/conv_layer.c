@@ -1,7 +1,7 @@
 /* nn/conv_layer.c - convolution layers: the shapes and initial values of their parameters.
  *
- * Note: the fan-in of a transposed convolution is computed like PyTorch's, from the weight's second
- * dimension, although that counts channels of the result.
+ * Note: the fan-in of a transposed convolution is computed as in PyTorch, from the weight's second dimension,
+ * although this dimension counts channels of the result.
  */
 #include <math.h>
 #include "base/abi.h"
@@ -23,28 +23,28 @@ static bool weight_shape(forge_builder *b, const char *name, forge_shape x, int6
 {
     int64_t groups = o->groups ? o->groups : 1, in = x.dims[1];
     forge_shape shape = {.rank = x.rank};
-    bool makes_sense = out_channels > 0 && in % groups == 0 && out_channels % groups == 0;
+    bool is_valid = out_channels > 0 && in % groups == 0 && out_channels % groups == 0;
     shape.dims[0] = o->is_transposed ? in : out_channels;
     shape.dims[1] = (o->is_transposed ? out_channels : in) / groups;
     for (uint32_t k = 2; k < x.rank; k++) {
         shape.dims[k] = kernel[k - 2];
-        makes_sense &= kernel[k - 2] > 0;
+        is_valid &= kernel[k - 2] > 0;
     }
-    if (!makes_sense)
+    if (!is_valid)
         forge_builder_fail(
             b,
             "conv '%s': %lld input channels and %lld output channels must be multiples of %lld groups, "
             "and these numbers and the kernel's sizes must be 1 or more",
             name, (long long)in, (long long)out_channels, (long long)groups);
     *out = shape;
-    return makes_sense;
+    return is_valid;
 }
 
-/* Adds a convolution layer. x: [n, channels, ...]; returns [n, out_channels, ...]. first: initial value of
- * the weight; NULL: that of the bias. */
+/* Adds a convolution layer. x: [n, channels, ...]; returns [n, out_channels, ...]. weight_init: initial value
+ * of the weight; NULL: the same as that of the bias. */
 static forge_value conv_layer(forge_builder *b, const char *name, forge_value x, int64_t out_channels,
-                              const int64_t *kernel, const forge_conv_options *o, const forge_init *first,
-                              bool has_bias)
+                              const int64_t *kernel, const forge_conv_options *o,
+                              const forge_init *weight_init, bool has_bias)
 {
     forge_shape shape;
     if (!layer_takes(b, "conv", name, x, 3, 5, 1) ||
@@ -55,7 +55,8 @@ static forge_value conv_layer(forge_builder *b, const char *name, forge_value x,
         fan *= (double)shape.dims[k];
     forge_init init = {FORGE_INIT_UNIFORM, -1 / sqrt(fan), 1 / sqrt(fan)};
     forge_scope_push(b, name);
-    forge_value weight = forge_parameter(b, "weight", forge_value_dtype(b, x), shape, first ? *first : init);
+    forge_value weight =
+        forge_parameter(b, "weight", forge_value_dtype(b, x), shape, weight_init ? *weight_init : init);
     forge_value y = forge_conv(b, x, weight, o);
     if (has_bias)
         y = add_bias(b, y, init);
@@ -74,7 +75,7 @@ forge_value forge_conv_layer(forge_builder *builder, const char *name, forge_val
 }
 
 static forge_value conv2d(forge_builder *builder, const char *name, forge_value x, int64_t out_channels,
-                          int64_t kernel, uint32_t stride, uint32_t padding, const forge_init *first,
+                          int64_t kernel, uint32_t stride, uint32_t padding, const forge_init *weight_init,
                           bool has_bias)
 {
     forge_conv_options o = {.struct_size = sizeof o,
@@ -84,7 +85,7 @@ static forge_value conv2d(forge_builder *builder, const char *name, forge_value 
     const int64_t kernels[FORGE_MAX_RANK] = {kernel, kernel};
     if (!layer_takes(builder, "conv2d", name, x, 4, 4, 1))
         return FORGE_NO_VALUE;
-    return conv_layer(builder, name, x, out_channels, kernels, &o, first, has_bias);
+    return conv_layer(builder, name, x, out_channels, kernels, &o, weight_init, has_bias);
 }
 
 forge_value forge_conv2d(forge_builder *builder, const char *name, forge_value x, int64_t out_channels,

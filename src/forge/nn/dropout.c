@@ -19,9 +19,9 @@ static forge_value body(forge_builder *b, const forge_value *in, size_t count, c
     forge_dtype dtype = forge_value_dtype(b, in[X]);
     forge_value u = forge_random_numbers(b, FORGE_RANDOM_UNIFORM, forge_value_shape(b, in[X]), in[KEY],
                                          in[STEP], dropout->stream);
-    forge_value stays = forge_binary(b, FORGE_GE, u, forge_scalar(b, FORGE_F32, dropout->rate));
-    forge_value grown = forge_mul(b, in[X], forge_scalar(b, dtype, 1 / (1 - dropout->rate)));
-    return forge_select(b, stays, grown, forge_scalar(b, dtype, 0));
+    forge_value is_kept = forge_binary(b, FORGE_GE, u, forge_scalar(b, FORGE_F32, dropout->rate));
+    forge_value scaled = forge_mul(b, in[X], forge_scalar(b, dtype, 1 / (1 - dropout->rate)));
+    return forge_select(b, is_kept, scaled, forge_scalar(b, dtype, 0));
 }
 
 /* Returns the 32-bit FNV-1a hash of the scope's path. */
@@ -33,7 +33,7 @@ static uint32_t stream_of(const forge_builder *b)
     return hash;
 }
 
-/* Returns the number of the step. The first call makes the graph increment it. */
+/* Returns the number of the step. The first call adds a write that increments it in each run. */
 static forge_value step_of(forge_builder *b)
 {
     forge_slot slot = forge_state(b, "random.step", FORGE_U32, (forge_shape){0}, (forge_init){0});
@@ -49,7 +49,7 @@ forge_value forge_dropout(forge_builder *builder, const char *name, forge_value 
     if (!builder_is_ok(builder))
         return FORGE_NO_VALUE;
     if (!(rate >= 0 && rate < 1) || !forge_dtype_is_float(forge_value_dtype(builder, x))) {
-        forge_builder_fail(builder, "dropout '%s': it takes floats and a rate in [0, 1)", name);
+        forge_builder_fail(builder, "dropout '%s': x must be floats, and the rate in [0, 1)", name);
         return FORGE_NO_VALUE;
     }
     if (!is_training || rate == 0)

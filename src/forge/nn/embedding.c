@@ -1,7 +1,7 @@
 /* nn/embedding.c - embedding tables and rotary position embeddings.
  *
- * Note: there are two conventions for rotary positions, and both have the same shapes of weights. With the
- * wrong convention, a model runs but its results are meaningless.
+ * Note: there are two conventions for rotary position embeddings (is_interleaved), and both have weights of
+ * the same shapes. With the wrong convention, a model runs but its results are meaningless.
  */
 #include "forge/ir/library.h"
 #include "forge/nn/layer.h"
@@ -13,9 +13,10 @@ forge_value forge_embedding(forge_builder *builder, const char *name, forge_valu
         return FORGE_NO_VALUE;
     if (!forge_dtype_is_integer(forge_value_dtype(builder, ids)) || !forge_dtype_is_float(dtype) ||
         count < 1 || width < 1) {
-        forge_builder_fail(builder,
-                           "embedding '%s': it takes integers, and has 1 or more vectors of 1 or more floats",
-                           name);
+        forge_builder_fail(
+            builder,
+            "embedding '%s': ids must be integers, and the table 1 or more vectors of 1 or more floats",
+            name);
         return FORGE_NO_VALUE;
     }
     forge_scope_push(builder, name);

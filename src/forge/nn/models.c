@@ -21,7 +21,7 @@ forge_value forge_mlp(forge_builder *builder, const char *name, forge_value x, c
     return x;
 }
 
-/* Reshapes [n, ...] to [n, product of the other dimensions]. */
+/* Reshapes x, [n, ...], to [n, product of the other dimensions]. */
 static forge_value flatten(forge_builder *b, forge_value x)
 {
     forge_shape shape = forge_value_shape(b, x);

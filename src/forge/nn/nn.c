@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Writes the full name of a slot: scope "encoder/layer0" and name "weight" give "encoder.layer0.weight".
- * Returns false if it is too long. */
+ * Returns false if the full name does not fit into `size` bytes. */
 static bool slot_name(const forge_builder *builder, const char *name, char *out, size_t size)
 {
     const char *scope = builder->graph->scopes[builder->scope];
@@ -34,12 +34,13 @@ bool layer_takes(forge_builder *builder, const char *layer, const char *name, fo
     forge_shape shape = forge_value_shape(builder, x);
     forge_dtype dtype = forge_value_dtype(builder, x);
     if (!forge_dtype_is_float(dtype))
-        forge_builder_fail(builder, "%s '%s': it takes floats, not %s", layer, name, forge_dtype_name(dtype));
+        forge_builder_fail(builder, "%s '%s': x must be floats, not %s", layer, name,
+                           forge_dtype_name(dtype));
     else if (shape.rank < min_rank || shape.rank > max_rank)
-        forge_builder_fail(builder, "%s '%s': it takes a rank from %u to %u, not %u", layer, name, min_rank,
-                           max_rank, shape.rank);
+        forge_builder_fail(builder, "%s '%s': x must have a rank from %u to %u, not %u", layer, name,
+                           min_rank, max_rank, shape.rank);
     else if (shape.dims[axis] <= 0)
-        forge_builder_fail(builder, "%s '%s': dimension %u has to be a number above 0", layer, name, axis);
+        forge_builder_fail(builder, "%s '%s': dimension %u of x must be a number above 0", layer, name, axis);
     return builder_is_ok(builder);
 }
 
@@ -93,8 +94,8 @@ forge_value layer_linear(forge_builder *b, const char *name, forge_value x, int6
     int64_t in = shape.rank ? shape.dims[shape.rank - 1] : 0, out = out_features;
     if (builder_is_ok(b) && (!forge_dtype_is_float(dtype) || in <= 0 || out <= 0)) {
         forge_builder_fail(b,
-                           "linear '%s': it takes floats with a last dimension that is a number, and gives 1 "
-                           "or more features",
+                           "linear '%s': x must be floats with a last dimension that is a number, and "
+                           "out_features must be 1 or more",
                            name);
         return FORGE_NO_VALUE;
     }
@@ -118,8 +119,8 @@ forge_value forge_linear(forge_builder *builder, const char *name, forge_value x
 {
     forge_shape shape = forge_value_shape(builder, x);
     int64_t in = shape.rank ? shape.dims[shape.rank - 1] : 0;
-    double reach = in > 0 ? 1 / sqrt((double)in) : 0;
-    forge_init init = {FORGE_INIT_UNIFORM, -reach, reach};
+    double bound = in > 0 ? 1 / sqrt((double)in) : 0;
+    forge_init init = {FORGE_INIT_UNIFORM, -bound, bound};
     return layer_linear(builder, name, x, out_features,
                         &(struct linear){.weight = init, .bias = init, .has_bias = has_bias});
 }

@@ -1,6 +1,6 @@
 /* nn/norm_layer.c - normalisation layers: their parameters, and the running statistics of batch norm.
  *
- * ir/library_norm.c defines what they compute.
+ * ir/library_norm.c defines what the normalisations compute.
  * Note: running statistics are f32 if x has a narrower type.
  */
 #include "base/string.h"
@@ -97,7 +97,8 @@ static struct running running_of(forge_builder *b, forge_dtype dtype, forge_shap
                             layer_slot(b, "num_batches_tracked", FORGE_I64, (forge_shape){0}, LAYER_ZEROS)};
 }
 
-/* Returns n / (n - 1), where n is the number of elements per channel of x. n may be symbolic. */
+/* Returns n / (n - 1), which makes a variance over n elements unbiased. n: the number of elements of each
+ * channel of x; may be symbolic. */
 static forge_value unbias(forge_builder *b, forge_value x, forge_dtype dtype)
 {
     forge_shape shape = forge_value_shape(b, x);
@@ -110,12 +111,12 @@ static forge_value unbias(forge_builder *b, forge_value x, forge_dtype dtype)
     return forge_div(b, n, forge_sub(b, n, one));
 }
 
-/* Updates a running statistic: slot = (1 - momentum) * slot + momentum * to. */
-static void move(forge_builder *b, forge_slot slot, forge_value to, double momentum)
+/* Updates a running statistic: slot = (1 - momentum) * slot + momentum * value. */
+static void update_running(forge_builder *b, forge_slot slot, forge_value value, double momentum)
 {
-    forge_dtype dtype = forge_value_dtype(b, to);
+    forge_dtype dtype = forge_value_dtype(b, value);
     forge_value old = forge_mul(b, forge_read(b, slot), forge_scalar(b, dtype, 1 - momentum));
-    forge_write(b, slot, forge_add(b, old, forge_mul(b, to, forge_scalar(b, dtype, momentum))), true);
+    forge_write(b, slot, forge_add(b, old, forge_mul(b, value, forge_scalar(b, dtype, momentum))), true);
 }
 
 static forge_value train(forge_builder *b, const forge_value *in, const struct running *running,
@@ -124,9 +125,9 @@ static forge_value train(forge_builder *b, const forge_value *in, const struct r
     struct composite_attributes norm = norm_of("batch_norm_training", epsilon, 0);
     forge_value out[3];
     library_composite_many(b, &norm, in, 3, out);
-    move(b, running->mean, out[1], momentum);
+    update_running(b, running->mean, out[1], momentum);
     forge_value unbiased = forge_mul(b, out[2], unbias(b, in[0], forge_value_dtype(b, out[2])));
-    move(b, running->variance, unbiased, momentum);
+    update_running(b, running->variance, unbiased, momentum);
     forge_value batches = forge_add(b, forge_read(b, running->batches), forge_scalar(b, FORGE_I64, 1));
     forge_write(b, running->batches, batches, true);
     return out[0];
@@ -136,7 +137,7 @@ static bool has_enough(forge_builder *b, const char *name, forge_value x)
 {
     forge_shape shape = forge_value_shape(b, x);
     shape.dims[1] = 1;
-    size_t count = forge_shape_elements(&shape); /* SIZE_MAX: a symbol */
+    size_t count = forge_shape_elements(&shape); /* SIZE_MAX if a dimension is symbolic */
     if (count < 2)
         forge_builder_fail(b, "batch_norm '%s': training needs two elements of each channel", name);
     return count >= 2;

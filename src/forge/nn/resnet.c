@@ -1,14 +1,14 @@
 /* nn/resnet.c - residual networks and their two kinds of blocks; see <forge/nn.h>.
  *
  * Note: in a bottleneck, the 3 x 3 convolution has the stride, as in torchvision. In the paper, the first 1 x
- * 1 convolution has it.
+ * 1 convolution has the stride.
  */
 #include <math.h>
 #include <stdio.h>
 #include "base/abi.h"
 #include "forge/nn/layer.h"
 
-enum { STAGES = 4, USUAL_WIDTH = 64, WIDENING = 4 };
+enum { STAGES = 4, DEFAULT_WIDTH = 64, EXPANSION = 4 };
 
 static const struct architecture {
     uint32_t depth;
@@ -28,7 +28,7 @@ static bool take_options(forge_builder *b, const forge_resnet_options *given, fo
 
 /* --- blocks --------------------------------------------------------------------------------------------- */
 
-/* Adds a convolution with padding that keeps the size for stride 1. */
+/* Adds a convolution whose padding keeps height and width if the stride is 1. */
 static forge_value conv(forge_builder *b, const char *name, forge_value x, int64_t channels, int64_t kernel,
                         uint32_t stride)
 {
@@ -47,7 +47,7 @@ static forge_value last_norm(forge_builder *b, const char *name, forge_value x, 
     return layer_batch_norm(b, name, x, o->zero_init_residual ? LAYER_ZEROS : LAYER_ONES, o->is_training);
 }
 
-/* Returns x, or its projection to the shape of the block's result if the shapes differ. */
+/* Returns x, or a projection of x to the shape of the block's result if the shapes differ. */
 static forge_value shortcut(forge_builder *b, forge_value x, int64_t channels, uint32_t stride,
                             const forge_resnet_options *o)
 {
@@ -76,8 +76,8 @@ static forge_value bottleneck(forge_builder *b, const char *name, forge_value x,
     forge_scope_push(b, name);
     forge_value y = forge_relu(b, norm(b, "bn1", conv(b, "conv1", x, channels, 1, 1), o));
     y = forge_relu(b, norm(b, "bn2", conv(b, "conv2", y, channels, 3, stride), o));
-    y = last_norm(b, "bn3", conv(b, "conv3", y, WIDENING * channels, 1, 1), o);
-    y = forge_relu(b, forge_add(b, y, shortcut(b, x, WIDENING * channels, stride, o)));
+    y = last_norm(b, "bn3", conv(b, "conv3", y, EXPANSION * channels, 1, 1), o);
+    y = forge_relu(b, forge_add(b, y, shortcut(b, x, EXPANSION * channels, stride, o)));
     forge_scope_pop(b);
     return y;
 }
@@ -141,7 +141,7 @@ forge_value forge_resnet(forge_builder *builder, const char *name, forge_value x
     if (!take_options(builder, options, &o) || !layer_takes(builder, "resnet", name ? name : "", x, 4, 4, 1))
         return FORGE_NO_VALUE;
     const struct architecture *a = find(o.depth);
-    int64_t width = o.width ? o.width : USUAL_WIDTH;
+    int64_t width = o.width ? o.width : DEFAULT_WIDTH;
     if (!a || width < 0 || o.classes <= 0) {
         forge_builder_fail(
             builder, "resnet: %u layers of width %lld to %lld classes; there are 18, 34, 50, 101, 152 layers",

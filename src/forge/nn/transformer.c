@@ -1,7 +1,7 @@
 /* nn/transformer.c - transformer blocks and GPT-2.
  *
  * Names and initial values are those of GPT-2's files.
- * Note: weights of linear layers are [in, out], as in these files; those of forge_linear are [out, in].
+ * Note: weights of linear layers are [in, out], as in these files; weights of forge_linear are [out, in].
  */
 #include "forge/nn/layer.h"
 
@@ -76,8 +76,8 @@ static forge_value embed(forge_builder *b, forge_value ids, const forge_gpt_opti
     return forge_dropout(b, "drop", x, o->dropout, o->is_training);
 }
 
-/* Returns logits: [b, t, vocabulary] for x: [b, t, width], with the embedding table of tokens, or with a
- * separate table if untied_lm_head. */
+/* Returns logits: [b, t, vocabulary] for x: [b, t, width]. The weight is the embedding table of tokens, or a
+ * separate table if untied_lm_head is set. */
 static forge_value head(forge_builder *b, forge_value x, const forge_gpt_options *o)
 {
     forge_scope_push(b, o->untied_lm_head ? "lm_head" : "wte");
@@ -102,7 +102,7 @@ forge_value forge_gpt(forge_builder *builder, const char *name, forge_value ids,
         return FORGE_NO_VALUE;
     forge_shape shape = forge_value_shape(builder, ids);
     if (shape.rank != 2 || shape.dims[1] > o.context) {
-        forge_builder_fail(builder, "gpt: it takes tokens [b, t], with a t of %lld at most",
+        forge_builder_fail(builder, "gpt: ids must be tokens [b, t], with t at most %lld",
                            (long long)o.context);
         return FORGE_NO_VALUE;
     }

@@ -1,7 +1,8 @@
 /* optim/adamw.c - see <forge/optim.h>; computes the inputs of the composite "adamw" (ir/library_update.c).
  *
  * Note: 1 - 0.999 in f32 has a relative error of about 1e-5, so every number is computed in f64 and then
- * rounded. The numbers are inputs of the composite, so a kernel does not need to read its body.
+ * rounded. These numbers are inputs of the composite, so a kernel does not need to read them from the
+ * composite's body.
  */
 #include <stdio.h>
 #include "base/abi.h"
@@ -76,8 +77,8 @@ static bool take_options(forge_builder *builder, const forge_adamw_options *opti
                               SIZE_UP_TO(forge_adamw_options, group_count), options))
         return false;
     if (!is_beta(own->beta1) || !is_beta(own->beta2) || !(own->epsilon > 0))
-        forge_builder_fail(builder, "adamw: betas are 0 to below 1, and epsilon is above 0: begin with "
-                                    "FORGE_ADAMW_OPTIONS");
+        forge_builder_fail(builder, "adamw: beta1 and beta2 must be in [0, 1), and epsilon above 0; start "
+                                    "with FORGE_ADAMW_OPTIONS");
     return builder_is_ok(builder);
 }
 

@@ -12,7 +12,7 @@ struct target {
     const forge_parameter_group *group; /* NULL: in no group */
 };
 
-static bool fits(const forge_parameter_group *group, const struct slot *slot)
+static bool is_match(const forge_parameter_group *group, const struct slot *slot)
 {
     return (!group->prefix || string_starts(slot->name, group->prefix)) &&
            (!group->suffix || string_ends(slot->name, group->suffix)) &&
@@ -22,12 +22,12 @@ static bool fits(const forge_parameter_group *group, const struct slot *slot)
 static const forge_parameter_group *group_of(const struct update_options *options, const struct slot *slot)
 {
     for (size_t i = 0; i < options->group_count; i++)
-        if (fits(&options->groups[i], slot))
+        if (is_match(&options->groups[i], slot))
             return &options->groups[i];
     return NULL;
 }
 
-/* Finds all parameters that are not frozen. Returns their number; both arrays have room for all
+/* Finds all parameters that are not frozen. Returns their number. targets, parameters: capacity for all
  * parameters. */
 static size_t find_targets(const forge_builder *b, const struct update_options *options,
                            struct target *targets, forge_value *parameters)
@@ -87,7 +87,7 @@ static forge_value step(forge_builder *b, const struct target *targets, size_t c
 static bool check_options(forge_builder *b, const struct update_options *options)
 {
     if (!(options->weight_decay >= 0) || !(options->max_norm >= 0))
-        forge_builder_fail(b, "%s: weight_decay and max_norm are 0 or more", options->optimiser);
+        forge_builder_fail(b, "%s: weight_decay and max_norm must be 0 or more", options->optimiser);
     return builder_is_ok(b);
 }
 
@@ -113,10 +113,10 @@ forge_value update_parameters(forge_builder *b, forge_value loss, forge_value le
 size_t forge_parameter_gradients(forge_builder *b, forge_value loss, const forge_parameter_group *groups,
                                  size_t group_count, forge_gradient *out_gradients)
 {
-    size_t most = forge_parameter_count(b), count = 0;
+    size_t max = forge_parameter_count(b), count = 0;
     const struct update_options options = {.groups = groups, .group_count = group_count};
-    struct target *targets = calloc(most + 1, sizeof *targets);
-    forge_value *values = calloc(2 * most + 1, sizeof *values);
+    struct target *targets = calloc(max + 1, sizeof *targets);
+    forge_value *values = calloc(2 * max + 1, sizeof *values);
     if (!targets || !values) {
         builder_fail(b, JOULE_NO_MEMORY, "out of memory");
     } else if (builder_is_ok(b)) {
@@ -130,8 +130,8 @@ size_t forge_parameter_gradients(forge_builder *b, forge_value loss, const forge
     return builder_is_ok(b) ? count : 0;
 }
 
-/* Checks a gradient: it is a float of its parameter's shape, and the parameter is a slot that is read and
- * given once. */
+/* Checks gradient i: it must be a float of its parameter's shape. The parameter must be a slot that is read,
+ * and must not belong to an earlier gradient. */
 static bool check_gradient(forge_builder *b, const forge_gradient *gradients, size_t i, const char *who)
 {
     const forge_gradient *g = &gradients[i];
@@ -143,7 +143,8 @@ static bool check_gradient(forge_builder *b, const forge_gradient *gradients, si
     forge_shape shape = forge_value_shape(b, g->value);
     if (!g->value || !forge_dtype_is_float(forge_value_dtype(b, g->value)) ||
         !forge_shape_equal(&shape, &slot->shape))
-        forge_builder_fail(b, "%s: the gradient of '%s' has to be a float of its shape", who, slot->name);
+        forge_builder_fail(b, "%s: the gradient of '%s' must be a float of the parameter's shape", who,
+                           slot->name);
     for (size_t k = 0; k < i; k++)
         if (gradients[k].parameter == g->parameter)
             forge_builder_fail(b, "%s: the parameter '%s' is given twice", who, slot->name);
@@ -186,6 +187,8 @@ forge_value update_given(forge_builder *b, const forge_gradient *gradients, size
     return builder_is_ok(b) ? norm : FORGE_NO_VALUE;
 }
 
+/* Adds a gradient to its slot NAME.gradient, and replaces the gradient by the sum. is_last: also divides the
+ * sum by `parts`, and sets the slot to 0. */
 static void accumulate_one(forge_builder *b, forge_gradient *gradient, uint32_t parts, bool is_last)
 {
     char name[560];
@@ -207,7 +210,7 @@ void forge_accumulate_gradients(forge_builder *b, forge_gradient *gradients, siz
     if (!builder_is_ok(b) || !check_gradients(b, gradients, count, "accumulate_gradients"))
         return;
     if (parts == 0)
-        forge_builder_fail(b, "accumulate_gradients: a batch has 1 part or more");
+        forge_builder_fail(b, "accumulate_gradients: parts must be 1 or more");
     uint32_t scope = b->scope, place = b->place;
     forge_phase phase = forge_phase_set(b, FORGE_PHASE_OPTIMISER);
     for (size_t i = 0; i < count && builder_is_ok(b); i++)
@@ -245,14 +248,14 @@ forge_value forge_clip_gradients(forge_builder *builder, forge_value *gradients,
     forge_builder *b = builder;
     forge_value sum = forge_scalar(b, FORGE_F64, 0);
     if (builder_is_ok(b) && !(max_norm > 0))
-        forge_builder_fail(b, "clip_gradients: the largest norm has to be above 0");
+        forge_builder_fail(b, "clip_gradients: max_norm must be above 0");
     for (size_t i = 0; i < count; i++)
         sum = forge_add(b, sum, sum_of_squares(b, gradients[i]));
     forge_value norm = forge_sqrt(b, sum);
     if (isinf(max_norm))
         return norm;
-    forge_value most = forge_scalar(b, FORGE_F64, max_norm), one = forge_scalar(b, FORGE_F64, 1);
-    forge_value ratio = forge_div(b, most, forge_add(b, norm, forge_scalar(b, FORGE_F64, 1e-6)));
+    forge_value max = forge_scalar(b, FORGE_F64, max_norm), one = forge_scalar(b, FORGE_F64, 1);
+    forge_value ratio = forge_div(b, max, forge_add(b, norm, forge_scalar(b, FORGE_F64, 1e-6)));
     forge_value scale = forge_binary(b, FORGE_MIN, one, ratio);
     const char *before = forge_place_set(b, NULL);
     for (size_t i = 0; i < count; i++) {

@@ -6,17 +6,17 @@ static forge_value update_by_sgd(const struct update *u, const void *context)
 {
     const forge_sgd_options *options = context;
     forge_builder *b = u->b;
-    forge_value way = u->gradient;
+    forge_value delta = u->gradient;
     if (u->weight_decay != 0)
-        way = forge_add(b, way, forge_mul(b, u->parameter, forge_scalar(b, u->dtype, u->weight_decay)));
+        delta = forge_add(b, delta, forge_mul(b, u->parameter, forge_scalar(b, u->dtype, u->weight_decay)));
     if (options->momentum != 0) {
         forge_value momentum = forge_scalar(b, u->dtype, options->momentum);
         forge_slot slot = update_slot(u, "momentum");
-        forge_value velocity = forge_add(b, forge_mul(b, forge_read(b, slot), momentum), way);
+        forge_value velocity = forge_add(b, forge_mul(b, forge_read(b, slot), momentum), delta);
         forge_write(b, slot, velocity, true);
-        way = options->nesterov ? forge_add(b, way, forge_mul(b, velocity, momentum)) : velocity;
+        delta = options->nesterov ? forge_add(b, delta, forge_mul(b, velocity, momentum)) : velocity;
     }
-    return forge_sub(b, u->parameter, forge_mul(b, way, forge_cast(b, u->dtype, u->rate)));
+    return forge_sub(b, u->parameter, forge_mul(b, delta, forge_cast(b, u->dtype, u->rate)));
 }
 
 /* Copies and checks the options. Returns false if the builder has failed. */

@@ -321,11 +321,11 @@ static void test_wrong_operands_are_refused(void **state)
     (void)state;
     assert_refused(forge_shape_of(1, 3), FORGE_F32, batch_norm_training,
                    "batch_norm 'norm': training needs two elements of each channel");
-    assert_refused(forge_shape_of(4), FORGE_F32, batch_norm, "it takes a rank from 2 to 8, not 1");
-    assert_refused(forge_shape_of(2, 3), FORGE_I32, batch_norm, "it takes floats, not i32");
+    assert_refused(forge_shape_of(4), FORGE_F32, batch_norm, "x must have a rank from 2 to 8, not 1");
+    assert_refused(forge_shape_of(2, 3), FORGE_I32, batch_norm, "x must be floats, not i32");
     assert_refused(forge_shape_of(2, 3), FORGE_F32, group_norm, "3 channels are not a multiple of 2 groups");
     assert_refused(forge_shape_of(2, 3), FORGE_F32, too_many_dims, "the last 3 dimensions of rank 2");
-    assert_refused(forge_shape_of(2, 3), FORGE_F32, of_a_symbol, "dimension 1 has to be a number above 0");
+    assert_refused(forge_shape_of(2, 3), FORGE_F32, of_a_symbol, "dimension 1 of x must be a number above 0");
 }
 
 static void test_batch_size_may_be_a_symbol(void **state)

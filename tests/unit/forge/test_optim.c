@@ -331,7 +331,7 @@ static void test_wrong_options_are_refused(void **state)
     t.sgd = (forge_sgd_options){.momentum = 0.9};
     expect_refusal(&t, "sgd: set struct_size to sizeof(forge_sgd_options)");
     t.sgd = (forge_sgd_options){.struct_size = sizeof t.sgd, .max_norm = -1};
-    expect_refusal(&t, "sgd: weight_decay and max_norm are 0 or more");
+    expect_refusal(&t, "sgd: weight_decay and max_norm must be 0 or more");
     t.sgd = (forge_sgd_options){.struct_size = sizeof t.sgd, .groups = all, .group_count = 1};
     expect_refusal(&t, "sgd: there are no parameters, or all are frozen");
     t.is_adamw = true;
@@ -339,7 +339,7 @@ static void test_wrong_options_are_refused(void **state)
     expect_refusal(&t, "epsilon is above 0");
     t.adamw = FORGE_ADAMW_OPTIONS;
     t.adamw.beta2 = 1;
-    expect_refusal(&t, "betas are 0 to below 1");
+    expect_refusal(&t, "beta1 and beta2 must be in [0, 1)");
     t.adamw.struct_size = 8;
     expect_refusal(&t, "adamw: set struct_size to sizeof(forge_adamw_options)");
 }

@@ -181,10 +181,10 @@ static void test_wrong_gradients_are_refused(void **state)
 {
     (void)state;
     refuse_gradients("sgd: the parameter 'fc.weight' is given twice", 0);
-    refuse_gradients("sgd: the gradient of 'fc.weight' has to be a float of its shape", 1);
+    refuse_gradients("sgd: the gradient of 'fc.weight' must be a float of the parameter's shape", 1);
     refuse_gradients("sgd: gradient 0 belongs to no parameter", 2);
-    refuse_gradients("sgd: the gradient of 'fc.weight' has to be a float of its shape", 3);
-    refuse_gradients("a batch has 1 part or more", 4);
+    refuse_gradients("sgd: the gradient of 'fc.weight' must be a float of the parameter's shape", 3);
+    refuse_gradients("accumulate_gradients: parts must be 1 or more", 4);
     refuse_gradients("sgd: there are no parameters", 5);
 }
 

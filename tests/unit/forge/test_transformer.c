@@ -412,7 +412,7 @@ static void test_wrong_operands_are_refused(void **state)
     assert_builder_refused(b, "struct_size");
     b = forge_builder_new();
     forge_embedding(b, "e", forge_input(b, "x", FORGE_F32, forge_shape_of(3)), FORGE_F32, 4, 4, 1);
-    assert_builder_refused(b, "embedding 'e': it takes integers");
+    assert_builder_refused(b, "embedding 'e': ids must be integers");
     b = forge_builder_new();
     forge_rope(b, forge_input(b, "x", FORGE_F32, forge_shape_of(3, 5)), forge_scalar(b, FORGE_I32, 0), 10,
                true);
