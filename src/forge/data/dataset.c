@@ -1,8 +1,8 @@
 /* data/dataset.c - a dataset: columns of examples.
  *
- * A dataset holds a reference to the buffer of each column. Readers such as mnist.c make the columns;
- * loader.c makes batches. Example i is row i of every column, so all columns have the same first dimension.
- * Rows may overlap.
+ * A dataset owns a reference to the buffer of each column. Readers such as mnist.c read the columns; loader.c
+ * makes batches. Example i is row i of every column, so all columns have the same first dimension. Rows may
+ * overlap in memory.
  */
 #include <forge/data.h>
 #include "base/error.h"
@@ -16,7 +16,7 @@ struct forge_dataset {
 };
 
 /* Makes a view of a column: [rows, ...]. Each row is packed; the distance between rows is arbitrary. Checks
- * that the last row lies in the buffer; the others are before it. */
+ * only that the last row lies in the buffer, because all other rows are before it. */
 static joule_status view_rows(const forge_tensor *column, size_t index, forge_tensor *out_view,
                               joule_error *out_error)
 {
@@ -31,7 +31,7 @@ static joule_status view_rows(const forge_tensor *column, size_t index, forge_te
     }
     if (rows < 1 || stride < 0 || !forge_tensor_is_packed(&row))
         return error_set(out_error, JOULE_INVALID,
-                         "dataset: column %zu: its rows are not packed; copy it first", index);
+                         "dataset: the rows of column %zu are not packed; copy the column first", index);
     int64_t bytes = (int64_t)forge_dtype_size_bytes(row.dtype, 1);
     if (__builtin_mul_overflow(stride, rows - 1, &offset) || __builtin_mul_overflow(offset, bytes, &offset) ||
         __builtin_add_overflow(offset, (int64_t)column->offset_bytes, &offset))
@@ -40,8 +40,8 @@ static joule_status view_rows(const forge_tensor *column, size_t index, forge_te
     return forge_tensor_view(row.buffer, (size_t)offset, row.dtype, &row.shape, &row, out_error);
 }
 
-/* Adds a column. Fails if it does not lie in its buffer, or if its number of rows differs from that of the
- * other columns. */
+/* Adds a column. Fails if the column does not lie in its buffer, or if it has a different number of rows than
+ * the other columns. */
 static joule_status take_column(struct forge_dataset *dataset, const forge_tensor *column,
                                 joule_error *out_error)
 {
@@ -62,7 +62,7 @@ static joule_status take_column(struct forge_dataset *dataset, const forge_tenso
                          index);
     if (index > 0 && view.shape.dims[0] != dataset->columns[0].shape.dims[0])
         return error_set(out_error, JOULE_INVALID,
-                         "dataset: column %zu has %" PRId64 " rows where column 0 has %" PRId64, index,
+                         "dataset: column %zu has %" PRId64 " rows, but column 0 has %" PRId64, index,
                          view.shape.dims[0], dataset->columns[0].shape.dims[0]);
     forge_buffer_retain(view.buffer);
     dataset->columns[dataset->column_count++] = view;

@@ -1,8 +1,8 @@
 /* data/file_stream.c - see file_stream.h.
  *
  * Plain and packed files use the same input buffer, so only one function reads from the file.
- * Note: inflate may still have output after the file has ended. The file is truncated only if inflate makes
- * no progress without input.
+ * Note: inflate may still have output when the end of the file has been read. The file is truncated only if
+ * inflate then makes no progress.
  */
 #include "forge/data/file_stream.h"
 
@@ -27,15 +27,15 @@ enum {
 struct stream {
     const char *path;
     int fd;
-    bool is_at_end; /* the whole file was read; the rest is in `input` */
+    bool is_at_end; /* the whole file was read; bytes that are not used yet are in `input` */
     bool is_packed;
     bool is_in_member;  /* packed: between the first byte of a member and its checksum */
-    z_stream z;         /* next_in and avail_in are the rest of `input`, also for plain files */
-    uint64_t read_size; /* bytes from the file so far */
+    z_stream z;         /* next_in and avail_in: unused bytes of `input`, also for plain files */
+    uint64_t read_size; /* bytes that were read from the file */
     uint8_t input[INPUT_SIZE];
 };
 
-/* Returns the offset of the next byte of the file to be used. */
+/* Returns the offset in the file of the next byte that will be used. */
 static uint64_t file_offset(const struct stream *stream)
 {
     return stream->read_size - stream->z.avail_in;
@@ -106,7 +106,7 @@ static joule_status begin_member(struct stream *stream, joule_error *out_error)
     return JOULE_OK;
 }
 
-/* Unpacks up to `size` bytes, perhaps none, and consumes input. */
+/* Unpacks up to `size` bytes, possibly 0, and consumes input. */
 static joule_status unpack(struct stream *stream, uint8_t *out_bytes, size_t size, size_t *out_count,
                            joule_error *out_error)
 {
@@ -121,17 +121,16 @@ static joule_status unpack(struct stream *stream, uint8_t *out_bytes, size_t siz
     case Z_STREAM_END:
         stream->is_in_member = false;
         return JOULE_OK;
-    case Z_BUF_ERROR: /* there is room for output, so input is missing: the file has ended */
+    case Z_BUF_ERROR: /* the output has space, so input is missing: the file has ended */
         return error_set(out_error, JOULE_INVALID,
                          "%s: byte %" PRIu64
-                         ": the file ends in the middle of gzip data, before its checksum; get it again",
+                         ": the file ends in the middle of gzip data, before its checksum; download it again",
                          stream->path, file_offset(stream));
     case Z_MEM_ERROR:
         return error_set(out_error, JOULE_NO_MEMORY, "cannot unpack %s: out of memory", stream->path);
     default:
         return error_set(out_error, JOULE_INVALID,
-                         "%s: before byte %" PRIu64
-                         ": bad gzip data: %s; expected data as it was packed: get the file again",
+                         "%s: before byte %" PRIu64 ": invalid gzip data: %s; download the file again",
                          stream->path, file_offset(stream),
                          stream->z.msg ? stream->z.msg : "no reason given");
     }

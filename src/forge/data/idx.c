@@ -1,7 +1,8 @@
 /* data/idx.c - reads arrays from IDX files.
  *
  * A file has a header (two bytes 0, a type, a rank, sizes; all big-endian), then the elements.
- * Note: the header is not trusted. Memory grows with the bytes that were read, and is at most twice as large.
+ * Note: the header is not trusted. Memory grows with the number of bytes read, and is at most twice this
+ * number.
  */
 #include <forge/data.h>
 #include "base/error.h"
@@ -13,7 +14,7 @@
 enum {
     WORD_SIZE = 4, /* bytes of the magic number, and of each dimension */
     FIRST_PIECE_SIZE = 1 << 16,
-    SHAPE_TEXT_SIZE = 128, /* eight numbers of ten digits */
+    SHAPE_TEXT_SIZE = 128, /* bytes; eight numbers of ten digits need fewer */
 };
 
 struct idx {
@@ -21,7 +22,8 @@ struct idx {
     struct stream *stream;
     forge_dtype dtype;
     forge_shape shape;
-    size_t header_size, size_bytes; /* bytes of the header read so far, and of the elements */
+    size_t header_size, size_bytes; /* header_size: bytes of the header that were read; size_bytes: of all
+                                     * elements */
 };
 
 static uint32_t load_big_endian(const uint8_t bytes[4])
@@ -103,14 +105,14 @@ static joule_status read_header(struct idx *idx, joule_error *out_error)
     if (idx->size_bytes > PTRDIFF_MAX) {
         char shape[SHAPE_TEXT_SIZE];
         forge_shape_format(&idx->shape, shape, sizeof shape);
-        return error_set(out_error, JOULE_INVALID, "%s: byte %d%s: sizes %s are more than any memory holds",
+        return error_set(out_error, JOULE_INVALID, "%s: byte %d%s: sizes %s exceed the address space",
                          idx->path, WORD_SIZE, stream_where(idx->stream), shape);
     }
     return JOULE_OK;
 }
 
-/* Moves the elements that were read to a buffer of twice the size, or of the size of all elements if that is
- * smaller. */
+/* Moves the elements that were read to a buffer of twice the size, but at most of the size of all
+ * elements. */
 static joule_status grow(const struct idx *idx, forge_buffer **buffer, joule_error *out_error)
 {
     size_t have = *buffer ? forge_buffer_size_bytes(*buffer) : 0;
@@ -127,14 +129,15 @@ static joule_status grow(const struct idx *idx, forge_buffer **buffer, joule_err
     return JOULE_OK;
 }
 
-static joule_status say_cut(const struct idx *idx, size_t have, joule_error *out_error)
+static joule_status report_truncated(const struct idx *idx, size_t have, joule_error *out_error)
 {
     char shape[SHAPE_TEXT_SIZE];
     forge_shape_format(&idx->shape, shape, sizeof shape);
-    return error_set(out_error, JOULE_INVALID,
-                     "%s: byte %zu%s: the file ends after %zu bytes of elements; its header says %s%s: %zu",
-                     idx->path, idx->header_size + have, stream_where(idx->stream), have,
-                     forge_dtype_name(idx->dtype), shape, idx->size_bytes);
+    return error_set(
+        out_error, JOULE_INVALID,
+        "%s: byte %zu%s: the file ends after %zu bytes of elements; its header (%s%s) requires %zu",
+        idx->path, idx->header_size + have, stream_where(idx->stream), have, forge_dtype_name(idx->dtype),
+        shape, idx->size_bytes);
 }
 
 /* Reads all elements. The caller releases *buffer, also after an error. */
@@ -152,7 +155,7 @@ static joule_status read_elements(const struct idx *idx, forge_buffer **buffer, 
             return status;
         have += count;
         if (count < wanted)
-            return say_cut(idx, have, out_error);
+            return report_truncated(idx, have, out_error);
     } while (have < idx->size_bytes);
     return JOULE_OK;
 }

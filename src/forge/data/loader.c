@@ -1,9 +1,10 @@
 /* data/loader.c - makes batches of a dataset ahead of time, with worker threads.
  *
  * Batches are numbered by tickets, which count from batch 0 of epoch 0. Ticket t uses slot t % slot_count of
- * a ring. The order of an epoch is one array. The thread that holds claim_lock takes the next ticket and
- * writes down its examples; copying them runs in parallel.
- * Note: a worker holds claim_lock while it waits for room, so the other workers sleep until it has a ticket.
+ * a ring. One array contains the order of the examples of an epoch. The thread that has claim_lock takes the
+ * next ticket and writes the numbers of its examples to the slot. Workers copy the examples in parallel.
+ * Note: a worker keeps claim_lock while it waits for a free slot, so the other workers sleep until it has a
+ * ticket.
  */
 #include <forge/data.h>
 #include <forge/random.h>
@@ -26,7 +27,7 @@ enum { MAX_WORKERS = 1024, MAX_PREFETCH = 1 << 16, PREFETCH_PER_WORKER = 2 };
 #define OFFSET_STREAM  UINT32_C(0x6f666673)
 
 struct slot {
-    bool is_ready; /* the slot has a batch that was not taken yet; guarded by lock */
+    bool is_ready; /* the slot contains a batch that the caller has not received yet; guarded by lock */
     size_t count;  /* number of examples */
     size_t *examples;
     forge_tensor columns[FORGE_DATASET_MAX_COLUMNS]; /* [batch_size, ...] */
@@ -35,7 +36,7 @@ struct slot {
 struct forge_loader {
     forge_loader_options options;
     size_t example_count, batch_size, column_count; /* example_count: examples per epoch */
-    size_t offsets;                                 /* number of examples that an epoch may begin at */
+    size_t offsets;                                 /* number of possible first examples of an epoch */
     uint64_t batches_per_epoch;
     forge_tensor columns[FORGE_DATASET_MAX_COLUMNS]; /* columns of the dataset */
     size_t row_bytes[FORGE_DATASET_MAX_COLUMNS];
@@ -46,14 +47,15 @@ struct forge_loader {
     uint64_t order_epoch;       /* epoch of `order`; under claim_lock */
 
     pthread_mutex_t lock;
-    pthread_cond_t room, progress;
-    uint64_t claimed; /* under lock: the next ticket for a worker */
-    uint64_t limit;   /* under lock: workers claim only tickets below it */
-    size_t busy;      /* under lock: number of slots that are being filled */
-    bool is_stopping; /* under lock: workers end */
-    uint64_t given;   /* caller's thread only: the next ticket for the caller */
+    pthread_cond_t free_slot; /* a slot is free, or workers must end */
+    pthread_cond_t progress;  /* a worker has filled a slot */
+    uint64_t claimed;         /* under lock: the next ticket for a worker */
+    uint64_t limit;           /* under lock: workers claim only tickets below it */
+    size_t busy;              /* under lock: number of slots that are being filled */
+    bool is_stopping;         /* under lock: workers end */
+    uint64_t given;           /* caller's thread only: the next ticket to return to the caller */
 
-    size_t slot_count; /* batches made ahead, and the batch that the caller has */
+    size_t slot_count; /* maximum of batches made ahead, and one for the batch that the caller uses */
     struct slot *slots;
     size_t thread_count;
     pthread_t *threads;
@@ -88,7 +90,8 @@ static size_t offset_of(const struct forge_loader *loader, uint64_t epoch)
     return (size_t)(((uint64_t)words[1] << 32 | words[0]) % loader->offsets);
 }
 
-/* Writes the examples of a ticket to its slot. If there are workers, the caller holds claim_lock. */
+/* Writes the numbers of a ticket's examples to its slot. If there are workers, the calling thread has
+ * claim_lock. */
 static void choose(struct forge_loader *loader, uint64_t ticket, struct slot *slot)
 {
     uint64_t epoch = ticket / loader->batches_per_epoch;
@@ -116,7 +119,8 @@ static void copy_rows(const struct forge_loader *loader, const struct slot *slot
 
 /* --- workers -------------------------------------------------------------------------------------------- */
 
-/* Waits for room, takes the next ticket, and returns its slot. Returns NULL if the loader is being freed. */
+/* Waits for a free slot, takes the next ticket, and returns the ticket's slot. Returns NULL if the loader is
+ * being freed. */
 static struct slot *claim(struct forge_loader *loader)
 {
     struct slot *slot = NULL;
@@ -124,7 +128,7 @@ static struct slot *claim(struct forge_loader *loader)
     pthread_mutex_lock(&loader->claim_lock);
     pthread_mutex_lock(&loader->lock);
     while (!loader->is_stopping && loader->claimed >= loader->limit)
-        pthread_cond_wait(&loader->room, &loader->lock);
+        pthread_cond_wait(&loader->free_slot, &loader->lock);
     if (!loader->is_stopping) {
         ticket = loader->claimed++;
         loader->busy++;
@@ -146,7 +150,7 @@ static void *work(void *argument)
         pthread_mutex_lock(&loader->lock);
         slot->is_ready = true;
         loader->busy--;
-        pthread_cond_signal(&loader->progress); /* only the caller's thread waits for it */
+        pthread_cond_signal(&loader->progress); /* only the caller's thread waits for this condition */
         pthread_mutex_unlock(&loader->lock);
     }
     return NULL;
@@ -178,7 +182,8 @@ static void end_workers(struct forge_loader *loader)
 {
     pthread_mutex_lock(&loader->lock);
     loader->is_stopping = true;
-    pthread_cond_signal(&loader->room); /* only one worker waits; the next ones see is_stopping */
+    pthread_cond_signal(&loader->free_slot); /* only the worker with claim_lock waits; the next ones see
+                                              * is_stopping */
     pthread_mutex_unlock(&loader->lock);
     for (size_t i = 0; i < loader->thread_count; i++)
         pthread_join(loader->threads[i], NULL);
@@ -195,7 +200,7 @@ static joule_status take_options(const forge_loader_options *given, forge_loader
                          status == JOULE_INVALID ? "set struct_size to sizeof(forge_loader_options)"
                                                  : "an option is set that this library does not know");
     if (out->batch_size == 0)
-        return error_set(out_error, JOULE_INVALID, "loader: batch_size is 0; it counts examples");
+        return error_set(out_error, JOULE_INVALID, "loader: batch_size is 0; it must be 1 or more");
     if (out->workers > MAX_WORKERS || out->prefetch > MAX_PREFETCH)
         return error_set(out_error, JOULE_INVALID,
                          "loader: %" PRIu32 " workers and %" PRIu32
@@ -228,7 +233,7 @@ static joule_status plan(struct forge_loader *loader, const forge_dataset *datas
                          count, options->batch_size);
     if (options->shuffle && count > UINT32_MAX)
         return error_set(out_error, JOULE_INVALID,
-                         "loader: %zu examples are too many to shuffle; %" PRIu32 " are not", count,
+                         "loader: %zu examples are too many to shuffle; the limit is %" PRIu32, count,
                          UINT32_MAX);
     loader->column_count = forge_dataset_columns(dataset);
     for (size_t c = 0; c < loader->column_count; c++) {
@@ -281,9 +286,9 @@ joule_status forge_loader_new(const forge_dataset *dataset, const forge_loader_o
         return error_set(out_error, JOULE_NO_MEMORY, "cannot make a loader: out of memory");
     pthread_mutex_init(&loader->claim_lock, NULL);
     pthread_mutex_init(&loader->lock, NULL);
-    pthread_cond_init(&loader->room, NULL);
+    pthread_cond_init(&loader->free_slot, NULL);
     pthread_cond_init(&loader->progress, NULL);
-    loader->order_epoch = UINT64_MAX; /* none yet */
+    loader->order_epoch = UINT64_MAX; /* no epoch is shuffled yet */
     joule_status status = take_options(options, &loader->options, out_error);
     if (status == JOULE_OK)
         status = plan(loader, dataset, out_error);
@@ -311,7 +316,7 @@ void forge_loader_free(forge_loader *loader)
         free(loader->slots[i].examples);
     }
     pthread_cond_destroy(&loader->progress);
-    pthread_cond_destroy(&loader->room);
+    pthread_cond_destroy(&loader->free_slot);
     pthread_mutex_destroy(&loader->lock);
     pthread_mutex_destroy(&loader->claim_lock);
     free(loader->threads);
@@ -322,7 +327,8 @@ void forge_loader_free(forge_loader *loader)
 
 /* --- next, seek ----------------------------------------------------------------------------------------- */
 
-/* Waits until the slot of the next ticket is ready. Frees the slot before it for another batch. */
+/* Waits until `slot`, the slot of the next ticket, is ready. Allows workers to use the slot of the previous
+ * ticket for another batch. */
 static void wait_for_slot(struct forge_loader *loader, struct slot *slot)
 {
     pthread_mutex_lock(&loader->lock);
@@ -330,7 +336,7 @@ static void wait_for_slot(struct forge_loader *loader, struct slot *slot)
         pthread_cond_wait(&loader->progress, &loader->lock);
     slot->is_ready = false;
     loader->limit++;
-    pthread_cond_signal(&loader->room);
+    pthread_cond_signal(&loader->free_slot);
     pthread_mutex_unlock(&loader->lock);
 }
 
@@ -374,14 +380,14 @@ joule_status forge_loader_seek(forge_loader *loader, forge_cursor cursor, joule_
         return error_set(out_error, JOULE_INVALID, "loader: epoch %" PRIu64 " is too far away", cursor.epoch);
 
     pthread_mutex_lock(&loader->lock);
-    loader->limit = 0; /* no more claims */
+    loader->limit = 0; /* stops workers from claiming tickets */
     while (loader->busy > 0)
         pthread_cond_wait(&loader->progress, &loader->lock);
     for (size_t i = 0; i < loader->slot_count; i++)
         loader->slots[i].is_ready = false;
     loader->claimed = loader->given = ticket;
     loader->limit = ticket + loader->options.prefetch;
-    pthread_cond_signal(&loader->room);
+    pthread_cond_signal(&loader->free_slot);
     pthread_mutex_unlock(&loader->lock);
     return JOULE_OK;
 }

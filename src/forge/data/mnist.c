@@ -1,6 +1,6 @@
 /* data/mnist.c - reads MNIST from a folder: finds the files of each array and joins them in order.
  *
- * idx.c reads the files. Folders often hold a file and its .gz. Then only the plain file is read. If there
+ * idx.c reads the files. Folders often contain a file and its .gz; then only the plain file is read. If there
  * are a whole file and parts, only the whole file is read. So no example is read twice.
  */
 #include <forge/data.h>
@@ -15,10 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An array of MNIST: files STEM-ENDING or STEM-part...-ENDING, both with or without .gz. */
+/* An array of MNIST. Its files are named stem + ending, or stem + "-part..." + ending, both with or without
+ * .gz. */
 struct array {
     const char *stem, *ending;
-    forge_shape row; /* [0, dimensions of one example] */
+    forge_shape row; /* [0, dimensions of one example]; the 0 stands for the number of examples */
 };
 
 struct files {
@@ -27,7 +28,7 @@ struct files {
     size_t count, capacity;
 };
 
-/* Returns the rest of a name after the stem, with which it must begin. */
+/* Returns the part of `name` after the stem. `name` must begin with the stem. */
 static const char *tail(const struct array *array, const char *name)
 {
     return name + strlen(array->stem);
@@ -60,7 +61,7 @@ static bool is_packed_twin(const char *name, const char *packed)
     return strncmp(packed, name, length) == 0 && strcmp(packed + length, ".gz") == 0;
 }
 
-/* Sorts the files, and removes those whose examples are also in another one. */
+/* Sorts the files, and removes those whose examples are also in another file. */
 static void choose(const struct array *array, struct files *files)
 {
     if (files->count == 0)
@@ -113,7 +114,7 @@ static joule_status check_part(const struct array *array, const char *path, cons
         return JOULE_OK;
     char shape[128];
     forge_shape_format(&part->shape, shape, sizeof shape);
-    return error_set(out_error, JOULE_INVALID, "%s: holds %s%s where MNIST has %s", path,
+    return error_set(out_error, JOULE_INVALID, "%s: contains %s%s where MNIST has %s", path,
                      forge_dtype_name(part->dtype), shape, expected.rank == 1 ? "u8[n]" : "u8[n,28,28]");
 }
 
@@ -135,7 +136,7 @@ static joule_status append(forge_tensor *whole, const forge_tensor *part, joule_
     return JOULE_OK;
 }
 
-/* Reads a file and appends it to *whole, which may be empty. */
+/* Reads a file and appends its rows to *whole, which may be empty. */
 static joule_status read_part(const char *folder, const char *name, const struct array *array,
                               forge_tensor *whole, joule_error *out_error)
 {

@@ -1,6 +1,6 @@
-/* data/text.c - reads text as tokens, and makes datasets of windows of it.
+/* data/text.c - reads text as tokens, and makes datasets whose examples are windows of tokens.
  *
- * Windows overlap in memory: they are views of the tokens. So one window per token needs no memory.
+ * Windows are views of the tokens and overlap in memory. So one window for each token needs no extra memory.
  */
 #include <forge/data.h>
 #include "base/error.h"
@@ -16,7 +16,7 @@ struct forge_text {
     char *path;
     forge_tensor tokens;
     size_t vocabulary;
-    uint32_t *characters; /* code point of each token, in order; NULL: tokens are bytes */
+    uint32_t *characters; /* code point of each token, ascending; NULL: tokens are bytes */
 };
 
 /* --- reading -------------------------------------------------------------------------------------------- */
@@ -65,7 +65,8 @@ static uint32_t code_point(const char *bytes, size_t length)
     return code;
 }
 
-/* Sets seen[c] = 1 for each code point c of the text. *out_count: the number of characters of the text. */
+/* Sets seen[c] = 1 for each code point c of the text. seen: [CODE_POINTS], zeros. *out_count: number of
+ * characters of the text. */
 static joule_status find_characters(const char *path, const struct bytes *bytes, uint32_t *seen,
                                     size_t *out_count, joule_error *out_error)
 {
@@ -74,13 +75,13 @@ static joule_status find_characters(const char *path, const struct bytes *bytes,
         length = string_utf8_length(bytes->data + at, bytes->count - at);
         if (length == 0)
             return error_set(out_error, JOULE_INVALID,
-                             "%s: byte %zu is not UTF-8; a file that is not can be read as bytes", path, at);
+                             "%s: byte %zu is not UTF-8; read the file as bytes instead", path, at);
         seen[code_point(bytes->data + at, length)] = 1;
     }
     return JOULE_OK;
 }
 
-/* Assigns tokens: replaces each mark in `seen` by the token of its character. */
+/* Assigns tokens: replaces each 1 in `seen` by the token of its code point. */
 static joule_status assign_tokens(forge_text *text, uint32_t *seen, joule_error *out_error)
 {
     for (uint32_t code = 0; code < CODE_POINTS; code++)
@@ -99,7 +100,7 @@ static joule_status assign_tokens(forge_text *text, uint32_t *seen, joule_error 
     return JOULE_OK;
 }
 
-static void put(forge_text *text, const struct bytes *bytes, const uint32_t *tokens)
+static void write_tokens(forge_text *text, const struct bytes *bytes, const uint32_t *tokens)
 {
     uint8_t *narrow = forge_tensor_data(&text->tokens);
     uint16_t *wide = forge_tensor_data(&text->tokens);
@@ -126,7 +127,7 @@ static joule_status take_characters(forge_text *text, const struct bytes *bytes,
         status = forge_tensor_new(text->vocabulary > BYTES ? FORGE_U16 : FORGE_U8,
                                   &forge_shape_of((forge_dim)count), &text->tokens, out_error);
     if (status == JOULE_OK)
-        put(text, bytes, seen);
+        write_tokens(text, bytes, seen);
     free(seen);
     return status;
 }
@@ -150,7 +151,7 @@ joule_status forge_text_read(const char *path, forge_text_kind kind, forge_text 
         return error_set(out_error, JOULE_INVALID, "forge_text_read: %s",
                          !path       ? "path is NULL"
                          : !out_text ? "out_text is NULL"
-                                     : "there is no such kind");
+                                     : "unknown kind");
     struct bytes bytes = {0};
     forge_text *text = calloc(1, sizeof *text);
     joule_status status = JOULE_NO_MEMORY;
@@ -212,7 +213,7 @@ joule_status forge_dataset_text(const forge_text *text, bool is_validation, uint
         return error_set(out_error, JOULE_INVALID, "forge_dataset_text: %s",
                          !text          ? "text is NULL"
                          : !out_dataset ? "out_dataset is NULL"
-                                        : "a context of 0 tokens");
+                                        : "context is 0");
     size_t all = forge_tensor_elements(&text->tokens), first = is_validation ? all - all / 10 : 0;
     size_t count = is_validation ? all / 10 : all - all / 10;
     if (count < (size_t)context + 1)

@@ -420,7 +420,7 @@ static void test_wrong_datasets_are_refused(void **state)
     columns[0] = columns[1] = first;
     columns[1].shape.dims[0]--;
     assert_int_equal(forge_dataset_new(columns, 2, &made, &error), JOULE_INVALID);
-    assert_contains(error.message, "column 1 has 102 rows where column 0 has 103");
+    assert_contains(error.message, "column 1 has 102 rows, but column 0 has 103");
     columns[1] = first;
     columns[1].strides[1] = 0;
     assert_int_equal(forge_dataset_new(columns, 2, &made, &error), JOULE_INVALID);

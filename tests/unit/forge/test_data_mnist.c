@@ -141,7 +141,7 @@ static void test_wrong_contents_are_refused(void **state)
     put("train-labels-idx1-ubyte", 1, 0, 5);
     expect_status(JOULE_INVALID, "4 images but 5 labels");
     put("train-images-part1-idx3-ubyte", 1, 4, 1); /* labels in a file named as images */
-    expect_status(JOULE_INVALID, "train-images-part1-idx3-ubyte: holds u8[1] where MNIST has u8[n,28,28]");
+    expect_status(JOULE_INVALID, "train-images-part1-idx3-ubyte: contains u8[1] where MNIST has u8[n,28,28]");
 }
 
 static void expect_labels(const forge_dataset *dataset, const unsigned expected[10])
