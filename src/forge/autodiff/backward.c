@@ -273,8 +273,8 @@ static bool check(forge_builder *b, forge_value loss, const forge_value *wrt, si
     return builder_is_ok(b);
 }
 
-/* Returns the gradient of a value of `wrt`, stored on the value's place; zeros if the loss does not depend on
- * the value. */
+/* Returns the gradient of a requested value, stored on the value's place; zeros if the loss does not depend
+ * on the value. */
 static forge_value gradient_of(const struct walk *walk, forge_value value)
 {
     forge_builder *b = walk->b;

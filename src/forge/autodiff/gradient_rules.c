@@ -1,8 +1,9 @@
 /* autodiff/gradient_rules.c - the derivative of each operation, expressed in operations. Derivatives that are
  * one expression are rows of gradient_rules.def.
  *
- * Note: at kinks and ties, the derivative is the one that forge_gradients documents. A derivative is computed
- * from the result y if that saves work (exp, tanh), otherwise from the operand x.
+ * Note: where an operation is not differentiable (kinks and ties), the derivative is the one that
+ * forge_gradients documents. A derivative is computed from the result y if that saves work (exp, tanh),
+ * otherwise from the operand x.
  */
 #include <math.h>
 #include "forge/autodiff/gradient.h"
@@ -84,7 +85,7 @@ static forge_value pow_along_base(forge_builder *b, forge_value x, forge_value p
 }
 
 /* Returns the derivative of y = x^p along p. 0^p is 0 for p > 0, so the derivative there is 0, not
- * 0 * log(0). For p < 0 it is infinite. */
+ * 0 * log(0). For p < 0, the derivative at 0 is infinite. */
 static forge_value pow_along_exponent(forge_builder *b, forge_value x, forge_value p, forge_value y)
 {
     forge_value zero = number(b, x, 0);

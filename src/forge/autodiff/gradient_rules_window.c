@@ -4,8 +4,8 @@
  * A convolution is linear in both inputs. The gradient of x is a transposed convolution. The gradient of the
  * weight is a convolution over the batch, with stride and dilation exchanged.
  *
- * Note: both convolutions state the size of their result (CONV_SIZED). It cannot be computed, because with a
- * stride above 1, elements at the end of x may be unused.
+ * Note: both convolutions state the size of their result (CONV_SIZED). The size cannot be computed, because
+ * with a stride above 1, elements at the end of x may be unused.
  */
 #include <math.h>
 #include "forge/autodiff/gradient.h"
@@ -84,7 +84,8 @@ void gradient_conv(struct gradient *r)
 
 /* --- windows -------------------------------------------------------------------------------------------- */
 
-/* Returns the fold of windows x to the shape of the node's first input. Overlapping elements are summed. */
+/* Returns x, an array of windows, folded to the shape of the node's first input: overlapping elements are
+ * summed. */
 static forge_value fold(struct gradient *r, const struct windows *windows, forge_value x)
 {
     struct fold_attributes a = {forge_value_shape(r->b, r->inputs[0]), *windows, 0};

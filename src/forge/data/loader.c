@@ -55,7 +55,7 @@ struct forge_loader {
     bool is_stopping;         /* under lock: workers end */
     uint64_t given;           /* caller's thread only: the next ticket to return to the caller */
 
-    size_t slot_count; /* maximum of batches made ahead, and one for the batch that the caller uses */
+    size_t slot_count; /* options.prefetch, and one for the batch that the caller uses */
     struct slot *slots;
     size_t thread_count;
     pthread_t *threads;

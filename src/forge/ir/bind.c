@@ -1,7 +1,7 @@
 /* ir/bind.c - replaces symbols of a graph by numbers.
  *
- * Note: symbols without a number stay symbols. Bodies of composites are bound with the graph and stay
- * composites, so that a device still finds its kernels for them.
+ * Note: symbols without a number stay symbols. Composites stay composites, with their bodies bound too, so
+ * that a device still finds its kernels for them.
  */
 #include <stdlib.h>
 #include "base/error.h"

@@ -192,7 +192,7 @@ static uint64_t hash_key(const struct key *key)
     hash = hash_bytes(hash, &key->place, sizeof key->place);
     hash = hash_bytes(hash, key->attributes, key->size);
     hash = hash_bytes(hash, key->inputs, key->count * sizeof *key->inputs);
-    return hash ^ hash >> 29; /* the low bits select the entry of the table */
+    return hash ^ hash >> 29; /* mixes high bits into the low bits, which select the table's entry */
 }
 
 static struct key key_of(const forge_graph *graph, const struct node *node)

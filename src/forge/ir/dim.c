@@ -127,8 +127,8 @@ static uint32_t leaves_of(const struct dim_table *table, forge_dim dim)
     return dim >= 0 ? 1 : entry(table, dim)->leaves;
 }
 
-/* Returns the entry for `a kind b`; adds the entry if it is new. Returns DIM_FAILED on failure. a and b are
- * already in chain order. */
+/* Returns the entry of the expression `a kind b`; adds the entry if it is new. Returns DIM_FAILED on failure.
+ * a and b are already in chain order. */
 static forge_dim intern(struct dim_table *table, enum dim_kind kind, forge_dim a, forge_dim b)
 {
     struct dim e;

@@ -28,8 +28,8 @@ enum field_kind {
     FIELD_RESULT_DTYPE, /* forge_dtype; not printed, because the line contains the result's type */
     FIELD_RESULT_SHAPE, /* forge_shape; not printed, because the line contains the result's shape */
     FIELD_ELEMENTS,     /* elements of a constant, always: "{1, 2}" */
-    FIELD_PORT,         /* uint32_t, index of the graph's inputs, always: "\"x\"" */
-    FIELD_SLOT,         /* uint32_t, index of the graph's slots, always: "\"fc1.weight\"" */
+    FIELD_PORT,         /* uint32_t, index in graph->inputs, always: "\"x\"" */
+    FIELD_SLOT,         /* uint32_t, index in graph->slots, always: "\"fc1.weight\"" */
     FIELD_NAME,         /* char[32], after the operation's name and kind, always: "composite.attention" */
     FIELD_BODY,         /* const forge_graph *, always: "body=$2" */
     FIELD_END

@@ -112,12 +112,12 @@ struct window_attributes {
 struct unfold_attributes {
     double padding; /* the value of elements outside x */
     struct windows windows;
-    uint32_t zero; /* instead of padding bytes */
+    uint32_t zero; /* always 0, in place of padding */
 };
 struct fold_attributes {
     forge_shape shape;
     struct windows windows;
-    uint32_t zero; /* instead of padding bytes */
+    uint32_t zero; /* always 0, in place of padding */
 };
 /* OP_SHARE is the gradient of a maximum or minimum over windows of x. Inputs: x, y and parts. y and parts
  * have one element for each window. Each part is divided equally among the elements of its window that equal

@@ -251,7 +251,7 @@ bool infer_reduce(struct inference *i)
     return infer_add_output(i, a->kind == FORGE_ARGMAX ? FORGE_I64 : x->dtype, &shape);
 }
 
-/* Returns the shape after the optional transpose of the last two dimensions. */
+/* Returns the shape; if is_transposed, with its last two dimensions exchanged. */
 static forge_shape transpose_last(const forge_shape *shape, bool is_transposed)
 {
     forge_shape result = *shape;

@@ -1,6 +1,7 @@
 /* ir/infer_move.c - the inference rules of operations that move elements; see infer.h.
  *
- * Note: sizes may be symbolic. A condition holds only if it is provable for all values of the symbols.
+ * Note: sizes may be symbolic. A rule accepts a node only if its conditions provably hold for all values of
+ * the symbols.
  */
 #include "forge/ir/infer.h"
 

@@ -17,8 +17,8 @@
                         forge_value *out);
 #include "forge/ir/library.def"
 
-/* The inputs of the composite "adamw". rate, beta1, beta2, weight_decay: its hyperparameters; t: number of
- * the step, from 1. */
+/* The inputs of the composite "adamw". In the comments, rate, beta1, beta2 and weight_decay are
+ * hyperparameters; t is the number of the step, from 1. */
 enum adamw_input {
     ADAMW_PARAMETER,
     ADAMW_GRADIENT,

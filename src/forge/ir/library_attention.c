@@ -47,7 +47,7 @@ static bool takes_attention(forge_builder *b, const forge_value *in, bool is_cau
 }
 
 /* Returns the scores with -infinity for all keys after the query. scores: [b, groups, heads per group, t, s].
- * Queries and keys are counted from the end, so the last query sees all keys. */
+ * Queries and keys are counted from the end, so the last query attends to all keys. */
 static forge_value mask(forge_builder *b, forge_value scores)
 {
     forge_shape shape = forge_value_shape(b, scores);
@@ -104,8 +104,8 @@ static bool takes_rope(forge_builder *b, const forge_value *in, double base)
     return is_valid;
 }
 
-/* Returns position * base^(-2 i / d) for i below d / 2, in f64: [..., t, d / 2], with a dimension of 1
- * inserted where x has the dimension of the two elements of a pair. */
+/* Returns position * base^(-2 i / d) for each i below d / 2, in f64: [..., t, d / 2]. Inserts a dimension of
+ * size 1 where x, reshaped to pairs, has the two elements of a pair. */
 static forge_value angles(forge_builder *b, forge_value positions, int64_t d,
                           const struct composite_attributes *a)
 {

@@ -164,16 +164,16 @@ struct program_cost cost_of_launch(const struct launch *launch)
 }
 
 /* Writes a packed view of the value to *out_view. Its data pointer identifies the value, and must not be
- * read. Returns false if a size is not known. */
-static bool view_value(const forge_graph *graph, forge_value value, const struct body_costs *known,
+ * read. Returns false if the value of a symbolic size is missing. */
+static bool view_value(const forge_graph *graph, forge_value value, const struct body_costs *cache,
                        struct view *out_view)
 {
     const struct value *of = &graph->values[value];
     int64_t stride = 1;
     *out_view = (struct view){.data = &graph->values[value], .dtype = of->dtype, .shape = of->shape};
     for (uint32_t i = 0; i < of->shape.rank; i++)
-        if (of->shape.dims[i] < 0 && (uint64_t)-of->shape.dims[i] <= known->value_count)
-            out_view->shape.dims[i] = dim_substitute(of->shape.dims[i], known->values);
+        if (of->shape.dims[i] < 0 && (uint64_t)-of->shape.dims[i] <= cache->value_count)
+            out_view->shape.dims[i] = dim_substitute(of->shape.dims[i], cache->values);
     if (forge_shape_elements(&out_view->shape) == SIZE_MAX)
         return false;
     for (uint32_t i = of->shape.rank; i-- > 0; stride *= out_view->shape.dims[i])
@@ -191,10 +191,10 @@ struct body_cost {
 
 static const struct program_cost unknown = {NAN, NAN, NAN};
 
-void body_costs_free(struct body_costs *known)
+void body_costs_free(struct body_costs *cache)
 {
-    free(known->list);
-    *known = (struct body_costs){0};
+    free(cache->list);
+    *cache = (struct body_costs){0};
 }
 
 static void add(struct program_cost *sum, struct program_cost cost)
@@ -210,42 +210,42 @@ static bool is_view(const struct node *node)
            node->op == OP_SLICE || node->op == OP_STOP_GRADIENT;
 }
 
-static struct program_cost cost_of_all(const forge_graph *graph, struct body_costs *known)
+static struct program_cost cost_of_all(const forge_graph *graph, struct body_costs *cache)
 {
     struct program_cost sum = {0};
     for (size_t n = 0; n < graph->node_count; n++)
         if (!is_view(&graph->nodes[n]))
-            add(&sum, cost_of_node(graph, &graph->nodes[n], known));
+            add(&sum, cost_of_node(graph, &graph->nodes[n], cache));
     return sum;
 }
 
-static struct program_cost cost_of_body(const forge_graph *body, struct body_costs *known)
+static struct program_cost cost_of_body(const forge_graph *body, struct body_costs *cache)
 {
-    for (size_t i = 0; i < known->item_count; i++)
-        if (known->list[i].body == body)
-            return known->list[i].cost;
-    struct program_cost cost = cost_of_all(body, known);
-    if (known->values)
+    for (size_t i = 0; i < cache->item_count; i++)
+        if (cache->list[i].body == body)
+            return cache->list[i].cost;
+    struct program_cost cost = cost_of_all(body, cache);
+    if (cache->values)
         return cost;
-    if (!ARRAY_ROOM(known->list, known->item_capacity, known->item_count))
+    if (!ARRAY_ROOM(cache->list, cache->item_capacity, cache->item_count))
         return unknown;
-    known->list[known->item_count++] = (struct body_cost){body, cost};
+    cache->list[cache->item_count++] = (struct body_cost){body, cost};
     return cost;
 }
 
-struct program_cost cost_of_node(const forge_graph *graph, const struct node *node, struct body_costs *known)
+struct program_cost cost_of_node(const forge_graph *graph, const struct node *node, struct body_costs *cache)
 {
     struct view views[2 * (UINT8_MAX + 1)];
     size_t count = 0;
     bool is_known = true;
     if (node->op == OP_COMPOSITE)
-        return cost_of_body(((const struct composite_attributes *)node->attributes)->body, known);
+        return cost_of_body(((const struct composite_attributes *)node->attributes)->body, cache);
     if (!flop_of[node->op])
         return (struct program_cost){0};
     for (size_t i = 0; is_known && i < node->input_count; i++)
-        is_known = view_value(graph, node_input(graph, node, i), known, &views[count++]);
+        is_known = view_value(graph, node_input(graph, node, i), cache, &views[count++]);
     for (uint32_t i = 0; is_known && i < node->output_count; i++)
-        is_known = view_value(graph, node->output + i, known, &views[count++]);
+        is_known = view_value(graph, node->output + i, cache, &views[count++]);
     if (!is_known)
         return unknown;
     return cost_of_launch(&(struct launch){.op = (enum op)node->op,
@@ -258,15 +258,15 @@ struct program_cost cost_of_node(const forge_graph *graph, const struct node *no
 
 struct program_cost cost_of_graph(const forge_graph *graph)
 {
-    struct body_costs known = {0};
-    struct program_cost cost = cost_of_all(graph, &known);
-    body_costs_free(&known);
+    struct body_costs cache = {0};
+    struct program_cost cost = cost_of_all(graph, &cache);
+    body_costs_free(&cache);
     return cost;
 }
 
 struct program_cost cost_of_composite(const struct launch *launch, const forge_graph *body,
                                       const int64_t *values, size_t value_count)
 {
-    struct body_costs known = {.values = values, .value_count = value_count};
-    return with_bytes(cost_of_all(body, &known).flop, launch);
+    struct body_costs cache = {.values = values, .value_count = value_count};
+    return with_bytes(cost_of_all(body, &cache).flop, launch);
 }

@@ -40,11 +40,11 @@ struct body_costs {
     size_t value_count;
     GRAPH_ARRAY(struct body_cost, list, item);
 };
-void body_costs_free(struct body_costs *known);
+void body_costs_free(struct body_costs *cache);
 
 /* Returns the cost of a node whose operands are all packed and in separate memory. The cost of a composite is
  * the cost of its body. Returns 0 for leaves, and NaN if the cost depends on symbols or if out of memory. */
-struct program_cost cost_of_node(const forge_graph *graph, const struct node *node, struct body_costs *known);
+struct program_cost cost_of_node(const forge_graph *graph, const struct node *node, struct body_costs *cache);
 /* Returns the summed cost of all nodes. Nodes that only change shape or order are left out, because most
  * programs move no data for them. */
 struct program_cost cost_of_graph(const forge_graph *graph);

@@ -67,13 +67,13 @@ static void print_elements(struct text *text, const struct constant_attributes *
 
 static void print_axes(struct text *text, const char *name, uint32_t axes)
 {
-    const char *before = "[";
+    const char *separator = "[";
     if (axes)
         text_printf(text, " %s=", name);
     for (uint32_t i = 0; i < FORGE_MAX_RANK; i++)
         if (axes >> i & 1) {
-            text_printf(text, "%s%u", before, i);
-            before = ",";
+            text_printf(text, "%s%u", separator, i);
+            separator = ",";
         }
     text_add(text, axes ? "]" : "");
 }

@@ -130,33 +130,33 @@ size_t forge_parameter_gradients(forge_builder *b, forge_value loss, const forge
     return builder_is_ok(b) ? count : 0;
 }
 
-/* Checks gradient i: it must be a float of its parameter's shape. The parameter must be a slot that is read,
- * and must not belong to an earlier gradient. */
-static bool check_gradient(forge_builder *b, const forge_gradient *gradients, size_t i, const char *who)
+/* Checks gradient i: its value must be floats in the parameter's shape. The parameter must be a slot that is
+ * read, and must not belong to an earlier gradient. */
+static bool check_gradient(forge_builder *b, const forge_gradient *gradients, size_t i, const char *name)
 {
     const forge_gradient *g = &gradients[i];
     if (g->parameter >= b->graph->slot_count || !b->graph->slots[g->parameter].read) {
-        forge_builder_fail(b, "%s: gradient %zu belongs to no parameter", who, i);
+        forge_builder_fail(b, "%s: gradient %zu belongs to no parameter", name, i);
         return false;
     }
     const struct slot *slot = &b->graph->slots[g->parameter];
     forge_shape shape = forge_value_shape(b, g->value);
     if (!g->value || !forge_dtype_is_float(forge_value_dtype(b, g->value)) ||
         !forge_shape_equal(&shape, &slot->shape))
-        forge_builder_fail(b, "%s: the gradient of '%s' must be a float of the parameter's shape", who,
+        forge_builder_fail(b, "%s: the gradient of '%s' must be a float of the parameter's shape", name,
                            slot->name);
     for (size_t k = 0; k < i; k++)
         if (gradients[k].parameter == g->parameter)
-            forge_builder_fail(b, "%s: the parameter '%s' is given twice", who, slot->name);
+            forge_builder_fail(b, "%s: the parameter '%s' is given twice", name, slot->name);
     return builder_is_ok(b);
 }
 
-static bool check_gradients(forge_builder *b, const forge_gradient *gradients, size_t count, const char *who)
+static bool check_gradients(forge_builder *b, const forge_gradient *gradients, size_t count, const char *name)
 {
     if (count == 0)
-        forge_builder_fail(b, "%s: there are no parameters, or all are frozen", who);
+        forge_builder_fail(b, "%s: there are no parameters, or all are frozen", name);
     for (size_t i = 0; i < count && builder_is_ok(b); i++)
-        check_gradient(b, gradients, i, who);
+        check_gradient(b, gradients, i, name);
     return builder_is_ok(b);
 }
 

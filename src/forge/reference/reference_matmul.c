@@ -15,8 +15,8 @@ enum { PANEL_ROWS = 8 }; /* uses 34 KiB of stack */
 
 /* One operand with its transpose flag applied, as a list of matrices. A line is a row of a or of b. */
 struct operand {
-    struct walk matrices; /* first element of each matrix, in the order of the output */
-    struct walk line;     /* line 0 of the first matrix */
+    struct walk matrices; /* walks over the first elements of all matrices, in the order of the output */
+    struct walk line;     /* walks over line 0 of the first matrix */
     size_t length;        /* elements per line */
     int64_t next_line;    /* stride between lines, in elements */
 };

@@ -42,7 +42,7 @@ static inline int64_t slide_input(const struct slide *s, int64_t o, int64_t tap)
 /* A run: the first output and the first input, and the steps to the next ones. */
 struct slide_run {
     int64_t count;
-    int64_t out, out_step; /* relative to the first requested output */
+    int64_t out, out_step; /* out: relative to the first requested output */
     int64_t in, in_step;
 };
 
@@ -59,7 +59,7 @@ static inline struct slide_run slide_run(const struct slide *s, int64_t tap, int
 {
     int64_t offset = tap * s->dilation - s->before, end, limit;
     struct slide_run run = {.out_step = 1, .in_step = s->stride};
-    if (s->is_transposed) { /* input p is read by output p stride + offset */
+    if (s->is_transposed) { /* output p * stride + offset reads input p */
         int64_t p = slide_quotient_up(first - offset, s->stride);
         limit = slide_quotient_up(first + count - offset, s->stride);
         run.in = p > 0 ? p : 0;

@@ -1,4 +1,5 @@
-/* reference/reference_sort.c - sort along an axis, by a heap sort of indices in the output for indices.
+/* reference/reference_sort.c - sort along an axis: a heap sort of indices, with the heap in the output of
+ * indices.
  *
  * x: [outer, size, inner]; both outputs: [outer, count, inner]. Equal values are ordered by their indices, so
  * the sort is stable. A heap of `count` indices contains the first `count` elements, in sorted order, of
