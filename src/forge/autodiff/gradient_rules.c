@@ -104,8 +104,8 @@ static forge_value share_of_winner(forge_builder *b, forge_binary_kind wins, for
     return forge_mul(b, g, forge_add(b, indicator(b, wins, own, other), tie));
 }
 
-/* Returns floor(x / z) for y = x mod z, computed as round((x - y) / z), because x / z may have been rounded
- * up to an integer. */
+/* Returns floor(x / z) for y = x mod z, computed as round((x - y) / z). The floor of x / z could be 1 too
+ * large, because x / z is rounded. */
 static forge_value floored_quotient(forge_builder *b, forge_value x, forge_value z, forge_value y)
 {
     return forge_unary(b, FORGE_ROUND, forge_div(b, forge_sub(b, x, y), z));

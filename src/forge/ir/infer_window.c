@@ -1,8 +1,7 @@
 /* ir/infer_window.c - the inference rules of convolutions, windows and random numbers; see infer.h.
  *
- * Note: sizes may be symbols. A result's size is (input + padding - span + stride) / stride. If padding +
- * stride is less than the span, the table can express this size only if the input is a sum with a large
- * enough number.
+ * Note: sizes may be symbols. A result's size is (input + padding - span + stride) / stride. If the span
+ * exceeds padding + stride, this is expressible only if the input is a sum with a large enough number.
  */
 #include "forge/ir/infer.h"
 

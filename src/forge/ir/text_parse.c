@@ -76,7 +76,7 @@ static forge_dim parse_dim(struct parser *p, struct dim_table *dims, unsigned ne
     return named_dim(p, dims);
 }
 
-/* Allows DIM_MAX_LEAVES nested parentheses, as many as the longest sum of dim_add has. */
+/* Allows DIM_MAX_LEAVES nested parentheses, enough for the longest sum that dim_add can create. */
 bool parse_size(struct parser *p, struct dim_table *dims, forge_dim *out)
 {
     *out = parse_dim(p, dims, DIM_MAX_LEAVES);

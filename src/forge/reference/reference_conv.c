@@ -96,8 +96,8 @@ static void load(const struct walk *line, struct tile part, union cells *out)
 
 /* Adds the products of one line of x and one line of the weight to a part of an output row. The outer loop is
  * over taps and the inner loop over outputs. If there are more taps than outputs, as in the gradient of a
- * weight, the loops are swapped, and so are stride and dilation of the slide. In both cases, the products of
- * an element are added in the same order. */
+ * weight, the loops are swapped. Stride and dilation of the slide are then swapped too. In both cases, the
+ * products of an element are added in the same order. */
 static void add_line(const struct conv *c, int64_t x_offset, int64_t w_offset, struct tile part,
                      union cells *sums)
 {

@@ -1,10 +1,10 @@
 /* reference/reference_matmul.c - matrix products: a: [..., rows, depth], b: [..., depth, columns], out:
  * [..., rows, columns].
  *
- * The output is computed in panels of a few rows by a tile of columns, so that a row of b is converted to
- * doubles once for several rows of a. Each element is summed from its first product to its last in every
- * panel, so the result does not depend on the division of rows among threads. Products with 0 are not
- * skipped, so NaN and infinities propagate.
+ * The output is computed in panels of a few rows by a tile of columns. So a row of b is converted to doubles
+ * once for several rows of a. Each element is summed from its first product to its last, so the result does
+ * not depend on the division of rows among threads. Products with 0 are not skipped, so NaN and infinities
+ * propagate.
  */
 #include "forge/reference/reference.h"
 #include "forge/reference/reference_walk.h"

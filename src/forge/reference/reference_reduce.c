@@ -1,8 +1,8 @@
 /* reference/reference_reduce.c - reductions: sums, means, products, extremes and their indices.
  *
- * Each element of the output is reduced from its first element to its last, so the result does not depend on
- * the division of rows among threads. A symbolic dimension may be 0 when the program runs; then store_empty
- * stores the result.
+ * Each reduction runs from its first element to its last, so its result does not depend on the division of
+ * rows among threads. A symbolic dimension may be 0 when the program runs; then store_empty stores the
+ * result.
  */
 #include "forge/reference/reference.h"
 #include "forge/reference/compensated_sum.h"
