@@ -77,7 +77,7 @@ class Demo(unittest.TestCase):
         command = [sys.executable, DEMO.with_name("train.py"), "--forge", os.environ["FORGE"], "--examples", "3000"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertGreater(float(re.findall(r"found ([0-9.]+) %", done.stderr)[-1]), 60)
+        self.assertGreater(float(re.findall(r"accuracy ([0-9.]+) %", done.stderr)[-1]), 60)
         self.assertIn("mlp/fc1", done.stdout)
 
     def test_a_missing_program_is_an_error(self):

@@ -117,7 +117,7 @@ class Boards(unittest.TestCase):
 
     def test_doctor_explains_blocked_boards(self):
         with Guarded("boards=1") as helper:
-            for environment, message in ((NO_LIBRARY, "blocks no program."), (helper.environment, "JOULE_SOURCES=-nvml")):
+            for environment, message in ((NO_LIBRARY, "no program is blocked"), (helper.environment, "JOULE_SOURCES=-nvml")):
                 found = json.loads(joule("doctor", "--json", JOULE_HELPER=helper.path, **environment).stdout)
                 whys = {f["id"]: f["why"] for f in found["findings"]}
                 self.assertIn(message, whys["helper_guards"])

@@ -336,7 +336,7 @@ static void test_wrong_options_are_refused(void **state)
     expect_refusal(&t, "sgd: there are no parameters, or all are frozen");
     t.is_adamw = true;
     t.adamw = (forge_adamw_options){.struct_size = sizeof t.adamw};
-    expect_refusal(&t, "epsilon is above 0");
+    expect_refusal(&t, "epsilon above 0");
     t.adamw = FORGE_ADAMW_OPTIONS;
     t.adamw.beta2 = 1;
     expect_refusal(&t, "beta1 and beta2 must be in [0, 1)");
