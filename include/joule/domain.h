@@ -1,7 +1,7 @@
 /* joule/domain.h - the parts of this machine whose energy or state can be read.
  *
  * A domain is a CPU package, its cores, memory, a GPU board or the whole node. Domains form a tree: a parent
- * includes its children. So do not add the energies of listed domains; query JOULE_TOTAL.
+ * includes its children. So do not add the energies of all domains; query JOULE_TOTAL instead.
  * Note: a domain that several sources can read is listed once for each source. Only one of them has
  * `in_total` set.
  */
@@ -21,12 +21,12 @@ typedef enum joule_scope {
     JOULE_SCOPE_CORE = 2,    /* the cores of a package, or one core */
     JOULE_SCOPE_UNCORE = 3,  /* the integrated graphics; client processors only */
     JOULE_SCOPE_DRAM = 4,    /* memory modules */
-    JOULE_SCOPE_PSYS = 5,    /* platform: the package and all that the vendor connected to the same meter */
+    JOULE_SCOPE_PSYS = 5,    /* platform: the package and all that the vendor connected to the same sensor */
     JOULE_SCOPE_GPU = 6,     /* a graphics or accelerator board with its memory */
     JOULE_SCOPE_GPU_MEMORY = 7,
     JOULE_SCOPE_MODULE = 8,   /* a superchip: CPU, GPU and their memory */
-    JOULE_SCOPE_NODE = 9,     /* all that is behind one plug, fan or power supply */
-    JOULE_SCOPE_BATTERY = 10, /* a laptop, measured at its battery */
+    JOULE_SCOPE_NODE = 9,     /* the whole machine, for example measured at its power supply */
+    JOULE_SCOPE_BATTERY = 10, /* a laptop while it runs on its battery */
     JOULE_SCOPE_RAIL = 11,    /* one supply rail; the label names it */
 } joule_scope;
 
@@ -48,7 +48,7 @@ typedef struct joule_domain {
     joule_reading_kind reading;
     joule_status state;     /* result of the last reading */
     joule_class cls;        /* class of this domain's energies */
-    uint32_t in_total;      /* 1: a term of JOULE_TOTAL */
+    uint32_t in_total;      /* 1: JOULE_TOTAL includes this domain */
     uint32_t tier;          /* 1 modelled, 2 CPU counters, 3 accelerator */
     int32_t device_index;   /* 0 for cpu:0 and gpu:0; -1: no device */
     double update_period_s; /* update period of the sensor itself; NaN: unknown */
@@ -56,11 +56,11 @@ typedef struct joule_domain {
     char label[64];         /* the name that the vendor or firmware uses */
     char device[16];        /* "cpu:0", "gpu:0", "memory:0", "node" */
     char source[24];        /* "rapl_perf", "nvml", "estimated" ... */
-    char measurement[24];   /* one of the report's words: "rapl", "nvml", "hwmon", "battery", "estimated" */
+    char measurement[24];   /* method, as in the report: "rapl", "nvml", "hwmon", "battery", "estimated" */
     char vendor[24];        /* "intel", "amd", "nvidia" */
     char model[96];         /* "Xeon w9-3595X", "NVIDIA H200" */
     char uuid[64];          /* UUID of the device, if it has one */
-    char remedy[192];       /* what to do if state is not JOULE_OK, or why totals exclude it; else empty */
+    char remedy[192];       /* what to do if state is not JOULE_OK; or why totals exclude the domain */
 } joule_domain;
 
 /* Return the name of a scope ("package") or of a reading ("energy"), in static storage. Any thread. */

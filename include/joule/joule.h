@@ -1,4 +1,4 @@
-/* joule/joule.h - all of libjoule. See the headers below: each has one noun. */
+/* joule/joule.h - includes all public headers of libjoule. Each header below describes one concept. */
 #ifndef JOULE_JOULE_H
 #define JOULE_JOULE_H
 

@@ -1,7 +1,7 @@
 /* joule/model.h - expected power and energy of this machine's CPUs, from libjoule's cost model.
  *
- * No sensor is read. The figures describe typical machines of the CPU's family, not the machine at hand; the
- * intervals state how far this machine may differ from them.
+ * No sensor is read. The figures describe typical machines of the CPU's family; the intervals state how far
+ * this machine may differ.
  */
 #ifndef JOULE_MODEL_H
 #define JOULE_MODEL_H
@@ -20,19 +20,19 @@ typedef struct joule_cpu_model {
     joule_quantity core_watts; /* additional power of one busy core at reference_hz */
     double reference_hz;       /* NaN: unknown */
     char table[48];            /* name and revision of the table of figures: "cpu-seed-1/amd-zen4" */
-    char source[128];          /* origin of the figures */
+    char source[128];          /* publication or measurement from which the figures come */
 } joule_cpu_model;
 
-/* Describes this machine's CPUs. An unknown CPU gets wide intervals. Reads files below /proc and /sys, which
- * takes about 1 ms. JOULE_INVALID: out_model is NULL or struct_size is too small. JOULE_NO_MEMORY. Any
- * thread. */
+/* Writes the model of this machine's CPUs to *out_model. An unknown CPU gets wide intervals. Reads files
+ * below /proc and /sys, which takes about 1 ms. JOULE_INVALID: out_model is NULL or struct_size is too small.
+ * JOULE_NO_MEMORY: out of memory. Any thread. */
 JOULE_API joule_status joule_cpu_model_query(joule_cpu_model *out_model);
 
-/* Returns the modelled energy in joules, without idle power, of a program that used `cpu_seconds` of CPU time
- * in `wall_seconds` on this machine. `joule run` reports this figure for the command if no sensor measures
- * the processor. The first call reads files below /proc and /sys. If the status is not JOULE_OK, the quantity
- * is unknown. JOULE_INVALID: a time is negative or not finite, or out_joules is NULL. JOULE_NO_MEMORY. Any
- * thread. */
+/* Writes the modelled energy in joules of a program to *out_joules, without idle power. The program used
+ * `cpu_seconds` of CPU time within `wall_seconds` on this machine. `joule run` reports this figure for the
+ * command if no sensor measures the processor. The first call reads files below /proc and /sys. If the status
+ * is not JOULE_OK, the quantity is unknown. JOULE_INVALID: a time is negative or not finite, or out_joules is
+ * NULL. JOULE_NO_MEMORY: out of memory. Any thread. */
 JOULE_API joule_status joule_cpu_work_joules(double cpu_seconds, double wall_seconds,
                                              joule_quantity *out_joules);
 

@@ -1,8 +1,8 @@
 /* joule/quantity.h - a number with its uncertainty.
  *
- * Every energy and power of libjoule is a joule_quantity: a value, an interval that holds the true value with
- * 90 % probability, and the class of the evidence. If the value is unknown, all three numbers are NaN, never
- * 0.
+ * Every energy and power of libjoule is a joule_quantity: a value, an interval that contains the true value
+ * with 90 % probability, and the class of the evidence. If the value is unknown, all three numbers are NaN,
+ * never 0.
  * Note: low and high are the 5 % and 95 % points, not hard bounds.
  */
 #ifndef JOULE_QUANTITY_H
@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* The origin of a figure, from strongest to weakest evidence. A sum has the weakest class of its parts. */
+/* The kind of evidence for a figure, from strongest to weakest. A sum has the weakest class of its terms. */
 typedef enum joule_class {
     JOULE_CLASS_NONE = 0,     /* unknown; the value is NaN */
     JOULE_CLASS_MEASURED = 1, /* difference of a hardware energy counter */
@@ -25,9 +25,10 @@ typedef enum joule_class {
 
 /* A value with its interval. Other structures contain it, so its layout is final. */
 typedef struct joule_quantity {
-    double value; /* best estimate, in the unit that the member's or function's name states; NaN: unknown */
-    double low;   /* 5 % point */
-    double high;  /* 95 % point */
+    /* best estimate, in the unit that the name of the member or function contains; NaN: unknown */
+    double value;
+    double low;        /* 5 % point */
+    double high;       /* 95 % point */
     joule_class cls;   /* class of the evidence */
     uint32_t reserved; /* 0 */
 } joule_quantity;
@@ -44,25 +45,28 @@ JOULE_API double joule_probability_below(joule_quantity q, double limit);
  * report. NaN if `q` is unknown. Any thread. */
 JOULE_API double joule_confidence(joule_quantity q);
 
-/* The physical dimension of a text with a unit. */
+/* The physical dimension of a number with a unit. */
 typedef enum joule_dimension {
-    JOULE_DIMENSION_ENERGY = 1,      /* joules: J or Wh, each with or without a prefix */
-    JOULE_DIMENSION_POWER = 2,       /* watts: W, with or without a prefix */
-    JOULE_DIMENSION_TIME = 3,        /* seconds: s with or without a prefix; min; h */
-    JOULE_DIMENSION_TEMPERATURE = 4, /* kelvin of difference: K with or without a prefix; C; degC */
+    JOULE_DIMENSION_ENERGY = 1, /* joules: J or Wh, each with or without a prefix */
+    JOULE_DIMENSION_POWER = 2,  /* watts: W, with or without a prefix */
+    JOULE_DIMENSION_TIME = 3,   /* seconds: s with or without a prefix; min; h */
+    /* temperature difference in kelvin: K with or without a prefix; C; degC */
+    JOULE_DIMENSION_TEMPERATURE = 4,
 } joule_dimension;
 
 /* Parses a non-negative number with its unit ("50uJ", "1.5kWh", "100ms", "12 W") and converts it to the SI
- * base unit. The locale has no effect. A number without a unit is in the base unit. Prefixes: p n u (or the
- * micro sign) m k M G. JOULE_INVALID: any other text, also a negative or infinite number or trailing text.
- * The message shows the column, and *out_value is not changed. Any thread. */
+ * base unit of `dimension`. The locale has no effect. A number without a unit is in the base unit. Prefixes:
+ * p n u (or the micro sign) m k M G. JOULE_INVALID: any other text, for example a negative or infinite
+ * number, or text after the unit. The message then contains the column of the error, and *out_value is not
+ * changed. Any thread. */
 JOULE_API joule_status joule_parse(const char *text, joule_dimension dimension, double *out_value,
                                    joule_error *out_error);
 
 /* Writes `value` (SI base unit) with a unit prefix: "50.0 uJ", "1.25 kJ", "-12 W", "4500 s"; "unknown" for
- * NaN. Returns the length that is needed without the terminator, and writes at most `size` bytes with it,
- * like snprintf. digits: significant digits, 1 to 15; other numbers are clamped to this range. Time and
- * temperature have no prefix above 1. A value beyond the prefixes is written as "1.00e-15 J". Any thread. */
+ * NaN. Like snprintf, returns the needed length without the terminator, and writes at most `size` bytes
+ * including the terminator. digits: significant digits, 1 to 15; other numbers are clamped to this range.
+ * Time and temperature are never written with k, M or G. A value too small or too large for the prefixes is
+ * written as "1.00e-15 J". Any thread. */
 JOULE_API size_t joule_format(double value, joule_dimension dimension, int digits, char *out_text,
                               size_t size);
 
