@@ -1,9 +1,10 @@
 /* base/abi.h - copies public structures between caller and library, which may have different versions.
  *
- * A structure begins with struct_size and grows only at its end. Members that an older caller does not have
- * count as 0. Members that a newer caller has set and this library does not know are refused.
- * Note: to add a member, put it last. Do not change the size of the first release, which
- * joule/struct_sizes.h lists.
+ * A structure begins with struct_size and grows only at its end. Members that an older caller's structure
+ * lacks count as 0. A newer caller's structure is rejected if a member that this library does not know is not
+ * 0.
+ * Note: add new members at the end. joule/struct_sizes.h lists the sizes of the first release, which must not
+ * change.
  */
 #ifndef BASE_ABI_H
 #define BASE_ABI_H
@@ -29,8 +30,8 @@ static inline bool abi_has_room(const void *theirs, size_t first_size)
     return theirs && abi_size(theirs) >= first_size;
 }
 
-/* Copies a caller's structure to `ours`. INVALID: NULL or too small. UNSUPPORTED: an unknown member is not
- * 0. */
+/* Copies a caller's structure to `ours`. INVALID: `theirs` is NULL or too small. UNSUPPORTED: an unknown
+ * member is not 0. */
 static inline joule_status abi_read(void *ours, size_t our_size, size_t first_size, const void *theirs)
 {
     if (!abi_has_room(theirs, first_size))
@@ -44,8 +45,8 @@ static inline joule_status abi_read(void *ours, size_t our_size, size_t first_si
     return JOULE_OK;
 }
 
-/* Copies `ours` to the caller's structure, as far as both have members, and sets struct_size to the number of
- * bytes. */
+/* Copies the members of `ours` that the caller's structure has, and sets its struct_size to the number of
+ * bytes copied. */
 static inline void abi_write(void *theirs, const void *ours, size_t our_size)
 {
     uint32_t size = abi_size(theirs);

@@ -1,7 +1,7 @@
 /* base/arena.c - see arena.h.
  *
- * Note: an allocation larger than a block gets a block of its own, linked before the current block. The
- * current block is then filled further.
+ * Note: an allocation larger than a block gets a separate block, linked before the current block. Later
+ * allocations continue in the current block.
  */
 #include "base/arena.h"
 
@@ -12,14 +12,14 @@
 #define ALIGNMENT          16
 #define DEFAULT_BLOCK_SIZE 4096
 
-/* A block of memory; `previous` is the block that was made before it. */
+/* A block of memory. `previous`: the next block in the list; NULL: none. */
 struct arena_block {
     struct arena_block *previous;
-    size_t size, used; /* bytes of `data`: all, and those given out */
+    size_t size, used; /* number of bytes in `data`, and of those allocated to callers */
     _Alignas(ALIGNMENT) unsigned char data[];
 };
 
-/* Returns a zeroed block with room for `size` bytes, or NULL if out of memory. */
+/* Returns a zeroed block of `size` bytes, or NULL if out of memory. */
 static struct arena_block *new_block(size_t size, struct arena_block *previous)
 {
     struct arena_block *block = calloc(1, sizeof *block + size);
@@ -30,7 +30,7 @@ static struct arena_block *new_block(size_t size, struct arena_block *previous)
     return block;
 }
 
-/* Returns the next `size` bytes of a block, which must have room for them. */
+/* Returns the next `size` bytes of a block. So many bytes must be free in it. */
 static void *cut(struct arena_block *block, size_t size)
 {
     void *memory = block->data + block->used;
@@ -78,7 +78,8 @@ char *arena_copy(struct arena *arena, const char *string, size_t length)
     return copy ? memcpy(copy, string, length) : NULL;
 }
 
-/* Note: the capacity doubles at each power of two. The old list stays in the arena. */
+/* Note: a list is full when its count is a power of two, and is then copied to twice the capacity. The old
+ * list stays in the arena. */
 void *arena_push(struct arena *arena, void *list, size_t count, const void *item)
 {
     char *grown = list;

@@ -1,6 +1,6 @@
 /* base/array.h - grows arrays by doubling their capacity.
  *
- * Note: growing moves the items, so keep indices instead of pointers.
+ * Note: growing moves the items, so store indices instead of pointers.
  */
 #ifndef BASE_ARRAY_H
 #define BASE_ARRAY_H

@@ -1,7 +1,7 @@
 /* base/clock.h - reads the monotonic clock and the wall clock, and converts times.
  *
  * Times are nanoseconds in int64_t; durations in seconds are doubles. Note: sensor readings use the host's
- * clocks (host.h), which may be virtual.
+ * clocks (host.h), which a test may simulate.
  */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H

@@ -11,13 +11,13 @@
 #define SIXTEEN(byte)    FOUR(byte), FOUR((byte) + 4), FOUR((byte) + 8), FOUR((byte) + 12)
 #define SIXTY_FOUR(byte) SIXTEEN(byte), SIXTEEN((byte) + 16), SIXTEEN((byte) + 32), SIXTEEN((byte) + 48)
 
-static const uint32_t words[256] = {SIXTY_FOUR(0), SIXTY_FOUR(64), SIXTY_FOUR(128), SIXTY_FOUR(192)};
+static const uint32_t table[256] = {SIXTY_FOUR(0), SIXTY_FOUR(64), SIXTY_FOUR(128), SIXTY_FOUR(192)};
 
 uint32_t crc32_bytes(const void *bytes, size_t size)
 {
     const uint8_t *at = bytes;
     uint32_t crc = ~0u;
     for (size_t i = 0; i < size; i++)
-        crc = crc >> 8 ^ words[(crc ^ at[i]) & 0xff];
+        crc = crc >> 8 ^ table[(crc ^ at[i]) & 0xff];
     return ~crc;
 }

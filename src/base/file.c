@@ -73,20 +73,20 @@ const char *file_reason(int errno_value)
     return errno_value == EOPNOTSUPP ? "not a regular file" : strerror(errno_value);
 }
 
-/* Reads the rest of a file into *bytes, which grows, and adds '\0'. The caller frees *bytes, also after an
- * error. Returns 0 or an errno; EFBIG: more than max_size bytes. */
+/* Reads the rest of a file into *bytes, which is reallocated as needed, and adds '\0'. The caller frees
+ * *bytes, also after an error. Returns 0 or an errno; EFBIG: more than max_size bytes. */
 static int read_all(int fd, size_t max_size, char **bytes, size_t *size)
 {
-    size_t room = 0;
+    size_t capacity = 0;
     for (*size = 0;;) {
-        if (*size + 1 >= room) {
-            room = room ? 2 * room : FIRST_SIZE;
-            char *larger = realloc(*bytes, room);
+        if (*size + 1 >= capacity) {
+            capacity = capacity ? 2 * capacity : FIRST_SIZE;
+            char *larger = realloc(*bytes, capacity);
             if (!larger)
                 return ENOMEM;
             *bytes = larger;
         }
-        ssize_t count = read(fd, *bytes + *size, room - *size - 1);
+        ssize_t count = read(fd, *bytes + *size, capacity - *size - 1);
         if (count < 0 && errno == EINTR)
             continue;
         if (count < 0)
@@ -120,8 +120,9 @@ char *file_read_whole(const char *path, unsigned kinds, size_t max_size, size_t 
 
 /* --- drafts --------------------------------------------------------------------------------------------- */
 
-/* Resolves `path` through symbolic links and queries the file there. Its st_mode is 0 if there is no file.
- * The caller frees *out_target, also after an error. Returns 0 or an errno. */
+/* Sets *out_target to `path` with symbolic links resolved, and *out_old to the status of the file there.
+ * st_mode is 0 if there is no file. The caller frees *out_target, also after an error. Returns 0 or an
+ * errno. */
 static int find_target(const char *path, char **out_target, struct stat *out_old)
 {
     *out_old = (struct stat){0};
@@ -135,7 +136,8 @@ static int find_target(const char *path, char **out_target, struct stat *out_old
         return reason;
     }
     int reason = *path ? errno : ENOENT;
-    if (reason != ENOENT || !*path || lstat(path, out_old) == 0) /* a dangling link is left as it is */
+    /* the target of a dangling link is not created */
+    if (reason != ENOENT || !*path || lstat(path, out_old) == 0)
         return reason;
     *out_target = strdup(path);
     return *out_target ? 0 : ENOMEM;
@@ -150,11 +152,12 @@ static bool is_same_file(int fd, const char *path, struct stat *out_info)
            out_info->st_dev == named.st_dev;
 }
 
-/* The result of removing an old draft. FOREIGN: it is not a draft of this user, or cannot be removed. */
+/* The result of removing an old draft. FOREIGN: the file is not a draft of this user, or cannot be
+ * removed. */
 enum leftover { LEFTOVER_REMOVED, LEFTOVER_IN_USE, LEFTOVER_FOREIGN };
 
-/* Removes the draft of a killed process and nothing else. An attacker may have put something else there, so
- * that it is opened or removed: a file of another user, a hard link, a pipe or a symbolic link. */
+/* Removes the draft of a killed process. Leaves anything else that an attacker may have created at this path:
+ * a file of another user, a hard link, a pipe or a symbolic link. */
 static enum leftover remove_leftover(const char *path)
 {
     struct stat info;
@@ -171,8 +174,8 @@ static enum leftover remove_leftover(const char *path)
     return found;
 }
 
-/* Creates the draft's file and locks it. Tries again if another process took the new file for a leftover
- * before it was locked. Returns 0, or an errno with draft->fd -1. */
+/* Creates the draft's file and locks it. Tries again if another process removed the new file as a leftover
+ * before the file was locked. Returns 0, or an errno with draft->fd -1. */
 static int create_partial(struct file_draft *draft, bool is_exclusive, mode_t mode)
 {
     struct stat info;
@@ -244,15 +247,15 @@ int file_sync_folder(const char *path)
     if (fd >= 0)
         close(fd);
     free(copy);
-    return reason == EACCES ? 0 : reason; /* a folder that may be written but not read */
+    return reason == EACCES ? 0 : reason; /* the folder may be writable but not readable */
 }
 
-/* Gives the draft the mode of the file that it replaces and, if the system allows it, the owner of that file.
- * Returns 0 or an errno. */
+/* Copies the mode of the file to be replaced to the draft and, if the system allows it, the owner. Returns 0
+ * or an errno. */
 static int copy_rights(struct file_draft *draft)
 {
-    bool is_given = !draft->has_old || fchown(draft->fd, draft->user, draft->group) == 0;
-    (void)is_given;
+    bool is_owner_set = !draft->has_old || fchown(draft->fd, draft->user, draft->group) == 0;
+    (void)is_owner_set;
     return draft->has_old && fchmod(draft->fd, draft->mode) != 0 ? errno : 0;
 }
 

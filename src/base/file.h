@@ -38,8 +38,9 @@ char *file_read_whole(const char *path, unsigned kinds, size_t max_size, size_t 
 /* The new content of a file. It is written under another name in the same folder and renamed when it is
  * complete. */
 struct file_draft {
-    int fd;        /* descriptor to write to; -1: none */
-    char *target;  /* absolute, with symbolic links resolved; for a new file as it was named */
+    int fd; /* descriptor to write to; -1: none */
+    /* absolute, with symbolic links resolved; for a new file, the path that the caller passed */
+    char *target;
     char *partial; /* target.partial, or target.partial.PID.N if that name is taken */
     bool has_old;  /* a file has this name; the members below describe that file */
     unsigned mode;
@@ -49,11 +50,11 @@ struct file_draft {
 
 /* Begins a draft for `path`. Returns 0 or an errno; after an errno there is no draft to end. EISDIR;
  * EOPNOTSUPP: the name is taken by something other than a regular file; EACCES: the file may not be written;
- * EWOULDBLOCK: `is_exclusive` and another process writes a draft for it. A draft that a killed process left
- * is replaced. */
+ * EWOULDBLOCK: `is_exclusive` is true and another process writes a draft for this file. A draft that a killed
+ * process left is replaced. */
 int file_draft_begin(struct file_draft *draft, const char *path, bool is_exclusive);
-/* Flushes the draft to the disk and replaces the file by it. The draft gets the mode of the old file and,
- * where this user may set it, its owner. Ends the draft. Returns 0, or an errno with the file unchanged. */
+/* Flushes the draft to the disk, renames it over the file and ends it. The new file gets the mode of the old
+ * file and, if this user may set it, the owner. Returns 0, or an errno with the file unchanged. */
 int file_draft_commit(struct file_draft *draft);
 /* Removes the draft and ends it. */
 void file_draft_discard(struct file_draft *draft);
@@ -61,7 +62,7 @@ void file_draft_discard(struct file_draft *draft);
 /* Flushes an open file to the disk. Returns 0, also for pipes and devices, or an errno. */
 int file_sync(int fd);
 /* Flushes the folder of `path` to the disk, so that a new name in it survives a power failure. Returns 0 or
- * an errno; 0 also where a file system or the folder's rights do not allow it. */
+ * an errno. Returns 0 also if the file system or the folder's permissions do not allow the flush. */
 int file_sync_folder(const char *path);
 
 #endif

@@ -1,7 +1,8 @@
 /* base/hash.h - the 64-bit FNV-1a hash (Fowler, Noll, Vo).
  *
- * It is for tables, and for numbers derived from names. Files contain such numbers, so it must not change.
- * Note: it does not resist an attacker who chooses the bytes.
+ * The hash is used for tables, and for numbers derived from names. Files contain such numbers, so the hash
+ * must not change.
+ * Note: an attacker who chooses the bytes can cause collisions.
  */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H

@@ -30,7 +30,7 @@ uint32_t index_find(const struct index *index, const void *context, struct index
  * memory. */
 static bool make_room(struct index *index, const void *context)
 {
-    uint32_t *before = index->places;
+    uint32_t *old = index->places;
     size_t count = index->place_count;
     if (2 * (index->count + 1) <= count)
         return true;
@@ -40,9 +40,9 @@ static bool make_room(struct index *index, const void *context)
     index->places = places;
     index->place_count = count ? 2 * count : FIRST_PLACES;
     for (size_t i = 0; i < count; i++)
-        if (before[i])
-            places[find_place(index, context, index->key_of(context, before[i] - 1))] = before[i];
-    free(before);
+        if (old[i])
+            places[find_place(index, context, index->key_of(context, old[i] - 1))] = old[i];
+    free(old);
     return true;
 }
 

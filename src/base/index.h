@@ -13,7 +13,7 @@
 
 #define INDEX_NONE UINT32_MAX
 
-/* A key: bytes that the caller keeps. */
+/* A key: bytes that the caller owns. */
 struct index_key {
     const void *bytes;
     size_t size;

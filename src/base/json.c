@@ -1,6 +1,6 @@
 /* base/json.c - see json.h.
  *
- * Open brackets are kept in an array instead of the call stack, because an untrusted text determines the
+ * The parser keeps open brackets in an array instead of recursing, because an untrusted text determines the
  * depth.
  */
 #include "base/json.h"
@@ -11,7 +11,7 @@
 #include "base/json_reader.h"
 #include "base/string.h"
 
-/* --- making the tree ------------------------------------------------------------------------------------ */
+/* --- building the tree ---------------------------------------------------------------------------------- */
 
 /* An array or object whose closing bracket has not been read yet. */
 struct open_value {
@@ -21,7 +21,7 @@ struct open_value {
 };
 
 /* State of one json_parse. */
-struct making {
+struct parser {
     struct arena *arena;
     struct json_reader reader;
     struct open_value open[JSON_MAX_DEPTH];
@@ -29,7 +29,7 @@ struct making {
 };
 
 /* Reads an opening bracket into `value` and pushes it. Returns false if brackets are nested too deep. */
-static bool open_brackets(struct making *m, struct json_value *value, char bracket)
+static bool open_brackets(struct parser *m, struct json_value *value, char bracket)
 {
     if (m->depth == JSON_MAX_DEPTH)
         return json_fail(&m->reader, json_place(&m->reader), "brackets are nested deeper than %d",
@@ -41,7 +41,7 @@ static bool open_brackets(struct making *m, struct json_value *value, char brack
 }
 
 /* Reads a number into `value`. Returns false if it is malformed (message set) or out of memory. */
-static bool read_number(struct making *m, struct json_value *value)
+static bool read_number(struct parser *m, struct json_value *value)
 {
     size_t length;
     const char *digits = json_number(&m->reader, &length);
@@ -50,7 +50,7 @@ static bool read_number(struct making *m, struct json_value *value)
 }
 
 /* Reads null, false or true into `value`. Returns false, with a message, for anything else. */
-static bool read_word(struct making *m, struct json_value *value)
+static bool read_word(struct parser *m, struct json_value *value)
 {
     static const struct {
         const char *word;
@@ -65,8 +65,8 @@ static bool read_word(struct making *m, struct json_value *value)
 }
 
 /* Reads the start of any value: all of a scalar, or the opening bracket of an array or object. Returns false
- * on an error; without a message it is out of memory. */
-static bool read_value(struct making *m, struct json_value *value)
+ * on an error. If no message is set, the error is lack of memory. */
+static bool read_value(struct parser *m, struct json_value *value)
 {
     char c = json_peek(&m->reader);
     if (c == '{' || c == '[')
@@ -80,9 +80,9 @@ static bool read_value(struct making *m, struct json_value *value)
     return value->text != NULL;
 }
 
-/* Reads one more item of the innermost brackets, or their end. Returns false on an error; without a message
- * it is out of memory. */
-static bool step(struct making *m)
+/* Reads one more item of the innermost brackets, or their end. Returns false on an error. If no message is
+ * set, the error is lack of memory. */
+static bool step(struct parser *m)
 {
     struct open_value *open = &m->open[m->depth - 1];
     bool is_object = open->value->kind == JSON_OBJECT;
@@ -101,13 +101,13 @@ static bool step(struct making *m)
 const struct json_value *json_parse(struct arena *arena, char *text, size_t size, const char *what,
                                     joule_error *out_error)
 {
-    struct making m = {.arena = arena,
+    struct parser m = {.arena = arena,
                        .reader = {.path = what, .text = text, .size = size, .error = out_error}};
     struct json_value *root = arena_alloc(arena, sizeof *root);
-    bool is_good = root && read_value(&m, root);
-    while (is_good && m.depth > 0)
-        is_good = step(&m);
-    if (is_good && json_end(&m.reader))
+    bool is_ok = root && read_value(&m, root);
+    while (is_ok && m.depth > 0)
+        is_ok = step(&m);
+    if (is_ok && json_end(&m.reader))
         return root;
     if (!m.reader.has_failed)
         error_set(out_error, JOULE_NO_MEMORY, "%s: out of memory", what);

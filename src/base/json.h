@@ -24,8 +24,8 @@ struct json_value {
     const struct json_value *first, *next; /* first item of an array or object; next item of the parent */
 };
 
-/* Parses text[0..size), which is changed and must outlive the tree. Returns the root, in memory of `arena`.
- * NULL, with a message that begins with `what`: INVALID if it is not JSON, is nested deeper than
+/* Parses text[0..size). The text is modified in place and must outlive the tree. Returns the root, in memory
+ * of `arena`. NULL, with a message that begins with `what`: INVALID if it is not JSON, is nested deeper than
  * JSON_MAX_DEPTH, or has a string with a NUL; NO_MEMORY. */
 const struct json_value *json_parse(struct arena *arena, char *text, size_t size, const char *what,
                                     joule_error *out_error);
@@ -35,11 +35,11 @@ const struct json_value *json_parse(struct arena *arena, char *text, size_t size
 const struct json_value *json_member(const struct json_value *object, const char *name);
 /* Returns the text of a string, or NULL. */
 const char *json_text_of(const struct json_value *value);
-/* Returns a number, also from a string ("49.0") or an object with a unit ({"value": 10, "unit": "W"}). NaN:
- * none of these, or too large for a double. */
+/* Returns the number that a number, a string ("49.0") or an object with a unit ({"value": 10, "unit": "W"})
+ * contains. NaN: any other value, or too large for a double. */
 double json_double_of(const struct json_value *value);
-/* Reads a whole number without sign, fraction and exponent, also from a string or an object with a unit.
- * Exact up to 2^64 - 1. Returns false, without changing *out_value, for other values. */
+/* Like json_double_of, for a whole number without sign, fraction and exponent. Exact up to 2^64 - 1. Returns
+ * false, without changing *out_value, for other values. */
 bool json_u64_of(const struct json_value *value, uint64_t *out_value);
 
 #endif

@@ -40,7 +40,7 @@ bool json_fail_expected(struct json_reader *json, const char *what)
     return json_fail(json, at, "'%c' where %s is expected", is, what);
 }
 
-/* Skips white space, and then `c` if it is next. Returns true if it was. */
+/* Skips white space, and then `c` if it is next. Returns true if `c` was skipped. */
 static bool take(struct json_reader *json, char c)
 {
     if (json->has_failed || json_place(json) == json->size || json->text[json->at] != c)
@@ -177,7 +177,7 @@ char *json_name(struct json_reader *json)
 
 /* --- numbers and words ---------------------------------------------------------------------------------- */
 
-/* Skips the next character if it is one of `characters`. Returns true if it was. */
+/* Skips the next character if it is one of `characters`. Returns true if it was skipped. */
 static bool skip_one_of(struct json_reader *json, const char *characters)
 {
     bool is_there = json->at < json->size && json->text[json->at] && strchr(characters, json->text[json->at]);
@@ -200,15 +200,15 @@ const char *json_number(struct json_reader *json, size_t *out_length)
     if (json->has_failed)
         return NULL;
     skip_one_of(json, "-");
-    bool is_good = skip_one_of(json, "0") || skip_digits(json);
-    if (is_good && skip_one_of(json, "."))
-        is_good = skip_digits(json);
-    if (is_good && skip_one_of(json, "eE")) {
+    bool is_ok = skip_one_of(json, "0") || skip_digits(json);
+    if (is_ok && skip_one_of(json, "."))
+        is_ok = skip_digits(json);
+    if (is_ok && skip_one_of(json, "eE")) {
         skip_one_of(json, "+-");
-        is_good = skip_digits(json);
+        is_ok = skip_digits(json);
     }
     *out_length = json->at - begin;
-    if (is_good)
+    if (is_ok)
         return json->text + begin;
     json_fail(json, begin, "invalid number");
     return NULL;

@@ -1,7 +1,7 @@
 /* base/json_reader.h - reads JSON (RFC 8259) from memory, one step at a time.
  *
- * The caller states what it expects next; anything else is an error. So a reader of a known format needs no
- * tree, and the nesting is limited by its code. It allocates nothing: strings are decoded in place, which
+ * The caller states what it expects next; anything else is an error. So the caller needs no tree for a known
+ * format, and its code limits the nesting. The reader allocates nothing: strings are decoded in place, which
  * changes the text.
  * Note: after the first error every step fails, and json_more ends all loops, so it is enough to check
  * has_failed once.
@@ -33,16 +33,16 @@ bool json_fail(struct json_reader *json, size_t at, const char *format, ...)
  * else is next. */
 bool json_enter(struct json_reader *json, char bracket);
 /* Returns true if another item follows before the closing `bracket`. Otherwise skips `bracket` and returns
- * false; also after an error. *count: number of items so far, initially 0. */
+ * false. Also returns false after an error. *count: number of items so far, initially 0. */
 bool json_more(struct json_reader *json, char bracket, size_t *count);
-/* Reads a string. Returns it decoded and terminated, in the memory of the text; NULL, with a message, if it
- * is not a string. The decoded string may contain control characters, but no NUL. */
+/* Reads a string. Returns the decoded and terminated string, in the memory of the text; NULL, with a message,
+ * if something else is next. The decoded string may contain control characters, but no NUL. */
 char *json_read_string(struct json_reader *json);
 /* Reads a member's name and the colon after it. Returns the name as json_read_string does, or NULL with a
  * message. */
 char *json_name(struct json_reader *json);
 /* Reads a number. Returns its text, which has no terminator, and its length in bytes; NULL, with a message,
- * if it is not a number. */
+ * if something else is next. */
 const char *json_number(struct json_reader *json, size_t *out_length);
 /* Reads a number without sign, fraction and exponent. Returns false, with a message, for other values and
  * for numbers above 2^64 - 1. */

@@ -1,7 +1,7 @@
 /* base/json_writer.h - writes JSON.
  *
- * It handles commas, quoting and numbers. It writes through a struct text, so it allocates nothing; a first
- * pass with an empty buffer gives the length.
+ * The writer handles commas, quoting and numbers. It appends to a struct text and allocates nothing. A first
+ * pass with an empty buffer computes the length.
  * Note: `key` is NULL inside an array. NaN and infinities become null, because JSON cannot represent them.
  */
 #ifndef BASE_JSON_WRITER_H

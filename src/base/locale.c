@@ -24,9 +24,9 @@ static locale_t get_c_locale(void)
 
 int locale_print(char *buffer, size_t size, const char *format, va_list arguments)
 {
-    locale_t before = uselocale(get_c_locale());
+    locale_t previous = uselocale(get_c_locale());
     int length = vsnprintf(buffer, size, format, arguments);
-    uselocale(before);
+    uselocale(previous);
     return length;
 }
 

@@ -9,8 +9,8 @@ static unsigned min3(unsigned a, unsigned b, unsigned c)
     return d < c ? d : c;
 }
 
-/* Returns the minimum number of letters to change, insert, delete or swap with a neighbour, to make `b` from
- * `a`. NEAREST_MAX_LENGTH if a word is longer than that. */
+/* Returns the minimum number of letters to change, insert, delete or swap with a neighbour, to turn `a` into
+ * `b`. Returns NEAREST_MAX_LENGTH if a word is longer than NEAREST_MAX_LENGTH. */
 static unsigned distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b);

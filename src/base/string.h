@@ -17,7 +17,7 @@ struct text {
     size_t length; /* without terminator; >= size: the text was truncated */
 };
 
-/* Makes an empty text in a buffer. */
+/* Initialises `text` as an empty text in a buffer, which the caller owns. */
 void text_init(struct text *text, char *buffer, size_t size);
 /* Append a string, `count` bytes, or formatted text (in the C locale). */
 void text_add(struct text *text, const char *string);
@@ -25,8 +25,8 @@ void text_add_bytes(struct text *text, const char *bytes, size_t count);
 void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Appends a finite double in the shortest form that reads back equal, with '.' in all locales. */
 void text_add_double(struct text *text, double value);
-/* Appends a finite measured or computed number. Whole numbers are exact. Others have 12 digits, or six
- * decimals if that is more (at most 15 digits), so that rounding errors of sums and products are not
+/* Appends a finite measured or computed number. Whole numbers are exact. Other numbers have 12 digits, or six
+ * decimals if these are more digits (at most 15 digits), so that rounding errors of sums and products are not
  * visible. */
 void text_add_measure(struct text *text, double value);
 
@@ -34,7 +34,7 @@ void text_add_measure(struct text *text, double value);
  * path does not exist). */
 void string_print(char *destination, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Copies with termination, truncating at size - 1 bytes. Returns true if all of it fitted. */
+/* Copies `source` with a terminator, truncated to size - 1 bytes. Returns true if nothing was truncated. */
 bool string_copy(char *destination, size_t size, const char *source);
 /* Removes white space at both ends, in place. Returns the new start. */
 char *string_trim(char *string);
@@ -44,9 +44,9 @@ bool string_ends(const char *string, const char *suffix);
 /* Returns true if `string` is in a list that ends with NULL; false for NULL. */
 bool string_is_one_of(const char *string, const char *const *list);
 
-/* Parse a whole string as a number; white space around it is allowed. Other text, overflow and empty text
- * return false and do not change *out_value. string_to_double accepts decimal numbers with exponent only (no
- * hex, inf, nan). */
+/* Parse a whole string as a number; white space around the number is allowed. For other text, overflow and
+ * empty text, return false and do not change *out_value. string_to_double accepts decimal numbers with
+ * exponent only (no hex, inf, nan). */
 bool string_to_u64(const char *string, int base, uint64_t *out_value);
 bool string_to_i64(const char *string, int base, int64_t *out_value);
 bool string_to_double(const char *string, double *out_value);

@@ -43,7 +43,7 @@ struct pool {
     int64_t spin_ns;  /* see pool_options.spin_ns */
     unsigned *cpus;   /* owned copy of pool_options.cpus; NULL: no pinning */
     size_t cpu_count;
-    unsigned forks; /* fork_count when the pool was made */
+    unsigned forks; /* fork_count when the pool was created */
     pthread_mutex_t lock;
     pthread_cond_t work, done;
     struct worker *last; /* written by the holder of `busy` */
@@ -54,8 +54,8 @@ struct pool {
     _Atomic unsigned active; /* written under lock: number of workers inside a loop */
 };
 
-/* Number of forks between this process and the first process that used a pool. Threads of a pool stay with
- * the parent. */
+/* Number of forks between this process and the first process that used a pool. A child process has no threads
+ * of its parent's pools. */
 static unsigned fork_count;
 
 static void count_fork(void)
@@ -282,7 +282,7 @@ joule_status pool_create(const struct pool_options *options, struct pool **out_p
 
     struct pool *pool = calloc(1, sizeof *pool);
     if (!pool)
-        return error_set(out_error, JOULE_NO_MEMORY, "cannot make a pool of threads: out of memory");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot create a thread pool: out of memory");
     atomic_flag_clear(&pool->busy);
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->work, NULL);
@@ -292,7 +292,7 @@ joule_status pool_create(const struct pool_options *options, struct pool **out_p
     pool->width = 1;
     joule_status status = JOULE_OK;
     if (options->cpus && options->cpu_count && !copy_cpus(pool, options))
-        status = error_set(out_error, JOULE_NO_MEMORY, "cannot make a pool of threads: out of memory");
+        status = error_set(out_error, JOULE_NO_MEMORY, "cannot create a thread pool: out of memory");
     if (status == JOULE_OK)
         status = change_width(pool, options->width, out_error);
     if (status != JOULE_OK) {
@@ -326,7 +326,7 @@ joule_status pool_resize(struct pool *pool, unsigned width, joule_error *out_err
 {
     if (pool->forks != fork_count)
         return error_set(out_error, JOULE_STALE,
-                         "cannot resize a thread pool that was made before fork; make a new one");
+                         "cannot resize a thread pool that was created before fork; create a new one");
     if (atomic_flag_test_and_set_explicit(&pool->busy, memory_order_acquire))
         return error_set(out_error, JOULE_PENDING,
                          "cannot resize the thread pool while it runs a loop; try again after it");

@@ -18,7 +18,7 @@ struct pool;
 
 /* Options of a pool. */
 struct pool_options {
-    /* threads of a loop, with the caller: 1 to POOL_MAX_WIDTH; 0: one for each CPU allowed */
+    /* threads that run a loop, including the caller: 1 to POOL_MAX_WIDTH; 0: one for each allowed CPU */
     unsigned width;
     int64_t spin_ns;      /* how long an idle thread spins before it sleeps; 0: no spinning */
     const unsigned *cpus; /* worker i is pinned to cpus[i % cpu_count]; NULL: no pinning. Copied. */
@@ -26,20 +26,20 @@ struct pool_options {
 };
 
 /* Runs the items begin .. end-1. `worker`: below the pool's width, and different for chunks that run at the
- * same time. It may select scratch memory, but must not change the result. */
+ * same time. `worker` may select scratch memory, but the result must not depend on it. */
 typedef void (*parallel_fn)(void *context, size_t begin, size_t end, unsigned worker);
 
-/* Makes a pool and starts width - 1 threads, with signals blocked; the calling thread is worker 0. `options`
- * may be NULL. The caller owns the pool (pool_free). INVALID: an option is out of range, or a CPU is not
- * allowed for this process. NO_MEMORY: out of memory or threads. */
+/* Creates a pool and starts width - 1 threads, with signals blocked; the calling thread is worker 0.
+ * `options` may be NULL. The caller owns the pool (pool_free). INVALID: an option is out of range, or a CPU
+ * is not allowed for this process. NO_MEMORY: out of memory or threads. */
 joule_status pool_create(const struct pool_options *options, struct pool **out_pool, joule_error *out_error);
 
 /* Ends the threads and frees the pool. No loop may be running. NULL is allowed. */
 void pool_free(struct pool *pool);
 
 /* Changes the width; 0: one for each CPU allowed. PENDING: a loop is running; try again after it. NO_MEMORY:
- * not all threads could be started; those that were started are used. STALE: the pool was made before fork.
- * Any thread. */
+ * not all threads could be started; those that were started are used. STALE: the pool was created before
+ * fork. Any thread. */
 joule_status pool_resize(struct pool *pool, unsigned width, joule_error *out_error);
 
 /* Returns the number of threads that a loop may use. Any thread. */
@@ -47,8 +47,8 @@ unsigned pool_width(struct pool *pool);
 
 /* Calls fn for each chunk k*grain .. min(count, (k+1)*grain) - 1, in any order, and returns when all are
  * done. fn sees all memory writes made before the call; the caller sees those of fn after it. grain 0: 1;
- * count 0: no calls. The loop runs in the calling thread only if the pool is NULL, busy, or was made before
- * fork. Allocates nothing. Any thread. */
+ * count 0: no calls. If the pool is NULL, busy or was created before fork, the whole loop runs in the calling
+ * thread. Allocates nothing. Any thread. */
 void parallel_for(struct pool *pool, size_t count, size_t grain, parallel_fn fn, void *context);
 
 #endif

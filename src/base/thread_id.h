@@ -1,6 +1,7 @@
 /* base/thread_id.h - the system's thread ids.
  *
- * Note: the system reuses the id of an ended thread, so a thread that is "not gone" may be another one.
+ * Note: the system reuses the id of an ended thread, so a thread that is "not gone" may be a new thread with
+ * the same id.
  */
 #ifndef BASE_THREAD_ID_H
 #define BASE_THREAD_ID_H
