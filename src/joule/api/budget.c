@@ -3,8 +3,8 @@
  * Two locks are used. `checking` is held while budgets are updated or removed, and during callbacks. `lock`
  * guards the list and the results that joule_budget_begin, joule_budget_now and a check share. It is never
  * held during a callback.
- * Note: a budget's figures come from the same windows as all other figures, so a report
- * over the same time agrees.
+ * Note: a budget's figures come from the same windows as all other figures, so they agree with a report over
+ * the same time.
  */
 #include "joule/api/budget_list.h"
 
@@ -31,10 +31,10 @@ struct joule_budget {
     joule_meter *meter;
     joule_budget_options options;
     int64_t begin_ns;
-    double begin_celsius;         /* NaN: no gauge has answered yet */
+    double begin_celsius;         /* NaN: no gauge was read yet */
     double begin_tag_joules;      /* joules of the tag before the budget began */
-    joule_quantity peak_watts;    /* the highest mean over a second */
-    joule_budget_status notified; /* the last notified status: WITHIN, NEAR or OVER */
+    joule_quantity peak_watts;    /* highest mean over a second */
+    joule_budget_status notified; /* last notified status: WITHIN, NEAR or OVER */
     joule_budget_result result;
 };
 
@@ -120,7 +120,7 @@ static void raise_peak(struct joule_budget *budget, int64_t now_ns, bool is_last
         budget->peak_watts = estimate_quantity(&watts);
 }
 
-/* Returns the highest rise in kelvin so far; NaN: no gauge has answered. The first answer sets
+/* Returns the highest rise in kelvin so far; NaN: no gauge could be read. The first reading sets
  * begin_celsius. */
 static double temperature_rise(struct joule_budget *budget)
 {
@@ -348,8 +348,7 @@ joule_status joule_budget_begin(joule_meter *meter, const joule_budget_options *
     if (!list)
         return error_set(out_error, JOULE_FAILED, "cannot watch a budget: no meter can be opened");
     if (meter->pid != getpid())
-        return error_set(out_error, JOULE_STALE,
-                         "the meter belongs to the process before fork; open another one");
+        return error_set(out_error, JOULE_STALE, "the meter was opened before fork; open a new one");
     joule_budget_options known;
     joule_status status = take_options(options, &known, out_error);
     if (status == JOULE_OK)

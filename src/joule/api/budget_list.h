@@ -11,14 +11,14 @@
 
 struct budget_list;
 
-/* Makes an empty list and adds it to the meter's listeners. The meter owns it, and frees it with all budgets
- * that were not ended. After each round it also checks the scopes with a budget (budget_scope.h). Returns
- * false if out of memory. */
+/* Creates an empty list and adds it to the meter's listeners. The meter owns the list, and frees it with all
+ * budgets that were not ended. After each round the list also checks the scopes with a budget
+ * (budget_scope.h). Returns false if out of memory. */
 bool budget_list_create(joule_meter *meter);
-/* Returns the meter's list; NULL: it has none. */
+/* Returns the meter's list, or NULL if it has none. The meter owns the list. */
 struct budget_list *budget_list_of(joule_meter *meter);
-/* Updates every budget and calls its notify function if its status got worse. Returns at once if another
- * thread is checking the list, also during its callbacks. */
+/* Updates every budget and calls its notify function if its status got worse. Does nothing if a check is
+ * running, in another thread or in a caller of this callback. */
 void budget_list_check(struct budget_list *list);
 
 #endif

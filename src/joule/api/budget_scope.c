@@ -2,8 +2,8 @@
  *
  * A scope is prepared when it is first entered: its text is parsed, its name becomes a tag, and its budget is
  * stored in the session.
- * Note: several threads may prepare one scope at once. All of them do the same, but only
- * one adds it to the list.
+ * Note: several threads may prepare one scope at once. All of them do the same, but only one thread adds the
+ * scope to the list.
  */
 #include "joule/api/budget_scope.h"
 
@@ -32,8 +32,8 @@ enum { SITE_IS_READY, SITE_TAG, SITE_ENTERED };
 struct scope {
     struct scope *next;
     uint32_t tag;
-    bool is_notified;  /* the scope's excess was notified; guarded by `checking` */
-    double max_joules; /* limit for the mean of its calls */
+    bool is_notified;  /* the handler was notified of the excess; guarded by `checking` */
+    double max_joules; /* limit for the mean joules of its calls */
     char *budget;      /* text of the budget */
     char name[SESSION_NAME];
 };
@@ -83,11 +83,11 @@ void joule_budget_set_handler(joule_budget_handler_fn handler, void *context)
     atomic_store_explicit(&scopes.handler, handler, memory_order_release);
 }
 
-/* Notifies that a scope's budget cannot be watched. `why`: text for a person. */
-static void notify_invalid(const char *name, const char *budget, const char *why)
+/* Notifies that a scope's budget cannot be watched. `reason`: text for a person. */
+static void notify_invalid(const char *name, const char *budget, const char *reason)
 {
     char message[600];
-    string_print(message, sizeof message, "cannot watch the budget of %s: %s", name, why);
+    string_print(message, sizeof message, "cannot watch the budget of %s: %s", name, reason);
     notify(&(joule_budget_event){.struct_size = sizeof(joule_budget_event),
                                  .status = JOULE_BUDGET_NOT_MEASURED,
                                  .name = name,
@@ -117,8 +117,8 @@ static void notify_excess(const struct scope *scope, uint64_t calls, joule_quant
 
 /* --- check ---------------------------------------------------------------------------------------------- */
 
-/* Judges the mean call of a scope by the figures that a report shows for its tag, and notifies of an
- * excess. */
+/* Judges the mean energy of a scope's calls, using the figures that a report shows for its tag. Notifies the
+ * handler if the mean exceeds the budget. */
 static void check(struct scope *scope, joule_meter *meter)
 {
     struct tag_row row;
@@ -132,8 +132,8 @@ static void check(struct scope *scope, joule_meter *meter)
     notify_excess(scope, row.attributed_count, mean);
 }
 
-/* Takes `checking` for this process. Returns false if another thread checks. A check of the parent before
- * fork does not count. */
+/* Marks the check of this process as running. Returns false if a check is running already. A check that ran
+ * in the parent at fork is ignored. */
 static bool begin_checking(void)
 {
     uint32_t generation = atomic_load_explicit(&session_generation, memory_order_relaxed);
@@ -188,8 +188,8 @@ static void list(const char *name, uint32_t tag, const char *budget, double max_
         ;
 }
 
-/* Returns the maximum joules of a call. Returns NaN if the budget is invalid or lacks max_joules; if
- * is_first, the handler is notified of this. */
+/* Returns the maximum joules of a call. Returns NaN if the budget is invalid or lacks max_joules, and then
+ * notifies the handler if is_first is true. */
 static double read_budget(const joule_budget_site *site, const char *name, bool is_first)
 {
     struct budget_text budget = {.max_joules = NAN};
@@ -216,7 +216,7 @@ static void end_all_at_exit(void)
     budget_scopes_check(meter);
 }
 
-/* Prepares the process once. A second thread does not wait until the first has finished. */
+/* Prepares the process once. If another thread is preparing the process, does not wait for that thread. */
 static void prepare_process(struct session *session)
 {
     static atomic_bool is_begun;
@@ -225,10 +225,10 @@ static void prepare_process(struct session *session)
     session_set_timestamp_seconds(session, region_timestamp_seconds());
     atexit(end_all_at_exit);
     if (is_warning_enabled() && !atomic_load_explicit(&scopes.handler, memory_order_acquire))
-        meter_or_default(NULL); /* without a meter, the program would never be warned */
+        meter_or_default(NULL); /* without a meter, no excess would be detected */
 }
 
-/* Prepares a site. `expected`: the energy of a call that is only counted; NULL: calls take timestamps. */
+/* Prepares a site. `expected`: expected joules of a call that is only counted; NULL: calls are timed. */
 __attribute__((noinline, cold)) static void prepare(joule_budget_site *site, const joule_quantity *expected)
 {
     char name[SESSION_NAME];

@@ -1,7 +1,7 @@
 /* joule/api/budget_text.c - see budget_text.h.
  *
- * Note: text before an item is overwritten with spaces, and text behind it is cut off. So the columns in
- * messages of joule_parse count from the start of the whole text.
+ * Note: to parse an item, the text before it is overwritten with spaces and the text behind it is cut off. So
+ * the columns in messages of joule_parse count from the start of the whole text.
  */
 #include "joule/api/budget_text.h"
 
@@ -30,7 +30,8 @@ static const struct {
     [PER_CALL] = {"per_call", 0, ""},
 };
 
-/* State of parsing. `work` is the copy in which one item after the other is isolated. */
+/* State of parsing. `work`: a copy of the text that contains only the item being parsed, at its original
+ * position. */
 struct reading {
     char work[BUDGET_TEXT_SIZE];
     double limits[KEYS]; /* NaN: not given */
@@ -54,7 +55,8 @@ static const char *key_name_at(size_t index, const void *context)
     return keys[index].name;
 }
 
-/* Copies a word for messages: truncated, with '?' for each byte that is not printable ASCII. */
+/* Copies a word to `buffer` for messages, truncated and with '?' for each byte that is not printable ASCII.
+ * Returns `buffer`. */
 static const char *shown(const char *word, char buffer[static NEAREST_MAX_LENGTH + 1])
 {
     string_copy(buffer, NEAREST_MAX_LENGTH + 1, word);

@@ -1,7 +1,7 @@
 /* joule/api/budget_text.h - parses budgets that programmers write: "max_joules=50uJ, max_watts=12, per_call".
  *
- * Note: limits that are not given are NaN; no limit is 0. Callers decide what a budget means: a scope judges
- * calls, joulec judges functions.
+ * Note: a missing limit is NaN; no limit is 0. Callers decide what a budget means: a scope judges calls,
+ * joulec judges functions.
  */
 #ifndef JOULE_BUDGET_TEXT_H
 #define JOULE_BUDGET_TEXT_H

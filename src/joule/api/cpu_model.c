@@ -10,7 +10,7 @@
 #include "base/string.h"
 #include "joule/sources/cpu/cpu_map.h"
 
-/* Returns the joules that a cost table gives for these features. */
+/* Returns the joules of these features according to a cost table. */
 static joule_quantity price(const struct cost_table *table, struct cost_features features)
 {
     features.version = COST_VERSION;

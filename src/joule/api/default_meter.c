@@ -1,8 +1,9 @@
-/* joule/api/default_meter.c - opens and stops the default meter, which calls with a NULL meter use.
+/* joule/api/default_meter.c - opens and stops the default meter, which functions use if their argument
+ * `meter` is NULL.
  *
- * Opens the default meter on first use. After fork the child opens its own, because threads do not
- * survive fork. At exit the meter's threads stop but its memory is not freed: other threads may still
- * use it until the process ends.
+ * The default meter opens at first use. After fork a child opens another default meter, because threads do
+ * not survive fork. At exit the meter's threads stop, but its memory is not freed: other threads may still
+ * use the meter until the process ends.
  * Note: the default meter takes its options from the environment (JOULE_SOURCES, JOULE_ROOT).
  */
 #include <stdlib.h>
@@ -14,11 +15,11 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static joule_meter *meter; /* guarded by lock */
-static bool is_kept;       /* the default meter is reopened in children */
+static bool is_kept;       /* children after fork open a default meter, too */
 static atomic_bool is_due; /* this child has not opened its meter yet */
 static bool is_over;       /* the library is unloading: no default meter is opened again; guarded by lock */
 
-/* Sets `meter`; NULL on failure. The lock is held. */
+/* Opens the default meter and stores it in `meter`; NULL on failure. The caller holds the lock. */
 static void open_default(void)
 {
     joule_options options = {.struct_size = sizeof options,

@@ -1,10 +1,9 @@
 /* joule/api/devices.c - the public queries of <joule/devices.h>.
  *
  * A device's description combines identity and facts from every source that knows it. Gauges are added by
- * their roles, energy and power from its best domain.
- * Note: if two sources know the same fact, the one whose lane comes first is used. Sources with lanes of
- * their own are in the order of the table of sources. Sources that seemed to find nothing here share the
- * first lane, so they come first.
+ * their roles; energy and power come from the domain that covers the device best.
+ * Note: if two sources know the same fact, the source whose lane comes first is used. Sources that at first
+ * seemed absent share the first lane. The other lanes follow in the order of the table of sources.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@
 #include "joule/api/open.h"
 
 #define MAX_DEVICE_ENTRIES 256
-#define STALE_FACTS_S      3.0 /* three readings of facts late */
+#define STALE_FACTS_S      3.0 /* after three missed readings of facts */
 
 /* --- list of devices ------------------------------------------------------------------------------------ */
 
@@ -170,7 +169,7 @@ static joule_device unknown_device(void)
                           .last_xid = NAN};
 }
 
-/* Copies text, bytes or a number of a source, unless an earlier source gave one. */
+/* Copies a source's text, bytes or number, unless an earlier source supplied it. */
 static void take_text(char *ours, size_t size, const char *theirs)
 {
     if (!ours[0])
@@ -189,7 +188,7 @@ static void take_number(double *ours, double theirs)
         *ours = theirs;
 }
 
-/* Adds what one source knows of a device's identity. */
+/* Adds the parts of a device's identity that one source knows. */
 static void take_identity(joule_device *d, const struct device *device)
 {
     d->index = device->index;
@@ -204,8 +203,8 @@ static void take_identity(joule_device *d, const struct device *device)
     take_text(d->remedy, sizeof d->remedy, device->remedy);
 }
 
-/* Takes the memory. Used and free memory come from one source, because two sources may count the driver's
- * own memory differently. */
+/* Adds memory sizes. Used and free memory come from the same source, because two sources may count the
+ * driver's own memory differently. */
 static void take_memory(joule_device *d, const struct device_facts *facts)
 {
     if (d->memory_used_bytes == JOULE_BYTES_UNKNOWN && d->memory_free_bytes == JOULE_BYTES_UNKNOWN) {
@@ -215,7 +214,7 @@ static void take_memory(joule_device *d, const struct device_facts *facts)
     take_bytes(&d->memory_total_bytes, facts->memory_total_bytes);
 }
 
-/* Takes fans, video engines, the PCIe link and errors. */
+/* Adds figures of fans, video engines, the PCIe link and errors. */
 static void take_condition(joule_device *d, const struct device_facts *facts)
 {
     take_number(&d->fan_rpm, facts->fan_rpm);
@@ -233,7 +232,7 @@ static void take_condition(joule_device *d, const struct device_facts *facts)
     take_number(&d->last_xid, facts->last_xid);
 }
 
-/* Adds what one source knows of a device's state. */
+/* Adds the parts of a device's state that one source knows. */
 static void take_facts(joule_device *d, const struct device_facts *facts)
 {
     take_memory(d, facts);
@@ -275,8 +274,8 @@ static void add_answer(struct answers *answers, const struct lane *lane, int64_t
         answers->worst = status;
 }
 
-/* Sets the state and age of a device: OK if any source or channel of it answered recently. Each domain has
- * its own state. */
+/* Sets the state and age of a device: OK if any source or channel of the device answered recently. (Each
+ * domain also has a state.) */
 static void settle_state(joule_meter *meter, joule_device *d, const struct answers *answers)
 {
     if (answers->answered_ns) {
@@ -292,8 +291,8 @@ static void settle_state(joule_meter *meter, joule_device *d, const struct answe
 
 /* --- channels ------------------------------------------------------------------------------------------- */
 
-/* Takes the value of gauge `id`. If several gauges have one role, the first is used; for temperatures, the
- * highest. */
+/* Stores the value of gauge `id` in the member for its role. If several gauges have the same role, the first
+ * is used; for temperatures, the highest. */
 static void take_gauge(joule_meter *meter, joule_device *d, int32_t id, enum gauge_role role)
 {
     double *const places[] = {
@@ -328,8 +327,8 @@ struct choice {
     char remedy[sizeof((joule_domain *)NULL)->remedy]; /* empty if the domain is read */
 };
 
-/* Returns true if a channel is preferred to the choice so far, by the rule of covers: a channel that has
- * risen comes first, then a channel without the CPU, then the lower rank. */
+/* Returns true if a channel is preferred to the choice so far, by the rule of covers: first a channel whose
+ * energy has increased, then a channel that excludes the CPU, then the lower rank. */
 static bool is_better(const struct channel *ch, const struct choice *best)
 {
     if (best->id < 0)
@@ -340,7 +339,7 @@ static bool is_better(const struct channel *ch, const struct choice *best)
     return is_module != best->is_module ? best->is_module : ch->rank < best->rank;
 }
 
-/* Makes a channel the choice so far. */
+/* Stores a channel as the choice so far. */
 static void take_choice(struct choice *best, const struct channel *ch)
 {
     *best = (struct choice){.id = ch->info.id,
@@ -364,8 +363,8 @@ static void add_quantity(joule_quantity *sum, joule_quantity term)
     sum->cls = term.cls > sum->cls ? term.cls : sum->cls;
 }
 
-/* Sums the energy of a device's parts, as a total does, if the device's own meter stands still. Returns
- * false if no part has energy. */
+/* Sets energy and power to the sums over a device's parts, as a total does. Used if the sensor of the whole
+ * device does not change. Returns false if no part has energy. */
 static bool take_parts(joule_meter *meter, joule_device *d)
 {
     struct cover cover;
@@ -385,7 +384,8 @@ static bool take_parts(joule_meter *meter, joule_device *d)
     return has_parts;
 }
 
-/* Adds the gauges, energy and power of a device from its channels, and their answers. */
+/* Adds the gauges, energy and power of a device from its channels, and adds the channels' answers to
+ * `answers`. */
 static void take_channels(joule_meter *meter, joule_device *d, struct answers *answers)
 {
     struct choice best = {.id = -1};

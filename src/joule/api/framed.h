@@ -1,8 +1,9 @@
-/* joule/api/framed.h - regions that belong to a call and end when it is left, even by an
- * exception or longjmp.
+/* joule/api/framed.h - regions that belong to a call and end when the call is left, even by an exception or
+ * longjmp.
  *
- * Note: budget_scope.c needs these functions of region.c. Open regions of a thread are only known from its
- * slot. A region that has no place in the slot (the 65th and deeper) is lost if longjmp leaves it.
+ * Note: region.c defines these functions for budget_scope.c. Only the slot of a thread lists its open
+ * regions. A region without an entry in the slot (the 65th and deeper) is never ended if longjmp leaves
+ * it.
  */
 #ifndef JOULE_FRAMED_H
 #define JOULE_FRAMED_H

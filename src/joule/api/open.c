@@ -24,7 +24,7 @@ static joule_status take_options(const joule_options *given, joule_options *out,
     return JOULE_OK;
 }
 
-/* On failure the host remains the caller's. */
+/* Creates a meter on `host` with its listeners, and starts it. On failure the caller still owns the host. */
 static joule_status open_on(struct joule_host *host, bool owns_host, bool watches,
                             const joule_options *options, joule_meter **out_meter, joule_error *out_error)
 {

@@ -1,8 +1,8 @@
 /* joule/api/region.c - begin and end of regions, and queries of their results.
  *
- * An edge costs a clock reading through the vDSO and a few stores and locked operations in memory
- * of the calling thread (session_layout.h). joule_begin, joule_end and all functions that they
- * call are async-signal-safe.
+ * To begin or end a region costs a clock reading through the vDSO, and a few stores and locked operations in
+ * memory of the calling thread (session_layout.h). joule_begin, joule_end and all functions that they call
+ * are async-signal-safe.
  * Note: a thread takes a slot at its first region. It loses the slot when session_generation changes: after
  * fork, or when the session is replaced.
  */
@@ -21,7 +21,7 @@
 
 #define RETRY_NS     NS_PER_S /* a thread that found no slot tries again after this time */
 #define NO_SLOT      0xffffu
-#define MAX_DEPTH    8 /* a thread without a slot subtracts nested regions up to this depth */
+#define MAX_DEPTH    8 /* without a slot, nested regions are subtracted up to this depth */
 #define PUBLIC_FLAGS (JOULE_REGION_CPU | JOULE_REGION_GPU | JOULE_REGION_THREAD_OWNED)
 
 /* joule_region.flags: public bits, SPAN_SYNCHRONISED, and 16 bits of session_generation. slot: the slot's
@@ -35,9 +35,9 @@ static __thread struct {
     uint32_t tid;
     uint32_t generation; /* session_generation for which these values are valid; 0: none */
     int64_t tried_ns;    /* time of the last attempt to get a slot */
-    /* without a slot: memory for the folds of all threads without a slot is available */
+    /* the memory into which threads without a slot fold their regions is available */
     bool has_slotless_folds;
-    uint32_t depth; /* without a slot: number of open regions; MAX_DEPTH: this many or more */
+    uint32_t depth; /* number of open regions if the thread has no slot; MAX_DEPTH: that many or more */
     struct {
         int64_t begin_ns, nested_ns;
     } open[MAX_DEPTH];
@@ -51,8 +51,8 @@ static struct {
 
 /* --- begin and end -------------------------------------------------------------------------------------- */
 
-/* Takes a slot for this thread and fills `self`. Returns NULL if none is free; calls after RETRY_NS try
- * again. */
+/* Takes a slot for this thread and fills `self`. Returns NULL if no slot is free; the first call after
+ * RETRY_NS tries again. */
 __attribute__((noinline, cold)) static struct slot *take_slot(uint32_t generation)
 {
     int64_t now = clock_now_ns();
@@ -88,7 +88,7 @@ static uint32_t generation_now(void)
     return atomic_load_explicit(&session_generation, memory_order_relaxed);
 }
 
-/* Calls the hook. Returns false if there is none. Otherwise the device is idle now. */
+/* Calls the hook, which waits until the GPU is idle. Returns false if there is no hook. */
 static bool call_hook(void)
 {
     joule_sync_fn hook = atomic_load_explicit(&synchronise.hook, memory_order_acquire);
@@ -116,8 +116,8 @@ static void open_without_slot(int64_t begin_ns)
     self.open[depth].nested_ns = 0;
 }
 
-/* Closes a region in `self.open`. Returns the time in ns of the regions nested in it; 0 if it is not there.
- * Deeper entries are dropped, because other threads ended their regions. */
+/* Closes a region in `self.open`. Returns the time in ns of the regions nested in it; 0 if `self.open` does
+ * not contain it. Drops deeper entries, because other threads ended their regions. */
 static int64_t close_without_slot(int64_t begin_ns, int64_t duration_ns)
 {
     for (uint32_t i = self.depth; i-- > 0;) {
@@ -207,8 +207,8 @@ static bool close_region(const joule_region *region, int64_t end_ns, int64_t *ou
     return (uint32_t)owner != region->owner;
 }
 
-/* Adds an ended region to the shared sums of threads without a slot. own_ns: its duration without nested
- * regions. */
+/* Adds an ended region to the shared sums of threads without a slot. own_ns: the region's duration without
+ * nested regions. */
 __attribute__((noinline, cold)) static void fold_without_slot(const struct span *span, int64_t own_ns)
 {
     struct session_map *map = session_map(session_current());
@@ -345,7 +345,7 @@ joule_status joule_span_add(joule_meter *meter, const joule_span *span)
 
 /* --- queries -------------------------------------------------------------------------------------------- */
 
-/* Copies a result to the caller, and returns `status`. */
+/* Copies a result to the caller's structure, and returns `status`. */
 static joule_status give_result(joule_result *out, const joule_result *result, joule_status status)
 {
     abi_write(out, result, sizeof *result);
@@ -398,8 +398,8 @@ static joule_status window_result(joule_meter *meter, const joule_region *region
     return out->is_final ? JOULE_OK : JOULE_PENDING;
 }
 
-/* Returns the reason why a region's result has no joules. ABSENT instead of PENDING if the result is final
- * (`status` OK). */
+/* Returns the reason why a region's result has no joules. Returns ABSENT instead of PENDING if the result is
+ * final (`status` is OK). */
 static joule_status why_unknown(joule_meter *meter, uint32_t flags, joule_status status)
 {
     uint32_t devices = flags & (JOULE_REGION_CPU | JOULE_REGION_GPU);

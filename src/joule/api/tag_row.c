@@ -7,14 +7,14 @@
 #include "joule/curve/estimate.h"
 #include "joule/session/session.h"
 
-#define MAX_REGION_JOULES 1e15 /* limit of a plausible region; other processes can write the shared memory */
+#define MAX_REGION_JOULES 1e15 /* limit of plausible joules; other processes can write the shared memory */
 #define PERIODS_TO_JUDGE  100  /* sensor periods that calls must span together before their mean is judged */
-/* Relative standard error of the time that timestamps take: empty regions take 1.1 to 1.2 times the shortest
- * one. */
+/* Relative standard error of the time that timestamps take. Most empty regions take 1.1 to 1.2 times as long
+ * as the shortest one. */
 #define TIMESTAMPS_SD 0.1
 
 /* Returns the energy in joules that a tag is allowed: its total limit, plus its limit per region times the
- * number of regions in the result. Returns NaN if it has no budget. */
+ * number of regions in the result. Returns NaN if the tag has no budget. */
 static double budget_of(struct session *session, const struct tag_row *row)
 {
     double in_all = session_get_budget(session, row->tag), each = session_get_call_budget(session, row->tag);
@@ -22,8 +22,8 @@ static double budget_of(struct session *session, const struct tag_row *row)
     return isnan(each) ? in_all : isnan(in_all) ? calls : in_all + calls;
 }
 
-/* Sets the expected energy of counted calls. Their duration, and what ran at the same time, is unknown; they
- * used at most max_joules, all energy of the devices. */
+/* Sets the row's energy to the expected energy of its counted calls. Their duration, and what ran at the same
+ * time, is unknown. max_joules: all energy of the devices, which limits the calls' energy. */
 static void expect_joules(struct session *session, const struct tag_sums *sums, double max_joules,
                           struct tag_row *row)
 {
@@ -39,7 +39,7 @@ static void expect_joules(struct session *session, const struct tag_sums *sums, 
     row->result.coverage = NAN;
 }
 
-/* Returns `joules` without the fraction `part`, with the error of that fraction. */
+/* Returns `joules` less the fraction `part`. The interval includes the error of that fraction. */
 static joule_quantity subtract_timestamps(joule_quantity joules, double part)
 {
     joule_quantity left = quantity_scale(joules, 1 - part);
@@ -113,7 +113,7 @@ static int by_attributed(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Adds the row of a tag. If the list is full, replaces its smallest row if this one is larger. */
+/* Adds the row of a tag. If the list is full, replaces its smallest row if the new row is larger. */
 static void add_row(void *context, const struct tag_sums *sums)
 {
     struct list *list = context;

@@ -1,7 +1,7 @@
 /* joule/api/tag_row.h - the row of a tag in a report: its energy, and its budget.
  *
- * The collector sums the regions of a tag. Here these sums are compared with the budgets of the session, and
- * calls that were only counted get their expected energy.
+ * The collector sums the regions of a tag. A row adds the budgets of the session to these sums. For calls
+ * that were only counted, the row contains their expected energy.
  */
 #ifndef JOULE_TAG_ROW_H
 #define JOULE_TAG_ROW_H
@@ -11,8 +11,8 @@
 #include <stdbool.h>
 
 /* Flags of a tag_row, in addition to the flags of its regions. */
-#define TAG_COUNTED 0x100u /* calls were counted; their energy is the compiler's estimate */
-/* A tag with a budget per call: all its calls together are too short for the sensor to judge. */
+#define TAG_COUNTED 0x100u /* calls were only counted; their energy is the compiler's estimate */
+/* The tag has a budget per call, but all calls together are too short to be measured by the sensor. */
 #define TAG_BRIEF 0x200u
 
 struct tag_row {
@@ -20,15 +20,15 @@ struct tag_row {
     const char *name; /* owned by the meter's collector */
     joule_result result;
     uint32_t flags;            /* union of the regions' flags, and TAG_... */
-    bool unsynchronised;       /* a GPU region ran without a hook or spans: not judged */
+    bool unsynchronised;       /* a GPU region ran without a hook or spans; its budget is not judged */
     uint64_t attributed_count; /* regions whose energy is included in `result` */
     /* Energy of taking timestamps, excluded from result.attributed; known only for tags with budgets. */
     joule_quantity timestamp_joules;
     double budget_joules; /* limit that budgets of all processes of the session set; NaN: none */
 };
 
-/* Sets the row of one tag. Returns false if no region of it has finished, or if the meter has no
- * collector. Any thread. */
+/* Writes the row of one tag to *out_row. Returns false if no region of the tag has finished, or if the meter
+ * has no collector. Any thread. */
 bool tag_row_get(joule_meter *meter, uint32_t tag, struct tag_row *out_row);
 /* Writes one row for each tag with finished regions, largest attributed energy first, at most `size` rows.
  * Returns the number of rows; 0 if the meter has no collector. Any thread. */
