@@ -1,8 +1,8 @@
 /* joule/attribute/attribute_cgroup.c - see attribute_cgroup.h.
  *
  * Note: moving a process into a cgroup may wait 10 ms for the kernel's other CPUs, but creating a process
- * there costs nothing. So clone3 is tried before fork. Nothing here kills processes: they belong to the
- * user.
+ * there costs nothing. So clone3 is tried before fork. No function here kills a process, because the
+ * processes belong to the user.
  */
 #include "joule/attribute/attribute_cgroup.h"
 
@@ -273,8 +273,8 @@ static void close_files(struct cgroup *cgroup)
     }
 }
 
-/* Makes, locks and opens the command's cgroup. Returns false, with the cgroup removed, if its CPU time cannot
- * be read. */
+/* Creates, locks and opens the command's cgroup. Returns false, with the cgroup removed, if its CPU time
+ * cannot be read. */
 static bool make(struct cgroup *cgroup)
 {
     snprintf(cgroup->name, sizeof cgroup->name, PREFIX "%d", getpid());
@@ -283,7 +283,7 @@ static bool make(struct cgroup *cgroup)
     cgroup->folder = open_folder(cgroup->parent, cgroup->name);
     if (cgroup->folder >= 0 && flock(cgroup->folder, LOCK_EX | LOCK_NB) == 0)
         cgroup->usage = openat(cgroup->folder, "cpu.stat", O_RDONLY | O_CLOEXEC);
-    /* Only a fork shows whether processes may be put into it. */
+    /* Only a fork shows whether processes may be moved into the cgroup. */
     bool works = cgroup->usage >= 0 && !isnan(cgroup_cpu_s(cgroup));
     if (!works)
         unlinkat(cgroup->parent, cgroup->name, AT_REMOVEDIR);
@@ -316,13 +316,13 @@ struct mover {
     bool is_inside;
 };
 
-/* Runs in the child, on its parent's memory: moves it into the cgroup, then calls be(). If it cannot be
- * moved, the child ends. */
+/* Runs in the child, on its parent's memory: moves the child into the cgroup, then calls be(). If the child
+ * cannot be moved, it ends. */
 static void move_and_be(void *context)
 {
     struct mover *mover = context;
     int procs = openat(mover->cgroup->folder, "cgroup.procs", O_WRONLY | O_CLOEXEC);
-    mover->is_inside = procs >= 0 && write(procs, "0", 1) == 1; /* 0 stands for the writing process */
+    mover->is_inside = procs >= 0 && write(procs, "0", 1) == 1; /* 0 means the writing process */
     if (mover->is_inside)
         mover->be(mover->context);
     spawn_end(0);

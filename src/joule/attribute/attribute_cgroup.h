@@ -1,4 +1,4 @@
-/* joule/attribute/attribute_cgroup.h - makes, reads and removes a v2 cgroup for a command.
+/* joule/attribute/attribute_cgroup.h - creates, reads and removes a v2 cgroup for a command.
  *
  * Note: the owner of a cgroup holds a lock on its folder. A cgroup that can be locked is left over from a run
  * that died, whatever process ids suggest.
@@ -21,11 +21,12 @@ struct cgroup {
 };
 
 /* Finds the folder of the caller's v2 cgroup in the texts of /proc/self/mountinfo and /proc/self/cgroup.
- * Returns false if there is none, it is not visible, or it does not fit. */
+ * Returns false if there is no such folder, it is not visible here, or its path does not fit into `size`
+ * bytes. */
 bool cgroup_locate(const char *mountinfo, const char *self_cgroup, char *out_path, size_t size);
 
-/* Makes a cgroup below the caller's. Before that, removes cgroups that ended programs left behind. Returns
- * false, with nothing left open, if no cgroup can be made. */
+/* Creates a cgroup below the caller's cgroup. First removes cgroups that ended programs left behind. Returns
+ * false, with all descriptors closed, if no cgroup can be created. */
 bool cgroup_open(struct cgroup *cgroup, struct joule_host *host);
 /* Like attribute_spawn, but the child begins in the cgroup. On older kernels the child is moved there first.
  * If the kernel allows neither, sets *out_is_inside to false and the child ends without calling be(). */

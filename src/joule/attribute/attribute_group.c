@@ -14,7 +14,7 @@
 #include "joule/attribute/attribute_cgroup.h"
 #include "joule/attribute/attribute_tree.h"
 
-#define MAX_EARLIER 64 /* largest number of earlier children that are recognised */
+#define MAX_EARLIER 64 /* maximum number of earlier children that are recognised */
 
 /* A command that is measured. */
 struct attribute_group {
@@ -26,9 +26,10 @@ struct attribute_group {
     pid_t earlier[MAX_EARLIER]; /* children that this process already had */
     size_t earlier_count;
     double reaped_cpu_s;
-    double start_cpu_s;   /* CPU seconds of the cgroup or the tree at attribute_start */
-    double tree_cpu_s;    /* CPU seconds of the tree at its last update */
-    uint64_t start_ticks; /* start time of the attached process, because process ids are reused */
+    double start_cpu_s; /* CPU seconds of the cgroup or the tree at attribute_start */
+    double tree_cpu_s;  /* CPU seconds of the tree at its last update */
+    /* start time of the attached process, which identifies it because process ids are reused */
+    uint64_t start_ticks;
     struct machine_time start;
 };
 
@@ -79,8 +80,8 @@ static bool is_skipped(const struct living *living, const struct tree_process *p
     return false;
 }
 
-/* Adds the CPU time and id of a process, unless it is an earlier child or below one. Called for parents
- * before their children. context: struct living. */
+/* Adds the CPU time and id of a process, unless it is an earlier child or a descendant of one. Called for
+ * parents before their children. context: struct living. */
 static void add_living(const struct tree_process *process, void *context)
 {
     struct living *living = context;
@@ -97,8 +98,8 @@ static void add_living(const struct tree_process *process, void *context)
     living->count++;
 }
 
-/* Finds the living descendants of a subreaper, and the CPU seconds of all that were not reaped. Writes up to
- * `size` ids to pids. */
+/* Finds the living descendants of a subreaper, and the CPU seconds of all descendants that were not reaped.
+ * Writes up to `size` ids to pids. */
 static struct living find_living(const struct attribute_group *group, pid_t *pids, size_t size)
 {
     struct living living = {.group = group, .pids = pids, .size = size};

@@ -1,9 +1,8 @@
 /* joule/attribute/attribute_pod.c - see attribute_pod.h.
  *
- * Note: the kubelet makes a pod's folder before the pod runs, but links a container's log only after the
- * container has started. So a name may be missing at first. It is searched for again, less and less often.
- * The search ends after MAX_SEARCHES updates, because the container that only holds a pod's namespaces has no
- * log.
+ * Note: the kubelet creates a pod's folder before the pod runs, but links a container's log only after the
+ * container has started. So a name may be missing at first. The search for it is repeated at growing
+ * intervals. It ends after MAX_SEARCHES updates, because a pod's pause container has no log.
  */
 #include "joule/attribute/attribute_pod.h"
 
@@ -63,7 +62,7 @@ bool pod_read_log(const char *file, struct tenant_name *out)
 
 /* --- names of tenants ----------------------------------------------------------------------------------- */
 
-/* Returns true if a tenant's names are to be searched for now: at updates 1, 2, 4 ... MAX_SEARCHES. */
+/* Returns true if a tenant lacks names and must be searched for now: at updates 1, 2, 4 ... MAX_SEARCHES. */
 static bool is_due(const struct tenant *tenant, int64_t now_ns)
 {
     bool is_named = tenant->name.pod[0] && tenant->name.container[0];
@@ -72,19 +71,19 @@ static bool is_due(const struct tenant *tenant, int64_t now_ns)
     return tenant->name.pod_uid[0] && !is_named && is_round && tenant->seen_ns == now_ns;
 }
 
-/* Returns true if `log` names the tenant: a folder names a pod, a link names a container. */
-static bool is_of(const struct tenant_name *name, const struct tenant_name *log)
+/* Returns true if `log` belongs to the tenant `name`: a folder to a pod, a link to a container. */
+static bool belongs_to(const struct tenant_name *name, const struct tenant_name *log)
 {
     return log->pod_uid[0] ? strcmp(name->pod_uid, log->pod_uid) == 0
                            : strcmp(name->container_id, log->container_id) == 0;
 }
 
-/* Copies the names of a log to all tenants that are due and that the log names. */
-static void give(struct tenants *tenants, int64_t now_ns, const struct tenant_name *log)
+/* Copies the names from a log to all tenants to which the log belongs and that are due. */
+static void copy_names(struct tenants *tenants, int64_t now_ns, const struct tenant_name *log)
 {
     for (size_t i = 0; i < tenants->count; i++) {
         struct tenant_name *name = &tenants->list[i].name;
-        if (!is_due(&tenants->list[i], now_ns) || !is_of(name, log))
+        if (!is_due(&tenants->list[i], now_ns) || !belongs_to(name, log))
             continue;
         string_copy(name->pod, sizeof name->pod, log->pod);
         string_copy(name->namespace, sizeof name->namespace, log->namespace);
@@ -92,7 +91,7 @@ static void give(struct tenants *tenants, int64_t now_ns, const struct tenant_na
     }
 }
 
-/* Parses the names of all files in a folder with read(), and gives them to tenants. */
+/* Parses the names of all files in a folder with read(), and copies the results to tenants. */
 static void read_names(struct tenants *tenants, int64_t now_ns, const char *path,
                        bool (*read)(const char *text, struct tenant_name *out))
 {
@@ -103,7 +102,7 @@ static void read_names(struct tenants *tenants, int64_t now_ns, const char *path
     ssize_t count = host->ops->list(host, path, &arena, &names);
     for (ssize_t i = 0; i < count; i++)
         if (read(names[i], &log))
-            give(tenants, now_ns, &log);
+            copy_names(tenants, now_ns, &log);
     arena_free(&arena);
 }
 

@@ -1,9 +1,9 @@
-/* joule/attribute/attribute_pod.h - finds the names of pods and containers without asking Kubernetes.
+/* joule/attribute/attribute_pod.h - finds the names of pods and containers without a query to Kubernetes.
  *
  * The names come from the kubelet's logs: /var/log/pods/NAMESPACE_POD_UID and the links
  * /var/log/containers/POD_NAMESPACE_CONTAINER-ID.log. Cgroups contain only the UID and the ID.
- * Note: no name in Kubernetes contains an underscore. File names that were truncated
- * to 255 bytes are ignored.
+ * Note: no name in Kubernetes contains an underscore. File names that were truncated to 255 bytes are
+ * ignored.
  */
 #ifndef JOULE_ATTRIBUTE_POD_H
 #define JOULE_ATTRIBUTE_POD_H
@@ -15,8 +15,9 @@
 bool pod_read_folder(const char *folder, struct tenant_name *out);
 bool pod_read_log(const char *file, struct tenant_name *out);
 
-/* Sets the names of tenants with a pod UID that were seen at now_ns and are due, if the kubelet has written
- * them. Lists both folders once for all tenants, and not at all if none is due. */
+/* Sets the names of tenants with a pod UID that were seen at now_ns and are due for a search, if the kubelet
+ * has created their logs. Lists both folders at most once for all tenants; does not list them if no tenant is
+ * due. */
 void pods_name(struct tenants *tenants, int64_t now_ns);
 
 #endif

@@ -2,8 +2,9 @@
  *
  * Note: half of the rows are reserved for processes that have run for ten seconds. So short processes cannot
  * take all rows, and the number of series per day is bounded. A row stays for five minutes after its process
- * ended, so that a rare scrape sees all of it. If the row is needed, a running process loses it five minutes
- * after it was last among the largest. A process that gets a row again counts from 0.
+ * ended, so that infrequent scrapes see its final value. If the row is needed, a running process loses it
+ * five minutes after the process was last among the largest. A process that gets a row again counts from
+ * 0.
  */
 #include "joule/attribute/attribute_process.h"
 
@@ -37,7 +38,7 @@ static struct process_row *row_of(struct process_shares *shares, const struct se
     return NULL;
 }
 
-/* Returns the CPU seconds of all processes that are not attributed yet. */
+/* Returns the CPU seconds of all processes for which no energy is attributed yet. */
 static double sum_steps(const struct process_table *table)
 {
     double sum_s = 0;
@@ -83,7 +84,7 @@ void process_leave_device(struct process_shares *shares, const joule_quantity *j
 
 /* --- choosing rows -------------------------------------------------------------------------------------- */
 
-/* Removes a row and adds its joules to those of ended rows. Another row takes its place. */
+/* Removes a row and adds its joules to those of ended rows. The last row moves to its place. */
 static void retire(struct process_shares *shares, struct process_row *row)
 {
     shares->ended_cpu_joules += row->cpu_joules;
@@ -101,7 +102,7 @@ static void retire_ended(struct process_shares *shares, int64_t now_ns)
             i++;
 }
 
-/* Removes the row of an earlier process with this id, because both rows could have the same labels. */
+/* Removes the row of an earlier process with the same id, because both rows could have the same labels. */
 static void retire_same_pid(struct process_shares *shares, pid_t pid)
 {
     for (size_t i = 0; i < shares->count; i++)
@@ -111,14 +112,15 @@ static void retire_same_pid(struct process_shares *shares, pid_t pid)
         }
 }
 
-/* Returns when the process of a row was last among the largest, or if it has ended, last alive. */
+/* Returns the time at which the process of a row was last among the largest; if it has ended, the time at
+ * which it was last seen alive. */
 static int64_t last_ns(struct process_shares *shares, const struct process_row *row)
 {
     return process_of(shares, row) ? row->top_ns : row->alive_ns;
 }
 
-/* Makes room for one more row. If all rows are in use, removes the row with the oldest last_ns, if that is at
- * least KEPT_NS ago. Returns false if there is no room. */
+/* Ensures capacity for one more row. If all rows are in use, removes the row with the oldest last_ns, if that
+ * is at least KEPT_NS ago. Returns false if no row can be added. */
 static bool make_room(struct process_shares *shares, int64_t now_ns)
 {
     if (shares->count < shares->max_picked * ROWS_PER_PICKED_PROCESS)
@@ -133,7 +135,7 @@ static bool make_room(struct process_shares *shares, int64_t now_ns)
     return true;
 }
 
-/* Gives a process a row if there is room, and notes that it is among the largest now. */
+/* Adds a row for a process if possible, and records that the process is among the largest now. */
 static void take(struct process_shares *shares, const struct seen_process *process, int64_t now_ns)
 {
     struct process_row *row = row_of(shares, process);
@@ -208,8 +210,8 @@ static void pick(struct process_shares *shares, int64_t now_ns)
     shares->picked_ns = now_ns;
 }
 
-/* Picks processes at once while half of the rows are free, so that their rows include all of their joules. A
- * process that uses less than total / rows waits for the next choice. */
+/* Adds rows for processes at once while half of the rows are free, so that the rows include all joules of
+ * their processes. A process that uses less than total / rows waits for the next choice. */
 static void pick_early(struct process_shares *shares, int64_t now_ns)
 {
     const struct seen_process *top[MAX_PICKED_PROCESSES];

@@ -1,11 +1,12 @@
-/* joule/attribute/attribute_process.h - keeps the joules of the processes that use most, and of
- * all others together.
+/* joule/attribute/attribute_process.h - sums the joules of each process that uses most, and of all other
+ * processes together.
  *
- * It chooses the processes that get a row, and keeps sums that never decrease. attribute_tenant.c defines the
- * windows and the rule that divides joules, so that a process and its tenant are measured alike.
- * Note: joules once reported under "others" stay there, because a Prometheus counter must not
- * decrease. While half of the rows are free, a process therefore gets a row before the joules of
- * its first window are reported.
+ * attribute_process.c chooses the processes that get a row; its sums never decrease. attribute_tenant.c
+ * defines the windows and the rule that divides joules, so that the same rule applies to a process and its
+ * tenant.
+ * Note: joules once reported under "others" stay there, because a Prometheus counter must not decrease. While
+ * half of the rows are free, a process therefore gets a row before the joules of its first window are
+ * reported.
  */
 #ifndef JOULE_ATTRIBUTE_PROCESS_H
 #define JOULE_ATTRIBUTE_PROCESS_H
@@ -13,7 +14,7 @@
 #include "joule/attribute/attribute_tenant.h"
 #include "joule/attribute/attribute_table.h"
 
-#define MAX_PICKED_PROCESSES    64 /* largest number that can be requested */
+#define MAX_PICKED_PROCESSES    64 /* maximum that can be requested */
 #define ROWS_PER_PICKED_PROCESS 4  /* rows per requested process */
 
 /* A process whose joules are reported. */
@@ -34,8 +35,8 @@ struct process_shares {
     size_t max_picked; /* number of processes picked at a time, 1 to MAX_PICKED_PROCESSES */
     struct process_row *rows;
     size_t count, capacity;
-    /* Joules of processes without a row, of rows that were removed, and of no known process. Together with
-     * the rows they add up to the meter's energy. */
+    /* Joules of processes without a row (other), of rows that were removed (ended), and of no known process
+     * (rest). Together with the rows they add up to the meter's energy. */
     double other_cpu_joules, other_gpu_joules;
     double ended_cpu_joules, ended_gpu_joules;
     double rest_cpu_joules, rest_gpu_joules;
@@ -52,19 +53,20 @@ struct process_shares {
 /* Divides the processors' joules of a window by CPU time. capacity_s: the CPU seconds that the window
  * offered, number of CPUs times its length. If the value is NaN, no process gets joules. */
 void process_share_cpu(struct process_shares *shares, const joule_quantity *joules, double capacity_s);
-/* Adds joules of a device to a process. Returns the joules added; 0 if the process is not visible. */
+/* Adds joules of a device to a process. Returns the joules added; 0 if /proc does not show the process. */
 double process_share_device(struct process_shares *shares, uint64_t pid, double joules);
-/* Adds the joules of a device that no process got to the rest. given: joules that processes got. */
+/* Adds the joules of a device that were attributed to no process to the rest. given: joules attributed to
+ * processes. */
 void process_leave_device(struct process_shares *shares, const joule_quantity *joules, double given);
 
-/* Reports the joules that the functions above added to processes: picks processes for free rows, then adds to
- * the rows and to the sum of others. */
+/* Moves the joules that the functions above added to processes into the reported sums: chooses processes for
+ * free rows, then adds to the rows and to the sum of others. */
 void process_settle(struct process_shares *shares, int64_t now_ns);
 /* Ends a window: reads /proc and periodically chooses the processes with rows again. Returns JOULE_OK,
  * JOULE_NO_MEMORY, or why /proc cannot be read. */
 joule_status process_shares_update(struct process_shares *shares, const struct tenants *tenants,
                                    int64_t now_ns);
-/* Frees the rows and the table; max_picked is kept. */
+/* Frees the rows and the table; max_picked stays. */
 void process_shares_free(struct process_shares *shares);
 
 #endif

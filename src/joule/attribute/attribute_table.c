@@ -64,8 +64,8 @@ struct update {
     size_t count, ended_count;
 };
 
-/* Returns an entry for a new process. Its CPU time so far counts only if it started after the last update.
- * The kernel rounds start times down to a tick. */
+/* Returns an entry for a new process. The CPU time that the process has used so far counts only if it started
+ * after the last update. The kernel rounds start times down to a tick. */
 static struct seen_process make_process(const struct update *update, const struct tree_process *seen)
 {
     int64_t since_ns = update->table->updated_ns;
@@ -86,7 +86,8 @@ static void add_step(const struct update *update, struct seen_process *process, 
     process->step_s += step_s;
 }
 
-/* Appends a process to update->next, with its own new CPU time. process: its entry so far. */
+/* Appends a process to update->next, and counts the CPU time that it used itself since the last update.
+ * process: its entry so far. */
 static void update_process(struct update *update, struct seen_process process,
                            const struct tree_process *seen)
 {
@@ -99,14 +100,15 @@ static void update_process(struct update *update, struct seen_process process,
     update->next[update->count++] = process;
 }
 
-/* Moves a process to the list of ended ones and keeps its joules. */
+/* Moves a process to the list of ended processes and adds its joules to ended_joules. */
 static void end_process(struct update *update, const struct seen_process *process)
 {
     update->table->ended_joules += isnan(process->cpu_joules) ? 0 : process->cpu_joules;
     update->ended[update->ended_count++] = *process;
 }
 
-/* Keeps a process that /proc does not show if a driver still reports it; otherwise ends it. */
+/* Appends a process that /proc does not show to update->next if a driver still reports it; otherwise ends
+ * it. */
 static void keep_or_end(struct update *update, const struct seen_process *process)
 {
     if (process->is_outside && process->is_listed)
@@ -125,7 +127,7 @@ static void merge(struct update *update, const struct tree_process *seen, size_t
         bool has_id = old < end && old->pid == seen[i].pid;
         bool is_known = has_id && !old->is_outside && old->start_ticks == seen[i].start_ticks;
         if (has_id && !is_known)
-            end_process(update, old); /* the id was used again */
+            end_process(update, old); /* a new process has the same id */
         update_process(update, is_known ? *old : make_process(update, &seen[i]), &seen[i]);
         old += has_id;
     }
@@ -133,8 +135,8 @@ static void merge(struct update *update, const struct tree_process *seen, size_t
         keep_or_end(update, old);
 }
 
-/* Adds the CPU time of children that a process waited for (children_s: total from /proc), except what was
- * already counted while they lived. */
+/* Adds the CPU time of children that a process waited for, without the time that was counted while they
+ * lived. children_s: total from /proc. */
 static void take_children(const struct update *update, struct seen_process *process, double children_s)
 {
     double missed_s = children_s - process->children_s - process->owed_s;
@@ -156,7 +158,7 @@ static struct seen_process *find_living_ancestor(struct update *update, const st
     return ancestor;
 }
 
-/* Adds the CPU time of children that were waited for, without what was counted while they lived. */
+/* Adds the CPU time of children that were waited for, without the time that was counted while they lived. */
 static void settle_children(struct update *update, const struct tree_process *seen, size_t seen_count)
 {
     for (size_t i = 0; i < update->ended_count; i++) {

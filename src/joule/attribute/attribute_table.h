@@ -1,10 +1,11 @@
-/* joule/attribute/attribute_table.h - keeps a table of the machine's processes and their
- * CPU time between updates.
+/* joule/attribute/attribute_table.h - keeps a table of the machine's processes and their CPU time between
+ * updates.
  *
- * It holds the CPU time that is not attributed yet. live.c and attribute_process.c add joules.
- * Note: a process that starts and ends between two updates is never seen. Its time appears when its
- * parent waits for it, and then belongs to the parent. A process is identified by its id and start
- * time, because ids are reused.
+ * The table contains the CPU time for which no energy is attributed yet. live.c and attribute_process.c add
+ * joules.
+ * Note: a process that starts and ends between two updates is never seen. Its time appears when its parent
+ * waits for it, and then belongs to the parent. A process is identified by its id and start time, because ids
+ * are reused.
  */
 #ifndef JOULE_ATTRIBUTE_TABLE_H
 #define JOULE_ATTRIBUTE_TABLE_H
@@ -23,14 +24,15 @@ struct seen_process {
     /* Number of CPUs that the process and the children that it waited for kept busy between the last two
      * updates. */
     double cpu_share;
-    double gpu_share;              /* GPUs that the process kept busy, likewise; NaN: unknown */
+    double gpu_share;              /* number of GPUs that the process kept busy; NaN: unknown */
     uint64_t gpu_memory_bytes;     /* sum over all GPUs, or JOULE_BYTES_UNKNOWN */
     double cpu_joules, gpu_joules; /* attributed since the first update or the last reset */
     double cpu_watts, gpu_watts;   /* attributed over the last interval */
     /* For attribution. */
     double own_s, children_s; /* CPU seconds that /proc last showed */
-    double owed_s;            /* counted CPU time of ended descendants, until parents wait for them */
-    double step_s;            /* CPU time whose joules are not attributed yet */
+    /* CPU seconds of ended descendants that are counted but not yet in children_s */
+    double owed_s;
+    double step_s; /* CPU seconds for which no energy is attributed yet */
     /* Joules of the window that is being settled; used by attribute_process.c. */
     double cpu_step_joules, gpu_step_joules;
     bool is_listed; /* if is_outside: a driver still reported the process at the last update */
@@ -46,8 +48,8 @@ struct process_table {
     double ended_joules; /* CPU joules of the processes that ended before the last update */
 };
 
-/* Reads /proc again. Returns JOULE_OK; JOULE_NO_MEMORY or the status of an errno, with the table
- * unchanged. */
+/* Updates the table from /proc. Returns JOULE_OK; on failure, JOULE_NO_MEMORY or the status of an errno, with
+ * the table unchanged. */
 joule_status process_table_update(struct process_table *table, struct joule_host *host);
 /* Returns the process with this id; NULL: none. Valid until the next change of the table. */
 struct seen_process *process_table_find(struct process_table *table, pid_t pid);

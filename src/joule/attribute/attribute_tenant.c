@@ -1,8 +1,8 @@
 /* joule/attribute/attribute_tenant.c - see attribute_tenant.h.
  *
  * Note: each update ends a window. The next update settles it, once the processors' sensors have ticked past
- * its end. A device's sensor may be slower: it has a window of its own, up to its sensor's last tick. Windows
- * follow each other without gaps, so every joule is attributed once.
+ * its end. A device's sensor may be slower, so each device has a separate window, up to its sensor's last
+ * tick. Windows follow each other without gaps, so every joule is attributed once.
  */
 #include "joule/attribute/attribute_tenant.h"
 
@@ -15,9 +15,10 @@
 #include "joule/attribute/attribute_process.h"
 #include "joule/meter/engine.h"
 
-#define MAX_TENANTS       2048
-#define MAX_DEPTH         8
-#define KEPT_NS           300000000000LL /* long enough that rare queries still see the end of a job */
+#define MAX_TENANTS 2048
+#define MAX_DEPTH   8
+/* long enough for infrequent queries to see the final figures of a job */
+#define KEPT_NS           300000000000LL
 #define SETTLE_TIMEOUT_NS 5000000000LL
 #define MAX_PROCESSES     64
 #define PATH_SIZE         512
@@ -46,7 +47,7 @@ static bool find_root(struct tenants *tenants)
     return tenants->root;
 }
 
-/* Returns the CPU seconds since the cgroup was made; NaN: unknown. */
+/* Returns the CPU seconds since the cgroup was created; NaN: unknown. */
 static double read_usage(const struct tenants *tenants, const char *path)
 {
     char file[PATH_SIZE], text[512];
@@ -109,7 +110,7 @@ static struct tenant *add(struct tenants *tenants, const char *path, const struc
     return tenant;
 }
 
-/* Reads a tenant's CPU time, and adds the tenant if it is new. NO_MEMORY: it could not be added. */
+/* Reads a tenant's CPU time, and adds the tenant if it is new. NO_MEMORY: the tenant could not be added. */
 static joule_status update_tenant(struct tenants *tenants, const char *path, const struct tenant_name *name,
                                   int64_t now_ns)
 {
@@ -157,7 +158,7 @@ static joule_status read_cgroups_below(struct tenants *tenants, const char *path
     return status;
 }
 
-/* Removes tenants that ended long ago and adds them to the sum of ended ones. */
+/* Removes tenants that ended at least KEPT_NS ago and adds their figures to the sums of ended tenants. */
 static void forget_ended(struct tenants *tenants, int64_t now_ns)
 {
     for (size_t i = 0; i < tenants->count;) {
@@ -232,7 +233,7 @@ static void share_device(struct tenants *tenants, const joule_device *device, co
 {
     joule_device_process list[MAX_PROCESSES];
     size_t count = joule_device_processes(tenants->meter, device->name, list, MAX_PROCESSES);
-    double busy = 0, given = 0, told = 0;
+    double busy = 0, to_tenants = 0, to_processes = 0;
     count = count < MAX_PROCESSES ? count : MAX_PROCESSES;
     if (count == 1 && isnan(list[0].busy))
         list[0].busy = device->busy;
@@ -245,16 +246,16 @@ static void share_device(struct tenants *tenants, const joule_device *device, co
         struct tenant *tenant = tenants_of_process(tenants, list[i].pid);
         if (tenant)
             tenant->gpu_joules += share;
-        given += tenant ? share : 0;
+        to_tenants += tenant ? share : 0;
         if (tenants->processes)
-            told += process_share_device(tenants->processes, list[i].pid, share);
+            to_processes += process_share_device(tenants->processes, list[i].pid, share);
     }
-    tenants->rest_gpu_joules += fmax(0, joules->value - given);
+    tenants->rest_gpu_joules += fmax(0, joules->value - to_tenants);
     if (tenants->processes)
-        process_leave_device(tenants->processes, joules, told);
+        process_leave_device(tenants->processes, joules, to_processes);
 }
 
-/* Returns true for NVIDIA's MPS server, which runs work of clients that are in no list. The kernel
+/* Returns true for NVIDIA's MPS server, which runs work of clients that the driver does not list. The kernel
  * truncates names to 15 bytes. */
 static bool is_mps_server(struct joule_host *host, uint64_t pid)
 {
@@ -271,7 +272,7 @@ static bool find_pod(const struct tenants *tenants, const joule_device *device, 
     joule_device_process list[MAX_PROCESSES];
     size_t count = joule_device_processes(tenants->meter, device->name, list, MAX_PROCESSES);
     if (strcmp(device->vendor, "nvidia") != 0 || !device->has_process_list || device->state != JOULE_OK ||
-        count == 0 || count >= MAX_PROCESSES) /* there may be more processes than the list holds */
+        count == 0 || count >= MAX_PROCESSES) /* there may be more processes than fit in the list */
         return false;
     for (size_t i = 0; i < count; i++) {
         const struct tenant *tenant = tenants_of_process(tenants, list[i].pid);
@@ -309,8 +310,9 @@ const struct tenant_name *tenants_pod_on(const struct tenants *tenants, const ch
     return NULL;
 }
 
-/* Takes the joules of a device that are not attributed yet, up to its sensor's last tick before the window's
- * end. Returns false, and changes nothing, if there are none yet. */
+/* Sets *out_joules to the joules of a device that are not attributed yet, up to its sensor's last tick before
+ * the window's end. Moves row->begin_ns to that tick. Returns false, and changes nothing, if there is no such
+ * energy yet. */
 static bool take_joules(const struct tenants *tenants, int32_t domain, struct tenant_device *row,
                         joule_quantity *out_joules)
 {
@@ -351,7 +353,7 @@ static void share_devices(struct tenants *tenants)
 
 /* Attributes the energy of the window that the last update ended. Returns false if the processors' sensors
  * have not ticked past its end. If a sensor hangs, its joules up to its last tick are attributed. Later
- * joules are not estimated, because they would be counted twice when it ticks again. */
+ * joules are not estimated, because they would be counted twice when the sensor ticks again. */
 static bool settle(struct tenants *tenants, int64_t now_ns)
 {
     joule_quantity joules;
@@ -388,16 +390,16 @@ joule_status tenants_update(struct tenants *tenants)
     if (!tenants->cpu_count)
         tenants->cpu_count = count_cpus(tenants->meter->host);
     if (!settle(tenants, now_ns))
-        return JOULE_OK; /* the next update includes what is used until then */
+        return JOULE_OK; /* the next update includes the CPU time used until then */
     if (!tenants->begin_ns)
         tenants->begin_ns = tenants->meter->begin_ns; /* the meter's energy so far cannot be attributed */
     joule_status status = has_tree ? read_cgroups_below(tenants, "", 0, now_ns) : JOULE_ABSENT;
     pods_name(tenants, now_ns);
-    joule_status told =
+    joule_status processes_status =
         tenants->processes ? process_shares_update(tenants->processes, tenants, now_ns) : JOULE_OK;
     tenants->end_ns = now_ns;
     forget_ended(tenants, now_ns);
-    return told == JOULE_OK ? status : told;
+    return processes_status == JOULE_OK ? status : processes_status;
 }
 
 void tenants_free(struct tenants *tenants)

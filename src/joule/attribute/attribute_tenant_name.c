@@ -56,9 +56,8 @@ static void copy(char *out, size_t size, struct word word)
     text_add_bytes(&text, word.text, word.length);
 }
 
-/* Reads the UID of a pod into name->pod_uid, if the word is that of a pod. systemd writes its dashes as
- * underscores, because a dash
- * separates levels of slices. */
+/* Reads the UID of a pod into name->pod_uid, if the word contains one. systemd writes the UID's dashes as
+ * underscores, because a dash separates levels of slices. */
 static void read_pod(struct word word, struct tenant_name *name)
 {
     struct word uid;
@@ -77,18 +76,20 @@ static void read_pod(struct word word, struct tenant_name *name)
         *c = *c == '_' ? '-' : *c;
 }
 
-/* Reads the id of a container. Returns false if the word is none. parent: the level above. */
+/* Reads the id of a container into name->container_id. Returns false if the word is not the id of a
+ * container. parent: the level above. */
 static bool read_container(struct word word, struct word parent, struct tenant_name *name)
 {
-    static const char *const makers[] = {"docker-", "libpod-", "cri-containerd-", "crio-", "containerd-"};
+    static const char *const prefixes[] = {"docker-", "libpod-", "cri-containerd-", "crio-", "containerd-"};
     struct word id = word;
-    bool is_one =
+    bool is_container =
         is_id(word) && (name->pod_uid[0] || (parent.length == 6 && strncmp(parent.text, "docker", 6) == 0));
-    for (size_t i = 0; i < sizeof makers / sizeof *makers && !is_one; i++)
-        is_one = (between(word, makers[i], ".scope", &id) || between(word, makers[i], "", &id)) && is_id(id);
-    if (is_one)
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes && !is_container; i++)
+        is_container =
+            (between(word, prefixes[i], ".scope", &id) || between(word, prefixes[i], "", &id)) && is_id(id);
+    if (is_container)
         copy(name->container_id, sizeof name->container_id, id);
-    return is_one;
+    return is_container;
 }
 
 /* Reads one level of a path into *name. Returns the kind of tenant, in static storage, or NULL if the level

@@ -1,7 +1,7 @@
 /* joule/attribute/attribute_tree.c - see attribute_tree.h.
  *
- * Note: processes start and end while /proc is read; one that cannot be read has ended and is left out. A
- * command's name may contain spaces and parentheses, so fields are counted from the last ')'.
+ * Note: processes start and end while /proc is read; a process that cannot be read has ended and is omitted.
+ * A command's name may contain spaces and parentheses, so fields are counted from the last ')'.
  */
 #include "joule/attribute/attribute_tree.h"
 
@@ -12,8 +12,8 @@
 #include <unistd.h>
 #include "base/string.h"
 
-/* Replaces the parent of a process that was already delivered. Reused process ids can make parents and
- * children form a cycle. */
+/* Replaces the parent of a process for which each() was called. Otherwise a cycle of parents and children,
+ * which reused process ids can form, would never end. */
 #define IS_DONE (-1)
 
 /* Copies NAME from "PID (NAME) STATE PARENT ...", truncated. `after`: the closing parenthesis. */

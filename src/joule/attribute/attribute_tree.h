@@ -19,7 +19,7 @@ struct tree_process {
     pid_t pid, parent;
     bool is_alive;        /* false: ended, but not waited for yet */
     double cpu_s;         /* CPU seconds of the process and of the children that it waited for */
-    double children_s;    /* CPU seconds of these children alone */
+    double children_s;    /* CPU seconds of the children that the process waited for */
     uint64_t start_ticks; /* clock ticks after boot; 0: unknown */
     char name[TREE_NAME];
 };
@@ -31,7 +31,8 @@ bool tree_parse(const char *stat, struct tree_process *out_process);
  * children. Returns their number, or -errno. The arena owns *out_processes. */
 ssize_t tree_read(struct joule_host *host, struct arena *arena, struct tree_process **out_processes);
 
-/* Calls each() for every process below `root`, except root itself. Returns false if /proc cannot be read. */
+/* Calls each() for every descendant of `root`, parents before their children. Returns false if /proc cannot
+ * be read. */
 bool tree_below(struct joule_host *host, pid_t root,
                 void (*each)(const struct tree_process *process, void *context), void *context);
 

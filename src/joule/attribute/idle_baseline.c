@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#define PIECES 10 /* parts of a measurement, used to see how steady the machine was */
+#define PIECES 10 /* parts of a measurement whose scatter shows how steady the power was */
 
 /* Returns the standard deviation, in watts, of the mean power of PIECES equal parts of the interval. */
 static double scatter_watts(joule_meter *meter, const struct cover *cover, int64_t begin_ns, int64_t end_ns,
@@ -17,13 +17,13 @@ static double scatter_watts(joule_meter *meter, const struct cover *cover, int64
         double difference = piece.joules.value / ((double)piece_ns * 1e-9) - mean_watts;
         squares += isnan(difference) ? 0 : difference * difference;
     }
-    /* Ten pieces give a poor estimate, and neighbouring pieces are correlated. The factor 1 + 3/n widens it
-     * about as a t distribution would. */
+    /* The estimate from ten pieces is inaccurate, and neighbouring pieces are correlated. The factor 1 + 3/n
+     * widens the estimate about as a t distribution would. */
     return sqrt(squares / (PIECES - 1) * (1 + 3.0 / PIECES));
 }
 
-/* Note: a baseline is used later than it was measured. So the scatter is not divided by the number of
- * pieces, as the error of a mean would be. */
+/* Note: a baseline is used at a later time than it was measured. So the scatter is not reduced by the number
+ * of pieces, as the error of a mean would be. */
 struct estimate baseline_watts(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns)
 {
     struct cover cover;

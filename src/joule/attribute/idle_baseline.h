@@ -1,7 +1,7 @@
 /* joule/attribute/idle_baseline.h - measures idle power and subtracts it from a later run.
  *
- * Note: the gain error of a sensor cancels in the part that is subtracted. The variation of the machine's
- * idle power does not cancel.
+ * Note: the gain error of a sensor is the same in both terms and cancels in the subtracted part. The
+ * variation of the machine's idle power does not cancel.
  */
 #ifndef JOULE_IDLE_BASELINE_H
 #define JOULE_IDLE_BASELINE_H
@@ -10,7 +10,7 @@
 
 /* Returns the mean power of a domain, in watts, from begin_ns to end_ns, while the machine was idle. The
  * estimate has the error cause CAUSE_IDLE for the variation of power between parts of the interval. Common
- * errors of the sensors keep their own causes. Unknown if the domain's energy is unknown. */
+ * errors of the sensors keep their causes. The estimate is unknown if the domain's energy is unknown. */
 struct estimate baseline_watts(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns);
 
 /* Returns `total` minus `idle`, in joules. idle: the joules of an idle machine over the same time. */
