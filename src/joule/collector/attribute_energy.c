@@ -2,8 +2,8 @@
  *
  * A sweep chooses the domains of each group and splits time at their readings into steps of constant power.
  * It then divides the energy (sweep.h) and adds each region's share to its tag.
- * Note: a region that is still open keeps a ledger of its own until it ends. Ended regions are added to the
- * ledger of their tag.
+ * Note: a region that is still open has a separate ledger. When the region ends, this ledger is added to the
+ * ledger of its tag.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -67,8 +67,8 @@ static size_t list_steps(struct collector *c, int64_t begin_ns, int64_t end_ns)
     return kept;
 }
 
-/* Sets one group's power in the step from begin_ns to step->end_ns, and adds its energy to that of the sweep.
- * The variance of the energy in the step's first half shows how far power may vary within the step. */
+/* Sets one group's power in the step from begin_ns to step->end_ns, and adds the step's energy to that of the
+ * sweep. The variance of the energy in the step's first half shows how far power may vary within the step. */
 static void fill_step(struct collector *c, unsigned group, int64_t begin_ns, struct step *step)
 {
     const struct cover *cover = &c->covers.covers[group];
@@ -103,7 +103,7 @@ static size_t make_steps(struct collector *c, int64_t begin_ns, int64_t end_ns)
 
 /* --- adding shares to tags ------------------------------------------------------------------------------ */
 
-/* Notes that a tag gets energy in this sweep, for close_tags. */
+/* Records that a tag gets energy in this sweep, for close_tags. */
 static void touch(struct collector *c, struct tag_state *tag, uint16_t number)
 {
     if (tag->is_touched)
@@ -147,8 +147,8 @@ static unsigned next_group(uint32_t *left)
     return group;
 }
 
-/* Adds the sweep's share of region i, which is still open, to its own ledger. If out of memory, the share is
- * lost. */
+/* Adds the sweep's share of region i, which is still open, to the region's ledger. If out of memory, the
+ * share is lost. */
 static void keep_share(struct collector *c, size_t i)
 {
     struct region *r = &c->regions[i];
@@ -213,7 +213,7 @@ static struct recent add_up(const struct collector *c, size_t i)
     return sum;
 }
 
-/* Adds a finished region's energy to its tag, and keeps its own figures. */
+/* Adds a finished region's energy to its tag, and stores the region's figures in `recent`. */
 static void attribute_region(struct collector *c, size_t i, struct tag_state *tag)
 {
     const struct region *r = &c->regions[i];
@@ -233,8 +233,8 @@ static void attribute_region(struct collector *c, size_t i, struct tag_state *ta
         ledger_merge(&tag->ledger, r->history);
 }
 
-/* Adds the fraction `part` (for `self`: `own`) of the energy that a region which represents a batch got in
- * earlier sweeps. */
+/* Adds a fraction of `more` to `line`: `own` for self, `part` for the other members. more: energy from
+ * earlier sweeps of a region that represents a batch. */
 static void add_history(struct ledger_line *line, const struct ledger_line *more, double part, double own)
 {
     line->window += more->window * part;
@@ -247,8 +247,8 @@ static void add_history(struct ledger_line *line, const struct ledger_line *more
 }
 
 /* Adds the part of region i's energy that belongs to one tag of the batch that it represents. Nested regions
- * of the tag can have more time than the batch, so the part is limited to 1. `self` follows from their own
- * time, because region i may overlap another region of its thread by chance. */
+ * of the tag can have more time than the batch, so the part is limited to 1. `self` is computed from the own
+ * time of these regions, because region i may overlap another region of its thread by chance. */
 static void attribute_fold(struct collector *c, size_t i, const struct fold_update *fold, double covered_s)
 {
     const struct region *r = &c->regions[i];
@@ -299,8 +299,8 @@ static void finish_region(struct collector *c, size_t i)
     free(r->history);
 }
 
-/* Limits a tag's share to the group's energy. Nested regions of one tag can exceed it, and so can entries
- * that another program made up. */
+/* Limits a tag's share to the group's energy. Nested regions of one tag can exceed that energy, and so can
+ * entries that another program forged. */
 static void limit_share(struct share *share, double joules)
 {
     share->attributed = fmin(share->attributed, joules);
@@ -329,7 +329,7 @@ static void close_tags(struct collector *c)
 
 /* --- a sweep -------------------------------------------------------------------------------------------- */
 
-/* Ensures room for `needed` shares, and sets them to 0. Returns false if out of memory. */
+/* Ensures capacity for `needed` shares, and sets them to 0. Returns false if out of memory. */
 static bool reserve_shares(struct collector *c, size_t needed)
 {
     if (needed == 0)
@@ -362,7 +362,7 @@ static bool run_sweep(struct collector *c, int64_t end_ns)
     return sweep_run(sweep);
 }
 
-/* Updates all stored numbers of region `from`, which becomes region `to`. */
+/* Updates all stored indices of region `from`, which moves to index `to`. */
 static void renumber(struct collector *c, uint32_t from, uint32_t to)
 {
     const struct region *r = &c->regions[from];

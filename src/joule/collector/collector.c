@@ -1,8 +1,8 @@
 /* joule/collector/collector.c - see collector.h.
  *
  * A region enters a collector when it is first read: open in a slot, or finished in a ring buffer. It stays
- * until a sweep has passed its end. After that only its tag's sums and, for some time, its own figures
- * remain.
+ * until a sweep has passed its end. After that only the sums of its tag and, for some time, the region's
+ * figures remain.
  * Note: all collectors of a process share one reader, because reading removes regions from a ring buffer. The
  * hub is locked before a collector; engine.h lists the whole order of locks.
  */
@@ -14,8 +14,8 @@
 #include "base/clock.h"
 #include "joule/collector/collector_state.h"
 
-#define MAX_LAG_NS   (10 * NS_PER_S) /* longest delay by a sensor that stands still */
-#define IDLE_HOLD_NS NS_PER_S        /* how late a span may arrive while no region waits */
+#define MAX_LAG_NS   (10 * NS_PER_S) /* longest delay caused by a sensor without new readings */
+#define IDLE_HOLD_NS NS_PER_S        /* how late a span may arrive if no region waits */
 
 /* --- the hub: one reader for all collectors of a process ------------------------------------------------ */
 
@@ -26,8 +26,8 @@ static struct {
     struct reader reader;
 } hub = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Gives the update of one slot to all collectors. The caller holds the hub's lock. */
-static void give_to_all(void *context, const struct slot_update *update)
+/* Passes the update of one slot to all collectors. The caller holds the hub's lock. */
+static void pass_to_all(void *context, const struct slot_update *update)
 {
     (void)context;
     for (struct collector *c = hub.first; c; c = c->next) {
@@ -37,16 +37,16 @@ static void give_to_all(void *context, const struct slot_update *update)
     }
 }
 
-/* Notes the time of a round in all collectors, because a round serves all of them. Each collector notes the
- * time of its own meter's clock. now_ns: the time of the collector `reading`. */
-static void note_round(struct collector *reading, int64_t now_ns)
+/* Records the time of a round in all collectors, because a round serves all of them. Each collector records
+ * the time of its meter's clock. now_ns: the time of the collector `reading`. */
+static void record_round(struct collector *reading, int64_t now_ns)
 {
     for (struct collector *c = hub.first; c; c = c->next)
         c->slots_read_ns = c == reading ? now_ns : meter_now_ns(c->meter);
 }
 
-/* Reads all slots if there may be updates, and gives them to all collectors. check_owners: also reads slots
- * of ended threads. */
+/* Reads all slots if there may be updates, and passes the updates to all collectors. check_owners: also reads
+ * slots of ended threads. */
 static void drain(struct collector *c, bool check_owners)
 {
     pthread_mutex_lock(&hub.lock);
@@ -56,13 +56,13 @@ static void drain(struct collector *c, bool check_owners)
         reader_start(&hub.reader, map, session_begin_ns(c->session));
     /* A known region may leave the open table without an entry in any ring buffer. */
     if (check_owners || c->knows_regions || reader_has_updates(&hub.reader, clock_now_ns()))
-        reader_round(&hub.reader, clock_now_ns(), check_owners, give_to_all, NULL);
-    note_round(c, now_ns);
+        reader_round(&hub.reader, clock_now_ns(), check_owners, pass_to_all, NULL);
+    record_round(c, now_ns);
     pthread_mutex_unlock(&hub.lock);
 }
 
-/* Empties the hub in a child after fork. The parent's threads do not exist there, so its collectors are not
- * used. */
+/* Empties the hub in a child after fork. The parent's threads do not exist in the child, so the parent's
+ * collectors are not used there. */
 static void renew_hub(void)
 {
     pthread_mutex_init(&hub.lock, NULL);
@@ -175,7 +175,7 @@ static int64_t reached_ns(struct collector *c, int64_t horizon_ns)
  * earlier. */
 static void sweep_to(struct collector *c, int64_t horizon_ns, int64_t hold_ns)
 {
-    if (c->region_count == 0) { /* nothing to attribute; late spans are accepted for a while */
+    if (c->region_count == 0) { /* nothing to attribute; time is left in which late spans are accepted */
         int64_t idle_ns = horizon_ns - (hold_ns > IDLE_HOLD_NS ? hold_ns : IDLE_HOLD_NS);
         c->swept_ns = idle_ns > c->swept_ns ? idle_ns : c->swept_ns;
         return;
@@ -218,7 +218,7 @@ void collector_finish(struct collector *c)
     pthread_mutex_unlock(&c->lock);
 }
 
-/* --- answers -------------------------------------------------------------------------------------------- */
+/* --- results -------------------------------------------------------------------------------------------- */
 
 /* Returns a / b, at most 1; 0 if b is 0. */
 static double part(double a, double b)
@@ -226,7 +226,8 @@ static double part(double a, double b)
     return b > 0 ? fmin(1, a / b) : 0;
 }
 
-/* Returns the summed energy of those of `groups` (bits) whose energy is known; unknown if none is. */
+/* Returns the summed energy of the groups (bits of `groups`) whose energy is known; unknown if no energy is
+ * known. */
 static struct window groups_window(struct collector *c, uint32_t groups, int64_t begin_ns, int64_t end_ns)
 {
     struct window sum = {.joules = estimate_unknown(), .covered_s = INFINITY, .is_final = true};
@@ -242,8 +243,8 @@ static struct window groups_window(struct collector *c, uint32_t groups, int64_t
     return sum;
 }
 
-/* Returns `joules` as a part of `whole`, with the gain errors of `whole`. The independent error is that of
- * the region's window, in proportion. is_share: the class is at best derived. */
+/* Returns `joules` as a part of `whole`, with the relative gain errors of `whole`. The relative independent
+ * error is that of the region's window. is_share: the class is derived at best. */
 static joule_quantity part_of(const struct window *whole, const struct recent *recent, double joules,
                               bool is_share)
 {
@@ -264,7 +265,7 @@ static joule_quantity part_of_window(joule_quantity window, double share)
         .value = window.value * fmin(1, fmax(0, share)), .low = 0, .high = window.high, .cls = cls};
 }
 
-/* Sets `attributed` and `self` of a region without figures of its own, from its tag's average share of
+/* Sets `attributed` and `self` of a region whose figures are not stored, from its tag's average share of
  * windows. */
 static void estimate_shares(const struct tag_state *tag, uint32_t groups, joule_result *out)
 {
@@ -283,7 +284,7 @@ static void estimate_shares(const struct tag_state *tag, uint32_t groups, joule_
     out->self = part_of_window(out->window, self / window);
 }
 
-/* Fills the energies and coverage of a region's result. recent: the region's own figures; NULL: none. tag:
+/* Fills the energies and coverage of a region's result. recent: the region's stored figures; NULL: none. tag:
  * may be NULL. */
 static void fill_windows(struct collector *c, uint32_t claims, int64_t begin_ns, int64_t end_ns,
                          const struct recent *recent, const struct tag_state *tag, joule_result *out)
@@ -381,8 +382,8 @@ joule_status collector_tag(struct collector *c, uint32_t tag, joule_result *out_
     return status;
 }
 
-/* Returns the update period in seconds of the slowest sensor that measures a region's energy; 0
- * if none measures it. */
+/* Returns the update period in seconds of the slowest sensor that measures a region's energy; 0 if no sensor
+ * measures it. */
 static double sensor_period_of(struct collector *c, uint32_t claims)
 {
     double tick_s = 0;
@@ -467,8 +468,9 @@ uint64_t collector_folded(struct collector *c)
     return folded;
 }
 
-/* Returns `count`, which any process of the session may have written. Returns 0 and increments *implausible
- * if it exceeds the session's age in nanoseconds: a memory cell cannot be incremented more often. */
+/* Returns `count`, which any process of the session may have written. If it exceeds the session's age in
+ * nanoseconds, returns 0 and increments *implausible: a memory cell cannot be incremented more than once per
+ * nanosecond. */
 static uint64_t plausible_count(uint64_t count, int64_t life_ns, uint64_t *implausible)
 {
     bool is_plausible = life_ns > 0 && count <= (uint64_t)life_ns;

@@ -3,7 +3,7 @@
  * regions.c turns slot updates into regions, attribute_energy.c attributes energy to them, collector.c locks
  * and answers queries.
  * Note: a region's number is its index in `regions`, and changes when a sweep removes regions.
- * attribute_energy.c updates every stored number.
+ * attribute_energy.c then updates all stored numbers.
  */
 #ifndef JOULE_COLLECTOR_STATE_H
 #define JOULE_COLLECTOR_STATE_H
@@ -18,18 +18,18 @@
 #define MAX_LOST  256  /* regions that left the open table and whose end has not arrived yet */
 #define MAX_STEPS 1024 /* intervals of constant power in one sweep */
 #define NONE_OPEN 0    /* an unused entry of `open_at` */
-#define RECENT    8192 /* number of regions whose own figures are kept; a power of two */
+#define RECENT    8192 /* number of regions whose figures are stored; a power of two */
 
-/* A flag of regions in addition to those of spans: its thread has ended, so it will never finish. */
+/* A flag of regions in addition to those of spans: the end of the region will never arrive. */
 #define REGION_ABANDONED 0x80
 
 /* The figures of one finished region. */
 struct recent {
     int64_t begin_ns, end_ns;
-    uint32_t place; /* region's slot and, from bit 16 on, its index in the open table */
+    uint32_t place; /* the region's slot and, from bit 16 on, its index in the open table */
     uint32_t claims;
     double window, attributed, self, cpu, gpu; /* joules */
-    double variance;                           /* J^2, independent, of window */
+    double variance;                           /* variance of `window` in J^2; independent errors only */
     double covered_s;
 };
 
@@ -38,7 +38,7 @@ struct tag_state {
     char name[SESSION_NAME];
     struct ledger ledger;
     struct share now[GROUPS]; /* shares in the running sweep, until the tag's presence in it is known */
-    bool is_touched;          /* is listed in `touched` of the collector */
+    bool is_touched;          /* the tag is listed in collector.touched */
     uint64_t count, folded, waiting;
     uint64_t unattributed; /* the part of `folded` that gets no energy */
     uint64_t counted;      /* calls without timestamps */
@@ -60,8 +60,8 @@ struct collector {
     struct region *regions;
     size_t region_count, region_capacity;
     _Atomic bool knows_regions; /* region_count > 0 */
-    /* Numbers of regions + 1, by their index in the open tables. 0 is unused, so that pages without
-     * regions stay untouched. */
+    /* Numbers of open regions + 1, by slot and index in its open table; 0: unused. So pages of this array
+     * without open regions are never touched. */
     uint32_t open_at[SESSION_SLOTS][SESSION_OPEN];
     struct lost {
         uint32_t region;
@@ -80,14 +80,14 @@ struct collector {
     uint32_t tags_end;              /* 1 + highest tag seen */
     uint16_t touched[SESSION_TAGS]; /* tags with shares in the running sweep */
     size_t touched_count;
-    uint64_t folded, slotless;    /* regions; slotless: the part from threads without a slot */
+    uint64_t folded, slotless;    /* numbers of regions; slotless: those of threads without a slot */
     uint64_t implausible;         /* impossible entries: times in the future */
-    double swept_joules[GROUPS];  /* all energy that sweeps attributed or left unattributed */
+    double swept_joules[GROUPS];  /* all energy in swept time, attributed or not */
     int64_t slots_read_ns;        /* when slots were last read; under the hub's lock */
     struct fold_update *overflow; /* spans that did not fit into `regions`, indexed by tag; NULL: none yet */
     uint32_t overflow_tags;       /* 1 + highest tag in `overflow` */
     int64_t overflow_begin_ns, overflow_end_ns; /* 0: empty */
-    int64_t hold_ns; /* how long attribution waits for late foreign spans; 0 until the first one */
+    int64_t hold_ns; /* how long attribution waits for late foreign spans; 0 before the first such span */
     struct recent *recent;
     collector_region_fn on_region; /* NULL: none */
     void *on_region_context;
@@ -99,9 +99,9 @@ void regions_read_slot(struct collector *c, const struct slot_update *update);
 /* Adds a finished span, or ends the open region that it belongs to. If there are too many regions, folds the
  * span. */
 void regions_add_span(struct collector *c, const struct span *span);
-/* Abandons regions whose end should have arrived by now. */
+/* Abandons regions that have been lost for too long. */
 void regions_abandon_lost(struct collector *c, int64_t now_ns);
-/* Returns the sums of a tag (below SESSION_TAGS), made at first use; NULL: out of memory. */
+/* Returns the sums of a tag (below SESSION_TAGS), which are allocated at first use; NULL: out of memory. */
 struct tag_state *regions_get_tag(struct collector *c, uint32_t tag);
 /* Adds a region. Returns its number, or NO_REGION if there are too many or out of memory. */
 uint32_t regions_add(struct collector *c, const struct region *region);
@@ -114,10 +114,11 @@ uint16_t regions_claims(uint8_t flags, uint8_t device);
 /* attribute_energy.c */
 /* Attributes energy from swept_ns to end_ns, and removes regions that have ended by then. */
 void collector_attribute_until(struct collector *c, int64_t end_ns);
-/* Chooses the domains of each group again if the last choice is a second old or channels were added. */
+/* Chooses the domains of each group again if the last choice is a second old or if channels were added
+ * since. */
 void collector_choose_covers(struct collector *c, int64_t now_ns);
-/* Returns the entry for a region's figures. It may hold another region's figures, so compare begin_ns, end_ns
- * and place. */
+/* Returns the entry for a region's figures. The entry may contain another region's figures, so compare
+ * begin_ns, end_ns and place. */
 struct recent *collector_find_recent(struct collector *c, int64_t begin_ns, uint32_t place);
 
 #endif

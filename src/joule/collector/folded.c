@@ -10,12 +10,12 @@
 #define MAX_THREADS 4096 /* upper limit of the threads that one batch represents */
 #define MAX_GAPS    640  /* exceeds the number of regions in a full ring buffer */
 
-/* A time in which a thread ran no kept region. */
+/* A time in which a thread ran no region that is in the ring buffer. */
 struct gap {
     int64_t begin_ns, end_ns;
 };
 
-/* Returns true for a fold of calls without timestamps, whose energy the compiler expects. */
+/* Returns true for a fold of calls without timestamps, whose energy is the compiler's estimate. */
 static bool is_counted_call(struct collector *c, const struct fold_update *fold)
 {
     return fold->duration_s == 0 && !isnan(session_get_expected(c->session, fold->tag).value);
@@ -42,7 +42,7 @@ static void count_fold(struct collector *c, const struct fold_update *fold, cons
         tag->unsynchronised += fold->count;
 }
 
-/* Makes a batch of the folds that have time. Returns NULL if out of memory. */
+/* Returns a batch of the folds whose duration is not 0, which the caller frees; NULL if out of memory. */
 static struct batch *make_batch(const struct fold_update *folds, size_t count)
 {
     struct batch *batch = malloc(sizeof *batch + count * sizeof *folds);
@@ -63,11 +63,11 @@ static struct batch *make_batch(const struct fold_update *folds, size_t count)
 static void add_pieces(struct collector *c, const struct region *model, int64_t begin_ns, int64_t end_ns,
                        double part, size_t pieces)
 {
-    int64_t room_ns = (end_ns - begin_ns) / (int64_t)pieces;
-    int64_t length_ns = (int64_t)((double)room_ns * part);
+    int64_t spacing_ns = (end_ns - begin_ns) / (int64_t)pieces;
+    int64_t length_ns = (int64_t)((double)spacing_ns * part);
     for (size_t i = 0; i < pieces && length_ns > 0; i++) {
         struct region piece = *model;
-        piece.begin_ns = begin_ns + (int64_t)i * room_ns;
+        piece.begin_ns = begin_ns + (int64_t)i * spacing_ns;
         piece.end_ns = piece.begin_ns + length_ns;
         piece.batch->left += regions_add(c, &piece) != NO_REGION;
     }
@@ -79,10 +79,9 @@ static int by_begin(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Lists the gaps in `time` at which the thread did not run the own code of a kept region (one in
- * time->spans). A
- * kept region that spent more than half of its time in nested regions counts as free for folded ones.
- * Returns the number of gaps. */
+/* Lists the gaps in `time` in which the thread ran no region of time->spans, so that folded regions may have
+ * run. A region that spent more than half of its time in nested regions counts as a gap. Returns the number
+ * of gaps. */
 static size_t list_gaps(const struct fold_time *time, struct gap gaps[MAX_GAPS])
 {
     struct gap busy[MAX_GAPS];
@@ -105,7 +104,8 @@ static size_t list_gaps(const struct fold_time *time, struct gap gaps[MAX_GAPS])
     return count;
 }
 
-/* Places one thread's batch in the gaps between kept regions, or everywhere if the gaps are too short. */
+/* Places one thread's batch in the gaps between its other regions, or in the whole time if the gaps are too
+ * short. */
 static void add_thread(struct collector *c, const struct region *model, const struct fold_time *time)
 {
     struct gap gaps[MAX_GAPS];
@@ -126,7 +126,7 @@ static void add_thread(struct collector *c, const struct region *model, const st
     }
 }
 
-/* Places the batch of several threads: regions over the whole time, each with the same part of it. */
+/* Adds regions for the batch of several threads. Each of them occupies the same part of the whole time. */
 static void add_threads(struct collector *c, const struct region *model, const struct fold_time *time)
 {
     double parts = model->batch->own_s * 1e9 / (double)(time->end_ns - time->begin_ns);
@@ -135,7 +135,7 @@ static void add_threads(struct collector *c, const struct region *model, const s
         add_pieces(c, model, time->begin_ns, time->end_ns, fmin(1, parts / (double)threads), 1);
 }
 
-/* Adds the regions that represent a batch; none if the batch has no time. */
+/* Adds the regions that represent a batch; none if its own time is 0. */
 static void add_representatives(struct collector *c, uint16_t track, struct batch *batch,
                                 const struct fold_time *time)
 {

@@ -1,8 +1,10 @@
-/* joule/collector/folded.h - attributes energy to regions of which only count and total time are known.
+/* joule/collector/folded.h - attributes energy to regions of which only the number and the total time are
+ * known.
  *
- * Regions that find their ring buffer full are folded: counted and summed by tag. A batch holds what one slot
- * folded between two rounds. A batch is represented by regions of the slot's thread. Their lengths add up to
- * the own time of the folded regions. Each tag gets a part of the batch's energy in proportion to its time.
+ * If the ring buffer is full, a region is folded: its count and time are added to sums by tag. A batch
+ * contains the regions that one slot folded between two rounds. In a sweep, a batch is represented by regions
+ * of the slot's thread, whose lengths add up to the own time of the folded regions. Each tag gets a part of
+ * the batch's energy in proportion to its time.
  * Note: power is assumed to be constant over a batch, as between two readings.
  */
 #ifndef JOULE_FOLDED_H
@@ -13,10 +15,10 @@
 
 struct collector;
 
-/* Folds whose energy waits for sweeps. Freed with its last representing region. */
+/* Folds that wait for energy. A batch is freed with the last region that represents it. */
 struct batch {
-    size_t left;  /* representing regions that have not got their energy yet */
-    double own_s; /* seconds, sum over `folds` */
+    size_t left;  /* number of representing regions that have not got their energy yet */
+    double own_s; /* sum of own_s over `folds`, in seconds */
     size_t count;
     struct fold_update folds[];
 };

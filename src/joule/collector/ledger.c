@@ -64,7 +64,7 @@ static bool holds(const struct cover *cover, int32_t id)
     return false;
 }
 
-/* Returns the group of the GPU that a domain belongs to. */
+/* Returns the group of the GPU to which a domain belongs. */
 static unsigned gpu_group(joule_meter *meter, int32_t id)
 {
     int32_t device = meter->channels[id].channel->info.device_index;

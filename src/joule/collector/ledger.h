@@ -3,9 +3,10 @@
  * Energy within a sweep is attributed by time, as if power were constant between readings. A tag that is
  * present for a fraction p of a sweep gets the fraction p of the standard error of the sweep's energy. Its
  * variance also gets p (1 - p) times the variance of power within the sweep. That term is at most the square
- * of the tag's energy, because power is not negative. Sweeps add in quadrature. Gain errors are common to all
- * readings of a sensor, so they are not in the sums; ledger_result adds them.
- * Note: sums are kept by group of devices, because each group has one gain. A result is a sum over groups.
+ * of the tag's energy, because power is not negative. The errors of sweeps add in quadrature. Gain errors are
+ * common to all readings of a sensor, so ledger_result adds them, and the sums exclude them.
+ * Note: each group of devices has separate sums, because it has its own gain. A result is a sum over
+ * groups.
  */
 #ifndef JOULE_LEDGER_H
 #define JOULE_LEDGER_H
@@ -17,7 +18,7 @@
 struct ledger {
     struct ledger_line {
         double window, attributed, self;             /* joules */
-        double window_var, attributed_var, self_var; /* J^2, independent */
+        double window_var, attributed_var, self_var; /* variances in J^2; independent errors only */
         double covered_s;
     } lines[GROUPS];
 };
@@ -25,7 +26,8 @@ struct ledger {
 /* One sweep's energy. */
 struct sweep_energy {
     double joules[GROUPS];
-    double variance[GROUPS]; /* variance of `joules` in J^2, from noise and edges */
+    /* variance of `joules` in J^2, from noise and from errors of the sweep's edges */
+    double variance[GROUPS];
     /* 4 * variance of the energy of the steps' first halves: variation of power within steps. */
     double step_variance[GROUPS];
 };
@@ -39,20 +41,20 @@ void ledger_add(struct ledger *ledger, unsigned group, const struct share *share
 /* Adds all sums of `other`. */
 void ledger_merge(struct ledger *ledger, const struct ledger *other);
 
-/* The domains of each group, and the groups that make up the total. */
+/* The domains of each group, and the groups that are part of the total. */
 struct group_covers {
     struct cover covers[GROUPS];
     uint32_t known;    /* bits: groups with a cover */
-    uint32_t in_total; /* bits: groups that JOULE_TOTAL sums */
+    uint32_t in_total; /* bits: groups that JOULE_TOTAL includes */
 };
-/* Chooses the domains of each group that measured it from begin_ns to end_ns. */
+/* Chooses, for each group, the domains that measured its energy from begin_ns to end_ns. */
 void group_covers_choose(struct group_covers *covers, joule_meter *meter, int64_t begin_ns, int64_t end_ns);
-/* Returns the groups that a region sums: those that it claims, or all groups of the total if it
- * claims every group. */
+/* Returns the groups (bits) whose energies are a region's energy: the groups that it claims, or those of the
+ * total if it claims all groups. */
 uint32_t group_covers_summed(const struct group_covers *covers, uint32_t claims);
 
 /* Sets the five quantities of out_result, with the sensors' gain errors over [begin_ns, end_ns]. Groups that
- * were never covered are left out; if no group is left, the quantities are unknown. */
+ * were never covered are omitted; if no group remains, the quantities are unknown. */
 void ledger_result(const struct ledger *ledger, uint32_t claims, const struct group_covers *covers,
                    joule_meter *meter, int64_t begin_ns, int64_t end_ns, joule_result *out_result);
 /* Returns a result in which all quantities are unknown. */

@@ -1,6 +1,6 @@
 /* joule/collector/reader.c - see reader.h.
  *
- * Other programs can write the mapping at any time. So everything is copied once through volatile loads, and
+ * Other programs can write the mapping at any time. So each entry is copied once through volatile loads, and
  * only the copy is checked and used.
  * Note: open regions are listed before the ring buffer is read. A region that ends in between appears both as
  * open and as finished, which is easy to detect. In the opposite order it would appear as neither.
@@ -14,7 +14,7 @@
 
 #define CHECK_EVERY_NS 1000000000LL
 
-/* Clears what is known of a slot. */
+/* Clears the counts of a slot from earlier rounds. */
 static void forget(struct read_slot *slot)
 {
     memset(slot, 0, offsetof(struct read_slot, folds) + slot->tags * sizeof(struct folded));
@@ -39,13 +39,13 @@ static uint32_t slots_used(const struct session_map *map)
     return used < SESSION_SLOTS ? used : SESSION_SLOTS;
 }
 
-/* Returns true if a slot has an owner and is prepared. */
+/* Returns true if a slot has an owner that has prepared it. */
 static bool is_readable(uint64_t owner)
 {
     return owner != 0 && !(owner & OWNER_PREPARING);
 }
 
-/* Returns true if the owner's thread certainly does not exist. */
+/* Returns true if the owner's thread certainly no longer exists. */
 static bool owner_is_gone(uint64_t owner)
 {
     int32_t pid = (int32_t)(owner >> 32 & 0x7fffffff);
@@ -108,13 +108,13 @@ static bool makes_sense(struct span *span, int64_t since_ns)
            span->error_ns >= 0;
 }
 
-/* Moves the finished regions from a slot's ring buffer to the update. Stops at an entry that was claimed but
- * is not filled yet, unless its thread has ended. */
+/* Moves the finished regions from a slot's ring buffer to the update. Stops at an entry that a thread claimed
+ * but has not filled yet, unless the thread has ended. */
 static void empty_ring(struct reader *reader, struct slot *slot, struct slot_update *update)
 {
     uint64_t head = atomic_load_explicit(&slot->head, memory_order_acquire);
     uint64_t place = atomic_load_explicit(&slot->tail, memory_order_relaxed);
-    if (head - place > SESSION_RING) { /* overwritten content is unknown */
+    if (head - place > SESSION_RING) { /* entries were overwritten; their content is unknown */
         place = head;
         reader->implausible++;
     }
@@ -138,8 +138,8 @@ static void empty_ring(struct reader *reader, struct slot *slot, struct slot_upd
  * many threads may count in one slot. */
 #define MAX_NESTED 65536
 
-/* Returns true if sums have only grown, each region takes at least a nanosecond, and no region is longer than
- * the time since regions began. */
+/* Returns true if no sum has decreased, each region took at least a nanosecond, and no region is longer than
+ * life_ns, the age of the session. */
 static bool is_plausible(const struct folded *now, const struct folded *before, double life_ns)
 {
     double longest_ns = fmin((double)now->count, MAX_NESTED) * life_ns;
@@ -200,7 +200,7 @@ static bool lock_slot(struct session_map *map, uint32_t number, uint64_t owner)
     return atomic_compare_exchange_strong(&map->owners[number], &owner, OWNER_PREPARING);
 }
 
-/* Gives a slot that lock_slot locked back to the session. */
+/* Returns a slot that lock_slot locked to the session. */
 static void free_slot(struct session_map *map, uint32_t number)
 {
     slot_clear_open(&map->slots[number]);

@@ -1,9 +1,9 @@
 /* joule/collector/regions.c - turns the reader's output into regions that wait for their energy.
  *
- * When the end of a region arrives, from any ring buffer, the open region is found by its index in the open
- * table and its begin time. Counts and durations of a tag are added here; its energy is added in
- * attribute_energy.c.
- * Note: a region that left the open table without an end is "lost" for at most a second. Its end is in the
+ * When the end of a region arrives from any ring buffer, find_open finds the open region by its index in the
+ * open table and its begin time. regions.c adds to the counts and durations of a tag; attribute_energy.c adds
+ * to its energy.
+ * Note: a region that left the open table without an end is "lost" for at most a second. The end is in the
  * ring buffer of another thread, or was folded, or will never arrive.
  */
 #include <math.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include "joule/collector/collector_state.h"
 
-#define MAX_REGIONS      (1u << 20) /* regions waiting at one time; further ones are folded */
+#define MAX_REGIONS      (1u << 20) /* maximum number of waiting regions; further regions are folded */
 #define LOST_AFTER_NS    NS_PER_S   /* how long a lost region waits for its end before it is abandoned */
 #define SPAN_HOLD_NS     NS_PER_S   /* how long attribution waits for foreign spans, once there are any */
 #define SPAN_HOLD_MAX_NS (10 * NS_PER_S)
@@ -45,7 +45,7 @@ uint16_t regions_claims(uint8_t flags, uint8_t device)
     return (uint16_t)(claims ? claims : GROUPS_ALL);
 }
 
-/* Regions that represent a batch have a limit of their own: another MAX_REGIONS. */
+/* Regions that represent a batch have a separate limit: another MAX_REGIONS. */
 uint32_t regions_add(struct collector *c, const struct region *region)
 {
     if (c->region_count >= MAX_REGIONS && !region->batch)
@@ -83,8 +83,8 @@ static void count_finished(struct collector *c, const struct region *r)
     }
 }
 
-/* Sets how long attribution waits for foreign spans, from how late they have been. end_ns: end of a new
- * span. */
+/* Sets c->hold_ns, the time for which attribution waits for foreign spans. It grows with the lateness of a
+ * new span, which ended at end_ns. */
 static void learn_hold(struct collector *c, int64_t end_ns)
 {
     int64_t late_ns = c->swept_ns - end_ns;
@@ -196,7 +196,7 @@ void regions_add_span(struct collector *c, const struct span *span)
     count_finished(c, &c->regions[i]);
 }
 
-/* Ends the region that has been lost for longest, without counting it. */
+/* Ends the region that has been lost for the longest time, without counting it. */
 static void abandon_oldest(struct collector *c)
 {
     struct region *oldest = &c->regions[c->lost[0].region];
@@ -205,7 +205,7 @@ static void abandon_oldest(struct collector *c)
     remove_lost(c, 0);
 }
 
-/* Adds a region to the lost ones. If there are too many, abandons the oldest. */
+/* Adds a region to the list of lost regions. If the list is full, abandons the oldest. */
 static void add_lost(struct collector *c, uint32_t region, int64_t now_ns)
 {
     if (c->lost_count == MAX_LOST)
@@ -213,7 +213,7 @@ static void add_lost(struct collector *c, uint32_t region, int64_t now_ns)
     c->lost[c->lost_count++] = (struct lost){region, now_ns};
 }
 
-/* Adds an open region, unless it is known. */
+/* Adds an open region, unless the collector knows it. */
 static void take_open(struct collector *c, uint32_t slot, const struct open_update *update, int64_t now_ns)
 {
     uint32_t *place = &c->open_at[slot][update->index];
@@ -232,9 +232,9 @@ static void take_open(struct collector *c, uint32_t slot, const struct open_upda
     *place = region == NO_REGION ? NONE_OPEN : region + 1;
 }
 
-/* Marks regions as lost that are no longer open and whose end did not arrive with this slot. The end
- * may come from another thread's ring buffer or in the next round, or never: the region was folded, or
- * its thread has ended. */
+/* Marks a region as lost if it is no longer open and its end did not arrive with this slot. The end may come
+ * from another thread's ring buffer or in the next round. It never comes if the region was folded or its
+ * thread has ended. */
 static void find_lost_regions(struct collector *c, const struct slot_update *update, int64_t now_ns)
 {
     uint64_t is_open = 0;
@@ -249,8 +249,8 @@ static void find_lost_regions(struct collector *c, const struct slot_update *upd
     }
 }
 
-/* Attributes the folds of one update. Their time begins when the ring buffer was full, at the end of its last
- * short span. Without such a span, it begins when the slots were last read. */
+/* Attributes the folds of one update. Their time begins at the end of the last short span in the ring buffer,
+ * when the buffer became full. Without such a span, it begins when the slots were last read. */
 static void take_folds(struct collector *c, const struct slot_update *update, int64_t now_ns)
 {
     struct fold_time time = {.begin_ns = c->slots_read_ns,

@@ -1,8 +1,8 @@
 /* joule/collector/sweep.c - see sweep.h.
  *
- * Three running sums are kept for each group: energy E, energy per claimant S, covered seconds C. A region's
- * window is E(end) - E(begin), and its attributed energy S(end) - S(begin). Its self energy is S summed over
- * the intervals in which it was the innermost claimant of its track.
+ * Each group has three running sums: energy E, energy per claimant S, covered seconds C. A region's window is
+ * E(end) - E(begin), and its attributed energy is S(end) - S(begin). Its self energy is S summed over the
+ * intervals in which it was the innermost claimant of its track.
  * Note: regions of one track need not nest, because ends may come in any order and from any thread. The
  * innermost region is the one that began last.
  */
@@ -47,7 +47,7 @@ void sweep_set_groups(struct sweep *sweep, uint32_t groups)
 
 /* --- edges in order of time ----------------------------------------------------------------------------- */
 
-/* Ensures room for two edges of each region. Returns false if out of memory. */
+/* Ensures capacity for two edges of each region. Returns false if out of memory. */
 static bool reserve_edges(struct sweep *sweep)
 {
     size_t needed = 2 * sweep->region_count;
@@ -110,7 +110,7 @@ static void sort_edges(struct sweep *sweep, size_t count)
 
 /* --- running sums --------------------------------------------------------------------------------------- */
 
-/* Sets the power of all groups from the present step. */
+/* Sets the power of all groups from the current step. */
 static void use_step(struct state *state)
 {
     const struct step *step = &state->sweep->steps[state->step];
@@ -120,7 +120,7 @@ static void use_step(struct state *state)
     }
 }
 
-/* Adds the time up to until_ns, at the present power, to the running sums. */
+/* Adds the time up to until_ns, at the current power, to the running sums. */
 static void add_interval(struct state *state, int64_t until_ns)
 {
     double length_s = (double)(until_ns - state->now_ns) * 1e-9;
@@ -137,7 +137,7 @@ static void add_interval(struct state *state, int64_t until_ns)
     state->now_ns = until_ns;
 }
 
-/* Moves the present time to until_ns, through all steps in between. */
+/* Moves the current time to until_ns, through all steps in between. */
 static void advance(struct state *state, int64_t until_ns)
 {
     const struct sweep *sweep = state->sweep;
@@ -158,8 +158,8 @@ static struct share *share_of(struct state *state, uint32_t region, unsigned col
     return &state->sweep->shares[(size_t)region * state->columns + column];
 }
 
-/* Adds the running sums to a region's share: with sign -1 at the region's start and +1 at its end. The
- * result is the difference of the sums. */
+/* Adds the running sums to a region's share, with sign -1 at the region's start and +1 at its end. So the
+ * share becomes the difference of the sums. */
 static void take_sums(struct state *state, uint32_t region, double sign)
 {
     uint32_t claims = state->sweep->regions[region].claims;
@@ -174,7 +174,7 @@ static void take_sums(struct state *state, uint32_t region, double sign)
     }
 }
 
-/* Moves the track's share of a column from region `from` to region `to`; either may be NO_REGION. */
+/* Makes region `to` instead of `from` the track's claimant of a column; each may be NO_REGION. */
 static void hand_over(struct state *state, unsigned column, uint32_t from, uint32_t to)
 {
     struct group *g = &state->groups[column];
@@ -230,7 +230,8 @@ static uint32_t innermost_claimant(const struct track *track, const struct regio
     return i;
 }
 
-/* Opens region i: its track hands its groups over to it, unless a region inside it is running. */
+/* Opens region i. It becomes the claimant of its groups on its track, unless a region inside it is
+ * running. */
 static void begin_region(struct state *state, uint32_t i)
 {
     struct region *regions = state->sweep->regions;
@@ -243,7 +244,7 @@ static void begin_region(struct state *state, uint32_t i)
             continue;
         uint32_t before = track ? track->claimant[c] : NO_REGION;
         if (before != NO_REGION && is_inside(&regions[before], &regions[i]))
-            continue; /* region i arrived late: a region inside it is already running */
+            continue; /* a region inside region i is already running, because region i arrived late */
         hand_over(state, c, before, i);
         if (track)
             track->claimant[c] = i;
@@ -251,7 +252,8 @@ static void begin_region(struct state *state, uint32_t i)
     take_sums(state, i, -1);
 }
 
-/* Closes region i: its track hands its groups over to the innermost claimant that is left. */
+/* Closes region i. The innermost remaining region of its track that claims a group becomes the group's
+ * claimant. */
 static void end_region(struct state *state, uint32_t i)
 {
     struct region *regions = state->sweep->regions;

@@ -1,8 +1,9 @@
 /* joule/collector/sweep.h - divides energy among regions that overlap in time.
  *
- * The rule: at every instant, the innermost open region of each thread that claims a device gets an equal
- * share of that device's power. The sweep visits the edges of regions in order of time. Power is constant
- * within each given step, so the result is exact and costs a few operations per edge.
+ * The rule: at every instant, a device's power is divided equally among threads with an open region that
+ * claims the device. In each thread, the innermost such region gets the thread's share. The sweep visits the
+ * edges of regions in order of time. Power is constant within each step, so the result is exact and costs a
+ * few operations per edge.
  * Note: each figure of a region is the difference of a running sum at its two edges. The sums start at 0 in
  * each sweep, which keeps them precise for regions of nanoseconds.
  */
@@ -18,14 +19,14 @@
 enum {
     GROUP_CPU,  /* packages and memory */
     GROUP_REST, /* other parts of the total: for example a whole machine measured at its plug */
-    GROUP_GPU0, /* one for each GPU; the last one includes all further GPUs */
+    GROUP_GPU0, /* first of the groups for one GPU each; the last group includes all further GPUs */
     GROUPS = 10,
 };
 #define GROUPS_ALL ((1u << GROUPS) - 1)
 #define GROUPS_GPU (GROUPS_ALL & ~(1u << GROUP_CPU | 1u << GROUP_REST))
 
 #define STILL_OPEN  INT64_MAX
-#define TRACK_ALONE UINT16_MAX /* a foreign span, which counts as a thread of its own */
+#define TRACK_ALONE UINT16_MAX /* a foreign span, which counts as a separate thread */
 #define NO_REGION   UINT32_MAX
 
 struct ledger;
@@ -48,7 +49,7 @@ struct region {
     uint16_t track;  /* slot of its thread, or TRACK_ALONE */
     uint8_t index;   /* order of regions that began at the same instant */
     uint8_t flags;
-    float error_ns;         /* standard error of its times */
+    float error_ns;         /* standard error of begin_ns and end_ns, in ns */
     struct ledger *history; /* sums of earlier sweeps, owned by the collector; NULL: none */
     struct batch *batch;    /* folded regions that this region represents; NULL: none */
     uint32_t outer, inner;  /* neighbours among the open regions of the track, used by the sweep */
@@ -66,14 +67,14 @@ struct sweep {
     struct region *regions;
     size_t region_count;
     int64_t begin_ns, end_ns;
-    const struct step *steps; /* the last one ends at end_ns */
+    const struct step *steps; /* the last step ends at end_ns */
     size_t step_count;
     uint32_t groups;  /* bits: groups with energy to divide; set by sweep_set_groups */
     unsigned columns; /* number of groups in use: columns of `shares` */
     uint8_t column_of[GROUPS];
     /* Results. */
     struct share *shares;        /* region_count * columns, zeroed by the caller */
-    double unattributed[GROUPS]; /* joules without a region; the sweep adds to them */
+    double unattributed[GROUPS]; /* joules that no region claims; the sweep adds to them */
     /* Buffers that are reused; zeroed at first, freed by sweep_free. */
     struct edge {
         uint64_t at_ns; /* relative to begin_ns */
@@ -83,15 +84,15 @@ struct sweep {
     size_t edge_capacity;
 };
 
-/* Sets the groups (bits) that take part. */
+/* Sets the groups (bits) whose energy the sweep divides. */
 void sweep_set_groups(struct sweep *sweep, uint32_t groups);
-/* Returns the share of region `i` in `group`, which must take part. */
+/* Returns the share of region `i` in `group`, which must be one of sweep->groups. */
 static inline struct share *sweep_share(const struct sweep *sweep, size_t i, unsigned group)
 {
     return &sweep->shares[i * sweep->columns + sweep->column_of[group]];
 }
-/* Divides the energy of [begin_ns, end_ns]. Regions outside get nothing. Returns false, and divides nothing,
- * if out of memory or if there is no time to divide. */
+/* Divides the energy of [begin_ns, end_ns]. Regions outside this time get nothing. Returns false, and divides
+ * nothing, if out of memory, or if step_count or the time is 0. */
 bool sweep_run(struct sweep *sweep);
 /* Frees the buffers of the sweep. */
 void sweep_free(struct sweep *sweep);
