@@ -12,14 +12,14 @@ static void prime(struct counter *c, int64_t time_ns, uint64_t raw)
     c->last_ns = time_ns;
 }
 
-/* Returns the number of counts that one step must stay below to lose nothing; 0: no limit. */
+/* Returns the number of counts from which on a step may have lost counts; 0: no limit. */
 static uint64_t range_of(const struct counter *c)
 {
     return c->fold_counts ? c->fold_counts : c->modulus;
 }
 
-/* Computes the counts since the last reading. Returns ADVANCED, SAME or WRAPPED, or the reason why they are
- * unknown, with *out_counts 0. */
+/* Computes the counts since the last reading. Returns ADVANCED, SAME or WRAPPED, or the reason why the counts
+ * are unknown, with *out_counts 0. */
 static enum counter_verdict difference(const struct counter *c, uint64_t raw, uint64_t *out_counts)
 {
     *out_counts = 0;
@@ -49,7 +49,7 @@ static enum counter_verdict judge(const struct counter *c, int64_t time_ns, uint
     if (range_of(c) && elapsed_s * c->max_watts >= (double)range_of(c) * c->unit_joules)
         return COUNTER_AMBIGUOUS;
     enum counter_verdict verdict = difference(c, raw, out_counts);
-    /* The counter may show up to one tick of energy from before the first reading, and it rounds to its
+    /* A step may include up to one tick of energy from before the last reading, and the counter rounds to its
      * resolution. */
     double limit_joules = c->max_watts * (elapsed_s + c->tick_s) + 2 * counter_resolution_joules(c);
     if ((double)*out_counts * c->unit_joules > limit_joules) {

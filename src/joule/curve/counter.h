@@ -1,8 +1,8 @@
-/* joule/curve/counter.h - converts raw readings of a hardware counter to energy steps: wraps, resets,
- * impossible steps.
+/* joule/curve/counter.h - converts raw readings of a hardware counter to energy steps, and detects wraps,
+ * resets and impossible steps.
  *
- * It also detects counters that stand still. Callers pass readings and times; nothing here reads a file or a
- * clock.
+ * It also detects counters that stand still. Callers pass readings and times; no function here reads a file
+ * or a clock.
  * Note: a rejected step is reported and leaves a gap; it is never clamped to a plausible value.
  */
 #ifndef JOULE_COUNTER_H
@@ -19,21 +19,22 @@ enum counter_verdict {
     COUNTER_WRAPPED,    /* advanced past the modulus, once */
     COUNTER_RESET,      /* decreased without a modulus: driver reload, suspend, other device */
     COUNTER_IMPOSSIBLE, /* the step is larger than max_watts allows */
-    COUNTER_AMBIGUOUS,  /* the time since the last reading is so long that whole wraps may be lost */
+    /* the time since the last reading is so long that the counter may have wrapped several times */
+    COUNTER_AMBIGUOUS,
 };
 
 /* A counter. Initialise it with zeros, then set the members that belong to the source. */
 struct counter {
     /* set by the source */
     uint64_t modulus; /* counts 0 .. modulus-1; 0: 64 bits or unknown, a decrease is a reset */
-    /* the count is extended in software from a register of this range: a larger step may have lost counts; 0:
+    /* the driver extends a register of this range in software, so that a larger step may have lost counts; 0:
      * not extended */
     uint64_t fold_counts;
     double unit_joules;  /* joules per count */
-    double grain_joules; /* counts are rounded down to multiples of this; 0: not rounded */
-    double max_watts;    /* physical upper limit of the domain's power, generous */
+    double grain_joules; /* the counter rounds down to multiples of this many joules; 0: no rounding */
+    double max_watts;    /* safe upper limit of the domain's power */
     double tick_s;       /* the hardware's update period; the plausibility test allows one tick more */
-    /* kept by counter_step */
+    /* updated by counter_step */
     bool primed;
     uint64_t last_raw;
     int64_t last_ns;  /* time of last_raw */
@@ -49,11 +50,11 @@ enum counter_verdict counter_step(struct counter *counter, int64_t time_ns, uint
 /* Returns the joules by which two readings can differ although no energy was used. */
 double counter_resolution_joules(const struct counter *counter);
 
-/* Returns true if the step of this verdict is missing in the total. */
+/* Returns true if the energy of a step with this verdict is missing in the total. */
 bool counter_verdict_is_gap(enum counter_verdict verdict);
 
-/* Returns true if the last step is at least patience_s before the last reading. Without a step, the first
- * reading counts. */
+/* Returns true if the last step was at least patience_s seconds before the last reading. If there was no
+ * step, the first reading is used instead. */
 bool counter_is_frozen(const struct counter *counter, double patience_s);
 
 /* Returns the maximum time in seconds between two readings: a quarter of the time in which max_watts fill the

@@ -46,7 +46,8 @@ static bool grow(struct curve *curve, size_t capacity)
     return true;
 }
 
-/* Ensures room for one more point. Returns false if out of memory. */
+/* Ensures capacity for one more point; drops points if the limit is reached. Returns false if out of
+ * memory. */
 static bool make_room(struct curve *curve)
 {
     if (curve->count < curve->capacity)
@@ -133,7 +134,8 @@ static double segment_watts(const struct curve *curve, size_t i)
 }
 
 /* Returns the mean power in watts of about five segments around segment i; NaN if they are not covered. Note:
- * the mean of one segment alone is too inexact if its timestamps are late by much of its length. */
+ * the mean of one segment alone is too inaccurate if its timestamps are late by a large part of its
+ * length. */
 static double local_watts(const struct curve *curve, size_t i)
 {
     size_t first = i >= 2 ? i - 2 : 0, last = i + 3 < curve->count ? i + 3 : curve->count - 1;
@@ -154,9 +156,9 @@ static double squared(double x)
 }
 
 #define NEIGHBOURS 12
-/* Power that loses its correlation within a few segments varies inside one segment far more than the
- * correlation shows. The exact relation for an Ornstein-Uhlenbeck process lies even lower, but the
- * correlation of a few segments is itself uncertain. */
+/* Exponent of the estimate of `white`. Changes of a power that stays correlated over a few segments look
+ * almost like white noise, although the power is smooth inside a segment. The exact relation for an
+ * Ornstein-Uhlenbeck process lies even lower, but the correlation of a few segments is itself uncertain. */
 #define WHITE_POWER 3
 /* Limit for an estimated correlation, which scatters with few terms. With a limit of 1, white power would on
  * average be estimated as less than white. */
@@ -169,8 +171,8 @@ static double squared(double x)
 /* A sensor that is polled in step may have ticked at any time within this part of a tick before the
  * reading. */
 #define IN_STEP_LATENESS 0.75
-/* Correlation of the lateness of neighbouring points of such a sensor: 0.5 if ticks jitter by +-20 %, 1
- * without jitter. */
+/* Correlation of the lateness of neighbouring points of a sensor polled in step: 0.5 if ticks jitter by +-20
+ * %, 1 without jitter. */
 #define IN_STEP_CORRELATION 0.6
 
 /* Returns half the variance, in W^2, of the change of power from segment k to segment k + 1 that late
@@ -207,8 +209,8 @@ static struct noise noise_at(const struct curve *curve, const struct curve_trait
     struct noise t = {PRIOR_SCATTER * (isnan(mean) ? 0 : mean), 1};
     if (terms == 0)
         return t;
-    /* The timestamps' part is counted as their own error. The factor 1 + 3/n widens the interval for few
-     * terms, as a t distribution would. */
+    /* The variance that timestamps explain is added elsewhere as an error of the timestamps. The factor 1 +
+     * 3/n widens the interval for few terms, as a t distribution would. */
     t.scatter_watts = sqrt(fmax(0, squares - STAMPS_SHARE * stamps) / terms * (1 + 3.0 / terms));
     /* Successive changes have the correlation -1/2 if segments are independent, +1/4 for a random walk. */
     if (pairs && squares > 0) {
@@ -260,8 +262,9 @@ static struct edge edge_at_point(const struct curve_traits *traits, const struct
                          .variance = traits->is_sampled ? 0 : squared(moved)};
 }
 
-/* Returns the variance (s^2) of time at the part f of segment a. Note: timestamps are late together if the
- * cause lasts, such as the phase between a sensor and its polling at the same rate. */
+/* Returns the variance (s^2) of the time at the fraction f (0 to 1) of the segment that starts at a. Note:
+ * successive timestamps are late together if the cause lasts, such as the phase between a sensor and its
+ * polling at the same rate. */
 static double stamps_variance(const struct curve_point *a, const struct curve_traits *traits, double f)
 {
     const struct curve_point *b = a + 1;
@@ -306,9 +309,9 @@ static struct edge edge_between(const struct curve *curve, const struct curve_tr
     return e;
 }
 
-/* Returns how long after a counter's last tick the power is extrapolated, in seconds. The next tick is
+/* Returns for how many seconds after a counter's last tick the power is extrapolated. The next tick is
  * expected after the sensor's period and the time in which one unit of energy is used. If no tick comes for
- * three times as long, and for longer than between the last two ticks, the counter stands still. */
+ * three times this time, and for longer than between the last two ticks, the counter stands still. */
 static double max_extrapolation_s(const struct curve *curve, const struct curve_traits *traits, double watts)
 {
     if (traits->unit_joules <= 0)
@@ -337,7 +340,7 @@ static struct edge edge_after(const struct curve *curve, const struct curve_trai
     return e;
 }
 
-/* Returns the edge at any time. Before the first point, it is that of the first point. */
+/* Returns the edge at any time. Before the first point, returns the edge at the first point. */
 static struct edge edge_at(const struct curve *curve, const struct curve_traits *traits, int64_t time_ns)
 {
     size_t i = find(curve, time_ns);

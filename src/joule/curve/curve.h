@@ -1,11 +1,11 @@
 /* joule/curve/curve.h - the energy of a domain as a function of time.
  *
- * A curve holds joules, covered seconds and variance since the start, at each tick of the sensor; its joules
- * never decrease. The energy of a window is the difference of two points, so windows split and add up
- * exactly. A full curve drops every second point of its older half. Edges in that half get coarser, but no
- * energy is lost.
- * Note: a point's time is when its joules were true. That is earlier than the reading: a counter that ticks
- * every T shows, on average, the energy of T/2 ago.
+ * A curve stores joules, covered seconds and variance since the start, at each tick of the sensor; its joules
+ * never decrease. The energy of a window is the difference of two points, so the parts of a window add up to
+ * it exactly. A full curve drops every second point of its older half. The resolution in that half decreases,
+ * but no energy is lost.
+ * Note: a point's time is the time at which its joules were correct, which is before the reading. A counter
+ * that ticks every T shows, on average, the energy of T/2 ago.
  * Not thread-safe; callers hold the lane's lock.
  */
 #ifndef JOULE_CURVE_H
@@ -18,11 +18,11 @@
 
 /* The state of a sensor at one tick. */
 struct curve_point {
-    int64_t time_ns; /* when `joules` were true */
+    int64_t time_ns; /* time at which `joules` were correct */
     double joules;
     double covered_s;
-    double variance;  /* J^2, of joules; independent errors only */
-    double time_sd_s; /* standard error of time_ns: own to each point, or common to all if is_sampled */
+    double variance;  /* variance of `joules` in J^2; independent errors only */
+    double time_sd_s; /* standard error of time_ns: independent for each point; common to all if is_sampled */
     uint64_t serial;  /* 1 for the first point ever added, then 2 ...; set by curve_append */
 };
 
@@ -42,22 +42,23 @@ struct curve_traits {
     double unit_joules; /* resolution */
     double gain_sd;     /* standard deviation of the sensor's relative gain error */
     uint32_t cause;     /* cause of the gain error: CAUSE(...) */
-    /* integrated power: all points are late by the same time, and the effect on steps is in their variance */
+    /* the sensor reports power: all points are late by the same time, and `variance` includes the effect on
+     * steps */
     bool is_sampled;
-    /* sampled power: time that a reading averages over, if it is longer than the time since the last reading;
-     * otherwise 0 */
+    /* seconds over which a reading of power is a mean, if that is longer than the time since the last
+     * reading; otherwise 0 */
     double blur_s;
 };
 
 /* The energy between two times. */
 struct window {
-    struct estimate joules; /* unknown if nothing was covered */
+    struct estimate joules; /* unknown if no part of the time was covered */
     double length_s;
     double covered_s;
     bool is_final; /* the sensor has ticked at or after the end */
 };
 
-/* Makes an empty curve. limit: maximum number of points (at least 16). */
+/* Initialises an empty curve. limit: maximum number of points (at least 16). */
 void curve_init(struct curve *curve, size_t limit);
 /* Frees the points; the curve is then empty. */
 void curve_free(struct curve *curve);
@@ -73,14 +74,15 @@ bool curve_reserve(struct curve *curve);
  * covered. */
 struct window curve_window(const struct curve *curve, const struct curve_traits *traits, int64_t begin_ns,
                            int64_t end_ns);
-/* Returns the sum of two windows over the same time: the energy of those that are known, covered for the
- * shorter of both times, final if both are. */
+/* Returns the sum of two windows over the same time: the sum of the known energies, the shorter of the
+ * covered times, and final if both windows are final. */
 struct window window_add(struct window a, const struct window *b);
 /* Returns the time of the last point; 0: none. */
 int64_t curve_last_ns(const struct curve *curve);
 /* Returns the number of points at or before a time. */
 size_t curve_count_until(const struct curve *curve, int64_t time_ns);
-/* Returns the joules between the first and the last point in [begin_ns, end_ns], without interpolation. */
+/* Returns the joules between the first and the last point in [begin_ns, end_ns], without interpolation; 0 if
+ * there are fewer than two points. */
 double curve_joules_shown(const struct curve *curve, int64_t begin_ns, int64_t end_ns);
 /* Writes the times of the first `capacity` points in (after_ns, last_ns]; returns their total number. */
 size_t curve_ticks(const struct curve *curve, int64_t after_ns, int64_t last_ns, int64_t *out_ticks_ns,

@@ -107,8 +107,8 @@ joule_quantity quantity_limit_high(joule_quantity q, double limit)
     return q;
 }
 
-/* Returns true if the distribution is log-normal. Errors of models multiply the value, errors of meters add
- * to it. */
+/* Returns true if the distribution is log-normal. Errors of models multiply the value; errors of sensors add
+ * to the value. */
 static bool is_lognormal(joule_class cls, double value)
 {
     return cls >= JOULE_CLASS_MODELLED && value > 0;
@@ -129,7 +129,8 @@ joule_quantity estimate_quantity(const struct estimate *e)
     q.low = e->value - Z90 * sd;
     q.high = e->value + Z90 * sd;
     if (q.low < 0 && e->value >= 0)
-        q.low = 0; /* energy is not negative; the sd then follows from the upper half alone */
+        /* energy is not negative; joule_probability_below uses only the upper half of the interval */
+        q.low = 0;
     return q;
 }
 

@@ -24,7 +24,8 @@ enum error_cause {
 };
 #define CAUSE(kind, instance) ((uint32_t)(kind) | (uint32_t)(instance) << 8)
 
-#define ESTIMATE_CAUSES 12 /* more causes in one sum merge into the last, which overstates the error */
+/* further causes in a sum are merged into the last one, which overstates the error */
+#define ESTIMATE_CAUSES 12
 
 /* A value with its errors. */
 struct estimate {
@@ -32,7 +33,7 @@ struct estimate {
     double variance; /* independent error */
     struct {
         uint32_t cause; /* CAUSE(...); CAUSE_NONE ends the list */
-        double sd;      /* signed change of value when the cause is one sd up */
+        double sd;      /* signed change of `value` if the cause increases by one sd */
     } common[ESTIMATE_CAUSES];
     double by_class[5]; /* subtotals, indexed by joule_class */
     joule_class cls;
@@ -48,9 +49,9 @@ struct estimate estimate_make(double value, joule_class cls, double independent_
                               double common_sd);
 /* Returns sum + factor * term; unknown if either is unknown. */
 struct estimate estimate_add(struct estimate sum, double factor, const struct estimate *term);
-/* Returns e times `factor`, with all its errors. */
+/* Returns e times `factor`; all its errors are scaled, too. */
 struct estimate estimate_scale(struct estimate e, double factor);
-/* Returns the same value with a weaker class; attributed measurements are DERIVED, for example. */
+/* Returns e with class `cls` if that is weaker. For example, attributed measurements are DERIVED. */
 struct estimate estimate_weaken(struct estimate e, joule_class cls);
 /* Returns the total standard deviation: independent and common errors in quadrature. */
 double estimate_sd(const struct estimate *e);
@@ -62,7 +63,7 @@ joule_quantity quantity_unknown(void);
 joule_quantity quantity_first_known(joule_quantity first, joule_quantity second);
 /* Returns q times `by`, with the same relative error; by >= 0. */
 joule_quantity quantity_scale(joule_quantity q, double by);
-/* Returns q with its upper bound lowered to `limit`, but not below its value. */
+/* Returns q with its upper bound lowered to `limit`, but not below q.value. */
 joule_quantity quantity_limit_high(joule_quantity q, double limit);
 
 #endif

@@ -5,13 +5,13 @@
 
 /* longest time between two readings that is integrated, in periods */
 #define MAX_GAP_PERIODS 3.0
-/* If a value changes later than this after its first reading, in periods, readings in between showed the old
- * value. */
+/* If a value changes more than this many periods after its first reading, a reading in between has shown the
+ * old value. */
 #define LATE_CHANGE_PERIODS 1.5
-/* An equal reading that comes at least this many periods later must be a new sample. */
+/* A reading with the same value at least this many periods later must be a new sample. */
 #define REPEAT_PERIODS 2.0
-/* If the sensor's own period is known: an equal reading that comes more than this many of these periods later
- * is a new sample. */
+/* If the sensor's own period is known (age_s), a reading with the same value more than this many such periods
+ * later is a new sample. */
 #define UPDATED_AGES 2.0
 /* number of changes from which noise is estimated */
 #define MEMORY 64
@@ -29,10 +29,10 @@ static bool is_acceptable(struct integrator *in, double value, double limit)
     return false;
 }
 
-/* Returns how much of the scatter between readings is independent noise. 1: all of it; 0: none, power is a
- * random walk. Successive changes have the correlation -1/2 if readings are independent, and 0 for a random
- * walk. Note: if the level of power lasts for a few readings, the correlation is almost that of noise,
- * although the readings follow the level. The exponent lowers the result in this case. */
+/* Returns the part of the scatter between readings that is independent noise. 1: all of the scatter; 0: none,
+ * because power is a random walk. Successive changes have the correlation -1/2 if readings are independent,
+ * and 0 for a random walk. Note: if the level of power lasts for a few readings, the correlation is almost
+ * that of noise, although the readings follow the level. The exponent lowers the result in this case. */
 static double whiteness(const struct integrator *in)
 {
     if (in->change_square <= 0)
@@ -50,11 +50,13 @@ static void learn_change(struct integrator *in, double change)
 }
 
 /* Returns the variance (J^2) of a step. It arises from the part of the step that the sensor did not measure.
- * Noise: d^2 t^2 / 2 of the unseen part, with d^2 estimated from all changes and widened for few of them, as
+ * Noise: the unseen part of d^2 t^2 / 2, with d^2 estimated from all changes and widened for few changes, as
  * in a t distribution.
- * Jumps or a random walk: the area between two readings has an error of d^2 t^2 / 12 with their difference d,
- * times the square of the unseen part; means differ by less than instants.
- * Timestamps: an error of s moves one side of a rectangle, d^2 s^2, or half of both sides of a trapezoid. */
+ * Jumps or a random walk: the area between two readings with the difference d has an error of d^2 t^2 / 12,
+ * times the square of the unseen part. For means the divisor decreases to 8, because means differ by less
+ * than instantaneous values.
+ * Timestamps: an error s moves one side of a rectangle, which adds d^2 s^2, or half of both sides of a
+ * trapezoid. */
 static double step_variance(struct integrator *in, double change, double elapsed_s)
 {
     double moved = in->stamp_sd_s * (in->averaged_part >= 1 ? change : (change + in->last_change) / 2);
@@ -79,7 +81,7 @@ static double seconds(int64_t from_ns, int64_t to_ns)
     return (double)(to_ns - from_ns) * 1e-9;
 }
 
-/* Adds the energy of the last value up to until_ns. No effect if that is in the past. */
+/* Adds the energy of the last value up to until_ns. No effect if until_ns is not after last_ns. */
 static void hold(struct integrator *in, int64_t until_ns)
 {
     double elapsed_s = seconds(in->last_ns, until_ns);
@@ -91,9 +93,9 @@ static void hold(struct integrator *in, int64_t until_ns)
 }
 
 /* Processes a reading that equals the last value. It is either the old sample, polled again, or a new sample
- * without a change; only the time tells which. A new sample is integrated up to one period before time_ns.
- * The last period stays open, because a later change may have begun in it. Returns INTEGRATE_HELD for an old
- * sample, INTEGRATE_MOVED for a new one. */
+ * with the same value; only the time distinguishes them. A new sample is integrated up to one period before
+ * time_ns. The last period is not integrated yet, because a later change may have begun in it. Returns
+ * INTEGRATE_HELD for an old sample, INTEGRATE_MOVED for a new one. */
 static enum integrate_verdict repeat(struct integrator *in, int64_t time_ns)
 {
     in->seen_ns = time_ns;
@@ -106,7 +108,7 @@ static enum integrate_verdict repeat(struct integrator *in, int64_t time_ns)
     return INTEGRATE_MOVED;
 }
 
-/* Returns true if the sensor must have a new sample at time_ns, even if its value is equal, because it
+/* Returns true if the sensor must have a new sample at time_ns, even with an equal value, because the sensor
  * updates faster than it is read. */
 static bool has_updated(const struct integrator *in, int64_t time_ns)
 {
@@ -162,7 +164,7 @@ enum integrate_verdict integrate_energy(struct integrator *in, int64_t time_ns, 
         in->duplicates++;
         return INTEGRATE_HELD;
     }
-    /* After a gap, a sample of energy still covers its own period. */
+    /* After a gap, a sample of energy still covers its period. */
     if (elapsed_s > MAX_GAP_PERIODS * in->period_s) {
         in->gaps++;
         elapsed_s = in->period_s;
