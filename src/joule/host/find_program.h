@@ -1,7 +1,7 @@
 /* joule/host/find_program.h - searches for a program in PATH.
  *
- * Note: relative folders of PATH are skipped. If this process has more rights than its caller (setuid), PATH
- * is ignored.
+ * Note: relative folders of PATH are skipped. If this process has more privileges than its caller (setuid),
+ * PATH is ignored.
  */
 #ifndef JOULE_HOST_FIND_PROGRAM_H
 #define JOULE_HOST_FIND_PROGRAM_H

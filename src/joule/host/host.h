@@ -1,8 +1,8 @@
 /* joule/host/host.h - all access of libjoule to the outside world.
  *
- * It covers files, links, folders, registers, perf events, services, libraries, vendors' programs, CPUID, the
- * environment and the clocks. There are three hosts: the real machine, a machine recorded in a folder, and a
- * scripted machine in virtual time for tests.
+ * A host gives access to files, links, folders, registers, perf events, services, libraries, vendors'
+ * programs, CPUID, the environment and the clocks. There are three hosts: the real machine, a machine
+ * recorded in a folder, and a scripted machine in virtual time for tests.
  * Note: unless stated otherwise, functions that return an integer return 0, a count or a handle, or a
  * negative errno. Paths are the absolute paths of the real machine.
  */
@@ -34,10 +34,10 @@ struct host_ops {
     const char *name;
     bool is_virtual; /* time advances only when a test sets it, so no thread may wait for it */
     int64_t (*clock_ns)(struct joule_host *host, clockid_t clock);
-    /* Reads at most size - 1 bytes of a small file from its start and terminates them; returns the length or
-     * -errno. */
+    /* Reads at most size - 1 bytes of a small file from its start and adds a terminator. Returns the length
+     * or -errno. */
     ssize_t (*read_file)(struct joule_host *host, const char *path, char *buffer, size_t size);
-    /* Lists the names in a folder, sorted, without . and ..; allocated in `arena`. Returns their number or
+    /* Lists the names in a folder, sorted, without . and .., in memory of `arena`. Returns their number or
      * -errno. */
     ssize_t (*list)(struct joule_host *host, const char *path, struct arena *arena, char ***out_names);
     ssize_t (*read_link)(struct joule_host *host, const char *path, char *buffer, size_t size);
@@ -69,13 +69,13 @@ struct host_ops {
      * no libraries. */
     void *(*open_library)(struct joule_host *host, const char *name);
     void *(*library_symbol)(struct joule_host *host, void *library, const char *name);
-    /* Runs a vendor's program to its end and captures its standard output, at most size - 1 bytes,
-     * terminated. Returns the output's length or -errno. argv ends with NULL. A first word without a slash is
-     * searched for in the absolute folders of PATH. No shell is used; standard input is empty, standard error
-     * is discarded. When the program ends, or after timeout_ns, all processes in its process group are
-     * killed.
+    /* Runs a vendor's program until it ends, and writes its terminated standard output, at most size - 1
+     * bytes, to `buffer`. Returns the output's length or -errno. argv ends with NULL. A first word without a
+     * slash is searched for in the absolute folders of PATH. No shell is used; standard input is empty,
+     * standard error is discarded. When the program ends, or after timeout_ns, all processes in its process
+     * group are killed.
      *   -ENOENT, -EACCES ...  the program does not exist or cannot be executed
-     *   -ETIMEDOUT            it did not end in time; the buffer holds its output until then
+     *   -ETIMEDOUT            it did not end in time; the buffer contains its output until then
      *   -ENOBUFS              its output is larger than the buffer; the rest is not read
      * *out_status: its exit status, or 128 + N after signal N; -1: it did not end by itself.
      * Note: the calling thread is blocked meanwhile, so call it on slow lanes only. */
@@ -93,8 +93,8 @@ struct joule_host {
 /* Reads a small file, at most size - 1 bytes, and removes surrounding white space. Returns false and an empty
  * text if the file cannot be read. */
 bool host_read_text(struct joule_host *host, const char *path, char *buffer, size_t size);
-/* Reads a file that holds one decimal number. Returns false if the file cannot be read or holds anything
- * else. */
+/* Reads a file that contains one decimal number. Returns false if the file cannot be read or contains
+ * anything else. */
 bool host_read_u64(struct joule_host *host, const char *path, uint64_t *out_value);
 /* Returns true if this process sees the same process ids as the kernel's drivers. Returns false in a
  * container with its own PID namespace, or if unknown. */
@@ -103,15 +103,16 @@ bool host_is_in_root_pid_namespace(struct joule_host *host);
  * "/dev/neuron*" matches files with this prefix. */
 bool host_has_any(struct joule_host *host, const char *folders);
 /* Writes the symbol's address to *out_pointer, a pointer to a function or an object. Returns false and writes
- * NULL if the library does not have it. */
+ * NULL if the library does not contain the symbol. */
 bool host_find_symbol(struct joule_host *host, void *library, const char *name, void *out_pointer);
-/* Closes a handle; ignores negative ones. */
+/* Closes a handle; ignores a negative handle. */
 void host_close_handle(struct joule_host *host, int handle);
 
 /* Returns the host of this machine: one static object, never closed. */
 struct joule_host *host_real(void);
 
-/* Opens a recorded machine: files are read below `root`, so /sys/class is root/sys/class. It may also hold
+/* Opens a recorded machine: files are read below `root`, so /sys/class is root/sys/class. `root` may also
+ * contain
  *   dev/cpu/N/msr         lines "address value" (both 0x hex): the registers of CPU N
  *   perf/TYPE/CONFIG/CPU  the count of a perf event (TYPE and CPU decimal, CONFIG 0x hex)
  *   drm/DEVICE/QUERY      the answer of the board's driver; QUERY is the number of host_drm_query
@@ -145,7 +146,7 @@ typedef ssize_t (*script_run_fn)(void *context, int64_t time_ns, const char *con
  * ENODATA, EINVAL). */
 struct joule_host *host_script_open(void);
 void host_script_set_time(struct joule_host *host, int64_t monotonic_ns); /* earlier times are ignored */
-/* Lets CLOCK_BOOTTIME and CLOCK_REALTIME jump ahead by duration_ns. */
+/* Advances CLOCK_BOOTTIME and CLOCK_REALTIME by duration_ns; CLOCK_MONOTONIC stands still. */
 void host_script_suspend(struct joule_host *host, int64_t duration_ns);
 bool host_script_file(struct joule_host *host, const char *path, script_file_fn read, void *context);
 /* The answer to query_drm is the file /drm/DEVICE/QUERY, as in a recorded machine. */
@@ -159,9 +160,10 @@ bool host_script_perf(struct joule_host *host, const struct host_perf_event *eve
                       void *context);
 bool host_script_env(struct joule_host *host, const char *name, const char *value);
 bool host_script_cpuid(struct joule_host *host, uint32_t leaf, uint32_t subleaf, const uint32_t registers[4]);
-/* Adds a service. Each request is passed to `answer`, which writes the reply and returns its length, or
- * -errno to break the connection. A connection begins with request NULL. If nothing is left to receive,
- * `answer` gets a request of 0 bytes and may send a late reply. answer NULL removes the service. */
+/* Adds a service. The host passes each request to `answer`, which writes the reply and returns its length, or
+ * -errno to break the connection. When a connection opens, `request` is NULL. If a receive call finds no
+ * data, the host calls `answer` with a request of 0 bytes, and `answer` may send a late reply. answer NULL
+ * removes the service. */
 typedef ssize_t (*script_answer_fn)(void *context, const void *request, size_t length, void *reply,
                                     size_t size);
 bool host_script_service(struct joule_host *host, const char *address, script_answer_fn answer,
@@ -169,7 +171,8 @@ bool host_script_service(struct joule_host *host, const char *address, script_an
 /* Adds a program: host_ops.run calls `run` if argv[0] equals `name`. If `run` returns a length of `size` or
  * more, host_ops.run returns -ENOBUFS. */
 bool host_script_program(struct joule_host *host, const char *name, script_run_fn run, void *context);
-/* Adds a library as a table of `count` symbols. The host keeps the pointer, so the table must outlive it. */
+/* Adds a library as a table of `count` symbols. The host stores the pointer, so the table must outlive the
+ * host. */
 struct script_symbol {
     const char *name;
     void *address;

@@ -19,7 +19,7 @@ static size_t next_component(const char **path, const char **out_component)
     return length;
 }
 
-/* Removes the last component from the path; the root remains "". */
+/* Removes the last component from the path; the root ("") stays unchanged. */
 static void drop_last(char *path, size_t *length)
 {
     while (*length > 0 && path[*length - 1] != '/')

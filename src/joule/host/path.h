@@ -1,7 +1,7 @@
 /* joule/host/path.h - resolves paths of recorded and scripted machines, and names their perf events and
  * registers.
  *
- * Every link, absolute or relative, stays below the machine's own root.
+ * No link, absolute or relative, leads out of the machine's root.
  * Note: the kernel cannot resolve paths of a recorded tree, because its absolute links would lead to the real
  * /sys.
  */
@@ -17,9 +17,9 @@
 /* Writes the target of a link, terminated; returns its length, or < 0 if `path` is not a link. */
 typedef ssize_t (*path_link_fn)(void *context, const char *path, char *buffer, size_t size);
 
-/* Resolves links, "." and ".." to an absolute path; components that do not exist are kept. follow_last: also
- * follow a link at the end. The root is "/". Returns 0, -EINVAL for a relative path, -ELOOP or
- * -ENAMETOOLONG. */
+/* Resolves links, "." and ".." to an absolute path; components that do not exist stay in the path.
+ * follow_last: also follow a link at the end. The root is "/". Returns 0, -EINVAL for a relative path, -ELOOP
+ * or -ENAMETOOLONG. */
 int path_resolve(const char *path, bool follow_last, path_link_fn read_link, void *context,
                  char out_path[HOST_PATH_MAX]);
 

@@ -1,7 +1,8 @@
 /* joule/host/read.c - reads small files as text and numbers, and looks up symbols, through a host; see
  * host.h.
  *
- * Note: after a failure the buffer is empty, so a caller that only searches it need not check the result.
+ * Note: after a failure the buffer is empty, so a caller that only searches the buffer need not check the
+ * result.
  */
 #include <string.h>
 #include "base/string.h"
@@ -68,7 +69,8 @@ bool host_has_any(struct joule_host *host, const char *folders)
 {
     struct arena arena = {0};
     char copy[256], *rest = copy;
-    bool has_any = !string_copy(copy, sizeof copy, folders); /* list too long to check: assume yes */
+    /* the list is too long to check: assume an entry */
+    bool has_any = !string_copy(copy, sizeof copy, folders);
     for (char *folder; !has_any && (folder = strsep(&rest, ":")) != NULL;)
         has_any = has_entry(host, folder, &arena);
     arena_free(&arena);

@@ -1,6 +1,6 @@
 /* joule/host/real.c - implements the host of this machine by system calls.
  *
- * Every handle is a file descriptor; the host has no state of its own.
+ * Every handle is a file descriptor; the host has no other state.
  * Note: the kernel generates files of sysfs and procfs when they are read from offset 0. So a handle is read
  * by one pread, and a short read is the end of the file.
  */

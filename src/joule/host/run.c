@@ -5,8 +5,8 @@
  * blocked. The keeper ends when the caller ends. It has no exit signal, and it executes no program, because
  * exec would set an exit signal. So the kernel sends no SIGCHLD for the keeper, and wait() does not return
  * it. The surrounding program's children are not affected.
- * Note: everything below `keep` runs in the keeper on the caller's memory, so it may call only
- * async-signal-safe functions.
+ * Note: `keep` and all functions that it calls run in the keeper on the caller's memory, so they may call
+ * only async-signal-safe functions.
  * Known side effects: the blocked thread delays setuid() in another thread; wait() with __WALL or __WCLONE
  * does return the keeper; getrusage() adds the program's time to that of the caller's children.
  */
@@ -29,12 +29,12 @@
 #include "joule/host/spawn.h"
 
 #define USUAL_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-/* how long to wait for a killed program. A program inside a driver's call ends when the call returns, or
- * never. */
+/* how long to wait for the end of a killed program. Inside a driver's call, a program ends only when the call
+ * returns. */
 #define KILL_WAIT_NS (NS_PER_S / 2)
 
-/* Functions with this mark do not return. If they were instrumented, a sanitizer's model of the caller's
- * stack would keep their stale frames. */
+/* Marks functions that do not return. If they were instrumented, a sanitizer's model of the caller's stack
+ * would keep their stale frames. */
 #define NOT_SANITIZED __attribute__((no_sanitize("address", "thread")))
 
 /* The program to run and its result, shared by caller, keeper and the program's process. */
@@ -76,7 +76,7 @@ NOT_SANITIZED static void exec_program(void *context)
 
 /* --- in the keeper -------------------------------------------------------------------------------------- */
 
-/* Gives all signals their default actions, because the caller's handlers must not run in the keeper. */
+/* Sets all signals to their default actions, because the caller's handlers must not run in the keeper. */
 static void reset_handlers(void)
 {
     static const uint64_t by_default[8];
@@ -138,8 +138,8 @@ static bool wait_for_event(struct pollfd *polls, nfds_t count, int64_t deadline_
     return left_ns > 0 && ppoll(polls, count, &left, NULL) != 0;
 }
 
-/* Waits until the program has ended or must be killed. Note: the end of its output proves nothing, because
- * others may hold the pipe open and the program may close it early. */
+/* Waits until the program has ended or must be killed. Note: the end of the output does not show that the
+ * program has ended. Other processes may keep the pipe open, and the program may close it early. */
 static void follow(struct job *job)
 {
     struct pollfd polls[] = {{.fd = job->pipe[0], .events = POLLIN}, {.fd = job->ends, .events = POLLIN}};
@@ -157,8 +157,8 @@ static void follow(struct job *job)
     }
 }
 
-/* Kills the process group and reaps the program if it ends in time; a program that hangs in a driver is left
- * to init. */
+/* Kills the process group and reaps the program if it ends in time. If the program hangs in a driver, init
+ * reaps it later. */
 static void finish(struct job *job)
 {
     struct pollfd poll = {.fd = job->ends, .events = POLLIN};
@@ -194,7 +194,7 @@ NOT_SANITIZED static void keep(void *context)
 ssize_t run_program(const char *const *argv, int64_t timeout_ns, char *buffer, size_t size, int *out_status)
 {
     static char usual_path[] = "PATH=" USUAL_PATH;
-    /* the environment of a privileged program must not reach another one */
+    /* the environment of a privileged program must not be passed to another program */
     static char *const clean[] = {usual_path, NULL};
     char path[HOST_PATH_MAX];
     struct job job = {.path = path,

@@ -1,7 +1,7 @@
 /* joule/host/run.h - runs a vendor's program to its end, for host_ops.run of the real host.
  *
- * Note: it may be called in any thread of any program. It leaves the program's signal handlers, signal masks,
- * descriptors and children unchanged.
+ * Note: run_program may be called in any thread of any program. It leaves that program's signal handlers,
+ * signal masks, descriptors and children unchanged.
  */
 #ifndef JOULE_HOST_RUN_H
 #define JOULE_HOST_RUN_H

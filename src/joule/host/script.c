@@ -62,7 +62,8 @@ struct script {
     int64_t time_ns, suspended_ns;
     struct stream {
         const struct entry *service; /* NULL: free */
-        size_t taken, length;        /* bytes of the reply that were received; length of the reply */
+        /* number of bytes of the reply that were received; length of the reply */
+        size_t taken, length;
         unsigned char *reply;
     } streams[MAX_STREAMS];
 };
@@ -100,7 +101,7 @@ static struct entry *append(struct script *script, const char *name)
     return script->entries[script->count++] = entry;
 }
 
-/* Writes the target of a link and returns its length; -EINVAL if the path is no link. `context`: the
+/* Writes the target of a link and returns its length; -EINVAL if the path is not a link. `context`: the
  * script. */
 static ssize_t link_target(void *context, const char *path, char *buffer, size_t size)
 {
@@ -114,7 +115,7 @@ static ssize_t link_target(void *context, const char *path, char *buffer, size_t
 
 /* Sets the entry `name` to `content`. A path is resolved by the links that are registered so far. Returns
  * false if out of memory. */
-static bool put(struct joule_host *host, const char *name, struct entry content)
+static bool set_entry(struct joule_host *host, const char *name, struct entry content)
 {
     struct script *script = script_of(host);
     char path[HOST_PATH_MAX];
@@ -151,7 +152,7 @@ static bool is_folder(const struct script *script, const char *path)
     return false;
 }
 
-/* Returns the index of the entry that a path leads to, or -errno. */
+/* Returns the index of the entry to which a path resolves, or -errno. */
 static int locate(const struct script *script, const char *path)
 {
     char resolved[HOST_PATH_MAX];
@@ -272,8 +273,8 @@ static void register_name(unsigned cpu, uint32_t address, char out_name[HOST_PAT
     snprintf(out_name, HOST_PATH_MAX, "/dev/cpu/%u/msr/%" PRIx32, cpu, address);
 }
 
-/* Registers of a CPU are entries below its path, so the CPU looks like a folder. An error that is registered
- * for this path is returned instead. */
+/* Registers of a CPU are entries below the CPU's path, so this path looks like a folder. If an error is
+ * registered for the path, returns the error. */
 static int script_open_register(struct joule_host *host, unsigned cpu)
 {
     char path[HOST_PATH_MAX];
@@ -429,7 +430,7 @@ static ssize_t script_run(struct joule_host *host, const char *const *argv, int6
     if (!entry)
         return -ENOENT;
     ssize_t length = entry->run(entry->context, script_of(host)->time_ns, argv, buffer, size, &status);
-    if (length == -ETIMEDOUT) /* the program's output until then remains, as a terminated text */
+    if (length == -ETIMEDOUT) /* the buffer keeps the output until then, a terminated text */
         return length;
     buffer[length < 0 ? 0 : (size_t)length < size ? (size_t)length : size - 1] = '\0';
     if (length >= (ssize_t)size)
@@ -460,7 +461,7 @@ static bool script_cpuid(struct joule_host *host, uint32_t leaf, uint32_t sublea
     return entry != NULL;
 }
 
-/* --- life ----------------------------------------------------------------------------------------------- */
+/* --- open and close ------------------------------------------------------------------------------------- */
 
 static void script_close(struct joule_host *host)
 {
@@ -520,31 +521,31 @@ void host_script_suspend(struct joule_host *host, int64_t duration_ns)
 
 bool host_script_file(struct joule_host *host, const char *path, script_file_fn read, void *context)
 {
-    return put(host, path, (struct entry){.kind = ENTRY_FILE, .context = context, .file = read});
+    return set_entry(host, path, (struct entry){.kind = ENTRY_FILE, .context = context, .file = read});
 }
 
 /* Sets an entry to a copy of `text`; `text` NULL removes the entry. Returns false if out of memory. */
-static bool put_text(struct joule_host *host, const char *name, enum entry_kind kind, const char *text)
+static bool set_text(struct joule_host *host, const char *name, enum entry_kind kind, const char *text)
 {
     struct entry entry = {.kind = text ? kind : ENTRY_GONE};
     if (text && !(entry.text = arena_copy(&script_of(host)->arena, text, strlen(text))))
         return false;
-    return put(host, name, entry);
+    return set_entry(host, name, entry);
 }
 
 bool host_script_text(struct joule_host *host, const char *path, const char *text)
 {
-    return put_text(host, path, ENTRY_TEXT, text);
+    return set_text(host, path, ENTRY_TEXT, text);
 }
 
 bool host_script_link(struct joule_host *host, const char *path, const char *target)
 {
-    return put_text(host, path, ENTRY_LINK, target);
+    return set_text(host, path, ENTRY_LINK, target);
 }
 
 bool host_script_error(struct joule_host *host, const char *path, int errno_value)
 {
-    return put(host, path, (struct entry){.kind = ENTRY_ERROR, .errno_value = errno_value});
+    return set_entry(host, path, (struct entry){.kind = ENTRY_ERROR, .errno_value = errno_value});
 }
 
 bool host_script_register(struct joule_host *host, unsigned cpu, uint32_t address, script_value_fn read,
@@ -552,7 +553,7 @@ bool host_script_register(struct joule_host *host, unsigned cpu, uint32_t addres
 {
     char name[HOST_PATH_MAX];
     register_name(cpu, address, name);
-    return put(host, name, (struct entry){.kind = ENTRY_VALUE, .context = context, .value = read});
+    return set_entry(host, name, (struct entry){.kind = ENTRY_VALUE, .context = context, .value = read});
 }
 
 bool host_script_perf(struct joule_host *host, const struct host_perf_event *event, script_value_fn read,
@@ -560,14 +561,14 @@ bool host_script_perf(struct joule_host *host, const struct host_perf_event *eve
 {
     char name[HOST_PATH_MAX];
     path_of_perf(event, name);
-    return put(host, name, (struct entry){.kind = ENTRY_VALUE, .context = context, .value = read});
+    return set_entry(host, name, (struct entry){.kind = ENTRY_VALUE, .context = context, .value = read});
 }
 
 bool host_script_env(struct joule_host *host, const char *name, const char *value)
 {
     char key[HOST_PATH_MAX];
     snprintf(key, sizeof key, "env/%s", name);
-    return put_text(host, key, ENTRY_TEXT, value);
+    return set_text(host, key, ENTRY_TEXT, value);
 }
 
 bool host_script_cpuid(struct joule_host *host, uint32_t leaf, uint32_t subleaf, const uint32_t registers[4])
@@ -577,12 +578,12 @@ bool host_script_cpuid(struct joule_host *host, uint32_t leaf, uint32_t subleaf,
     snprintf(key, sizeof key, "cpuid/%s", name);
     struct entry entry = {.kind = ENTRY_CPUID};
     memcpy(entry.registers, registers, sizeof entry.registers);
-    return put(host, key, entry);
+    return set_entry(host, key, entry);
 }
 
 bool host_script_service(struct joule_host *host, const char *address, script_answer_fn answer, void *context)
 {
-    return put(
+    return set_entry(
         host, address,
         (struct entry){.kind = answer ? ENTRY_SERVICE : ENTRY_GONE, .context = context, .answer = answer});
 }
@@ -591,7 +592,7 @@ bool host_script_program(struct joule_host *host, const char *name, script_run_f
 {
     char key[HOST_PATH_MAX];
     snprintf(key, sizeof key, "program/%s", name);
-    return put(host, key, (struct entry){.kind = ENTRY_PROGRAM, .context = context, .run = run});
+    return set_entry(host, key, (struct entry){.kind = ENTRY_PROGRAM, .context = context, .run = run});
 }
 
 bool host_script_library(struct joule_host *host, const char *name, const struct script_symbol *symbols,
@@ -599,5 +600,5 @@ bool host_script_library(struct joule_host *host, const char *name, const struct
 {
     char key[HOST_PATH_MAX];
     snprintf(key, sizeof key, "library/%s", name);
-    return put(host, key, (struct entry){.kind = ENTRY_LIBRARY, .count = count, .symbols = symbols});
+    return set_entry(host, key, (struct entry){.kind = ENTRY_LIBRARY, .count = count, .symbols = symbols});
 }

@@ -1,8 +1,8 @@
 /* joule/host/spawn.c - see spawn.h.
  *
- * The C library cannot start a process that shares memory and begins in a given cgroup, so the system call is
- * made here. The child uses the parent's stack. It calls a function that does not return, so it changes only
- * the stack below the parent's frame.
+ * The C library cannot start a process that shares memory and begins in a given cgroup, so this file makes
+ * the system call. The child uses the parent's stack. It calls a function that does not return, so it changes
+ * only the stack below the parent's frame.
  * Note: on processors other than x86-64 and AArch64 only vfork is available. Callers there must move the
  * child into its cgroup themselves.
  */
@@ -25,7 +25,7 @@ static long call_in_child(long number, const void *first, size_t second, spawn_f
     __asm__ volatile("syscall\n\t"
                      "test %%rax, %%rax\n\t"
                      "jnz 1f\n\t"
-                     "sub $128, %%rsp\n\t" /* the parent may keep things below its stack pointer */
+                     "sub $128, %%rsp\n\t" /* the parent may have data below its stack pointer (red zone) */
                      "and $-16, %%rsp\n\t"
                      "mov %[context], %%rdi\n\t"
                      "call *%[be]\n\t"

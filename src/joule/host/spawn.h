@@ -14,13 +14,13 @@ typedef void (*spawn_fn)(void *context);
 /* Ends the child. Note: _exit would run a sanitizer's code on the parent's memory. */
 _Noreturn void spawn_end(int code);
 
-/* Starts a child that calls be(context). cgroup: descriptor of the folder of the cgroup in which it begins;
- * -1: the caller's. Returns the process id, or -1 and errno; ENOSYS: the kernel or this processor's code
- * cannot choose a cgroup. */
+/* Starts a child that calls be(context). cgroup: descriptor of the folder of the cgroup in which the child
+ * begins; -1: the caller's cgroup. Returns the process id, or -1 and errno; ENOSYS: the kernel or this
+ * processor's code cannot choose a cgroup. */
 pid_t spawn(int cgroup, spawn_fn be, void *context);
 
 /* Like spawn in the caller's cgroup, for a child that executes no program. Neither SIGCHLD nor wait() reports
- * it to the rest of the program. Wait for it with waitpid(pid, ..., __WALL). */
+ * the child to the rest of the program. Wait for the child with waitpid(pid, ..., __WALL). */
 pid_t spawn_unseen(spawn_fn be, void *context);
 
 #endif

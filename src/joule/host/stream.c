@@ -71,8 +71,8 @@ static int find_place(const char *address, struct place *out)
     return -EINVAL;
 }
 
-/* Waits until the socket is ready for `events`. Returns 0, -ETIMEDOUT at the deadline, or -errno. A deadline
- * in the past still checks once. */
+/* Waits until the socket is ready for `events`. Returns 0, -ETIMEDOUT at the deadline, or -errno. Checks once
+ * even if the deadline is in the past. */
 static int wait_for(int fd, short events, int64_t deadline_ns)
 {
     struct pollfd poll_fd = {.fd = fd, .events = events};
@@ -89,7 +89,7 @@ static int wait_for(int fd, short events, int64_t deadline_ns)
     }
 }
 
-/* Waits until the connection is made. Returns 0, -ETIMEDOUT at the deadline, or -errno. */
+/* Waits until the connection is established. Returns 0, -ETIMEDOUT at the deadline, or -errno. */
 static int finish_connecting(int fd, int64_t deadline_ns)
 {
     int error = 0;

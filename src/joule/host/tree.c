@@ -1,6 +1,6 @@
 /* joule/host/tree.c - implements a machine that is recorded in a folder.
  *
- * Paths of the machine are mapped into the folder. Text files there hold registers, perf events, CPUID,
+ * Paths of the machine are mapped into the folder. Text files there contain registers, perf events, CPUID,
  * programs, environment and errors (format: host_tree_open). A handle is a descriptor of the recorded file,
  * or ERROR_HANDLE plus the errno that a read returns.
  * Note: no path leaves the root, whatever links were recorded (path.h).
@@ -37,7 +37,7 @@ static struct tree *tree_of(struct joule_host *host)
 
 /* --- paths ---------------------------------------------------------------------------------------------- */
 
-/* Writes the path of this machine for a path of the recorded one. Returns false if it does not fit. */
+/* Writes the path on this machine for a path of the recorded machine. Returns false if it does not fit. */
 static bool below_root(const struct tree *tree, const char *path, char out[HOST_PATH_MAX])
 {
     return (size_t)snprintf(out, HOST_PATH_MAX, "%s%s", tree->root, path) < HOST_PATH_MAX;
@@ -56,7 +56,7 @@ static int resolve(struct tree *tree, const char *path, bool follow_last, char o
     return path_resolve(path, follow_last, link_below_root, tree, out_path);
 }
 
-/* Returns the errno value of a name such as "EACCES"; EIO for others. */
+/* Returns the errno value of a name such as "EACCES"; EIO for an unknown name. */
 static int errno_of_name(const char *name)
 {
     static const struct {
@@ -98,7 +98,7 @@ static int recorded_errno(struct tree *tree, const char *path)
     return 0;
 }
 
-/* Writes the path of this machine for `path` to out_local. Returns 0 or -errno. *out_errno: the recorded
+/* Writes the path on this machine for `path` to out_local. Returns 0 or -errno. *out_errno: the recorded
  * error; 0: none. */
 static int locate(struct tree *tree, const char *path, bool follow_last, char out_local[HOST_PATH_MAX],
                   int *out_errno)
@@ -276,7 +276,7 @@ static const char *tree_env(struct joule_host *host, const char *name)
     return NULL;
 }
 
-/* Returns NULL, because a recorded machine holds no code. */
+/* Returns NULL, because a recorded machine contains no code. */
 static void *tree_open_library(struct joule_host *host, const char *name)
 {
     (void)host, (void)name;
@@ -303,8 +303,8 @@ static bool is_command(const char *const *argv, const char *command)
     return true;
 }
 
-/* Reads run/FILE, the program's output, into the buffer. Returns its length, with *out_status set to the
- * number `word`. If `word` is the name of an error, or the output does not fit, returns -errno. */
+/* Reads run/FILE, the program's output, into the buffer. Returns the output's length, with *out_status set to
+ * the number in `word`. If `word` is the name of an error, or the output does not fit, returns -errno. */
 static ssize_t replay(struct joule_host *host, const char *file, const char *word, char *buffer, size_t size,
                       int *out_status)
 {
@@ -341,7 +341,7 @@ static ssize_t tree_run(struct joule_host *host, const char *const *argv, int64_
     return -ENOENT;
 }
 
-/* --- life ----------------------------------------------------------------------------------------------- */
+/* --- open and close ------------------------------------------------------------------------------------- */
 
 /* Returns the content of an auxiliary file of the recording, in the arena; "" if the file is absent. Returns
  * NULL if out of memory. */
