@@ -95,7 +95,7 @@ struct window meter_energy(joule_meter *meter, int32_t domain)
     return meter_cover_window(meter, &cover, meter->begin_ns, METER_LAST_TICK);
 }
 
-/* Returns true if the channel has shown energy since the meter opened. */
+/* Returns true if the channel's energy has increased since the meter opened. */
 static bool has_risen(const struct meter_channel *mc)
 {
     pthread_mutex_lock(&mc->lane->lock);
@@ -113,7 +113,7 @@ static bool repeats_another(const struct meter_channel *mc)
     return repeats;
 }
 
-/* Returns true if channel i is the best-ranked view of its zone that has risen. */
+/* Returns true if channel i is the best-ranked view of its zone among those whose energy has increased. */
 static bool is_best_part(joule_meter *meter, size_t i, size_t count)
 {
     const struct channel *ch = meter->channels[i].channel;

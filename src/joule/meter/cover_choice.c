@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A view must cover at least this part of what the best-covering view of its zone covers. */
+/* A view must cover at least this part of the time that the best-covering view of its zone covers. */
 #define MIN_COVERAGE 0.5
 #define ACCELERATOR  3 /* tier of domains that an accelerator's driver reports */
 /* A sensor stands still if it shows no energy for STILL_S seconds and for STILL_PERIODS of its own
@@ -23,10 +23,11 @@ struct view {
     int32_t id;
     const struct channel *channel;
     const char *zone, *parent; /* zone and parent of the channel, or of the zone that it mirrors */
-    const struct view *outer;  /* the zone that contains it; NULL: none */
-    bool is_part;              /* counts only if the zone that contains it does not */
+    const struct view *outer;  /* first view of the enclosing zone; NULL: none */
+    bool is_part;              /* in the cover only if the enclosing zone is not */
     bool is_queried;           /* query has set `state` and `covered_s` */
-    bool is_taken;             /* in the first view of a zone: the zone is decided */
+    /* of the first view of a zone: it is decided how the cover includes the zone */
+    bool is_taken;
     joule_status state;
     double covered_s; /* seconds of the window that are covered; 0: not trusted */
 };
@@ -87,13 +88,14 @@ static void query(struct choice *c, struct view *view)
     if (!moved)
         return;
     struct window w = meter_channel_window(c->meter, view->id, c->begin_ns, c->end_ns);
-    /* A window without a rise says nothing: a sensor may stand still, but a machine always uses energy. */
+    /* A window without an increase is not coverage: a sensor may stand still, but a machine always uses
+     * energy. */
     if (w.covered_s > 0 && w.joules.value > 0)
         view->covered_s = w.covered_s;
 }
 
-/* Adds views to the list: of whole devices and machines or, if `parts` is set, of their parts. Hidden boards
- * are left out. */
+/* Adds views of whole devices and machines to the list or, if `parts` is set, views of their parts. Omits
+ * hidden boards. */
 static void add_views(struct choice *c, bool parts)
 {
     size_t count = meter_channel_count(c->meter);
@@ -130,7 +132,7 @@ static bool is_model(const struct view *view)
     return view->channel->info.cls >= JOULE_CLASS_MODELLED;
 }
 
-/* Returns the first view of the zone, which stands for the zone in this file; NULL: no view. Searches the
+/* Returns the first view of the zone, which represents the zone in this file; NULL: no view. Searches the
  * parts if `among_parts` is set, otherwise whole devices and machines. */
 static struct view *find_zone(struct choice *c, const char *zone, bool among_parts)
 {
@@ -173,7 +175,7 @@ static struct view *next_view(struct choice *c, const struct view *zone, const s
     return NULL;
 }
 
-/* Returns the view that counts for the zone: the one with the lowest rank among those that cover enough
+/* Returns the view to use for the zone: the one with the lowest rank among those with sufficient coverage
  * (MIN_COVERAGE). Returns NULL if no view covered the window. */
 static const struct view *best_view(struct choice *c, const struct view *zone)
 {
@@ -221,7 +223,7 @@ static bool has_measured(const struct choice *c, joule_scope scope, uint32_t tie
 }
 
 /* Returns true for an accelerator that a node's controller measures while drivers report boards. The
- * controller's domain may then be one of these boards. */
+ * accelerator may then be one of these boards. */
 static bool repeats_boards(const struct choice *c, const struct view *zone)
 {
     return zone->is_part && zone->channel->info.tier >= ACCELERATOR && zone->channel->info.device_index < 0 &&
@@ -235,15 +237,15 @@ static double seconds(int64_t from_ns, int64_t to_ns)
     return (double)(to_ns - from_ns) * 1e-9;
 }
 
-/* The time in the window in which a view showed no energy, and the energy that its sensor may have used
- * without showing it. */
+/* The time in the window in which a view showed no energy, and the energy below which its sensor shows no
+ * change. */
 struct standstill_view {
     int64_t begin_ns, end_ns;
     double grain_joules;
 };
 
 /* Returns true if the view showed no energy in a part of the window, for longer than STILL_S and
- * STILL_PERIODS allow. Always sets *out to that part. */
+ * STILL_PERIODS allow. Sets *out to that part in both cases. */
 static bool find_standstill(const struct choice *c, const struct view *view, struct standstill_view *out)
 {
     const struct channel *ch = view->channel;
@@ -270,9 +272,9 @@ static double joules_shown(const struct choice *c, const struct view *view,
     return joules;
 }
 
-/* Returns the joules that the parts of a zone showed during the standstill. Each part counts with the joules
- * of its own sensor or with the sum of the parts inside it, whichever is larger. `depth` limits the recursion
- * to MAX_ANCESTORS. */
+/* Returns the joules that the parts of a zone showed during the standstill. The joules of a part are those of
+ * its own sensor or the sum of the parts inside it, whichever is larger. `depth` limits the recursion to
+ * MAX_ANCESTORS. */
 static double parts_joules(struct choice *c, const struct view *zone, const struct standstill_view *still,
                            unsigned depth)
 {
@@ -330,7 +332,7 @@ static void take_whole(struct choice *c, const struct view *zone, const struct v
             c->list[i].is_taken = true;
 }
 
-/* Returns true if the cover already has a view of a zone inside this zone. */
+/* Returns true if the cover already contains a view of a zone inside this zone. */
 static bool holds_counted(const struct choice *c, const struct view *zone)
 {
     for (size_t i = 0; i < c->count; i++)
@@ -342,7 +344,7 @@ static bool holds_counted(const struct choice *c, const struct view *zone)
 
 static bool take_zone(struct choice *c, struct view *zone);
 
-/* Counts the zones directly inside this zone. Returns true if any was counted. */
+/* Adds the zones directly inside this zone to the cover. Returns true if any was added. */
 static bool take_parts(struct choice *c, const struct view *zone)
 {
     size_t before = c->cover->count;
@@ -352,8 +354,8 @@ static bool take_parts(struct choice *c, const struct view *zone)
     return c->cover->count > before;
 }
 
-/* Notes in the cover that the zone's sensor stands still. has_parts: the zone's parts are counted instead.
- * Later calls change nothing, because only the first zone is reported. */
+/* Records in the cover that the zone's sensor stands still. has_parts: the cover contains the zone's parts
+ * instead. Later calls change nothing, because only the first zone is reported. */
 static void note_still(struct choice *c, const struct view *zone, bool has_parts)
 {
     if (c->cover->still_id >= 0)
@@ -362,9 +364,9 @@ static void note_still(struct choice *c, const struct view *zone, bool has_parts
     c->cover->has_parts_of_still = has_parts;
 }
 
-/* Counts the zone. If its own sensor stands still or cannot be read, counts the zones inside it instead. Uses
- * a model only if neither is possible. Returns false if the zone was decided before, or if nothing of it
- * covered the window. */
+/* Adds the zone to the cover. If its own sensor stands still or cannot be read, adds the zones inside it
+ * instead. Adds a model only if neither is possible. Returns false if the zone was decided before, or if no
+ * view of it covered the window. */
 static bool take_zone(struct choice *c, struct view *zone)
 {
     if (zone->is_taken || repeats_boards(c, zone))
@@ -390,7 +392,7 @@ static bool take_zone(struct choice *c, struct view *zone)
 }
 
 /* Returns true if an enclosing zone is summed for the group. take_zone decides about this zone when it
- * decides about the enclosing one. */
+ * decides about the enclosing zone. */
 static bool is_inside_wanted(const struct choice *c, const struct view *zone)
 {
     for (unsigned depth = 0; (zone = zone->outer) != NULL && depth < MAX_ANCESTORS; depth++)
@@ -401,9 +403,9 @@ static bool is_inside_wanted(const struct choice *c, const struct view *zone)
 
 /* --- the whole machine ---------------------------------------------------------------------------------- */
 
-/* Counts every zone of a scope with at least this tier, if a view of the zone covered the window and did not
- * stand still. A machine may have several such zones (two superchips, two batteries). Returns true if any
- * zone was counted. */
+/* Adds every zone of a scope with at least this tier to the cover, if a view of the zone covered the window
+ * and did not stand still. A machine may have several such zones (two superchips, two batteries). Returns
+ * true if any zone was added. */
 static bool take_scope(struct choice *c, joule_scope scope, uint32_t tier)
 {
     size_t before = c->cover->count;
@@ -419,9 +421,9 @@ static bool take_scope(struct choice *c, joule_scope scope, uint32_t tier)
     return c->cover->count > before;
 }
 
-/* Counts parts (not whole devices) of machine-wide zones whose own sensor stands still. Visits the scopes
- * machine_scopes[from] to machine_scopes[until - 1]. If any part was counted, marks the cover as partial and
- * returns true. */
+/* Adds parts (not whole devices) of machine-wide zones whose own sensor stands still to the cover. Visits the
+ * scopes machine_scopes[from] to machine_scopes[until - 1]. If any part was added, marks the cover as partial
+ * and returns true. */
 static bool take_parts_of_machine(struct choice *c, size_t from, size_t until)
 {
     size_t before = c->cover->count;
@@ -440,9 +442,9 @@ static bool take_parts_of_machine(struct choice *c, size_t from, size_t until)
     return any;
 }
 
-/* Counts a domain that covers more than the CPUs instead of single devices. Returns false if devices must be
- * summed. Such a domain is used if no package is measured, or if a superchip's GPU driver measures only the
- * whole module. A measured package takes precedence over other sensors of its module. */
+/* Adds a domain that covers more than the CPUs to the cover, instead of single devices. Returns false if
+ * devices must be summed. Such a domain is used if no package is measured, or if a superchip's GPU driver
+ * measures only the whole module. A measured package takes precedence over other sensors of its module. */
 static bool take_whole_machine(struct choice *c)
 {
     if (has_measured(c, JOULE_SCOPE_MODULE, ACCELERATOR) && !has_measured(c, JOULE_SCOPE_GPU, 0))
@@ -454,15 +456,15 @@ static bool take_whole_machine(struct choice *c)
             take_parts_of_machine(c, 0, s + 1);
             return true;
         }
-    /* A part may contain the CPU, which the model of the CPU would then count a second time. */
+    /* A part may contain the CPU, whose energy the model of the CPU would then add a second time. */
     c->without_models = take_parts_of_machine(c, 0, MACHINE_SCOPES);
     return false;
 }
 
 /* --- the sum of devices --------------------------------------------------------------------------------- */
 
-/* Returns true for a package whose counter can be read but has never moved. Unlike a board, a
- * package is never off. */
+/* Returns true for a package whose counter can be read but has never increased. Unlike a board, a package is
+ * never off. */
 static bool is_still_package(struct choice *c, const struct view *zone)
 {
     struct standstill_view still;
@@ -470,7 +472,7 @@ static bool is_still_package(struct choice *c, const struct view *zone)
            find_standstill(c, zone, &still);
 }
 
-/* Counts the outermost zones of the group. */
+/* Adds the outermost zones of the group to the cover. */
 static void take_devices(struct choice *c)
 {
     bool lacks_package = false;
@@ -512,7 +514,7 @@ static void put_in_order(joule_meter *meter, struct cover *cover)
 void cover_choose(joule_meter *meter, int32_t group, int64_t begin_ns, int64_t end_ns,
                   struct cover *out_cover)
 {
-    struct choice c; /* 48 KiB, not cleared: add_views sets every entry that it counts */
+    struct choice c; /* 48 KiB, not cleared: add_views sets every entry of the list that is used */
     c.meter = meter;
     c.begin_ns = begin_ns;
     c.end_ns = end_ns;

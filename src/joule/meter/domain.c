@@ -1,6 +1,7 @@
-/* joule/meter/domain.c - describes one domain: its state, its newest value, its readings.
+/* joule/meter/domain.c - describes one domain: its state, its newest value and the times of its readings.
  *
- * This file defines when a domain is stale (not read any more) or frozen (read, but the value stands still).
+ * This file defines when a domain is stale (not read any more) or frozen (read, but the value stands
+ * still).
  */
 #include <math.h>
 #include <string.h>
@@ -37,7 +38,7 @@ static void settle_state(joule_domain *domain, bool is_old, bool is_frozen)
 {
     if (domain->state != JOULE_OK)
         return;
-    domain->remedy[0] = '\0'; /* the source's remedy is for a domain that cannot be read */
+    domain->remedy[0] = '\0'; /* the source's remedy applies only to a domain that cannot be read */
     if (is_old) {
         domain->state = JOULE_STALE;
     } else if (is_frozen) {
@@ -70,7 +71,7 @@ void meter_describe_domain(joule_meter *meter, size_t index, const struct cover 
     const char *hidden_by = atomic_load(&mc->hidden_by);
     if (hidden_by && out_domain->state == JOULE_OK && !meter_is_gauge(meter, (int32_t)index))
         string_print(out_domain->remedy, sizeof out_domain->remedy,
-                     "%s hides it from programs, so it is in no total", hidden_by);
+                     "%s hides this GPU from programs, so totals exclude it", hidden_by);
 }
 
 bool meter_has_energy(joule_meter *meter, int32_t domain)
@@ -81,8 +82,8 @@ bool meter_has_energy(joule_meter *meter, int32_t domain)
 
 /* --- newest values -------------------------------------------------------------------------------------- */
 
-/* Returns the last reading of a power sensor, in watts; unknown for other channels. It is used before a curve
- * gives the power, because a slow sensor gives its second reading only after seconds. */
+/* Returns the last reading of a power sensor, in watts; unknown for other channels. Used until the curve has
+ * two points, because a slow sensor has its second reading only after seconds. */
 static struct estimate first_power(const struct channel *ch)
 {
     if (ch->mode != CHANNEL_POWER || ch->readings == 0 || ch->info.state != JOULE_OK)

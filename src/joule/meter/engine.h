@@ -1,8 +1,8 @@
 /* joule/meter/engine.h - internal interface of a meter.
  *
- * A meter holds the list of channels that all lanes found. It chooses covers (the domains that make up a
- * total) and computes the energy of any window. Lanes read hardware (lane.h). After each round of readings
- * the meter calls its listeners: the collector, the budgets and the recorder.
+ * A meter contains the list of channels that all lanes found. It chooses covers (the domains of which a total
+ * is the sum) and computes the energy of any window. Lanes read hardware (lane.h). After each round of
+ * readings the meter calls its listeners: the collector, the budgets and the recorder.
  * Note: channels and listeners are added, but never removed. A channel's index is its domain id. A lane's
  * lock guards the state of its channels. Locks are taken in this order: a budget list's `checking`, a lane's
  * `reading`, the collectors' hub, a collector, a meter, a record's listener, a recorder, a lane.
@@ -22,7 +22,8 @@
 
 struct session; /* session.h */
 
-/* A part of libjoule that works after each round of readings of lane 0. The type of a listener is its ops. */
+/* A part of libjoule that is called after each round of readings of lane 0. `ops` identifies the kind of
+ * listener. */
 struct meter_listener {
     const struct meter_listener_ops {
         /* Called without a lock, possibly by several threads at once. now_ns: the end of the round. */
@@ -34,15 +35,16 @@ struct meter_listener {
 
 struct joule_meter {
     struct joule_host *host;
-    bool owns_host;   /* meter_close closes the host */
-    bool shows_all;   /* totals are of the whole machine; boards that the environment hides are included */
-    bool is_client;   /* a parent process measures; this one opens no sensors and reads the session's board */
+    bool owns_host; /* meter_close closes the host */
+    bool shows_all; /* totals include boards that the environment hides from programs */
+    /* a parent process measures; this meter opens no sensors and reads the session's board */
+    bool is_client;
     pid_t pid;        /* process that opened the meter; handles are not valid in a child after fork */
     int64_t begin_ns; /* CLOCK_MONOTONIC at open */
     int64_t begin_realtime_ns;
     double period_s;
     double wait_s;                       /* how long meter_start waits for slow sources */
-    struct lane *lanes[METER_MAX_LANES]; /* [0]: prompt sources */
+    struct lane *lanes[METER_MAX_LANES]; /* [0]: all sources that are not slow */
     size_t lane_count;
     struct meter_channel {
         struct channel *channel;
@@ -50,43 +52,46 @@ struct joule_meter {
         struct source *source;
         const char *_Atomic hidden_by; /* variable that hides the board from programs; NULL: not hidden */
     } channels[METER_MAX_CHANNELS];
-    _Atomic size_t channel_count;                          /* set after the new entry is complete */
-    _Atomic size_t unlisted_channels;                      /* channels left out because the table was full */
+    _Atomic size_t channel_count; /* set after the new entry is complete */
+    /* number of channels omitted because the table was full */
+    _Atomic size_t unlisted_channels;
     struct meter_listener *listeners[METER_MAX_LISTENERS]; /* called in this order */
     _Atomic size_t listener_count;                         /* set after the new entry is complete */
     pthread_mutex_t lock;    /* guards adding channels and listeners, and the totals for clients */
     struct session *session; /* ring buffers of regions; never NULL */
-    int64_t published_ns;    /* time of the last totals shown to clients; guarded by lock */
+    int64_t published_ns;    /* end of the last totals published to clients; guarded by lock */
     int64_t alone_ns;        /* time of the last round of readings without clients; guarded by lock */
     /* base_joules of session_energy, if this meter is a client; guarded by lock */
     double client_base_joules[BOARD_SUMS];
 };
 
-/* The domains that make up a total over a window. */
+/* The domains of which a total over a window is the sum. */
 #define COVER_MAX 64
 struct cover {
     int32_t ids[COVER_MAX];
     size_t count;
-    bool is_partial;  /* a domain of the total could not be read, or its parts are counted instead */
+    bool is_partial;  /* a domain of the total could not be read, or is replaced by its parts */
     joule_class cls;  /* the weakest class of the domains */
     int32_t still_id; /* a domain whose sensor stands still; -1: none */
-    /* true: the parts of domain still_id are counted instead; false: nothing of the domain is counted */
+    /* true: the cover contains parts of domain still_id instead; false: it contains neither */
     bool has_parts_of_still;
 };
 
-/* Makes a meter whose sources are not open yet. The caller adds listeners, then calls meter_start, or closes
- * the meter. `options` have all fields of this library. */
+/* Creates a meter whose sources are not open yet. The caller owns the meter, adds listeners, then calls
+ * meter_start or meter_close. `options`: complete, in this library's version of the structure. Returns the
+ * errors of joule_open. */
 joule_status meter_create(struct joule_host *host, const joule_options *options, joule_meter **out_meter,
                           joule_error *out_error);
-/* Opens the sources and takes the first readings. If `watches` is false, the prompt sources are read once,
+/* Opens the sources and takes the first readings. If `watches` is false, the sources of lane 0 are read once,
  * then only after meter_watch or a query. On a virtual host no thread is started; meter_tick takes each
- * reading. owns_host: meter_close closes the host. On failure the host remains the caller's. */
+ * reading. owns_host: meter_close closes the host. On failure the caller still owns the host. */
 joule_status meter_start(joule_meter *meter, bool owns_host, bool watches, joule_error *out_error);
 /* Stops the threads and frees the meter with its listeners, as joule_close states. NULL is allowed. */
 void meter_close(joule_meter *meter);
-/* Adds a listener, which the meter then owns. Returns false if there are METER_MAX_LISTENERS already. */
+/* Adds a listener, which the meter then owns. Returns false, without taking ownership, if there are
+ * METER_MAX_LISTENERS already. */
 bool meter_add_listener(joule_meter *meter, struct meter_listener *listener);
-/* Returns the listener with these ops; NULL: none was added. */
+/* Returns the listener with these ops; NULL if none was added. */
 struct meter_listener *meter_find_listener(joule_meter *meter, const struct meter_listener_ops *ops);
 /* Returns true if a value read at read_ns is too old to use. The limit follows from the lane's period and
  * update_period_s (NaN: unknown). A channel that was never read is not stale. */
@@ -94,16 +99,16 @@ bool meter_is_stale(joule_meter *meter, const struct lane *lane, double update_p
 /* Reads every source once in the calling thread, then calls the listeners. For virtual hosts. */
 void meter_tick(joule_meter *meter);
 /* A lane calls meter_publish when it has opened a source, to add the source's channels to the meter. It calls
- * meter_after_read after each round of readings. Only after those of lane 0 are the listeners called and the
- * totals for clients updated. */
+ * meter_after_read after each round of readings. For lane 0, meter_after_read calls the listeners and updates
+ * the totals for clients. */
 void meter_publish(joule_meter *meter, struct lane *lane, struct source *source);
 void meter_after_read(joule_meter *meter, struct lane *lane);
 /* Starts the threads that call meter_after_read periodically. Before this call, a meter in a descendant of a
  * session and a meter opened with `watches` false have no such threads. Returns false if a thread cannot be
  * started. */
 bool meter_watch(joule_meter *meter);
-/* Allocates all memory that the curves of readable domains can need, about 200 KB each. Long-running programs
- * call it so that their size stays constant. */
+/* Allocates all memory that the curves of readable domains can need, about 200 KB for each. Long-running
+ * programs call this function so that their size stays constant. */
 void meter_reserve(joule_meter *meter);
 /* Returns the CPU seconds that the meter's threads have used so far; NaN if the system does not report
  * them. */
@@ -120,36 +125,38 @@ void meter_describe_domain(joule_meter *meter, size_t index, const struct cover 
                            joule_domain *out_domain);
 /* Returns the properties of a channel's sensor that curves need. The lane's lock is held. */
 struct curve_traits meter_channel_traits(const struct channel *channel);
-/* Returns true for a domain that is no gauge, and for JOULE_TOTAL, JOULE_CPU and JOULE_GPU. */
+/* Returns true for a domain that is not a gauge, and for JOULE_TOTAL, JOULE_CPU and JOULE_GPU. */
 bool meter_has_energy(joule_meter *meter, int32_t domain);
-/* Returns the energy of one domain over a window, even if a total would not trust it. end_ns METER_LAST_TICK:
- * up to the domain's last tick. */
+/* Returns the energy of one domain over a window, even if a total would not use the domain. end_ns
+ * METER_LAST_TICK: up to the domain's last tick. */
 #define METER_LAST_TICK INT64_MAX
 struct window meter_channel_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns);
 /* Chooses the cover of JOULE_TOTAL, JOULE_CPU or JOULE_GPU over a window: the outermost domains whose energy
- * has risen since the meter opened, one view for each zone. If no CPU package is measured, a larger domain
- * (module, psys, node, battery) makes up the total alone and takes precedence over a model. A domain that
- * stands still while parts of it use energy yields to these parts, and the cover is partial. The cover of a
- * plain domain id is that domain. */
+ * has increased since the meter opened, one view for each zone. If no CPU package is measured, a larger
+ * domain (module, psys, node, battery) alone is the total, and takes precedence over a model. A domain that
+ * stands still while parts of it use energy is replaced by these parts, and the cover is partial. The cover
+ * of a domain id is that domain. */
 void meter_cover(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns,
                  struct cover *out_cover);
-/* Updates which channels belong to boards that the environment hides from programs. The meter's lock is
- * held. */
+/* Marks the channels of boards that the environment hides from programs. The caller holds the meter's
+ * lock. */
 void meter_update_hidden(joule_meter *meter);
-/* Writes the boards that one variable hides, as "gpu:0, gpu:1". Returns that variable, or
- * NULL if none is hidden. */
+/* Writes the boards that one variable hides, as "gpu:0, gpu:1". Returns that variable, or NULL if no board is
+ * hidden. */
 const char *meter_hidden_boards(joule_meter *meter, char *out_boards, size_t size);
-/* Returns the energy of a cover over a window; unknown if the cover is empty. The coverage is that of the
- * domain which covers least. */
+/* Returns the energy of a cover over a window; unknown if the cover is empty. The covered time is that of the
+ * domain with the least coverage. */
 struct window meter_cover_window(joule_meter *meter, const struct cover *cover, int64_t begin_ns,
                                  int64_t end_ns);
-/* Returns the energy of a domain or sum over a window. A client takes it from the session's board. */
+/* Returns the energy of a domain or sum over a window. A client reads it from the session's board. */
 struct window meter_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns);
-/* Returns the energy of a domain or sum since the meter opened. Each domain counts up to its own last tick,
- * so a sensor that hangs does not delay the others. Answers never decrease while the cover stays the same. */
+/* Returns the energy of a domain or sum since the meter opened. The energy of each domain ends at its own
+ * last tick, so a sensor that hangs does not delay the others. The result never decreases while the cover
+ * stays the same. */
 struct window meter_energy(joule_meter *meter, int32_t domain);
-/* Returns why the energy of a domain or sum is unknown. JOULE_PENDING: the next reading may change that.
- * Otherwise the state of the domains that were found, or JOULE_ABSENT if no source found any. */
+/* Returns the reason why the energy of a domain or sum is unknown. JOULE_PENDING: the next reading may supply
+ * it. Otherwise returns the state of the domains that were found, or JOULE_ABSENT if no source found a
+ * domain. */
 joule_status meter_why_unknown(joule_meter *meter, int32_t domain);
 /* Returns a domain's energy minus that of its listed parts, with one view of each part. Sets *out_parts to
  * the number of parts. The energy is unknown if there are no parts, or if a part does not cover the
@@ -160,14 +167,14 @@ struct window meter_rest_window(joule_meter *meter, int32_t domain, int64_t begi
 int64_t meter_cover_horizon_ns(joule_meter *meter, const struct cover *cover);
 /* Writes the names of the cover's domains, as "package-0 + dram-0", truncated to `size`. */
 void meter_cover_name(joule_meter *meter, const struct cover *cover, char *out_name, size_t size);
-/* Returns true if the values of a domain (an id, not a sum) are a gauge's. */
+/* Returns true if a domain (an id, not a sum) is a gauge. */
 bool meter_is_gauge(joule_meter *meter, int32_t domain);
-/* Returns a channel's power in watts. Sets *is_old if its last reading is too old to be the current power,
- * and else leaves *is_old unchanged. */
+/* Returns a channel's power in watts. Sets *is_old to true if the last reading is too old to be the current
+ * power; otherwise does not change it. */
 struct estimate meter_channel_power(joule_meter *meter, int32_t id, bool *is_old);
 /* Copies the newest value of a gauge, as joule_gauge states. `domain` must be the id of a gauge. */
 joule_status meter_gauge(joule_meter *meter, int32_t domain, double *out_value);
-/* Returns the highest temperature of all gauges in degrees Celsius; NaN if there is none. */
+/* Returns the highest temperature of all gauges in degrees Celsius; NaN if no temperature is known. */
 double meter_hottest_celsius(joule_meter *meter);
 /* Copies the times of a domain's or sum's readings after after_ns, as joule_ticks states. */
 size_t meter_ticks(joule_meter *meter, int32_t domain, int64_t after_ns, int64_t *out_ticks_ns,

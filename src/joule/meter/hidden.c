@@ -1,6 +1,6 @@
-/* joule/meter/hidden.c - leaves boards that the environment hides from programs out of totals.
+/* joule/meter/hidden.c - excludes boards that the environment hides from programs from totals.
  *
- * sources/visible.h knows the rules of the variables, cover.c sums a total.
+ * sources/visible.h contains the rules of the variables; cover.c sums a total.
  * Note: a source that opens late may bring the id that identifies a board, so each new source updates all
  * channels. A meter opened with JOULE_OPEN_DEVICES reports the whole machine and hides nothing.
  */
@@ -9,7 +9,7 @@
 #include "joule/meter/engine.h"
 #include "joule/sources/visible.h"
 
-/* The boards that sources have found, each of them once. */
+/* The boards that sources have found, without duplicates. */
 struct boards {
     struct visible_board list[MAX_VISIBLE_BOARDS];
     const char *names[MAX_VISIBLE_BOARDS]; /* "gpu:0" */
@@ -42,8 +42,8 @@ static void add_device(struct boards *boards, const struct device *device)
     take_text(&board->pci_address, device->pci_address);
 }
 
-/* Adds the boards of a source. A board that this process may not open is left out: programs do not count it
- * when they number boards. */
+/* Adds the boards of a source. Omits boards that this process may not open: programs skip them when they
+ * number boards. */
 static void add_source(struct boards *boards, struct meter_channel *mc)
 {
     pthread_mutex_lock(&mc->lane->lock);

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "joule/meter/engine.h"
 
-#define CATCH_UP_PERIODS 8 /* up to this many late rounds are caught up one after the other */
+#define CATCH_UP_PERIODS 8 /* a lane that is late by more periods skips rounds */
 #define FACTS_PERIOD_NS  NS_PER_S
 #define SUSPEND_NS       (50 * NS_PER_S / 1000) /* a jump of BOOTTIME against MONOTONIC beyond jitter */
 #define STACK_BYTES      (256 * 1024)
@@ -15,7 +15,7 @@
 
 /* --- one round ------------------------------------------------------------------------------------------ */
 
-/* Makes every counter and integrator of the lane start again, which leaves a gap in each curve. */
+/* Restarts every counter and integrator of the lane, which leaves a gap in each curve. */
 static void break_all(struct lane *lane)
 {
     pthread_mutex_lock(&lane->lock);
@@ -144,8 +144,8 @@ static void keep_counters_alive(struct lane *lane, const struct source *source)
     }
 }
 
-/* Allows the lane to use the meter until leave_meter. Returns false if the lane is to stop and must not use
- * the meter any more. The meter may be closed while a vendor's call hangs, for example. */
+/* Allows the lane to use the meter until leave_meter. Returns false if the lane must stop, because the meter
+ * may no longer exist. For example, the meter may be closed while a vendor's call hangs. */
 static bool enter_meter(struct lane *lane)
 {
     pthread_mutex_lock(&lane->lock);
@@ -163,8 +163,7 @@ static void leave_meter(struct lane *lane)
     pthread_mutex_unlock(&lane->lock);
 }
 
-/* Opens all pending sources of the lane and publishes their channels. Returns false if the lane is to
- * stop. */
+/* Opens all pending sources of the lane and publishes their channels. Returns false if the lane must stop. */
 static bool open_all(struct lane *lane)
 {
     cpu_info_read(lane->host, &lane->cpu);
@@ -206,7 +205,7 @@ static bool is_to_stop(struct lane *lane)
     return stop;
 }
 
-/* Sleeps until deadline_ns (CLOCK_MONOTONIC) or until the thread is woken. Returns true if the lane is to
+/* Sleeps until deadline_ns (CLOCK_MONOTONIC) or until the thread is woken. Returns true if the lane must
  * stop. Returns false at the deadline, or if a reading is requested.
  * Note: a semaphore is used because a condition variable costs a second system call each time: its mutex
  * counts as contended after the wait. */
@@ -235,8 +234,8 @@ static bool updates_every_period(const struct lane *lane, const struct source *s
     return true;
 }
 
-/* Returns how many nanoseconds before the end of its period the next round is due: a random time, at most
- * LANE_DITHER of the period. Returns 0 if a sensor does not update in every period. */
+/* Returns the number of nanoseconds by which the next round begins before the end of its period: a random
+ * time, at most LANE_DITHER of the period. Returns 0 if a sensor does not update in every period. */
 static int64_t early_ns(struct lane *lane)
 {
     for (size_t i = 0; i < lane->source_count; i++)
@@ -262,7 +261,7 @@ static void *lane_main(void *argument)
 {
     struct lane *lane = argument;
     bool has_work = true;
-    if (!lane->opened) { /* otherwise the creator of the thread opened them */
+    if (!lane->opened) { /* otherwise the creator of the thread has opened the sources */
         lane_open_sources(lane);
         has_work = !finds_nothing(lane);
     }
@@ -317,8 +316,9 @@ bool lane_start(struct lane *lane)
     return has_thread;
 }
 
-/* Waits until *flag is set, at most until deadline_ns (CLOCK_MONOTONIC). The lane's lock guards *flag. While
- * the lane stops, waits longer if its thread still uses the meter. Returns *flag. */
+/* Waits until *flag is true, at most until deadline_ns (CLOCK_MONOTONIC). The lane's lock guards *flag. If
+ * the lane must stop, also waits, without a limit, until its thread no longer uses the meter. Returns
+ * *flag. */
 static bool wait_for(struct lane *lane, const bool *flag, int64_t deadline_ns)
 {
     struct timespec deadline = clock_timespec(deadline_ns);
@@ -358,7 +358,7 @@ bool lane_halt(struct lane *lane, int64_t deadline_ns)
     pthread_mutex_unlock(&lane->lock);
     if (is_over)
         return true;
-    if (pthread_equal(pthread_self(), lane->thread)) /* a callback calls exit */
+    if (pthread_equal(pthread_self(), lane->thread)) /* a callback in this lane's thread called exit */
         return false;
     bool finished = wait_for(lane, &lane->finished, deadline_ns);
     if (finished)

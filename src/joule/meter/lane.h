@@ -1,8 +1,8 @@
 /* joule/meter/lane.h - a thread that reads one or more sources at a steady pace.
  *
- * A lane keeps absolute deadlines and a lock over the channels of its sources. It turns each reading into a
- * point on a curve, by a counter or an integrator. Prompt sources share lane 0. Each slow source has a lane
- * of its own, so that a vendor's library that hangs delays no other source.
+ * A lane reads at absolute deadlines; its lock guards the channels of its sources. It turns each reading into
+ * a point on a curve, by a counter or an integrator. All sources that are not slow (prompt sources) share
+ * lane 0. Each slow source has a separate lane, so that a vendor's library that hangs delays no other source.
  * Note: hardware is read without the lock; the lock is held only while results are stored.
  */
 #ifndef JOULE_LANE_H
@@ -17,7 +17,7 @@ struct joule_meter;
 
 #define LANE_MAX_SOURCES 48
 /* Sensors that update faster than they are read are read at a random time in this last part of each period.
- * Without it, a load that repeats in step with the readings would look steady. */
+ * Without the random time, a load that repeats in step with the readings would look steady. */
 #define LANE_DITHER 0.5
 
 struct lane {
@@ -37,16 +37,17 @@ struct lane {
     pthread_mutex_t reading; /* serialises opening and reading hardware; taken before any other lock */
     bool stop;               /* the thread must end */
     bool opened;             /* the sources are open and have been read once */
-    bool finished;           /* the thread uses the lane no more */
+    bool finished;           /* the thread no longer uses the lane */
     bool is_detached;        /* the thread ended by itself and must not be joined */
     bool in_meter;           /* the thread uses the meter; joule_close waits for it without a time limit */
     _Atomic int references;  /* held by the meter and the thread; at 0 the lane is freed */
-    _Atomic uint64_t ticks, overruns;   /* numbers of rounds taken, and of rounds skipped because of delay */
+    _Atomic uint64_t ticks, overruns;   /* number of rounds, and number of rounds skipped because of delay */
     _Atomic uint64_t requested, served; /* numbers of requested readings, see lane_request */
     _Atomic int64_t read_ns;            /* end of the last round of readings */
     bool reads_facts;                   /* the thread also reads facts of devices */
-    int64_t facts_ns;                   /* time of the next such reading; used only by the reader */
-    uint64_t dither;                    /* state of the thread's random number generator */
+    /* time of the next reading of facts; used only by the reading thread */
+    int64_t facts_ns;
+    uint64_t dither; /* state of the thread's random number generator */
     bool knows_offset;
     int64_t boottime_minus_monotonic_ns; /* a jump is a suspend and makes a gap in every curve */
 };
@@ -67,20 +68,20 @@ struct lane *lane_create(struct joule_meter *meter, int64_t period_ns);
 struct source *lane_add(struct lane *lane, const struct source_ops *ops, bool is_named);
 /* Opens the sources, publishes their channels in the meter and takes the first reading. */
 void lane_open_sources(struct lane *lane);
-/* Takes one round of readings. Waits while the sources are being opened. */
+/* Takes one round of readings. Waits if the sources are being opened. */
 void lane_read(struct lane *lane);
-/* Starts the thread, which opens the sources unless they are open, then reads them. Returns false if the
- * thread cannot be started. */
+/* Starts the thread, which opens the sources if they are not open yet, then reads them periodically. Returns
+ * false if the thread cannot be started. */
 bool lane_start(struct lane *lane);
 /* Waits until the sources are open and have been read once, at most until deadline_ns (CLOCK_MONOTONIC).
  * Returns false at the deadline. */
 bool lane_wait_opened(struct lane *lane, int64_t deadline_ns);
-/* Requests a reading now, between two periodic ones. Returns the value that lane->served reaches once a
- * reading is done that began after this call; 0: there is no thread. */
+/* Requests a reading now, between two periodic ones. Returns the value that lane->served reaches when a
+ * reading that began after this call is complete; 0: there is no thread. */
 uint64_t lane_request(struct lane *lane);
 /* Asks the thread to stop and waits for it until deadline_ns. Call it once for a lane. Returns false if the
- * thread hangs in a source, or is the calling thread. Such a thread keeps its lane and frees it when it
- * returns. Until then it may use the host, but never the meter. */
+ * thread hangs in a source, or is the calling thread. Such a thread keeps its lane and frees the lane when it
+ * ends. Until then the thread may use the host, but never the meter. */
 bool lane_halt(struct lane *lane, int64_t deadline_ns);
 /* Drops a reference; the last one frees the lane and its sources. */
 void lane_release(struct lane *lane);

@@ -1,17 +1,17 @@
 /* joule/meter/lane_sink.c - turns the readings that sources report (source.h) into points on curves.
  *
  * Note: the time of a value is uncertain. A counter ticked at some time between two readings. A sensor
- * without timestamps changed its value at some time since the previous reading. The point is put in the
- * middle of the interval between both readings, whose length gives the error. Timestamps are taken before the
- * lane's lock, so that waiting for it delays no timestamp.
+ * without timestamps changed its value at some time since the previous reading. The point's time is the
+ * middle of the interval between both readings, and its error follows from the interval's length. Timestamps
+ * are taken before the lane is locked, so that waiting for the lock delays no timestamp.
  */
 #include <math.h>
 #include "base/string.h"
 #include "joule/meter/lane.h"
 
-/* Mean length of the tick that a reading falls into, divided by the mean length of all ticks, if they jitter
- * by +-20 %. The ratio is above 1 because a reading falls more likely into a long tick than into a short
- * one. */
+/* Mean length of the tick during which a reading is taken, divided by the mean length of all ticks, if ticks
+ * jitter by +-20 %. The ratio is above 1 because a reading is more likely during a long tick than during a
+ * short one. */
 #define TICK_JITTER 1.04
 
 /* Returns the round whose sink this is. */
@@ -20,7 +20,7 @@ static struct lane_round *round_of(struct sink *sink)
     return (struct lane_round *)sink; /* the sink is its first member */
 }
 
-/* Notes that the channel's sensor answered at time_ns. */
+/* Records that the channel's sensor was read at time_ns. */
 static void answered(struct channel *ch, int64_t time_ns)
 {
     ch->read_ns = time_ns;
@@ -29,8 +29,8 @@ static void answered(struct channel *ch, int64_t time_ns)
     ch->info.state = JOULE_OK;
 }
 
-/* Notes that the sensor reported an impossible value, which is not used. A short gap before the next possible
- * value is bridged. */
+/* Records that the sensor reported an impossible value, which is not used. The integrator bridges a short gap
+ * before the next possible value. */
 static void rejected(struct channel *ch)
 {
     ch->info.state = JOULE_FAILED;
@@ -41,8 +41,8 @@ static void rejected(struct channel *ch)
 }
 
 /* Returns the point of a counter that has advanced, with the joules of the last point. The counter ticked
- * after previous_ns (0: unknown) and before time_ns, at most one sensor period ago. The point is put in the
- * middle of that interval. width_ns: how long the reading took. */
+ * after previous_ns (0: unknown) and before time_ns, at most one sensor period ago. The point's time is the
+ * middle of that interval. width_ns: duration of the reading. */
 static struct curve_point counter_point(const struct channel *ch, int64_t time_ns, int64_t previous_ns,
                                         int64_t width_ns)
 {

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "joule/meter/cover_choice.h"
 
-/* Some sensors show a new value only in the reading after the one that started their measurement. */
+/* Some sensors start a measurement at a reading and show its value only at the next reading. */
 #define MAX_REQUESTS   3
 #define REQUEST_GAP_NS (100 * NS_PER_S / 1000)
 #define SLACK_S        0.25 /* seconds added to a sensor's period, for the reading itself */
@@ -19,7 +19,7 @@ struct last_reading last_reading_start(joule_meter *meter, int64_t begin_ns, int
 
 /* --- which channels ------------------------------------------------------------------------------------- */
 
-/* Returns true if the cover has a measured domain of this zone or, if `zone` is NULL, of this scope. */
+/* Returns true if the cover contains a measured domain of this zone or, if `zone` is NULL, of this scope. */
 static bool is_in_cover(const joule_meter *meter, const struct cover *cover, const char *zone,
                         joule_scope scope)
 {
@@ -47,8 +47,8 @@ static bool matters(const joule_meter *meter, const struct cover *cover, size_t 
                : !is_in_cover(meter, cover, NULL, JOULE_SCOPE_PACKAGE);
 }
 
-/* Returns how many seconds to wait for a channel whose energy until end_ns is not known yet. Returns 0 if it
- * is known, or never will be. */
+/* Returns how many seconds to wait for a channel whose energy until end_ns is not known yet. Returns 0 if the
+ * energy is known, or will never be known. */
 static double timeout_s(const struct channel *ch, int64_t end_ns, bool was_requested)
 {
     if (ch->info.state != JOULE_OK || curve_last_ns(&ch->curve) >= end_ns)

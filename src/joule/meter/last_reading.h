@@ -1,6 +1,7 @@
 /* joule/meter/last_reading.h - reads slow sources once more after the end of a measurement.
  *
- * Note: a reading is requested at once. If that is not enough, the caller waits for the sensor's next period.
+ * Note: a reading is requested at once. If the sensor has no new value then, the caller waits for the
+ * sensor's next period.
  */
 #ifndef JOULE_LAST_READING_H
 #define JOULE_LAST_READING_H
@@ -19,14 +20,14 @@ struct last_reading {
         unsigned count;  /* number of requests */
         int64_t requested_ns;
     } lanes[METER_MAX_LANES];
-    const char *source; /* the last source that was waited for; NULL: none */
+    const char *source; /* name of the last source for which the caller waited; NULL: none */
 };
 
 /* Returns the state for last_reading_is_due. Requests nothing. */
 struct last_reading last_reading_start(joule_meter *meter, int64_t begin_ns, int64_t end_ns);
 /* Requests readings that are due, without waiting. Returns true if a source has not answered yet: the caller
- * then waits and calls this again. Gives up on a source soon after its update period or LAST_READING_MAX_S,
- * whichever is shorter. */
+ * then waits and calls this function again. Gives up on a source soon after its update period or
+ * LAST_READING_MAX_S, whichever is shorter. */
 bool last_reading_is_due(struct last_reading *last);
 
 #endif

@@ -1,8 +1,8 @@
 /* joule/meter/meter.c - opens, updates and closes a meter.
  *
- * Lanes read the hardware, covers sum totals (cover.c), domain.c answers queries about one domain.
- * Note: lanes add channels while other threads read the list. An entry is complete before
- * channel_count includes it.
+ * Lanes read the hardware, cover.c sums totals, and domain.c describes single domains.
+ * Note: lanes add channels while other threads read the list. An entry is complete before channel_count
+ * includes it.
  */
 #include <errno.h>
 #include <math.h>
@@ -22,7 +22,7 @@
 #define CURVE_POINTS     4096
 #define PUBLISH_EVERY_NS 50000000LL
 #define KNOWN_FLAGS      (JOULE_OPEN_NO_SESSION | JOULE_OPEN_DEVICES)
-#define NO_SOURCES       "none" /* a list that selects nothing */
+#define NO_SOURCES       "none" /* a list that selects no source */
 
 int64_t meter_now_ns(joule_meter *meter)
 {
@@ -46,7 +46,7 @@ static joule_status check_options(const joule_options *options, joule_error *err
 }
 
 /* Returns true if a parent process may measure for this meter. Returns false for a recorded or scripted
- * machine, or with JOULE_OPEN_NO_SESSION: the meter then measures itself. */
+ * machine, or with JOULE_OPEN_NO_SESSION: then this process measures. */
 static bool uses_session(const struct joule_host *host, const joule_options *options)
 {
     return host == host_real() && !(options->flags & JOULE_OPEN_NO_SESSION);
@@ -133,7 +133,7 @@ struct meter_listener *meter_find_listener(joule_meter *meter, const struct mete
 
 void meter_close(joule_meter *meter)
 {
-    /* After fork the threads belong to the parent: there is nothing to stop, and nothing is safe to free. */
+    /* After fork the threads exist only in the parent, and a lock may be held: so stop and free nothing. */
     if (!meter || meter->pid != getpid())
         return;
     int64_t deadline_ns = clock_now_ns() + CLOSE_TIMEOUT_NS;
@@ -163,8 +163,8 @@ static bool name_is_taken(joule_meter *meter, const char *name)
     return false;
 }
 
-/* Changes the channel's name if another channel has it: appends the source ("package-0@powercap"), then a
- * number. */
+/* Changes the channel's name if another channel has the same name: appends the source ("package-0@powercap"),
+ * then a number. */
 static void make_name_unique(joule_meter *meter, struct channel *ch)
 {
     char plain[sizeof ch->info.name];
@@ -185,7 +185,8 @@ void meter_publish(joule_meter *meter, struct lane *lane, struct source *source)
     for (size_t i = 0; i < source->channel_count; i++) {
         size_t n = meter_channel_count(meter);
         struct channel *ch = source->channels[i];
-        /* needed even if the channel is not listed, because the source reads all its channels */
+        /* needed even if the channel is not listed, because the source reports readings of all its
+         * channels */
         curve_init(&ch->curve, CURVE_POINTS);
         if (n == METER_MAX_CHANNELS) {
             atomic_fetch_add_explicit(&meter->unlisted_channels, 1, memory_order_relaxed);
@@ -200,7 +201,7 @@ void meter_publish(joule_meter *meter, struct lane *lane, struct source *source)
     pthread_mutex_unlock(&meter->lock);
 }
 
-/* The lane's lock is held, because an integrator updates its period. */
+/* The caller holds the lane's lock, because an integrator updates its period. */
 struct curve_traits meter_channel_traits(const struct channel *ch)
 {
     return (struct curve_traits){
@@ -241,7 +242,7 @@ static void publish_until(joule_meter *meter, int64_t end_ns, bool is_first)
     meter->published_ns = end_ns;
 }
 
-/* Publishes earlier points for the first clients. Their regions may have begun before horizon_ns, so the
+/* Publishes earlier points for the first clients. Regions of clients may have begun before horizon_ns, so the
  * board must begin before these regions. */
 static void publish_past(joule_meter *meter, int64_t horizon_ns)
 {
@@ -318,7 +319,7 @@ double meter_overhead_cpu_s(joule_meter *meter)
         int problem = lane->has_thread ? pthread_getcpuclockid(lane->thread, &clock) : ESRCH;
         if (problem == 0 && clock_gettime(clock, &used) == 0)
             sum_s += (double)used.tv_sec + (double)used.tv_nsec * 1e-9;
-        else if (problem != 0 && problem != ESRCH) /* some systems have no such clocks */
+        else if (problem != 0 && problem != ESRCH) /* some systems have no clocks of threads */
             sum_s = NAN;
     }
     pthread_mutex_unlock(&meter->lock);

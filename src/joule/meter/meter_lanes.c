@@ -1,7 +1,7 @@
 /* joule/meter/meter_lanes.c - see meter_lanes.h.
  *
- * Note: most machines have few of the sources, and a measured command may take only a millisecond. So a
- * source that cannot find hardware is not opened and gets no thread.
+ * Note: most machines have hardware for few of the sources, and a measured command may take only a
+ * millisecond. So a source that cannot find hardware is not opened and gets no thread.
  */
 #include "joule/meter/meter_lanes.h"
 
@@ -76,9 +76,9 @@ static struct lane *add_lane(joule_meter *meter, double period_s)
     return lane;
 }
 
-/* Adds a source to its lane: prompt sources to lane 0, each slow source that may find hardware to a lane of
- * its own. Other sources are opened only if the user names them or asks for devices, to report why nothing
- * was found. Returns false if out of memory. */
+/* Adds a source to its lane: each slow source that may find hardware to a separate lane, all other sources to
+ * lane 0. A source that cannot find hardware is opened only if the user names it or requests devices, to
+ * report why nothing was found. Returns false if out of memory. */
 static bool add_source(joule_meter *meter, const struct source_ops *ops, bool is_named, bool reads_facts)
 {
     bool may_find = may_find_hardware(meter->host, ops), is_alone = ops->is_slow && may_find;
@@ -90,7 +90,7 @@ static bool add_source(joule_meter *meter, const struct source_ops *ops, bool is
         return false;
     lane->is_late = is_alone && ops->is_late && !reads_facts;
     if (!may_find && !is_named && !reads_facts)
-        source_set_state(source, JOULE_ABSENT, "nothing on this machine that it can read");
+        source_set_state(source, JOULE_ABSENT, "this machine has no hardware for this source");
     return true;
 }
 
@@ -111,7 +111,7 @@ joule_status meter_lanes_make(joule_meter *meter, const char *list, bool reads_f
 
 /* --- when ----------------------------------------------------------------------------------------------- */
 
-/* Starts the thread of lane `i` unless it runs. Returns false if it cannot be started. */
+/* Starts the thread of lane `i` if it is not running. Returns false if the thread cannot be started. */
 static bool start(joule_meter *meter, size_t i)
 {
     return meter->lanes[i]->has_thread || lane_start(meter->lanes[i]);

@@ -1,8 +1,9 @@
 /* joule/meter/meter_lanes.h - creates the lanes of a meter and decides which lane reads each source and when
  * threads start.
  *
- * Sources are chosen by a list of names and by what the machine has. joule_close stops the lanes.
- * Note: a late lane, whose source reads no energy, starts with meter_watch, and no other thread waits for it.
+ * Sources are chosen by a list of names and by the machine's hardware. joule_close stops the lanes.
+ * Note: a late lane, whose source reads no energy, starts with meter_watch, and no other thread waits for
+ * it.
  */
 #ifndef JOULE_METER_LANES_H
 #define JOULE_METER_LANES_H
@@ -11,10 +12,10 @@
 #include <joule/meter.h>
 
 /* Checks a list of sources: "a,b" selects only these two, "-a" all but a; NULL and "" select all. Returns
- * JOULE_INVALID if no source has one of the names. */
+ * JOULE_INVALID, with a message, if a name is not that of a source. */
 joule_status meter_lanes_check(const char *list, joule_error *error);
-/* Creates the lanes with their sources, none of them open. `reads_facts`: lanes read device facts, too.
- * Returns JOULE_NO_MEMORY if out of memory. */
+/* Creates the lanes with their sources, which are not open yet. `reads_facts`: lanes also read device facts.
+ * The meter owns the lanes. Returns JOULE_NO_MEMORY if out of memory. */
 joule_status meter_lanes_make(joule_meter *meter, const char *list, bool reads_facts, joule_error *error);
 /* Opens prompt sources in this thread and slow sources in their own threads. Waits up to wait_s seconds for
  * the slow ones. On a virtual host, opens all sources in this thread. `watches`: also calls meter_watch.
