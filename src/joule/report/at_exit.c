@@ -1,10 +1,10 @@
 /* joule/report/at_exit.c - returns a report as JSON, and writes one at exit if JOULE_ENERGY_JSON is set.
  *
- * If the variable is set, the default meter opens when the library is loaded. The program writes one line
- * when it ends normally. So does each child process that used the library.
- * Note: besides the warnings that JOULE_BUDGET_WARN requests (api/budget_scope.c), libjoule writes nothing
- * else. The program `joule` is not linked with this file, so only the command that it runs obeys the
- * variable.
+ * If the variable is set, the default meter opens when the library is loaded. The program, and each child
+ * process that used the library, writes one line when it ends normally.
+ * Note: libjoule writes nothing else, except for the warnings that JOULE_BUDGET_WARN requests
+ * (api/budget_scope.c). The program `joule` is not linked with this file, so only the command that it runs
+ * obeys the variable.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,8 +21,8 @@
 
 #define VARIABLE "JOULE_ENERGY_JSON"
 
-/* Takes a reading, then fills the report from the opening of the meter until now. Free the report also after
- * an error. */
+/* Reads the sensors, then fills the report for the time from the opening of the meter until now. The caller
+ * frees the report, also after an error. */
 static joule_status collect_all(struct report *report, joule_meter *meter, const char *program)
 {
     joule_sample_now(meter);
@@ -52,10 +52,11 @@ joule_status joule_report_json(joule_meter *meter, const char *program, char *ou
 
 /* --- at exit -------------------------------------------------------------------------------------------- */
 
-static pid_t loaded_by; /* only this process writes a report without %p in its name */
+/* process that loaded the library; no other process may write to a file without %p in its path */
+static pid_t loaded_by;
 
-/* Returns the variable's value; NULL: no report is requested. A set-user-id program must not write a file
- * that its caller names. */
+/* Returns the variable's value; NULL: no report is requested. Ignores the variable in a set-user-id program,
+ * which must not write a file that its caller names. */
 static const char *requested_path(void)
 {
     const char *value = secure_getenv(VARIABLE);
@@ -77,8 +78,8 @@ static bool expand_path(const char *pattern, pid_t process, char *path, size_t s
     return text.length < size;
 }
 
-/* Returns true if all processes would write into the same regular file: `where` is neither "1" nor contains
- * %p. */
+/* Returns true if all processes would write into the same regular file: `where` is not "1" and does not
+ * contain %p. */
 static bool is_one_file(const char *where)
 {
     char own[4096], other[4096];
@@ -149,8 +150,8 @@ static bool write_line(const char *where, const char *line, size_t length)
     return replace_file(path, line, length);
 }
 
-/* Like write_line, but if the line exceeds the limit on the size of files, this fails instead of ending the
- * program. */
+/* Like write_line. If the line exceeds the limit on the size of files, returns false instead of letting
+ * SIGXFSZ end the program. */
 static bool write_line_within_limit(const char *where, const char *line, size_t length)
 {
 #ifdef SIGXFSZ
@@ -176,8 +177,8 @@ static void complain(const char *where, const char *reason)
     write_all(STDERR_FILENO, message, strlen(message));
 }
 
-/* Writes the report. A child process after fork runs this handler, too. The child writes only if it used the
- * library itself, and never into its parent's file. */
+/* Writes the report. A child process after fork runs this handler, too. The child writes a report only if it
+ * used the library itself, and never into its parent's file. */
 static void at_exit(void)
 {
     const char *where = requested_path();
@@ -185,7 +186,7 @@ static void at_exit(void)
     if (!where || !meter)
         return;
     if (getpid() != loaded_by && is_one_file(where)) {
-        complain(where, "the parent process uses this file; put %p into the name");
+        complain(where, "the parent process writes this file; add %p to the path");
         return;
     }
     struct report report;

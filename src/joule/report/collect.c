@@ -1,7 +1,7 @@
 /* joule/report/collect.c - fills a report from a running meter.
  *
- * Values that only `joule run` knows (command, share, idle power, budget, labels) remain unknown.
- * Note: sums are made of estimates, not of quantities, so that errors with a common cause add up correctly.
+ * Members that only `joule run` can set (command, share, idle power, budget, labels) remain unknown.
+ * Note: sums add estimates, not quantities, so that errors with a common cause add up correctly.
  */
 #include <errno.h>
 #include <math.h>
@@ -51,14 +51,15 @@ void report_init(struct report *report, const char *program)
  * report. */
 struct device_sum {
     char word[16];
-    const struct channel *channel; /* the first channel: vendor, model, measurement */
+    /* the device's first channel, which supplies vendor, model and measurement */
+    const struct channel *channel;
     struct estimate joules;
     double covered_s;
     struct cover cover;
 };
 
-/* Returns the sum of the channel's device. Adds an empty one if there is none; `sums` must have room for
- * it. */
+/* Returns the sum of the channel's device. If there is no such sum, adds an empty one; `sums` must have
+ * capacity for it. */
 static struct device_sum *sum_of(struct device_sum *sums, size_t *count, const struct channel *ch)
 {
     for (size_t i = 0; i < *count; i++)
@@ -110,7 +111,7 @@ static struct report_device device_of(const struct collection *c, const struct c
                                   .energy_joules = quantity_unknown()};
 }
 
-/* Adds a row for each device of the cover, then one for each device that cannot be read. */
+/* Adds a row for each device of the cover, then a row for each device that cannot be read. */
 static void collect_devices(const struct collection *c, const struct cover *cover)
 {
     struct device_sum sums[COVER_MAX];
@@ -161,19 +162,19 @@ static void collect_classes(const struct collection *c, const struct cover *cove
             c->report->by_class[i] = estimate_quantity(&classes[i]);
 }
 
-/* Returns why a total is partial if a meter stands still; otherwise NULL. */
+/* Returns the reason why a total is partial if a sensor stands still; otherwise NULL. */
 static const char *reason_of_still(const struct collection *c, const struct cover *cover)
 {
     char reason[192];
     if (!cover->is_partial || cover->still_id < 0)
         return NULL;
     const joule_domain *info = &c->meter->channels[cover->still_id].channel->info;
-    snprintf(reason, sizeof reason, "the meter %s (%s) stands still: %s", info->name, info->source,
+    snprintf(reason, sizeof reason, "the sensor %s (%s) stands still: %s", info->name, info->source,
              cover->has_parts_of_still ? "only its parts are counted" : "its energy is missing");
     return collect_copy(c->report, reason);
 }
 
-/* Returns a sentence about the source that has not answered. There must be one. */
+/* Returns a sentence about the source that has not answered. collect_late_source must not be NULL. */
 static const char *reason_of_late(const struct collection *c)
 {
     char reason[64];
@@ -222,13 +223,13 @@ static void collect_overhead(const struct collection *c)
 
 /* --- functions ------------------------------------------------------------------------------------------ */
 
-/* Copies the table of regions from the collector. If out of memory, the table lacks rows. */
+/* Copies the table of regions from the collector. If out of memory, rows are missing. */
 static void collect_functions(const struct collection *c)
 {
     struct report *report = c->report;
     struct collector *collector = collector_of(c->meter);
     if (!collector)
-        return; /* out of memory, or another meter of this process attributes regions */
+        return; /* out of memory, or another process reads the regions of this session */
     collector_finish(collector);
     report->folded_regions = collector_folded(collector);
     report->limits = collector_limits(collector);

@@ -18,10 +18,9 @@ struct collection {
 const char *collect_copy(struct report *report, const char *string);
 /* Returns true for the domain of a whole device that exists but could not be read. */
 bool collect_is_unreadable(const struct collection *c, size_t domain);
-/* Returns the name of a source that is not open yet, in static storage; NULL: none. Late lanes do not
- * count. */
+/* Returns the name of a source that is not open yet, in static storage; NULL: none. Ignores late lanes. */
 const char *collect_late_source(const struct collection *c);
-/* Sets the report's single hint. Call it when the rest of the report is complete. */
+/* Sets report.first_advice. Call it when the rest of the report is complete. */
 void collect_advice(const struct collection *c);
 
 #endif

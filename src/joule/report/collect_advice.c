@@ -30,8 +30,8 @@ bool collect_is_unreadable(const struct collection *c, size_t domain)
            (state == JOULE_DENIED || state == JOULE_FAILED || state == JOULE_STALE);
 }
 
-/* Returns the remedy of a sensor that exists but cannot be read; NULL: none. Packages come first, because
- * they use most of the energy. */
+/* Returns the remedy of a sensor that exists but cannot be read; NULL: none. Prefers packages, because they
+ * use most of the energy. */
 static const char *remedy_of_refused(const struct collection *c)
 {
     const char *found = NULL;
@@ -80,13 +80,13 @@ static const char *advice_of_late_source(const struct collection *c)
 {
     char advice[128];
     const char *name = collect_late_source(c);
-    snprintf(advice, sizeof advice, "%s has not answered yet: its energy is not in the total",
+    snprintf(advice, sizeof advice, "%s has not answered yet: the total excludes its energy",
              name ? name : "");
     return name ? collect_copy(c->report, advice) : NULL;
 }
 
-/* Returns true if a sensor answers, but has too few new values to measure this window. Sets *out_period_s to
- * its update period in seconds. */
+/* Returns true if a sensor can be read, but has too few new values to measure this window. Sets *out_period_s
+ * to its update period in seconds. */
 static bool is_too_seldom(const struct collection *c, size_t domain, double *out_period_s)
 {
     const struct meter_channel *mc = &c->meter->channels[domain];
@@ -121,7 +121,7 @@ static const char *advice_of_seldom(const struct collection *c)
     return NULL;
 }
 
-/* Returns a hint about the first meter that answers but never showed energy; NULL: none. */
+/* Returns a hint about the first sensor that can be read but never showed energy; NULL: none. */
 static const char *advice_of_still(const struct collection *c)
 {
     for (size_t i = 0; i < meter_channel_count(c->meter); i++) {
@@ -135,7 +135,7 @@ static const char *advice_of_still(const struct collection *c)
             atomic_load(&mc->hidden_by))
             continue;
         snprintf(advice, sizeof advice,
-                 "the meter %s (%s) stands still: firmware or hypervisor does not update it", info->name,
+                 "the sensor %s (%s) stands still: firmware or hypervisor does not update it", info->name,
                  info->source);
         return collect_copy(c->report, advice);
     }
@@ -155,8 +155,8 @@ static bool has_measured_part(const struct report *report)
            !isnan(report->by_class[JOULE_CLASS_DERIVED].value);
 }
 
-/* Returns a hint about boards that the environment hides, and about what the total then covers. Returns NULL
- * if none is hidden. */
+/* Returns a hint about boards that the environment hides, and about the evidence for the total without them.
+ * Returns NULL if no board is hidden. */
 static const char *advice_of_hidden(const struct collection *c)
 {
     char advice[384], boards[128];
@@ -165,7 +165,8 @@ static const char *advice_of_hidden(const struct collection *c)
     if (!variable)
         return NULL;
     snprintf(advice, sizeof advice,
-             "%s hides %s: not in the total, which is %s. Unset %s to include all devices", variable, boards,
+             "%s hides %s: excluded from the total, which is %s. Unset %s to include all devices", variable,
+             boards,
              is_measured(report)                 ? "measured by other sensors"
              : has_measured_part(report)         ? "partly measured by other sensors, partly modelled"
              : isnan(report->total_joules.value) ? "unknown: no other sensor answers"
@@ -180,7 +181,7 @@ static const char *advice_of_hidden(const struct collection *c)
 static const char *advice_of_total(const struct report *report)
 {
     if (report->is_partial && report->partial_reason)
-        return "a newer kernel or firmware may fix that meter; run `joule doctor` for details";
+        return "a newer kernel or firmware may fix that sensor; run `joule doctor` for details";
     if (!has_measured_part(report))
         return "no energy sensor answers on this machine; run `joule doctor` to see why";
     return "no sensor answers for a part of the total; run `joule doctor` to see why";

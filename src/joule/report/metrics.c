@@ -1,9 +1,10 @@
 /* joule/report/metrics.c - writes Joule's own families of metrics: sums, domains, sources; see metrics.h.
  *
- * Energy is a counter in joules since the meter opened. So the joules of an hour are Prometheus' increase()
- * of that counter, never a sum of watts. Names of families must not change, because dashboards use them.
- * Note: domains overlap (a package contains its cores), so their energies must not be added;
- * joule_total_... is the sum.
+ * Energy is a counter in joules since the meter opened. So query the joules of an hour with Prometheus'
+ * increase() of this counter; do not sum watts. Names of families must not change, because dashboards use
+ * them.
+ * Note: domains overlap (a package contains its cores), so their energies must not be added; joule_total_...
+ * is the sum.
  */
 #include "joule/curve/estimate.h"
 #include "joule/report/metrics.h"

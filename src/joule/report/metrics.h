@@ -1,10 +1,10 @@
 /* joule/report/metrics.h - writes an overview as metrics in OpenMetrics 1.0 or Prometheus' text format 0.0.4.
  *
- * metrics_format.c writes families and samples with their order, types, units and escapes. metrics.c,
- * metrics_device.c and metrics_tenant.c define Joule's own families, metrics_dcgm.c the families of
- * dcgm-exporter's dashboards. docs/exporter.md lists all families.
- * Note: an unknown value has no sample, and a family without samples is left out. Unknown values are
- * never written as 0.
+ * metrics_format.c writes families and samples, with types, units and escapes. metrics.c, metrics_device.c
+ * and metrics_tenant.c define Joule's own families, metrics_dcgm.c the families of dcgm-exporter's
+ * dashboards. docs/exporter.md lists all families.
+ * Note: an unknown value has no sample, and a family without samples is omitted. Unknown values are never
+ * written as 0.
  */
 #ifndef JOULE_REPORT_METRICS_H
 #define JOULE_REPORT_METRICS_H
@@ -14,12 +14,12 @@
 
 enum metrics_format { METRICS_TEXT, METRICS_OPENMETRICS };
 
-/* Writes the whole exposition. */
+/* Writes all families to `out`, complete for one scrape. */
 void metrics_print(const struct overview *overview, enum metrics_format format, struct text *out);
 /* Returns the media type of a format, in static storage. */
 const char *metrics_media_type(enum metrics_format format);
 /* Returns the format that an HTTP Accept header requests; `accept` NULL: no header. Returns METRICS_TEXT if
- * the header does not request OpenMetrics, or gives it less weight than text. */
+ * the header does not request OpenMetrics, or requests it with less weight than text. */
 enum metrics_format metrics_choose(const char *accept);
 
 /* --- for the files that define families ----------------------------------------------------------------- */
@@ -27,7 +27,7 @@ enum metrics_format metrics_choose(const char *accept);
 enum metric_type { METRIC_GAUGE, METRIC_COUNTER, METRIC_INFO };
 
 struct metric_family {
-    const char *name; /* includes the unit, but not the ending _total or _info */
+    const char *name; /* includes the unit, but not the suffix _total or _info */
     enum metric_type type;
     const char *unit; /* NULL: none */
     const char *help;
@@ -50,12 +50,12 @@ static inline bool metrics_is_known(double value)
 }
 /* Begins a sample of the family. metrics_label then adds its labels, and metrics_close writes its value. */
 void metrics_open(struct metrics *metrics);
-/* Adds a label. A label with an empty value is left out, because Prometheus treats both cases alike. */
+/* Adds a label. Omits a label with an empty value, because Prometheus treats it like a missing label. */
 void metrics_label(struct metrics *metrics, const char *name, const char *value);
 void metrics_close(struct metrics *metrics, double value);
 
-/* A family in which each row of a table has at most one sample: the double at `offset` in the
- * row, times `scale`. */
+/* A family with at most one sample for each row of a table: the double at `offset` in the row, times
+ * `scale`. */
 struct metric_column {
     struct metric_family family;
     size_t offset;
@@ -73,8 +73,8 @@ struct metric_column {
 struct metric_table {
     const void *rows;
     size_t row_count, row_size;
-    /* Adds the labels of the open sample. The labels of a row may depend on whether the column has a class,
-     * and on nothing else of the column. */
+    /* Adds the labels of the open sample. The labels of a row must not depend on the column, except on
+     * whether the column has a class. */
     void (*label)(struct metrics *metrics, const void *row);
 };
 /* Writes the family of each column, with a sample for each row whose value is known. */

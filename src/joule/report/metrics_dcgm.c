@@ -1,9 +1,9 @@
-/* joule/report/metrics_dcgm.c - writes GPU metrics under the names of NVIDIA's dcgm-exporter, so that its
- * dashboards work.
+/* joule/report/metrics_dcgm.c - writes GPU metrics under the names of NVIDIA's dcgm-exporter, so that
+ * dashboards for dcgm-exporter work.
  *
  * Names, labels and units are those of DCGM's fields: energy in mJ, memory in MiB, shares in percent. Shares
- * of profiling fields (DCGM_FI_PROF_...) are 0 to 1. Meanings follow NVIDIA's DCGM field identifiers and
- * dcgm-exporter's default-counters.csv.
+ * of profiling fields (DCGM_FI_PROF_...) are 0 to 1. The sources of the meanings are NVIDIA's DCGM field
+ * identifiers and dcgm-exporter's default-counters.csv.
  * Note: GPUs of all vendors use these names. A value that Joule does not know has no series. docs/exporter.md
  * lists all names.
  */
@@ -94,7 +94,7 @@ static void label_pci(struct metrics *metrics, const char *address)
         metrics_label(metrics, "pci_bus_id", theirs);
 }
 
-/* Adds dcgm-exporter's labels of the pod that uses the device. Adds none if the pod is unknown. */
+/* Adds dcgm-exporter's labels of the pod that uses the device. Adds no label if the pod is unknown. */
 static void label_pod(struct metrics *metrics, const char *device)
 {
     const struct tenants *tenants = metrics->overview->tenants;
@@ -107,8 +107,8 @@ static void label_pod(struct metrics *metrics, const char *device)
     metrics_label(metrics, "pod_uid", name->pod_uid);
 }
 
-/* Adds the labels of a GPU instance. The profile lacks the compute instance's prefix: "1c.2g.35gb" becomes
- * "2g.35gb". */
+/* Adds the labels of a GPU instance. Removes the compute instance's prefix from the profile: "1c.2g.35gb"
+ * becomes "2g.35gb". */
 static void label_instance(struct metrics *metrics, const joule_device_partition *info)
 {
     char number[16];
@@ -153,7 +153,7 @@ static void label_memory(struct metrics *metrics, const void *row)
     label_part(metrics, &metrics->overview->devices[part->device].device, &part->info);
 }
 
-/* Returns the reasons for low clocks as NVIDIA's bits. Leaves out reasons for which NVIDIA has no bit. */
+/* Returns the reasons for low clocks as NVIDIA's bits. Omits reasons for which NVIDIA has no bit. */
 static uint64_t reason_bits(uint32_t ours)
 {
     static const struct {
@@ -171,7 +171,8 @@ static uint64_t reason_bits(uint32_t ours)
     return theirs;
 }
 
-/* Adds the reasons for low clocks, once under the name of DCGM 4 and once under that of earlier releases. */
+/* Adds the reasons for low clocks, once under the name of DCGM 4 and once under the name of earlier
+ * releases. */
 static void add_reasons(struct metrics *metrics, const struct metric_table *gpus)
 {
     static const struct metric_family families[] = {
@@ -191,7 +192,7 @@ static void add_reasons(struct metrics *metrics, const struct metric_table *gpus
     }
 }
 
-/* Note: GPUs come first in the list of devices. Other accelerators are left out, because their numbers would
+/* Note: GPUs come first in the list of devices. Other accelerators are omitted, because their numbers would
  * collide with those of GPUs. */
 void metrics_add_dcgm(struct metrics *metrics)
 {

@@ -1,8 +1,10 @@
 /* joule/report/metrics_device.c - writes Joule's own families about GPUs and accelerators; see metrics.h.
  *
- * The families describe what domains do not: a device's identity, memory, limits, load and temperature.
- * Note: joule_device_energy_joules is the energy of the device's best domain. joule_energy_joules contains
- * the same energy, by domain. Query the first for boards, the second for sensors.
+ * The families describe properties that domains lack: a device's identity, memory, limits, load and
+ * temperature.
+ * Note: joule_device_energy_joules is the energy of the domain that covers the device best.
+ * joule_energy_joules contains the same energy by domain. Query the first for boards, the second for
+ * sensors.
  */
 #include "joule/curve/estimate.h"
 #include "joule/report/metrics.h"
@@ -16,7 +18,7 @@ static const struct metric_column columns[] = {
      offsetof(ROW, device.energy_joules.value)},
     {{"joule_device_power_watts", METRIC_GAUGE, "watts", "Mean power of a device over its last readings"},
      offsetof(ROW, device.power_watts.value)},
-    {{"joule_device_busy_ratio", METRIC_GAUGE, "ratio", "Share of time in which anything ran on a device"},
+    {{"joule_device_busy_ratio", METRIC_GAUGE, "ratio", "Share of time in which a device had work"},
      offsetof(ROW, device.busy)},
     {{"joule_device_memory_busy_ratio", METRIC_GAUGE, "ratio",
       "Share of time in which a device's memory was read or written"},
@@ -27,8 +29,7 @@ static const struct metric_column columns[] = {
      offsetof(ROW, memory_used_bytes)},
     {{"joule_device_memory_free_bytes", METRIC_GAUGE, "bytes", "A device's own memory that is free"},
      offsetof(ROW, memory_free_bytes)},
-    {{"joule_device_temperature_celsius", METRIC_GAUGE, "celsius",
-      "Temperature of a device's chip, where it is hottest"},
+    {{"joule_device_temperature_celsius", METRIC_GAUGE, "celsius", "Highest temperature of a device's chip"},
      offsetof(ROW, device.temperature_celsius)},
     {{"joule_device_memory_temperature_celsius", METRIC_GAUGE, "celsius", "Temperature of a device's memory"},
      offsetof(ROW, device.memory_temperature_celsius)},
@@ -42,7 +43,7 @@ static const struct metric_column columns[] = {
       "Speed of a device's fastest fan in revolutions per minute"},
      offsetof(ROW, device.fan_rpm)},
     {{"joule_device_fan_ratio", METRIC_GAUGE, "ratio",
-      "Speed of a device's fastest fan as a share of the highest"},
+      "Speed of a device's fastest fan as a share of its highest speed"},
      offsetof(ROW, device.fan_ratio)},
     {{"joule_device_encoder_busy_ratio", METRIC_GAUGE, "ratio",
       "Share of time in which a device encoded video"},
@@ -112,7 +113,7 @@ static void add_info(struct metrics *metrics, const joule_device *device)
     metrics_close(metrics, 1);
 }
 
-/* Adds the device's sample of joule_device_up. A device that waits for its first reading has none. */
+/* Adds the device's sample of joule_device_up. A device that waits for its first reading has no sample. */
 static void add_up(struct metrics *metrics, const joule_device *device)
 {
     if (device->state == JOULE_PENDING)
@@ -193,7 +194,7 @@ static const struct {
      add_reasons},
 };
 
-/* Adds a label with a number; none for JOULE_INSTANCE_UNKNOWN. */
+/* Adds a label with a number; no label for JOULE_INSTANCE_UNKNOWN. */
 static void label_number(struct metrics *metrics, const char *name, uint32_t number)
 {
     char text[16];
@@ -211,7 +212,7 @@ static void add_partitions(struct metrics *metrics)
     for (size_t i = 0; i < overview->part_count; i++) {
         const joule_device_partition *part = &overview->parts[i].info;
         if (!part->uuid[0] && part->instance == JOULE_INSTANCE_UNKNOWN)
-            continue; /* a whole device, or a partition that nothing identifies */
+            continue; /* a whole device, or a partition without any identity */
         metrics_open(metrics);
         metrics_label(metrics, "device", overview->devices[overview->parts[i].device].device.name);
         label_number(metrics, "instance", part->instance);

@@ -1,10 +1,10 @@
-/* joule/report/metrics_format.c - writes families and samples in both formats and chooses the
- * format; see metrics.h.
+/* joule/report/metrics_format.c - writes families and samples in both formats and chooses the format; see
+ * metrics.h.
  *
- * OpenMetrics names a family without the suffix of its samples, has units and info, and marks its end. The
- * older text format uses the full name and has no info.
- * Note: sources are "OpenMetrics 1.0.0" and Prometheus' "Exposition formats". Both formats are UTF-8
- * throughout.
+ * OpenMetrics names a family without the suffix of its samples, has units and the type info, and ends in a
+ * mark. The older text format names a family with the suffix and has no type info.
+ * Note: the specifications are "OpenMetrics 1.0.0" and Prometheus' "Exposition formats". Both formats are
+ * UTF-8.
  */
 #include <math.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static const char *ending(const struct metric_family *family)
 {
     static const char *const endings[] = {
         [METRIC_GAUGE] = "", [METRIC_COUNTER] = "_total", [METRIC_INFO] = "_info"};
-    /* Names of other exporters are kept: DCGM's energy is a counter without the suffix. */
+    /* Names of other exporters stay unchanged: DCGM's energy is a counter without the suffix. */
     return string_starts(family->name, "DCGM_") ? "" : endings[family->type];
 }
 
@@ -82,8 +82,8 @@ static size_t plain_length(const char *value)
     return length;
 }
 
-/* Adds a label's value with escapes. Values contain names from devices: a byte that is not UTF-8 would make
- * the whole page unreadable, so it becomes '?'. */
+/* Adds a label's value with escapes. Values contain names from devices. A byte that is not UTF-8 becomes '?',
+ * because it would make the whole page unreadable. */
 static void add_escaped(struct text *out, const char *value)
 {
     for (size_t length; *value; value += length) {
@@ -139,8 +139,8 @@ static void add_millionths(struct text *out, unsigned millionths)
     text_add_bytes(out, digits, length);
 }
 
-/* Writes whole numbers exactly, other numbers with six decimals, and very small or large ones with twelve
- * digits. Avoids printf where possible, because it would take most of the time. */
+/* Writes whole numbers exactly, other numbers with six decimals, and very small or large numbers with twelve
+ * digits. Avoids printf where possible, because printf would take most of the time. */
 static void add_value(struct text *out, double value)
 {
     double magnitude = fabs(value);
@@ -171,8 +171,8 @@ static double value_at(const struct metric_column *column, const void *row)
     return column->scale ? column->scale * value : value;
 }
 
-/* Position of each row's labels in the output. A row's labels are equal in most columns and make up most of
- * the output. */
+/* Position of each row's labels in the output, from which they are copied. A row's labels are equal in most
+ * columns and are most of the output. */
 #define KEPT_ROWS 256
 struct kept_labels {
     struct {
@@ -237,8 +237,8 @@ static const char *skip_blanks(const char *at)
     return at + strspn(at, " \t");
 }
 
-/* Copies the value of the parameter `name` in "; a=b; c=d" before `end`. Returns false if there is none, or
- * if its value does not fit. */
+/* Copies the value of the parameter `name` in "; a=b; c=d" before `end`. Returns false if there is no such
+ * parameter, or if its value does not fit. */
 static bool find_parameter(const char *at, const char *end, const char *name, char *out_value, size_t size)
 {
     size_t length = strlen(name);
@@ -255,7 +255,8 @@ static bool find_parameter(const char *at, const char *end, const char *name, ch
     return false;
 }
 
-/* Returns the weight, 0 to 1, of one range of Accept that matches type and version; -1: it does not match. */
+/* Returns the weight, 0 to 1, of one range of an Accept header; -1: the range does not match type and
+ * version. */
 static double weight_of(const char *range, const char *end, const char *type, const char *version)
 {
     char value[16];

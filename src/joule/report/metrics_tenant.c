@@ -1,8 +1,8 @@
 /* joule/report/metrics_tenant.c - writes the energy of jobs, containers, services, users and single processes
  * as metrics.
  *
- * The series of one family and part add up to the meter's energy. The series of kind "unattributed" has the
- * energy that belongs to no tenant. The series of kind "ended" has the energy of tenants which ended some
+ * The series of one family and part add up to the meter's energy. The series of kind "unattributed" is the
+ * energy that belongs to no tenant. The series of kind "ended" is the energy of tenants that ended some
  * minutes ago.
  * Note: tenants and processes are two ways to divide the same joules; see attribute_tenant.h and
  * attribute_process.h.
@@ -10,7 +10,7 @@
 #include "joule/attribute/attribute_process.h"
 #include "joule/report/metrics.h"
 
-/* Adds the labels that identify a tenant's job, pod, container or unit. Unknown ones are left out. */
+/* Adds the labels that identify a tenant's job, pod, container or unit. Omits unknown labels. */
 static void add_name(struct metrics *metrics, const struct tenant_name *name)
 {
     metrics_label(metrics, "slurm_job", name->slurm_job);
@@ -40,7 +40,7 @@ static void add_energy(struct metrics *metrics, const struct tenant *tenant, con
     metrics_close(metrics, joules);
 }
 
-/* Adds the tenants' series of a part, "cpu" or "gpu". Adds none if no energy of the part was attributed
+/* Adds the tenants' series of a part, "cpu" or "gpu". Adds no series if no energy of the part was attributed
  * yet. */
 static void add_part(struct metrics *metrics, const struct tenants *tenants, const char *part)
 {
@@ -58,7 +58,8 @@ static void add_part(struct metrics *metrics, const struct tenants *tenants, con
 
 /* --- processes ------------------------------------------------------------------------------------------ */
 
-/* Adds a series. `row` NULL: a sum of several processes, which has only a kind. */
+/* Adds a series of a process. `row` NULL: a series of the sum of several processes, without labels of a
+ * process. */
 static void add_process(struct metrics *metrics, const char *kind, const struct process_row *row,
                         const char *part, joule_class cls, double joules)
 {
@@ -103,9 +104,9 @@ static void add_process_part(struct metrics *metrics, const struct process_share
 /* Adds the family of processes, unless energy by process is off. */
 static void add_processes(struct metrics *metrics)
 {
-    static const struct metric_family energy = {
-        "joule_process_energy_joules", METRIC_COUNTER, "joules",
-        "Energy of the processes that use most, each since its series began, and of all others together"};
+    static const struct metric_family energy = {"joule_process_energy_joules", METRIC_COUNTER, "joules",
+                                                "Energy of the processes that use most energy, each since "
+                                                "its series began, and of all others together"};
     const struct process_shares *shares = metrics->overview->processes;
     if (!shares)
         return;

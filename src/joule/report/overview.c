@@ -1,7 +1,7 @@
 /* joule/report/overview.c - see overview.h.
  *
- * Note: a source whose lane still opens it is JOULE_PENDING. Its other fields are not read, because the lane
- * may be writing them.
+ * Note: while a lane opens a source, the source's state is JOULE_PENDING. Its other fields are not read,
+ * because the lane may be writing them.
  */
 #include "joule/report/overview.h"
 
@@ -24,7 +24,7 @@ static double age_s(joule_meter *meter, size_t index, int64_t now_ns)
     return read_ns ? fmax(0, (double)(now_ns - read_ns) * 1e-9) : NAN;
 }
 
-/* Fills those values of the row that its kind of domain has. The others remain NaN. */
+/* Fills the values that exist for the row's kind of domain. The other values remain NaN. */
 static void take_readings(struct overview_domain *row, joule_meter *meter, int64_t now_ns)
 {
     int32_t id = row->domain.id;
@@ -136,7 +136,7 @@ static struct overview_part *add_part(struct overview *overview, size_t device,
                                    .memory_used_bytes = bytes_or_nan(info->memory_used_bytes),
                                    .memory_free_bytes = bytes_or_nan(info->memory_free_bytes)};
     double rest = part->memory_total_bytes - part->memory_used_bytes - part->memory_free_bytes;
-    part->memory_reserved_bytes = rest > 0 ? rest : NAN; /* 0: counted as used, so unknown */
+    part->memory_reserved_bytes = rest > 0 ? rest : NAN; /* 0: the driver reports reserved memory as used */
     return part;
 }
 

@@ -1,9 +1,9 @@
-/* joule/report/overview.h - a copy of everything that a meter knows at one moment.
+/* joule/report/overview.h - a copy of all values that a meter knows at one moment.
  *
- * It holds every domain, device, source and sum with its values. Printers read only this copy: metrics.h for
- * Prometheus, overview_json for a web page.
+ * An overview contains every domain, device, source and sum with its values. Printers read only the overview:
+ * metrics.h for Prometheus, overview_json for a web page.
  * Note: gathering takes locks but never waits for hardware, because lanes have read all values. The arrays
- * are reused, so a server needs no more memory after the first time.
+ * are reused, so that a server rarely allocates after the first call.
  */
 #ifndef JOULE_REPORT_OVERVIEW_H
 #define JOULE_REPORT_OVERVIEW_H
@@ -13,9 +13,10 @@
 
 struct overview_domain {
     joule_domain domain;
-    joule_quantity joules, watts; /* energy and power domains only: since the meter opened; now */
-    double temperature_celsius, clock_megahertz, utilisation; /* gauges only, each for its own kind */
-    double age_s; /* energy and power domains only: seconds since the last answer; NaN: never */
+    /* energy and power domains only: energy since the meter opened; current power */
+    joule_quantity joules, watts;
+    double temperature_celsius, clock_megahertz, utilisation; /* gauges only; NaN: a gauge of another kind */
+    double age_s; /* energy and power domains only: seconds since the last reading; NaN: never read */
 };
 
 struct overview_device {
@@ -30,7 +31,8 @@ struct overview_part {
     size_t device;               /* index in `devices` */
     joule_device_partition info; /* empty for a whole device */
     /* Free and used memory is reported once: by the first compute instance of each GPU instance, or by the
-     * device if it has none. NaN elsewhere. Reserved memory is neither used nor free. */
+     * device if no memory of GPU instances is known. NaN elsewhere. Reserved memory is neither used nor
+     * free. */
     double memory_total_bytes, memory_used_bytes, memory_free_bytes, memory_reserved_bytes;
 };
 
@@ -45,7 +47,7 @@ enum { OVERVIEW_TOTAL, OVERVIEW_CPU, OVERVIEW_GPU, OVERVIEW_SUMS };
 struct overview_sum {
     const char *part; /* "all", "cpu", "gpu" */
     joule_quantity joules, watts;
-    bool is_partial; /* a part of it cannot be read */
+    bool is_partial; /* a domain of the sum cannot be read */
     char cover[512]; /* "package-0 + gpu-0"; empty: no domain */
 };
 
@@ -55,12 +57,12 @@ struct process_shares; /* attribute_process.h */
 
 /* Initialise with zeros before the first gathering. */
 struct overview {
-    const struct tenants *tenants;          /* energy by tenant; NULL: off. The caller owns them */
-    const struct process_shares *processes; /* energy by process; NULL: off. The caller owns it */
+    const struct tenants *tenants;          /* energy by tenant, owned by the caller; NULL: off */
+    const struct process_shares *processes; /* energy by process, owned by the caller; NULL: off */
     char hostname[65];
     /* Seconds: wall-clock time since 1970; time since the meter opened; time between readings. */
     double unix_time_s, age_s, period_s;
-    double overhead_cpu_s; /* CPU seconds that measuring took */
+    double overhead_cpu_s; /* CPU seconds used by the threads that measure */
     struct overview_sum sums[OVERVIEW_SUMS];
     struct overview_domain *domains;
     size_t domain_count, domain_capacity;
@@ -72,7 +74,8 @@ struct overview {
     size_t source_count, source_capacity;
 };
 
-/* Fills the overview. Returns false if out of memory. The meter must be of this process. Any thread. */
+/* Fills the overview. Returns false if out of memory. The meter must have been opened in this process. Any
+ * thread. */
 bool overview_gather(struct overview *overview, joule_meter *meter);
 void overview_free(struct overview *overview); /* frees neither tenants nor processes */
 

@@ -1,6 +1,6 @@
-/* joule/report/report.c - answers queries that several printers of a report share.
+/* joule/report/report.c - queries of a report that several printers use.
  *
- * Note: report_json.c, report_text.c and report_csv.c print.
+ * Note: report_json.c, report_text.c and report_csv.c are the printers.
  */
 #include "joule/report/report.h"
 
@@ -21,8 +21,8 @@ void report_time(int64_t realtime_ns, char out_text[REPORT_TIME_SIZE])
                 utc.tm_hour, utc.tm_min, utc.tm_sec, (int)(realtime_ns % NS_PER_S / 1000000));
 }
 
-/* Returns true if the device has this type. A region that claims the CPU claims the memory, too, so memory
- * also has the type "cpu". */
+/* Returns true if the device has this type. Memory also has the type "cpu", because a region that claims the
+ * CPU claims the memory, too. */
 static bool is_type(const struct report_device *device, const char *type)
 {
     return strcmp(device->type, type) == 0 ||
@@ -46,7 +46,7 @@ static int first_index(const struct report *report, const char *type)
     return -1;
 }
 
-/* Writes "cpu" also if there are several packages, because it is unknown on which package a thread ran. */
+/* Writes "cpu" even if there are several packages, because the package on which a thread ran is unknown. */
 void report_function_device(const struct report *report, const struct tag_row *row,
                             char out_device[REPORT_DEVICE_SIZE])
 {
@@ -103,15 +103,15 @@ void report_clear_machine(struct report *report)
         report->devices[i].energy_joules = quantity_unknown();
 }
 
-/* Returns the figure that leads the report, for one run: the command's or the machine's energy. */
+/* Returns the first figure of the report for one run: the command's or the machine's energy. */
 static joule_quantity leading_joules(const struct report *report, size_t run)
 {
     struct report_run r = report_run(report, run);
     return report_leads_with_command(report) ? r.command_joules : r.joules;
 }
 
-/* Returns the 95 % point of Student's t: from a table for up to 9 degrees of freedom, otherwise by its
- * expansion about the normal distribution's. */
+/* Returns the 95 % point of Student's t: from a table for up to 9 degrees of freedom, otherwise by an
+ * expansion around the 95 % point of the normal distribution. */
 static double student_95(size_t freedom)
 {
     static const double few[] = {6.3138, 2.9200, 2.3534, 2.1318, 2.0150, 1.9432, 1.8946, 1.8595, 1.8331};

@@ -4,7 +4,7 @@
  * sample.
  * Note: unknown values are empty fields. With several runs, `timestamp` is the time at which the first run
  * began. The columns command_share to net_high_joules and overhead_cpu_seconds are then empty, because they
- * describe all runs together. A run that fails is the last one, so all runs before the last have exit status
+ * describe all runs together. No run follows a failed run, so all runs before the last one have exit status
  * 0.
  */
 #include <math.h>
@@ -41,7 +41,7 @@ static void add_string(struct text *out, const char *string)
     add_field(out, string ? string : "");
 }
 
-/* Adds a field with a number; an empty one if the number is NaN or infinite. */
+/* Adds a field with a number; an empty field if the number is NaN or infinite. */
 static void add_number(struct text *out, double value)
 {
     text_add(out, ",");

@@ -2,7 +2,8 @@
  *
  * The order is: headline, the command's share, limitations of the figures, devices, functions, one hint.
  * Every figure has a unit. An interval is printed where it affects a decision.
- * Note: names from outside are printed by text_add_printable or in a table, never directly to a terminal.
+ * Note: names that Joule did not choose are printed by text_add_printable or in a table, which replace
+ * control characters.
  */
 #include <math.h>
 #include <stdio.h>
@@ -45,7 +46,7 @@ struct figure {
     char text[48];
 };
 
-/* Returns how many digits the interval justifies: two to four. */
+/* Returns the number of digits that the interval justifies: two to four. */
 static int digits_of(joule_quantity q)
 {
     double relative = (q.high - q.low) / 2 / fabs(q.value);
@@ -104,7 +105,8 @@ static bool has_command(const struct report *report)
     return report->share.method != ATTRIBUTE_NONE;
 }
 
-/* Returns what `joule run` measured: a "command" that it ran, or a "process" to which it attached. */
+/* Returns the kind of program that `joule run` measured: a "command" that it ran, or a "process" to which it
+ * attached. */
 static const char *subject_of(const struct report *report)
 {
     return report->share.method == ATTRIBUTE_TREE ? "process" : "command";
@@ -252,8 +254,8 @@ static void add_region_limits(const struct page *page)
          "attributed by their total time"},
         {report->limits.slotless, "of these were in threads beyond the limit of 256"},
         {report->limits.unnamed_tags, "names exceeded the limit of 4095; their regions are in \"(other)\""},
-        {report->limits.unstored, "regions are in no row: out of memory"},
-        {report->unlisted_channels, "sensors exceeded the limit of 1024 and are in no figure"},
+        {report->limits.unstored, "regions are missing from all rows: out of memory"},
+        {report->unlisted_channels, "sensors exceeded the limit of 1024 and are missing from all figures"},
         {report->limits.implausible, "entries of the shared memory were impossible and were ignored"},
     };
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
@@ -302,8 +304,8 @@ static void add_devices(const struct page *page, struct arena *arena)
     table_print(&table, INDENT, WIDTH, page->colour, page->out);
 }
 
-/* Writes the notes behind a row: the verdict on its budget, and the share of its regions whose energy was
- * attributed by total time. */
+/* Writes the notes at the end of a row: the verdict on its budget, and the share of its regions whose energy
+ * was attributed by total time. */
 static void note_function(const struct tag_row *row, char out_note[NOTE_SIZE])
 {
     const char *verdict = row->unsynchronised          ? "not synced"

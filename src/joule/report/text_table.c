@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define GAP       2    /* spaces between cells */
-#define MIN_WIDTH 8    /* a column is not truncated further */
+#define MIN_WIDTH 8    /* minimum width of a truncated column */
 #define MARK      ".." /* marks truncated text */
 
 struct table_row {
@@ -131,8 +131,8 @@ static void measure(const struct table *table, size_t widths[TABLE_MAX_COLUMNS])
     }
 }
 
-/* Narrows columns that may be truncated, always the widest one, until the line fits `room` columns or none
- * can be narrowed. */
+/* Narrows columns that may be truncated, always the widest one, until the line fits into `room` characters or
+ * no column can be narrowed. */
 static void fit(const struct table *table, size_t room, size_t widths[TABLE_MAX_COLUMNS])
 {
     for (;;) {
@@ -153,7 +153,8 @@ static void fit(const struct table *table, size_t room, size_t widths[TABLE_MAX_
 static void print_row(const struct table *table, const struct table_row *row, const size_t *widths,
                       struct text *out)
 {
-    size_t owed = 0; /* pending white space, written only before more text: no line ends in white space */
+    /* pending white space, written only before further text, so that no line ends in white space */
+    size_t owed = 0;
     for (size_t i = 0; i < table->columns; i++) {
         if (!widths[i])
             continue;
