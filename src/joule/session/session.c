@@ -1,6 +1,6 @@
 /* joule/session/session.c - creates, joins and leaves a session; see session.h.
  *
- * Note: code that joule_begin may call can run in a signal handler, so it uses only plain system calls and
+ * Note: functions that joule_begin may call can run in a signal handler, so they use only system calls and
  * atomics: no malloc, no lock, no getenv. Two threads may attach at the same time. Each prepares a mapping,
  * and the slower thread unmaps its own.
  */
@@ -32,7 +32,7 @@
 #define FILE_PREFIX   "joule-session-"
 #define PROC_PREFIX   "/proc/"
 #define MEMORY_NAME   "joule-session"
-#define MAX_PARENTS   16 /* number of ancestors whose descriptors are tried */
+#define MAX_PARENTS   16 /* maximum number of ancestors whose descriptors are tried */
 #define MEMORY_SEALS  (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #define STALE_AFTER_S 60
 #define PATH_SIZE     512
@@ -41,10 +41,10 @@ struct session {
     _Atomic(struct session_map *) map;
     _Atomic(struct session_map *) shared; /* the mapping if other processes share it; otherwise NULL */
     char joined_path[PATH_SIZE];          /* JOULE_SESSION at program start */
-    char owned_path[PATH_SIZE];           /* the file or descriptor that this process created */
-    int64_t owned_begin_ns;               /* when that session was created */
-    int owned_file;                       /* the lock on this file shows that this process lives; 0: none */
-    int inherited_file;                   /* not locked; children inherit this descriptor; 0: none */
+    char owned_path[PATH_SIZE];           /* path of the file or descriptor that this process created */
+    int64_t owned_begin_ns;               /* time at which the session at owned_path was created */
+    int owned_file;                       /* descriptor; its lock shows that this process lives; 0: none */
+    int inherited_file;                   /* descriptor without a lock, which children inherit; 0: none */
     bool other_namespace;                 /* the owner is in another PID namespace */
 };
 
@@ -53,7 +53,7 @@ _Atomic uint32_t session_generation = 1;
 
 /* --- mappings ------------------------------------------------------------------------------------------- */
 
-/* Maps a session's file; -1: anonymous memory. Returns NULL and errno on failure. */
+/* Maps a session's file, or anonymous memory if `file` is -1. Returns NULL and errno on failure. */
 static struct session_map *map_memory(int file)
 {
     int flags = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED | MAP_NORESERVE;
@@ -78,13 +78,13 @@ static uint64_t pid_namespace(void)
     return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
 }
 
-/* Returns true if the owner of the session's file lives, because it locks the file until it ends. */
+/* Returns true if the owner of the session's file lives: the owner locks the file until it ends. */
 static bool owner_is_alive(int file)
 {
     return flock(file, LOCK_SH | LOCK_NB) != 0;
 }
 
-/* Returns true for a regular file of this user alone with the size of a session. */
+/* Returns true for a regular file with the size of a session that only this user may access. */
 static bool is_session_file(int file)
 {
     struct stat st;
@@ -109,8 +109,8 @@ static bool is_sealed(int file)
 #endif
 }
 
-/* Returns true if the path is a session's memory. Note: other files must not be opened to check them, because
- * opening may have effects. */
+/* Returns true if the path leads to a session's memory. Note: the check does not open the file, because
+ * opening another kind of file may have effects. */
 static bool is_session_memory(const char *path)
 {
     char target[64] = "";
@@ -118,8 +118,8 @@ static bool is_session_memory(const char *path)
            strncmp(target, "/memfd:" MEMORY_NAME, strlen("/memfd:" MEMORY_NAME)) == 0;
 }
 
-/* Maps a session's file. is_sealed_kind: the file must be sealed memory. Returns NULL if it is not a session,
- * if its layout is that of another version, or if its owner has ended. */
+/* Maps a session's file. is_sealed_kind: the file must be sealed memory. Returns NULL if the file is not a
+ * session, if its layout is that of another version, or if its owner has ended. */
 static struct session_map *join_file(int file, bool is_sealed_kind)
 {
     struct session_map *map = NULL;
@@ -164,8 +164,8 @@ static long parent_of(long process)
 
 /* Maps the session named by `path`. Returns NULL on failure. The owner's descriptor cannot be opened if the
  * owner has capabilities or is in another PID namespace. This process may have inherited a descriptor of the
- * session with the same number. If it was started without that descriptor, an ancestor may still have it.
- * This process's own descriptor is tried first, because that needs no /proc. */
+ * session with the same number. If it was started without that descriptor, an ancestor may still have it. The
+ * descriptor of this process is tried first, because no /proc is needed to open it. */
 static struct session_map *join(const char *path)
 {
     struct session_map *map = path[0] ? join_at(path) : NULL;
@@ -182,8 +182,7 @@ static struct session_map *join(const char *path)
     return map;
 }
 
-/* Sets *place to `map` unless another thread was faster, and then unmaps `map`. Returns the mapping in
- * *place. */
+/* Sets *place to `map`. If another thread was faster, unmaps `map` instead. Returns the mapping in *place. */
 static struct session_map *settle(_Atomic(struct session_map *) *place, struct session_map *map)
 {
     struct session_map *winner = NULL;
@@ -194,7 +193,7 @@ static struct session_map *settle(_Atomic(struct session_map *) *place, struct s
     return winner;
 }
 
-/* Sets current.map: joins the session in JOULE_SESSION, or makes a private one. NULL: out of memory. */
+/* Sets current.map: joins the session in JOULE_SESSION, or creates a private session. NULL: out of memory. */
 static void attach(void)
 {
     int saved = errno;
@@ -348,16 +347,16 @@ static int open_memory(void)
     return file;
 }
 
-/* Returns true if the path leads to this file. */
+/* Returns true if the path leads to the open file. */
 static bool is_reachable(const char *path, int file)
 {
     struct stat a, b;
     return stat(path, &a) == 0 && fstat(file, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Opens the memory a second time, for children to inherit, at a number that programs rarely use. Returns the
- * descriptor, or -1 on failure. This descriptor does not share the owner's lock, which must end with the
- * owner. */
+/* Opens the memory a second time, at a descriptor number that programs rarely use, so that children inherit
+ * it. Returns the descriptor, or -1 on failure. This descriptor does not share the owner's lock, which must
+ * end with the owner. */
 static int open_inherited(const char *path)
 {
     static const int numbers[] = {873, 173, 23};
@@ -374,10 +373,10 @@ static void name_descriptor(char path[PATH_SIZE], int file)
     snprintf(path, PATH_SIZE, PROC_PREFIX "%d/fd/%d", getpid(), file);
 }
 
-/* Creates a session in memory without a file system. Other processes open it through this process's
+/* Creates a session in memory without a file system. Other processes open the memory through this process's
  * descriptor and cannot truncate it, so no mapping can cause SIGBUS, and a full /dev/shm does not matter.
- * Children inherit the descriptor, because those with fewer capabilities or in another PID namespace cannot
- * open it. Returns the mapping; NULL: not supported, or out of memory. */
+ * Children inherit the descriptor, because children with fewer capabilities or in another PID namespace
+ * cannot open it. Returns the mapping; NULL: not supported, or out of memory. */
 static struct session_map *create_sealed(char path[PATH_SIZE], int *out_file, int *out_inherited)
 {
     int file = open_memory(), inherited = -1;
@@ -411,8 +410,8 @@ static struct session_map *create_sealed(char path[PATH_SIZE], int *out_file, in
 
 #endif
 
-/* Creates a session in sealed memory, otherwise in /dev/shm, $TMPDIR or /tmp. Returns NULL and errno on
- * failure. */
+/* Creates a session in sealed memory. If that fails, creates a file in /dev/shm, $TMPDIR or /tmp. Returns
+ * NULL and errno on failure. */
 static struct session_map *create_anywhere(char path[PATH_SIZE], int *out_file, int *out_inherited)
 {
     const char *folders[] = {"/dev/shm", secure_getenv("TMPDIR"), "/tmp"};
@@ -485,9 +484,9 @@ void session_remove_shared(void)
 
 /* --- loading and forking -------------------------------------------------------------------------------- */
 
-/* Runs in a child after fork. The child of a private session continues with its copy, which keeps only the
- * tags. A shared session is not changed: its slots belong to the parent, and the child takes slots of its
- * own. The child may be the first process of a PID namespace. */
+/* Runs in a child after fork. If the session is private, the child continues with its copy, from which all
+ * regions are removed. A shared session is not changed: its slots belong to the parent, and the child takes
+ * other slots. The child may be the first process of a PID namespace. */
 static void after_fork(void)
 {
     atomic_fetch_add(&session_generation, 1);
@@ -513,8 +512,8 @@ static void after_fork(void)
     }
 }
 
-/* Note: this must run before other constructors. The report at exit opens a meter when the library is loaded,
- * and that meter must find the session. */
+/* Note: at_load must run before other constructors. The report at exit opens a meter when the library is
+ * loaded, and that meter must find the session. */
 __attribute__((constructor(101))) static void at_load(void)
 {
     const char *path = secure_getenv("JOULE_SESSION");

@@ -1,6 +1,6 @@
 /* joule/session/session.h - the shared memory into which regions are written.
  *
- * This interface creates or joins one mapping (session_layout.h). It manages the names of tags, the owners of
+ * The functions create or join one mapping (session_layout.h). They manage the names of tags, the owners of
  * slots, and the board on which the measuring process publishes its totals. `joule run` creates the mapping
  * from sealed memory and passes its path in JOULE_SESSION: /proc/PID/fd/N, or a file if that fails. libjoule
  * in any child process writes regions into this mapping. Without JOULE_SESSION a process has an anonymous
@@ -17,44 +17,45 @@
 
 struct session;
 
-/* Returns the session of this process: the one named by JOULE_SESSION, otherwise a private one, made on first
- * use. A private session is copied by fork: the child's copy has the same tags and no regions. Never NULL.
- * Async-signal-safe. */
+/* Returns the session of this process: the session named by JOULE_SESSION, otherwise a private session,
+ * created at first use. fork copies a private session: the child's copy has the same tags and no regions.
+ * Never NULL. Async-signal-safe. */
 struct session *session_current(void);
 /* Returns the mapping. Returns NULL if out of memory; regions are then timed, but not stored. */
 struct session_map *session_map(struct session *session);
 /* Returns the time before which no region of the session can have begun; 0: unknown. */
 int64_t session_begin_ns(struct session *session);
-/* Returns true if this process measures for other processes and some have joined. */
+/* Returns true if this process measures for other processes and at least one of them has joined. */
 bool session_has_clients(struct session *session);
 /* Returns true if a living parent measures; this process then opens no sensors. */
 bool session_is_client(struct session *session);
-/* Makes a session for child processes of the same user. Writes its path, the value for JOULE_SESSION, to
- * out_path. The session becomes the current one of this process, so call this before regions begin. Returns
- * JOULE_INVALID if the path does not fit, or the status of the failed system call, with a message. */
+/* Creates a session for child processes of the same user. Writes its path, the value for JOULE_SESSION, to
+ * out_path. The session becomes the current session of this process, so call this function before regions
+ * begin. Returns JOULE_INVALID if the path does not fit, or the status of the failed system call, with a
+ * message. */
 joule_status session_create_shared(char *out_path, size_t size, joule_error *out_error);
-/* Removes files of sessions whose owner is dead from the folder of this process's own session file, if it has
+/* Removes files of sessions whose owners have ended from the folder of this process's session file, if it has
  * one. */
 void session_remove_leftovers(void);
 /* Prevents further processes from joining; the mapping remains until the process ends. */
 void session_remove_shared(void);
 
-/* Allocates the pages of a part of the mapping, so that a full file system is reported here and not by SIGBUS
- * in a user's program. Returns false if there is no memory. Kernels before 5.14 cannot do this: the function
- * then returns true, and pages are allocated on access. Async-signal-safe. */
+/* Allocates the pages of a part of the mapping, so that a full file system makes this function fail, and does
+ * not cause SIGBUS in a user's program. Returns false if out of memory. On kernels before 5.14, returns true,
+ * and pages are allocated on access. Async-signal-safe. */
 bool session_populate(void *start, size_t size);
 
-/* Returns the number of a name, adding it if needed; TAG_OTHER if the table is full. Lock-free. */
+/* Returns the tag of a name, which is added if necessary; TAG_OTHER if the table is full. Lock-free. */
 uint32_t session_tag(struct session *session, const char *name);
 /* Writes the name of a tag, always terminated; "(other)" for invalid numbers. */
 void session_tag_name(struct session *session, uint32_t tag, char out_name[SESSION_NAME]);
-/* Adds `joules` to what budgets allow a tag, in all processes of the session. Returns false without a
- * mapping. Lock-free. */
+/* Adds `joules` to the total joules that budgets allow a tag, in all processes of the session. Returns false
+ * without a mapping. Lock-free. */
 bool session_add_budget(struct session *session, uint32_t tag, double joules);
 /* Returns the total joules that budgets allow a tag; NaN: no budget. */
 double session_get_budget(struct session *session, uint32_t tag);
-/* Sets the mean joules that each region of a tag may use, in all processes of the session; the last call
- * counts. Returns false without a mapping. Lock-free. */
+/* Sets the mean joules that each region of a tag may use, in all processes of the session, replacing an
+ * earlier value. Returns false without a mapping. Lock-free. */
 bool session_set_call_budget(struct session *session, uint32_t tag, double joules);
 /* Returns the mean joules that each region of a tag may use; NaN: no limit. */
 double session_get_call_budget(struct session *session, uint32_t tag);
@@ -63,21 +64,21 @@ double session_get_call_budget(struct session *session, uint32_t tag);
 bool session_set_expected(struct session *session, uint32_t tag, joule_quantity joules);
 /* Returns the expected energy of each call of a tag; unknown: the tag's calls have timestamps. */
 joule_quantity session_get_expected(struct session *session, uint32_t tag);
-/* The set function stores the time between the two timestamps of an empty region, in seconds, if it is
- * shorter than the stored one. The other returns the shortest time of all processes of the session; NaN:
- * unknown. */
+/* session_set_timestamp_seconds stores the time between the two timestamps of an empty region, in seconds, if
+ * it is shorter than the stored time. session_timestamp_seconds returns the shortest time of all processes of
+ * the session; NaN: unknown. */
 void session_set_timestamp_seconds(struct session *session, double seconds);
 double session_timestamp_seconds(struct session *session);
 
 /* Returns the process id by which this process owns slots; 0 if it is in another PID namespace than the
  * session. Async-signal-safe. */
 uint32_t session_process(struct session *session);
-/* Returns a slot for the thread `tid` of this process, with the pages allocated that regions need. Prefers
- * the slot that the thread already has. *out_number: the number of the slot. Returns NULL if no slot is free
- * or no memory is left. Async-signal-safe. */
+/* Returns a slot for the thread `tid` of this process, and allocates the pages that regions need. Prefers the
+ * slot that the thread already has. *out_number: the number of the slot. Returns NULL if no slot is free or
+ * no memory is left. Async-signal-safe. */
 struct slot *session_take_slot(struct session *session, uint32_t tid, uint32_t *out_number);
-/* A number that changes when slots which were taken before no longer belong to this process: in a child after
- * fork, and when the session is replaced. Never 0. */
+/* A number that changes when earlier slots no longer belong to this process: in a child after fork, and when
+ * the session is replaced. Never 0. */
 extern _Atomic uint32_t session_generation;
 
 /* Publishes the totals of the measuring process since its meter opened. Call it from one thread at a
@@ -87,9 +88,9 @@ void session_publish(struct session *session, int64_t time_ns, const joule_quant
 /* Returns the energy of a window of time from the board. It is unknown if `domain` is not JOULE_TOTAL,
  * JOULE_CPU or JOULE_GPU, or if the board has no reading as old as begin_ns. */
 struct window session_window(struct session *session, int32_t domain, int64_t begin_ns, int64_t end_ns);
-/* Returns the energy from begin_ns to the board's last reading. The caller keeps base_joules between calls:
+/* Returns the energy from begin_ns to the board's last reading. The caller stores base_joules between calls:
  * the value of each sum at begin_ns, NaN before the first call. Without this array, results could decrease
- * when the board's entries get sparse. */
+ * when old entries of the board are dropped. */
 struct window session_energy(struct session *session, int32_t domain, int64_t begin_ns,
                              double base_joules[BOARD_SUMS]);
 /* Writes the times of the board's readings after after_ns, at most `capacity`, and returns their number, as

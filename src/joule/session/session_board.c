@@ -1,10 +1,10 @@
 /* joule/session/session_board.c - the totals that the measuring process publishes to its clients.
  *
- * The session's mapping has rings of readings, each guarded by a sequence number. There is one writer and any
- * number of readers, and none of them waits. A client makes a curve of the readings and uses it as the meter
- * does.
- * Note: the totals are cumulative, so fewer readings of older times are no less accurate. Time before the
- * oldest reading of the sparsest level is not covered, and windows report this.
+ * The session's mapping contains rings of readings, each guarded by a sequence number. There is one writer
+ * and any number of readers; none of them waits. A client converts the readings to a curve, and queries it as
+ * the meter queries its curves.
+ * Note: the totals are cumulative, so dropping older readings does not make the remaining ones less accurate.
+ * Time before the oldest reading of the sparsest level is not covered, and windows report this.
  */
 #include <math.h>
 #include "joule/session/session.h"
@@ -18,8 +18,8 @@ struct reading {
     joule_class cls;
 };
 
-/* Returns the relative standard error of a quantity. It is treated as an error of gain only, which is correct
- * for long times. */
+/* Returns the relative standard error of a quantity. The whole error is treated as a gain error, which is
+ * correct for long times. */
 static double relative_sd(const joule_quantity *q)
 {
     if (!(q->value > 0))
@@ -62,7 +62,7 @@ void session_publish(struct session *session, int64_t time_ns, const joule_quant
     atomic_store_explicit(&map->board_count, number + 1, memory_order_release);
 }
 
-/* Reads an entry. Returns false unless it is complete, has this number and plausible values. */
+/* Reads an entry. Returns false unless the entry is complete and has this number and plausible values. */
 static bool read_entry(struct board_entry *entry, uint64_t number, int sum, struct reading *out)
 {
     uint64_t sequence = 2 * number + 2;
@@ -107,7 +107,7 @@ static void add_point(struct board_curve *c, int sum, const struct reading *r)
     c->last_joules = r->joules;
 }
 
-/* Returns the number of the oldest entry that a level still has. end: number of the next entry; step:
+/* Returns the number of the oldest entry that a level still contains. end: number of the next entry; step:
  * distance between the numbers of the level's entries. */
 static uint64_t oldest_of(uint64_t end, uint64_t step)
 {
@@ -172,7 +172,7 @@ struct window session_energy(struct session *session, int32_t domain, int64_t be
     struct board_curve board;
     struct curve curve = read_board(session, domain, &board);
     struct window w = window_of(&curve, &board, begin_ns, curve.read_ns);
-    if (isnan(w.joules.value)) /* no energy in the window, or the board does not have this domain */
+    if (isnan(w.joules.value)) /* no energy in the window, or the board does not contain this domain */
         return w;
     double *base = &base_joules[SUM(domain)];
     if (isnan(*base))

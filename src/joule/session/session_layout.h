@@ -1,11 +1,11 @@
 /* joule/session/session_layout.h - the layout of a session's shared memory, and the lock-free operations of a
  * slot.
  *
- * All processes of a session map the same structure. It holds numbers only, no pointers, and readers check
+ * All processes of a session map the same structure. It contains only numbers, no pointers, and readers check
  * every number before use.
- * Note: a slot has one owner, but its signal handlers, a thread that ends another's region, and a child right
- * after fork may write to it, too. So every operation is safe for several writers and may be interrupted at
- * any point.
+ * Note: a slot belongs to one thread. Signal handlers of that thread, a thread that ends another thread's
+ * region, and a child right after fork may write to the slot, too. So every operation is safe for several
+ * writers and may be interrupted at any point.
  */
 #ifndef JOULE_SESSION_LAYOUT_H
 #define JOULE_SESSION_LAYOUT_H
@@ -19,25 +19,26 @@
 #include <string.h>
 #include <joule/region.h>
 
-#define SESSION_MAGIC       UINT64_C(0x31734a656c756f4a)
-#define SESSION_VERSION     7
-#define SESSION_SLOTS       256  /* maximum number of threads with regions at the same time */
-#define SESSION_RING        4096 /* finished spans of a slot that await the reader */
-#define SESSION_OPEN        64   /* open regions of a thread; deeper ones are visible only after their end */
+#define SESSION_MAGIC   UINT64_C(0x31734a656c756f4a)
+#define SESSION_VERSION 7
+#define SESSION_SLOTS   256  /* maximum number of threads with regions at the same time */
+#define SESSION_RING    4096 /* finished spans of a slot that await the reader */
+/* open regions of a thread; further regions are visible only after their end */
+#define SESSION_OPEN        64
 #define SESSION_TAGS        4096
 #define SESSION_TAG_INDEX   (2 * SESSION_TAGS)
 #define SESSION_NAME        48
 #define SESSION_BOARD       256 /* entries per level of the board */
 #define SESSION_LEVELS      7
-#define SESSION_LEVEL_RATIO 8 /* a level keeps one of this many entries of the level below */
+#define SESSION_LEVEL_RATIO 8 /* a level contains every 8th entry of the level below */
 #define SESSION_PAGE        4096
 
 /* The last places of a ring are reserved for spans of at least this length, which a sweep may have seen
  * open. */
 #define SESSION_LONG_NS  1000000
 #define SESSION_RESERVED 512
-/* Other writers may claim places between the check for room and the claim of a place. There is at most one
- * such writer for each nested signal handler, and at most one handler for each signal. */
+/* Places that other writers may claim between a writer's check for a free place and its claim. There is at
+ * most one such writer for each nested signal handler, and at most one handler for each signal. */
 #define SESSION_SLACK 64
 
 #define TAG_OTHER 0 /* "(other)": used if the table is full, and for invalid numbers */
@@ -45,36 +46,36 @@
 /* Flags of a span: the low bits are JOULE_REGION_... */
 enum {
     SPAN_SYNCHRONISED = 8, /* a GPU region whose hook was called at both edges */
-    SPAN_FOREIGN = 16,     /* timestamps of another clock; attributed like a separate thread */
-    SPAN_FRAMED = 32,      /* cannot outlive the call that began it */
+    SPAN_FOREIGN = 16,     /* timestamps of another clock; energy is attributed as to a separate thread */
+    SPAN_FRAMED = 32,      /* ends at the latest when the call that began it is left */
 };
 
-#define SPAN_NOT_LISTED 0xff /* index of a region that was never in the table of open regions */
+#define SPAN_NOT_LISTED 0xff /* index of a region that was never in an open table */
 #define SPAN_ALL_GPUS   0xff /* value of span.device: all GPUs */
 
 /* A finished region or foreign span. */
 struct span {
     int64_t begin_ns, end_ns;
     uint16_t tag;
-    uint16_t slot; /* slot of the thread that began it; may differ from the slot of this ring */
+    uint16_t slot; /* slot of the thread that began the span; may differ from the slot of this ring */
     uint8_t index; /* index in that slot's open table, or SPAN_NOT_LISTED */
     uint8_t flags;
     uint8_t device; /* foreign span: GPU number or SPAN_ALL_GPUS */
     uint8_t unused;
-    float error_ns; /* foreign span: standard error of its timestamps; others: time of regions nested in it */
+    float error_ns; /* foreign span: standard error of its timestamps; other span: time of nested regions */
     _Atomic uint32_t ready; /* low half of (place + 1), written last */
 };
 static_assert(sizeof(struct span) == 32, "layout");
 
-/* A running region. begin_ns is also the state of the place: 0 if it is free, OPEN_CLOSING while a region is
- * removed from it. */
+/* A running region. begin_ns is also the state of this place in the open table: 0 if it is free, OPEN_CLOSING
+ * while a region is removed from it. */
 struct open_span {
     _Atomic int64_t begin_ns;
     _Atomic uint64_t what;     /* open_what(); 0: not written yet */
     _Atomic int64_t nested_ns; /* time of the regions that ended directly inside it */
 };
 #define OPEN_CLOSING  1
-#define PARENT_SEARCH 4 /* places below a region's own in which its parent is searched */
+#define PARENT_SEARCH 4 /* number of places before a region's place in which its parent is searched */
 
 /* Returns the value of open_span.what for a region; never 0. */
 static inline uint64_t open_what(uint32_t tag, uint32_t flags)
@@ -86,8 +87,8 @@ static inline uint64_t open_what(uint32_t tag, uint32_t flags)
  * and end. */
 #define FOLD_UNSYNCHRONISED 64
 
-/* Regions of one tag that found no place in the ring. The sums only grow, and a reader uses the differences
- * between two readings. */
+/* Sums over regions of one tag that found no place in the ring. The sums never decrease; a reader uses the
+ * differences between two readings. */
 struct fold {
     _Atomic uint32_t flags; /* union of the regions' flags */
     uint32_t unused;
@@ -96,7 +97,7 @@ struct fold {
     _Atomic uint64_t own_ns; /* duration minus that of nested regions */
 };
 
-/* Tells a reader whether a table of folds has changed, and up to which entry. */
+/* Shows a reader whether a table of folds has changed, and how many of its entries are in use. */
 struct fold_mark {
     _Atomic uint64_t changes; /* changes whenever a fold of the table changes */
     _Atomic int64_t end_ns;   /* end of the latest folded region */
@@ -106,8 +107,9 @@ struct fold_mark {
 struct slot {
     alignas(SESSION_PAGE) _Atomic uint64_t head; /* number of places claimed by writers */
     _Atomic uint32_t hint;                       /* probable index of the next free open place */
-    _Atomic uint64_t owned_from;                 /* places below this were claimed by earlier owners */
-    alignas(64) _Atomic uint64_t tail;           /* number of places emptied by the reader */
+    /* places with lower numbers were claimed by earlier owners */
+    _Atomic uint64_t owned_from;
+    alignas(64) _Atomic uint64_t tail; /* number of places emptied by the reader */
     struct fold_mark fold_mark;
     alignas(64) struct open_span open[SESSION_OPEN];
     alignas(64) struct span ring[SESSION_RING];
@@ -115,8 +117,8 @@ struct slot {
 };
 
 /* Totals of the measuring process for clients: JOULE_TOTAL, JOULE_CPU and JOULE_GPU. `sequence` is odd during
- * a write. Higher levels reach further back with fewer entries: with one entry per 50 ms, the levels reach
- * back 13 s, 100 s, 14 minutes, ... 39 days. */
+ * a write. Each level has the same number of entries, but higher levels cover more time: with one entry per
+ * 50 ms, the levels cover 13 s, 100 s, 14 minutes, ... 39 days. */
 #define BOARD_SUMS 3
 struct board_entry {
     _Atomic uint64_t sequence;
@@ -152,7 +154,7 @@ static_assert(sizeof(struct session_shape) == 6 * 8 + 4 * 8, "layout");
 
 struct session_map {
     struct session_shape shape;
-    int32_t owner_pid;           /* the measuring process, in its own PID namespace */
+    int32_t owner_pid;           /* id of the measuring process in its own PID namespace */
     uint64_t pid_namespace;      /* inode of the owner's PID namespace; 0: unknown */
     _Atomic uint32_t slots_used; /* slots from this number on were never owned */
     _Atomic uint32_t tag_count;
@@ -162,10 +164,11 @@ struct session_map {
     _Atomic uint64_t board_count;
     _Atomic uint64_t unnamed_tags; /* names that did not fit into the table */
     _Atomic uint64_t unstored;     /* regions that were lost entirely, including their time */
-    _Atomic int64_t full_ns[2];    /* when all slots were last found taken, for each of two searches */
+    _Atomic int64_t full_ns[2];    /* time at which no slot was found last, for each of two searches */
     struct fold_mark slotless_mark;
     alignas(
-        64) _Atomic uint64_t owners[SESSION_SLOTS]; /* session_owner(), maybe with OWNER_PREPARING; 0: free */
+        /* session_owner(), possibly with OWNER_PREPARING; 0: free */
+        64) _Atomic uint64_t owners[SESSION_SLOTS];
     alignas(SESSION_PAGE) _Atomic uint32_t tag_index[SESSION_TAG_INDEX]; /* hash -> tag; 0: free */
     char tag_names[SESSION_TAGS][SESSION_NAME];
     struct tag_limits tag_limits[SESSION_TAGS];
@@ -197,8 +200,8 @@ static inline struct session_shape session_shape(void)
 /* The slot's pages are being allocated; no other thread may access them. */
 #define OWNER_PREPARING (UINT64_C(1) << 63)
 
-/* Returns the value that identifies the owner of a slot. pid 0: a thread in another PID namespace, of which
- * the measuring process cannot know whether it lives. */
+/* Returns the value that identifies the owner of a slot. pid 0: a thread in another PID namespace; the
+ * measuring process cannot know whether such a thread lives. */
 static inline uint64_t session_owner(uint32_t pid, uint32_t tid)
 {
     return (uint64_t)pid << 32 | tid;
@@ -227,7 +230,8 @@ static inline unsigned slot_open(struct slot *slot, int64_t begin_ns, uint64_t w
 
 /* Removes a region from the table of open regions and stores the time of its nested regions, in nanoseconds.
  * Returns false if the region is not in the table because it was ended before. If several threads or signal
- * handlers try this at the same time, only one of them gets true, and that one ends the region. */
+ * handlers call this function at the same time, it returns true to only one of them, which then ends the
+ * region. */
 static inline bool slot_close(struct slot *slot, unsigned index, int64_t begin_ns, bool is_owner,
                               int64_t *out_nested_ns)
 {
@@ -268,7 +272,7 @@ static inline void slot_clear_open(struct slot *slot)
     }
 }
 
-/* Clears a table of folds. No other thread may use the table meanwhile. */
+/* Clears a table of folds. No other thread may use the table during the call. */
 static inline void folds_clear(struct fold_mark *mark, struct fold folds[SESSION_TAGS])
 {
     uint32_t tags = atomic_load_explicit(&mark->tags, memory_order_relaxed);
@@ -276,7 +280,7 @@ static inline void folds_clear(struct fold_mark *mark, struct fold folds[SESSION
     atomic_store_explicit(&mark->tags, 0, memory_order_relaxed);
 }
 
-/* Adds a finished span to the ring. Returns false if there is no room. */
+/* Adds a finished span to the ring. Returns false if the ring is full. */
 static inline bool slot_push(struct slot *slot, const struct span *span)
 {
     bool is_long = span->end_ns - span->begin_ns >= SESSION_LONG_NS;
@@ -299,7 +303,7 @@ static inline bool slot_push(struct slot *slot, const struct span *span)
 }
 
 /* Adds a region that found no place in the ring or, with duration 0, a call without timestamps. own_ns:
- * duration minus that of nested regions. */
+ * duration without nested regions. */
 static inline void fold_add(struct fold_mark *mark, struct fold folds[SESSION_TAGS], const struct span *span,
                             int64_t own_ns)
 {
@@ -323,7 +327,7 @@ static inline void fold_add(struct fold_mark *mark, struct fold folds[SESSION_TA
            !atomic_compare_exchange_weak_explicit(&mark->tags, &tags, span->tag + UINT32_C(1),
                                                   memory_order_relaxed, memory_order_relaxed))
         ;
-    /* The value only signals a change, so a lost increment does no harm. */
+    /* The value only signals a change, so a lost increment is harmless. */
     uint64_t changes = atomic_load_explicit(&mark->changes, memory_order_relaxed);
     atomic_store_explicit(&mark->changes, changes + 1, memory_order_release);
 }

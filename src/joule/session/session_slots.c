@@ -16,9 +16,9 @@ static void raise_used(struct session_map *map, uint32_t number)
         ;
 }
 
-/* Assigns slot i to `owner` if `from` owns it. Finished regions of earlier owners stay for the reader; open
- * ones are removed. Returns the slot and writes i to *out_number. Returns NULL if another thread was faster,
- * or if out of memory. */
+/* Assigns slot i to `owner` if `from` owns it. Finished regions of earlier owners stay for the reader; their
+ * open regions are removed. Returns the slot and writes i to *out_number. Returns NULL if another thread was
+ * faster, or if out of memory. */
 static struct slot *take_over(struct session_map *map, uint32_t i, uint64_t from, uint64_t owner,
                               uint32_t *out_number)
 {
@@ -37,8 +37,8 @@ static struct slot *take_over(struct session_map *map, uint32_t i, uint64_t from
     return slot;
 }
 
-/* Returns the slot that has this owner already: that of an earlier thread with the same thread id, or of the
- * program that this one replaced by exec. Returns NULL if there is none. */
+/* Returns the slot that already has this owner: from an earlier thread with the same thread id, or from the
+ * program that this program replaced by exec. Returns NULL if there is no such slot. */
 static struct slot *adopt(struct session_map *map, uint64_t owner, uint32_t *out_number)
 {
     for (uint32_t i = 0; i < SESSION_SLOTS; i++)
@@ -47,7 +47,7 @@ static struct slot *adopt(struct session_map *map, uint64_t owner, uint32_t *out
     return NULL;
 }
 
-/* Returns a slot that no thread owns; NULL: none. */
+/* Assigns a slot that no thread owns, and returns it; NULL: none. */
 static struct slot *claim(struct session_map *map, uint64_t owner, uint32_t *out_number)
 {
     for (uint32_t i = 0; i < SESSION_SLOTS; i++) {
@@ -62,8 +62,8 @@ static struct slot *claim(struct session_map *map, uint64_t owner, uint32_t *out
 
 typedef bool has_ended_fn(int32_t process, uint32_t thread);
 
-/* Returns the slot of a thread that has ended, without waiting until the reader frees the slot. Returns NULL
- * if there is none. */
+/* Takes over and returns the slot of a thread that has ended, without waiting until the reader frees the
+ * slot. Returns NULL if there is no such slot. */
 static struct slot *inherit(struct session_map *map, uint64_t owner, has_ended_fn *has_ended,
                             uint32_t *out_number)
 {
@@ -81,8 +81,8 @@ static struct slot *inherit(struct session_map *map, uint64_t owner, has_ended_f
 
 #define WAYS 2
 
-/* Returns the slot of a thread that has ended; NULL: none. Checking all owners takes up to two system calls
- * for each, so a check that found no slot is not repeated soon. */
+/* Takes over and returns the slot of a thread that has ended; NULL: none. The check takes up to two system
+ * calls for each owner, so a check that found no slot is not repeated for some time. */
 static struct slot *inherit_any(struct session_map *map, uint64_t owner, uint32_t *out_number)
 {
     static has_ended_fn *const ways[WAYS] = {thread_is_gone, thread_has_ended};

@@ -1,8 +1,8 @@
 /* joule/session/session_tags.c - maps names to numbers that all processes of a session share, with their
  * budgets.
  *
- * A name is first written into a place of its own. One atomic exchange then publishes it in a hash index. So
- * a process that is killed in between leaves only an unused place.
+ * A process first writes a name into a new entry of the table. One atomic exchange then publishes the entry
+ * in a hash index. So a process that is killed in between leaves only an unused entry.
  * Note: no name is ever removed. Another program may have written any values into the mapping, so all values
  * are checked.
  */
@@ -12,7 +12,7 @@
 #include "joule/curve/estimate.h"
 #include "joule/session/session.h"
 
-/* Copies the name. If it is too long, cuts it between two UTF-8 characters. */
+/* Copies the name. If it is too long, truncates it between two UTF-8 characters. */
 static void cut_name(char out[SESSION_NAME], const char *name)
 {
     size_t length = strnlen(name, SESSION_NAME);
@@ -31,8 +31,8 @@ static uint32_t hash(const char name[SESSION_NAME])
     return (uint32_t)(h ^ h >> 32);
 }
 
-/* Stores the name in a place of its own and returns its tag. Returns TAG_OTHER if no place or no memory is
- * left. */
+/* Stores the name in a new entry of the table and returns its tag. Returns TAG_OTHER if no entry or no memory
+ * is left. */
 static uint32_t store_name(struct session_map *map, const char name[SESSION_NAME])
 {
     uint32_t tag = atomic_load(&map->tag_count);
@@ -52,7 +52,7 @@ static bool is_tag(const struct session_map *map, uint32_t tag, const char name[
     return tag < SESSION_TAGS && strncmp(map->tag_names[tag], name, SESSION_NAME) == 0;
 }
 
-/* Returns the tag of a name, which is added if needed; TAG_OTHER if the table is full. */
+/* Returns the tag of a name, which is added if necessary; TAG_OTHER if the table is full. */
 static uint32_t find_or_add(struct session_map *map, const char *name)
 {
     char cut[SESSION_NAME];
@@ -67,7 +67,7 @@ static uint32_t find_or_add(struct session_map *map, const char *name)
             if (stored == TAG_OTHER || atomic_compare_exchange_strong(place, &tag, stored))
                 return stored;
         }
-        if (is_tag(map, tag, cut)) /* true, too, if another thread has added the name meanwhile */
+        if (is_tag(map, tag, cut)) /* also true if another thread has added the name meanwhile */
             return tag;
     }
     return TAG_OTHER;
@@ -94,7 +94,7 @@ void session_tag_name(struct session *session, uint32_t tag, char out_name[SESSI
         strcpy(out_name, "(other)");
 }
 
-/* Returns the limits of a tag with their memory allocated; NULL: no memory. */
+/* Returns the limits of a tag, after allocating their memory; NULL: out of memory. */
 static struct tag_limits *limits_to_set(struct session *session, uint32_t tag)
 {
     struct session_map *map = session_map(session);
@@ -141,9 +141,9 @@ static struct tag_limits *limits_to_read(struct session *session, uint32_t tag)
     return is_known ? &map->tag_limits[tag] : NULL;
 }
 
-#define MAX_LIMIT 1e15 /* joules: a larger value is not a limit, but was written by another program */
+#define MAX_LIMIT 1e15 /* joules; a larger value was not written by libjoule */
 
-/* Returns a positive limit; NaN: none, or not plausible. */
+/* Returns a positive limit; NaN if there is no limit or it is implausible. */
 static double read_limit(_Atomic double *limit)
 {
     double value = atomic_load(limit);
