@@ -11,7 +11,7 @@
  * - After fork, functions return JOULE_STALE in the child for the parent's meters and budgets. The child may
  *   close these meters and end these budgets, but no memory is freed. To measure, the child opens a meter.
  * - "Any thread" means that any thread may call the function, also while other threads call it.
- * - Only joule_begin and joule_end may be called in a signal handler.
+ * - In a signal handler, call only functions whose comment allows it, such as joule_begin and joule_end.
  * - A later version may add members at the end of a structure that begins with struct_size. The program may
  *   be compiled for an older or a newer version. Set the structure to zero, then set struct_size.
  *   - Input: members beyond struct_size count as 0. If a member or flag that this library does not know is

@@ -71,7 +71,7 @@ typedef struct joule_result {
 } joule_result;
 
 /* Writes the energy in joules of one ended region to *out_result. `attributed` and `self` are stored for the
- * last few thousand regions. For an older region `folded` is 1, and both members are the tag's average share
+ * last few thousand regions. For an older region `folded` is 1. Both members are then the tag's average share
  * of the window, with an interval from 0 to the whole window. If a parent measures (`joule run`),
  * `attributed` and `self` stay unknown although the result is final, because only the parent knows all
  * concurrent regions. JOULE_OK: `window` is known. JOULE_PENDING: no reading after the region's end yet;
@@ -135,8 +135,8 @@ typedef struct joule_measurement {
 } joule_measurement;
 
 /* Calls fn(arg) and writes the energy of the whole machine during the call to *out_measurement. Uses the
- * default meter and waits at most 2 s for the final figures. JOULE_PENDING: a sensor had no update within 2
- * s. JOULE_ABSENT, JOULE_DENIED and other errors: no sensor can be read. JOULE_FAILED: the default meter
+ * default meter and waits at most 2 s for the final figures. JOULE_PENDING: a sensor had no update in this
+ * time. JOULE_ABSENT, JOULE_DENIED and other errors: no sensor can be read. JOULE_FAILED: the default meter
  * cannot be opened. JOULE_INVALID: fn is NULL or struct_size is too small. fn is called unless fn or
  * out_measurement is invalid. Any thread. */
 JOULE_API joule_status joule_measure(void (*fn)(void *), void *arg, joule_measurement *out_measurement);

@@ -17,8 +17,8 @@ struct budget_list;
 bool budget_list_create(joule_meter *meter);
 /* Returns the meter's list, or NULL if it has none. The meter owns the list. */
 struct budget_list *budget_list_of(joule_meter *meter);
-/* Updates every budget and calls its notify function if its status got worse. Does nothing if a check is
- * running, in another thread or in a caller of this callback. */
+/* Updates every budget and calls its notify function if its status got worse. Does nothing if another check
+ * is running, for example if a budget's callback takes a reading. */
 void budget_list_check(struct budget_list *list);
 
 #endif

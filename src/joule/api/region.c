@@ -1,8 +1,8 @@
 /* joule/api/region.c - begin and end of regions, and queries of their results.
  *
- * To begin or end a region costs a clock reading through the vDSO, and a few stores and locked operations in
- * memory of the calling thread (session_layout.h). joule_begin, joule_end and all functions that they call
- * are async-signal-safe.
+ * To begin or end a region costs a clock reading through the vDSO, and a few atomic operations in memory of
+ * the thread (session_layout.h). joule_begin, joule_end and all functions that they call are
+ * async-signal-safe.
  * Note: a thread takes a slot at its first region. It loses the slot when session_generation changes: after
  * fork, or when the session is replaced.
  */

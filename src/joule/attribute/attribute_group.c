@@ -280,8 +280,8 @@ static double share_sd(double share, double busy_s)
     return hypot(by_ticks, by_power);
 }
 
-/* Returns true if the machine's CPU time, which is counted in ticks, has not ticked, or its busy time has not
- * ticked although the command has used more. */
+/* Returns true if the machine's CPU time, which is counted in ticks, has not ticked. Also if its busy time
+ * has not ticked, although the command has used more time. */
 static bool is_too_short(const struct attribution *a)
 {
     double min_s = MIN_TICKS * tick_seconds();

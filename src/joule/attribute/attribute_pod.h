@@ -15,9 +15,9 @@
 bool pod_read_folder(const char *folder, struct tenant_name *out);
 bool pod_read_log(const char *file, struct tenant_name *out);
 
-/* Sets the names of tenants with a pod UID that were seen at now_ns and are due for a search, if the kubelet
- * has created their logs. Lists both folders at most once for all tenants; does not list them if no tenant is
- * due. */
+/* Sets the names of tenants with a pod UID, if the kubelet has created their logs. Only for tenants that were
+ * seen at now_ns and are due for a search. Lists both folders at most once for all tenants; does not list
+ * them if no tenant is due. */
 void pods_name(struct tenants *tenants, int64_t now_ns);
 
 #endif

@@ -1,4 +1,4 @@
-/* joule/attribute/attribute_process.h - sums the joules of each process that uses most, and of all other
+/* joule/attribute/attribute_process.h - sums the joules of each of the largest users, and of all other
  * processes together.
  *
  * attribute_process.c chooses the processes that get a row; its sums never decrease. attribute_tenant.c
@@ -51,7 +51,7 @@ struct process_shares {
 };
 
 /* Divides the processors' joules of a window by CPU time. capacity_s: the CPU seconds that the window
- * offered, number of CPUs times its length. If the value is NaN, no process gets joules. */
+ * offered, number of CPUs times its length. If joules->value is NaN, no process gets joules. */
 void process_share_cpu(struct process_shares *shares, const joule_quantity *joules, double capacity_s);
 /* Adds joules of a device to a process. Returns the joules added; 0 if /proc does not show the process. */
 double process_share_device(struct process_shares *shares, uint64_t pid, double joules);

@@ -18,7 +18,7 @@
 struct tenant_name {
     char kind[16]; /* "slurm", "container", "service", "user"; of sums: "unattributed", "ended" */
     char slurm_job[24], user[16];
-    char container_id[65], pod_uid[40]; /* not shortened */
+    char container_id[65], pod_uid[40]; /* as in the path */
     char unit[96];                      /* systemd's unit */
     /* Names of a pod, which its cgroup's path does not contain: attribute_pod.h. Kubernetes
      * limits their lengths. */

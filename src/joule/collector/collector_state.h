@@ -15,8 +15,8 @@
 #include "joule/collector/reader.h"
 #include "joule/session/session.h"
 
-#define MAX_LOST  256  /* regions that left the open table and whose end has not arrived yet */
-#define MAX_STEPS 1024 /* intervals of constant power in one sweep */
+#define MAX_LOST  256  /* maximum number of regions that left the open table before their end arrived */
+#define MAX_STEPS 1024 /* maximum number of intervals of constant power in one sweep */
 #define NONE_OPEN 0    /* an unused entry of `open_at` */
 #define RECENT    8192 /* number of regions whose figures are stored; a power of two */
 

@@ -8,7 +8,8 @@
 
 #define SLICES      64   /* pieces of a batch, spread over its time to affect concurrent regions evenly */
 #define MAX_THREADS 4096 /* upper limit of the threads that one batch represents */
-#define MAX_GAPS    640  /* exceeds the number of regions in a full ring buffer */
+/* exceeds SESSION_RESERVED + SESSION_SLACK, the places left for regions after the first fold */
+#define MAX_GAPS 640
 
 /* A time in which a thread ran no region that is in the ring buffer. */
 struct gap {

@@ -56,7 +56,7 @@ static void take(struct cover *cover, int32_t id, joule_class cls)
 }
 
 /* Returns true if a cover contains a domain. */
-static bool holds(const struct cover *cover, int32_t id)
+static bool contains(const struct cover *cover, int32_t id)
 {
     for (size_t i = 0; i < cover->count; i++)
         if (cover->ids[i] == id)
@@ -83,12 +83,12 @@ void group_covers_choose(struct group_covers *covers, joule_meter *meter, int64_
         take(&covers->covers[gpu_group(meter, gpus.ids[i])], gpus.ids[i],
              meter->channels[gpus.ids[i]].channel->info.cls);
     for (size_t i = 0; i < total.count; i++)
-        if (!holds(&covers->covers[GROUP_CPU], total.ids[i]) && !holds(&gpus, total.ids[i]))
+        if (!contains(&covers->covers[GROUP_CPU], total.ids[i]) && !contains(&gpus, total.ids[i]))
             take(&covers->covers[GROUP_REST], total.ids[i], meter->channels[total.ids[i]].channel->info.cls);
     for (unsigned g = 0; g < GROUPS; g++) {
         const struct cover *cover = &covers->covers[g];
         covers->known |= (uint32_t)(cover->count > 0) << g;
-        covers->in_total |= (uint32_t)(cover->count > 0 && holds(&total, cover->ids[0])) << g;
+        covers->in_total |= (uint32_t)(cover->count > 0 && contains(&total, cover->ids[0])) << g;
     }
 }
 

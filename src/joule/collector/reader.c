@@ -139,7 +139,7 @@ static void empty_ring(struct reader *reader, struct slot *slot, struct slot_upd
 #define MAX_NESTED 65536
 
 /* Returns true if no sum has decreased, each region took at least a nanosecond, and no region is longer than
- * life_ns, the age of the session. */
+ * the session's age life_ns. */
 static bool is_plausible(const struct folded *now, const struct folded *before, double life_ns)
 {
     double longest_ns = fmin((double)now->count, MAX_NESTED) * life_ns;
@@ -153,7 +153,8 @@ static bool is_plausible(const struct folded *now, const struct folded *before, 
 static bool take_fold(struct reader *reader, struct folded *seen, struct fold *fold, double life_ns,
                       struct fold_update *out)
 {
-    /* Writers update the members in this order. */
+    /* Writers update count, duration_ns and own_ns in this order, so the reader loads them in reverse
+     * order. */
     struct folded now = {.own_ns = atomic_load_explicit(&fold->own_ns, memory_order_acquire)};
     now.duration_ns = atomic_load_explicit(&fold->duration_ns, memory_order_acquire);
     now.count = atomic_load_explicit(&fold->count, memory_order_acquire);

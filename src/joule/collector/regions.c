@@ -1,8 +1,8 @@
 /* joule/collector/regions.c - turns the reader's output into regions that wait for their energy.
  *
- * When the end of a region arrives from any ring buffer, find_open finds the open region by its index in the
- * open table and its begin time. regions.c adds to the counts and durations of a tag; attribute_energy.c adds
- * to its energy.
+ * The end of a region may arrive from any ring buffer. find_open then finds the open region by its begin time
+ * and its index in the open table. regions.c adds to the counts and durations of a tag; attribute_energy.c
+ * adds to its energy.
  * Note: a region that left the open table without an end is "lost" for at most a second. The end is in the
  * ring buffer of another thread, or was folded, or will never arrive.
  */

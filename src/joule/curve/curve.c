@@ -277,9 +277,9 @@ static double stamps_variance(const struct curve_point *a, const struct curve_tr
            (in_step ? 2 * IN_STEP_CORRELATION * first_s * second_s : 0);
 }
 
-/* Returns the variance, in J^2, at the edge of a window if a reading is a mean over more than the time since
- * the last reading (blur_s). If power is white noise, it is the variance of the energy in a twelfth of
- * blur_s. If power is a random walk, it is slightly less. */
+/* Returns the variance, in J^2, at the edge of a window that overlapping readings cause: each reading is a
+ * mean over blur_s seconds. If power is white noise, it is the variance of the energy in a twelfth of blur_s.
+ * If power is a random walk, it is slightly less. */
 static double blur_variance(const struct curve *curve, const struct curve_traits *traits, size_t i)
 {
     if (traits->blur_s <= 0)

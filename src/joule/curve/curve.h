@@ -68,10 +68,10 @@ bool curve_append(struct curve *curve, struct curve_point point);
 /* Allocates and touches all memory that the curve may need. Returns false if out of memory; the curve is then
  * unchanged. */
 bool curve_reserve(struct curve *curve);
-/* Returns the energy between two times. Edges between points are interpolated, which adds variance. An end
- * after the last point is extrapolated with the last power, at most to one tick after the last reading, and
- * not beyond the time in which a working counter would have ticked. Time before the first point is not
- * covered. */
+/* Returns the energy between two times. Edges between points are interpolated, which adds variance. If the
+ * end is after the last point, extrapolates with the last power, at most to one tick after the last reading.
+ * Extrapolation also ends at the time by which a working counter would have ticked. Time before the first
+ * point is not covered. */
 struct window curve_window(const struct curve *curve, const struct curve_traits *traits, int64_t begin_ns,
                            int64_t end_ns);
 /* Returns the sum of two windows over the same time: the sum of the known energies, the shorter of the

@@ -1,8 +1,9 @@
 /* joule/curve/estimate.h - arithmetic on values with errors.
  *
- * An estimate has an independent error (edges, noise), which adds in quadrature, and errors with a named
- * common cause (the gain of a sensor, a seed table), which add linearly and therefore cancel in differences
- * and ratios. A modelled value is log-normal: its sd divided by its value is the sd of the logarithm.
+ * An estimate has an independent error (edges, noise) and errors with a named common cause (the gain of a
+ * sensor, a seed table). Independent errors add in quadrature. Errors with the same cause add linearly, so
+ * they cancel in differences and ratios. A modelled value is log-normal: its sd divided by its value is the
+ * sd of the logarithm.
  * Note: compute with estimates, and convert to low..high once at the end, with estimate_quantity.
  */
 #ifndef JOULE_ESTIMATE_H

@@ -116,7 +116,7 @@ struct joule_host *host_real(void);
  *   dev/cpu/N/msr         lines "address value" (both 0x hex): the registers of CPU N
  *   perf/TYPE/CONFIG/CPU  the count of a perf event (TYPE and CPU decimal, CONFIG 0x hex)
  *   drm/DEVICE/QUERY      the answer of the board's driver; QUERY is the number of host_drm_query
- *   run/commands          lines "FILE STATUS COMMAND": run/FILE holds the program's output, STATUS is its
+ *   run/commands          lines "FILE STATUS COMMAND": run/FILE contains the program's output, STATUS is its
  *                         exit status (decimal), COMMAND has single spaces between its words;
  *                         "- ERRNAME COMMAND": the program fails (ENOENT, ETIMEDOUT ...)
  *   cpuid                 lines "leaf subleaf eax ebx ecx edx" (hex)

@@ -333,7 +333,7 @@ static void take_whole(struct choice *c, const struct view *zone, const struct v
 }
 
 /* Returns true if the cover already contains a view of a zone inside this zone. */
-static bool holds_counted(const struct choice *c, const struct view *zone)
+static bool contains_counted(const struct choice *c, const struct view *zone)
 {
     for (size_t i = 0; i < c->count; i++)
         for (size_t k = 0; c->list[i].outer && k < c->cover->count; k++)
@@ -356,7 +356,7 @@ static bool take_parts(struct choice *c, const struct view *zone)
 
 /* Records in the cover that the zone's sensor stands still. has_parts: the cover contains the zone's parts
  * instead. Later calls change nothing, because only the first zone is reported. */
-static void note_still(struct choice *c, const struct view *zone, bool has_parts)
+static void record_still(struct choice *c, const struct view *zone, bool has_parts)
 {
     if (c->cover->still_id >= 0)
         return;
@@ -374,17 +374,17 @@ static bool take_zone(struct choice *c, struct view *zone)
     zone->is_taken = true;
     const struct view *best = best_view(c, zone);
     bool has_own = has_sensor(c, zone), is_measured = best && !is_model(best);
-    if (is_measured && !stood_still(c, zone, best) && !holds_counted(c, zone)) {
+    if (is_measured && !stood_still(c, zone, best) && !contains_counted(c, zone)) {
         take_whole(c, zone, best);
         return true;
     }
     if (has_own && take_parts(c, zone)) {
         c->cover->is_partial = true;
         if (!is_unreadable(c, zone))
-            note_still(c, zone, true);
+            record_still(c, zone, true);
         return true;
     }
-    if (best && !(c->without_models && is_model(best)) && !holds_counted(c, zone))
+    if (best && !(c->without_models && is_model(best)) && !contains_counted(c, zone))
         take_whole(c, zone, best);
     else if (is_unreadable(c, zone))
         c->cover->is_partial = true;
@@ -403,8 +403,8 @@ static bool is_inside_wanted(const struct choice *c, const struct view *zone)
 
 /* --- the whole machine ---------------------------------------------------------------------------------- */
 
-/* Adds every zone of a scope with at least this tier to the cover, if a view of the zone covered the window
- * and did not stand still. A machine may have several such zones (two superchips, two batteries). Returns
+/* Adds every zone of a scope with at least this tier to the cover. A view of the zone must have covered the
+ * window and not stood still. A machine may have several such zones (two superchips, two batteries). Returns
  * true if any zone was added. */
 static bool take_scope(struct choice *c, joule_scope scope, uint32_t tier)
 {
@@ -435,7 +435,7 @@ static bool take_parts_of_machine(struct choice *c, size_t from, size_t until)
                 continue;
             for (size_t k = c->whole_count; k < c->count; k++)
                 if (c->list[k].outer == zone && is_first_of_zone(c, &c->list[k]) && take_zone(c, &c->list[k]))
-                    note_still(c, zone, true);
+                    record_still(c, zone, true);
         }
     bool any = c->cover->count > before;
     c->cover->is_partial |= any;
@@ -483,7 +483,7 @@ static void take_devices(struct choice *c)
             continue;
         if (!take_zone(c, zone) && is_still_package(c, zone)) {
             lacks_package = true;
-            note_still(c, zone, false);
+            record_still(c, zone, false);
         }
     }
     c->cover->is_partial |= lacks_package && c->cover->count > 0;
@@ -499,7 +499,7 @@ static bool comes_before(const struct channel *a, const struct channel *b)
 
 /* Sorts CPUs before boards and lower indices first, so that the order does not depend on which
  * source answered first. */
-static void put_in_order(joule_meter *meter, struct cover *cover)
+static void sort_ids(joule_meter *meter, struct cover *cover)
 {
     for (size_t i = 1; i < cover->count; i++) {
         int32_t id = cover->ids[i];
@@ -529,5 +529,5 @@ void cover_choose(joule_meter *meter, int32_t group, int64_t begin_ns, int64_t e
     find_outer_zones(&c);
     if (group != JOULE_TOTAL || !take_whole_machine(&c))
         take_devices(&c);
-    put_in_order(meter, out_cover);
+    sort_ids(meter, out_cover);
 }

@@ -13,8 +13,8 @@
 #define POWER_SPAN_S  0.05 /* minimum time over which the current power is averaged */
 #define FROZEN_S      2.0  /* time without a step after which a counter is frozen */
 #define MIN_WATTS     0.1  /* lowest power of a device with a counter: idle memory */
-#define STALE_PERIODS 3    /* a value is stale after this many periods, */
-#define STALE_FLOOR_S 1.0  /* but not before this many seconds */
+#define STALE_PERIODS 3    /* a value is stale after this many periods without a reading */
+#define STALE_FLOOR_S 1.0  /* minimum age of a stale value in seconds */
 
 /* --- state ---------------------------------------------------------------------------------------------- */
 
@@ -139,7 +139,7 @@ double meter_hottest_celsius(joule_meter *meter)
 
 /* --- times of readings ---------------------------------------------------------------------------------- */
 
-/* Like curve_ticks, for one channel under its lane's lock. */
+/* Like curve_ticks, for one channel. Takes the lock of the channel's lane. */
 static size_t channel_ticks(joule_meter *meter, int32_t id, int64_t after_ns, int64_t last_ns,
                             int64_t *out_ticks_ns, size_t capacity)
 {

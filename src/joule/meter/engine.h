@@ -148,7 +148,8 @@ const char *meter_hidden_boards(joule_meter *meter, char *out_boards, size_t siz
  * domain with the least coverage. */
 struct window meter_cover_window(joule_meter *meter, const struct cover *cover, int64_t begin_ns,
                                  int64_t end_ns);
-/* Returns the energy of a domain or sum over a window. A client reads it from the session's board. */
+/* Returns the energy of a domain or sum over a window. A client reads this energy from the session's
+ * board. */
 struct window meter_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns);
 /* Returns the energy of a domain or sum since the meter opened. The energy of each domain ends at its own
  * last tick, so a sensor that hangs does not delay the others. The result never decreases while the cover

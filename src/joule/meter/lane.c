@@ -317,7 +317,7 @@ bool lane_start(struct lane *lane)
 }
 
 /* Waits until *flag is true, at most until deadline_ns (CLOCK_MONOTONIC). The lane's lock guards *flag. If
- * the lane must stop, also waits, without a limit, until its thread no longer uses the meter. Returns
+ * the lane must stop, also waits, without a limit, until the lane's thread no longer uses the meter. Returns
  * *flag. */
 static bool wait_for(struct lane *lane, const bool *flag, int64_t deadline_ns)
 {

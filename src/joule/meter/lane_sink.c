@@ -61,7 +61,7 @@ static struct curve_point counter_point(const struct channel *ch, int64_t time_n
 }
 
 /* Records that the readings from begin_ns to end_ns showed no energy. */
-static void note_standstill(struct channel *ch, int64_t begin_ns, int64_t end_ns)
+static void record_standstill(struct channel *ch, int64_t begin_ns, int64_t end_ns)
 {
     if (end_ns - begin_ns <= ch->still.end_ns - ch->still.begin_ns)
         return;
@@ -79,7 +79,7 @@ static void put_counter(struct channel *ch, int64_t before_ns, int64_t after_ns,
     enum counter_verdict verdict = counter_step(&ch->counter, time_ns, raw, &joules);
     answered(ch, time_ns);
     if (verdict == COUNTER_SAME) {
-        note_standstill(ch, ch->counter.moved_ns, time_ns);
+        record_standstill(ch, ch->counter.moved_ns, time_ns);
         return;
     }
     bool advanced = verdict == COUNTER_ADVANCED || verdict == COUNTER_WRAPPED;
@@ -152,7 +152,7 @@ static void put_sample(struct sink *sink, struct channel *ch, int64_t sensor_ns,
         if (value > 0 || !ch->used_ns)
             ch->used_ns = time_ns;
         else
-            note_standstill(ch, ch->used_ns, time_ns);
+            record_standstill(ch, ch->used_ns, time_ns);
         if (verdict == INTEGRATE_MOVED)
             put_integrated(ch);
     }

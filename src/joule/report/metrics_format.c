@@ -1,8 +1,8 @@
 /* joule/report/metrics_format.c - writes families and samples in both formats and chooses the format; see
  * metrics.h.
  *
- * OpenMetrics names a family without the suffix of its samples, has units and the type info, and ends in a
- * mark. The older text format names a family with the suffix and has no type info.
+ * OpenMetrics names a family without the suffix of its samples, has units and the type info, and ends with "#
+ * EOF". The older text format names a family with the suffix and has no type info.
  * Note: the specifications are "OpenMetrics 1.0.0" and Prometheus' "Exposition formats". Both formats are
  * UTF-8.
  */

@@ -374,7 +374,7 @@ static void name_descriptor(char path[PATH_SIZE], int file)
 }
 
 /* Creates a session in memory without a file system. Other processes open the memory through this process's
- * descriptor and cannot truncate it, so no mapping can cause SIGBUS, and a full /dev/shm does not matter.
+ * descriptor. They cannot truncate it, so no mapping can cause SIGBUS, and a full /dev/shm does not matter.
  * Children inherit the descriptor, because children with fewer capabilities or in another PID namespace
  * cannot open it. Returns the mapping; NULL: not supported, or out of memory. */
 static struct session_map *create_sealed(char path[PATH_SIZE], int *out_file, int *out_inherited)

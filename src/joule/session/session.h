@@ -40,9 +40,9 @@ void session_remove_leftovers(void);
 /* Prevents further processes from joining; the mapping remains until the process ends. */
 void session_remove_shared(void);
 
-/* Allocates the pages of a part of the mapping, so that a full file system makes this function fail, and does
- * not cause SIGBUS in a user's program. Returns false if out of memory. On kernels before 5.14, returns true,
- * and pages are allocated on access. Async-signal-safe. */
+/* Allocates the pages of a part of the mapping. Returns false if out of memory or if the file system is full;
+ * without this call, a full file system would cause SIGBUS in a user's program. On kernels before 5.14,
+ * returns true, and pages are allocated on access. Async-signal-safe. */
 bool session_populate(void *start, size_t size);
 
 /* Returns the tag of a name, which is added if necessary; TAG_OTHER if the table is full. Lock-free. */

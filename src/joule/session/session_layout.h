@@ -230,7 +230,7 @@ static inline unsigned slot_open(struct slot *slot, int64_t begin_ns, uint64_t w
 
 /* Removes a region from the table of open regions and stores the time of its nested regions, in nanoseconds.
  * Returns false if the region is not in the table because it was ended before. If several threads or signal
- * handlers call this function at the same time, it returns true to only one of them, which then ends the
+ * handlers call this function at the same time, it returns true to only one caller, which then ends the
  * region. */
 static inline bool slot_close(struct slot *slot, unsigned index, int64_t begin_ns, bool is_owner,
                               int64_t *out_nested_ns)
