@@ -1,6 +1,7 @@
 /* joulec/module/annotation.h - reads the macros of <joule/budget.h> from clang's annotations of functions.
  *
- * Note: if a function has several annotations, the last one is used. It belongs to the definition.
+ * Note: if a function has several annotations with the same name, the last one is used, because the last one
+ * belongs to the definition.
  */
 #ifndef JOULEC_ANNOTATION_H
 #define JOULEC_ANNOTATION_H
@@ -12,11 +13,11 @@
 #define ANNOTATION_THERMAL_AWARE "joule.thermal_aware"
 #define ANNOTATION_GPU_KERNEL    "joule.gpu_kernel"
 
-/* Returns the text after `name` in the function's annotation. The text may be empty. NULL: the function has
- * no such annotation. */
+/* Returns the text after `name` in the function's annotation; the text may be empty. The module owns the
+ * text. Returns NULL if the function has no such annotation. */
 const char *annotation_of(const struct function *function, const char *name);
-/* Returns the text of the same annotation in another declaration, if the texts differ; NULL: there is
- * none. */
+/* Returns the text of the last annotation `name` that differs from the result of annotation_of. The module
+ * owns the text. Returns NULL if all such annotations have the same text. */
 const char *annotation_other(const struct function *function, const char *name);
 
 #endif

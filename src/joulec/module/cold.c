@@ -17,18 +17,18 @@ static bool is_error(const struct block *block)
     return false;
 }
 
-/* Returns the lowest heat value, which is the warmest, of the successors over open edges. HEAT_NORMAL for a
- * block without edges. */
+/* Returns the warmest heat of the successors over edges that are not closed. Returns HEAT_NORMAL for a block
+ * without edges. */
 static enum heat heat_of_paths(const struct block *block, const bool *is_closed, const enum heat *heat)
 {
-    enum heat least = block->edge_count ? HEAT_NEVER : HEAT_NORMAL;
+    enum heat warmest = block->edge_count ? HEAT_NEVER : HEAT_NORMAL;
     for (size_t e = 0; e < block->edge_count; e++) {
         const struct edge *edge = &block->edges[e];
         bool is_open = !is_closed || !is_closed[edge->number];
-        if (is_open && heat[edge->to] < least)
-            least = heat[edge->to];
+        if (is_open && heat[edge->to] < warmest)
+            warmest = heat[edge->to];
     }
-    return least;
+    return warmest;
 }
 
 void cold_find(const struct function *function, const struct flow *flow, const bool *is_closed,

@@ -1,7 +1,7 @@
-/* joulec/module/cold.h - finds blocks that hardly ever run, because every path from them ends the program or
+/* joulec/module/cold.h - finds blocks that rarely run, because every path from them ends the program or
  * calls a cold function.
  *
- * Note: an edge back to an earlier block counts as normal, so a loop without an exit is not cold.
+ * Note: an edge back to an earlier block counts as normal, so the blocks of an endless loop are not cold.
  */
 #ifndef JOULEC_COLD_H
 #define JOULEC_COLD_H
@@ -21,8 +21,8 @@ static inline bool heat_is_dead(enum heat heat)
     return heat >= HEAT_DEAD;
 }
 
-/* Sets out_heat[b] of each reachable block b. The caller zeroes out_heat. is_closed: for each edge number,
- * true if the edge is never taken; NULL: all edges are open. */
+/* Sets out_heat[b] of each reachable block b. The caller zeroes out_heat[0..function->block_count).
+ * is_closed[n]: true if the edge with number n is never taken; is_closed NULL: each edge may be taken. */
 void cold_find(const struct function *function, const struct flow *flow, const bool *is_closed,
                enum heat *out_heat);
 

@@ -26,8 +26,9 @@ struct walk {
     size_t *edge; /* index of the next edge to visit, for each block */
 };
 
-/* Fills `order` from its end. A block is placed after all its successors have been placed. */
-static void put_in_order(struct walk *w, size_t blocks)
+/* Searches the blocks depth-first. Fills `order` from its end: a block is added when all its successors have
+ * been visited. */
+static void find_order(struct walk *w, size_t blocks)
 {
     size_t depth = 1, place = blocks;
     w->stack[0] = 0;
@@ -55,7 +56,7 @@ static void put_in_order(struct walk *w, size_t blocks)
         w->out->rank[w->out->order[i]] = i;
 }
 
-static void find_before(struct flow *flow, const struct function *f)
+static void find_predecessors(struct flow *flow, const struct function *f)
 {
     uint32_t *begin = flow->before_begin;
     for (size_t b = 0; b < f->block_count; b++)
@@ -127,8 +128,7 @@ static void find_dominators(struct walk *w)
  * number than the vertices that it dominates. */
 static void number_tree(struct walk *w)
 {
-    uint32_t *size = w->best, *place = w->semi; /* both arrays are reused, because their old contents are not
-                                                 * needed any more */
+    uint32_t *size = w->best, *place = w->semi; /* reused arrays: their contents are no longer needed */
     const uint32_t *block = w->block;
     for (uint32_t v = 0; v < w->count; v++)
         size[v] = 1;
@@ -182,17 +182,17 @@ static bool alloc_walk(struct arena *arena, size_t blocks, struct walk *w)
 joule_status flow_find(struct arena *arena, const struct function *function, struct flow *out_flow)
 {
     size_t blocks = function->block_count;
-    struct arena own = {0};
+    struct arena scratch = {0};
     struct walk w = {.function = function, .out = out_flow};
-    bool is_good = alloc_flow(arena, function, out_flow) && alloc_walk(&own, blocks, &w);
+    bool is_good = alloc_flow(arena, function, out_flow) && alloc_walk(&scratch, blocks, &w);
     if (is_good && blocks) {
         memset(w.met, 0xff, blocks * sizeof *w.met);
         memset(out_flow->rank, 0xff, blocks * sizeof *out_flow->rank);
-        put_in_order(&w, blocks);
-        find_before(out_flow, function);
+        find_order(&w, blocks);
+        find_predecessors(out_flow, function);
         find_dominators(&w);
         number_tree(&w);
     }
-    arena_free(&own);
+    arena_free(&scratch);
     return is_good ? JOULE_OK : JOULE_NO_MEMORY;
 }

@@ -14,16 +14,17 @@
 /* The control flow of one function. */
 struct flow {
     uint32_t *order; /* reachable blocks in reverse postorder */
-    size_t reached;
-    uint32_t *rank; /* position of each block in `order`; FLOW_NONE: unreachable */
+    size_t reached;  /* number of reachable blocks: the length of `order` */
+    uint32_t *rank;  /* position of each block in `order`; FLOW_NONE: unreachable */
     /* The predecessors of block b are before[before_begin[b] .. before_begin[b + 1]). */
     uint32_t *before, *before_begin;
     /* Preorder number of each block in the dominator tree, and the last number in its subtree. */
     uint32_t *tree_first, *tree_last;
-    uint32_t *dominator; /* immediate dominator of each reachable block; the entry is its own */
+    uint32_t *dominator; /* immediate dominator of each reachable block; of the entry: the entry */
 };
 
-/* Computes the flow in memory of `arena`. Returns JOULE_OK or JOULE_NO_MEMORY. */
+/* Computes the control flow of `function`. Allocates the arrays of *out_flow in `arena`. Returns JOULE_OK or
+ * JOULE_NO_MEMORY. */
 joule_status flow_find(struct arena *arena, const struct function *function, struct flow *out_flow);
 /* Returns true if every path from the entry to `b` passes through `a`. Both blocks must be reachable. */
 static inline bool flow_dominates(const struct flow *flow, uint32_t a, uint32_t b)

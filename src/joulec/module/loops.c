@@ -1,7 +1,7 @@
 /* joulec/module/loops.c - see loops.h.
  *
- * Note: inner loops are filled first, and a loop around them steps over each of them at once, so that each
- * block is visited once.
+ * Note: the bodies of inner loops are found first. The search for the body of an outer loop skips each inner
+ * loop as a whole, so each block is visited once.
  */
 #include "joulec/module/loops.h"
 
@@ -19,8 +19,7 @@ struct search {
 
 /* --- headers -------------------------------------------------------------------------------------------- */
 
-/* Finds the loop headers. A back edge leads from a block to a block that dominates it, which is the
- * header. */
+/* Finds the loop headers. A back edge leads from a block to the loop header, which dominates this block. */
 static void find_headers(struct search *s)
 {
     struct loops *out = s->out;
@@ -48,7 +47,7 @@ static void find_headers(struct search *s)
 
 /* --- bodies --------------------------------------------------------------------------------------------- */
 
-/* Returns the outermost known loop that contains `loop`, or `loop` itself. Shortens the path to it. */
+/* Returns the outermost known loop that contains `loop`, or `loop` itself. Shortens the path in `top`. */
 static int32_t outermost(struct search *s, int32_t loop)
 {
     while (s->top[loop] != loop) {
@@ -58,8 +57,8 @@ static int32_t outermost(struct search *s, int32_t loop)
     return loop;
 }
 
-/* Adds `block` to the loop, unless the loop already contains it. If `block` is in a known inner loop, adds
- * the outermost such loop as a whole. Returns the new depth of the stack. */
+/* Adds `block` to the loop, unless `block` already belongs to it. If `block` is in known inner loops, adds
+ * the outermost of these loops as a whole. Returns the new depth of the stack. */
 static size_t push(struct search *s, int32_t loop, uint32_t block, size_t depth)
 {
     struct loops *out = s->out;
@@ -76,7 +75,7 @@ static size_t push(struct search *s, int32_t loop, uint32_t block, size_t depth)
     return depth + 1;
 }
 
-static void take_place(struct loop *loop, const struct source_place *place)
+static void set_place(struct loop *loop, const struct source_place *place)
 {
     if (!loop->place.file)
         loop->place = *place;
@@ -91,8 +90,8 @@ static bool goes_back(const struct search *s, uint32_t block)
     return false;
 }
 
-/* Returns true if the branch of `block` goes back to a second loop besides that of `header`. LLVM has then
- * replaced the place of the inner loop by that of the outer loop. */
+/* Returns true if `block` has a back edge to another header than `header`, so that it is the latch of two
+ * loops. LLVM has then replaced the place of the inner loop by the place of the outer loop. */
 static bool goes_back_further(const struct search *s, uint32_t block, uint32_t header)
 {
     const struct block *b = &s->function->blocks[block];
@@ -102,20 +101,21 @@ static bool goes_back_further(const struct search *s, uint32_t block, uint32_t h
     return false;
 }
 
-/* Returns the place of the loop that ends at the latch `last`. LLVM may insert a block before the back edge.
- * The loop's place then stays at the branch before this block. */
-static const struct source_place *place_behind(const struct search *s, uint32_t last)
+/* Returns the place of the loop with the latch `last`. If LLVM has inserted `last` before the back edge, the
+ * loop's place is still at the branch of the preceding block. */
+static const struct source_place *place_of_latch(const struct search *s, uint32_t last)
 {
     const struct flow *flow = &s->out->flow;
     const struct source_place *place = &s->function->blocks[last].loop_place;
     uint32_t first = flow->before_begin[last];
-    bool is_put_in = !place->file && flow->before_begin[last + 1] == first + 1 &&
-                     flow->rank[flow->before[first]] != FLOW_NONE && !goes_back(s, flow->before[first]);
-    return is_put_in ? &s->function->blocks[flow->before[first]].loop_place : place;
+    bool is_inserted = !place->file && flow->before_begin[last + 1] == first + 1 &&
+                       flow->rank[flow->before[first]] != FLOW_NONE && !goes_back(s, flow->before[first]);
+    return is_inserted ? &s->function->blocks[flow->before[first]].loop_place : place;
 }
 
-/* Finds the body of a loop: all blocks that reach the back edge without passing through the header. */
-static void fill(struct search *s, int32_t number)
+/* Finds the body of a loop: all blocks from which a path leads to a back edge without passing through the
+ * header. */
+static void find_body(struct search *s, int32_t number)
 {
     const struct flow *flow = &s->out->flow;
     struct loop *loop = &s->out->list[number];
@@ -127,14 +127,14 @@ static void fill(struct search *s, int32_t number)
         uint32_t from = flow->before[k];
         if (flow->rank[from] != FLOW_NONE && flow_dominates(flow, header, from)) {
             if (!goes_back_further(s, from, header))
-                take_place(loop, place_behind(s, from));
+                set_place(loop, place_of_latch(s, from));
             loop->last = s->function->blocks[from].place;
             depth = push(s, number, from, depth);
         }
     }
     loop->may_be_two = s->function->blocks[header].may_be_two;
     loop->has_own_place = loop->place.file != NULL;
-    take_place(loop, &s->function->blocks[header].place);
+    set_place(loop, &s->function->blocks[header].place);
     while (depth) {
         uint32_t block = s->stack[--depth];
         for (uint32_t k = flow->before_begin[block]; k < flow->before_begin[block + 1]; k++)
@@ -146,14 +146,14 @@ static void fill(struct search *s, int32_t number)
 static void cut_depth(struct search *s)
 {
     struct loops *out = s->out;
-    int32_t *kept = s->top; /* reused array: for each loop, the loop that replaces it */
+    int32_t *replaced_by = s->top; /* reused array: for each loop, the loop that replaces it */
     size_t count = 0;
     for (size_t i = 0; i < out->count; i++) {
         struct loop loop = out->list[i];
         if (loop.parent >= 0)
-            loop.parent = kept[loop.parent];
+            loop.parent = replaced_by[loop.parent];
         loop.depth = loop.parent < 0 ? 1 : out->list[loop.parent].depth + 1;
-        kept[i] = loop.depth > LOOPS_MAX_DEPTH ? loop.parent : (int32_t)count;
+        replaced_by[i] = loop.depth > LOOPS_MAX_DEPTH ? loop.parent : (int32_t)count;
         out->is_too_deep = out->is_too_deep || loop.depth > LOOPS_MAX_DEPTH;
         if (loop.depth > LOOPS_MAX_DEPTH)
             continue;
@@ -164,30 +164,29 @@ static void cut_depth(struct search *s)
     out->count = count;
     for (size_t i = 0; i < out->flow.reached; i++) {
         int32_t *innermost = &out->innermost[out->flow.order[i]];
-        *innermost = *innermost < 0 ? -1 : kept[*innermost];
+        *innermost = *innermost < 0 ? -1 : replaced_by[*innermost];
     }
 }
 
 /* --- lists of members, nodes and exits ------------------------------------------------------------------ */
 
-/* Begins the construction of lists that lie one after the other. Turns the counts at [2 + l] into offsets at
- * [1 + l]. Each item that is then added to list l increments [1 + l], so that list l begins at [l] when all
- * items are added. */
+/* Prepares lists that are stored one after the other. Before: begin[l + 2] is the length of list l. After:
+ * begin[l + 1] is the offset of list l. Adding an item to list l increments begin[l + 1]. When all items are
+ * added, begin[l] is therefore the offset of list l. */
 static void begin_lists(uint32_t *begin, size_t count)
 {
     for (size_t i = 2; i < count + 2; i++)
         begin[i] += begin[i - 1];
 }
 
-/* Orders the blocks so that the blocks of each loop are contiguous: those of inner loops first, then the
- * loop's own. */
+/* Orders the blocks so that the blocks of each loop are contiguous. Blocks of inner loops come first. */
 static void list_members(struct search *s)
 {
     struct loops *out = s->out;
     uint32_t *free_place = s->stack, at = 0; /* next free position in the list, for each loop */
     for (size_t i = 0; i < out->flow.reached; i++)
         if (out->innermost[out->flow.order[i]] >= 0)
-            out->list[out->innermost[out->flow.order[i]]].end++; /* `end` contains the count for now */
+            out->list[out->innermost[out->flow.order[i]]].end++; /* `end` is the number of blocks for now */
     for (size_t i = out->count; i-- > 0;)
         if (out->list[i].parent >= 0)
             out->list[out->list[i].parent].end += out->list[i].end;
@@ -205,7 +204,7 @@ static void list_members(struct search *s)
     }
 }
 
-/* Calls put(s, region, block) for each node of each region. A nested loop is passed as its header. */
+/* Calls put(s, region, block) for each node of each region. For a nested loop, `block` is its header. */
 static void each_node(struct search *s, void (*put)(struct search *, int32_t, uint32_t))
 {
     const struct loops *out = s->out;
@@ -298,10 +297,11 @@ static bool alloc_lists(struct arena *arena, size_t blocks, struct loops *out)
 joule_status loops_find(struct arena *arena, const struct function *function, struct loops *out_loops)
 {
     size_t blocks = function->block_count;
-    struct arena own = {0};
-    struct search s = {function, out_loops, .loop_at = arena_alloc(&own, (blocks + 1) * sizeof *s.loop_at),
-                       .top = arena_alloc(&own, (blocks + 1) * sizeof *s.top),
-                       .stack = arena_alloc(&own, (blocks + 1) * sizeof *s.stack)};
+    struct arena scratch = {0};
+    struct search s = {function, out_loops,
+                       .loop_at = arena_alloc(&scratch, (blocks + 1) * sizeof *s.loop_at),
+                       .top = arena_alloc(&scratch, (blocks + 1) * sizeof *s.top),
+                       .stack = arena_alloc(&scratch, (blocks + 1) * sizeof *s.stack)};
     *out_loops = (struct loops){0};
     bool is_good = flow_find(arena, function, &out_loops->flow) == JOULE_OK && s.loop_at && s.top &&
                    s.stack && alloc_lists(arena, blocks, out_loops);
@@ -311,11 +311,11 @@ joule_status loops_find(struct arena *arena, const struct function *function, st
         find_headers(&s);
         cold_find(function, &out_loops->flow, NULL, out_loops->heat);
         for (size_t i = out_loops->count; i-- > 0;)
-            fill(&s, (int32_t)i);
+            find_body(&s, (int32_t)i);
         cut_depth(&s);
         is_good = list_all(&s, arena);
     }
-    arena_free(&own);
+    arena_free(&scratch);
     return is_good ? JOULE_OK : JOULE_NO_MEMORY;
 }
 

@@ -1,23 +1,23 @@
-/* joulec/module/loops.h - finds the natural loops of a function, and its regions.
+/* joulec/module/loops.h - finds the natural loops and the regions of a function.
  *
- * A region is the body of one loop, or of the function, with each directly nested loop as one node. The time
- * is linear in the edges. Note: loops with the same header are one loop. A jump into the middle of a loop
- * makes the function irregular.
+ * A region is the body of one loop, or of the function. Each directly nested loop is one node of the region.
+ * Note: back edges to the same header belong to one loop. A function with a jump into the middle of a loop is
+ * irregular.
  */
 #ifndef JOULEC_LOOPS_H
 #define JOULEC_LOOPS_H
 
 #include "joulec/module/cold.h"
 
-/* Loops that are nested deeper are merged into the loop around them. */
+/* Maximum nesting of loops. A loop that is nested deeper is merged into the loop around it. */
 #define LOOPS_MAX_DEPTH 64
 
-/* States whether the memory that a loop writes always overlaps other memory that it accesses. A vectorized
- * version of the loop for non-overlapping data then never runs. */
+/* States which memory always overlaps the memory that a loop writes. If any does, a vectorized version of the
+ * loop for non-overlapping data never runs. */
 enum overlap {
-    OVERLAP_NONE, /* no, or unknown */
-    OVERLAP_MOVING,
-    OVERLAP_ONE_PLACE /* memory that the loop reads in each iteration */
+    OVERLAP_NONE,     /* none, or unknown */
+    OVERLAP_MOVING,   /* memory that the loop writes, or reads at addresses that change per iteration */
+    OVERLAP_ONE_PLACE /* memory that the loop reads at the same address in each iteration */
 };
 
 /* A natural loop of the function. */
@@ -29,13 +29,12 @@ struct loop {
     struct source_place last;       /* place of its latch; file NULL: unknown */
     const struct built_loop *built; /* the loop as built (built_loop.h); NULL: unchanged, or unknown */
     enum overlap overlap;
-    const struct object *overlapped; /* for OVERLAP_ONE_PLACE: the object that the loop reads; NULL:
-                                      * unknown */
+    const struct object *overlapped; /* for OVERLAP_ONE_PLACE: the object read; NULL: unknown */
     bool is_outer;                   /* it contains another loop */
-    bool is_unjoined;                /* it is unknown what the build makes of it */
+    bool is_unjoined;                /* the corresponding loop of the user's build is unknown */
     bool has_own_place;              /* `place` is that of its keyword, not of its first instruction */
-    bool may_be_two;                 /* LLVM may have merged two nested loops of the source into it */
-    uint32_t first, end;             /* its blocks, including inner loops: loops->members[first .. end) */
+    bool may_be_two;                 /* LLVM may have merged two nested loops of the source into this one */
+    uint32_t first, end;             /* blocks, with those of inner loops: loops->members[first .. end) */
 };
 
 /* An edge that leaves a loop: a block, and the index of the edge among the block's edges. */
@@ -50,7 +49,7 @@ struct loops {
     size_t count;
     int32_t *innermost; /* innermost loop of each block; -1: none */
     enum heat *heat;    /* heat of each block */
-    uint32_t *members;  /* reachable blocks, those of each loop contiguous */
+    uint32_t *members;  /* reachable blocks, ordered so that the blocks of each loop are contiguous */
     uint32_t *place;    /* position of each reachable block in `members` */
     /* Nodes of the region of loop l (-1: the function), in reverse postorder: nodes[node_begin[l + 1] ..
      * node_begin[l + 2]). A node is a block of the region, or the header of a loop directly nested in it. */
@@ -58,10 +57,12 @@ struct loops {
     /* Edges that leave loop l but not its parent: exits[exit_begin[l] .. exit_begin[l + 1]). */
     struct loop_exit *exits;
     uint32_t *exit_begin;
-    bool is_irregular, is_too_deep;
+    bool is_irregular; /* a jump leads into the middle of a loop */
+    bool is_too_deep;  /* loops were merged because of LOOPS_MAX_DEPTH */
 };
 
-/* Finds all loops, in memory of `arena`. Returns JOULE_OK or JOULE_NO_MEMORY. */
+/* Finds all loops in O(edges) time. Allocates the arrays of *out_loops in `arena`. Returns JOULE_OK or
+ * JOULE_NO_MEMORY. */
 joule_status loops_find(struct arena *arena, const struct function *function, struct loops *out_loops);
 
 /* Returns true if the loop exits from its header. The header then runs once more than the body. */

@@ -1,7 +1,8 @@
-/* joulec/module/module.h - a translation unit as the cost model sees it: functions, blocks, their work,
+/* joulec/module/module.h - a translation unit as the cost model uses it: functions, blocks, their work,
  * accesses and calls.
  *
- * llvm/ fills it; nothing else knows LLVM. Names and arrays live as long as the module.
+ * Code in joulec/llvm/ fills these structures; only that directory uses LLVM. The module owns all names and
+ * arrays.
  */
 #ifndef JOULEC_MODULE_H
 #define JOULEC_MODULE_H
@@ -67,16 +68,16 @@ static inline enum compare compare_inverse(enum compare kind)
 struct comparison {
     enum compare kind;
     struct operand left, right;
-    /* true: compares addresses in one variable, so that the variable's base address cancels */
+    /* true: both operands are addresses within one variable, so the variable's base address cancels */
     bool is_of_addresses;
 };
 
-/* A conjunction of comparisons, or a disjunction if is_any is set. Empty: nothing is known. */
+/* A conjunction of comparisons, or a disjunction if is_any is true. count 0: the condition is unknown. */
 struct condition {
     struct comparison *list;
     size_t count;
     bool is_any;
-    bool is_part; /* some comparisons are missing: those in `list` are necessary, but not sufficient */
+    bool is_part; /* some comparisons are missing from `list`: those in it are necessary, not sufficient */
 };
 
 /* A condition that JOULE_ASSUME states. */
@@ -88,8 +89,8 @@ struct assumption {
 /* A call in a block. */
 struct call {
     const char *name; /* NULL: a call through a pointer */
-    /* Index of the called function, if it has a body in this module. -1: it has none, or the call is through
-     * a pointer. */
+    /* Index of the called function. -1: the function has no body in this module, or the call is through a
+     * pointer. */
     int32_t callee;
     struct source_place place;
     uint32_t number; /* number among the calls of its function */
@@ -99,19 +100,19 @@ struct call {
     bool is_independent;
     struct operand *arguments;
     size_t argument_count;
-    /* For calls through a pointer: the possible targets that have a body. If is_closed, there are no other
-     * targets. */
+    /* For calls through a pointer: indices of the possible targets that have a body. If is_closed is true,
+     * there are no other targets. */
     int32_t *targets;
     size_t target_count;
     bool is_closed;
     /* Types of the result and the arguments, one letter each: i integer; f, d, l float, double, long double;
-     * p pointer; v void; ? other. A final '.' means variable arguments. "": the function is not one of the C
-     * library, whatever its name. NULL: the type that a function of this name has in the C library. */
+     * p pointer; v void; ? other. A final '.' means variable arguments. "": the function does not belong to
+     * the C library, even if it has such a name. NULL: the type of the library function with this name. */
     const char *type;
 };
 
-/* Writes the functions with a body that a call may reach, as indices, to *out_list, which the module owns.
- * Returns their number. */
+/* Sets *out_list to the indices of the functions with a body that a call may reach. The module owns the list.
+ * Returns the length of the list. */
 static inline size_t call_targets(const struct call *call, const int32_t **out_list)
 {
     *out_list = call->callee >= 0 ? &call->callee : call->targets;
@@ -120,7 +121,7 @@ static inline size_t call_targets(const struct call *call, const int32_t **out_l
 
 /* A variable of known size. */
 struct object {
-    const char *name; /* "@name" for a global variable, else the name of its address */
+    const char *name; /* "@name" for a global variable; for a local variable: the name of its address */
     double bytes;
     bool is_local; /* local to one call */
 };
@@ -134,8 +135,8 @@ struct access {
     bool is_in_chain; /* the next iteration waits for the loaded value */
 };
 
-/* A value that moves in only one direction, by steps that depend on data (a monotonic phi). Scalar evolution
- * does not describe such values. */
+/* A variable of a loop that changes in only one direction, by steps that depend on data (a monotonic phi).
+ * Scalar evolution does not describe such variables. */
 struct monotonic_phi {
     const char *name;
     /* Step per iteration, in bytes for pointers. If both are 0, the value stays at or just after `from`. */
@@ -156,7 +157,7 @@ struct edge {
 
 /* Kinds of branch conditions. */
 enum branch_test {
-    BRANCH_TEST_LIMIT, /* compares with a limit; or any other condition */
+    BRANCH_TEST_LIMIT, /* compares with a limit, or tests a condition of no other kind */
     BRANCH_TEST_EQUAL, /* tests for equality */
     BRANCH_TEST_BIT,   /* tests one bit */
     BRANCH_TEST_ORDER  /* compares two data values */
@@ -166,14 +167,14 @@ enum branch_test {
 struct block {
     const char *name;
     double work[WORK_KINDS];
-    /* Loop-carried dependences, as work on the longest chain. In an innermost loop with has_chain: the
-     * block's part of the longest loop-carried chain. Without has_chain: the longest chain within the block.
-     * Empty: unknown. */
+    /* Operations on a chain of dependences. With has_chain: the block's part of the longest chain that is
+     * carried from one iteration of an innermost loop to the next. Without has_chain: the longest chain
+     * within the block, or all 0 if unknown. */
     double chain[WORK_KINDS];
-    bool has_chain;       /* `chain` is known; in an outer loop: there is certainly no such chain */
-    bool is_chain_stored; /* in an innermost loop: the chain is carried through memory */
-    /* For the header of an innermost loop: true if the loop does not depend on values from its previous
-     * entry. */
+    bool has_chain;       /* the loop-carried chain is known; in an outer loop: there is none */
+    bool is_chain_stored; /* the loop-carried chain passes through memory */
+    /* For the header of an innermost loop: true if no iteration depends on values from the previous entry of
+     * the loop. */
     bool is_entry_independent;
     double simd_256, simd_512; /* micro-operations on vectors of this width */
     struct access *accesses;
@@ -195,11 +196,11 @@ struct block {
     enum branch_test branch_test; /* what the block's branch tests */
     struct call *calls;
     size_t call_count;
-    struct source_place place; /* place of the first instruction that has one */
+    struct source_place place; /* place of the first instruction with a known place */
     /* Place in the text of the function itself. For an inlined instruction, this is the place of the call. */
     struct source_place own_place;
     struct source_place branch_place; /* place of the block's branch; file NULL: unknown */
-    struct source_place loop_place;   /* place of the loop whose latch this block is; file NULL: none */
+    struct source_place loop_place;   /* if the block is a latch: place of its loop; file NULL: none */
     bool may_be_two;                  /* for a header: LLVM may have merged two nested loops of the source */
 };
 
@@ -208,26 +209,26 @@ struct built_loop {
     struct source_place place; /* place of the loop in the source */
     double factor;             /* iterations of the source loop per iteration of the built loop */
     struct block iteration;    /* work of one iteration of the built loop */
-    /* `iteration` is complete: there are no branches, or only those of a vector's elements. */
+    /* `iteration` contains all work of the loop: the loop has one block, or the vectorizer created it. */
     bool is_complete;
-    bool is_vector;       /* made by the vectorizer; a scalar loop executes the remainder */
+    bool is_vector;       /* created by the vectorizer; a scalar loop executes the remaining iterations */
     bool is_checked;      /* the loop runs only after a check that data does not overlap */
-    bool compares_ranges; /* the check compares the ranges of addresses, not their distance */
+    bool compares_ranges; /* the check compares ranges of addresses, and not distances */
 };
 
 /* A function of the module. */
 struct function {
     const char *name;
     struct source_place place;
-    struct block *blocks; /* [0] is the entry; an empty list: no body here */
+    struct block *blocks; /* [0] is the entry; an empty list: the function has no body in this module */
     size_t block_count;
     struct object *objects; /* local variables in memory */
     size_t object_count;
     double profiled_calls; /* calls in a profile; NaN: unknown */
     size_t edge_count, call_count;
-    struct operand *parameters; /* name NULL: not an integer */
+    struct operand *parameters; /* name NULL: the parameter is not an integer */
     size_t parameter_count;
-    bool is_local; /* all calls of the function are in this module and name it */
+    bool is_local; /* all calls of the function are in this module, and none is through a pointer */
     bool has_loops;
     struct built_loop *built_loops; /* sorted by place, then by descending factor */
     size_t built_loop_count;
@@ -249,13 +250,13 @@ struct module {
     bool is_built;           /* the loops of the build are known */
     const char *foreign;     /* architecture of the code if it differs from this machine's; NULL: the same */
     struct scev_facts *scev; /* formulas of loops and values; NULL: none */
-    bool has_dropped_bodies; /* clang dropped bodies of called inline functions, which other files have */
+    bool has_dropped_bodies; /* clang dropped bodies of called inline functions; other files contain them */
     const char *bodiless;    /* a function with annotations whose body clang dropped; NULL: none */
 };
 
-/* Loop optimizations of the user's build, which the count build does not run. */
+/* Loop optimizations that are enabled in the user's build. The count build runs none of them. */
 struct module_build {
-    bool vectorises, packs, unrolls;
+    bool vectorises, packs, unrolls; /* packs: combines scalar operations into vectors (SLP) */
 };
 
 /* Reads LLVM bitcode or textual IR. build NULL: unknown. After JOULE_OK, the caller frees *out_module with

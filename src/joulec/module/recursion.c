@@ -6,14 +6,14 @@
 #include <string.h>
 
 #define MAX_FRAMES 1e15
-#define MAX_STEPS  2e8 /* maximum number of calls visited, over all levels and starts */
+#define MAX_STEPS  2e8 /* maximum number of calls to visit in a group, over all levels and members */
 
 /* --- groups --------------------------------------------------------------------------------------------- */
 
 /* State of the search for groups. */
 struct search {
     uint32_t *order;       /* order in which functions were reached, from 1; 0: not reached */
-    uint32_t *low;         /* low link */
+    uint32_t *low;         /* low link, as in the paper */
     uint32_t *next;        /* next call of each function to visit */
     uint32_t *open, *path; /* functions without a group yet; the path of the search */
     size_t open_count, path_count;
@@ -54,7 +54,7 @@ static void begin_function(struct search *s, uint32_t f)
     s->path[s->path_count++] = f;
 }
 
-/* Makes a group of `f` and all functions that were opened after it. */
+/* Creates a group of `f` and all open functions that were reached after `f`. */
 static void close_group(struct search *s, uint32_t f)
 {
     struct groups *out = s->out;
@@ -149,11 +149,11 @@ struct recursion_call *groups_list_calls(struct arena *arena, const struct group
 {
     const uint32_t *members = groups->members + groups->begin[group];
     uint32_t count = groups->begin[group + 1] - groups->begin[group];
-    size_t room = 0, calls = 0;
+    size_t capacity = 0, calls = 0;
     for (uint32_t m = 0; m < count; m++)
-        room += groups->called_begin[members[m] + 1] - groups->called_begin[members[m]];
-    struct recursion_call *list = arena_alloc(arena, (room + 1) * sizeof *list);
-    /* number of the last caller of each member, from 1 */
+        capacity += groups->called_begin[members[m] + 1] - groups->called_begin[members[m]];
+    struct recursion_call *list = arena_alloc(arena, (capacity + 1) * sizeof *list);
+    /* for each member: the last caller that was added, as its position + 1; 0: none */
     uint32_t *last = arena_alloc(arena, (count + 1) * sizeof *last);
     for (uint32_t m = 0; m < count && list && last; m++)
         for (uint32_t k = groups->called_begin[members[m]]; k < groups->called_begin[members[m] + 1]; k++) {
@@ -190,9 +190,9 @@ static bool sort_by_caller(struct arena *scratch, const struct recursion *r, str
 }
 
 /* Writes the members without a depth to `out`, callers before callees. Returns their number. Returns SIZE_MAX
- * if they contain a cycle, or if out of memory. */
-static size_t put_in_order(struct arena *scratch, const struct recursion *r, const struct by_caller *by,
-                           uint32_t *out)
+ * if they form a cycle, or if out of memory. */
+static size_t find_order(struct arena *scratch, const struct recursion *r, const struct by_caller *by,
+                         uint32_t *out)
 {
     size_t *callers = arena_alloc(scratch, (r->member_count + 1) * sizeof *callers), count = 0, without = 0;
     if (!callers)
@@ -218,11 +218,11 @@ bool recursion_is_bounded(struct arena *scratch, const struct recursion *recursi
     struct by_caller by;
     uint32_t *order = arena_alloc(scratch, (recursion->member_count + 1) * sizeof *order);
     return order && sort_by_caller(scratch, recursion, &by) &&
-           put_in_order(scratch, recursion, &by, order) != SIZE_MAX;
+           find_order(scratch, recursion, &by, order) != SIZE_MAX;
 }
 
-/* Numbers of frames in one level. Members without a depth call each other within a level, in order. Calls of
- * members with a depth lead to the next level. */
+/* Number of frames of each member, in the current and in the next level of recursion. A call of a member with
+ * a depth leads to the next level. A call of another member stays in the current level. */
 struct level {
     double *now, *next;
 };
@@ -238,8 +238,8 @@ static void call_from(const struct recursion *r, const struct by_caller *by, uin
 
 /* Adds the frames of the current level to the sums, and advances to the next level. Returns the number of
  * frames in the next level. */
-static double take_level(const struct recursion *r, const struct by_caller *by, const uint32_t *order,
-                         size_t order_count, struct level *level, double *frames)
+static double finish_level(const struct recursion *r, const struct by_caller *by, const uint32_t *order,
+                           size_t order_count, struct level *level, double *frames)
 {
     double deeper = 0;
     for (uint32_t m = 0; m < r->member_count; m++)
@@ -264,7 +264,7 @@ bool recursion_frames(struct arena *scratch, const struct recursion *recursion, 
     struct level level = {arena_alloc(scratch, size), arena_alloc(scratch, size)};
     uint32_t *order = arena_alloc(scratch, (r->member_count + 1) * sizeof *order);
     struct by_caller by;
-    size_t count = order && sort_by_caller(scratch, r, &by) ? put_in_order(scratch, r, &by, order) : SIZE_MAX;
+    size_t count = order && sort_by_caller(scratch, r, &by) ? find_order(scratch, r, &by, order) : SIZE_MAX;
     double cost = (double)r->call_count * (double)r->member_count + 1, sum = 0;
     memset(out_frames, 0, r->member_count * sizeof *out_frames);
     if (!level.now || !level.next || count == SIZE_MAX)
@@ -273,7 +273,7 @@ bool recursion_frames(struct arena *scratch, const struct recursion *recursion, 
     if (r->depth[start] <= 0)
         depth++;
     for (double done = 0; depth >= 1 && level.now; depth--, done += cost) {
-        double deeper = take_level(r, &by, order, count, &level, out_frames);
+        double deeper = finish_level(r, &by, order, count, &level, out_frames);
         if (deeper <= 0)
             break;
         sum += deeper;

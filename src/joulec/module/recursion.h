@@ -1,13 +1,13 @@
 /* joulec/module/recursion.h - finds groups of mutually recursive functions, and bounds their calls by
  * JOULE_DEPTH(n).
  *
- * A frame is one call of a function. JOULE_DEPTH(n) allows at most n open frames of that function. If each
- * frame calls its group k times, there are at most 1 + k + ... + k^(n-1) frames: n for k = 1, 2^n - 1 for
- * k = 2.
+ * A frame is one call of a function. JOULE_DEPTH(n) means that at most n frames of that function are open at
+ * the same time. If each frame calls its group k times, there are at most 1 + k + ... + k^(n-1) frames: n for
+ * k = 1, 2^n - 1 for k = 2.
  *
- * Note: if several functions of a group have a depth, any order of frames is possible, so the sum of their
- * depths bounds the recursion. Functions without a depth are called in between; they must not form a cycle of
- * their own.
+ * Note: if several functions of a group have a depth, their frames may occur in any order, so the sum of the
+ * depths bounds the recursion. Frames of functions without a depth may occur between them. A cycle of only
+ * such functions has no bound.
  */
 #ifndef JOULEC_RECURSION_H
 #define JOULEC_RECURSION_H
@@ -28,19 +28,19 @@ struct groups {
     uint32_t *called, *called_begin;
 };
 
-/* Finds the groups, in memory of `arena`. Returns JOULE_OK or JOULE_NO_MEMORY. */
+/* Finds the groups. Allocates the arrays of *out_groups in `arena`. Returns JOULE_OK or JOULE_NO_MEMORY. */
 joule_status groups_find(struct arena *arena, const struct module *module, struct groups *out_groups);
 /* Returns true if a call may reach a function of the group. */
 bool groups_is_call_of(const struct groups *groups, uint32_t group, const struct call *call);
 
-/* Calls from one member of a group to another or to itself. Both are positions among the members. */
+/* Calls from one member of a group to another or to itself. */
 struct recursion_call {
-    uint32_t from, to;
-    double max; /* maximum number of calls per frame */
+    uint32_t from, to; /* positions of caller and callee among the members */
+    double max;        /* maximum number of calls per frame */
 };
 
-/* Returns each pair of caller and callee within a group once, with `most` set to 1, in memory of `arena`.
- * Returns NULL if out of memory. */
+/* Returns a list with each pair of caller and callee within a group once, and `max` set to 1. The list is
+ * allocated in `arena`. Returns NULL if out of memory. */
 struct recursion_call *groups_list_calls(struct arena *arena, const struct groups *groups, uint32_t group,
                                          size_t *out_count);
 
@@ -52,12 +52,13 @@ struct recursion {
     size_t member_count;
 };
 
-/* Returns true if every cycle contains a member with a depth. Returns false also if out of memory. `scratch`:
- * memory for the computation. */
+/* Returns true if every cycle of calls contains a member with a depth. Also returns false if out of memory.
+ * `scratch`: memory for the computation. */
 bool recursion_is_bounded(struct arena *scratch, const struct recursion *recursion);
-/* Computes the maximum number of frames of each member in one call of member `start`. depth: the sum of all
- * members' depths. `start` must have a depth, or be called from outside the group. Returns false if there are
- * too many frames to count, or if out of memory. */
+/* Computes the maximum number of frames of each member in one call of member `start`. depth: maximum number
+ * of open frames of members with a depth, for example the sum of all depths. `start` must have a depth, or be
+ * called from outside the group. out_frames: [member_count]. Returns false if there are too many frames to
+ * count, or if out of memory. */
 bool recursion_frames(struct arena *scratch, const struct recursion *recursion, uint32_t start, double depth,
                       double *out_frames);
 
