@@ -21,9 +21,9 @@ static const char *const operators[] = {"<>", "+-", "*/%"};
 
 static bool read_level(struct reading *r, size_t level, int64_t *out);
 
-static bool fail(struct reading *r, const char *words)
+static bool fail(struct reading *r, const char *message)
 {
-    error_set(r->error, JOULE_INVALID, "%s", words);
+    error_set(r->error, JOULE_INVALID, "%s", message);
     return false;
 }
 
@@ -37,7 +37,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Returns the next character after blanks without consuming it; 0: end of the text. */
+/* Skips blanks. Returns the next character without consuming it; 0: end of the text. */
 static char peek(struct reading *r)
 {
     while (r->at < r->size && (r->text[r->at] == ' ' || r->text[r->at] == '\t'))
@@ -152,7 +152,7 @@ static bool apply(struct reading *r, char operator, int64_t * left, int64_t righ
 }
 
 /* Evaluates operators of `level` and higher levels. At level LEVELS, reads a number with an optional sign, or
- * an expression in parentheses. Returns false, with an error, if it is not a constant. */
+ * an expression in parentheses. Returns false, with an error, if the text is not a constant. */
 static bool read_level(struct reading *r, size_t level, int64_t *out)
 {
     *out = 0;

@@ -101,8 +101,8 @@ static bool names(const struct database_entry *e, const char *word)
            (source_absolute(e->folder, word, path, sizeof path) && strcmp(path, e->path) == 0);
 }
 
-/* Keeps the options in e->words. Drops the compiler, launchers before it such as "ccache", and the file. */
-static void keep_options(struct database_entry *e, const char **words, size_t count)
+/* Writes the options to e->words. Drops the compiler, launchers before it such as "ccache", and the file. */
+static void find_options(struct database_entry *e, const char **words, size_t count)
 {
     size_t i = 1;
     e->words = words;
@@ -141,7 +141,7 @@ static const char *read_words(struct arena *arena, const struct json_value *v, s
         return "out of memory";
     if (!count)
         return "the command is empty";
-    keep_options(e, words, count);
+    find_options(e, words, count);
     return NULL;
 }
 

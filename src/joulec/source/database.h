@@ -1,8 +1,7 @@
 /* joulec/source/database.h - reads a compilation database (compile_commands.json): how each file of a project
  * is compiled.
  *
- * Note: an invalid entry is kept with a message, so that the others can be used. Entries omit the compiler, a
- * launcher before it, the file, and its output.
+ * Note: an invalid entry stays in the list with an error text, so that the other entries can be used.
  */
 #ifndef JOULEC_DATABASE_H
 #define JOULEC_DATABASE_H
@@ -12,12 +11,14 @@
 
 /* The compilation of one file. */
 struct database_entry {
-    const char *problem; /* error in the entry; NULL: none */
+    const char *problem; /* text of the error in the entry; NULL: none */
     const char *file;    /* path as written, relative to `folder`; NULL: missing */
     const char *path;    /* absolute path of the file */
-    const char *folder;  /* absolute path of the folder in which it is compiled */
+    const char *folder;  /* absolute path of the folder in which the compiler runs */
     const char *output;  /* path as written; NULL: unknown */
-    const char **words;  /* options for the compiler, terminated by NULL */
+    /* Options for the compiler, terminated by NULL, without the compiler, its launcher, the file and the
+     * output. */
+    const char **words;
     size_t word_count;
     bool is_c;
 };
@@ -27,14 +28,15 @@ struct database {
     size_t count;
 };
 
-/* Parses text[0..size) in place; the text must outlive the entries. folder: absolute path of the folder that
- * contains the database. Returns JOULE_INVALID if the text is not a list; the message begins with `what`.
- * Returns JOULE_NO_MEMORY if out of memory. */
+/* Parses text[0..size) in place; the text must outlive the entries. Allocates the entries in `arena`. folder:
+ * absolute path of the folder that contains the database. Returns JOULE_OK, JOULE_NO_MEMORY, or JOULE_INVALID
+ * if the text is not a list. Messages begin with `what`. */
 joule_status database_read(struct arena *arena, char *text, size_t size, const char *what, const char *folder,
                            struct database *out, joule_error *out_error);
 
-/* Splits a command like a POSIX shell, without expansions. Returns the words, terminated by NULL, in memory
- * of `arena`. Returns NULL if a quote is not closed (*out_count 1), or if out of memory (*out_count 0). */
+/* Splits a command into words like a POSIX shell, but without expansions. Returns the list of words,
+ * terminated by NULL and allocated in `arena`. Sets *out_count to its length. Returns NULL if a quote is not
+ * closed (*out_count 1), or if out of memory (*out_count 0). */
 const char **database_split(struct arena *arena, const char *command, size_t *out_count);
 
 #endif

@@ -1,7 +1,7 @@
-/* joulec/source/labels.h - the labels of the function that is being read, to find loops that `goto` makes.
+/* joulec/source/labels.h - labels of the function that is being read, to find the loops that `goto` forms.
  *
- * Such a loop extends from a label to the last goto back to it. Note: what stands between `?` and `:` also
- * looks like a label; it matters only if a goto names it.
+ * Such a loop extends from a label to the last goto that leads back to the label. Note: a name between `?`
+ * and `:` is also taken for a label. This is harmless unless a goto has the same name as its target.
  */
 #ifndef JOULEC_LABELS_H
 #define JOULEC_LABELS_H
@@ -13,11 +13,10 @@
 #define LABEL_NO_LOOP UINT32_MAX
 
 struct label {
-    const char *name; /* in the text, without a NUL */
+    const char *name; /* points into the text; not terminated by a NUL */
     size_t length;
     unsigned line;
-    uint32_t loop; /* the caller's number of the label's loop; LABEL_NO_LOOP: no goto leads back to the label
-                    * yet */
+    uint32_t loop; /* the caller's number of the label's loop; LABEL_NO_LOOP: no goto back was read yet */
 };
 
 struct labels {
@@ -25,10 +24,9 @@ struct labels {
     size_t count, room;
 };
 
-/* Adds a label. Returns false if out of memory. */
+/* Adds a label. `name` must outlive the list. Returns false if out of memory. */
 bool labels_add(struct labels *labels, const char *name, size_t length, unsigned line);
-/* Returns the label with this name, to which a goto then leads back. Returns NULL if it has not been read
- * yet: the goto leads forward, or its target is unknown. */
+/* Returns the label with this name; the list owns the label. Returns NULL if no such label was added. */
 struct label *labels_find(struct labels *labels, const char *name, size_t length);
 void labels_free(struct labels *labels);
 

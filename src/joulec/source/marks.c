@@ -1,7 +1,7 @@
-/* joulec/source/marks.c - see marks.h. Matches keywords of the source to the loops that the optimizer left.
+/* joulec/source/marks.c - see marks.h. Matches keywords of the source to the loops of the optimized code.
  *
- * Note: a loop's place is a line and a column, but everything that a macro expands to has one place. So
- * columns distinguish the loops of a line only if there are as many columns as keywords.
+ * Note: a loop's place is a line and a column, but all loops that one macro expands to have the same place.
+ * So columns distinguish the loops of a line only if the line has as many distinct columns as keywords.
  */
 #include "joulec/source/marks.h"
 
@@ -21,7 +21,7 @@ struct line {
     bool has_mark, is_full;
 };
 
-/* Compares the files themselves, because their names may be relative to different folders. */
+/* Returns true if both paths lead to the same file, because they may be relative to different folders. */
 static bool is_same_file(const char *a, const char *b)
 {
     struct stat left, right;
@@ -33,8 +33,7 @@ static bool is_same_file(const char *a, const char *b)
            left.st_ino == right.st_ino;
 }
 
-/* Returns the first keyword on this line or after it, by binary search; the end of the list if there is
- * none. */
+/* Returns the first keyword on this line or a later line. Returns the end of the list if there is none. */
 static const struct marks_keyword *first_in_line(const struct marks *marks, unsigned line)
 {
     size_t low = 0, high = marks->keyword_count;
@@ -48,7 +47,7 @@ static const struct marks_keyword *first_in_line(const struct marks *marks, unsi
     return marks->keywords + low;
 }
 
-/* Adds the keywords on the line of `place` to `out`. Labels are left out. */
+/* Adds the keywords on the line of `place` to `out`, except labels. */
 static void add_keywords(const struct marks *marks, const struct source_place *place, struct line *out)
 {
     const struct marks_keyword *end = marks->keywords + marks->keyword_count;
@@ -94,7 +93,7 @@ static void add_loops(const struct loops *loops, const struct source_place *plac
     }
 }
 
-/* Returns the keyword of the nth loop of a line; NULL: it is ambiguous. */
+/* Returns the keyword of line->loops[nth]; NULL: it is ambiguous. */
 static const struct marks_keyword *keyword_of(const struct line *line, const struct loops *loops, size_t nth)
 {
     if (line->is_full)
@@ -124,8 +123,8 @@ static bool is_in(const struct marks_keyword *keyword, const struct source_place
            is_same_file(keyword->file, place->file);
 }
 
-/* FREE: no loop has the keyword by its own place. TAKEN: a loop nested with the loop in question has it.
- * TAKEN_ELSEWHERE: only other loops have it. */
+/* Whether a keyword can belong to a given loop. A keyword is taken if another loop has its place. TAKEN: that
+ * loop contains the given loop, or is contained in it. TAKEN_ELSEWHERE: it is not nested with it. */
 enum standing { FREE, TAKEN, TAKEN_ELSEWHERE };
 
 /* Returns true if one of the two loops contains the other. */
@@ -138,8 +137,8 @@ static bool is_nested(const struct loops *loops, size_t a, size_t b)
     return false;
 }
 
-/* Returns whether another loop has the keyword by its own place. If that loop and `loop` are nested, they
- * cannot both belong to the keyword. Otherwise they may be copies of one loop. */
+/* Returns the standing of the keyword for `loop`. Two nested loops cannot both belong to one keyword. Loops
+ * that are not nested may be copies of one loop. */
 static enum standing standing_of(const struct marks_keyword *keyword, const struct loops *loops, size_t loop)
 {
     enum standing standing = FREE;
@@ -150,8 +149,8 @@ static enum standing standing_of(const struct marks_keyword *keyword, const stru
     return standing;
 }
 
-/* Returns true if a loop without a place of its own may belong to the keyword: its first and its last place
- * lie in the keyword's statement. *out: the keyword's standing for the loop. */
+/* Returns true if a loop without a place of its own may belong to the keyword: the loop begins and ends
+ * within the keyword's statement. *out: the keyword's standing for the loop. */
 static bool may_be_of(const struct marks_keyword *keyword, const struct loops *loops, size_t loop,
                       enum standing *out)
 {
@@ -162,10 +161,10 @@ static bool may_be_of(const struct marks_keyword *keyword, const struct loops *l
     return *out != TAKEN;
 }
 
-/* Returns the mark of a loop whose place LLVM has dropped, as it does for some loops with a `break`. Such a
- * loop may belong to any statement around it, because the place of another loop may be missing, too. It gets
- * a mark only if all candidate keywords have the same mark, because a wrong bound is worse than no bound.
- * MARK_NONE: none. */
+/* Returns the mark of a loop whose place LLVM has dropped, as it does for some loops with a `break`. The loop
+ * may belong to any keyword whose statement contains it, because the places of other loops may be missing,
+ * too. Returns MARK_NONE unless all these keywords have the same mark, because a wrong bound is worse than
+ * none. */
 static uint32_t mark_around(const struct marks *marks, const struct loops *loops, size_t loop,
                             bool *out_is_unclear)
 {
@@ -196,9 +195,9 @@ static bool is_around(const struct marks_keyword *keyword, const struct marks_ke
     return is_in(keyword, &begin);
 }
 
-/* Returns true if a loop in which LLVM may have merged two loops may also be two loops in the source. Then
- * another keyword, around the loop's own keyword or within its statement, has no loop in the same nest. Marks
- * the marks of such keywords as unclear. */
+/* Returns true if a loop that LLVM may have merged from two loops may also be two loops in the source. This
+ * is so if another keyword has no loop in the same nest, and one keyword's statement contains the other. Sets
+ * the marks of such keywords to unclear. */
 static bool may_be_two(const struct marks *marks, const struct loops *loops, const struct marks_keyword *own,
                        size_t loop, bool *out_is_unclear)
 {
@@ -213,8 +212,8 @@ static bool may_be_two(const struct marks *marks, const struct loops *loops, con
     return may;
 }
 
-/* Returns true if the loop is the outermost loop within the loop that gotos to the label make. LLVM may have
- * merged both loops under this loop's place. */
+/* Returns true if the loop is the outermost loop within the loop of a label. LLVM may have merged both loops
+ * and have used the place of the inner one. */
 static bool is_first_in(const struct marks_keyword *label, const struct loops *loops, size_t loop)
 {
     for (int32_t at = loops->list[loop].parent; at >= 0; at = loops->list[at].parent)
@@ -232,8 +231,8 @@ static bool may_be_of_goto(const struct marks *marks, const struct loops *loops,
     return false;
 }
 
-/* Returns true if the latch of the outer loop, which has no place of its own, lies in the inner loop's
- * statement. LLVM has then given the outer loop's place to the inner loop. */
+/* Returns true if the loop around `loop` has no place of its own, and its latch lies in the statement of
+ * `loop`. LLVM has then used the place of the outer loop for the inner one. */
 static bool may_be_of_outer(const struct loops *loops, const struct marks_keyword *keyword, size_t loop)
 {
     int32_t outer = loops->list[loop].parent;

@@ -1,8 +1,8 @@
 /* joulec/source/marks.h - finds JOULE_LOOP in preprocessed source, and the loops that each one bounds.
  *
- * Reads `#pragma joule loop(min, max)` and the keyword that follows, and matches keywords to the loops that
- * the optimizer left. Note: these may be none (the loop was unrolled) or several (it was inlined or split).
- * So a mark belongs to a keyword of the source, and never simply to the next loop, which may be another one.
+ * Reads `#pragma joule loop(min, max)` and the keyword that follows, and matches keywords to the loops of the
+ * optimized code. Note: a keyword may have no such loop (it was unrolled) or several (it was inlined or
+ * split). So a mark belongs to a keyword of the source, and is not simply given to the next loop of the code.
  */
 #ifndef JOULEC_MARKS_H
 #define JOULEC_MARKS_H
@@ -14,10 +14,10 @@
 /* A JOULE_LOOP or `#pragma joule loop`. */
 struct mark {
     struct source_place place; /* without a column */
-    /* bounds of the executions of the body for each entry of the loop; 0 <= low <= high */
+    /* Bounds of the number of iterations per entry of the loop; 0 <= low <= high. */
     int64_t low, high;
     const char *words; /* text of the mark: "loop(1, 10)" */
-    const char *fault; /* error, with a hint; NULL: none */
+    const char *fault; /* text of the error, with a hint; NULL: none */
 };
 
 /* A keyword `for`, `while` or `do`, or a label to which a goto leads back. */
@@ -26,7 +26,7 @@ struct marks_keyword {
     unsigned line, last_line; /* line of the keyword, and line where its loop ends */
     uint32_t order;           /* position in the text */
     uint32_t mark;            /* index of its mark; MARK_NONE: none */
-    bool is_label;            /* a label, whose loop has no place of its own in LLVM */
+    bool is_label;            /* it is a label; LLVM stores no place for its loop */
 };
 
 /* The marks and keywords of one text. */
@@ -38,17 +38,16 @@ struct marks {
     size_t keyword_count;
 };
 
-/* Reads text[0..size), the output of clang -E. The caller frees *out_marks with marks_free. Returns false if
- * out of memory; *out_marks is then empty. */
+/* Reads text[0..size), the output of clang -E, which is not needed afterwards. The caller frees *out_marks
+ * with marks_free. Returns false if out of memory; *out_marks is then empty. */
 bool marks_read(const char *text, size_t size, struct marks *out_marks);
 void marks_free(struct marks *marks);
-/* Returns false if the text cannot contain a mark. This check is fast. */
+/* Returns false if the text cannot contain a mark. Much faster than marks_read. */
 bool marks_are_possible(const char *text, size_t size);
 
 /* Writes the mark of each loop of a function to out[0..loops->count); MARK_NONE: none. Sets
- * out_is_unclear[mark] if the mark could be for several loops, or if a loop without a place of its own may
- * also belong to the mark. None of these loops gets the mark. The caller zeroes out_is_unclear before the
- * first call. */
+ * out_is_unclear[mark] to true if it is ambiguous to which of several loops the mark belongs. None of these
+ * loops then gets the mark. The caller zeroes out_is_unclear[0..marks->count) before the first call. */
 void marks_join(const struct marks *marks, const struct loops *loops, uint32_t *out, bool *out_is_unclear);
 
 #endif

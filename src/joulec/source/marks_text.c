@@ -1,7 +1,7 @@
-/* joulec/source/marks_text.c - see marks.h. Reads preprocessed source.
+/* joulec/source/marks_text.c - see marks.h. Reads marks and keywords of loops from preprocessed source.
  *
- * Note: this does not parse C. It counts braces, to find functions, and distinguishes the `while` that ends a
- * `do` from one that begins a loop.
+ * Note: this code does not parse C. It counts braces, to find functions, and distinguishes the `while` that
+ * ends a `do` from one that begins a loop.
  */
 #include <joule/base.h>
 #include <stdlib.h>
@@ -22,16 +22,16 @@ struct span {
     size_t length;
 };
 
-/* The part between a mark and its loop that is skipped at the moment. */
+/* The kind of text between a mark and its loop that is being skipped. */
 enum between { BETWEEN_NOTHING, BETWEEN_GROUP, BETWEEN_LABEL };
 
-/* State of the reader: the position in the text, and what it is within. */
+/* State of the reader: the position in the text, and the constructs that contain this position. */
 struct reading {
     struct marks *out;
     const char *at, *end;
     struct span file;      /* file name in the last line marker, still escaped */
-    struct span kept_file; /* escaped file name of which `kept` is the unescaped copy */
-    const char *kept;
+    struct span kept_file; /* escaped file name whose unescaped form is `kept` */
+    const char *kept;      /* unescaped copy in the arena; NULL: none */
     unsigned line;
     size_t mark_room, keyword_room;
     size_t depth; /* open braces */
@@ -100,7 +100,7 @@ static const char *file_here(struct reading *r)
     return r->kept = name;
 }
 
-/* Reads a line marker, such as: # 12 "file.c" 1. The marker describes the line after it. */
+/* Reads a line marker, such as: # 12 "file.c" 1. The marker states file and number of the next line. */
 static void take_place(struct reading *r, struct span line)
 {
     unsigned number = 0;
@@ -123,7 +123,7 @@ static void take_place(struct reading *r, struct span line)
 
 /* --- marks ---------------------------------------------------------------------------------------------- */
 
-static const char *keep_words(struct reading *r, const char *words, size_t length)
+static const char *copy_words(struct reading *r, const char *words, size_t length)
 {
     const char *kept = arena_copy(&r->out->arena, words, length);
     r->is_out_of_memory = r->is_out_of_memory || !kept;
@@ -133,7 +133,7 @@ static const char *keep_words(struct reading *r, const char *words, size_t lengt
 static void fault(struct reading *r, uint32_t mark, const char *words)
 {
     if (!r->out->list[mark].fault)
-        r->out->list[mark].fault = keep_words(r, words, strlen(words));
+        r->out->list[mark].fault = copy_words(r, words, strlen(words));
 }
 
 /* Reads "(1, 10)". Returns JOULE_INVALID, with a message in *error, if it is not a pair of bounds. */
@@ -166,27 +166,28 @@ static void check_bounds(struct reading *r, uint32_t mark, struct span words)
 {
     struct mark *m = &r->out->list[mark];
     joule_error error;
-    char said[sizeof error.message + 64];
+    char message[sizeof error.message + 64];
     if (read_bounds(words, m, &error) != JOULE_OK)
-        string_print(said, sizeof said, "%s: min and max must be numbers, or macros for numbers",
+        string_print(message, sizeof message, "%s: min and max must be numbers, or macros for numbers",
                      error.message);
     else if (m->low < 0)
-        string_print(said, sizeof said, "min is %lld, but must be at least 0", (long long)m->low);
+        string_print(message, sizeof message, "min is %lld, but must be at least 0", (long long)m->low);
     else if (m->high < m->low)
-        string_print(said, sizeof said, "min %lld is above max %lld", (long long)m->low, (long long)m->high);
+        string_print(message, sizeof message, "min %lld is above max %lld", (long long)m->low,
+                     (long long)m->high);
     else
         return;
-    fault(r, mark, said);
+    fault(r, mark, message);
 }
 
 static void end_waiting(struct reading *r, const char *before, struct span word)
 {
-    char said[160];
+    char message[160];
     if (r->waiting == MARK_NONE)
         return;
-    string_print(said, sizeof said, "it is before %s%.*s%s: put it right before for, while or do", before,
-                 (int)(word.length < 64 ? word.length : 64), word.at, word.length ? "'" : "");
-    fault(r, r->waiting, said);
+    string_print(message, sizeof message, "it is before %s%.*s%s: write it directly before for, while or do",
+                 before, (int)(word.length < 64 ? word.length : 64), word.at, word.length ? "'" : "");
+    fault(r, r->waiting, message);
     r->waiting = MARK_NONE;
 }
 
@@ -202,13 +203,13 @@ static void take_mark(struct reading *r, struct span line)
     skip_blanks(&line);
     uint32_t mark = (uint32_t)out->count++;
     out->list[mark] = (struct mark){.place = {file_here(r), r->line, 0},
-                                    .words = keep_words(r, line.at, line.length < 200 ? line.length : 200)};
+                                    .words = copy_words(r, line.at, line.length < 200 ? line.length : 200)};
     if (!is(take_word(&line), "loop"))
         fault(r, mark, "unknown pragma; expected loop(min, max)");
     else
         check_bounds(r, mark, line);
     if (!r->depth)
-        fault(r, mark, "it is outside a function: put it right before a loop");
+        fault(r, mark, "it is outside a function: write it directly before a loop");
     r->waiting = r->depth ? mark : MARK_NONE;
     r->between = BETWEEN_NOTHING;
 }
@@ -230,49 +231,49 @@ static void take_directive(struct reading *r, struct span line)
 
 /* --- tokens --------------------------------------------------------------------------------------------- */
 
-/* Returns true if the current `while`, after a `do` without braces, ends this `do`. Only a semicolon then
- * follows its condition. */
+/* Returns true if a semicolon follows the condition of the current `while`. The `while` then ends the `do`
+ * without braces before it. */
 static bool ends_here(const struct reading *r)
 {
-    const char *at = r->at, *most = r->end - r->at > MAX_LOOK_AHEAD ? r->at + MAX_LOOK_AHEAD : r->end;
+    const char *at = r->at, *limit = r->end - r->at > MAX_LOOK_AHEAD ? r->at + MAX_LOOK_AHEAD : r->end;
     size_t depth = 0;
-    for (; at < most; at++) {
+    for (; at < limit; at++) {
         depth += *at == '(';
         if (*at == ')' && depth && --depth == 0)
             break;
     }
-    for (at += at < most; at < most && (is_blank(*at) || *at == '\n');)
+    for (at += at < limit; at < limit && (is_blank(*at) || *at == '\n');)
         at++;
-    return at < most && *at == ';';
+    return at < limit && *at == ';';
 }
 
 /* Returns true if `(0)` or `(false)` follows. */
-static bool is_never_again(const struct reading *r)
+static bool is_false_condition(const struct reading *r)
 {
-    const char *at = r->at, *most = r->end - r->at > MAX_LOOK_AHEAD ? r->at + MAX_LOOK_AHEAD : r->end;
+    const char *at = r->at, *limit = r->end - r->at > MAX_LOOK_AHEAD ? r->at + MAX_LOOK_AHEAD : r->end;
     int64_t value;
     size_t end;
     joule_error error;
-    while (at < most && (is_blank(*at) || *at == '\n'))
+    while (at < limit && (is_blank(*at) || *at == '\n'))
         at++;
-    if (at == most || *at != '(')
+    if (at == limit || *at != '(')
         return false;
-    struct span rest = {at + 1, (size_t)(most - at - 1)}, word = rest;
+    struct span rest = {at + 1, (size_t)(limit - at - 1)}, word = rest;
     if (is(take_word(&word), "false"))
         return word.length && *word.at == ')';
     return constant_read(rest.at, rest.length, &value, &end, &error) == JOULE_OK && value == 0 &&
            end < rest.length && rest.at[end] == ')';
 }
 
-/* Returns true if the current `while` ends a `do`. Macros use `do ... while (0)` to make one statement. This
- * is not a loop, so its keyword is ignored unless it has a mark. */
+/* Returns true if the current `while` ends a `do`. Ignores the keyword of a `do ... while (0)` without a
+ * mark: macros use this form to combine statements, so it is not a loop. */
 static bool ends_do(struct reading *r)
 {
     bool must;
     if (!statements_may_end_do(&r->loops, r->depth, &must) || (!must && !ends_here(r)))
         return false;
     struct marks_keyword *keyword = &r->out->keywords[statements_end_do(&r->loops)];
-    if (keyword->mark == MARK_NONE && is_never_again(r))
+    if (keyword->mark == MARK_NONE && is_false_condition(r))
         keyword->line = NO_LINE;
     return true;
 }
@@ -283,7 +284,7 @@ static void end_loop(void *context, uint32_t keyword)
     r->out->keywords[keyword].last_line = r->line;
 }
 
-/* Adds a keyword; *out_number gets its number. Returns false if out of memory. */
+/* Adds a keyword and sets *out_number to its index. Returns false if out of memory. */
 static bool add_keyword(struct reading *r, unsigned line, uint32_t mark, bool is_label, uint32_t *out_number)
 {
     struct marks *out = r->out;
@@ -314,7 +315,7 @@ static bool is_label(const struct reading *r, struct span word)
     return next < r->end && *next == ':' && !(*word.at >= '0' && *word.at <= '9');
 }
 
-/* Reads the target of a goto. A goto back to a label makes a loop, or extends the label's loop. */
+/* Processes the target of a goto. A goto back to a label begins a loop there, or extends the label's loop. */
 static void take_goto(struct reading *r, struct span word)
 {
     struct label *label = labels_find(&r->labels, word.at, word.length);
@@ -331,8 +332,8 @@ static void take_label(struct reading *r, struct span word)
     r->is_goto = is(word, "goto");
 }
 
-/* Returns true if a word may stand between a mark and its loop, as part of a label or an attribute. */
-static bool may_stand_between(struct reading *r, struct span word)
+/* Returns true if a word is allowed between a mark and its loop, as part of a label or an attribute. */
+static bool is_allowed_between(struct reading *r, struct span word)
 {
     if (is(word, "__attribute__") || is(word, "__attribute"))
         r->between = BETWEEN_GROUP;
@@ -354,7 +355,7 @@ static void take_source_word(struct reading *r, struct span word)
         begin_loop(r, is_do);
     else
         statements_take(&r->loops, STATEMENT_WORD, r->depth);
-    if (!is_loop && r->waiting != MARK_NONE && r->between == BETWEEN_NOTHING && !may_stand_between(r, word))
+    if (!is_loop && r->waiting != MARK_NONE && r->between == BETWEEN_NOTHING && !is_allowed_between(r, word))
         end_waiting(r, "'", word);
 }
 

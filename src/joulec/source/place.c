@@ -20,7 +20,7 @@ int source_place_order(const struct source_place *a, const struct source_place *
     return strcmp(a->file ? a->file : "", b->file ? b->file : "");
 }
 
-/* Cache of the last file that was read, because thousands of messages may concern one file. */
+/* Cache of the last file that was read, because thousands of messages may refer to the same file. */
 static struct {
     char *path, *text;
     size_t size, room;
@@ -158,7 +158,7 @@ unsigned source_column(const struct source_place *place)
     return column;
 }
 
-/* Removes the last component of a path. "/" is kept. */
+/* Removes the last component of a path and the '/' before it. An empty path stays empty. */
 static void drop_part(char *path, size_t *length)
 {
     while (*length && path[--*length] != '/')

@@ -20,9 +20,9 @@ struct statement {
     size_t parens; /* open parentheses in this part */
     enum part part;
     bool is_do;     /* a `do` whose `while` has not been read yet */
-    bool is_inside; /* true if it is the whole body of the open loop before it */
-    /* Number of open loops up to and including the innermost `do` between the same braces; 0: there is no
-     * such `do`. */
+    bool is_inside; /* true if the loop is the whole body of the preceding open loop */
+    /* Number of open loops up to and including the innermost `do` between the same braces; 0: no such
+     * `do`. */
     size_t do_count;
 };
 
@@ -33,11 +33,11 @@ static size_t do_count_of(const struct statement *around, size_t braces)
 
 static void end_last(struct statements *s)
 {
-    bool goes_on = true;
-    while (goes_on && s->count) {
+    bool ends_around = true;
+    while (ends_around && s->count) {
         const struct statement *last = &s->open[--s->count];
         s->end(s->context, last->number);
-        goes_on = last->is_inside;
+        ends_around = last->is_inside;
     }
 }
 
@@ -85,7 +85,7 @@ static void take_simple(struct statements *s, struct statement *last, char sign,
 void statements_take(struct statements *s, char sign, size_t braces)
 {
     while (sign == '}' && s->count &&
-           braces < s->open[s->count - 1].braces) /* the closing brace ends a statement around these loops */
+           braces < s->open[s->count - 1].braces) /* the brace closes a statement that contains these loops */
         end_last(s);
     struct statement *last = s->count ? &s->open[s->count - 1] : NULL;
     if (!last)

@@ -1,7 +1,7 @@
-/* joulec/source/statement.h - tracks the open loops at a place in C text, and where their statements end.
+/* joulec/source/statement.h - tracks which loops are open at a position in C text, and where they end.
  *
- * A loop's body is one statement: braces, or up to a semicolon. Note: if a loop's whole body is an `if` with
- * braces, the loop is taken to extend to the next semicolon, slightly too far.
+ * A loop's body is one statement: it ends at the closing brace, or at a semicolon. Note: if the whole body is
+ * an `if` with braces, the end is assumed at the next semicolon, which is slightly too late.
  */
 #ifndef JOULEC_STATEMENT_H
 #define JOULEC_STATEMENT_H
@@ -17,7 +17,7 @@ struct statements {
     struct statement *open; /* open loops, inner ones last */
     size_t count, room;
     bool is_out_of_memory; /* an allocation failed, so `open` is incomplete */
-    /* Called with the number of each loop that ends. */
+    /* Called for each loop that ends, with the loop's number. */
     void (*end)(void *context, uint32_t number);
     void *context;
 };
@@ -27,14 +27,14 @@ struct statements {
 /* Begins a loop at its keyword. number: the caller's number of the loop. braces: number of open braces at the
  * keyword. */
 void statements_begin(struct statements *statements, uint32_t number, size_t braces, bool is_do);
-/* Reads a punctuation character or STATEMENT_WORD. braces: number of open braces, without the character
- * itself. */
+/* Processes a punctuation character or STATEMENT_WORD. braces: number of open braces around the character. If
+ * it is a brace, it does not count. */
 void statements_take(struct statements *statements, char sign, size_t braces);
-/* Returns true if a `while` at this depth of braces may end a `do`. *out_must: true if it cannot be anything
- * else. */
+/* Returns true if a `while` at this depth of braces may end a `do`. Sets *out_must to true if it certainly
+ * ends one. */
 bool statements_may_end_do(const struct statements *statements, size_t braces, bool *out_must);
-/* Makes the current `while` end the innermost `do`: the next semicolon then ends that loop. Returns the
- * number of the loop. */
+/* Treats the current `while` as the end of the innermost `do`: the next semicolon then ends this loop.
+ * Returns the number of the loop. */
 uint32_t statements_end_do(struct statements *statements);
 void statements_free(struct statements *statements);
 

@@ -35,8 +35,8 @@ static const struct rule_words rules[RULES] = {
                        "A JOULE_LOOP or JOULE_DEPTH is invalid, or is not before a loop.",
                        "A JOULE_LOOP does not have two whole numbers with 0 <= min <= max, or no loop "
                        "follows it; or a JOULE_DEPTH is not a whole number of at least 1.",
-                       "Write JOULE_LOOP(min, max) with numbers, or macros for numbers, right before for, "
-                       "while or do, without a semicolon; and JOULE_DEPTH(n) before the function.",
+                       "Write JOULE_LOOP(min, max) with numbers, or macros for numbers, directly before "
+                       "for, while or do, without a semicolon; and JOULE_DEPTH(n) before the function.",
                        true},
     [RULE_VACUOUS] = {"JW0103", "VacuousBudget", "A budget is so large that nothing can exceed it.",
                       "The limit is more than a thousand times what a call can take.",

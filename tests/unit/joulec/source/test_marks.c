@@ -142,26 +142,27 @@ static void test_marks_belong_to_the_next_loop(void **state)
 static void test_a_mark_without_a_loop(void **state)
 {
     (void)state;
-    check_fault("#pragma joule loop(1, 2)\nint x;\n", "it is outside a function: put it right before a loop");
+    check_fault("#pragma joule loop(1, 2)\nint x;\n",
+                "it is outside a function: write it directly before a loop");
     check_fault("f() {\n#pragma joule loop(1, 2)\nx(); for (;;) ; }\n",
-                "it is before 'x': put it right before for, while or do");
+                "it is before 'x': write it directly before for, while or do");
     check_fault("f() {\n#pragma joule loop(1, 2)\n; for (;;) ; }\n",
-                "it is before ';': put it right before for, while or do");
+                "it is before ';': write it directly before for, while or do");
     check_fault("f() {\n#pragma joule loop(1, 2)\n}\nf() { for (;;) ; }\n",
-                "it is before '}': put it right before for, while or do");
+                "it is before '}': write it directly before for, while or do");
     check_fault("f() {\n#pragma joule loop(1, 2)\n\"for\" }\n",
-                "it is before a string: put it right before for, while or do");
+                "it is before a string: write it directly before for, while or do");
     check_fault("f() {\n#pragma joule loop(1, 2)\n",
-                "it is before the end of the file: put it right before for, while or do");
+                "it is before the end of the file: write it directly before for, while or do");
     check_fault("f() {\n#pragma joule loop(1, 2)\n[[x; for (;;) ; }\n",
-                "it is before ';': put it right before for, while or do");
+                "it is before ';': write it directly before for, while or do");
     /* The `while` at the end of a `do` is not a loop. */
     check_fault("f() { do { x();\n#pragma joule loop(1, 2)\n} while (x); }\n",
-                "it is before '}': put it right before for, while or do");
+                "it is before '}': write it directly before for, while or do");
     check_fault("f() { do { x(); }\n#pragma joule loop(1, 2)\n while (x); }\n",
-                "it is before 'while': put it right before for, while or do");
+                "it is before 'while': write it directly before for, while or do");
     check_fault("f() { do x();\n#pragma joule loop(1, 2)\n while (x()); }\n",
-                "it is before 'while': put it right before for, while or do");
+                "it is before 'while': write it directly before for, while or do");
 }
 
 /* Checks whether the last `while` belongs to a loop; first keyword's line, and the line in which its loop
