@@ -80,7 +80,7 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
         self.assertFalse(os.path.exists(self.path("a.o")))
         self.assertRegex(done.stderr, r"a\.c:3:5: error: energy budget is exceeded in 'sum' \[JE0001\]")
         self.assertRegex(done.stderr, r"\nint sum\(const int \*x\)\n    \^\n")
-        self.assertRegex(done.stderr, r"a\.c:6:5: note: \d+ % of it in this loop, 1000 iterations per call \(exact\)")
+        self.assertRegex(done.stderr, r"a\.c:6:5: note: \d+ % of the joules in this loop, 1000 iterations per call \(exact\)")
         self.assertIn("max_joules = 100 pJ", done.stderr)
 
     def test_a_budget_that_is_kept_builds(self):
@@ -94,7 +94,7 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
             done = self.check(budget)
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertEqual(re.findall(r"error: (\w+) budget is (?:exceeded|likely to be exceeded) in 'sum' \[(\w+)\]", done.stderr), [(kind, rule)])
-            self.assertRegex(done.stderr, r"note: \d+ % of it in this loop" if kind == "energy" else r"note: \d+ % of its energy in this loop")
+            self.assertRegex(done.stderr, r"note: \d+ % of the joules in this loop" if kind == "energy" else r"note: \d+ % of the energy in this loop")
             strict = self.check(budget.replace("1pJ", "1mJ").replace("1uW", "900W").replace("0.000000001K", "900K"), "--energy-policy=strict")
             self.assertIn(f"error: {kind} budget is likely to be kept, but not proved, in 'sum'", strict.stderr)
 

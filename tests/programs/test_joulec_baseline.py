@@ -59,7 +59,7 @@ class Baseline(Folder):
                          r"a\.c:10:31: error: 'leaf' takes \d+ % more joules than in base\.json \[JE0007\]")
         self.assertRegex(done.stderr, r"a\.c:11:5: error: 'caller' takes .*\[JE0007\]")
         self.assertRegex(done.stderr, r"a\.c:11:\d+: note: it calls 'leaf', which also takes more")
-        self.assertRegex(done.stderr, r"a\.c:13:5: warning: 'calls_out' may take .*: the cost of 'other' is unknown, and only the new version has it \[JW0108\]")
+        self.assertRegex(done.stderr, r"a\.c:13:5: warning: 'calls_out' may take .*: the cost of 'other' is unknown, and only the new version contains it \[JW0108\]")
         self.assertRegex(done.stderr, r"  baseline  \S+ nJ before, limit \+5 %\n  estimate  \S+ nJ now, ")
         self.assertNotRegex(done.stderr, "'sum' takes|'new_name' takes|'fresh' takes")
         self.assertRegex(done.stderr, r"compared with base\.json: 2 over \+5 %, 1 that may be over \+5 %, 2 the same, 1 new, 1 gone, 1 renamed\n")

@@ -402,7 +402,7 @@ class Files(Source):
             done = self.compile(text, "--energy-budget", limit)
             self.assertEqual(done.returncode, code)
             self.assertEqual("error: energy budget is exceeded in the whole file [JE0001]" in done.stderr, code == 1)
-            self.assertEqual(" of it in one call of 'a'" in done.stderr, code == 1)
+            self.assertEqual(" of the joules in one call of 'a'" in done.stderr, code == 1)
 
     def test_inlined_work_counts_for_its_caller(self):
         found = self.report("int leaf" + WORK + "int middle(const int *x) { { int k = leaf(x); return k + 1; } }\n"

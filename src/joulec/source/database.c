@@ -173,7 +173,7 @@ joule_status database_read(struct arena *arena, char *text, size_t size, const c
         return arena->is_out_of_memory ? JOULE_NO_MEMORY : JOULE_INVALID;
     if (list->kind != JSON_ARRAY)
         return error_set(out_error, JOULE_INVALID,
-                         "%s is not a compilation database, which is a list: [{\"directory\": ...}]", what);
+                         "%s is not a compilation database: expected a list: [{\"directory\": ...}]", what);
     for (v = list->first; v; v = v->next)
         out->count++;
     out->entries = arena_alloc(arena, (out->count + 1) * sizeof *out->entries);

@@ -65,7 +65,7 @@ static void take_marks(struct analysis *a, struct function_result *result, struc
     loop_entry_annotate(result->function, &result->loops, marks->list, result->marks, nest);
 }
 
-static void note_refuted(struct analysis *a, const struct function_result *result)
+static void set_refuted(struct analysis *a, const struct function_result *result)
 {
     for (size_t i = 0; i < result->loops.count && a->options.marks; i++)
         if (result->marks[i] != MARK_NONE && result->trips[i].refutes_annotation)
@@ -80,9 +80,9 @@ struct target analysis_target(const struct analysis *analysis, const struct func
     return target;
 }
 
-/* Returns the rise of temperature, in K, that calls without a pause cause. The computation is iterative,
- * because a warmer chip leaks more power. */
-static double own_warmth(const struct analysis *a, struct function_result *result)
+/* Returns the rise of temperature, in K, that calls without a pause cause. The power depends on the
+ * temperature because of leakage, so the computation is iterative. */
+static double find_self_heating(const struct analysis *a, struct function_result *result)
 {
     double kelvin = 0, cycles = result->sum.call.of[BOUND_EST].amount[COST_CYCLES];
     for (int round = 0; round < 16; round++) {
@@ -99,7 +99,7 @@ static double own_warmth(const struct analysis *a, struct function_result *resul
     return kelvin;
 }
 
-/* Weakens the judgement where the user's build differs from the count build. */
+/* Weakens the judgement if the user's build differs from the count build. */
 static void judge_as_built(const struct analysis *a, struct judgement *judgement)
 {
     if (a->foreign)
@@ -119,7 +119,7 @@ static void judge_function(const struct analysis *a, struct function_result *res
     if (!isnan(a->options.warmer_kelvin))
         result->warmer_kelvin = a->options.warmer_kelvin;
     else if (result->is_thermal_aware)
-        result->warmer_kelvin = own_warmth(a, result);
+        result->warmer_kelvin = find_self_heating(a, result);
     struct target target = analysis_target(a, result);
     judge(&target, &result->sum, &a->cooling, budget, &result->judgement);
     judge_as_built(a, &result->judgement);
@@ -145,7 +145,7 @@ static joule_status evaluate_one(struct walk *w, size_t index, bool calls_itself
     result->words = evaluated->words;
     result->advice = evaluated->advice;
     result->advice_count = evaluated->advice_count;
-    note_refuted(a, result);
+    set_refuted(a, result);
     return JOULE_OK;
 }
 
@@ -169,31 +169,33 @@ static enum calls calls_of_group(const struct walk *w, const uint32_t *members, 
     return how;
 }
 
-/* The frames of a recursive group's members, as far as they are known. */
+/* Known numbers of frames of a recursive group. */
 struct known_group {
-    double *depth, *seen; /* for each member of the group */
-    bool has_depth;       /* JOULE_DEPTH bounds the group */
-    bool was_seen;        /* a profile has counts of the group */
+    double *depth;    /* JOULE_DEPTH of each member; 0: none */
+    double *profiled; /* number of frames of each member in the profile */
+    bool has_depth;   /* JOULE_DEPTH bounds the group */
+    bool is_profiled; /* the profile contains all members */
 };
 
-/* Reads the number of frames of each member from a profile. Returns false if the profile lacks a member, or
- * if no member was called from outside the group. */
-static bool find_frames(const struct analysis *a, const uint32_t *members, size_t count, double *out_seen)
+/* Reads the number of frames of each member from the profile. Returns false if there is no profile, or if it
+ * contains no frames of a member. */
+static bool read_profiled_frames(const struct analysis *a, const uint32_t *members, size_t count,
+                                 double *out_profiled)
 {
     const struct profile *profile = a->options.profile;
     for (size_t m = 0; m < count && profile; m++) {
         const struct profile_function *f = profile_find(profile, a->results[members[m]].function->name);
         if (!f || f->frames <= 0)
             return false;
-        out_seen[m] = f->frames;
+        out_profiled[m] = f->frames;
     }
     return profile;
 }
 
-/* Finds the number of frames of a group whose members call each other by name. Returns false if it is
+/* Finds the number of frames of a group whose members call each other by name. Returns false if the number is
  * unknown. */
-static bool know_group(const struct walk *w, uint32_t group, const uint32_t *members, size_t count,
-                       struct known_group *out)
+static bool find_group_frames(const struct walk *w, uint32_t group, const uint32_t *members, size_t count,
+                              struct known_group *out)
 {
     const struct analysis *a = w->analysis;
     struct arena scratch = {0};
@@ -203,11 +205,11 @@ static bool know_group(const struct walk *w, uint32_t group, const uint32_t *mem
         out->depth[m] = a->results[members[m]].depth;
         has_any = has_any || out->depth[m] > 0;
     }
-    out->was_seen = find_frames(a, members, count, out->seen);
+    out->is_profiled = read_profiled_frames(a, members, count, out->profiled);
     recursion.calls = has_any ? groups_list_calls(&scratch, &w->groups, group, &recursion.call_count) : NULL;
     out->has_depth = recursion.calls && recursion_is_bounded(&scratch, &recursion);
     arena_free(&scratch);
-    return out->has_depth || out->was_seen;
+    return out->has_depth || out->is_profiled;
 }
 
 static joule_status sum_group(struct walk *w, uint32_t group)
@@ -217,16 +219,16 @@ static joule_status sum_group(struct walk *w, uint32_t group)
     size_t count = w->groups.begin[group + 1] - w->groups.begin[group];
     struct known_group known = {arena_alloc(&a->arena, count * sizeof(double)),
                                 arena_alloc(&a->arena, count * sizeof(double))};
-    if (!known.depth || !known.seen)
+    if (!known.depth || !known.profiled)
         return JOULE_NO_MEMORY;
     enum calls calls = calls_of_group(w, members, count);
-    w->is_counted[group] = calls == CALLS_BY_NAME && know_group(w, group, members, count, &known);
+    w->is_counted[group] = calls == CALLS_BY_NAME && find_group_frames(w, group, members, count, &known);
     joule_status status = JOULE_OK;
     for (size_t m = 0; m < count && status == JOULE_OK; m++)
         status = evaluate_one(w, members[m], calls != CALLS_NONE);
     if (status == JOULE_OK && w->is_counted[group])
         status = evaluate_group(&w->evaluator, members, count, known.has_depth ? known.depth : NULL,
-                                known.was_seen ? known.seen : NULL);
+                                known.is_profiled ? known.profiled : NULL);
     for (size_t m = 0; m < count && status == JOULE_OK; m++) {
         struct function_result *result = &a->results[members[m]];
         result->sum = w->evaluator.functions[members[m]].sum;
@@ -350,7 +352,7 @@ static void judge_whole(struct analysis *a)
     judge_as_built(a, &whole->judgement);
 }
 
-static bool make_room_for_marks(struct analysis *a)
+static bool alloc_marks(struct analysis *a)
 {
     size_t count = (a->options.marks ? a->options.marks->count : 0) + 1;
     a->mark_is_unclear = arena_alloc(&a->arena, count * sizeof *a->mark_is_unclear);
@@ -373,7 +375,7 @@ joule_status analysis_make(const struct module *module, const struct cost_cpu *c
     a->foreign = module->foreign;
     cost_cooling_describe(cpu, &a->cooling);
     a->results = arena_alloc(&a->arena, (module->function_count + 1) * sizeof *a->results);
-    if (!a->results || !make_room_for_marks(a)) {
+    if (!a->results || !alloc_marks(a)) {
         analysis_free(a);
         return error_set(out_error, JOULE_NO_MEMORY, "out of memory");
     }
@@ -412,8 +414,7 @@ int32_t analysis_largest_loop(const struct analysis *analysis, const struct func
     for (size_t i = 0; i < result->loops.count; i++) {
         double entries = result->frames[BOUND_EST] * result->sum.runs[i].entries;
         double joules = entries * amounts_joules(&target, &result->sum.loops[i], BOUND_EST);
-        if (joules >= 0.8 * most && joules > 0) { /* inner loops come later in the list, so they are
-                                                   * preferred */
+        if (joules >= 0.8 * most && joules > 0) { /* an inner loop comes after the loop around it */
             most = joules;
             largest = (int32_t)i;
         }

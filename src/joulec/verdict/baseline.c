@@ -67,7 +67,7 @@ joule_status baseline_check(const struct baseline *baseline, const struct target
         if (!unit->figures)
             return error_set(
                 out_error, JOULE_INVALID,
-                "cannot compare with %s: it was written by an older joulec and lacks what a comparison needs",
+                "cannot compare with %s: it was written by an older joulec and lacks data for comparisons",
                 baseline->path);
         if (is_other(unit->figures, figures))
             return refuse(baseline, unit, "the revision of prices, caches and latencies", unit->figures,
@@ -107,10 +107,10 @@ static void read_doubts(struct arena *arena, const struct json_value *doubts, st
         const struct json_value *is_missing = json_member(v, "missing");
         const char *key = baseline_doubt_key(json_text_of(json_member(v, "kind")),
                                              json_text_of(json_member(v, "name")), out->name);
-        bool counts_for_nothing = is_missing && is_missing->kind == JSON_TRUE;
-        if (counts_for_nothing && key)
+        bool is_without_figure = is_missing && is_missing->kind == JSON_TRUE;
+        if (is_without_figure && key)
             out->missing[out->missing_count++] = key;
-        out->guess_count += !counts_for_nothing;
+        out->guess_count += !is_without_figure;
     }
 }
 
@@ -224,7 +224,7 @@ static const char *without_dots(const char *path)
             return path;
 }
 
-/* Returns true if the longer path ends with the shorter path, at the start of a component. */
+/* Returns true if the longer path consists of any folders followed by the shorter path. */
 static bool is_same_file(const char *a, const char *b)
 {
     size_t a_length = strlen(a), b_length = strlen(b);
@@ -233,8 +233,9 @@ static bool is_same_file(const char *a, const char *b)
     return strcmp(end, shorter) == 0 && (end == longer || end[-1] == '/');
 }
 
-/* Returns the unit of the file `program`. If there are several, prefers the one with the options `build`.
- * Returns NULL if there is none, or if several different files match. */
+/* Returns the unit of the file `program`. is_exact: the paths must be equal. If several units of one path
+ * match, prefers the unit with the options `build`. Returns NULL if no path, or several different paths,
+ * match. */
 static const struct baseline_unit *find_unit(const struct baseline *baseline, const char *program,
                                              const char *build, bool is_exact)
 {

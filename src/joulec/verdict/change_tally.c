@@ -9,8 +9,8 @@
 
 /* --- rows ----------------------------------------------------------------------------------------------- */
 
-/* Returns the rank of a row in the table; higher ranks come first. Growth over the limit comes first,
- * followed by undecided changes, other changes, new functions and functions that are gone. */
+/* Returns the rank of a row; rows with higher ranks come first in the table. Growth over the limit has the
+ * highest rank, followed by undecided changes, other changes, new functions and functions that are gone. */
 static int rank_of(const struct change_row *row)
 {
     static const int ranks[CHANGES] = {
@@ -30,9 +30,9 @@ static bool is_before(const struct change_row *a, const struct change_row *b)
     return left != right ? left > right : size_of(a) > size_of(b);
 }
 
-/* Inserts the row in the order of is_before. If the table is full, the last row is dropped and counted in
+/* Inserts the row in the order of is_before. If the table is full, drops the last row and increments
  * left_out. */
-static void keep(struct change_tally *tally, const struct change_row *row)
+static void insert_row(struct change_tally *tally, const struct change_row *row)
 {
     size_t at = tally->row_count;
     while (at && is_before(row, &tally->rows[at - 1]))
@@ -67,7 +67,7 @@ static void add_function(struct change_tally *tally, const struct judged *judged
     string_copy(row.old_name, sizeof row.old_name, c->is_renamed && c->before ? c->before->name : "");
     string_copy(row.file, sizeof row.file,
                 file ? source_from(judged->root, file, from, sizeof from) : judged->source);
-    keep(tally, &row);
+    insert_row(tally, &row);
 }
 
 static void add_gone(struct change_tally *tally, const struct baseline_unit *unit,
@@ -83,7 +83,7 @@ static void add_gone(struct change_tally *tally, const struct baseline_unit *uni
     tally->gone++;
     string_copy(row.name, sizeof row.name, f->name);
     string_copy(row.file, sizeof row.file, f->file ? f->file : unit->program);
-    keep(tally, &row);
+    insert_row(tally, &row);
 }
 
 void change_tally_add(struct change_tally *tally, const struct judged *judged)
@@ -109,7 +109,7 @@ void change_tally_merge(struct change_tally *tally, const struct change_tally *m
     tally->renamed += more->renamed;
     tally->left_out += more->left_out;
     for (size_t i = 0; i < more->row_count; i++)
-        keep(tally, &more->rows[i]);
+        insert_row(tally, &more->rows[i]);
 }
 
 bool change_tally_differs(const struct change_tally *tally)
@@ -146,7 +146,7 @@ static void add_counts(struct text *out, const struct change_tally *t, double fa
 
 static void add_row(struct text *out, const struct change_row *row)
 {
-    static const char *const said[CHANGES] = {
+    static const char *const names[CHANGES] = {
         [CHANGE_OVER] = "over", [CHANGE_UNDECIDED] = "undecided", [CHANGE_NEW] = "new"};
     char change[64] = "";
     if (!isnan(row->ratio))
@@ -157,10 +157,10 @@ static void add_row(struct text *out, const struct change_row *row)
     text_printf(out, "  %10s  %10s  %-36s  %-9s  %s",
                 isnan(row->before) ? "-" : figure_words(row->before, JOULE_DIMENSION_ENERGY).text,
                 isnan(row->now) ? "-" : figure_words(row->now, JOULE_DIMENSION_ENERGY).text, change,
-                row->is_gone        ? "gone"
-                : row->old_name[0]  ? "renamed"
-                : said[row->change] ? said[row->change]
-                                    : "",
+                row->is_gone         ? "gone"
+                : row->old_name[0]   ? "renamed"
+                : names[row->change] ? names[row->change]
+                                     : "",
                 row->name);
     if (row->old_name[0])
         text_printf(out, ", was %s", row->old_name);

@@ -1,7 +1,7 @@
-/* joulec/verdict/change_tally.h - counts the functions that differ from a stored report, and keeps those that
+/* joulec/verdict/change_tally.h - counts the functions that differ from a stored report, and lists those that
  * differ most.
  *
- * Note: it holds no pointers, so that a process can pass it to another one.
+ * Note: the tally contains no pointers, so that a process can send it to another process.
  */
 #ifndef JOULEC_CHANGE_TALLY_H
 #define JOULEC_CHANGE_TALLY_H
@@ -24,16 +24,16 @@ struct change_row {
 struct change_tally {
     size_t counts[CHANGES];
     size_t gone, renamed;
-    struct change_row rows
-        [MAX_CHANGE_ROWS]; /* the most important first; functions that did not change are not among them */
+    struct change_row rows[MAX_CHANGE_ROWS]; /* functions that differ, most important first */
     size_t row_count;
-    size_t left_out; /* number of rows that were dropped because the table is full */
+    size_t left_out; /* number of functions that differ and were dropped because `rows` is full */
 };
 
 /* Adds the functions of one file. Does nothing if there is no comparison with a stored report. */
 void change_tally_add(struct change_tally *tally, const struct judged *judged);
-/* Adds as gone all functions of a file that is in the stored report but was not judged. */
+/* Counts all functions of `unit` as gone. unit: a file of the stored report that no longer exists. */
 void change_tally_add_gone(struct change_tally *tally, const struct baseline_unit *unit);
+/* Adds the counts and rows of `more` to `tally`. */
 void change_tally_merge(struct change_tally *tally, const struct change_tally *more);
 /* Returns true if any function differs. */
 bool change_tally_differs(const struct change_tally *tally);

@@ -4,12 +4,13 @@
 #include <math.h>
 #include <string.h>
 
-#define SAME    1e-9 /* relative rounding error of a stored figure */
-#define SURE    0.9  /* required probability, as for budgets */
-#define RENAMED 0.01 /* relative difference up to which functions with two names are the same */
-#define WORK_LOG_SD                                                                                          \
-    0.1 /* error of work that only one side does: its dependence on operands, as in a verdict */
-#define LINES_LOG_SD 0.3 /* additional error of work on cache lines: which cache lines move */
+#define SAME        1e-9 /* relative rounding error of a stored figure */
+#define SURE        0.9  /* required probability, as for budgets */
+#define MAX_RENAMED 0.01 /* maximum relative difference of joules between a function and its renamed form */
+/* Standard deviations of the logarithm of work that only one version does, as in verdict.c: from operands,
+ * and in addition from the number of cache lines that move. */
+#define WORK_LOG_SD  0.1
+#define LINES_LOG_SD 0.3
 #define GUESS        "a loop without a bound"
 
 const char *change_name(enum change change)
@@ -30,8 +31,7 @@ static bool is_time(int feature)
     return feature == COST_CYCLES || feature == COST_PACKAGE_SECONDS;
 }
 
-/* Parts of one side's joules that the other side does not have, by kind of error. Each is relative to the
- * total. */
+/* Joules that only one version of a function takes, as parts of its total. `work` includes the other two. */
 struct excess {
     double work, lines, time;
 };
@@ -50,8 +50,8 @@ static struct excess find_excess(const double *part, const double *other, double
     return excess;
 }
 
-/* Returns the standard error of the logarithm of the ratio. Each cause of the table's error changes both
- * sides, so only the difference between their mixes of work counts. */
+/* Returns the standard error of the logarithm of the ratio. Each cause of the table's error affects both
+ * versions, so it matters only as far as their mixes of work differ. */
 static double ratio_log_sd(const struct baseline_function *before, const struct baseline_function *now,
                            const struct target *target)
 {
@@ -78,8 +78,8 @@ static double normal_below(double z)
     return 0.5 * erfc(-z / sqrt(2));
 }
 
-/* Returns the probability that the ratio is at most `limit`. The logarithm of the ratio is taken as normal,
- * with different spreads below and above the estimate. */
+/* Returns the probability that the ratio is at most `limit`. The logarithm of the ratio is assumed to be
+ * normal, with different spreads below and above the estimate. */
 static double probability_within(const struct growth *c, double limit)
 {
     double distance = log(limit / c->ratio);
@@ -135,18 +135,18 @@ void comparison_make(const struct baseline_function *before, const struct baseli
 {
     struct growth *c = out_comparison;
     double ends[BOUNDS];
-    for (int b = 0; b < BOUNDS;
-         b++) /* rounds, paths and caches are at the same end of their ranges on both sides */
+    /* trip counts, paths and caches are assumed to be at the same end of their ranges in both versions */
+    for (int b = 0; b < BOUNDS; b++)
         ends[b] = ratio_of(now->joules[b], before->joules[b]);
     *c = (struct growth){.before = before,
                          .ratio = ends[BOUND_EST],
                          .added = find_open(now, before),
                          .removed = find_open(before, now)};
     double spread = Z90 * ratio_log_sd(before, now, target);
-    double least = fmin(fmin(ends[BOUND_LOW], ends[BOUND_HIGH]), c->ratio),
-           most = fmax(fmax(ends[BOUND_LOW], ends[BOUND_HIGH]), c->ratio);
-    c->low = c->removed ? 0 : ratio_of(c->ratio * exp(-hypot(log(c->ratio / least), spread)), 1);
-    c->high = c->added ? NAN : ratio_of(c->ratio * exp(hypot(log(most / c->ratio), spread)), 1);
+    double min_ratio = fmin(fmin(ends[BOUND_LOW], ends[BOUND_HIGH]), c->ratio),
+           max_ratio = fmax(fmax(ends[BOUND_LOW], ends[BOUND_HIGH]), c->ratio);
+    c->low = c->removed ? 0 : ratio_of(c->ratio * exp(-hypot(log(c->ratio / min_ratio), spread)), 1);
+    c->high = c->added ? NAN : ratio_of(c->ratio * exp(hypot(log(max_ratio / c->ratio), spread)), 1);
     c->probability = c->added || c->removed ? NAN : probability_within(c, 1 + fail_over);
     c->change = change_of(c, 1 + fail_over);
 }
@@ -168,7 +168,7 @@ static void add_doubts(struct arena *arena, const struct function_result *r, str
     }
 }
 
-/* Converts the figures of this run's function to the form of a stored function. */
+/* Returns the figures of a function of this run in the form of a stored function. */
 static struct baseline_function describe(struct arena *arena, const struct analysis *a,
                                          const struct function_result *r)
 {
@@ -216,21 +216,21 @@ static void find_gone(struct comparisons *c, size_t count)
             c->gone[c->gone_count++] = c->gone[i];
 }
 
-static bool is_like(const struct baseline_function *a, const struct baseline_function *b)
+static bool is_similar(const struct baseline_function *a, const struct baseline_function *b)
 {
     double was = a->joules[BOUND_EST], is = b->joules[BOUND_EST];
-    return a->loop_count == b->loop_count && fabs(is - was) <= RENAMED * was && !find_open(a, b) &&
+    return a->loop_count == b->loop_count && fabs(is - was) <= MAX_RENAMED * was && !find_open(a, b) &&
            !find_open(b, a);
 }
 
 /* Returns the index of the only function in `list` that resembles `f`. Returns the length of the list if none
  * or several resemble it. */
-static size_t find_like(const struct baseline_function *f, const struct baseline_function *const *list,
-                        size_t count)
+static size_t find_similar(const struct baseline_function *f, const struct baseline_function *const *list,
+                           size_t count)
 {
     size_t found = count;
     for (size_t i = 0; i < count; i++) {
-        if (!is_like(f, list[i]))
+        if (!is_similar(f, list[i]))
             continue;
         if (found < count)
             return count;
@@ -239,7 +239,7 @@ static size_t find_like(const struct baseline_function *f, const struct baseline
     return found;
 }
 
-/* Pairs a new function with a function that is gone, if each is the only one that resembles the other. */
+/* Pairs a new function with a function that is gone, if no other function of either list resembles them. */
 static void find_renamed(struct comparisons *c, const struct analysis *a, const struct baseline_function *now,
                          const struct baseline_function **fresh, bool *is_paired)
 {
@@ -248,8 +248,8 @@ static void find_renamed(struct comparisons *c, const struct analysis *a, const 
         if (c->of[i].change == CHANGE_NEW)
             fresh[fresh_count++] = &now[i];
     for (size_t g = 0; g < c->gone_count; g++) {
-        size_t at = find_like(c->gone[g], fresh, fresh_count);
-        is_paired[g] = at < fresh_count && find_like(fresh[at], c->gone, c->gone_count) == g;
+        size_t at = find_similar(c->gone[g], fresh, fresh_count);
+        is_paired[g] = at < fresh_count && find_similar(fresh[at], c->gone, c->gone_count) == g;
         if (is_paired[g]) {
             struct growth *comparison = &c->of[fresh[at] - now];
             compare(c, a, c->gone[g], fresh[at], comparison);
@@ -262,10 +262,10 @@ static void find_renamed(struct comparisons *c, const struct analysis *a, const 
     c->gone_count = left;
 }
 
-/* Replaces the names of renamed callees without a figure by their names in the stored report. Returns true if
+/* In now->missing, replaces the names of renamed callees by their names in the stored report. Returns true if
  * there was such a callee. */
-static bool take_old_names(const struct comparisons *c, const struct analysis *a,
-                           struct baseline_function *now)
+static bool use_old_names(const struct comparisons *c, const struct analysis *a,
+                          struct baseline_function *now)
 {
     bool has_any = false;
     for (size_t m = 0; m < now->missing_count; m++)
@@ -284,7 +284,7 @@ static void compare_callers(struct comparisons *c, const struct analysis *a, str
 {
     for (size_t i = 0; i < a->result_count; i++) {
         bool is_renamed = c->of[i].is_renamed;
-        if (!c->of[i].before || !take_old_names(c, a, &now[i]))
+        if (!c->of[i].before || !use_old_names(c, a, &now[i]))
             continue;
         compare(c, a, c->of[i].before, &now[i], &c->of[i]);
         c->of[i].is_renamed = is_renamed;

@@ -7,7 +7,7 @@
 #include "joulec/source/place.h"
 #include "joulec/trips/figure_words.h"
 
-#define SEEN_PART 0.1 /* parts below this share of a difference are not named */
+#define MIN_PART 0.1 /* parts below this share of a difference are not printed */
 
 struct words ratio_words(double ratio)
 {
@@ -38,7 +38,7 @@ bool comparisons_differ(const struct comparisons *c)
     return c->unit && (differ(c->unit->build, c->build) || differ(c->unit->version, joule_version()));
 }
 
-static void say_other(const struct finding *f, struct text *out)
+static void print_other(const struct finding *f, struct text *out)
 {
     const struct comparisons *c = comparisons_of(f);
     const char *path = c->baseline->path;
@@ -52,7 +52,7 @@ static void say_other(const struct finding *f, struct text *out)
                     path, c->unit->version ? c->unit->version : "of an older release", joule_version());
 }
 
-static void say_grown(const struct growth *c, struct text *out)
+static void print_growth(const struct growth *c, struct text *out)
 {
     if (c->ratio >= 2)
         text_printf(out, "%.3g times as many joules as", c->ratio);
@@ -66,20 +66,20 @@ void comparison_say(const struct finding *f, struct text *out)
     const struct growth *c = f->comparison;
     const char *name = f->result->function->name;
     if (!c) {
-        say_other(f, out);
+        print_other(f, out);
         return;
     }
     const struct baseline *baseline = comparisons_of(f)->baseline;
     text_printf(out, f->rule == RULE_GROWN ? "'%s' takes " : "'%s' may take ", name);
     if (f->rule == RULE_GROWN) {
-        say_grown(c, out);
+        print_growth(c, out);
         text_printf(out, " in %s", baseline->path);
     } else {
         text_printf(out, "over %.3g %% more joules than in %s", 100 * baseline->fail_over, baseline->path);
     }
     const char *open = c->added ? c->added : c->removed;
     if (open)
-        text_printf(out, ": the cost of '%s' is unknown, and only the %s version has it", open,
+        text_printf(out, ": the cost of '%s' is unknown, and only the %s version contains it", open,
                     c->added ? "new" : "stored");
 }
 
@@ -124,8 +124,8 @@ static double difference(const double *now, const double *before, int first, int
     return sum;
 }
 
-/* Writes a note with the two parts that differ most: "core cycles +1.2 nJ, DRAM lines +0.4 nJ". Returns false
- * if there is nothing to write. */
+/* Sets *out to a note with the two parts that differ most: "core cycles +1.2 nJ, DRAM lines +0.4 nJ". Returns
+ * false if no part differs. */
 static bool note_parts(const struct finding *f, struct note *out)
 {
     const struct analysis *a = f->judged->analysis;
@@ -147,7 +147,7 @@ static bool note_parts(const struct finding *f, struct note *out)
     for (size_t i = 0; i < count; i++)
         all += fabs(parts[i].joules);
     *out = (struct note){.place = source_place_of_name(f->result->function)};
-    for (size_t i = 0; i < 2 && fabs(parts[i].joules) > SEEN_PART * all; i++) {
+    for (size_t i = 0; i < 2 && fabs(parts[i].joules) > MIN_PART * all; i++) {
         size_t length = strlen(out->words);
         string_print(out->words + length, sizeof out->words - length, "%s%s %s%s",
                      i ? ", " : "the difference is mostly in: ", parts[i].name,
@@ -165,8 +165,8 @@ static const struct growth *comparison_of_callee(const struct finding *f, const 
     return c->change == CHANGE_OVER ? c : NULL;
 }
 
-/* Writes a note about the first call of a function in the same file that also exceeds its limit. Returns
- * false if there is none. */
+/* Sets *out to a note about the first call of a function in the same file that has also grown over its limit.
+ * Returns false if there is no such call. */
 static bool note_callee(const struct finding *f, struct note *out)
 {
     const struct function *function = f->result->function;
@@ -191,7 +191,8 @@ void comparison_notes(const struct finding *f, void (*each)(void *context, const
     struct note note;
     if (f->comparison->is_renamed) {
         note = (struct note){.place = source_place_of_name(f->result->function)};
-        string_print(note.words, sizeof note.words, "compared with '%s', which is gone and took the same",
+        string_print(note.words, sizeof note.words,
+                     "compared with '%s', which no longer exists and took the same joules",
                      f->comparison->before->name);
         each(context, &note);
     }

@@ -4,20 +4,21 @@
 
 #include "joulec/verdict/findings.h"
 
-/* Returns the ratio as text: "+42 %" or "0 %"; "3.5 times" for factors of 2 and more. Returns "no limit" if
- * the ratio is NaN. */
+/* Returns the ratio as text: "+42 %", "0 %", or, from 2 on, "3.5 times". Returns "no limit" if the ratio is
+ * NaN. */
 struct words ratio_words(double ratio);
-/* Writes a finding of RULE_GROWN, RULE_GROWN_UNDECIDED or RULE_OTHER_BASELINE in one line. */
+/* Writes the message of a finding of RULE_GROWN, RULE_GROWN_UNDECIDED or RULE_OTHER_BASELINE: one line,
+ * without a newline. */
 void comparison_say(const struct finding *finding, struct text *out);
-/* Write the stored figure, as in "1.9 nJ then, limit +5 %", and the figure of this run, as in "2.7 nJ now,
- * +42 % (+40 % to +44 %, 90 %)". */
+/* Write the stored figure, as in "1.9 nJ before, limit +5 %", and the figure of this run, as in "2.7 nJ now,
+ * +42 %  (+40 % to +44 %, 90 %: ...)". */
 void comparison_say_before(const struct finding *finding, struct text *out);
 void comparison_say_now(const struct finding *finding, struct text *out);
 /* Calls each() with notes that explain the difference. */
 void comparison_notes(const struct finding *finding, void (*each)(void *context, const struct note *note),
                       void *context);
-/* Returns true if the stored figures come from another build, or another release of joulec, than those of
- * this run. */
+/* Returns true if the stored figures are from a build with other options, or from another release of joulec,
+ * than the figures of this run. */
 bool comparisons_differ(const struct comparisons *comparisons);
 
 #endif

@@ -14,7 +14,7 @@ static bool is_error(const struct judged *judged, enum verdict verdict)
     return verdict >= VERDICT_LIKELY_VIOLATED || (judged->is_strict && verdict > VERDICT_PROVED);
 }
 
-/* The receiver of the findings, and the finding that is being made. */
+/* The receiver of the findings, and the finding that is being filled in. */
 struct listing {
     void (*each)(void *context, const struct finding *finding);
     void *context;
@@ -45,8 +45,8 @@ static void add_vacuous(struct listing *s, const char *what, joule_dimension dim
         add_finding(s, RULE_VACUOUS, false);
 }
 
-/* Adds a finding about a limit, unless the limit is certainly kept. A limit that is only likely to be kept is
- * a finding under --energy-policy=strict. */
+/* Adds a finding about a limit, unless the limit is proved or likely to be kept. With --energy-policy=strict,
+ * also adds a finding if the limit is only likely to be kept. */
 static void add_limit(struct listing *s, enum rule rule, const char *what, joule_dimension dimension,
                       const struct figure *figure, const struct limit *limit)
 {
@@ -56,7 +56,7 @@ static void add_limit(struct listing *s, enum rule rule, const char *what, joule
         add_finding(s, limit->verdict == VERDICT_UNDECIDED ? RULE_UNDECIDED : rule, fails);
 }
 
-/* Adds the finding for a budget of GPU code. Such a budget cannot be proved, which is an error under
+/* Adds the finding for a budget of GPU code. Such a budget cannot be proved, which is an error with
  * --energy-policy=strict. */
 static void add_gpu_kernel(struct listing *s, const struct function_result *r)
 {
@@ -67,18 +67,18 @@ static void add_gpu_kernel(struct listing *s, const struct function_result *r)
     add_finding(s, RULE_GPU_KERNEL, s->finding.judged->is_strict);
 }
 
-static bool gives_advice(const struct judged *judged, const struct function_result *r)
+static bool has_advice(const struct judged *judged, const struct function_result *r)
 {
     return (r->budget_words || judged->advises_all) && !r->is_gpu_kernel;
 }
 
-/* Returns true if the same advice was already given for the same place. This happens if the code at that
- * place is inlined into several functions. */
+/* Returns true if an earlier function has the same advice for the same place. This happens if the code at
+ * that place is inlined into several functions. */
 static bool is_repeated(const struct judged *judged, const struct advice *advice)
 {
     const struct analysis *a = judged->analysis;
     for (size_t i = 0; i < a->result_count && advice->place.file; i++)
-        for (size_t k = 0; k < a->results[i].advice_count && gives_advice(judged, &a->results[i]); k++) {
+        for (size_t k = 0; k < a->results[i].advice_count && has_advice(judged, &a->results[i]); k++) {
             const struct advice *other = &a->results[i].advice[k];
             if (other == advice)
                 return false;
@@ -210,7 +210,7 @@ void findings_each(const struct judged *judged, void (*each)(void *context, cons
             add_function(&s, result);
         if (judged->comparisons)
             add_comparison(&s, result, &judged->comparisons->of[i]);
-        if (gives_advice(judged, result))
+        if (has_advice(judged, result))
             add_advice(&s, result);
     }
     const struct function_result *whole = &judged->analysis->whole;
@@ -221,7 +221,7 @@ void findings_each(const struct judged *judged, void (*each)(void *context, cons
 
 /* --- messages ------------------------------------------------------------------------------------------- */
 
-static void say_vacuous(const struct finding *f, struct text *out)
+static void print_vacuous(const struct finding *f, struct text *out)
 {
     bool is_heat = f->dimension == JOULE_DIMENSION_TEMPERATURE && !f->result->budget.is_sustained;
     text_printf(out, "%s of '%s' can never be exceeded: a call takes at most %s%s", f->what,
@@ -229,7 +229,7 @@ static void say_vacuous(const struct finding *f, struct text *out)
                 is_heat ? "; add 'sustained' to limit calls without a pause" : "");
 }
 
-static void say_mark(const struct finding *f, struct text *out)
+static void print_mark(const struct finding *f, struct text *out)
 {
     const struct analysis *a = f->judged->analysis;
     const struct mark *m = &a->options.marks->list[f->mark];
@@ -255,7 +255,7 @@ static void say_mark(const struct finding *f, struct text *out)
                     (long long)m->low, (long long)m->high, by->per_entry.low, by->per_entry.high);
 }
 
-static void say_stale(const struct cpu_calibration *found, struct text *out)
+static void print_stale(const struct cpu_calibration *found, struct text *out)
 {
     if (found->state == CALIBRATION_OLD)
         text_printf(out, "%s is %.0f days old; run 'joule calibrate' to replace it", found->path,
@@ -268,7 +268,7 @@ static void say_stale(const struct cpu_calibration *found, struct text *out)
         text_add(out, found->error.message);
 }
 
-static void say_advice(const struct finding *f, struct text *out)
+static void print_advice(const struct finding *f, struct text *out)
 {
     const struct advice *a = f->advice;
     const struct loop *inner = a->inner < 0 ? NULL : &f->result->loops.list[a->inner];
@@ -284,8 +284,8 @@ static void say_advice(const struct finding *f, struct text *out)
     else if (a->kind == ADVICE_OVERLAP)
         text_printf(out,
                     "the vectorized version of this loop never runs, because the loop writes to memory that "
-                    "overlaps %s, which each iteration reads: read that into a variable before the loop, if "
-                    "no iteration changes it",
+                    "overlaps %s, which each iteration reads: read its value into a variable before the "
+                    "loop, if no iteration changes it",
                     name);
     else if (a->kind == ADVICE_ALLOCATION)
         text_printf(out, "%s and free run %.4g times per call: allocate once before the loop", name,
@@ -309,17 +309,17 @@ static const char *budget_kind(const struct finding *f)
 
 void finding_say(const struct finding *finding, struct text *out)
 {
-    static const char *const said[] = {[VERDICT_LIKELY] = "is likely to be kept, but not proved,",
-                                       [VERDICT_UNDECIDED] = "may or may not be kept",
-                                       [VERDICT_LIKELY_VIOLATED] = "is likely to be exceeded",
-                                       [VERDICT_VIOLATED] = "is exceeded"};
+    static const char *const texts[] = {[VERDICT_LIKELY] = "is likely to be kept, but not proved,",
+                                        [VERDICT_UNDECIDED] = "may or may not be kept",
+                                        [VERDICT_LIKELY_VIOLATED] = "is likely to be exceeded",
+                                        [VERDICT_VIOLATED] = "is exceeded"};
     const char *name = finding->result->function->name;
     if (finding->advice)
-        say_advice(finding, out);
+        print_advice(finding, out);
     else if (finding->comparison || finding->rule == RULE_OTHER_BASELINE)
         comparison_say(finding, out);
     else if (finding->mark != MARK_NONE)
-        say_mark(finding, out);
+        print_mark(finding, out);
     else if (finding->rule == RULE_BAD_MARK)
         text_printf(out, "JOULE_DEPTH(%s) of '%s': %s", finding->result->depth_words, name,
                     finding->result->bad_depth.message);
@@ -332,9 +332,9 @@ void finding_say(const struct finding *finding, struct text *out)
                     "--profile-generate",
                     name);
     else if (finding->rule == RULE_VACUOUS)
-        say_vacuous(finding, out);
+        print_vacuous(finding, out);
     else if (finding->rule == RULE_STALE)
-        say_stale(finding->judged->calibration, out);
+        print_stale(finding->judged->calibration, out);
     else if (finding->rule == RULE_FOREIGN)
         text_printf(
             out,
@@ -350,9 +350,9 @@ void finding_say(const struct finding *finding, struct text *out)
     else if (finding->rule == RULE_GPU_KERNEL)
         text_printf(out, "'%s' runs on a GPU: its budget is not checked; measure it with joule run", name);
     else if (finding->result == &finding->judged->analysis->whole)
-        text_printf(out, "%s budget %s in %s", budget_kind(finding), said[finding->limit->verdict], name);
+        text_printf(out, "%s budget %s in %s", budget_kind(finding), texts[finding->limit->verdict], name);
     else
-        text_printf(out, "%s budget %s in '%s'", budget_kind(finding), said[finding->limit->verdict], name);
+        text_printf(out, "%s budget %s in '%s'", budget_kind(finding), texts[finding->limit->verdict], name);
 }
 
 bool finding_has_estimate(const struct finding *finding)
@@ -369,8 +369,8 @@ void finding_budget(const struct finding *finding, struct text *out)
     text_printf(out, "%s = %s", finding->what, figure_words(finding->limit->limit, finding->dimension).text);
 }
 
-/* Writes the first part of the work that has no figure. */
-static void say_missing(const struct doubt *doubt, struct text *out)
+/* Writes which work has no figure. */
+static void print_missing(const struct doubt *doubt, struct text *out)
 {
     const char *name = doubt->name ? doubt->name : "";
     if (doubt->kind == DOUBT_POINTER)
@@ -383,8 +383,8 @@ static void say_missing(const struct doubt *doubt, struct text *out)
         text_printf(out, doubt->kind == DOUBT_CALL ? "a part of '%s'" : "'%s'", name);
 }
 
-/* Writes which parts of the function, or of the file, have no figure. */
-static void say_all_missing(const struct finding *f, struct text *out)
+/* Writes the first part of the function, or of the file, that has no figure, and whether there are more. */
+static void print_all_missing(const struct finding *f, struct text *out)
 {
     const struct analysis *a = f->judged->analysis;
     const struct doubt *first = NULL;
@@ -400,41 +400,41 @@ static void say_all_missing(const struct finding *f, struct text *out)
         }
     }
     if (first)
-        say_missing(first, out);
+        print_missing(first, out);
     text_add(out, has_more ? " and more, whose cost is unknown"
                   : first  ? ", whose cost is unknown"
                            : "parts whose cost is unknown");
 }
 
 /* Writes which loops have no bound, such as "loops in line 5, 7 and more have no bound". */
-static void say_guessed(const struct function_result *r, struct text *out)
+static void print_guessed(const struct function_result *r, struct text *out)
 {
-    size_t told = 0;
+    size_t count = 0;
     unsigned last = 0;
     for (size_t i = 0; i < r->loops.count; i++) {
         unsigned line = r->loops.list[i].place.line;
         if (r->trips[i].cls != TRIPS_GUESSED || !line || line == last)
             continue;
-        if (told < 3)
-            text_printf(out, "%s%u", told ? ", " : "loops in line ", line);
-        else if (told == 3)
+        if (count < 3)
+            text_printf(out, "%s%u", count ? ", " : "loops in line ", line);
+        else if (count == 3)
             text_add(out, " and more");
         last = line;
-        told++;
+        count++;
     }
-    for (size_t d = 0; d < r->sum.doubt_count && !told; d++)
+    for (size_t d = 0; d < r->sum.doubt_count && !count; d++)
         if (r->sum.doubts[d].kind == DOUBT_LENGTH) {
             text_printf(out, "the bytes that '%s' accesses have no bound", r->sum.doubts[d].name);
             return;
         } else if (r->sum.doubts[d].name) {
             text_printf(out, "loops of '%s'", r->sum.doubts[d].name);
-            told++;
+            count++;
         }
-    text_add(out, told ? " have no bound" : "some loops have no bound");
+    text_add(out, count ? " have no bound" : "some loops have no bound");
 }
 
 /* Writes a probability with few digits, because no model is more accurate in its tails. */
-static void say_probability(double probability, struct text *out)
+static void print_probability(double probability, struct text *out)
 {
     if (probability < 0.001)
         text_add(out, ", P(within) < 0.001");
@@ -449,7 +449,7 @@ void finding_estimate(const struct finding *finding, struct text *out)
     if (finding->comparison) {
         comparison_say_now(finding, out);
         if (!isnan(finding->comparison->probability))
-            say_probability(finding->comparison->probability, out);
+            print_probability(finding->comparison->probability, out);
         return;
     }
     const struct figure *figure = finding->figure;
@@ -462,22 +462,22 @@ void finding_estimate(const struct finding *finding, struct text *out)
     if (j->basis == BASIS_MISSING) {
         text_printf(out, isnan(figure->low) ? "%s; %s without " : "at least %s; %s without ", low.text,
                     est.text);
-        say_all_missing(finding, out);
+        print_all_missing(finding, out);
         text_printf(out, "  (%s)", cls);
     } else if (j->is_vague && !has_end) {
         text_printf(out, "unknown, at least %s: ", low.text);
-        say_guessed(finding->result, out);
+        print_guessed(finding->result, out);
         text_printf(out, "  (%s)", cls);
     } else if (!has_end) {
         text_printf(out, "%s as a guess, at least %s: ", est.text, low.text);
-        say_guessed(finding->result, out);
+        print_guessed(finding->result, out);
         text_printf(out, "  (%s)", cls);
     } else {
         text_printf(out, "%s  (%s to %s, 90 %%, %s)", est.text, low.text, high.text, cls);
     }
     text_printf(out, ", quality %c", j->quality);
     if (!isnan(finding->limit->probability))
-        say_probability(finding->limit->probability, out);
+        print_probability(finding->limit->probability, out);
 }
 
 void finding_table(const struct judged *judged, struct text *out)

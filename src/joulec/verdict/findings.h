@@ -1,8 +1,8 @@
 /* joulec/verdict/findings.h - lists the findings about an analysed translation unit, independent of their
  * output format.
  *
- * Messages, SARIF and annotations for CI print the same findings. Note: a new kind of finding is a new rule
- * in rules.c; codes of rules never change.
+ * Messages, SARIF and annotations for CI print the same findings. Note: a new kind of finding needs a new
+ * rule in rules.c. Codes of rules never change.
  */
 #ifndef JOULEC_FINDINGS_H
 #define JOULEC_FINDINGS_H
@@ -18,12 +18,11 @@ struct judged {
     const struct analysis *analysis;
     const char *source; /* path as the user named it */
     bool is_strict;     /* a budget that is not proved is an error */
-    bool advises_all;   /* give advice also for functions without a budget */
+    bool advises_all;   /* advice is also given for functions without a budget */
     const char *text;   /* preprocessed source; NULL: not needed */
     /* Absolute path of the folder to which paths in reports are relative. NULL: paths stay as they are. */
     const char *root;
-    const struct cpu_calibration *calibration; /* calibration of this machine; NULL: it was not searched
-                                                * for */
+    const struct cpu_calibration *calibration; /* calibration of this machine; NULL: not searched for */
     const char *build; /* options of the command line that determine the code; NULL: none */
     const struct comparisons *comparisons; /* comparison with a stored report; NULL: none was given */
 };
@@ -60,11 +59,11 @@ struct rule_words {
     const char *summary;     /* one sentence */
     const char *description; /* when the rule is violated */
     const char *help;        /* how to fix it */
-    bool is_error;           /* true if it is an error by default; --energy-policy=strict turns others into
-                              * errors */
+    bool is_error; /* findings are errors by default; --energy-policy=strict also makes others errors */
 };
+/* Returns the static texts of a rule. */
 const struct rule_words *rule_words(enum rule rule);
-/* Returns true if the rule suggests an improvement, and false if it reports a fault. */
+/* Returns true if findings of the rule suggest an improvement, and false if they report a fault. */
 static inline bool rule_is_advice(enum rule rule)
 {
     return rule >= RULE_LOOP_ORDER;
@@ -75,8 +74,8 @@ struct finding {
     const struct judged *judged;
     const struct function_result *result; /* analysis.whole if the finding is not about one function */
     enum rule rule;
-    bool is_error, is_note;      /* if neither is set, the finding is a warning */
-    struct source_place name;    /* line of the function, or of the mark */
+    bool is_error, is_note;      /* both false: the finding is a warning */
+    struct source_place name;    /* place of the function's name, of the mark, or of the advice */
     uint32_t mark;               /* index in options.marks; MARK_NONE: the finding is not about a mark */
     const struct advice *advice; /* NULL: the finding is not advice */
     /* Comparison with a stored report. NULL: the finding is not about a comparison. */
@@ -100,15 +99,16 @@ bool finding_has_estimate(const struct finding *finding);
  * ...)". */
 void finding_budget(const struct finding *finding, struct text *out);
 void finding_estimate(const struct finding *finding, struct text *out);
-/* Writes which price table the figures come from, and the codes of the causes that make them uncertain. */
+/* Writes from which price table the figures come, and whether the table was measured on this machine. */
 void finding_table(const struct judged *judged, struct text *out);
 
-/* Explains a figure, or says what is unknown and how to make it known. */
+/* A text that explains a figure, or states what has no bound and how to bound it. */
 struct note {
     struct source_place place; /* file NULL: none */
     bool is_line;              /* messages quote the source line */
     char words[512];
 };
+/* Calls each() for the notes of a finding. The note is valid during the call. */
 void finding_notes(const struct finding *finding, void (*each)(void *context, const struct note *note),
                    void *context);
 

@@ -17,19 +17,19 @@ static void read_calls(const struct function *function, struct instrument_plan *
         }
 }
 
-static bool is_watched(const struct function_result *result)
+static bool is_measured(const struct function_result *result)
 {
     return result->budget_words && !result->bad_column && !isnan(result->budget.max_joules);
 }
 
-static const char *keep(struct arena *arena, const char *text)
+static const char *copy_text(struct arena *arena, const char *text)
 {
     return arena_copy(arena, text, strlen(text));
 }
 
-/* Returns true if all calls are certainly shorter than INSTRUMENT_SECONDS. Calls may be longer if the time
- * depends on a profile, on a guess, or on a higher level of optimization. */
-static bool is_brief(const struct analysis *analysis, const struct function_result *result)
+/* Returns true if calls certainly take less than INSTRUMENT_SECONDS. This is uncertain if the time depends on
+ * a profile or on a guess, or if the build optimizes less than the count build. */
+static bool is_short(const struct analysis *analysis, const struct function_result *result)
 {
     enum basis weakest = analysis->options.profile ? BASIS_BOUNDED : BASIS_OBSERVED;
     return !analysis->options.level && !analysis->options.merges_threads && result->sum.basis <= weakest &&
@@ -41,9 +41,9 @@ static bool plan_function(struct arena *arena, const struct analysis *analysis,
                           struct instrument_function *out)
 {
     const struct figure *joules = &result->judgement.joules;
-    *out = (struct instrument_function){.name = keep(arena, result->function->name),
-                                        .budget = keep(arena, result->budget_words),
-                                        .is_counted = is_brief(analysis, result),
+    *out = (struct instrument_function){.name = copy_text(arena, result->function->name),
+                                        .budget = copy_text(arena, result->budget_words),
+                                        .is_counted = is_short(analysis, result),
                                         .joules_per_call = {joules->est, joules->low, joules->high, cls, 0}};
     return out->name && out->budget;
 }
@@ -61,7 +61,7 @@ joule_status instrument_plan_make(struct arena *arena, const struct module *modu
         analysis->target.table.cls == JOULE_CLASS_ASSUMED ? JOULE_CLASS_ASSUMED : JOULE_CLASS_MODELLED;
     for (size_t i = 0; i < analysis->result_count; i++) {
         const struct function_result *result = &analysis->results[i];
-        if (is_watched(result) &&
+        if (is_measured(result) &&
             !plan_function(arena, analysis, result, cls, &out_plan->functions[out_plan->function_count++]))
             return JOULE_NO_MEMORY;
     }

@@ -1,19 +1,19 @@
 /* joulec/verdict/instrument.h - plans and inserts the calls of libjoule that measure functions with budgets
  * at run time.
  *
- * Note: calls are inserted before optimization, so that functions are measured where they are inlined, and
- * functions that the optimizer drops are not kept.
+ * Note: calls are inserted before optimization. Functions are therefore also measured where they are inlined,
+ * and the calls do not prevent the optimizer from removing a function.
  */
 #ifndef JOULEC_INSTRUMENT_H
 #define JOULEC_INSTRUMENT_H
 
 #include "joulec/verdict/analysis.h"
 
-/* Upper end of a call's time, in seconds, below which calls are counted and not measured. Two timestamps
- * would take a tenth of such a call's time, or more. */
+/* A function is counted instead of measured if its calls take less than this time, in seconds. Two timestamps
+ * would take at least a tenth of that time. */
 #define INSTRUMENT_SECONDS 1e-6
 
-/* Functions of libjoule, terminated by NULL. All code that measures a budget calls one of them. */
+/* Names of libjoule's functions, terminated by NULL. All code that measures a budget calls one of them. */
 extern const char *const instrument_calls[];
 
 /* A function to measure or count. */
@@ -28,20 +28,20 @@ struct instrument_function {
 struct instrument_plan {
     struct instrument_function *functions;
     size_t function_count;
-    bool has_setjmp;    /* the unit calls setjmp, so scopes that a longjmp skips must be ended there */
+    bool has_setjmp;    /* the unit calls setjmp; when setjmp returns, scopes that a longjmp left must end */
     bool calls_library; /* the source itself calls libjoule, through JOULE_BUDGET_SCOPE */
 };
 
-/* Plans the calls for all functions with a valid budget in joules, in memory of `arena`. Returns JOULE_OK or
- * JOULE_NO_MEMORY. */
+/* Plans the calls for all functions with a valid budget in joules. *out_plan and its texts are allocated in
+ * `arena`. Returns JOULE_OK or JOULE_NO_MEMORY. */
 joule_status instrument_plan_make(struct arena *arena, const struct module *module,
                                   const struct analysis *analysis, struct instrument_plan *out_plan);
 /* Returns true if there is no call to insert. */
 bool instrument_plan_is_empty(const struct instrument_plan *plan);
 
-/* Reads bitcode from `path`, inserts the planned calls, and writes bitcode to `output`. Ignores planned
- * functions that the bitcode does not contain. Returns JOULE_INVALID if the input is not LLVM bitcode, and
- * JOULE_FAILED if the output cannot be written. */
+/* Reads bitcode from the file `path`, inserts the planned calls, and writes bitcode to the file `output`.
+ * Ignores planned functions that the bitcode does not contain. Returns JOULE_OK, JOULE_INVALID if the input
+ * is not LLVM bitcode, or JOULE_FAILED if the output cannot be written. */
 joule_status module_instrument(const char *path, const char *output, const struct instrument_plan *plan,
                                joule_error *out_error);
 

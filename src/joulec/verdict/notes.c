@@ -1,8 +1,8 @@
-/* joulec/verdict/notes.c - writes the notes of a finding: the most expensive loop, and what is unknown and
- * how to bound it.
+/* joulec/verdict/notes.c - writes the notes of a finding: the most expensive loop, and the loops and calls
+ * without a bound, with a way to bound each.
  *
- * Note: each unknown thing gets one note, even if inlining repeats it. A note that says what to write must
- * work if the user does it.
+ * Note: each of them gets only one note, even if inlining repeats it. If the user follows a note, its problem
+ * must be solved.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -58,23 +58,24 @@ static bool note_largest_function(const struct finding *f, struct note *out)
     if (!largest)
         return false;
     *out = (struct note){.place = source_place_of_name(largest->function), .is_line = true};
-    string_print(out->words, sizeof out->words, "%.0f %% of it in one call of '%s'", 100 * fmin(part, 1),
-                 largest->function->name);
+    string_print(out->words, sizeof out->words, "%.0f %% of the joules in one call of '%s'",
+                 100 * fmin(part, 1), largest->function->name);
     return true;
 }
 
-/* Appends what the build has made of a loop, for example a vectorized one. */
+/* Appends the number of iterations that the user's build executes at once, if it is above 1 or unknown. */
 static void add_build(const struct loop *loop, char *words, size_t size)
 {
     size_t length = strlen(words);
     if (loop->is_unjoined)
-        string_print(words + length, size - length, "; not joined: it is unknown what the build makes of it");
+        string_print(words + length, size - length,
+                     "; not joined: the build's version of this loop is unknown");
     else if (loop->built && loop->built->factor > 1)
         string_print(words + length, size - length, "; %.0f iterations at once", loop->built->factor);
 }
 
-/* Appends the class of the trip count, such as "(exact)". If it is guessed and not every call runs the loop,
- * appends the assumed count and its share, as in "(guessed: 100 iterations in 95 % of calls)". */
+/* Appends the class of the trip count, such as "(exact)". If the count is guessed and not every call runs the
+ * loop, also appends the guess and the share of such calls: "(guessed: 100 iterations in 95 % of calls)". */
 static void add_class(const struct function_result *r, int32_t loop, char *words, size_t size)
 {
     const struct trips *trips = &r->trips[loop];
@@ -98,7 +99,7 @@ static bool note_largest(const struct finding *f, struct note *out)
     *out = (struct note){.place = f->result->loops.list[largest].place, .is_line = true};
     bool is_of_joules = f->dimension != JOULE_DIMENSION_POWER && f->dimension != JOULE_DIMENSION_TEMPERATURE;
     string_print(out->words, sizeof out->words, "%.0f %% of %s in this loop, %.4g iterations per call",
-                 100 * fmin(part, 1), is_of_joules ? "it" : "its energy",
+                 100 * fmin(part, 1), is_of_joules ? "the joules" : "the energy",
                  f->result->frames[BOUND_EST] * f->result->sum.runs[largest].iterations);
     add_class(f->result, largest, out->words, sizeof out->words);
     add_shares(f, (size_t)largest, out->words, sizeof out->words);
@@ -106,7 +107,7 @@ static bool note_largest(const struct finding *f, struct note *out)
     return true;
 }
 
-/* Writes a note about a loop whose only bound comes from a type, or from a check that fails. */
+/* Writes a note about a loop whose bounds are no evidence of its likely count (trips->is_guess_within). */
 static void note_guess_within(const struct function_result *r, size_t loop, struct note *out)
 {
     const struct trips *trips = &r->trips[loop];
@@ -130,7 +131,7 @@ static void note_guess(const struct function_result *r, size_t loop, struct note
         string_print(
             out->words, sizeof out->words,
             "%s has no bound and is assumed to run %s: write JOULE_LOOP(min, max) before its for, while or "
-            "do; if it is a tail call of '%s', write JOULE_DEPTH(n) before '%s'; if it is made by goto, "
+            "do; if it is a tail call of '%s', write JOULE_DEPTH(n) before '%s'; if goto forms the loop, "
             "write it with for, while or do, or write JOULE_ASSUME(n <= ...) before it",
             r->loops.list[loop].place.line ? "the loop around this line" : "a loop of this function", times,
             r->function->name, r->function->name);
@@ -162,7 +163,7 @@ static const struct function_result *result_of(const struct finding *f, const ch
 }
 
 /* Appends the first loop of a callee that has no bound. Returns false if there is none. */
-static bool say_loop(const struct function_result *callee, char *words, size_t size)
+static bool append_loop(const struct function_result *callee, char *words, size_t size)
 {
     size_t loop = 0;
     while (loop < callee->loops.count && callee->trips[loop].cls != TRIPS_GUESSED)
@@ -182,8 +183,8 @@ static bool say_loop(const struct function_result *callee, char *words, size_t s
     return true;
 }
 
-/* Appends which part of a callee has no figure: the first part that is the callee's own. */
-static void say_doubt(const struct function_result *callee, char *words, size_t size)
+/* Appends which part of a callee has no figure. Prefers a part of the callee itself to its own callees. */
+static void append_doubt(const struct function_result *callee, char *words, size_t size)
 {
     size_t nth = 0;
     while (nth + 1 < callee->sum.doubt_count && callee->sum.doubts[nth].kind == DOUBT_CALL)
@@ -201,20 +202,18 @@ static void say_doubt(const struct function_result *callee, char *words, size_t 
                      doubt->name ? ", where it calls " : "", doubt->name ? doubt->name : "");
 }
 
-/* Writes why the cost of a callee is unknown: because of its first loop without a bound, or because a part
- * has no figure. */
+/* Writes why the cost of a callee is unknown: its first loop without a bound, or a part without a figure. */
 static void note_call(const struct finding *f, const struct doubt *doubt, const char *more, struct note *out)
 {
     const struct function_result *callee = result_of(f, doubt->name);
     string_print(out->words, sizeof out->words, "the cost of '%s' is unknown for the arguments here%s",
                  doubt->name, more);
     size_t length = strlen(out->words);
-    if (callee && !say_loop(callee, out->words + length, sizeof out->words - length))
-        say_doubt(callee, out->words + length, sizeof out->words - length);
+    if (callee && !append_loop(callee, out->words + length, sizeof out->words - length))
+        append_doubt(callee, out->words + length, sizeof out->words - length);
 }
 
-/* Writes a note about a doubt. more: text about further calls, such as ", here and in 2 more calls", or
- * "". */
+/* Writes a note about a doubt. more: text about equal doubts, such as ", here and in 2 more calls", or "". */
 static void note_doubt(const struct finding *f, const struct doubt *doubt, const char *more, struct note *out)
 {
     *out = (struct note){.place = doubt->place};
@@ -248,7 +247,7 @@ static void note_doubt(const struct finding *f, const struct doubt *doubt, const
     case DOUBT_LENGTH:
         string_print(out->words, sizeof out->words,
                      "the bytes that '%s' accesses have no bound%s: write JOULE_ASSUME(n <= ...) before it, "
-                     "or before the loop that LLVM has replaced by it, for which JOULE_LOOP has no effect",
+                     "or before the loop that LLVM has replaced by it; JOULE_LOOP has no effect on that loop",
                      doubt->name, more);
         break;
     case DOUBT_CALL:
@@ -268,16 +267,16 @@ static void note_doubt(const struct finding *f, const struct doubt *doubt, const
 
 /* --- removing duplicates -------------------------------------------------------------------------------- */
 
-/* An unknown: a loop without a bound, or a doubt. */
+/* An open item: a loop without a bound, or a doubt. */
 struct open {
-    const struct function_result *in;
+    const struct function_result *in; /* function with the loop or doubt */
     size_t loop;
-    const struct doubt *doubt; /* NULL: the unknown is the loop */
-    size_t order, others;      /* position in the source; number of later equal unknowns */
-    bool is_repeated;          /* true if an equal unknown comes earlier */
+    const struct doubt *doubt; /* NULL: the item is the loop */
+    size_t order, others;      /* position in the list; number of later equal items */
+    bool is_repeated;          /* an earlier item is equal */
 };
 
-/* The list of unknowns to write notes about. */
+/* The list of open items to write notes about. */
 struct opens {
     struct open *list;
     size_t count, room;
@@ -304,8 +303,8 @@ static const struct source_place *place_of(const struct open *open)
     return &open->in->loops.list[open->loop].place;
 }
 
-/* Compares unknowns so that equal ones become adjacent. Two loops are equal if they come from the same place
- * of the source and depend on the same parameter. */
+/* Compares open items so that equal items become adjacent. Two loops are equal if they have the same place in
+ * the source and depend on the same parameter. */
 static int order_of(const struct open *a, const struct open *b)
 {
     if (!a->doubt != !b->doubt)
@@ -328,7 +327,7 @@ static int by_order(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-static int by_thing(const void *a, const void *b)
+static int by_item(const void *a, const void *b)
 {
     int order = order_of(a, b);
     return order ? order : by_order(a, b);
@@ -338,7 +337,7 @@ static void find_repeated(struct opens *opens)
 {
     if (!opens->count)
         return;
-    qsort(opens->list, opens->count, sizeof *opens->list, by_thing);
+    qsort(opens->list, opens->count, sizeof *opens->list, by_item);
     struct open *first = opens->list;
     for (size_t i = 1; i < opens->count; i++) {
         struct open *open = &opens->list[i];
@@ -367,13 +366,14 @@ static void note_open(const struct finding *f, const struct open *open, struct n
     note_doubt(f, open->doubt, more, out);
 }
 
-/* Writes notes about all unknowns of the function, or of the file if the finding is not about a function. */
+/* Writes notes about all open items of the function, or of the file if the finding is not about a
+ * function. */
 static void each_open(const struct finding *f, void (*each)(void *context, const struct note *note),
                       void *context)
 {
     const struct analysis *a = f->judged->analysis;
     bool is_whole = f->result == &a->whole;
-    size_t left = is_whole ? MAX_NOTES_OF_FILE : SIZE_MAX, untold = 0;
+    size_t left = is_whole ? MAX_NOTES_OF_FILE : SIZE_MAX, omitted = 0;
     struct opens opens = {0};
     struct note note;
     for (size_t i = 0; i < (is_whole ? a->result_count : 1); i++)
@@ -383,7 +383,7 @@ static void each_open(const struct finding *f, void (*each)(void *context, const
         if (opens.list[i].is_repeated)
             continue;
         if (!left) {
-            untold++;
+            omitted++;
             continue;
         }
         left--;
@@ -391,10 +391,10 @@ static void each_open(const struct finding *f, void (*each)(void *context, const
         each(context, &note);
     }
     free(opens.list);
-    if (!untold)
+    if (!omitted)
         return;
     note = (struct note){0};
-    string_print(note.words, sizeof note.words, "and %zu more; --energy-report lists all", untold);
+    string_print(note.words, sizeof note.words, "and %zu more; --energy-report lists all", omitted);
     each(context, &note);
 }
 

@@ -25,7 +25,7 @@ static const struct rule_words rules[RULES] = {
                         "Some work of the function has no bound (a loop, a call of another file, recursion), "
                         "or the interval of the estimate contains the budget.",
                         "Bound what the notes name: write JOULE_LOOP(min, max) or JOULE_ASSUME(n <= ...) "
-                        "before a loop, and JOULE_DEPTH(n) before a recursive function; or measure it.",
+                        "before a loop, and JOULE_DEPTH(n) before a recursive function; or measure the call.",
                         false},
     [RULE_BAD_BUDGET] = {"JE0005", "MalformedBudget", "A budget is invalid.",
                          "The text of JOULE_BUDGET(\"...\") is not a list of limits with units.",
@@ -40,7 +40,7 @@ static const struct rule_words rules[RULES] = {
                        true},
     [RULE_VACUOUS] = {"JW0103", "VacuousBudget", "A budget is so large that nothing can exceed it.",
                       "The limit is more than a thousand times what a call can take.",
-                      "Lower it to what the function may really take; max_temp_delta limits a single call "
+                      "Lower the limit to what a call may take; max_temp_delta limits a single call "
                       "unless 'sustained' is added.",
                       false},
     [RULE_UNUSED_MARK] = {"JW0105", "UnusedLoopBound", "A JOULE_LOOP is ignored.",
@@ -50,7 +50,7 @@ static const struct rule_words rules[RULES] = {
     [RULE_GPU_KERNEL] =
         {"JN0201", "GpuKernel", "A budget is for code of a GPU.",
          "joulec models CPU cores, not GPUs: it does not check functions with JOULE_GPU_KERNEL.",
-         "Measure it with joule run or JOULE_ENERGY_JSON=1.", false},
+         "Measure the function with joule run or JOULE_ENERGY_JSON=1.", false},
     [RULE_STALE] = {"JW0102", "StaleCalibration", "A calibration is old, or of another machine.",
                     "The calibration is more than 180 days old; or it is of another CPU or cannot be read, "
                     "and figures of the CPU family are used.",
@@ -66,7 +66,7 @@ static const struct rule_words rules[RULES] = {
                       "joulec models the core on which it runs. For code of another architecture, figures "
                       "are those of this core, and no budget is decided.",
                       "Check budgets on a machine that runs the code, or build for this machine.", false},
-    [RULE_LEVEL] = {"JW0107", "LowerLevel", "Code is built with less optimization than is counted.",
+    [RULE_LEVEL] = {"JW0107", "LowerLevel", "Code is built with less optimization than joulec assumes.",
                     "Figures are for code at -O2. Code at -O0, which is the default, or at -O1 takes more, "
                     "often several times as much, so nothing is proved.",
                     "Check budgets with the options of the release build, -O2 or more.", false},
@@ -74,7 +74,7 @@ static const struct rule_words rules[RULES] = {
                       "Joules are those of the work of all threads; seconds, watts and temperature are those "
                       "of one thread that does it alone. Starting threads, waiting, and work that each "
                       "thread repeats are not counted, so nothing is proved.",
-                      "Measure it with joule run or JOULE_ENERGY_JSON=1.", false},
+                      "Measure the function with joule run or JOULE_ENERGY_JSON=1.", false},
     [RULE_GROWN] =
         {"JE0007", "EnergyRegression", "A call takes more joules than in a stored report.",
          "Compared with --energy-baseline, the joules of a call have grown by more than --energy-fail-over, "

@@ -6,9 +6,9 @@
 #include "joulec/source/place.h"
 #include "joulec/trips/figure_words.h"
 
-/* Inserts the row into tally->rows, which are sorted by falling estimate. If there are TALLY_LARGEST rows
- * already, the one with the lowest estimate is dropped. */
-static void keep(struct tally *tally, const struct tally_row *row)
+/* Inserts the row into tally->rows, which are sorted by descending estimate. If there are already
+ * TALLY_LARGEST rows, drops the row with the lowest estimate. */
+static void insert_row(struct tally *tally, const struct tally_row *row)
 {
     size_t at = tally->row_count;
     while (at && tally->rows[at - 1].est < row->est)
@@ -21,7 +21,7 @@ static void keep(struct tally *tally, const struct tally_row *row)
     tally->row_count = last + 1;
 }
 
-/* Counts one function, its budget and its verdict. Keeps its row if its joules are known. */
+/* Counts one function, its budget and its verdict. Inserts a row for the function if its joules are known. */
 static void add_function(struct tally *tally, const struct judged *judged, const struct function_result *r)
 {
     const struct figure *joules = &r->judgement.joules;
@@ -39,7 +39,7 @@ static void add_function(struct tally *tally, const struct judged *judged, const
     const char *file = r->function->place.file;
     string_copy(row.file, sizeof row.file,
                 file ? source_from(judged->root, file, from, sizeof from) : judged->source);
-    keep(tally, &row);
+    insert_row(tally, &row);
 }
 
 void tally_add(struct tally *tally, const struct judged *judged)
@@ -63,14 +63,14 @@ void tally_merge(struct tally *tally, const struct tally *more)
     for (int i = 0; i <= VERDICT_VIOLATED; i++)
         tally->verdicts[i] += more->verdicts[i];
     for (size_t i = 0; i < more->row_count; i++)
-        keep(tally, &more->rows[i]);
+        insert_row(tally, &more->rows[i]);
     change_tally_merge(&tally->changes, &more->changes);
 }
 
 /* --- printing ------------------------------------------------------------------------------------------- */
 
-/* Adds "3 WHAT" to a list; nothing if count is 0. *between: text before the item. For the first item it is
- * the list's heading; the call then sets it to ", ", which shows that the list is not empty. */
+/* Adds "COUNT WHAT" to a list, unless count is 0. *between: text before the item: the heading of the list
+ * before the first item. Sets *between to ", " when an item is added. */
 static void add_count(struct text *out, const char **between, size_t count, const char *what)
 {
     if (!count)
@@ -79,17 +79,17 @@ static void add_count(struct text *out, const char **between, size_t count, cons
     *between = ", ";
 }
 
-/* Adds the line with the number of budgets by verdict; nothing if there are none. */
+/* Adds the line with the number of budgets by verdict. Adds nothing if there are no budgets. */
 static void add_verdicts(struct text *out, const struct tally *tally)
 {
-    static const char *const said[] = {[VERDICT_PROVED] = "proved to be kept",
-                                       [VERDICT_LIKELY] = "likely to be kept",
-                                       [VERDICT_UNDECIDED] = "undecided",
-                                       [VERDICT_LIKELY_VIOLATED] = "likely to be exceeded",
-                                       [VERDICT_VIOLATED] = "exceeded"};
+    static const char *const texts[] = {[VERDICT_PROVED] = "proved to be kept",
+                                        [VERDICT_LIKELY] = "likely to be kept",
+                                        [VERDICT_UNDECIDED] = "undecided",
+                                        [VERDICT_LIKELY_VIOLATED] = "likely to be exceeded",
+                                        [VERDICT_VIOLATED] = "exceeded"};
     const char *between = "budgets: ";
     for (int i = VERDICT_PROVED; i <= VERDICT_VIOLATED; i++)
-        add_count(out, &between, tally->verdicts[i], said[i]);
+        add_count(out, &between, tally->verdicts[i], texts[i]);
     add_count(out, &between, tally->verdicts[VERDICT_NONE], "without a limit");
     add_count(out, &between, tally->bad_budgets, "invalid");
     text_add(out, between[0] == ',' ? "\n" : "");

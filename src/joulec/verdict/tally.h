@@ -1,7 +1,7 @@
-/* joulec/verdict/tally.h - sums up many translation units: functions, verdicts, and the functions that take
- * most joules.
+/* joulec/verdict/tally.h - counts the functions and verdicts of many translation units, and lists the
+ * functions that take most joules.
  *
- * Note: it holds no pointers, so that a process can pass it to another one.
+ * Note: the tally contains no pointers, so that a process can send it to another process.
  */
 #ifndef JOULEC_TALLY_H
 #define JOULEC_TALLY_H
@@ -38,12 +38,12 @@ void tally_merge(struct tally *tally, const struct tally *more);
 /* Contents of the summary. */
 struct tally_page {
     const struct tally *tally;
-    size_t files;                    /* number of sources that were checked */
-    size_t refused, broken, not_c;   /* numbers of sources that were not checked: rejected by clang; invalid
-                                      * entry of the database; not in C */
-    size_t foreign;                  /* number of sources checked without the options that clang does not
-                                      * know */
-    const char *unknown;             /* one of the options that clang does not know */
+    size_t files; /* number of sources that were checked */
+    /* Numbers of sources that were not checked: rejected by clang, invalid entry of the database, not in
+     * C. */
+    size_t refused, broken, not_c;
+    size_t foreign;      /* number of sources that were checked without options unknown to clang */
+    const char *unknown; /* one of the options that clang does not know */
     const struct baseline *baseline; /* stored report with which functions were compared; NULL: none */
 };
 /* Prints the summary as text. page: a struct tally_page. */

@@ -3,18 +3,21 @@
 
 #include <math.h>
 
-#define DATA_LOG_SD 0.1 /* effect of operands: Pallister and others 2015 measured 15 % of a chip's power */
-#define LINES_LOG_SD                                                                                         \
-    0.3 /* error of the number of cache lines for known addresses, because caches are not exactly LRU */
+/* Standard deviation of the logarithm of joules from operands: Pallister and others 2015 measured an effect
+ * of 15 % of a chip's power. */
+#define DATA_LOG_SD 0.1
+/* Standard deviation of the logarithm of the number of cache lines for known addresses, because caches are
+ * not exactly LRU. */
+#define LINES_LOG_SD 0.3
 /* Low and high are extremes over paths, trip counts and orders of work. The logarithm of the true value is
  * assumed to be uniform between the estimate and each extreme. So the 5 % and 95 % points are at this part
- * of the way from the estimate to an extreme. */
+ * of the distance from the estimate to an extreme. */
 #define WAY_TO_END 0.9
-#define SURE       0.9
-#define VACUOUS    1000
-#define VAGUE      1e4 /* ratio of an interval's ends above which a figure is vague */
+#define SURE       0.9  /* minimum probability for the verdict likely */
+#define VACUOUS    1000 /* ratio of a limit to a figure's upper end above which the limit is vacuous */
+#define VAGUE      1e4  /* ratio of an interval's ends above which a figure is vague */
 /* Normal quantile for proofs: at most one proof in ten thousand is wrong. With the quantile of intervals
- * (Z90) it would be one in twenty for budgets at the ends of intervals. */
+ * (Z90), up to one proof in twenty would be wrong for budgets at the ends of intervals. */
 #define Z_PROOF 3.7190164854556804
 
 const char *verdict_name(enum verdict verdict)
@@ -31,10 +34,10 @@ static double log_ratio(double a, double b)
     return a > 0 && b > 0 ? log(a / b) : 0;
 }
 
-/* Makes a figure from three values at middle prices. log_sd: standard deviation of the error that the values
- * share. proof_log_sd: the same, plus errors that the values already contain, but with too small a margin
- * for a proof.
- * Note: the values may be in any order, because power is highest where time is lowest. */
+/* Returns a figure computed from three values at middle prices, which may be in any order: power is highest
+ * where time is lowest. log_sd: standard deviation of the logarithm of the error that the values share.
+ * proof_log_sd: the same for proofs; it also includes errors that the values contain with too small a
+ * margin. */
 static struct figure make_figure(const double value[BOUNDS], double log_sd, double proof_log_sd)
 {
     double est = value[BOUND_EST], far = exp(Z_PROOF * proof_log_sd);
@@ -77,11 +80,10 @@ static double table_log_sd(const struct target *target, const struct cost_featur
     return total.value > 0 ? estimate_sd(&total) / total.value : 0;
 }
 
-/* Parts of the joules, each 0 to 1. `lines`: cache lines from beyond L1; low and high already include the
- * error of the level that they come from. `time`: cycles and idle package; low and high already include the
- * error of the time, enough for intervals. */
+/* Parts of the joules, each 0 to 1, with an additional error. */
 struct parts {
-    double lines, time;
+    double lines; /* cache lines from beyond L1; low and high already cover the level that they come from */
+    double time;  /* cycles and idle package; low and high already cover the error of time in intervals */
 };
 
 static struct parts parts_of(const struct target *target, const struct cost_features *work)
@@ -121,11 +123,11 @@ static void find_figures(const struct target *target, const struct amounts *call
     out->kelvin = make_figure(kelvin, hypot(common, rise_log_sd), hypot(common, rise_log_sd));
 }
 
-/* Widens the range of power if calls may take several paths. The amounts of work are those of the cheapest
- * path, of the most expensive path and of the estimate, in joules. The path with the most watts may be
- * another one. No path draws less than an idle core. */
-static void forget_power(const struct target *target, const struct cost_cooling *cooling, bool is_sustained,
-                         struct judgement *j)
+/* Widens the range of power if calls may take several paths: the paths with least and most watts may be
+ * others than those with least and most joules, for which the work is known. No path draws less than an idle
+ * core. */
+static void widen_power(const struct target *target, const struct cost_cooling *cooling, bool is_sustained,
+                        struct judgement *j)
 {
     struct cost_features second = {.version = COST_VERSION};
     sum_set_time(target, &second, target->core.hz);
@@ -140,21 +142,21 @@ static void forget_power(const struct target *target, const struct cost_cooling 
     j->watts.max = j->kelvin.max = NAN;
 }
 
-/* Removes upper ends if loops have no bound or if some work has no figure, because a guess is not a limit. */
-static void forget_work_ends(struct judgement *j, bool is_sustained)
+/* Removes upper ends if loops have no bound or if some work has no figure, because a guess is no bound. */
+static void remove_work_ends(struct judgement *j, bool is_sustained)
 {
     if (!is_sustained)
         j->kelvin.high = j->kelvin.max = NAN;
     j->joules.high = j->joules.max = j->seconds.high = j->seconds.max = NAN;
 }
 
-/* Removes both ends of watts and kelvin if some work has no figure. Its time is unknown, too, so it may lower
- * them. */
-static void forget_power_ends(struct judgement *j)
+/* Removes both ends of watts and kelvin if some work has no figure. The time of this work is unknown, so it
+ * may lower watts and kelvin. */
+static void remove_power_ends(struct judgement *j)
 {
-    struct figure *both_ways[] = {&j->watts, &j->kelvin};
+    struct figure *figures[] = {&j->watts, &j->kelvin};
     for (int i = 0; i < 2; i++)
-        *both_ways[i] = (struct figure){NAN, both_ways[i]->est, NAN, NAN, NAN};
+        *figures[i] = (struct figure){NAN, figures[i]->est, NAN, NAN, NAN};
 }
 
 /* --- verdicts ------------------------------------------------------------------------------------------- */
@@ -208,18 +210,18 @@ void judge(const struct target *target, const struct function_sum *sum, const st
                                      [BASIS_MISSING] = 'E'};
     enum basis basis = sum->basis;
     joule_class cls = target->table.cls;
-    bool is_measured = cls == JOULE_CLASS_MEASURED || cls == JOULE_CLASS_DERIVED; /* a guessed price table
-                                                                                   * proves nothing */
+    /* with assumed prices nothing is proved */
+    bool is_measured = cls == JOULE_CLASS_MEASURED || cls == JOULE_CLASS_DERIVED;
     struct grounds grounds = {is_measured && basis <= BASIS_BOUNDED, basis >= BASIS_OPEN, sum->has_guess};
     *out = (struct judgement){.basis = basis, .quality = is_measured ? qualities[basis] : 'E'};
     find_figures(target, &sum->call, cooling, budget && budget->is_sustained, out);
     if (sum->is_variable)
-        forget_power(target, cooling, budget && budget->is_sustained, out);
+        widen_power(target, cooling, budget && budget->is_sustained, out);
     if (basis == BASIS_MISSING)
-        forget_power_ends(out);
+        remove_power_ends(out);
     out->is_vague = basis == BASIS_OPEN && out->joules.high > VAGUE * out->joules.low;
     if (basis >= BASIS_OPEN)
-        forget_work_ends(out, budget && budget->is_sustained);
+        remove_work_ends(out, budget && budget->is_sustained);
     if (sum->has_guess && out->quality < qualities[BASIS_OPEN])
         out->quality = qualities[BASIS_OPEN];
     out->quality = out->is_vague ? 'E' : out->quality;

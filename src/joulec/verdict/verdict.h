@@ -1,8 +1,8 @@
 /* joulec/verdict/verdict.h - computes joules, seconds, watts and kelvin of a call with their intervals, and
  * judges budgets.
  *
- * Note: the logarithm of each figure is assumed to be normal. Its spread below the estimate differs from the
- * spread above it, because the cheapest and the most expensive path are rarely equally far from the middle.
+ * Note: the logarithm of each figure is assumed to be normal. The spreads below and above the estimate
+ * differ, because the cheapest and the most expensive path rarely have the same distance from the estimate.
  */
 #ifndef JOULEC_VERDICT_H
 #define JOULEC_VERDICT_H
@@ -20,8 +20,8 @@ enum verdict {
     VERDICT_VIOLATED
 };
 
-/* A figure of one call. `est` is the estimate of the known part. `low` and `high` are the 5 % and 95 %
- * points. NaN: unknown, for example because a part of the work has no figure. */
+/* A figure of one call: J, s, W or K. `est` is the estimate of the known part. `low` and `high` are the 5 %
+ * and 95 % points. NaN: unknown, for example because a part of the work has no figure. */
 struct figure {
     double low, est, high;
     /* Limits for proofs. No possible path or trip count exceeds them, with a margin for the table's error
@@ -44,21 +44,25 @@ struct judgement {
     enum verdict worst;
     enum basis basis;
     bool is_vague; /* there are no bounds, and guesses span more than four orders of magnitude */
-    char quality;  /* A exact, B bounded, C profiled, D guessed, E unmeasured price table or vague figure */
+    char quality; /* A exact, B bounded, C observed, D guessed, E missing work, unmeasured prices, or vague */
 };
 
-/* Judges a function by the amounts of a call and their basis. BASIS_OPEN decides nothing, and BASIS_OBSERVED
- * proves nothing. With BASIS_OPEN or BASIS_MISSING, joules and seconds have no upper end. With BASIS_MISSING,
- * watts and kelvin have no ends at all, because missing time may lower them. If calls may take several paths,
- * watts and kelvin have no `max`, and their `min` is that of an idle core, because paths are ordered by
- * joules and not by power. `budget` NULL: computes figures only. */
+/* Judges a function by the amounts of a call and their basis. budget NULL: computes figures only.
+ *
+ * With BASIS_OBSERVED no limit is proved. With BASIS_OPEN or BASIS_MISSING a limit is only decided if the
+ * figure certainly exceeds it, and joules and seconds have no upper ends. With BASIS_MISSING, watts and
+ * kelvin have no ends, because the missing time may lower them. If calls may take several paths, watts and
+ * kelvin have no `max`, and `min` is that of an idle core: the extreme paths are known for joules, but not
+ * for power. */
 void judge(const struct target *target, const struct function_sum *sum, const struct cost_cooling *cooling,
            const struct budget_text *budget, struct judgement *out);
-/* Judges a function without any figure. All figures are NaN, and each limit is undecided. */
+/* Judges a function without any figure. Sets all figures to NaN, and the verdict of each limit to
+ * undecided. */
 void judge_unknown(const struct budget_text *budget, struct judgement *out);
-/* Weakens the judgement of code that runs on another core than the target. No limit is then decided. */
+/* Sets the verdict of each limit to undecided, because the code runs on another core than the target. */
 void judge_elsewhere(struct judgement *judgement);
-/* Weakens a judgement whose figures are only lower bounds. No limit is then proved, and none is vacuous. */
+/* Weakens a judgement whose figures are only lower bounds: a proved limit becomes likely, and no limit is
+ * vacuous. */
 void judge_at_least(struct judgement *judgement);
 /* Returns "none", "proved", "likely", "undecided", "likely_violated" or "violated". */
 const char *verdict_name(enum verdict verdict);

@@ -156,7 +156,7 @@ static void test_rounds_are_those_of_a_call(void **state)
         r->sum.call.of[b].amount[COST_UOPS] = 4000;
         r->frames[b] = 4;
     }
-    const char *const expected[] = {"7: 100 % of it in this loop, 100 iterations per call (exact)"};
+    const char *const expected[] = {"7: 100 % of the joules in this loop, 100 iterations per call (exact)"};
     expect(t, r, RULE_JOULES, expected, 1);
     free(t);
 }
