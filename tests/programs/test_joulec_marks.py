@@ -354,7 +354,7 @@ class Warmth(Source):
         self.assertTrue(a["thermal_aware"] and not b["thermal_aware"])
         self.assertTrue(0 < a["warmer_kelvin"] < 100 and b["warmer_kelvin"] == 0)
         self.assertLess(b["energy_joules"], a["energy_joules"])
-        self.assertEqual(found["stderr"].count("from the temperature of the table, caused by its own power"), 1)
+        self.assertEqual(found["stderr"].count("relative to the temperature of the table, caused by its own power"), 1)
 
     def test_thermal_states_change_the_energy(self):
         joules = []

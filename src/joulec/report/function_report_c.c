@@ -1,8 +1,8 @@
-/* joulec/report/function_report_c.c - prints the preprocessed source with comments above functions and loops
- * that say what they take.
+/* joulec/report/function_report_c.c - prints the preprocessed source with the joules of functions and loops
+ * in comments above them.
  *
- * The line markers of the preprocessor tell file and line. Note: a marker follows each comment, so that the
- * output still compiles and keeps the line numbers of the source.
+ * File and line are known from the preprocessor's line markers. Note: a line marker is added after each
+ * comment, so that compilers still report the line numbers of the source.
  */
 #include "joulec/report/function_report.h"
 
@@ -20,7 +20,7 @@ struct remark {
     uint32_t number; /* position in the order in which remarks were found */
 };
 
-/* State of the output: the current place in the source, and the remarks. */
+/* State of the output: the current position in the source, and the remarks. */
 struct page {
     struct text *out;
     const struct judged *judged;
@@ -56,10 +56,10 @@ static void add_remark(struct page *p, const struct function_result *result, int
 static bool find_remarks(struct page *p, struct arena *arena)
 {
     const struct analysis *a = p->judged->analysis;
-    size_t most = 1;
+    size_t capacity = 1;
     for (size_t i = 0; i < a->result_count; i++)
-        most += 1 + a->results[i].loops.count;
-    p->remarks = arena_alloc(arena, most * sizeof *p->remarks);
+        capacity += 1 + a->results[i].loops.count;
+    p->remarks = arena_alloc(arena, capacity * sizeof *p->remarks);
     if (!p->remarks)
         return false;
     for (size_t i = 0; i < a->result_count; i++) {
@@ -71,7 +71,7 @@ static bool find_remarks(struct page *p, struct arena *arena)
     return true;
 }
 
-static void say_function(struct text *out, const struct function_result *r)
+static void print_function(struct text *out, const struct function_result *r)
 {
     const struct judgement *j = &r->judgement;
     text_printf(out, "%s: %s a call (%s), %s", r->function->name,
@@ -82,7 +82,7 @@ static void say_function(struct text *out, const struct function_result *r)
         text_printf(out, "; budget: %s", r->bad_column ? "invalid" : verdict_name(j->worst));
 }
 
-static void say_loop(struct text *out, const struct analysis *analysis, const struct remark *remark)
+static void print_loop(struct text *out, const struct analysis *analysis, const struct remark *remark)
 {
     const struct trips *trips = &remark->result->trips[remark->loop];
     double each = amounts_joules(&analysis->target, &remark->result->sum.loops[remark->loop], BOUND_EST);
@@ -98,7 +98,7 @@ static void say_loop(struct text *out, const struct analysis *analysis, const st
 static bool read_marker(struct page *p, const char *line, size_t length)
 {
     char *end, name[PATH_MAX];
-    size_t named = 0;
+    size_t copied = 0;
     if (length < 4 || line[0] != '#' || line[1] != ' ' || line[2] < '0' || line[2] > '9')
         return false;
     p->line = (unsigned)strtoul(line + 2, &end, 10);
@@ -107,10 +107,10 @@ static bool read_marker(struct page *p, const char *line, size_t length)
     const char *c = end + 2, *last = line + length;
     for (; c < last && *c != '"'; c++) {
         c += *c == '\\' && c + 1 < last;
-        if (named + 1 < sizeof name)
-            name[named++] = *c;
+        if (copied + 1 < sizeof name)
+            name[copied++] = *c;
     }
-    name[named] = '\0';
+    name[copied] = '\0';
     p->name = end + 1;
     p->name_length = (size_t)(c < last ? c + 1 - p->name : c - p->name);
     p->is_system = c < last && memchr(c, '3', (size_t)(last - c));
@@ -149,9 +149,9 @@ static void add_remarks(const struct page *p)
         has_any = true;
         text_add(p->out, "/* joule: ");
         if (r->loop < 0)
-            say_function(p->out, r->result);
+            print_function(p->out, r->result);
         else
-            say_loop(p->out, p->judged->analysis, r);
+            print_loop(p->out, p->judged->analysis, r);
         text_add(p->out, " */\n");
     }
     if (!has_any)

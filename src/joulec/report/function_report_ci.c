@@ -1,7 +1,7 @@
 /* joulec/report/function_report_ci.c - prints findings as annotations: workflow commands of GitHub, and
  * GitLab's code quality report.
  *
- * Note: neither format has notes, so the message contains the explanations.
+ * Note: neither format supports notes, so the message of a finding contains them.
  */
 #include "joulec/report/function_report.h"
 
@@ -22,7 +22,7 @@ static void add_note(void *context, const struct note *note)
         text_printf(text, "\n%s", note->words);
 }
 
-static void say_all(const struct finding *f, struct text *text)
+static void print_all(const struct finding *f, struct text *text)
 {
     finding_say(f, text);
     if (finding_has_estimate(f)) {
@@ -57,7 +57,7 @@ static void add_command(void *context, const struct finding *f)
     char path[PATH_MAX], words[MAX_MESSAGE_BYTES];
     unsigned column = source_column(&f->name);
     text_init(&text, words, sizeof words);
-    say_all(f, &text);
+    print_all(f, &text);
     text_printf(out, "::%s file=", f->is_error ? "error" : f->is_note ? "notice" : "warning");
     add_escaped(out, path_of(f, path), true);
     if (f->name.line)
@@ -89,7 +89,7 @@ static void add_quality(void *context, const struct finding *f)
     struct json json = {.out = out, .follows = true};
     char path[PATH_MAX], words[MAX_MESSAGE_BYTES], fingerprint[20];
     text_init(&text, words, sizeof words);
-    say_all(f, &text);
+    print_all(f, &text);
     string_print(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)report_fingerprint(f));
     json_open(&json, NULL, '{');
     json_string(&json, "description", words);

@@ -1,8 +1,8 @@
 /* joulec/report/function_report_eir.c - prints functions as costed blocks and loops (--emit eir), or one line
- * for each (--lift).
+ * for each function (--lift).
  *
  * Figures of a block are for one execution, figures of a loop for one entry. Low and high are those of the
- * cheapest and most expensive path, at mid prices.
+ * cheapest and the most expensive path, at middle prices.
  */
 #include "joulec/report/function_report.h"
 
@@ -54,11 +54,11 @@ static void add_work(const struct page *p, const struct block *block)
 
 static double joules_of_call(const struct page *p, const struct call *call)
 {
-    struct amounts contract;
+    struct amounts work;
     if (call->callee >= 0)
         return p->analysis->results[call->callee].judgement.joules.est;
-    if (call->name && library_call_work(call, NULL, &p->analysis->target, &contract))
-        return amounts_joules(&p->analysis->target, &contract, BOUND_EST);
+    if (call->name && library_call_work(call, NULL, &p->analysis->target, &work))
+        return amounts_joules(&p->analysis->target, &work, BOUND_EST);
     return NAN;
 }
 

@@ -1,8 +1,9 @@
 /* joulec/report/function_report_html.c - prints an HTML page: the source with a bar on each line for its
  * share of the function's joules.
  *
- * The page needs no script and loads nothing. Note: joules of a block appear on the line where it begins,
- * with those of its calls. A line that belongs to several functions shows the one that spends most there.
+ * The page needs no script and loads no other file. Note: the joules of a block, including its calls, appear
+ * on the line where the block begins. A line that belongs to several functions shows the function with most
+ * joules on this line.
  */
 #include "joulec/report/function_report.h"
 
@@ -39,8 +40,7 @@ struct line {
     const struct function_result *begins; /* function that is defined on this line; NULL: none */
     const struct function_result *of;     /* function to which the following figures belong */
     double joules, times;
-    double copied; /* smallest number of executions of a block in inlined copies; 0: there are no such
-                    * copies */
+    double copied; /* minimum executions of any block of inlined copies; 0: no inlined copies */
 };
 
 /* State of the page: the lines of the source with their figures. */
@@ -71,8 +71,8 @@ static double runs_of(const struct function_result *r, uint32_t block)
     return r->sum.blocks[block].frequency * (loop < 0 ? 1 : r->sum.runs[loop].iterations);
 }
 
-/* Sums the joules of one function's blocks by line in own[]. Then stores each sum in the line if it is larger
- * than the line's current one. own: [p->count], zero on entry and on exit. */
+/* Sums the joules of one function's blocks by line in own[]. Then stores each sum in p->lines if it exceeds
+ * the joules that are stored there. own: [p->count], zero on entry and on exit. */
 static void add_blocks(struct page *p, const struct function_result *r, struct line *own)
 {
     for (uint32_t b = 0; b < r->function->block_count; b++) {
@@ -85,7 +85,7 @@ static void add_blocks(struct page *p, const struct function_result *r, struct l
         sum->joules += runs * r->sum.blocks[b].joules[BOUND_EST];
         if (source_place_order(&block->place, &block->own_place) == 0)
             sum->times = fmax(sum->times, runs);
-        else /* iterations of a loop in an inlined copy are not executions of the line by the call */
+        else /* in an inlined loop, a block runs more often than the line of the call */
             sum->copied = sum->copied > 0 ? fmin(sum->copied, runs) : runs;
     }
     for (uint32_t b = 0; b < r->function->block_count; b++) {
@@ -120,7 +120,7 @@ static bool gather(struct page *p, struct arena *arena)
 
 /* --- printing ------------------------------------------------------------------------------------------- */
 
-/* Adds text with HTML escapes. Replaces each byte that is not UTF-8 by U+FFFD, because the page is UTF-8. */
+/* Adds text with HTML escapes. Replaces each byte that is not valid UTF-8 by U+FFFD. */
 static void add_escaped(struct text *out, const char *words, size_t length)
 {
     for (size_t i = 0; i < length;) {
@@ -181,7 +181,7 @@ static void add_source(struct page *p, const char *source)
     for (const char *c = source; *c; c++)
         p->count += *c == '\n';
     if (!gather(p, &arena))
-        text_add(p->out, "<p>Cannot show the joules of its lines: out of memory.</p>\n");
+        text_add(p->out, "<p>Cannot show the joules of the lines: out of memory.</p>\n");
     text_add(p->out, "<table>\n");
     while (*source) {
         size_t length = strcspn(source, "\n");

@@ -35,7 +35,7 @@ static void add_range(struct json *json, const char *key, const struct trips_ran
     json_close(json, ']');
 }
 
-/* Adds the bounds that the mark of a loop gives. */
+/* Adds the bounds in the mark of a loop. */
 static void add_mark(struct json *json, const struct analysis *analysis, uint32_t mark)
 {
     if (!analysis->options.marks || mark == MARK_NONE) {
@@ -171,8 +171,8 @@ static void add_limit(struct json *json, const char *key, const struct limit *li
     json_close(json, '}');
 }
 
-/* Adds the extremes of the work of a call, at middle prices. Note: the extremes are not limits if the trip
- * count of a loop is guessed. */
+/* Adds the joules of the least and the most work of a call, at middle prices. Note: these are not bounds if
+ * the trip count of a loop is guessed. */
 static void add_compared(struct json *json, const struct analysis *analysis, const struct function_result *r)
 {
     struct target target = analysis_target(analysis, r);
@@ -276,7 +276,7 @@ static void add_calibration(struct json *json, const struct cpu_calibration *fou
     json_close(json, '}');
 }
 
-/* Adds everything besides the source on which figures depend. The figures of two reports are comparable if
+/* Adds everything on which figures depend besides the source. The figures of two reports are comparable if
  * these members are equal. */
 static void add_conditions(struct json *json, const struct judged *judged)
 {

@@ -1,7 +1,7 @@
 /* joulec/report/function_report_sarif.c - prints findings as SARIF 2.1.0 (OASIS, 2020).
  *
- * Note: each result begins with a comma, because it does not know whether it is the first; outputs.c drops
- * the first one.
+ * Note: a comma precedes each result, because add_result does not know which one is the first. outputs.c
+ * removes the first comma.
  */
 #include "joulec/report/function_report.h"
 
@@ -13,7 +13,7 @@
 #include "joulec/source/place.h"
 
 #define SCHEMA "https://json.schemastore.org/sarif-2.1.0.json"
-#define ROOT   "%SRCROOT%" /* the name that readers of SARIF expect for the root folder */
+#define ROOT   "%SRCROOT%" /* the usual name of the root folder in SARIF */
 
 /* --- paths ---------------------------------------------------------------------------------------------- */
 
@@ -172,7 +172,8 @@ static void add_location(struct json *json, const struct finding *f)
     json_close(json, ']');
 }
 
-/* Adds to the hash what distinguishes findings of one rule about one function. Returns the new hash. */
+/* Adds the members of a finding to the hash that distinguish it from others of the same rule and function.
+ * Returns the new hash. */
 static uint64_t hash_detail(const struct finding *f, uint64_t hash)
 {
     if (f->advice) { /* a function may have several pieces of advice of each kind */
@@ -185,7 +186,7 @@ static uint64_t hash_detail(const struct finding *f, uint64_t hash)
     if (!marks || f->mark == MARK_NONE)
         return hash;
     const char *words = marks->list[f->mark].words;
-    for (uint32_t i = 0; i <= f->mark; i++) /* hashed once for each equal mark up to this one */
+    for (uint32_t i = 0; i <= f->mark; i++) /* the number of equal marks before it distinguishes this one */
         if (strcmp(marks->list[i].words, words) == 0)
             hash = hash_bytes(hash, words, strlen(words) + 1);
     return hash;

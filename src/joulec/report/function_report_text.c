@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include "joulec/source/place.h"
 
-/* How warnings are printed. */
+/* How warnings are printed: as requested, or as changed by -Werror or -w. */
 enum warnings { AS_WARNINGS, AS_ERRORS, HIDDEN };
 
 /* State of the messages that are printed. */
@@ -52,11 +52,11 @@ static void quote_budget(struct text *out, const struct function_result *result)
     text_printf(out, "  \"%s\"\n%*s^\n", result->budget_words, (int)(result->bad_column + 2), "");
 }
 
-static void add_warmth(const struct message *m, const struct function_result *result)
+static void add_temperature(const struct message *m, const struct function_result *result)
 {
     bool is_named = !isnan(m->judged->analysis->options.warmer_kelvin);
     if (result->warmer_kelvin != 0 || result->is_thermal_aware)
-        text_printf(m->out, "    warmth    %+.2g K from the temperature of the table, %s\n",
+        text_printf(m->out, "  thermal   %+.2g K relative to the temperature of the table, %s\n",
                     result->warmer_kelvin, is_named ? "set by --thermal-state" : "caused by its own power");
 }
 
@@ -68,7 +68,7 @@ static void add_figures(struct message *m, const struct finding *finding)
     finding_estimate(finding, m->out);
     text_add(m->out, "\n");
     finding_notes(finding, add_note, m);
-    add_warmth(m, finding->result);
+    add_temperature(m, finding->result);
     m->has_figures = true;
 }
 
