@@ -6,15 +6,15 @@
 #include <string.h>
 #include "base/hash.h"
 
-/* Maximum monotonic phis that one address contains, with those in their initial values */
+/* Maximum number of monotonic phis in one address, including those in initial values of others. */
 #define MAX_MONOTONIC_PHIS 32
 
-/* The stride from monotonic phis in one loop, in bytes per iteration. */
+/* The sum of the steps of monotonic phis in one loop, in bytes per iteration. */
 struct phi_stride {
     double low, high;
 };
 
-/* An address while its formula is converted. */
+/* State of the conversion of an address. */
 struct reading {
     const struct addresses *of;
     int32_t innermost; /* loop of the access */
@@ -76,7 +76,7 @@ static void index_values(struct addresses *a)
         }
 }
 
-/* Fills phi_of and phi_loop with the monotonic phis of loop headers. */
+/* Fills monotonic_phi_of and monotonic_phi_loop. */
 static void index_monotonic_phis(struct addresses *a)
 {
     for (size_t i = 0; i < a->loops->count; i++) {
@@ -142,7 +142,7 @@ static uint64_t key_of(const struct addresses *a, const struct expr *expr)
     return key;
 }
 
-/* Adds the keys, so that the order of terms does not matter. */
+/* Adds a term to the key. The hashes are summed, so that the order of terms does not matter. */
 static void add_to_key(struct reading *r, uint64_t key, double scale)
 {
     r->out->key += hash_bytes(key, &scale, sizeof scale);
@@ -156,7 +156,7 @@ static void add_term(struct reading *r, const struct expr *expr, double scale)
     r->out->start += hash_bytes(key, &scale, sizeof scale);
 }
 
-/* Adds to the stride of a loop. Loops that have ended before the access are ignored. */
+/* Adds to the stride of a loop, unless the loop has ended before the access. */
 static void add_stride(struct reading *r, int32_t loop, double bytes)
 {
     if (loop >= 0 && loop_is_within(r->of->loops, r->innermost, loop))
@@ -211,7 +211,8 @@ static void add_initial_value(struct reading *r, const struct monotonic_phi *mon
     }
 }
 
-/* Adds a monotonic phi. Returns false if it is none, or not of a loop around the access. */
+/* Adds a monotonic phi. Returns false if `expr` is not one, if its loop does not contain the access, or if
+ * there are too many. */
 static bool add_monotonic_phi(struct reading *r, const struct expr *expr, double scale)
 {
     const struct monotonic_phi *monotonic_phi = r->of->monotonic_phi_of[expr->name];
@@ -294,7 +295,7 @@ static void add_expr(struct reading *r, const struct expr *expr, double scale)
     case EXPR_SEXT:
         if (expr->bits > 1 || fabs(scale) > r->bytes)
             add_expr(r, expr->operand[0], scale);
-        break; /* otherwise it selects this element or the next one */
+        break; /* otherwise a single bit selects one of two adjacent elements */
     case EXPR_UNKNOWN:
         r->out->irregular_depth = depth_of(r, r->innermost);
         break;
@@ -313,7 +314,7 @@ static void describe_by_name(struct reading *r, const struct access *access)
         r->out->irregular_depth = depth_of(r, r->innermost);
 }
 
-/* Adds the stride of monotonic phis; the larger of the two ends is used. */
+/* Adds the steps of monotonic phis to the stride. Uses the end of their range with the larger total. */
 static void add_phi_stride(struct address *out, int d, const struct phi_stride *phi_stride)
 {
     double low = out->stride[d] + phi_stride->low, high = out->stride[d] + phi_stride->high;
@@ -339,6 +340,6 @@ void address_read(const struct addresses *addresses, const struct access *access
     for (int d = 0; d < depth_of(&r, r.innermost); d++) {
         add_phi_stride(out, d, &r.phi_stride[d]);
         if (isnan(stride[d]))
-            stride[d] = STRIDE_UNKNOWN; /* infinite strides in both directions */
+            stride[d] = STRIDE_UNKNOWN; /* sum of infinite strides with opposite signs */
     }
 }

@@ -1,8 +1,9 @@
 /* joulec/work/advice.c - see advice.h.
  *
  * Note: savings of cache lines are computed as a fraction of the lines that move now. An access with a stride
- * of s bytes touches s / 64 of a new line per iteration, at most one line. The number of lines from
- * cache_levels.h, which accounts for reuse in caches, is scaled by the quotient of both orders.
+ * of s bytes touches s / 64 of a new line per iteration, at most one line. The sum over all accesses gives a
+ * ratio of the advised order to the present order. This ratio scales the number of lines from cache_levels.h,
+ * which accounts for reuse in caches.
  */
 #include "joulec/work/advice.h"
 
@@ -13,8 +14,8 @@
 #include "joulec/work/built_loop.h"
 #include "joulec/work/library_call.h"
 
-#define MIN_PART       0.05 /* part of a function's energy below which there is no advice */
-#define MAX_LINES_PART 0.7  /* advice needs an order that moves at most this part of the lines */
+#define MIN_PART       0.05 /* minimum saving, as a part of the function's energy */
+#define MAX_LINES_PART 0.7  /* maximum part of the lines that may still move after the advised change */
 #define MAX_ACCESSES   128  /* maximum accesses of a loop; larger loops get no advice */
 
 struct search {
@@ -27,9 +28,9 @@ struct search {
 /* A distinct access of a loop. */
 struct stream {
     struct address at;
-    double inner, outer; /* absolute stride in bytes per iteration of its loop, and of the one around it */
+    double inner, outer; /* absolute stride in bytes, in its loop and in the loop around; INFINITY: no loop */
     double bytes;
-    bool is_first; /* first access of its cache line, among those with the same strides */
+    bool is_first; /* first access to its cache line among the accesses with the same strides */
 };
 
 struct streams {
@@ -86,8 +87,8 @@ static bool add_stream(const struct search *w, const struct loop *loop, const st
     return true;
 }
 
-/* Reads the accesses of the loop's own blocks. Returns false if one of them is irregular or has an unknown
- * stride. */
+/* Reads the accesses of an innermost loop. Returns false if the loop is not an innermost one, has too many
+ * accesses or none, or if an access is irregular or has an unknown stride. */
 static bool read_streams(const struct search *w, int32_t l, struct streams *out)
 {
     const struct loops *loops = &w->of->f->loops;
@@ -105,8 +106,8 @@ static bool read_streams(const struct search *w, int32_t l, struct streams *out)
     return out->count > 0;
 }
 
-/* Returns the energy per call that a loop would save if only `part` of its lines moved, and these
- * sequentially. */
+/* Returns the energy that a loop would save per call of the function, in J, if only `part` of its lines
+ * moved, in sequential order. */
 static double saved_by_lines(const struct search *w, int32_t l, double part)
 {
     const struct target *target = w->of->target;
@@ -165,7 +166,7 @@ static bool advise_order(struct search *w, int32_t l, const struct streams *stre
     return true;
 }
 
-/* Returns the bytes that the loop uses in each stride. */
+/* Returns the bytes per iteration of all accesses with the same base and stride as `of`. */
 static double used_of(const struct streams *streams, const struct stream *of)
 {
     double used = 0;
@@ -186,7 +187,7 @@ static void advise_stride(struct search *w, int32_t l, const struct streams *str
         const struct stream *s = &streams->list[i];
         double moved = lines_of(s, s->inner, line), used = used_of(streams, s),
                bytes_per_stride = fmin(s->inner, line);
-        /* Otherwise the data is dense in the order of the loop around. */
+        /* if the stride is shorter in the loop around, the data is denser in that order, and not sparse */
         bool is_sparse = bytes_per_stride >= 2 * used && !(s->outer < s->inner);
         double needed = is_sparse ? fmin(moved, moved * used / bytes_per_stride) : moved;
         now += moved;
@@ -208,7 +209,7 @@ static void advise_stride(struct search *w, int32_t l, const struct streams *str
                            .joules = saved_by_lines(w, l, then / now)});
 }
 
-/* Adds advice about a loop whose vectors never run, with the saving if they did. */
+/* Adds advice about a loop whose vectorized version never runs. */
 static void advise_overlap(struct search *w, int32_t l)
 {
     const struct loop *loop = &w->of->f->loops.list[l];
@@ -266,8 +267,7 @@ static void advise_allocation(struct search *w, int32_t l, uint32_t block, const
 {
     double frequency = w->of->sum->blocks[block].frequency,
            times = frequency * w->of->sum->runs[l].iterations;
-    double kept =
-        fmin(frequency, 1) * w->of->sum->runs[l].entries; /* one allocation before the loop remains */
+    double remaining = fmin(frequency, 1) * w->of->sum->runs[l].entries; /* one allocation before the loop */
     if (!frees_in(w, l) || !(times > 1))
         return;
     double each = joules_of_call(w, call) + joules_of_call(w, &(struct call){.name = "free", .callee = -1});
@@ -277,7 +277,7 @@ static void advise_allocation(struct search *w, int32_t l, uint32_t block, const
                            .inner = -1,
                            .name = call->name,
                            .times = times,
-                           .joules = (times - kept) * each});
+                           .joules = (times - remaining) * each});
 }
 
 /* Returns true if a size grows by a constant in each iteration of the loop. */
@@ -296,14 +296,14 @@ static bool grows_by_constant(const struct expr *size, uint32_t loop)
 static void advise_growth(struct search *w, int32_t l, uint32_t block, const struct call *call)
 {
     const struct evaluated *f = w->of->f;
-    struct expr room;
+    struct expr storage;
     double frequency = w->of->sum->blocks[block].frequency;
     double times = frequency * w->of->sum->runs[l].iterations, entries = w->of->sum->runs[l].entries;
     if (!f->facts || call->argument_count < 2 || !(times > entries) || !(entries > 0))
         return;
     uint32_t header = expr_find_name(&f->facts->pool, f->function->blocks[f->loops.list[l].header].name);
     if (header == INDEX_NONE ||
-        !grows_by_constant(operand_formula(f->facts, &call->arguments[1], &room), header))
+        !grows_by_constant(operand_formula(f->facts, &call->arguments[1], &storage), header))
         return;
     double each = joules_of_call(w, call), iterations = times / entries;
     add(w, (struct advice){.kind = ADVICE_GROWTH,

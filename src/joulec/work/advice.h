@@ -1,10 +1,11 @@
-/* joulec/work/advice.h - finds patterns in a function that waste energy, as far as its code shows them.
+/* joulec/work/advice.h - finds patterns in the code of a function that waste energy.
  *
- * Recognises five patterns, and estimates what each costs: loops in the wrong order for their data; accesses
- * that use a small part of each cache line; vectors that never run because the loop may write what it reads
- * in each iteration; memory that is allocated and freed in each iteration; memory that grows by a constant.
- * Note: whether loops may be interchanged, or data may change its layout, is for the programmer to judge.
- * There is no advice about accesses with an unknown stride, or about data that stays in L1.
+ * Recognises five patterns, and estimates the saving for each: loops in the wrong order for their data;
+ * accesses that use a small part of each cache line; vectorized loops that never run because the loop may
+ * write the memory that it reads in each iteration; memory that is allocated and freed in each iteration;
+ * memory that grows by a constant.
+ * Note: the programmer must judge whether loops may be interchanged, or the layout of data may change. There
+ * is no advice about accesses with an unknown stride, or about data that stays in L1.
  */
 #ifndef JOULEC_ADVICE_H
 #define JOULEC_ADVICE_H
@@ -16,13 +17,13 @@ enum advice_kind { ADVICE_LOOP_ORDER, ADVICE_STRIDE, ADVICE_ALLOCATION, ADVICE_G
 
 struct advice {
     enum advice_kind kind;
-    struct source_place place; /* of the loop or of the call */
-    int32_t loop;              /* the loop that contains it */
-    int32_t inner;             /* LOOP_ORDER: the loop that should be the innermost */
+    struct source_place place; /* place of the loop or of the call */
+    int32_t loop;              /* index of this loop, or of the loop that contains the call */
+    int32_t inner;             /* LOOP_ORDER: index of the loop that should be the innermost; else -1 */
     const char *name;          /* name of the accessed object or of the called function; NULL: none */
     double used_bytes;         /* STRIDE: bytes used per cache line */
-    double times;              /* ALLOCATION, GROWTH: estimated number per call of the function */
-    double joules;             /* estimated saving per call of the function; modelled */
+    double times;              /* ALLOCATION, GROWTH: estimated executions per call of the function */
+    double joules;             /* modelled saving per call of the function, in J */
     double part;               /* part of the function's energy, 0 to 1 */
 };
 
@@ -36,12 +37,13 @@ struct advised {
     const struct target *target;
 };
 
-/* Writes the advice, largest saving first, without small savings. The list is allocated in the arena. Returns
- * JOULE_OK or JOULE_NO_MEMORY. */
+/* Sets *out_list to the advice, largest saving first. Omits savings below 5 % of the function's energy. The
+ * list is allocated in of->arena. Returns JOULE_OK or JOULE_NO_MEMORY. */
 joule_status advice_find(const struct advised *of, struct advice **out_list, size_t *out_count);
 /* Returns "loop_order", "stride", "allocation", "growth" or "overlap". */
 const char *advice_name(enum advice_kind kind);
-/* Returns "high" from half of the function's energy, "medium" from a fifth, else "low". */
+/* Returns "high" if the saving is at least half of the function's energy, "medium" from a fifth, else
+ * "low". */
 const char *advice_severity(const struct advice *advice);
 
 #endif

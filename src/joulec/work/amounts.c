@@ -18,7 +18,7 @@ double amounts_joules(const struct target *target, const struct amounts *amounts
     return cost_joules(&target->table, &amounts->of[bound]);
 }
 
-/* Time costs energy too: a waiting core keeps its clock running, and so does the package. */
+/* Time is priced too, because the clocks of core and package also run while the core waits. */
 void sum_set_time(const struct target *target, struct cost_features *work, double cycles)
 {
     work->amount[COST_CYCLES] = cycles;

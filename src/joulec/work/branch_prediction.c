@@ -4,11 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-/* Misprediction rates of branches that depend on data, if no probability is known. The worst rate is one
- * half; it is near 0 if the data has an order. Order comparisons of values and tests of bits are random, and
- * a predictor learns half of them. Equality holds once in six (the opcode heuristic of Ball and Larus, 1993,
- * with the figures of Wu and Larus, 1994), of which a predictor learns half. Limits: the geometric mean of
- * 1/32 and 1/2 (assumed). */
+/* Misprediction rates of branches that depend on data, if no probability is known. The rate is near 0 if the
+ * data has an order, and at most 1/2. Comparisons of order and tests of bits: 1/2, of which a predictor
+ * learns half. Tests for equality: true once in six (the opcode heuristic of Ball and Larus, 1993, with the
+ * figures of Wu and Larus, 1994), of which a predictor learns half. Limits: the geometric mean of 1/32 and
+ * 1/2 (assumed). */
 static const double misprediction_rates[] = {[BRANCH_TEST_LIMIT] = 1.0 / 8,
                                              [BRANCH_TEST_EQUAL] = 1.0 / 12,
                                              [BRANCH_TEST_ORDER] = 1.0 / 4,
@@ -17,7 +17,7 @@ static const double misprediction_rates[] = {[BRANCH_TEST_LIMIT] = 1.0 / 8,
 /* A branch to a cold block is assumed to be as rare as in branch_probability.c. */
 #define COLD_MISPREDICTION_RATE (1.0 / 2001)
 /* A predictor remembers at least the last 93 taken branches (Yavarzadeh and others, "Half&Half", 2023, for
- * Intel's since Haswell), so it predicts the end of a shorter loop. */
+ * Intel's predictors since Haswell), so it predicts the end of a shorter loop. */
 #define MAX_PREDICTED_ITERATIONS 90
 /* Edges among which a predictor chooses; edges that end the program are not counted. */
 struct branch_edges {
@@ -47,8 +47,8 @@ void misprediction_of_block(const struct block *block, const enum heat *heat,
                             double out_mispredictions[BOUNDS])
 {
     struct branch_edges branch_edges = branch_edges_of(block, heat);
-    double even =
-        1 - 1 / fmax((double)branch_edges.count, 1); /* misprediction rate if all edges are equally likely */
+    /* misprediction rate if all edges are equally likely */
+    double even = 1 - 1 / fmax((double)branch_edges.count, 1);
     memset(out_mispredictions, 0, BOUNDS * sizeof *out_mispredictions);
     if (!block->is_by_data || branch_edges.count < 2)
         return;

@@ -11,11 +11,11 @@
 #include "joulec/module/loops.h"
 #include "joulec/work/sum.h"
 
-/* Computes mispredictions at the end of `block` per execution. heat: heat of each block of the function;
- * NULL: all are normal. */
+/* Computes the mispredictions of the branch at the end of `block`, per execution of the block. heat: heat of
+ * each block of the function; NULL: all blocks are normal. */
 void misprediction_of_block(const struct block *block, const enum heat *heat,
                             double out_mispredictions[BOUNDS]);
-/* Computes mispredictions at the end of a loop, per entry. ends_by_data: an exit of the loop depends on
+/* Computes the mispredictions of a loop's exits, per entry of the loop. ends_by_data: an exit depends on
  * data. */
 void misprediction_of_loop(const struct loop_times *times, bool ends_by_data,
                            double out_mispredictions[BOUNDS]);

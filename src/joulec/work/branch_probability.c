@@ -26,7 +26,8 @@ bool branch_is_forward(const struct branch_probabilities *w, const struct edge *
     return is_feasible(w, edge) && loop_has(w->loops, loop, edge->to) && !branch_is_back_edge(w, edge, loop);
 }
 
-/* Returns the inner loop that begins at the block or at one of its next single successors; -1: none. */
+/* Returns the inner loop whose header is `block`, or one of the next two blocks if no branch precedes them;
+ * -1: none. */
 static int32_t loop_after(const struct branch_probabilities *w, uint32_t block, int32_t loop)
 {
     for (int steps = 0; steps < 3; steps++) {
@@ -43,8 +44,8 @@ static bool leads_to_loop(const struct branch_probabilities *w, uint32_t block, 
     return loop_after(w, block, loop) >= 0;
 }
 
-/* Returns true if the probability is that of the loop's own branch. LLVM before 17 copies it to the guard of
- * a rotated loop, where it does not state how often the loop is entered. */
+/* Returns true if the edge has the probability of the loop's own branch. LLVM before 17 copies that
+ * probability to the guard of a rotated loop, although it does not state how often the loop is entered. */
 static bool is_copied_from_loop(const struct branch_probabilities *w, const struct edge *edge, int32_t loop)
 {
     int32_t inner = loop_after(w, edge->to, loop);
@@ -90,7 +91,8 @@ static int tests_equality(const struct block *b, const struct edge *edge)
     return kind == COMPARE_EQ ? is_first : kind == COMPARE_NE ? !is_first : -1;
 }
 
-/* A test for equality is assumed not to be the guard of a loop. */
+/* Returns the assumed probability of an edge. A test for equality is assumed not to be the guard of a
+ * loop. */
 static double default_probability(const struct branch_probabilities *w, const struct block *b,
                                   const struct edge *edge, const struct loop_successors *loop_successors,
                                   int32_t loop)
@@ -104,7 +106,8 @@ static double default_probability(const struct branch_probabilities *w, const st
     return to_loop ? GUARD_PROBABILITY : 1 - GUARD_PROBABILITY;
 }
 
-/* A hint does not make a path likely that ends the program. A profile in which it was taken does. */
+/* The probability of a path that ends the program is 0, even with a hint of __builtin_expect. Only a profile
+ * changes it. */
 double branch_edge_probability(const struct branch_probabilities *w, const struct block *b,
                                const struct edge *edge, const struct loop_successors *loop_successors,
                                int32_t loop)

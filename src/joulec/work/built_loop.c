@@ -4,9 +4,10 @@
 #include <math.h>
 #include "joulec/source/place.h"
 
-/* Cycles before and after a vector loop: broadcasts, reductions, tests for overlap. */
+/* Cycles before and after a vector loop, per entry: broadcasts, reductions, tests for overlap. */
 static const double outside_cycles[BOUNDS] = {2, 12, 40};
-/* Lowest factor for a loop whose built version is unknown: the saving of vectors of 256 bits with floats. */
+/* Lowest factor of the work of a loop whose built version is unknown: a vector of 256 bits contains 8
+ * floats. */
 #define UNJOINED_BEST (1.0 / 8)
 
 /* --- finding the built loop ----------------------------------------------------------------------------- */
@@ -48,8 +49,8 @@ void built_loop_join(const struct module *module, const struct function *functio
         bool is_changed = built && (built->is_vector || loop->is_outer);
         if (is_changed && built->is_complete && !built->iteration.call_count)
             loop->built = built;
-        bool is_nothing_done = module->is_built && !function->built_loops;
-        loop->is_unjoined = !loop->is_outer && !built && !is_nothing_done && !is_in_built_loop(loops, i);
+        bool is_unchanged = module->is_built && !function->built_loops;
+        loop->is_unjoined = !loop->is_outer && !built && !is_unchanged && !is_in_built_loop(loops, i);
     }
 }
 
@@ -64,7 +65,8 @@ static struct cost_flow flow_of(const struct target *target, const struct built_
     return flow;
 }
 
-/* Returns the work of one iteration of the source in the build, with the cache lines of `iteration`. */
+/* Returns the work in the user's build per iteration of the source loop, with the cache lines of
+ * `iteration`. */
 static struct cost_features built_work(const struct target *target, const struct built_loop *built,
                                        enum bound bound, const struct built_loop_order *order,
                                        const struct cost_features *iteration)
@@ -90,8 +92,8 @@ struct split {
     double remainder; /* run by the remainder loop */
 };
 
-/* Returns the maximum remainder: factor - 1 if a count of one less than a multiple of the factor is
- * possible. */
+/* Returns the maximum remainder of the iterations of an entry: factor - 1 if some entry can have one
+ * iteration less than a multiple of the factor. */
 static double max_remainder(const struct loop_times *times, double factor)
 {
     double before_multiple = floor((times->max + 1) / factor) * factor - 1;
@@ -99,9 +101,10 @@ static double max_remainder(const struct loop_times *times, double factor)
     return is_within ? factor - 1 : fmod(times->max, factor);
 }
 
-/* Lists the possible splits of the iterations of an entry; returns their number. If entries have different
- * counts, both multiples of the factor, without a remainder, and counts with the maximum remainder are
- * possible. The estimate uses the count itself. */
+/* Writes the possible splits of the iterations of an entry. Returns their number. The estimate has one split.
+ * At other bounds, if entries have different counts, splits without a remainder and with the maximum
+ * remainder are also possible. In the worst case, a checked loop leaves all iterations to the remainder
+ * loop. */
 static size_t find_splits(const struct built_loop *built, const struct loop_times *times, enum bound bound,
                           struct split out[3])
 {
@@ -145,7 +148,7 @@ static void apply_factor(const struct target *target, const struct built_loop *b
     }
 }
 
-/* Scales the work of unrolled inner loops by the same factor. */
+/* Multiplies the work of the loops within `loop` by `by`. */
 static void scale_inner(const struct loops *loops, size_t loop, const double by[BOUNDS],
                         struct amounts *inner)
 {

@@ -1,18 +1,18 @@
 /* joulec/work/cache_levels.c - see cache_levels.h.
  *
- * For a cache of a given size, finds the outermost loop of which one iteration, with all that it touches,
- * fits. Between such iterations nothing is evicted, so lines are loaded once per entry of this loop. Between
- * iterations of the loop around it, everything is evicted. Lines that miss one level, minus those that miss
- * the next one, come from the next level. Lines that are a power of two apart share few sets of a cache,
- * which can hold less of them.
- * Note: accesses that differ by a constant (a[i], a[i + 1]) form a group, whose lines count once.
+ * For a cache of a given size, finds the outermost loop L for which the data of one iteration fits. From one
+ * iteration of L to the next nothing is evicted, so each line is loaded once per entry of L. From one
+ * iteration of the loop around L to the next, everything is evicted. Lines that miss one level but not the
+ * next come from the next level. Lines whose distance is a power of two share few sets of a cache, so fewer
+ * of them fit.
+ * Note: accesses whose addresses differ by a constant (a[i], a[i + 1]) form a group, whose lines count once.
  */
 #include "joulec/work/cache_levels.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define MAX_DEPTH         24   /* of loops; accesses in deeper ones are irregular */
+#define MAX_DEPTH         24   /* maximum depth of loops; accesses in deeper loops count as irregular */
 #define MAX_STREAM_STRIDE 2048 /* maximum stride that hardware prefetchers follow, within a page */
 
 #define PAGE_BYTES 4096
@@ -20,13 +20,14 @@
 
 /* Part of a level that the function's data can use: in the worst case half, because of conflicts. */
 static const double usable[BOUNDS] = {1, 1, 0.5};
-/* Write-backs per written line. At best the line is written again first. */
+/* Write-backs per written line. In the best case the line is written again before it is evicted. */
 static const double written_back[BOUNDS] = {0, 1, 1};
 
-/* Miss rate of L1 for accesses with an unknown address. In the worst case all miss; in optimised programs one
- * in 64. The geometric mean of both is used (assumed). */
+/* Miss rate of L1 for accesses with an unknown address: the geometric mean of the worst case (1) and of
+ * optimised programs (1/64); assumed. */
 #define MISSES_OF_UNKNOWN (1.0 / 8)
 
+/* A loop as a repetition of accesses: bytes per iteration, and number of iterations. */
 struct dimension {
     double stride, times;
 };
@@ -35,14 +36,14 @@ struct reference {
     struct address at;
     const struct access *access;
     uint32_t block;
-    int32_t loop; /* innermost */
+    int32_t loop; /* innermost loop of the block; -1: none */
 };
 
-/* references[first .. first + count): all with one key in one loop, sorted by offset. */
+/* References with equal bases and keys in the same loop, sorted by offset. */
 struct group {
-    size_t first, count;
-    unsigned depth;
-    bool is_irregular; /* irregular from access to access */
+    size_t first, count; /* references[first .. first + count) */
+    unsigned depth;      /* depth of the loop; 0: none */
+    bool is_irregular;   /* the address is irregular in the innermost loop */
     bool has_store, is_in_chain;
     double bytes;
     /* [depth + 1], for one bound: lines per iteration of the loop at this depth; depth 0: per call. */
@@ -60,9 +61,9 @@ struct memory {
     size_t reference_count;
     struct group *groups;
     size_t group_count;
-    enum bound bound;  /* current bound */
-    double *footprint; /* of one iteration of each loop, by loop + 1; [0]: of the function */
-    struct merge *merges;
+    enum bound bound;     /* current bound */
+    double *footprint;    /* bytes that one iteration of each loop touches, by loop + 1; [0]: one call */
+    struct merge *merges; /* by loop + 1; [0]: the function */
     struct dimension dimensions[MAX_DEPTH];
 };
 
@@ -161,7 +162,7 @@ static struct extent extend(const struct memory *m, struct extent one, const str
     double line = m->core->line_bytes;
     if (!(by->stride > 0) || !(by->times > 1))
         return one;
-    if (by->stride < one.bytes) { /* they overlap */
+    if (by->stride < one.bytes) { /* the copies overlap */
         double bytes = one.bytes + by->stride * (by->times - 1);
         double lines = one.bytes > line ? one.lines * bytes / one.bytes : fmax(one.lines, bytes / line);
         return (struct extent){bytes, fmin(lines, one.lines * by->times)};
@@ -191,7 +192,7 @@ static bool is_known(const struct memory *m, const struct reference *r, int32_t 
     return depth > r->at.irregular_depth && isfinite(r->at.stride[depth - 1]);
 }
 
-/* In the best case a monotonic phi never advances. */
+/* Returns the absolute stride in bytes. In the best case a monotonic phi never advances. */
 static double stride_of(const struct memory *m, const struct reference *r, int32_t loop)
 {
     unsigned d = depth_of(m, loop) - 1;
@@ -199,7 +200,8 @@ static double stride_of(const struct memory *m, const struct reference *r, int32
     return may_stay ? 0 : fabs(r->at.stride[d]);
 }
 
-/* Lists the known strides of loops deeper than `above`, shortest first. */
+/* Writes the known strides in loops deeper than `above` to m->dimensions, shortest first. Returns their
+ * number. */
 static size_t known_dimensions(struct memory *m, const struct reference *r, unsigned above)
 {
     size_t count = 0;
@@ -209,9 +211,10 @@ static size_t known_dimensions(struct memory *m, const struct reference *r, unsi
     return count;
 }
 
-/* Lists the dimensions of a reference in loops deeper than `above`. Unknown strides are assumed to exceed the
- * extent of the known ones in the whole nest. In the best case they equal that extent, and irregular accesses
- * stay at one place. */
+/* Writes the dimensions of a reference in loops deeper than `above` to m->dimensions. Returns their number.
+ * An unknown stride is assumed to equal the extent of all known dimensions and of the unknown ones of inner
+ * loops, and at least a cache line. In the best case it may be less than a line, and irregular accesses do
+ * not move. */
 static size_t dimensions_of(struct memory *m, const struct reference *r, unsigned above)
 {
     size_t count = known_dimensions(m, r, 0);
@@ -232,7 +235,7 @@ static size_t dimensions_of(struct memory *m, const struct reference *r, unsigne
     return count;
 }
 
-/* Computes the lines of a group per iteration of the loop at each depth. */
+/* Computes the lines that a group touches per iteration of the loop at each depth. */
 static void count_lines(struct memory *m, struct group *group)
 {
     const struct reference *list = &m->references[group->first];
@@ -256,11 +259,12 @@ static void count_lines(struct memory *m, struct group *group)
 
 /* --- footprints ----------------------------------------------------------------------------------------- */
 
-/* The data of one base that a region touches. Consecutive loops are assumed to touch the same data. */
+/* The data of one base that a region touches. Different loops are assumed to touch the same data. */
 struct merge {
     uint64_t base;
-    int32_t loop;
-    double now, max;
+    int32_t loop; /* innermost loop of the groups that are being added */
+    double now;   /* bytes of the groups in `loop` */
+    double max;   /* maximum of `now` over all loops so far */
     bool is_used;
 };
 
@@ -339,9 +343,9 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
     return a;
 }
 
-/* Returns the part of a cache that a group's lines of one iteration of `loop` can use: lines that are a power
- * of two apart share few of its sets. Beyond a page, physical addresses are random; the sets of the last
- * level are selected by a hash. */
+/* Returns the part of a cache that a group's lines of one iteration of `loop` can use, 0 to 1. Lines whose
+ * distance is a power of two share few sets. Distances above a page do not matter, because physical pages are
+ * random. Neither do distances in the last level, which selects sets by a hash. */
 static double usable_part(struct memory *m, const struct group *group, enum cost_level level, int32_t loop)
 {
     const struct reference *r = &m->references[group->first];
@@ -372,9 +376,10 @@ static bool fits(struct memory *m, const struct group *group, enum cost_level le
     return m->footprint[loop + 1] <= bytes && own <= bytes * usable_part(m, group, level, loop);
 }
 
-/* Returns the lines of a regular group that miss a level, per run: they are loaded once per entry of the
- * outermost loop whose iteration fits. In the best case a cache keeps as much as it can hold of what an
- * iteration of the loop around touches; the rest is loaded again. */
+/* Returns the lines of a regular group that miss a level, per execution. They are loaded once per entry of
+ * the outermost loop whose iteration fits. In the best case, if the data of an iteration of the loop around
+ * does not fit, only the part that exceeds the cache is loaded again. runs: executions per call of the
+ * function. */
 static double regular_lines(struct memory *m, const struct group *group, enum cost_level level, double runs)
 {
     const struct reference *r = &m->references[group->first];
@@ -406,8 +411,8 @@ static bool is_streamed(const struct memory *m, const struct group *group)
     return false;
 }
 
-/* Distributes the lines over the members of a group. An instruction that waits for one member waits for the
- * whole line. */
+/* Distributes the lines of a group evenly over the blocks of its members. A member within a recurrence waits
+ * for all these lines. streams: for each block, the total and the streamed latency. */
 static void distribute_lines(struct memory *m, const struct group *group, const double lines[COST_LEVELS],
                              double *streams)
 {

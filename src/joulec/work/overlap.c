@@ -54,14 +54,14 @@ static bool read_accesses(struct search *s, const struct addresses *addresses, s
     return true;
 }
 
-/* Returns the bytes that an access covers at least. */
+/* Returns the range of bytes that an access covers in an entry with the minimum trip count. */
 static struct extent extent_of(const struct search *s, size_t l, const struct regular_access *t)
 {
     double distance = t->stride[s->loops->list[l].depth - 1] * fmax(0, s->trips[l].per_entry.low - 1);
     return (struct extent){fmin(0, distance), fmax(0, distance) + t->access->bytes};
 }
 
-/* Returns the range of distances from `a` to `b` in any iteration of the loops around. */
+/* Returns the range of distances from `a` to `b`, in bytes, over all iterations of the loops around. */
 static struct extent distance_of(const struct search *s, size_t l, const struct regular_access *a,
                                  const struct regular_access *b)
 {
@@ -75,7 +75,7 @@ static struct extent distance_of(const struct search *s, size_t l, const struct 
     return distance;
 }
 
-/* Returns true if the object has no room for both without overlap. */
+/* Returns true if both accesses are to one object, and it is smaller than the sum of their extents. */
 static bool cannot_be_disjoint(const struct regular_access *a, const struct regular_access *b,
                                struct extent of_a, struct extent of_b)
 {
@@ -86,14 +86,14 @@ static bool cannot_be_disjoint(const struct regular_access *a, const struct regu
 static bool always_overlap(const struct search *s, size_t l, const struct regular_access *written,
                            const struct regular_access *other)
 {
-    bool is_of_one = written->at.base == other->at.base && written->at.start == other->at.start;
-    if (is_of_one && written->at.key == other->at.key)
+    bool has_same_start = written->at.base == other->at.base && written->at.start == other->at.start;
+    if (has_same_start && written->at.key == other->at.key)
         return false;
     struct extent a = extent_of(s, l, written), b = extent_of(s, l, other);
     if (cannot_be_disjoint(written, other, a, b))
         return true;
     struct extent distance = distance_of(s, l, written, other);
-    return is_of_one && b.low + distance.high < a.high && b.high + distance.low > a.low;
+    return has_same_start && b.low + distance.high < a.high && b.high + distance.low > a.low;
 }
 
 static void compare_accesses(const struct search *s, size_t l, struct loop *loop)

@@ -1,11 +1,11 @@
-/* joulec/work/overlap.h - whether the vector version of a loop, which the build made for data that does not
- * overlap, ever runs.
+/* joulec/work/overlap.h - finds vectorised loops that never run, because they require data that does not
+ * overlap.
  *
- * Compares what a loop writes with the other data of the same variable that it accesses. The vectoriser
- * compares the begin and end of both once per entry, and runs the scalar loop if they overlap. (If it
- * compares distances instead, nothing is known.)
- * Note: accesses at a constant distance are not part of that comparison; LLVM checks their dependence at
- * compile time.
+ * The vectoriser may add a check, once per entry, that the address range that the loop writes does not
+ * overlap other ranges that it accesses. Otherwise the scalar loop runs. This code finds ranges within one
+ * variable that always overlap. If the check compares distances instead of ranges, nothing is known.
+ * Note: the check does not compare accesses with a constant distance. LLVM checks their dependence at compile
+ * time.
  */
 #ifndef JOULEC_OVERLAP_H
 #define JOULEC_OVERLAP_H
@@ -13,7 +13,7 @@
 #include "joulec/trips/trips.h"
 #include "joulec/work/address.h"
 
-/* Sets `overlap` and `overlapped` of all loops from their trip counts. */
+/* Sets `overlap` and `overlapped` of all loops. trips: [loops->count]. */
 void overlap_find(const struct addresses *addresses, const struct trips *trips, struct loops *loops);
 
 #endif
