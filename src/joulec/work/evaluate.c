@@ -99,7 +99,7 @@ static size_t bind(const struct evaluation *now, const struct evaluated *callee,
     return count;
 }
 
-/* Evaluates a function for these arguments. Returns NULL if a limit is reached, or out of memory. */
+/* Evaluates a function for these arguments. Returns NULL if a limit is reached, or if out of memory. */
 static struct instance *add_instance(struct evaluator *e, struct evaluated *f,
                                      const struct trips_symbol *symbols, size_t count, unsigned depth,
                                      bool is_in_guessed_loop)
@@ -132,8 +132,8 @@ static struct instance *add_instance(struct evaluator *e, struct evaluated *f,
     return new;
 }
 
-/* The frames of a group are counted after all its functions were evaluated, so calls within it count as
- * nothing here. */
+/* The work of a call within a recursive group: none, because evaluate_group() later adds the work of all
+ * frames. */
 static const struct function_sum no_frame = {
     .call = {{{.version = COST_VERSION}, {.version = COST_VERSION}, {.version = COST_VERSION}}}};
 
@@ -147,7 +147,7 @@ static bool is_same_group(const struct evaluator *e, const struct evaluated *a, 
     return e->groups->group_of[a - e->functions] == e->groups->group_of[b - e->functions];
 }
 
-/* Returns true if the number of runs of a block's calls depends on a guess. */
+/* Returns true if the number of executions of a block depends on a guess. */
 static bool calls_in_guess(const struct evaluation *now, uint32_t block)
 {
     bool is = now->is_in_guessed_loop;
@@ -156,7 +156,8 @@ static bool calls_in_guess(const struct evaluation *now, uint32_t block)
     return is && isnan(now->evaluator->default_trips);
 }
 
-/* Returns the work of a function that a block calls with these arguments. */
+/* Returns the work of a callee of `block` for these arguments. Uses the general evaluation if no argument is
+ * known, or if a limit is reached. */
 static const struct function_sum *sum_with(struct evaluation *now, struct evaluated *callee, uint32_t block,
                                            const struct trips_symbol *symbols, size_t count)
 {
@@ -179,7 +180,7 @@ static void keep_extreme(const struct target *target, enum bound bound, const st
         out->of[bound] = one->of[bound];
 }
 
-/* Adds one of `count` possible callees. */
+/* Adds one of `count` possible callees: to the extremes, and to the mean with equal weight. */
 static void add_target(const struct target *target, const struct function_sum *one, double count,
                        struct function_sum *out)
 {
@@ -194,8 +195,8 @@ static void add_target(const struct target *target, const struct function_sum *o
     out->has_guess = out->has_guess || one->has_guess;
 }
 
-/* Returns the cheapest and the most expensive callee of a call through a pointer, and their mean. Returns
- * NULL if one of them was not evaluated, or out of memory. */
+/* Returns the cheapest and the most expensive target of a call through a pointer, and the mean of all
+ * targets. Returns NULL if a target was not evaluated, or if out of memory. */
 static const struct function_sum *sum_of_targets(struct evaluation *now, uint32_t block,
                                                  const struct call *call)
 {
@@ -236,8 +237,8 @@ static const struct function_sum *sum_at_call(struct evaluation *now, uint32_t b
                     now->ranges.facts ? bind(now, callee, block, number, symbols) : 0);
 }
 
-/* Writes the ranges of the arguments, narrowed by the function's own assumptions that dominate a block.
- * Returns their number. */
+/* Writes the ranges of the arguments, narrowed by the function's assumptions that dominate a block. Returns
+ * their number. */
 static size_t bind_own(const struct evaluation *now, uint32_t block, const struct trips_symbol *symbols,
                        size_t count, struct trips_symbol out[2 * MAX_SYMBOLS])
 {
@@ -268,7 +269,8 @@ static bool has_assumptions_after_entry(const struct function *f)
     return false;
 }
 
-/* Gives each loop the assumptions that dominate it. Returns false if out of memory. */
+/* Sets the symbols of each loop to the ranges that hold there, with the assumptions that dominate the loop.
+ * Returns false if out of memory. */
 static bool bind_loops(struct evaluation *now, const struct trips_symbol *symbols, size_t count)
 {
     const struct evaluated *f = now->f;
@@ -284,8 +286,8 @@ static bool bind_loops(struct evaluation *now, const struct trips_symbol *symbol
     return true;
 }
 
-/* Narrows the symbols of each loop by the branches that dominate it; only symbols that are ranges can change.
- * Returns false if out of memory. */
+/* Narrows the symbols of each loop by the branches that dominate the loop. Symbols with a single value cannot
+ * change. Returns false if out of memory. */
 static bool bind_entered(struct evaluation *now)
 {
     const struct evaluated *f = now->f;
@@ -330,13 +332,13 @@ static bool count_loops(struct evaluation *now)
         guess = TRIPS_GUESS_INSIDE;
     bool is_counted = trips_count(f->facts ? &f->facts->pool : NULL, f->nest, f->loops.count, now->symbols,
                                   now->symbol_count, guess, now->trips);
-    for (size_t i = 0; i < f->loops.count; i++) /* the lists belong to this evaluation */
+    for (size_t i = 0; i < f->loops.count; i++) /* the lists are in scratch memory of this evaluation */
         f->nest[i].symbols = NULL;
     return is_counted;
 }
 
-/* Marks branch edges that known values make infeasible. Branches that leave or repeat a loop are left to trip
- * counts. */
+/* Marks branch edges that known values make infeasible. Ignores branches that leave or repeat a loop, because
+ * trip counts describe them. */
 static void find_infeasible_edges(struct evaluation *now)
 {
     const struct loops *loops = &now->f->loops;
@@ -367,13 +369,13 @@ static void find_reachable(struct evaluation *now)
     }
 }
 
-/* Returns true if all paths do the same work. */
+/* Returns true if the cheapest and the most expensive path have equally many micro-operations. */
 static bool has_constant_work(const struct amounts *amounts)
 {
     return amounts->of[BOUND_LOW].amount[COST_UOPS] == amounts->of[BOUND_HIGH].amount[COST_UOPS];
 }
 
-/* Finds the cache lines of each block. Returns NULL if out of memory. */
+/* Finds the cache lines that each block moves. Returns NULL if out of memory. */
 static struct block_memory *find_levels(struct evaluation *now, const struct loop_times *times,
                                         double out_bytes[BOUNDS])
 {

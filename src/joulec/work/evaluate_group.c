@@ -1,17 +1,16 @@
-/* joulec/work/evaluate_group.c - evaluates mutually recursive functions together; recursion.h states the
- * rule.
+/* joulec/work/evaluate_group.c - evaluates mutually recursive functions together (recursion.h).
  *
- * Note: each member is first evaluated without the calls inside of the group, which gives the work of one
- * frame. The high end has the maximum number of frames. The estimate has the number in a profile, or one that
- * the depth makes likely. The low end has one frame. If the depth allows more frames than can exist, the
- * calls of one frame limit their likely number: for a function that walks a tree, the depth is all that can
- * be stated. Then there is no high end.
+ * Each member was evaluated before without the calls within the group, so its sum is the work of one frame.
+ * This work is multiplied by numbers of frames. Low: one frame. High: the maximum number. Estimate: the
+ * number in a profile, or a likely number derived from the depth.
+ * Note: a depth often allows more frames than can exist, for example of a function that walks a tree. Then
+ * there is no high end, and the likely number is derived from the calls of one frame.
  */
 #include <math.h>
 #include <string.h>
 #include "joulec/work/evaluate.h"
 
-#define UNIT_UOPS 1e12 /* of a counted call; all other work on a path is smaller */
+#define UNIT_UOPS 1e12 /* micro-operations of a counted call: more than all other work on a path */
 
 /* --- recursive calls in loops --------------------------------------------------------------------------- */
 
@@ -38,7 +37,8 @@ void evaluate_find_recursive_calls(const struct evaluator *e, struct evaluated *
 
 /* --- calls of one frame --------------------------------------------------------------------------------- */
 
-/* Copies a function with only its calls of `callee`. Returns false if out of memory. */
+/* Copies a function without its work and without calls of other functions than `callee`. Returns false if out
+ * of memory. */
 static bool keep_calls_only(struct arena *arena, const struct function *of, int32_t callee,
                             struct function *out)
 {
@@ -63,8 +63,8 @@ static bool keep_calls_only(struct arena *arena, const struct function *of, int3
     return !arena->is_out_of_memory;
 }
 
-/* Returns prices by which the cost of a path is its number of micro-operations, because a calibration may
- * have prices of 0. */
+/* Returns a target whose prices make the cost of a path equal to its micro-operations. The user's prices
+ * cannot be used, because a calibration may contain prices of 0. */
 static struct target by_uops(const struct target *target)
 {
     struct target out = *target;
@@ -73,7 +73,7 @@ static struct target by_uops(const struct target *target)
     return out;
 }
 
-/* Computes the maximum number of calls on any path through a function. */
+/* Computes the maximum number of calls of `callee` on any path through a function. */
 static joule_status count_calls(struct evaluator *e, const struct evaluated *f, int32_t callee,
                                 double *out_max)
 {
@@ -115,13 +115,13 @@ struct group {
     struct function_sum *sums; /* new sums, by member */
 };
 
-/* Frames of each member in one call of one of them. */
+/* Numbers of frames of each member, in one call of a given member. */
 struct frames {
     double *likely, *max;
-    enum basis basis; /* of the number of frames */
+    enum basis basis; /* evidence of these numbers */
 };
 
-/* Counts the calls of each frame, and removes calls that are on no path. */
+/* Counts the calls per frame for each pair of caller and callee, and removes pairs without a path. */
 static joule_status count_all_calls(struct group *g)
 {
     struct recursion *r = &g->recursion;
@@ -153,8 +153,8 @@ static void add_frames(const struct group *g, const double *frames, enum bound b
     }
 }
 
-/* Adds the doubts about a member: members of the group whose work is open, or its number of frames. Returns
- * false if out of memory. */
+/* Adds a doubt about the number of frames if it is unknown. Otherwise adds a doubt for each other member
+ * whose work is open. Returns false if out of memory. */
 static bool add_doubts(struct group *g, uint32_t member, bool has_frames)
 {
     struct function_sum *sum = &g->sums[member];
@@ -186,9 +186,9 @@ static double all_of(const struct group *g, const double *frames)
     return all;
 }
 
-/* Returns the likely depth, of which only the maximum is known: half of it, like for a loop that is entered
- * once. If frames form a chain that is started in a loop, each order of magnitude is equally likely, like for
- * a loop in a loop (trips.c). */
+/* Returns the likely depth if only its maximum is known: half of the maximum, as for a loop that is entered
+ * once. If each frame calls at most one other, and the recursion starts in a loop, each order of magnitude is
+ * equally likely, as for nested loops (trips.c). */
 static double likely_levels(const struct group *g, const double *max)
 {
     const struct groups *groups = g->evaluator->groups;
@@ -198,8 +198,8 @@ static double likely_levels(const struct group *g, const double *max)
                : ceil(g->depth / 2);
 }
 
-/* Estimates the frames from the depth alone. If the depth allows more frames than can exist, a frame with all
- * its calls is used, but at least one frame per level. */
+/* Estimates the frames from the depth alone. max: maximum numbers; NULL: the depth allows too many frames. In
+ * this case, uses two levels of frames, and at least one frame per likely level. */
 static void guess_frames(struct group *g, uint32_t member, const double *max, double *out)
 {
     double levels = max ? likely_levels(g, max) : ceil(g->depth / 2);
@@ -276,7 +276,7 @@ joule_status evaluate_group(struct evaluator *e, const uint32_t *members, size_t
     g.sums = arena_alloc(&g.scratch, (count + 1) * sizeof *g.sums);
     joule_status status = g.sums && (g.calls || !depth) ? JOULE_OK : JOULE_NO_MEMORY;
     g.recursion.calls = g.calls;
-    if (status == JOULE_OK && depth) /* the calls only limit the number of frames by the depth */
+    if (status == JOULE_OK && depth) /* without a depth, the number of calls has no effect */
         status = count_all_calls(&g);
     if (status == JOULE_OK)
         status = sum_members(&g);

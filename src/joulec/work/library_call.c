@@ -6,33 +6,34 @@
 #include <string.h>
 #include "joulec/work/library_math.h"
 
-#define UOPS_PER_CYCLE   1.5 /* of library code, with waits for memory and mispredictions */
-#define MAX_INLINE_COPY  128 /* maximum bytes that compilers copy without a call */
-#define BEGIN_CYCLES     20  /* of such a call, before it moves the first byte */
-#define WIDEST_VECTOR    64  /* in bytes; a core stores one such vector per cycle */
-#define MAX_INLINE_ORDER 16  /* maximum bytes that compilers compare for order without a call ... */
-#define MAX_INLINE_EQUAL 32  /* ... and for equality: clang for x86-64 without AVX, the lowest of all */
-#define COMPARE_CYCLES   2   /* for 16 bytes: two loads and a comparison */
+#define UOPS_PER_CYCLE  1.5 /* of library code, with waits for memory and mispredictions */
+#define MAX_INLINE_COPY 128 /* maximum bytes that compilers copy without a call */
+#define BEGIN_CYCLES    20  /* cycles of such a call before it moves the first byte */
+#define WIDEST_VECTOR   64  /* in bytes; a core stores one such vector per cycle */
+/* Maximum bytes that compilers compare for order, and for equality, without a call. The values are those of
+ * clang for x86-64 without AVX, the lowest of all. */
+#define MAX_INLINE_ORDER 16
+#define MAX_INLINE_EQUAL 32
+#define COMPARE_CYCLES   2 /* cycles to compare 16 bytes: two loads and a comparison */
 
-/* The use of the bytes that a third argument counts. Comparisons for order and for equality
- * differ, because compilers inline the latter for more bytes. */
+/* Uses of the number of bytes in a function's third argument. Comparisons for order and for equality differ,
+ * because compilers inline comparisons for equality up to more bytes. */
 enum memory_call { MEMORY_NONE, MEMORY_MOVE, MEMORY_SET, MEMORY_ORDER, MEMORY_EQUAL };
 
-/* Cycles of a call: minimum of any core, middle, and 95 % point. The minima of cheap functions are one half
- * to two thirds of the minimum that bench/calls.c measured (golden-cove, glibc 2.36), because later cores do
- * more in parallel and other libraries do less. For libm the middle lies between the times of independent and
- * of dependent calls measured there. The other figures are orders of magnitude on cores of 3 GHz, from
- * microbenchmarks of glibc and of system calls. Sorted by name. */
+/* Cycles of a call: minimum on any core, middle, and 95 % point. The minima of cheap functions are one half
+ * to two thirds of the minima that bench/calls.c measured (golden-cove, glibc 2.36), because later cores do
+ * more in parallel and other libraries do less. The other figures are orders of magnitude on cores of 3 GHz,
+ * from microbenchmarks of glibc and of system calls. Sorted by name. */
 static const struct library_function {
     const char *name;
     const char *type; /* like the type of a call; NULL: any, because the compiler inserts the call */
     double cycles[BOUNDS];
     enum memory_call does;
 } library_functions[] = {
-    {"\001_mcount", NULL, {4, 30, 300}}, /* mcount, under a name that the assembler must not change */
+    {"\001_mcount", NULL, {4, 30, 300}}, /* mcount; the \001 keeps the assembler from changing the name */
     {"_Exit",
      "vi",
-     /* Ends the program or the call; the work after it is not part of the call. */
+     /* ends the program or the caller's call; work after that end is not counted */
      {100, 300, 3000}},
     {"__assert_fail", "vppip", {100, 1000, 10000}},
     {"__ctype_b_loc", "p", {1, 4, 20}}, /* glibc's isalpha() and similar, toupper(), errno */
@@ -114,8 +115,8 @@ static int by_name(const void *key, const void *row)
     return strcmp(key, ((const struct library_function *)row)->name);
 }
 
-/* LLVM's intrinsics that become calls of these functions. powi multiplies once per bit of the power, which
- * takes about as long as ldexp. */
+/* Converts LLVM's intrinsics that become calls. powi multiplies once per bit of the power, which takes about
+ * as long as ldexp. */
 const char *library_call_name(const struct call *call)
 {
     const char *name = call->name ? call->name : "";
@@ -179,8 +180,8 @@ static double max_latency(const struct cost_core *core, double bytes)
     return ceil(bytes / core->line_bytes) * core->latency[COST_DRAM_LINES];
 }
 
-/* Short copies of constant length are inlined with vectors of 16 bytes. In the worst case all data comes from
- * DRAM. */
+/* Sets the cycles of a copy or a set. Short copies of constant length are inlined with vectors of 16 bytes.
+ * In the worst case all data comes from DRAM. */
 static void set_cycles_of_bytes(const struct cost_core *core, double bytes, bool is_call,
                                 double cycles[BOUNDS])
 {
@@ -191,7 +192,8 @@ static void set_cycles_of_bytes(const struct cost_core *core, double bytes, bool
     cycles[BOUND_HIGH] = 2 * cycles[BOUND_EST] + max_latency(core, bytes);
 }
 
-/* A comparison ends at the first difference, which may be at the beginning. Few bytes are compared inline. */
+/* Sets the cycles of a comparison. The comparison ends at the first difference, which may be at the
+ * beginning. Up to max_inline bytes are compared without a call. */
 static void set_cycles_of_compare(const struct cost_core *core, double bytes, double max_inline,
                                   double cycles[BOUNDS])
 {
@@ -203,9 +205,10 @@ static void set_cycles_of_compare(const struct cost_core *core, double bytes, do
     cycles[BOUND_HIGH] = fmax(cycles[BOUND_HIGH], cycles[BOUND_EST]);
 }
 
-/* Adds the cache lines that a copy or a set reads and writes. They come from the nearest level that can hold
- * all of them, as after the previous call. Written lines are read first and written back later, except that
- * large copies bypass the caches (glibc's non-temporal threshold). */
+/* Adds the cache lines that a copy or a set reads and writes. The lines come from the nearest level that is
+ * large enough for all of them, as after the previous call. Written lines are first read and later written
+ * back. Large copies do not read them first, because they bypass the caches (glibc's non-temporal
+ * threshold). */
 static void add_lines(const struct cost_core *core, bool is_set, double bytes, struct cost_features *work)
 {
     double touched = is_set ? bytes : 2 * bytes;

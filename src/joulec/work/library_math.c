@@ -6,19 +6,20 @@
 #include "base/string.h"
 
 #define MAX_NAME 24
-#define BINARY128                                                                                            \
-    12 /* factor over an x87 long double: these numbers are computed with integer instructions */
+/* Cycles of a function for binary128 relative to an x87 long double: integer instructions do the work. */
+#define BINARY128     12
 #define FINITE_SUFFIX "_finite"
 
-/* Cycles of a call for a double: the minimum on any core, the middle, and the 95 % point; then the factors
- * for a float and for a long double. Figures of acos to tanh are from bench/calls.c where it has them. The
- * other figures and the factors were measured on a Zen 4 guest with glibc 2.36 and arguments between 0.1 and
- * 6. Their middle is between the times of independent calls and of calls that wait for one another. Functions
- * that this library lacks have the figures of the nearest one, and complex functions those of the real
- * functions that they call. Sorted by name. */
+/* Cycles of a call for a double: minimum on any core, middle, and 95 % point; then the factors for a float
+ * and for a long double. Figures of acos to tanh are from bench/calls.c if it measures the function (minima:
+ * see library_call.c). The other figures and the factors were measured on a Zen 4 guest with glibc 2.36 and
+ * arguments between 0.1 and 6. The middle is between the times of independent and of dependent calls. A
+ * function that is not in glibc 2.36 has the figures of the most similar function. A complex function has
+ * those of the real functions that it calls. Sorted by name. */
 static const struct family {
     const char *name;
-    /* With d for the number; NULL: any, because calling conventions pass complex numbers differently */
+    /* Type of the version for double; NULL: any, because calling conventions pass complex numbers
+     * differently. */
     const char *type;
     double cycles[BOUNDS];
     double float_factor, long_factor;
@@ -179,7 +180,7 @@ static const struct family *find_family(const char *name, const struct suffix *s
     return bsearch(base, families, sizeof families / sizeof *families, sizeof *families, by_name);
 }
 
-/* Removes glibc's marks of -ffinite-math-only from a name: "__exp_finite". */
+/* Returns the name without the parts that glibc adds for -ffinite-math-only: "exp" for "__exp_finite". */
 static const char *without_finite(const char *name, char *buffer, size_t size)
 {
     size_t length = strlen(name), end = strlen(FINITE_SUFFIX);
@@ -189,7 +190,8 @@ static const char *without_finite(const char *name, char *buffer, size_t size)
     return buffer;
 }
 
-/* A reentrant function has its letter before the ending: "lgammaf_r" becomes "lgamma_rf". */
+/* Returns the name of a reentrant function with the letter of its type at the end: "lgamma_rf" for
+ * "lgammaf_r". */
 static const char *with_letter_last(const char *name, char *buffer, size_t size)
 {
     size_t length = strlen(name);
@@ -200,7 +202,7 @@ static const char *with_letter_last(const char *name, char *buffer, size_t size)
     return buffer;
 }
 
-/* Writes the call's type: "ddp" becomes "ffp" for a float's function. */
+/* Sets out->type to the type for another number: for a float, "ddp" becomes "ffp". */
 static void set_type(const char *type, char letter, struct library_math *out)
 {
     string_copy(out->type, sizeof out->type, type ? type : MATH_COMPLEX);
@@ -208,7 +210,7 @@ static void set_type(const char *type, char letter, struct library_math *out)
         *at = *at == 'd' ? letter : *at;
 }
 
-bool library_math_find(const char *name, struct library_math *out_contract)
+bool library_math_find(const char *name, struct library_math *out_math)
 {
     char buffer[MAX_NAME], reordered[MAX_NAME];
     name = with_letter_last(without_finite(name, buffer, sizeof buffer), reordered, sizeof reordered);
@@ -219,10 +221,10 @@ bool library_math_find(const char *name, struct library_math *out_contract)
         char letter = suffixes[i].letter;
         double times = letter == 'f' ? family->float_factor : letter == 'l' ? family->long_factor : 1;
         for (int b = 0; b < BOUNDS; b++)
-            out_contract->cycles[b] = family->cycles[b] * times * suffixes[i].times;
-        if (letter == 'f') /* its minimum was not measured separately */
-            out_contract->cycles[BOUND_LOW] = family->cycles[BOUND_LOW] * (times < 1 ? times : 1);
-        set_type(family->type, letter, out_contract);
+            out_math->cycles[b] = family->cycles[b] * times * suffixes[i].times;
+        if (letter == 'f') /* the minimum for float was not measured separately */
+            out_math->cycles[BOUND_LOW] = family->cycles[BOUND_LOW] * (times < 1 ? times : 1);
+        set_type(family->type, letter, out_math);
         return true;
     }
     return false;

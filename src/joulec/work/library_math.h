@@ -4,16 +4,16 @@
 
 #include "joulec/work/sum.h"
 
-/* Type of a function with complex numbers, which calling conventions pass differently */
+/* Type of a function with complex numbers. The types of its arguments depend on the calling convention. */
 #define MATH_COMPLEX "*"
 
 struct library_math {
-    char type[8]; /* like the type of a call, or MATH_COMPLEX */
-    double cycles[BOUNDS];
+    char type[8];          /* as in struct call, or MATH_COMPLEX */
+    double cycles[BOUNDS]; /* minimum on any core, middle, 95 % point */
 };
 
-/* Finds a function by its name, such as "exp2", "exp2f", "exp2l", "exp2f32" or "__exp2_finite". Returns false
- * if there is none. */
-bool library_math_find(const char *name, struct library_math *out_contract);
+/* Sets *out_contract to the figures of the function `name`, such as "exp2", "exp2f", "exp2l", "exp2f32" or
+ * "__exp2_finite". Returns false if the name is unknown. */
+bool library_math_find(const char *name, struct library_math *out_math);
 
 #endif

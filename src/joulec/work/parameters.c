@@ -34,23 +34,24 @@ static bool call_uses(const struct evaluator *e, const struct evaluated *f, cons
 {
     const struct evaluated *callee = call->callee < 0 ? NULL : &e->functions[call->callee];
     const struct operand *length = call->callee < 0 ? library_call_length(call) : NULL;
-    struct expr room;
-    if (length && expr_uses(operand_formula(f->facts, length, &room), name))
+    struct expr storage;
+    if (length && expr_uses(operand_formula(f->facts, length, &storage), name))
         return true;
     if (!callee || !callee->order || callee->order >= f->order)
         return false;
     for (size_t i = 0; i < call->argument_count && i < callee->function->parameter_count; i++)
-        if (callee->is_relevant[i] && expr_uses(operand_formula(f->facts, &call->arguments[i], &room), name))
+        if (callee->is_relevant[i] &&
+            expr_uses(operand_formula(f->facts, &call->arguments[i], &storage), name))
             return true;
     return false;
 }
 
 static bool condition_uses(const struct evaluated *f, const struct condition *condition, uint32_t name)
 {
-    struct expr room;
+    struct expr storage;
     for (size_t i = 0; i < condition->count; i++)
-        if (expr_uses(operand_formula(f->facts, &condition->list[i].left, &room), name) ||
-            expr_uses(operand_formula(f->facts, &condition->list[i].right, &room), name))
+        if (expr_uses(operand_formula(f->facts, &condition->list[i].left, &storage), name) ||
+            expr_uses(operand_formula(f->facts, &condition->list[i].right, &storage), name))
             return true;
     return false;
 }
@@ -94,7 +95,7 @@ struct passing {
     struct arena scratch;
 };
 
-/* Returns false if it is unknown. */
+/* Finds the range of argument `i` of a call. Returns false if the range is unknown. */
 static bool find_argument(const struct value_ranges *ranges, uint32_t block, size_t number, size_t i,
                           struct trips_symbol *out)
 {
@@ -144,7 +145,7 @@ static bool calls_any(const struct passing *p, const struct function *f)
     return false;
 }
 
-/* Adds the arguments of all calls in a function, given the arguments of the function itself. */
+/* Adds the arguments of all calls in a function. f->passed must be set. */
 static joule_status add_calls(struct passing *p, const struct evaluated *f)
 {
     struct value_ranges ranges = {.function = f->function, .loops = &f->loops};
@@ -161,8 +162,9 @@ static joule_status add_calls(struct passing *p, const struct evaluated *f)
     return status;
 }
 
-/* Keeps the known parameter ranges after all calls of the function were read. False: no memory. */
-static bool keep_passed(const struct passing *p, struct evaluated *f, const struct passed *passed)
+/* Stores the known ranges of parameters in f->passed, after all calls of the function were read. Returns
+ * false if out of memory. */
+static bool store_passed(const struct passing *p, struct evaluated *f, const struct passed *passed)
 {
     f->passed = arena_alloc(p->e->arena, PARAMETERS_MAX * sizeof *f->passed);
     for (size_t i = 0; i < f->function->parameter_count && f->passed; i++) {
@@ -170,7 +172,7 @@ static bool keep_passed(const struct passing *p, struct evaluated *f, const stru
         symbol.name = f->function->parameters[i].name;
         if (!symbol.name || !passed[i].calls || passed[i].is_unknown || f->passed_count == PARAMETERS_MAX)
             continue;
-        double est = passed[i].est_sum / (double)passed[i].calls; /* may be past the range of an integer */
+        double est = passed[i].est_sum / (double)passed[i].calls; /* may exceed the range of int64_t */
         symbol.est = est <= (double)symbol.low    ? symbol.low
                      : est >= (double)symbol.high ? symbol.high
                                                   : (int64_t)est;
@@ -189,7 +191,7 @@ static bool calls_group(const struct evaluator *e, uint32_t group, const struct 
     return false;
 }
 
-static bool make_room(struct passing *p)
+static bool alloc_passed(struct passing *p)
 {
     const struct module *module = p->e->module;
     p->of = arena_alloc(&p->scratch, (module->function_count + 1) * sizeof *p->of);
@@ -204,17 +206,17 @@ static bool make_room(struct passing *p)
     return p->of;
 }
 
-/* Processes callers first, because the ranges of their parameters determine the arguments. */
+/* Processes callers before callees, because the ranges of a caller's parameters determine its arguments. */
 joule_status parameters_from_calls(struct evaluator *e)
 {
     struct passing p = {.e = e};
-    joule_status status = make_room(&p) ? JOULE_OK : JOULE_NO_MEMORY;
+    joule_status status = alloc_passed(&p) ? JOULE_OK : JOULE_NO_MEMORY;
     for (size_t g = e->groups->count; g-- > 0 && status == JOULE_OK;)
         for (uint32_t m = e->groups->begin[g]; m < e->groups->begin[g + 1] && status == JOULE_OK; m++) {
             uint32_t index = e->groups->members[m];
             struct evaluated *f = &e->functions[index];
             status = evaluate_prepare(e, index);
-            if (status == JOULE_OK && p.of[index] && !keep_passed(&p, f, p.of[index]))
+            if (status == JOULE_OK && p.of[index] && !store_passed(&p, f, p.of[index]))
                 status = JOULE_NO_MEMORY;
             if (status == JOULE_OK)
                 status = add_calls(&p, f);

@@ -1,7 +1,7 @@
 /* joulec/work/sum.c - see sum.h.
  *
- * Note: a region is the body of one loop, or of the function; each loop directly inside is one node. Without
- * back edges a region is acyclic, so one pass in topological order covers all paths.
+ * Note: a region (loops.h) without its back edges is acyclic, so one pass over its nodes in topological order
+ * covers all paths.
  */
 #include "joulec/work/sum.h"
 
@@ -15,7 +15,7 @@
 static const struct amounts nothing = {
     .of = {{.version = COST_VERSION}, {.version = COST_VERSION}, {.version = COST_VERSION}}};
 
-/* Merges a path into those that reach the same node: keeps the cheapest and the most expensive one. */
+/* Merges a path into *at, the cheapest and the most expensive path to the same node. */
 static void merge_path(const struct target *target, struct amounts *at, bool *is_reached,
                        const struct amounts *path)
 {
@@ -64,7 +64,8 @@ static struct successor_counts successors_of_loop(const struct region *r, int32_
     return successors;
 }
 
-/* Propagates to the successors of a block. If all probabilities are 0, the edges are equally likely. */
+/* Propagates paths and frequency of a block to its successors. If all probabilities are 0, the edges are
+ * equally likely. */
 static void propagate_block(struct region *r, uint32_t block, int32_t loop,
                             const struct successor_counts *successors)
 {
@@ -96,7 +97,8 @@ static double sum_of_exits(const struct region *r, int32_t inner, int32_t loop)
     return sum;
 }
 
-/* Propagates along the exits of an inner loop; together they are taken once per entry. */
+/* Propagates paths and frequency of an inner loop to the successors of its exits. Each entry takes one
+ * exit. */
 static void propagate_exits(struct region *r, int32_t inner, uint32_t node, int32_t loop,
                             const struct successor_counts *successors)
 {
@@ -114,8 +116,8 @@ static void propagate_exits(struct region *r, int32_t inner, uint32_t node, int3
 
 enum end { END_PROPER, END_DEAD, END_NONE };
 
-/* Returns how a region ends at a node. A call that never returns ends in a dead end, or in a loop without an
- * exit. */
+/* Returns whether and how a region ends at a node. END_DEAD: the function does not return, because the node
+ * ends the program or is a loop without an exit. */
 static enum end end_at(const struct region *r, uint32_t node, int32_t inner, int32_t loop,
                        const struct successor_counts *successors)
 {
@@ -126,7 +128,7 @@ static enum end end_at(const struct region *r, uint32_t node, int32_t inner, int
     return inner < 0 && !r->function->blocks[node].is_dead_end ? END_PROPER : END_DEAD;
 }
 
-static void keep_block(struct region *r, uint32_t block, const struct amounts *own)
+static void store_block(struct region *r, uint32_t block, const struct amounts *own)
 {
     struct block_sum *kept = &r->out->blocks[block];
     kept->frequency = r->frequency[block];
@@ -136,13 +138,13 @@ static void keep_block(struct region *r, uint32_t block, const struct amounts *o
     }
 }
 
-/* The last iteration of a loop, which may end before the other blocks of the body. */
+/* The last iteration of a loop, which may end before all blocks of the body have run. */
 struct last_iteration {
-    size_t exits; /* nodes with exits, except those to dead ends; the first one: */
-    uint32_t first;
-    bool goes_back;      /* it also has a back edge, so a last iteration that ends there is complete */
-    struct amounts sum;  /* on the cheapest and the most expensive path to an exit */
-    struct amounts rest; /* estimated work after the first exit in an iteration that continues */
+    size_t exits;        /* number of nodes with exits, except exits to dead ends */
+    uint32_t first;      /* the first of these nodes */
+    bool goes_back;      /* `first` also has a back edge, so a last iteration that ends there is complete */
+    struct amounts sum;  /* work up to an exit, on the cheapest and the most expensive path */
+    struct amounts rest; /* estimated work after `first` in an iteration that does not end there */
 };
 
 /* Returns true if a node has an exit of the loop, except to dead ends. */
@@ -159,7 +161,7 @@ static bool has_exit(const struct region *r, uint32_t node, int32_t inner, int32
     return false;
 }
 
-/* Nodes come in topological order, so the nodes after the exit follow it. */
+/* Adds a node to the description of the last iteration. Nodes must be added in topological order. */
 static void add_to_last(const struct region *r, uint32_t node, int32_t inner, int32_t loop,
                         const struct amounts *own, struct last_iteration *last)
 {
@@ -180,8 +182,8 @@ static void add_to_last(const struct region *r, uint32_t node, int32_t inner, in
         last->goes_back = last->goes_back || b->edges[e].to == r->loops->list[loop].header;
 }
 
-/* Adds all iterations of one entry. If a loop has one exit, its last iteration ends there. If it has several,
- * the last iteration has at least the work before the cheapest one. */
+/* Adds the work of all iterations of one entry. If a loop has one exit, its last iteration ends there. If it
+ * has several exits, the last iteration has at least the work before the cheapest exit. */
 static void add_iterations(const struct amounts *iteration, const struct last_iteration *last,
                            const struct loop_times *times, struct amounts *out)
 {
@@ -199,7 +201,8 @@ static void add_iterations(const struct amounts *iteration, const struct last_it
     amounts_add(out, less, &last->rest);
 }
 
-/* Sums one iteration of `loop` and describes its last one, or sums one call if it is -1. */
+/* Returns the work of one iteration of `loop`, and fills *last. loop -1: returns the work of one call of the
+ * function; `last` is not used. */
 static struct amounts sum_region(struct region *r, int32_t loop, struct last_iteration *last)
 {
     static const double bounds_only[BOUNDS] = {1, 0, 1};
@@ -219,7 +222,7 @@ static struct amounts sum_region(struct region *r, int32_t loop, struct last_ite
             r->out->runs[inner].entries = r->frequency[block];
         double frequency[BOUNDS] = {0, r->frequency[block], 0};
         if (inner < 0)
-            keep_block(r, block, &own);
+            store_block(r, block, &own);
         amounts_add(&whole, frequency, &own);
         amounts_add(&r->path_to[block], bounds_only, &own);
         if (loop >= 0)
@@ -240,11 +243,11 @@ static struct amounts sum_region(struct region *r, int32_t loop, struct last_ite
     if (has_end[END_DEAD] && amounts_joules(r->target, &ends[END_DEAD], BOUND_HIGH) >
                                  amounts_joules(r->target, &whole, BOUND_HIGH))
         whole.of[BOUND_HIGH] =
-            ends[END_DEAD].of[BOUND_HIGH]; /* a call that ends by longjmp() or exit() counts too */
+            ends[END_DEAD].of[BOUND_HIGH]; /* the longest path may end by longjmp() or exit() */
     return whole;
 }
 
-/* Resets the nodes of a region; they belong to no other region. */
+/* Resets is_reached and frequency of the nodes of a region. */
 static void reset_region(struct region *r, int32_t loop)
 {
     for (uint32_t i = r->loops->node_begin[loop + 1]; i < r->loops->node_begin[loop + 2]; i++) {
@@ -253,7 +256,7 @@ static void reset_region(struct region *r, int32_t loop)
     }
 }
 
-/* Converts entries per iteration of the loop around to entries per call. */
+/* Converts entries per iteration of the loop around to entries per call, and computes iterations per call. */
 static void sum_runs(struct region *r, const struct loop_times *times)
 {
     for (size_t i = 0; i < r->loops->count; i++) { /* outer ones first */
@@ -264,8 +267,9 @@ static void sum_runs(struct region *r, const struct loop_times *times)
     }
 }
 
-/* Returns the micro-operations of a loop entry over which its recurrence restarts. Infinite if the loop ends
- * unpredictably or calls functions, because little of the work after it can then be overlapped. */
+/* Returns the micro-operations of a loop per entry, after which its recurrence restarts. Returns INFINITY if
+ * the recurrence depends on the previous entry. Also returns INFINITY if the loop ends unpredictably or calls
+ * functions, because then little of its work overlaps with the work after it. */
 static double entry_uops(const struct region *r, size_t loop, const struct loop_times *times)
 {
     double uops = 0;

@@ -1,7 +1,4 @@
-/* joulec/work/sum_block.c - see sum_region.h: the work of one run of a block.
- *
- * Note: it includes its calls. Work without a figure is recorded as a doubt.
- */
+/* joulec/work/sum_block.c - see sum_region.h: the work of one execution of a block, including its calls. */
 #include <math.h>
 #include <string.h>
 #include "joulec/work/branch_prediction.h"
@@ -9,7 +6,7 @@
 #include "joulec/work/library_call.h"
 #include "joulec/work/sum_region.h"
 
-#define SHORT_CALLS 4 /* number of calls that must fit into the reorder window to be overlapped */
+#define SHORT_CALLS 4 /* calls overlap only if this number of them fits into the reorder window */
 
 static void add_doubt(struct region *r, struct doubt doubt)
 {
@@ -35,8 +32,8 @@ void region_add_missing(struct region *r, enum doubt_kind kind, const char *name
     add_doubt(r, (struct doubt){kind, name, place, true});
 }
 
-/* Overlaps a short call on which no later iteration depends: as many of them run in parallel as fit into the
- * reorder window. */
+/* Reduces the cycles of a short call on which no later iteration depends: as many such calls run in parallel
+ * as fit into the reorder window. */
 static void overlap_calls(const struct target *target, struct amounts *call)
 {
     for (enum bound b = BOUND_LOW; b <= BOUND_EST; b++) {
@@ -72,7 +69,8 @@ static void add_callee(struct region *r, const struct call *call, struct amounts
         r->out->basis = basis;
 }
 
-/* Adds the known targets. There is no doubt if the list of targets is complete. */
+/* Adds the known targets of a call through a pointer. Adds a doubt if there may be other targets, or if a
+ * target's work is open. */
 static void add_by_pointer(struct region *r, const struct call *call, struct amounts *out)
 {
     const struct function_sum *callee = r->callees[call->number];
@@ -85,7 +83,8 @@ static void add_by_pointer(struct region *r, const struct call *call, struct amo
         r->out->basis = callee->basis;
 }
 
-/* Adds a call of a function without a body. Its figures are observed, but their high ends are not bounds. */
+/* Adds a call of a function without a body. The high end of its figures is not a bound, so the basis is at
+ * least BASIS_OBSERVED. */
 static void add_library_call(struct region *r, const struct call *call, struct amounts *out)
 {
     static const double once[BOUNDS] = {1, 1, 1};
@@ -117,8 +116,8 @@ static void add_call(struct region *r, const struct call *call, struct amounts *
         add_library_call(r, call, out);
 }
 
-/* A branch that ends its loop is mispredicted as often as the loop ends. A branch that ends the program is
- * not. */
+/* Returns true if the branch of a block may end its loop, except by ending the program. region_of_end counts
+ * the mispredictions of such a branch. */
 static bool ends_loop(const struct region *r, uint32_t block)
 {
     const struct block *b = &r->function->blocks[block];
@@ -129,7 +128,7 @@ static bool ends_loop(const struct region *r, uint32_t block)
     return false;
 }
 
-/* Sets the lines from beyond L1 and the cycles for one bound. */
+/* Sets the lines from beyond L1, and the cycles, at one bound. */
 static void finish_block(const struct region *r, uint32_t block, enum bound bound, struct cost_features *work)
 {
     const struct block_memory *memory = r->memory ? &r->memory[block] : NULL;
