@@ -23,7 +23,7 @@ static const char *clang_path(void)
     return asked && *asked ? asked : JOULEC_CLANG;
 }
 
-/* Returns true if clang preprocesses at least one of the files. */
+/* Returns true if at least one of the files is not preprocessed yet. */
 static bool has_text(const char *const *names, const char *const *languages, size_t count)
 {
     bool has = false;
@@ -32,7 +32,7 @@ static bool has_text(const char *const *names, const char *const *languages, siz
     return has;
 }
 
-/* Returns true if clang preprocesses. Note: after -cc1, clang's driver reads no options. */
+/* Returns true if clang preprocesses an input file. Note: after -cc1, clang's driver reads no options. */
 static bool preprocesses(const struct arguments *a)
 {
     return (a->has_headers || has_text(a->sources, a->languages, a->source_count) ||
@@ -49,8 +49,8 @@ static void insert_word(struct arguments *a, const char *word)
     a->is_plain = false;
 }
 
-/* Makes <joule/budget.h> visible wherever joulec is installed. Its folder is searched last, so that it hides
- * no other header. */
+/* Adds the folder of <joule/budget.h>, wherever joulec is installed. Clang searches this folder last, so that
+ * it hides no other header. */
 static void add_headers(struct arena *arena, struct arguments *a)
 {
     static const char *const usual[] = {"/usr/include", "/usr/local/include", NULL};
@@ -58,10 +58,10 @@ static void add_headers(struct arena *arena, struct arguments *a)
     find_from_program(JOULEC_INCLUDE_FOLDER, folder);
     if (!folder[0] || string_is_one_of(folder, usual))
         return;
-    const char *kept = arena_copy(arena, folder, strlen(folder));
-    if (!kept)
+    const char *copy = arena_copy(arena, folder, strlen(folder));
+    if (!copy)
         return;
-    insert_word(a, kept);
+    insert_word(a, copy);
     insert_word(a, "-idirafter");
 }
 
@@ -75,8 +75,8 @@ static enum warnings_kind warnings_kind_of(const struct arguments *a)
     return last && strcmp(last, "-Werror") == 0 ? WARNINGS_ARE_ERRORS : WARNINGS_SHOWN;
 }
 
-/* Keeps budgets in the output of -E, as ccache and distcc use it: they are checked when that output is
- * compiled. */
+/* Makes clang -E keep budgets in its output, so that they are checked when ccache or distcc compile that
+ * output. */
 static void keep_budgets(struct arguments *a)
 {
     static const char *const words[] = {"-E", NULL};
@@ -155,11 +155,11 @@ static bool read_page_words(const struct arguments *a)
 /* Removes -j N from the arguments for clang, which has no such option. Returns false after a message. */
 static bool take_jobs(struct arguments *a)
 {
-    size_t kept = 1;
+    size_t count = 1;
     for (size_t i = 1; i < a->clang_count; i++) {
         const char *word = a->clang[i];
         if (!string_starts(word, "-j")) {
-            a->clang[kept++] = word;
+            a->clang[count++] = word;
             continue;
         }
         uint64_t jobs;
@@ -170,8 +170,8 @@ static bool take_jobs(struct arguments *a)
         }
         a->jobs = (unsigned)jobs;
     }
-    a->clang_count = kept;
-    a->clang[kept] = NULL;
+    a->clang_count = count;
+    a->clang[count] = NULL;
     return true;
 }
 
@@ -192,8 +192,8 @@ static bool read_database_words(struct arguments *a)
     return take_jobs(a);
 }
 
-/* Checks that no option is given that only a check or a printed page would read. Returns false after a
- * message. */
+/* Checks that an option which only a check or a printed page uses is not given without one. Returns false
+ * after a message. */
 static bool check_options_apply(const struct arguments *a)
 {
     const char *option = a->profile                 ? "--profile-use"
@@ -229,8 +229,8 @@ static size_t list_build_outputs(struct arena *arena, const struct arguments *a,
     return count;
 }
 
-/* Checks that each output of joulec has a file of its own that is neither read nor built. Returns false
- * after a message. */
+/* Checks that each output of joulec has its own file, which is neither an input nor an output of clang.
+ * Returns false after a message. */
 static bool check_outputs_differ(struct arena *arena, const struct arguments *a)
 {
     const char *output = arguments_value(a, "-o"), *page = a->page == PAGE_NONE ? NULL
@@ -270,7 +270,7 @@ static bool is_other_action(const char *word)
     return (string_starts(word, "-ast-") && !strstr(word, "-filter")) || string_is_one_of(word, words);
 }
 
-/* Notes the last stage that clang will run. */
+/* Updates is_for_clang, compiles and links for an option that changes the last stage of clang. */
 static void take_stage(struct arguments *out, const char *word, const char *value)
 {
     static const char *const others[] = {"-E",           "-M",   "-MM",           "-emit-ast",
@@ -292,7 +292,7 @@ static bool is_c(const char *word, const char *language)
     return language ? string_is_one_of(language, c) : string_ends(word, ".c") || string_ends(word, ".i");
 }
 
-/* Returns true for a source in C++ or Objective-C. Note: preprocessed C++ is not included, because it has no
+/* Returns true for a source in C++ or Objective-C. Returns false for preprocessed C++, which contains no
  * budgets any more. */
 static bool is_other(const char *word, const char *language)
 {
@@ -303,7 +303,7 @@ static bool is_other(const char *word, const char *language)
     return language ? string_is_one_of(language, others) : dot && string_is_one_of(dot, endings);
 }
 
-/* Returns true for a header: clang precompiles it and links nothing. */
+/* Returns true for a header. Clang precompiles headers and links nothing. */
 static bool is_header(const char *word, const char *language)
 {
     static const char *const endings[] = {".h", ".hh", ".hpp", ".hxx", ".H", ".hp", ".h++", NULL};
@@ -343,7 +343,7 @@ static bool take_files(struct arena *arena, struct arguments *out, const char **
     return true;
 }
 
-/* Adds one argument for clang and its value, if it has one. Returns the number of arguments taken. */
+/* Adds one argument for clang, and its value if there is one. Returns the number of arguments added. */
 static size_t take_clangs(struct arguments *out, const char *word, const char *next, const char **language)
 {
     if (word[0] != '-' || !word[1]) {
@@ -404,7 +404,7 @@ bool arguments_read(struct arena *arena, const char *folder, char **argv, struct
         return false;
     out->links = out->links && out->input_count && !out->has_headers && !out->is_for_clang;
     out->compiles = out->compiles && !out->is_for_clang;
-    /* in a database (folder is set), an entry's arguments do not contain its source */
+    /* the arguments of a database entry (folder is set) do not contain the source */
     if (folder || preprocesses(out))
         add_headers(arena, out);
     keep_budgets(out);

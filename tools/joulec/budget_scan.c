@@ -22,10 +22,10 @@ struct names {
 
 struct scan {
     struct arena arena;
-    struct names files;   /* files to read, in order */
-    struct names asked;   /* names already searched in the folders */
-    struct names folders; /* folders that are searched for headers */
-    bool is_found;        /* something to check was found, or the scan cannot exclude it */
+    struct names files;    /* files to read, in order */
+    struct names searched; /* names already searched in the folders */
+    struct names folders;  /* folders that are searched for headers */
+    bool is_found;         /* something to check was found, or the scan cannot exclude it */
 };
 
 /* --- names ---------------------------------------------------------------------------------------------- */
@@ -54,8 +54,8 @@ static bool grow(struct arena *arena, struct names *names)
     return true;
 }
 
-/* Adds a string to a list. Returns false if the list already has it, or if out of memory; then sets
- * is_found. */
+/* Adds a string to a list. Returns false if the list already contains the string. If out of memory, sets
+ * is_found and returns false. */
 static bool add_name(struct scan *s, struct names *names, const char *name)
 {
     if (2 * names->count >= names->slot_count && !grow(&s->arena, names))
@@ -63,11 +63,11 @@ static bool add_name(struct scan *s, struct names *names, const char *name)
     size_t *slot = s->is_found ? NULL : slot_of(names, name);
     if (!slot || *slot)
         return false;
-    const char *kept = arena_copy(&s->arena, name, strlen(name));
-    s->is_found = s->is_found || !kept;
-    if (!kept)
+    const char *copy = arena_copy(&s->arena, name, strlen(name));
+    s->is_found = s->is_found || !copy;
+    if (!copy)
         return false;
-    names->list[names->count] = kept;
+    names->list[names->count] = copy;
     *slot = ++names->count;
     return true;
 }
@@ -87,7 +87,7 @@ static void add_list(struct scan *s, const char *variable)
 }
 
 /* Adds the folders in `parent` whose names contain `part`, each extended by `below`. */
-static void add_such(struct scan *s, const char *parent, const char *part, const char *below)
+static void add_matching(struct scan *s, const char *parent, const char *part, const char *below)
 {
     char folder[PATH_MAX];
     DIR *list = opendir(parent);
@@ -100,7 +100,7 @@ static void add_such(struct scan *s, const char *parent, const char *part, const
         closedir(list);
 }
 
-/* Returns the path of the file that execvp would start. */
+/* Writes the path of the file that execvp would start. Returns false if there is none. */
 static bool find_program(const char *name, char out_path[PATH_MAX])
 {
     char path[PATH_MAX];
@@ -117,14 +117,14 @@ static bool find_program(const char *name, char out_path[PATH_MAX])
     return false;
 }
 
-/* Adds the folders that clang searches by default: its own headers and the system's. */
-static void add_usual(struct scan *s, const char *clang)
+/* Adds the folders that clang searches by default, for its own headers and for the system's. */
+static void add_default_folders(struct scan *s, const char *clang)
 {
     char path[PATH_MAX], versions[PATH_MAX + 32];
     add_name(s, &s->folders, "/usr/local/include");
     add_name(s, &s->folders, "/usr/include");
     add_name(s, &s->folders, "/include");
-    add_such(s, "/usr/include", "-linux-", "");
+    add_matching(s, "/usr/include", "-linux-", "");
     char *slash = find_program(clang, path) ? strrchr(path, '/') : NULL;
     if (!slash)
         return;
@@ -132,14 +132,13 @@ static void add_usual(struct scan *s, const char *clang)
     static const char *const places[] = {"../lib/clang", "../lib64/clang", "../lib32/clang"};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         string_print(versions, sizeof versions, "%s/%s", path, places[i]);
-        add_such(s, versions, "", "/include");
+        add_matching(s, versions, "", "/include");
     }
 }
 
 /* --- options -------------------------------------------------------------------------------------------- */
 
-/* Returns true if an option makes clang read headers that this scan would not find, or precompiled
- * headers. */
+/* Returns true if an option may make clang read headers that this scan does not find. */
 static bool hides_headers(const char *word)
 {
     static const char *const begins[] = {"-include-pch",
@@ -219,7 +218,7 @@ static bool names_joule(const char *text, size_t size)
     return false;
 }
 
-/* Returns the value of an option from the same word or the next; NULL: it is another option. */
+/* Returns the value of `option` from `word` or the next word; NULL: `word` is another option. */
 static const char *value_of(const char *word, const char *next, const char *option)
 {
     if (!string_starts(word, option))
@@ -240,7 +239,7 @@ static void take_word(struct scan *s, const char *word, const char *next)
     for (int i = 0; i < 2; i++)
         if ((value = value_of(word, next, i ? "-include" : "-imacros"))) {
             add_name(s, &s->files, value);
-            add_name(s, &s->asked, value);
+            add_name(s, &s->searched, value);
         }
     if ((value = value_of(word, next, "-D")) && names_joule(value, strlen(value)))
         s->is_found = true;
@@ -257,7 +256,7 @@ static void take_words(struct scan *s, const struct arguments *a)
     add_list(s, "C_INCLUDE_PATH");
     add_list(s, "CPLUS_INCLUDE_PATH");
     add_list(s, "OBJC_INCLUDE_PATH");
-    add_usual(s, a->clang[0]);
+    add_default_folders(s, a->clang[0]);
 }
 
 /* --- files ---------------------------------------------------------------------------------------------- */
@@ -270,18 +269,18 @@ static void add_file(struct scan *s, const char *folder, size_t folder_length, c
         add_name(s, &s->files, path);
 }
 
-/* Adds the header of every folder that has it, because #include_next may continue after the first one. */
+/* Adds the header `name` from every folder that contains it, because #include_next may read further ones. */
 static void add_from_folders(struct scan *s, const char *name)
 {
     if (name[0] == '/')
         add_file(s, "", 0, name);
-    else if (add_name(s, &s->asked, name))
+    else if (add_name(s, &s->searched, name))
         for (size_t i = 0; i < s->folders.count; i++)
             add_file(s, s->folders.list[i], strlen(s->folders.list[i]), name);
 }
 
-/* Returns the first byte after blanks and comments of one line. */
-static const char *behind_blanks(const char *at)
+/* Returns the position after blanks and comments. */
+static const char *after_blanks(const char *at)
 {
     for (;;) {
         at += strspn(at, " \t");
@@ -296,12 +295,12 @@ static const char *behind_blanks(const char *at)
 static void take_include(struct scan *s, const char *file, const char *at)
 {
     char name[PATH_MAX];
-    at = behind_blanks(at);
+    at = after_blanks(at);
     char end = *at == '<' ? '>' : '"';
     const char *slash = strrchr(file, '/');
     size_t length = strcspn(at + (*at != '\0'), (char[]){end, '\n', '\0'});
     if ((*at != '<' && *at != '"') || at[1 + length] != end || length >= sizeof name) {
-        s->is_found = true; /* a macro names the file */
+        s->is_found = true; /* the name may come from a macro */
         return;
     }
     string_print(name, sizeof name, "%.*s", (int)length, at + 1);
@@ -324,7 +323,7 @@ static void take_includes(struct scan *s, const char *file, const char *text, si
     static const char *const words[] = {"include_next", "include", "import"};
     const char *end = text + size;
     for (const char *at = text; !s->is_found && (at = memchr(at, '#', (size_t)(end - at))); at++) {
-        const char *word = behind_blanks(at + 1);
+        const char *word = after_blanks(at + 1);
         for (size_t i = 0; i < sizeof words / sizeof *words && begins_line(text, at); i++)
             if (string_starts(word, words[i])) {
                 const char *behind = word + strlen(words[i]);
@@ -397,8 +396,8 @@ static bool scan_finds(const struct arguments *a, const char *const *sources, si
 {
     struct scan s = {.is_found = false};
     take_words(&s, a);
-    for (size_t i = 0; i < s.asked.count && !s.is_found; i++) { /* -include also searches the folders */
-        const char *name = s.asked.list[i];
+    for (size_t i = 0; i < s.searched.count && !s.is_found; i++) { /* -include also searches the folders */
+        const char *name = s.searched.list[i];
         for (size_t k = 0; k < s.folders.count; k++)
             add_file(&s, s.folders.list[k], strlen(s.folders.list[k]), name);
     }

@@ -1,20 +1,20 @@
-/* tools/joulec/budget_scan.h - finds out whether a source can have anything that joulec judges.
+/* tools/joulec/budget_scan.h - finds whether a source may contain anything that joulec judges.
  *
- * Note: it reads every file that an #include could name, ignoring #if, so that it misses no budget. A source
- * without budgets needs no second compilation.
+ * A source without budgets needs no second compilation. Note: the scan reads every file that an #include may
+ * name, also in parts that #if excludes, so that it misses no budget.
  */
 #ifndef JOULEC_BUDGET_SCAN_H
 #define JOULEC_BUDGET_SCAN_H
 
 #include "arguments.h"
 
-/* Returns true if the command requests only verdicts of budgets. A SARIF or GitLab log needs more: it also
- * reports whether clang accepts the source. */
+/* Returns true if the command requests nothing but verdicts of budgets. Sources without budgets are then not
+ * checked. A SARIF or GitLab log needs more, because it also reports whether clang accepts a source. */
 bool budget_scan_is_enough(const struct arguments *arguments);
 /* Returns false if neither the source, nor a file that it may include, nor an option of clang contains an
  * annotation, pragma or macro of <joule/budget.h>. */
 bool budget_scan_finds(const struct arguments *arguments, const char *source);
-/* The same for any of several sources, in C and in other languages. */
+/* Returns budget_scan_finds for any source of the command, in C or in another language. */
 bool budget_scan_finds_any(const struct arguments *arguments);
 
 #endif

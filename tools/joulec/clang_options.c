@@ -36,7 +36,7 @@ const char *clang_option_language(const char *word, const char *next)
     return !string_starts(word, "-x") ? NULL : word[2] ? word + 2 : next;
 }
 
-/* Returns the short form of a long option; NULL: it has none. *out_value: the text after '='; NULL: none. */
+/* Returns the short form of a long option; NULL: none. Sets *out_value to the text after '='; NULL: none. */
 static const char *short_form(const char *word, const char **out_value)
 {
     static const struct {
@@ -66,19 +66,19 @@ static const char *short_form(const char *word, const char **out_value)
     return NULL;
 }
 
-const char **clang_options_shorten(struct arena *arena, const char **said, size_t *count)
+const char **clang_options_shorten(struct arena *arena, const char **given, size_t *count)
 {
     const char **words = arena_alloc(arena, (2 * *count + 1) * sizeof *words);
     size_t kept = 0;
     bool is_file = false; /* every argument after "--" is a file */
-    for (; *said && words; said++) {
-        const char *value, *option = is_file ? NULL : short_form(*said, &value);
-        is_file = is_file || strcmp(*said, "--") == 0;
-        words[kept++] = option ? option : *said;
+    for (; *given && words; given++) {
+        const char *value, *option = is_file ? NULL : short_form(*given, &value);
+        is_file = is_file || strcmp(*given, "--") == 0;
+        words[kept++] = option ? option : *given;
         if (option && value)
             words[kept++] = value;
-        else if (!is_file && clang_option_takes_next(words[kept - 1]) && said[1])
-            words[kept++] = *++said;
+        else if (!is_file && clang_option_takes_next(words[kept - 1]) && given[1])
+            words[kept++] = *++given;
     }
     *count = kept;
     return words;

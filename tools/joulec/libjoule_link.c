@@ -25,9 +25,9 @@ static bool has_names(const char *bytes, size_t size)
     return is_found;
 }
 
-/* Searches for the names of libjoule's functions, which are plain text in objects, archives, assembly and
- * bitcode. A thin archive contains only paths, so it always counts. A shared library never counts, because it
- * names its own libjoule. */
+/* Returns true if the bytes contain a name of libjoule's functions. Objects, archives, assembly and bitcode
+ * contain names as plain text. Always returns true for a thin archive, which contains only paths, and false
+ * for a shared library, which names the libjoule that it needs. */
 static bool bytes_call(const char *bytes, size_t size)
 {
     static const char thin[] = "!<thin>\n";
@@ -55,7 +55,7 @@ static bool file_calls(const char *path)
     return is_found;
 }
 
-/* Searches lib`name`.a in the folder, or the file NAME if `name` is ":NAME". */
+/* Returns true if the archive lib`name`.a in the folder calls libjoule. ":NAME" stands for the file NAME. */
 static bool archive_calls(const char *folder, size_t length, const char *name)
 {
     char path[PATH_MAX];
@@ -66,7 +66,8 @@ static bool archive_calls(const char *folder, size_t length, const char *name)
     return file_calls(path);
 }
 
-/* Searches the archive of -l`name` in the folders of -L and LIBRARY_PATH and in /usr/local/lib. */
+/* Returns true if an archive of -l`name` calls libjoule, in a folder of -L or LIBRARY_PATH, or
+ * /usr/local/lib. */
 static bool library_calls(const struct arguments *a, const char *name)
 {
     bool is_found = archive_calls("/usr/local/lib", strlen("/usr/local/lib"), name);
@@ -98,8 +99,8 @@ static bool parts_call(const char *words)
     return is_found;
 }
 
-/* Returns true if an argument brings code that calls libjoule. A source that contains the names counts, too.
- * next: the following argument, or NULL. */
+/* Returns true if an argument names a file that calls libjoule, also as a source. next: the following
+ * argument, or NULL. */
 static bool word_calls(const struct arguments *a, const char *word, const char *next)
 {
     if (string_starts(word, "-l"))
@@ -131,8 +132,8 @@ static bool is_multiarch(const char *name)
     return strstr(name, "-linux-") && !strchr(name, '/');
 }
 
-/* Returns true for folders in which the dynamic linker searches by default. Folders below them, such as
- * /usr/lib/joule, are not. */
+/* Returns true for folders in which the dynamic linker searches by default. It does not search in other
+ * folders below them, such as /usr/lib/joule. */
 static bool is_usual_folder(const char *folder)
 {
     static const char *const usual[] = {"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", NULL};
@@ -145,8 +146,8 @@ static bool is_usual_folder(const char *folder)
     return is_usual;
 }
 
-/* Returns the arguments that link the shared library. They name it by its path, because one more -L folder
- * could change which other libraries are found. Uses -Xlinker, because the user may have set -x c for all
+/* Returns the arguments that link the shared library by its path, because one more -L folder could change
+ * which other libraries are found. The path follows -Xlinker, because the user may have set -x c for all
  * files that follow. */
 static const char **shared_words(struct arena *arena, const char *folder, const char *path)
 {
@@ -159,19 +160,19 @@ static const char **shared_words(struct arena *arena, const char *folder, const 
                                  "-Xlinker",
                                  folder,
                                  NULL};
-    const char **kept = arena_alloc(arena, sizeof words);
-    if (kept)
-        memcpy(kept, words, sizeof words);
-    return kept;
+    const char **copy = arena_alloc(arena, sizeof words);
+    if (copy)
+        memcpy(copy, words, sizeof words);
+    return copy;
 }
 
 static const char **static_words(struct arena *arena, const char *path)
 {
     const char *const words[] = {"-Xlinker", path, "-lm", "-lpthread", "-ldl", NULL};
-    const char **kept = arena_alloc(arena, sizeof words);
-    if (kept)
-        memcpy(kept, words, sizeof words);
-    return kept;
+    const char **copy = arena_alloc(arena, sizeof words);
+    if (copy)
+        memcpy(copy, words, sizeof words);
+    return copy;
 }
 
 const char **library_arguments(struct arena *arena, const struct arguments *arguments, bool is_called)

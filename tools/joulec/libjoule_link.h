@@ -8,9 +8,9 @@
 
 #include "arguments.h"
 
-/* Returns the arguments to append to the link, terminated by NULL; empty if nothing calls libjoule.
- * is_called: an instrumented source of this command calls it. The list is in memory of `arena`. Returns
- * NULL after a message. */
+/* Returns the arguments to append to the link, terminated by NULL. The list is empty if nothing calls
+ * libjoule. is_called: an instrumented source of this command calls libjoule. The list is allocated in
+ * `arena` or static. Returns NULL after a message. */
 const char **library_arguments(struct arena *arena, const struct arguments *arguments, bool is_called);
 
 #endif

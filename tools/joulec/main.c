@@ -1,8 +1,7 @@
-/* tools/joulec/main.c - entry point of joulec: becomes clang, or becomes joulec-check if something is to be
- * checked.
+/* tools/joulec/main.c - entry point of joulec: becomes joulec-check if something must be checked, else clang.
  *
- * Note: joulec-check is a separate program because loading LLVM takes 20 ms, which a plain compilation must
- * not pay.
+ * Note: joulec-check is a separate program, because loading LLVM would slow down each plain compilation by 20
+ * ms.
  */
 #include <stddef.h>
 #include <string.h>
@@ -60,8 +59,8 @@ static bool judges(const struct arguments *a)
     return is_asked && !(budget_scan_is_enough(a) && !budget_scan_finds_any(a));
 }
 
-/* Returns the arguments for clang followed by those that link libjoule, because objects that were checked
- * elsewhere may be linked here. Returns NULL after a message. */
+/* Returns the arguments for clang followed by those that link libjoule if an input calls libjoule: objects
+ * from earlier commands may be instrumented. Returns NULL after a message. */
 static const char **add_library(struct arena *arena, const struct arguments *a)
 {
     const char **library = library_arguments(arena, a, false);
@@ -80,8 +79,8 @@ static const char **add_library(struct arena *arena, const struct arguments *a)
     return words;
 }
 
-/* Passes the original argv if nothing was added or removed, because an expanded response file may exceed the
- * limit on command lines. */
+/* Becomes clang. Passes the original argv if no option was added or removed, because expanded response files
+ * may exceed the limit on command lines. */
 static int become_clang(struct arena *arena, const struct arguments *a, char **argv)
 {
     const char **words = add_library(arena, a);

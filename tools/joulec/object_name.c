@@ -12,10 +12,10 @@ const char *object_name_beside(struct arena *arena, const char *output, const ch
     const char *dot = strrchr(name, '.'), *last = strrchr(name, '/');
     size_t stem = dot && (!last || dot > last) ? (size_t)(dot - name) : strlen(name);
     size_t size = stem + strlen(ending) + 1;
-    char *made = arena_alloc(arena, size);
-    if (made)
-        string_print(made, size, "%.*s%s", (int)stem, name, ending);
-    return made;
+    char *result = arena_alloc(arena, size);
+    if (result)
+        string_print(result, size, "%.*s%s", (int)stem, name, ending);
+    return result;
 }
 
 const char *object_ending(const struct arguments *a)

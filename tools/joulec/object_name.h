@@ -4,11 +4,11 @@
 
 #include "arguments.h"
 
-/* Returns the name of a file with this ending: `output` with another ending or, if `output` is NULL, the
- * source's name in the current folder. In memory of `arena`. NULL: out of memory. */
+/* Returns `output` with its ending replaced by `ending`. If `output` is NULL, returns the name of the source,
+ * without its folder, with this ending. The name is allocated in `arena`. Returns NULL if out of memory. */
 const char *object_name_beside(struct arena *arena, const char *output, const char *source,
                                const char *ending);
-/* Returns the ending of what the build writes for each source: ".o", ".s", ".bc" or ".ll". */
+/* Returns the ending of the file that the build writes for each source: ".o", ".s", ".bc" or ".ll". */
 const char *object_ending(const struct arguments *arguments);
 
 #endif

@@ -86,7 +86,7 @@ static bool take_baseline(struct arguments *out, const char *value)
     return false;
 }
 
-/* Reads a percentage. The text must end in '%', so that 5 cannot be mistaken for a factor. */
+/* Reads a percentage. The text must end in '%', so that 5 is not taken for a factor. */
 static bool take_fail_over(struct arguments *out, const char *value)
 {
     char number[32];
@@ -184,8 +184,8 @@ static bool take_budget(struct arguments *out, const char *value)
     return false;
 }
 
-/* Reads the temperature of the chip, relative to the 60 C for which the price tables of CPU families are
- * valid. 60 C is assumed for a working server. */
+/* Reads the temperature of the chip, relative to 60 C. The price tables of CPU families are valid at 60 C,
+ * which is assumed to be the temperature of a server under load. */
 static bool take_thermal_state(struct arguments *out, const char *value)
 {
     static const struct {
@@ -232,7 +232,7 @@ static const struct own {
     const char *name;
     /* Reads the value of the option; NULL: none was given. Returns false after a message. */
     bool (*take)(struct arguments *out, const char *value);
-    bool takes_next; /* the value may be the next argument, too; false for options with an optional value */
+    bool takes_next; /* the value may also be the next argument; false if the value is optional */
     bool checks;     /* the option requests a check */
 } owns[] = {
     {"--energy-check", take_check, false, true},

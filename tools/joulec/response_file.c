@@ -14,7 +14,8 @@
 #include "common/output.h"
 #include "joulec/source/whole_file.h"
 
-/* bytes; response files that name each other twice would grow without end */
+/* Maximum size of all response files together. Without it, files that name others twice could grow
+ * exponentially. */
 #define MAX_TEXT_BYTES ((size_t)64 << 20)
 
 struct words {
@@ -47,8 +48,8 @@ static bool is_space(char c)
     return c && strchr(" \t\n\r\f\v", c);
 }
 
-/* Returns the argument at *at, unquoted in place. "": none is left, or an empty one, which clang drops,
- * too. */
+/* Returns the next argument from *at, unquoted in place, and moves *at past it. "": there is none, or it is
+ * empty; clang also drops empty arguments. */
 static char *next_word(char **at)
 {
     char *c = *at, *word, *end, quote = '\0';
@@ -83,14 +84,14 @@ static char *read_text(struct words *words, const char *name, struct open_file *
     for (const struct open_file *outer = file->outer; outer; outer = outer->outer)
         if (outer->device == file->device && outer->inode == file->inode)
             return NULL;
-    char *text = whole_file(path, &size), *kept = NULL;
+    char *text = whole_file(path, &size), *copy = NULL;
     words->is_too_long = text && size >= words->text_left;
     if (text && !words->is_too_long) {
-        kept = arena_copy(words->arena, text, strlen(text));
+        copy = arena_copy(words->arena, text, strlen(text));
         words->text_left -= size + 1; /* an empty file counts, too */
     }
     free(text);
-    return kept;
+    return copy;
 }
 
 static bool expand_word(struct words *words, const char *word, const struct open_file *outer)
@@ -125,8 +126,8 @@ const char **response_expand(struct arena *arena, char **argv, const char *folde
 
 /* --- pipes ---------------------------------------------------------------------------------------------- */
 
-/* Returns "@/proc/self/fd/N" for a copy of the pipe in memory, which this program and clang after it can
- * read. NULL: it cannot be copied. */
+/* Returns "@/proc/self/fd/N" for a copy of the pipe in memory, which this program and later clang can read.
+ * NULL: the pipe cannot be copied. */
 static char *hold_pipe(struct arena *arena, const char *path)
 {
     char word[64];

@@ -11,13 +11,13 @@
 #include <stddef.h>
 #include "base/arena.h"
 
-/* Returns a list of argv[1] and the following arguments with response files expanded, with NULL at its end
- * and in memory of `arena`. *out_count: its length without that NULL. `folder`: the folder in which clang
- * runs; NULL: the current one. On failure prints a message and returns NULL. */
+/* Returns the arguments from argv[1] on with response files expanded, terminated by NULL. The list is
+ * allocated in `arena`. Sets *out_count to its length without that NULL. `folder`: the folder in which clang
+ * runs; NULL: the current folder. On failure prints a message and returns NULL. */
 const char **response_expand(struct arena *arena, char **argv, const char *folder, size_t *out_count);
-/* Replaces response files that are pipes, such as `@<(echo -c)`, by copies, because both joulec and clang
- * read them and a pipe can be read only once. If the copy fails, the argument stays, so that clang reports
- * the error. */
+/* Replaces response files that are pipes, such as `@<(echo -c)`, by copies in memory. Both joulec and clang
+ * read response files, but a pipe can be read only once. If copying fails, leaves the argument unchanged, so
+ * that clang reports the error. */
 void response_hold_pipes(struct arena *arena, char **argv);
 
 /* A command line that was moved into a response file. */
