@@ -192,8 +192,8 @@ static bool read_database_words(struct arguments *a)
     return take_jobs(a);
 }
 
-/* Checks that an option which only a check or a printed page uses is not given without one. Returns false
- * after a message. */
+/* Checks that options for a check are given only with a check or a printed page. Returns false after a
+ * message. */
 static bool check_options_apply(const struct arguments *a)
 {
     const char *option = a->profile                 ? "--profile-use"

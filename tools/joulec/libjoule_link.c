@@ -99,7 +99,7 @@ static bool parts_call(const char *words)
     return is_found;
 }
 
-/* Returns true if an argument names a file that calls libjoule, also as a source. next: the following
+/* Returns true if an argument names a library, object or source that calls libjoule. next: the following
  * argument, or NULL. */
 static bool word_calls(const struct arguments *a, const char *word, const char *next)
 {

@@ -32,7 +32,7 @@ bool machine_read(struct machine *out)
     return true;
 }
 
-static bool has_input; /* standard input is a copy in memory */
+static bool has_input; /* standard input was replaced by a copy in memory */
 
 bool check_hold_input(void)
 {
@@ -51,7 +51,7 @@ void check_rewind_input(void)
         lseek(STDIN_FILENO, 0, SEEK_SET);
 }
 
-/* Starts a program like posix_spawnp, also with more arguments than a command line can hold. */
+/* Starts a program like posix_spawnp. If the command line is too long, passes it in a response file. */
 static int start(pid_t *out_pid, const char **words, const posix_spawn_file_actions_t *actions)
 {
     struct folded_words folded;
@@ -111,7 +111,7 @@ int check_exit_code(enum outcome outcome)
 }
 
 /* Further inputs of the analysis, besides the bitcode of the count build. */
-struct aside {
+struct inputs {
     struct marks marks;
     struct profile profile;
     bool merges_threads; /* OpenMP's threads are counted as one */
@@ -149,7 +149,7 @@ static bool print_analysis(const struct order *order, const struct analysis *ana
     return done;
 }
 
-static bool judge_module(const struct order *order, const struct module *module, const struct aside *aside,
+static bool judge_module(const struct order *order, const struct module *module, const struct inputs *inputs,
                          struct outputs *outputs, struct checked *out)
 {
     struct analysis analysis;
@@ -157,11 +157,11 @@ static bool judge_module(const struct order *order, const struct module *module,
     const struct machine *machine = order->machine;
     const struct arguments *arguments = order->arguments;
     struct analysis_options options = {.default_trips = arguments->default_trips,
-                                       .marks = &aside->marks,
-                                       .profile = arguments->counts ? &aside->profile : NULL,
+                                       .marks = &inputs->marks,
+                                       .profile = arguments->counts ? &inputs->profile : NULL,
                                        .warmer_kelvin = arguments->warmer_kelvin,
                                        .level = command_low_level(arguments),
-                                       .merges_threads = aside->merges_threads,
+                                       .merges_threads = inputs->merges_threads,
                                        .file_joules = arguments->file_joules};
     if (analysis_make(module, &machine->cpu, &machine->target, &options, &analysis, &error) != JOULE_OK) {
         complain("", "%s: %s", order->name, error.message);
@@ -177,19 +177,19 @@ static bool judge_module(const struct order *order, const struct module *module,
     return done;
 }
 
-/* Returns the number after the text `words` in a message of LLVM; 0: there is none. */
-static unsigned long version_behind(const char *message, const char *words)
+/* Returns the number after `prefix` in a message of LLVM; 0: there is none. */
+static unsigned long version_after(const char *message, const char *prefix)
 {
-    const char *at = strstr(message, words);
-    return at ? strtoul(at + strlen(words), NULL, 10) : 0;
+    const char *at = strstr(message, prefix);
+    return at ? strtoul(at + strlen(prefix), NULL, 10) : 0;
 }
 
-/* Prints why bitcode cannot be read. For bitcode of a newer LLVM, LLVM's own message hides that cause among
- * details of the format. */
+/* Prints why bitcode cannot be read. If the bitcode is of a newer LLVM, replaces LLVM's message, which hides
+ * this cause among details of the format. */
 static void print_unread(const struct order *order, const char *message)
 {
-    unsigned long writer = version_behind(message, "(Producer: 'LLVM"),
-                  reader = version_behind(message, "Reader: 'LLVM ");
+    unsigned long writer = version_after(message, "(Producer: 'LLVM"),
+                  reader = version_after(message, "Reader: 'LLVM ");
     if (writer > reader && reader)
         complain("",
                  "%s: cannot read bitcode of %s: it has LLVM %lu, and this joulec has LLVM %lu\nhint: set "
@@ -216,8 +216,8 @@ static bool read_bitcode(const struct order *order, int fd, const struct module_
     return false;
 }
 
-/* Reads the module again with the bodies that clang dropped. If that fails, calls of these functions have no
- * figure. */
+/* Replaces the module by one with the bodies that clang dropped. If that fails, keeps the module; calls of
+ * these functions then have no figure. */
 static void read_dropped_bodies(const struct order *order, const struct module_build *build,
                                 struct module *module)
 {
@@ -239,7 +239,7 @@ static void read_dropped_bodies(const struct order *order, const struct module_b
     arena_free(&arena);
 }
 
-static bool check_bitcode(const struct order *order, int fd, struct aside *aside, struct outputs *outputs,
+static bool check_bitcode(const struct order *order, int fd, struct inputs *inputs, struct outputs *outputs,
                           struct checked *out)
 {
     struct module module;
@@ -248,7 +248,7 @@ static bool check_bitcode(const struct order *order, int fd, struct aside *aside
         return false;
     if (module.has_dropped_bodies && !module.bodiless)
         read_dropped_bodies(order, &build, &module);
-    bool done = judge_module(order, &module, aside, outputs, out);
+    bool done = judge_module(order, &module, inputs, outputs, out);
     module_free(&module);
     return done;
 }
@@ -276,7 +276,7 @@ static bool read_profile(const struct order *order, struct arena *arena, struct 
     return done;
 }
 
-/* Returns true if clang rejects the source even without the profile. If only the profile is invalid,
+/* Returns true if clang rejects the source even without the profile. If clang only rejects the profile,
  * prints a message and returns false. */
 static bool is_refused_without(const struct order *order, struct arena *arena, const char *dependencies)
 {
@@ -301,21 +301,21 @@ static bool check_with(const struct order *order, const int fds[2], struct outpu
                        struct checked *out)
 {
     struct arena arena = {0};
-    struct aside aside;
-    memset(&aside, 0, sizeof aside);
+    struct inputs inputs;
+    memset(&inputs, 0, sizeof inputs);
     char dependencies[64];
     string_print(dependencies, sizeof dependencies, "/proc/%d/fd/%d", (int)getpid(), fds[1]);
     const char **words = command_count(&arena, order->arguments, order->source, dependencies);
     int code = words ? check_run_clang(order, words, fds[0]) : -1;
     out->is_refused = code > 0;
-    aside.merges_threads = command_merges_threads(order->arguments) && source_may_have_openmp(order, fds[1]);
-    bool done = code == 0 && source_marks_read(order, outputs->root, fds[1], &aside.marks) &&
-                read_profile(order, &arena, &aside.profile) &&
-                check_bitcode(order, fds[0], &aside, outputs, out);
+    inputs.merges_threads = command_merges_threads(order->arguments) && source_may_have_openmp(order, fds[1]);
+    bool done = code == 0 && source_marks_read(order, outputs->root, fds[1], &inputs.marks) &&
+                read_profile(order, &arena, &inputs.profile) &&
+                check_bitcode(order, fds[0], &inputs, outputs, out);
     if (code > 0)
         done = !order->arguments->counts || is_refused_without(order, &arena, dependencies);
-    profile_free(&aside.profile);
-    marks_free(&aside.marks);
+    profile_free(&inputs.profile);
+    marks_free(&inputs.marks);
     arena_free(&arena);
     return done;
 }

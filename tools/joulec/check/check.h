@@ -1,8 +1,8 @@
 /* tools/joulec/check/check.h - checks one C source: runs the count build, analyses its bitcode, and prints
  * the findings.
  *
- * The count build compiles at -O2 with loops left whole, for analysis only. Note: bitcode stays in memory, so
- * that joulec leaves no file behind if it is killed.
+ * The count build compiles at -O2 without transforming loops; its code is only analysed. Note: bitcode stays
+ * in memory, so that joulec leaves no file behind if it is killed.
  */
 #ifndef CHECK_CHECK_H
 #define CHECK_CHECK_H
@@ -19,7 +19,7 @@ struct machine {
     struct target target;
     struct cpu_calibration calibration;
 };
-/* Describes the core of this machine: calibrated if a calibration exists, else by its CPU family. Returns
+/* Describes the core of this machine by its calibration if there is one, else by its CPU family. Returns
  * false if out of memory. */
 bool machine_read(struct machine *out);
 
@@ -27,30 +27,31 @@ bool machine_read(struct machine *out);
 struct order {
     const struct machine *machine;
     const struct arguments *arguments;
-    const char *folder;  /* where clang runs; NULL: the current folder */
-    const char *source;  /* path as clang opens it from that folder */
-    const char *name;    /* path as messages show it */
-    bool is_quiet;       /* discard the messages of the programs that are run */
+    const char *folder;  /* folder in which clang runs; NULL: the current folder */
+    const char *source;  /* path of the source, relative to that folder */
+    const char *name;    /* path of the source for messages */
+    bool is_quiet;       /* the messages of clang and other programs are discarded */
     struct arena *arena; /* memory for checked.plan; NULL: no build follows */
 };
 
+/* The result of a check. */
 struct checked {
     enum outcome outcome;
     bool is_refused;             /* clang rejects the source */
     struct instrument_plan plan; /* instrumentation for the build, in order->arena */
 };
 
-/* Copies standard input, which is a source, so that several runs of clang can read it. Returns false after a
- * message. */
+/* Replaces standard input, which is a source, by a copy that several runs of clang can read. Returns false
+ * after a message. */
 bool check_hold_input(void);
 /* Rewinds the copy of standard input, if there is one, for the next program. */
 void check_rewind_input(void);
-/* Runs the program words[0] with its standard output redirected to `fd`, and waits. Returns its exit code, or
- * 128 + the signal; -1 with errno: it cannot be run. */
+/* Runs the program words[0] with its standard output redirected to `fd`, and waits for its end. Returns its
+ * exit code, or 128 + the signal that ended it. Returns -1 and sets errno if the program cannot be run. */
 int check_run(const struct order *order, const char **words, int fd);
 /* Like check_run, but prints a message if clang cannot be run. */
 int check_run_clang(const struct order *order, const char **words, int fd);
-/* Returns the output of clang in memory of `arena`. Returns NULL if clang rejects the source (sets
+/* Runs clang and returns its output, allocated in `arena`. Returns NULL if clang rejects the source (sets
  * out->is_refused), or after a message. */
 char *check_read_clang(const struct order *order, struct arena *arena, const char **words,
                        struct checked *out);

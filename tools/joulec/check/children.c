@@ -13,7 +13,7 @@
 static void add_signal(sigset_t *set, int signal)
 {
     struct sigaction old;
-    /* keep ignored signals ignored, as under nohup */
+    /* ignored signals stay ignored, as under nohup */
     if (sigaction(signal, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
         sigaddset(set, signal);
 }
@@ -26,7 +26,7 @@ bool children_open(struct children *children, size_t max_count)
         return false;
     }
     signal(SIGCHLD, SIG_DFL);
-    prctl(PR_SET_CHILD_SUBREAPER, 1); /* adopt orphans of children, to wait for them as well */
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* so that this process can also wait for orphans of its children */
     sigemptyset(&children->awaited);
     sigaddset(&children->awaited, SIGCHLD);
     add_signal(&children->awaited, SIGINT);
@@ -102,7 +102,7 @@ bool children_start(struct children *children, const struct outputs *real, size_
 
 /* --- results of children -------------------------------------------------------------------------------- */
 
-/* Returns the content of a whole file; the caller frees it. NULL: out of memory, or fd is -1. */
+/* Returns the contents of a whole file; the caller frees them. NULL: out of memory, or fd is -1. */
 static char *read_all(int fd, size_t *out_size)
 {
     off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : -1;
@@ -169,7 +169,7 @@ void children_close(struct children *children)
     for (size_t i = 0; i < children->count; i++)
         close_all(&children->list[i]);
     while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
-        ; /* the loop also waits for the clang processes that this process adopted */
+        ; /* also waits for clang processes whose parent has ended */
     free(children->list);
     sigprocmask(SIG_SETMASK, &children->old_mask, NULL);
 }

@@ -9,7 +9,8 @@
 #include "common/options.h"
 #include "object_name.h"
 
-/* Returns true for options that write files named after the object, in the step that writes the object. */
+/* Returns true for options that make the step that writes the object also write files named after the
+ * object. */
 static bool is_aside(const char *word)
 {
     static const char *const starts[] = {"-save-temps",
@@ -59,7 +60,7 @@ static bool is_uncounted(const char *word)
            string_starts(word, "-fcs-profile-") || string_starts(word, "-fcoverage-");
 }
 
-/* Returns true for options that do not apply to bitcode. */
+/* Returns true for options that clang accepts only for source text, and not for bitcode. */
 static bool is_of_text(const char *word)
 {
     return is_dependency(word) || strcmp(word, "-include") == 0 || strcmp(word, "-imacros") == 0;
@@ -153,7 +154,7 @@ static const char **end_with_source(struct line *line, const struct arguments *a
 
 /* --- count build ---------------------------------------------------------------------------------------- */
 
-/* Returns the character after the last -O; '1' for -O alone, as in clang; '0' without -O. */
+/* Returns the character after the last -O: '1' for -O alone, as clang defines it; '0' if there is no -O. */
 static char level_of(const struct arguments *a)
 {
     char level = '0';
@@ -178,7 +179,7 @@ static void add_level(struct line *line, const struct arguments *a)
     if (!is_small && level != '0')
         return;
     add(line, is_small ? "-D__OPTIMIZE_SIZE__=1" : "-U__OPTIMIZE__");
-    add(line, "-Xclang"); /* a precompiled header was made at the user's level */
+    add(line, "-Xclang"); /* a precompiled header has the user's level */
     add(line, "-fno-validate-pch");
 }
 
@@ -196,9 +197,9 @@ bool command_merges_threads(const struct arguments *a)
     return last && is_openmp(last) && !a->profile;
 }
 
-/* Makes the count build ignore OpenMP's directives, so that a program is counted as if it had no threads.
- * The work of a parallel region is then in the function that contains the region, and not behind calls of
- * the runtime library. */
+/* Makes the count build ignore OpenMP's directives, so that a program is counted as if it had no threads. The
+ * work of a parallel region then belongs to the function that contains the region. Otherwise the runtime
+ * library would call this work through a pointer. */
 static void add_threads(struct line *line, const struct arguments *a)
 {
     if (!command_merges_threads(a))
@@ -220,9 +221,9 @@ static const char **front_end_words(struct arena *arena, const struct arguments 
     return end_with_source(&line, a, added, source);
 }
 
-/* joulec matches the count build and a profile by source locations and names, so both need these options.
- * -Wno-everything still reports what the source itself makes an error, such as JOULE_BUDGET in a wrong
- * place. -w would hide these errors. */
+/* Options for the count build and for reading a profile: joulec matches both by source locations and names.
+ * With -Wno-everything, clang still reports warnings that the source turns into errors, such as JOULE_BUDGET
+ * in a wrong place. -w would hide them. */
 #define WITH_PLACES                                                                                          \
     "-g1", "-gcolumn-info", "-fno-discard-value-names", "-Wno-everything", "-Qunused-arguments"
 
@@ -243,8 +244,8 @@ static const char *profile_word(struct arena *arena, const struct arguments *a)
 }
 
 /* Returns the command line of a count build. `kept`: an additional option; NULL: none. */
-static const char **make_count(struct arena *arena, const struct arguments *a, const char *source,
-                               const char *dependencies, const char *kept)
+static const char **count_command(struct arena *arena, const struct arguments *a, const char *source,
+                                  const char *dependencies, const char *kept)
 {
     const char *const added[] = {"-O2",
                                  "-fno-vectorize",
@@ -270,12 +271,12 @@ static const char **make_count(struct arena *arena, const struct arguments *a, c
 const char **command_count(struct arena *arena, const struct arguments *a, const char *source,
                            const char *dependencies)
 {
-    return make_count(arena, a, source, dependencies, NULL);
+    return count_command(arena, a, source, dependencies, NULL);
 }
 
 const char **command_count_with_bodies(struct arena *arena, const struct arguments *a, const char *source)
 {
-    return make_count(arena, a, source, "/dev/null", "-flto=full");
+    return count_command(arena, a, source, "/dev/null", "-flto=full");
 }
 
 /* Updates *is_on for "-fNAME" and "-fno-NAME". */
@@ -379,7 +380,8 @@ static bool is_dependency_of_preprocessor(const char *word)
     return string_starts(word, "-Wp,-MD,") || string_starts(word, "-Wp,-MMD,");
 }
 
-/* Makes the rules for make name the user's object, which this step does not write. */
+/* Makes the rules for make contain the name of the user's object, although this step does not write the
+ * object. */
 static void add_dependencies(struct line *line, const struct arguments *a, const char *source)
 {
     bool is_named = has_such(a, is_dependency_of_preprocessor);
@@ -408,14 +410,14 @@ static const char *from_root(struct arena *arena, const char *name)
     if (name[0] == '/' || !getcwd(folder, sizeof folder))
         return name;
     size_t size = strlen(folder) + strlen(name) + 2;
-    char *made = arena_alloc(arena, size);
-    if (made)
-        string_print(made, size, "%s/%s", folder, name);
-    return made;
+    char *result = arena_alloc(arena, size);
+    if (result)
+        string_print(result, size, "%s/%s", folder, name);
+    return result;
 }
 
-/* Sets the names of the files that clang writes beside the object and that the bitcode mentions. Otherwise
- * clang would name these files after the bitcode. */
+/* Sets the names of further files that belong to the object and whose names are stored in the bitcode.
+ * Otherwise clang would name these files after the bitcode. */
 static void add_names_in_bitcode(struct line *line, const struct arguments *a, const char *source)
 {
     static const struct {
@@ -457,9 +459,9 @@ const char **command_front_end(struct arena *arena, const struct arguments *a, c
     return end_with_source(&line, a, added, source);
 }
 
-/* Returns true for options that command_discard may leave out. Levels and -Werror stay, because they may be
- * the reason why clang rejects the source. */
-static bool is_of_no_account(const char *word)
+/* Returns true for options that command_discard leaves out. Levels and -Werror stay, because clang may reject
+ * the source because of them. */
+static bool is_not_for_discard(const char *word)
 {
     return is_uncounted(word) && word[1] != 'O' && !string_starts(word, "-Werror");
 }
@@ -467,7 +469,7 @@ static bool is_of_no_account(const char *word)
 const char **command_discard(struct arena *arena, const struct arguments *a, const char *source)
 {
     static const char *const added[] = {"-Qunused-arguments", "-c", "-o", "/dev/null", NULL};
-    struct line line = line_without(arena, a, is_of_no_account);
+    struct line line = line_without(arena, a, is_not_for_discard);
     return end_with_source(&line, a, added, source);
 }
 
@@ -485,10 +487,10 @@ const char *command_saved_name(struct arena *arena, const struct arguments *a, c
     if (!is_beside_object || !slash)
         return name;
     size_t folder = (size_t)(slash - output) + 1, size = folder + strlen(name) + 1;
-    char *made = arena_alloc(arena, size);
-    if (made)
-        string_print(made, size, "%.*s%s", (int)folder, output, name);
-    return made;
+    char *result = arena_alloc(arena, size);
+    if (result)
+        string_print(result, size, "%.*s%s", (int)folder, output, name);
+    return result;
 }
 
 /* Returns true for options that write further files. */
@@ -526,8 +528,8 @@ static void add_output(struct line *line, const struct arguments *a, const char 
     add(line, object_name_beside(line->arena, NULL, source, object_ending(a)));
 }
 
-/* Returns true if an input besides the sources is neither object nor library, and so may need the options for
- * text. */
+/* Returns true if an input besides the sources is neither an object nor a library. Such an input may need the
+ * options for source text. */
 static bool has_text_beside(const struct arguments *a)
 {
     static const char *const endings[] = {".o", ".lo", ".a", ".so", NULL};
@@ -551,8 +553,8 @@ static const char *known_level(const char *word)
 const char **command_build(struct arena *arena, const struct arguments *a, const char *const *bitcode,
                            size_t first, size_t end, const char *const *library)
 {
-    /* the step of the source already reports unknown warnings; clang 19 warns that no input follows the last
-     * -x */
+    /* Options against two kinds of warnings: unknown warning options, which the front end's step already
+     * reports; and clang 19's warning that no input follows the last -x. */
     static const char *const quiet[] = {"-Qunused-arguments", "-Wno-unknown-warning-option",
                                         "-Wno-unused-command-line-argument", NULL};
     struct line line = {.arena = arena};

@@ -1,9 +1,8 @@
 /* tools/joulec/check/clang_commands.h - builds the command lines of clang: for the count build, and for the
  * steps of the user's build.
  *
- * A function that returns `const char **` returns a command line: a list of arguments with NULL at its end,
- * in memory of `arena`. If out of memory it prints a message and returns NULL. "Count build" is the build
- * whose code joulec analyses.
+ * Functions that return `const char **` return a command line: a list of arguments, terminated by NULL and
+ * allocated in `arena`. If out of memory they print a message and return NULL.
  * Note: data between two steps stays in memory, so that joulec leaves no file behind if it is killed.
  */
 #ifndef CHECK_CLANG_COMMANDS_H
@@ -12,20 +11,20 @@
 #include "arguments.h"
 #include "joulec/module/module.h"
 
-/* Returns the count build of `source`, which prints bitcode. It has the user's options, but loops are not
- * transformed and keep their names. `dependencies`: path to which clang writes the names of the files that it
- * read, as rules for make. */
+/* Returns the count build of `source`, which prints bitcode. It has the user's options, but does not
+ * transform loops, and keeps the names of values. `dependencies`: path of the file to which clang writes the
+ * names of the files that it read, as a rule for make. */
 const char **command_count(struct arena *arena, const struct arguments *arguments, const char *source,
                            const char *dependencies);
-/* Returns a count build that keeps the bodies of C99 inline functions. Otherwise clang drops a body that
- * it did not inline. Clang keeps these bodies for link-time optimization, which joulec requests but does
- * not run. */
+/* Returns a count build that keeps all bodies of C99 inline functions; otherwise clang drops bodies that it
+ * did not inline. To keep them, the command requests link-time optimization, which is never run. */
 const char **command_count_with_bodies(struct arena *arena, const struct arguments *arguments,
                                        const char *source);
 /* Returns the optimization level of the user's build if it is below that of the count build, -O2: "-O0",
  * "-O1" or "-Og". Otherwise returns NULL, also for -Os and -Oz. */
 const char *command_low_level(const struct arguments *arguments);
-/* Returns true if the count build ignores OpenMP's directives, so that one thread does the work of all. */
+/* Returns true if the count build ignores OpenMP's directives, so that one thread does the work of all
+ * threads. */
 bool command_merges_threads(const struct arguments *arguments);
 /* Returns which loop optimizations the user's build has enabled. */
 struct module_build command_loop_build(const struct arguments *arguments);
@@ -52,8 +51,8 @@ const char **command_discard(struct arena *arena, const struct arguments *argume
  * unless it is NULL. The arguments of `library`, a list with NULL at its end, are appended. */
 const char **command_build(struct arena *arena, const struct arguments *arguments, const char *const *bitcode,
                            size_t first, size_t end, const char *const *library);
-/* Returns true if each source must be built by its own command. This is so if each source gets an object that
- * is named after it, because bitcode in memory has no name. */
+/* Returns true if each source must be built by its own command, because the build writes an object for each
+ * source. Clang names an object after its input, but bitcode in memory has no such name. */
 bool command_builds_apart(const struct arguments *arguments);
 
 #endif

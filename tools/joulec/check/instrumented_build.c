@@ -15,10 +15,10 @@
 
 #define FAILED (-1)
 
-static const struct order here = {0}; /* clang's messages are shown, in the current folder */
+static const struct order here = {0}; /* clang runs in the current folder, and its messages are printed */
 
-/* Raises the limit on open files: the bitcode of each source stays open until clang has built all, and a
- * command may have more than the usual 1024 sources. */
+/* Raises the limit on open files, which is usually 1024. The bitcode of each source stays open until clang
+ * has built all sources. */
 static void allow_files(void)
 {
     struct rlimit limit;
@@ -34,14 +34,13 @@ static const char *open_bitcode(struct arena *arena, int *out_fd)
     char path[64];
     *out_fd = memfd_create("joulec-bitcode", 0);
     string_print(path, sizeof path, "/proc/self/fd/%d", *out_fd);
-    const char *kept = *out_fd < 0 ? NULL : arena_copy(arena, path, strlen(path));
-    if (!kept)
+    const char *copy = *out_fd < 0 ? NULL : arena_copy(arena, path, strlen(path));
+    if (!copy)
         complain("", "cannot create a file in memory: %s", strerror(*out_fd < 0 ? errno : ENOMEM));
-    return kept;
+    return copy;
 }
 
-/* Writes the preprocessed source if -save-temps asks for it. Returns 0, clang's exit code, or FAILED after a
- * message. */
+/* Writes the preprocessed source for -save-temps. Returns 0, clang's exit code, or FAILED after a message. */
 static int save_text(struct arena *arena, const struct arguments *arguments, const char *source)
 {
     const char *text = command_saved_name(arena, arguments, source, ".i");
@@ -94,7 +93,8 @@ static bool take_part(struct arena *arena, const struct arguments *all, bool is_
     return out->clang;
 }
 
-/* Builds each source by itself, even after one fails, as clang does; then the other files. */
+/* Builds each source by its own command, even if one fails, as clang does. If none fails, builds the other
+ * files. */
 static int build_apart(struct arena *arena, const struct arguments *arguments, const char *const *bitcode)
 {
     static const char *const no_library[] = {NULL};
@@ -116,29 +116,30 @@ static int build_apart(struct arena *arena, const struct arguments *arguments, c
  * libjoule. */
 static bool may_call(const struct arguments *arguments, const struct instrument_plan *plans)
 {
-    static const char *const bare[] = {"-nostdlib", "-ffreestanding", NULL};
-    const char *why = arguments_last_of(arguments, bare);
+    static const char *const excluding[] = {"-nostdlib", "-ffreestanding", NULL};
+    const char *option = arguments_last_of(arguments, excluding);
     size_t function_count = 0;
     for (size_t i = 0; i < arguments->source_count; i++)
         function_count += plans[i].function_count;
-    if (why && function_count)
+    if (option && function_count)
         complain("",
                  "functions with budgets are not measured at run time: %s excludes libjoule\nhint: "
                  "--energy-run=no suppresses this message",
-                 why);
-    return !why;
+                 option);
+    return !option;
 }
 
 int build_all(struct arena *arena, const struct arguments *arguments, const struct instrument_plan *plans)
 {
     size_t count = arguments->source_count, instrumented = 0;
-    bool is_watched = arguments->runs && arguments->compiles && may_call(arguments, plans), is_called = false;
+    bool is_measured = arguments->runs && arguments->compiles && may_call(arguments, plans),
+         is_called = false;
     const char **bitcode = arena_alloc(arena, (count + 1) * sizeof *bitcode);
     int code = bitcode ? 0 : FAILED;
     allow_files();
     for (size_t i = 0; i < count && code == 0; i++) {
-        is_called = is_called || plans[i].calls_library || (is_watched && plans[i].function_count);
-        if (is_watched && !instrument_plan_is_empty(&plans[i])) {
+        is_called = is_called || plans[i].calls_library || (is_measured && plans[i].function_count);
+        if (is_measured && !instrument_plan_is_empty(&plans[i])) {
             code = instrument_source(arena, arguments, arguments->sources[i], &plans[i], &bitcode[i]);
             instrumented++;
         }
@@ -154,8 +155,8 @@ int build_all(struct arena *arena, const struct arguments *arguments, const stru
     return code < 0 ? EXIT_OWN_FAILURE : code;
 }
 
-/* Shows clang's messages about the count build that it rejects. */
-static void print_why(struct arena *arena, const struct arguments *arguments, const char *source)
+/* Runs the count build, which clang rejects, again to print clang's messages. */
+static void print_rejection(struct arena *arena, const struct arguments *arguments, const char *source)
 {
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     const char **words = command_count(arena, arguments, source, "/dev/null");
@@ -173,7 +174,7 @@ int build_unjudged(struct arena *arena, const struct arguments *arguments, const
     if (code > 0)
         code = check_run_clang(&here, arguments->clang, STDOUT_FILENO);
     if (code == 0) {
-        print_why(arena, arguments, source);
+        print_rejection(arena, arguments, source);
         complain("",
                  "%s: cannot check: clang compiles this file, but not at -O2 with __JOULEC__ defined, see "
                  "above\nhint: correct that, or omit the --energy options for this file",

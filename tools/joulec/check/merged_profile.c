@@ -11,8 +11,8 @@
 #include "check.h"
 #include "common/options.h"
 
-/* Writes the first line that clang prints for an option to `line`, of `size` bytes. Returns false after a
- * message if clang cannot be run. */
+/* Writes the first line that clang prints for an option to line[0..size). If clang cannot be run, prints a
+ * message and returns false. */
 static bool ask_clang(const char *clang, const char *option, char *line, size_t size)
 {
     const char *words[] = {clang, option, NULL};
@@ -27,7 +27,8 @@ static bool ask_clang(const char *clang, const char *option, char *line, size_t 
     return code >= 0;
 }
 
-/* Finds llvm-profdata beside clang, else where clang searches for programs. Returns false after a message. */
+/* Finds llvm-profdata in clang's installation, else where clang searches for programs. Returns false after a
+ * message. */
 static bool find_profdata(const char *clang, char *path, size_t size)
 {
     char folder[PATH_MAX];

@@ -27,16 +27,16 @@ bool other_languages_may_have_budget(const char *path)
     return may;
 }
 
-/* Returns the change of include depth by a line marker such as: # 1 "budget.h" 1 3 */
-static int depth_behind(const char *line, size_t length)
+/* Returns by how much a line marker changes the depth of includes: 1 for # 1 "budget.h" 1 3 */
+static int depth_change(const char *line, size_t length)
 {
     const char *quote = string_starts(line, "# ") ? memrchr(line, '"', length) : NULL;
     bool has_flag = quote && quote + 2 < line + length;
     return !has_flag ? 0 : quote[2] == '1' ? 1 : quote[2] == '2' ? -1 : 0;
 }
 
-/* Searches preprocessed text. Budgets in headers are ignored, because they are checked with the
- * files that define their functions. */
+/* Returns true if preprocessed text contains a budget outside of headers. Budgets in headers are checked with
+ * the C files that define the functions. */
 static bool text_has_budget(const char *text)
 {
     static const char budget[] = "\"joule.budget:";
@@ -44,7 +44,7 @@ static bool text_has_budget(const char *text)
     int depth = 0;
     while (*text && !is_found) {
         size_t length = strcspn(text, "\n");
-        depth += depth_behind(text, length);
+        depth += depth_change(text, length);
         is_found = depth == 0 && memmem(text, length, budget, strlen(budget));
         text += length + (text[length] != '\0');
     }

@@ -8,10 +8,10 @@
 
 #include "arguments.h"
 
-/* Returns true if the file's text contains JOULE_BUDGET. Fast, because most files have none. */
+/* Returns true if the file's text contains the word JOULE_BUDGET. */
 bool other_languages_may_have_budget(const char *path);
-/* Returns true, after a message about the first one, if a source has a budget in its own text, which would
- * remain unchecked. */
+/* Returns true after a message if a source, and not only one of its headers, contains a budget. The message
+ * names the first such source. */
 bool other_languages_have_budget(struct arena *arena, const struct arguments *arguments);
 
 #endif

@@ -1,8 +1,8 @@
-/* tools/joulec/check/outputs.h - writes the findings of checks: messages, and the files that the user asked
- * for.
+/* tools/joulec/check/outputs.h - writes the findings of checks: messages, and the files that the user
+ * requested.
  *
- * Each file is written as a whole or not at all. Note: parallel checks write to outputs of their own; the
- * parent copies their pieces to the real ones, in order.
+ * Each file is written as a whole or not at all. Note: each parallel check writes to its own files in memory.
+ * The parent process copies these pieces to the real outputs, in order.
  */
 #ifndef CHECK_OUTPUTS_H
 #define CHECK_OUTPUTS_H
@@ -22,8 +22,8 @@ struct outputs {
     enum warnings_kind warnings;
     const char *text; /* text of the current source that a page prints; NULL: none */
     const char *root;
-    struct tally *tally; /* sums for the summary; NULL: not wanted */
-    /* Only for the real outputs: */
+    struct tally *tally; /* counts for the summary; NULL: not needed */
+    /* The following members are used only for the real outputs. */
     struct output files[PIECES];
     bool has_items[PIECES];
     int why[PIECES];      /* errno of a failed write; 0: none */
@@ -41,6 +41,7 @@ void outputs_print_changes(struct outputs *out, const struct change_tally *chang
                            const struct baseline *baseline);
 /* Adds bytes that outputs_print wrote in another process. */
 void outputs_add(struct outputs *out, enum piece piece, const char *bytes, size_t count);
+/* Records that clang rejects `source`. The text must outlive *out. */
 void outputs_refused(struct outputs *out, const char *source);
 /* Closes the outputs. is_whole: all sources were checked; otherwise files keep their old contents. Returns
  * false after a message. */

@@ -15,7 +15,7 @@
 #include "joulec/source/whole_file.h"
 #include "other_languages.h"
 
-#define AHEAD 16 /* results per process that may wait until earlier entries are printed */
+#define AHEAD 16 /* maximum results per process that wait until results of earlier entries are printed */
 
 struct project {
     const struct machine *machine;
@@ -28,7 +28,7 @@ struct project {
     size_t chosen_count;
     struct child_result *results; /* results of the chosen entries */
     bool *has_result;
-    size_t begun, printed; /* numbers of chosen entries that are started, and printed */
+    size_t begun, printed; /* numbers of chosen entries whose check was begun, and whose result was printed */
     bool shows_progress;
     struct outputs outputs;
     struct tally tally;
@@ -122,7 +122,8 @@ static char **words_of(struct project *p, const struct database_entry *e)
     return words;
 }
 
-/* Removes the options that clang has just reported as unknown. Returns false if there were none. */
+/* Removes the options that clang has reported as unknown, and clang's messages. Returns false if there were
+ * none. */
 static bool drop_unknown(struct project *p, struct arguments *own, struct check_result *out)
 {
     static const char said[] = "unknown argument: '";
@@ -265,8 +266,8 @@ static bool is_stdout(const char *path)
     return path && strcmp(path, "-") == 0;
 }
 
-/* Counts the files of the stored report that the database no longer has. Not done if only a part of the
- * database is checked, because the other files may still exist. */
+/* Counts the functions in files of the stored report that are no longer in the database. Does nothing with
+ * --energy-only, because the other files may still exist. */
 static void find_gone(struct project *p)
 {
     char from[PATH_MAX];
@@ -309,7 +310,7 @@ static int exit_code(const struct project *p)
     return p->refused ? 1 : check_exit_code(p->outcome);
 }
 
-/* Ends this program by the signal, as if it had not been caught. */
+/* Ends this program by the signal, with the default action. */
 static void end_by(int number)
 {
     signal(number, SIG_DFL);

@@ -11,7 +11,7 @@
 #include "joulec/source/place.h"
 #include "clang_commands.h"
 
-/* A mapped file. bytes is NULL if the file is empty or cannot be mapped. */
+/* A mapped file. bytes NULL: the file is empty or cannot be mapped. */
 struct view {
     const char *bytes;
     size_t size;
@@ -45,8 +45,8 @@ static bool file_passes(const char *path, text_test *test)
     return passes;
 }
 
-/* Returns true if "omp" follows the word pragma, or begins a string or an argument from which a macro may
- * make a pragma. */
+/* Returns true if "omp" follows the word pragma, or begins a string or argument of which a macro may make a
+ * pragma. */
 static bool openmp_is_possible(const char *text, size_t size)
 {
     static const char word[] = "pragma";
@@ -82,7 +82,8 @@ static bool next_file(const struct view *rule, size_t *at, char *out, size_t siz
     return length > 0;
 }
 
-/* Converts a path from the folder of clang to one that this program can open. */
+/* Returns a path that this program can open, for a path that is relative to the folder in which clang
+ * runs. */
 static const char *from_here(const struct order *order, const char *name, char *path, size_t size)
 {
     if (!order->folder || name[0] == '/')
@@ -91,8 +92,8 @@ static const char *from_here(const struct order *order, const char *name, char *
     return path;
 }
 
-/* Returns true if an option contains `word`, which may define a macro that a file uses, or if a file passes
- * the test. */
+/* Returns true if a file passes the test, or if an option contains `word`, because the option may define a
+ * macro that a file uses. Also returns true if the files are unknown. */
 static bool any_passes(const struct order *order, const struct view *rule, const char *word, text_test *test)
 {
     const struct arguments *arguments = order->arguments;
@@ -114,7 +115,8 @@ bool source_may_have_openmp(const struct order *order, int dependencies)
     return may;
 }
 
-/* Replaces clang's file names by those for messages. Consecutive marks mostly have the same file. */
+/* Replaces the paths of files by paths for messages. Consecutive marks mostly have the same file, so that the
+ * last path is reused. */
 static bool rename_files(const struct order *order, const char *root, struct marks *marks)
 {
     const char *last = NULL, *renamed = NULL;

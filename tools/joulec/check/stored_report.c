@@ -26,10 +26,10 @@ static void complain_with_hint(const struct arguments *a, const char *message)
 static bool is_comparable(const struct arguments *a, const struct machine *machine,
                           const struct baseline *baseline, joule_error *out_error)
 {
-    static const struct profile some;
+    static const struct profile any_profile;
     struct analysis_options options = {.default_trips = a->default_trips,
                                        .warmer_kelvin = a->warmer_kelvin,
-                                       .profile = a->counts ? &some : NULL};
+                                       .profile = a->counts ? &any_profile : NULL};
     return baseline_check(baseline, &machine->target, &options, out_error) == JOULE_OK;
 }
 

@@ -1,4 +1,4 @@
-/* tools/joulec/check/stored_report.h - the report that --energy-baseline names, read once for all sources. */
+/* tools/joulec/check/stored_report.h - reads the report of --energy-baseline, once for all sources. */
 #ifndef CHECK_STORED_REPORT_H
 #define CHECK_STORED_REPORT_H
 
@@ -11,11 +11,12 @@ struct stored_report {
 };
 
 /* Reads the file and checks that its figures are comparable with those of this run. Returns false after a
- * message. The caller frees the report by stored_report_close, also after an error. */
+ * message. The caller frees the report with stored_report_close, also after an error. */
 bool stored_report_open(const struct arguments *arguments, const struct machine *machine,
                         struct stored_report *out_report);
 void stored_report_close(struct stored_report *report);
-/* Returns the options of clang that determine the code: "-O2 -march=native". NULL: no memory. */
+/* Returns the options of clang that determine the code, such as "-O2 -march=native", allocated in `arena`.
+ * Returns NULL if out of memory. */
 const char *stored_report_build(struct arena *arena, const struct arguments *arguments);
 
 #endif
