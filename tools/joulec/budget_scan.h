@@ -11,8 +11,8 @@
 /* Returns true if the command requests nothing but verdicts of budgets. Sources without budgets are then not
  * checked. A SARIF or GitLab log needs more, because it also reports whether clang accepts a source. */
 bool budget_scan_is_enough(const struct arguments *arguments);
-/* Returns false if neither the source, nor a file that it may include, nor an option of clang contains an
- * annotation, pragma or macro of <joule/budget.h>. */
+/* Returns true if an annotation, pragma or macro of <joule/budget.h> may be in the source, in a file that it
+ * may include, or in an option of clang. */
 bool budget_scan_finds(const struct arguments *arguments, const char *source);
 /* Returns budget_scan_finds for any source of the command, in C or in another language. */
 bool budget_scan_finds_any(const struct arguments *arguments);

@@ -10,9 +10,9 @@
 bool clang_option_takes_next(const char *word);
 /* Returns the language that `word` and `next` set for later files: "c" for "-x c". NULL: they set none. */
 const char *clang_option_language(const char *word, const char *next);
-/* Returns a copy of `given`, a list terminated by NULL, with long options replaced by their short forms, so
- * that callers need to know only one spelling. The list is allocated in `arena`. *count: number of arguments
- * in `given`, then in the result. Returns NULL if out of memory. */
+/* Returns a copy of `given`, a list terminated by NULL, with long options replaced by their short forms. So
+ * callers need to know only one spelling. The list is allocated in `arena`. *count: number of arguments in
+ * `given`, then in the result. Returns NULL if out of memory. */
 const char **clang_options_shorten(struct arena *arena, const char **given, size_t *count);
 
 #endif

@@ -87,8 +87,8 @@ static bool add_stream(const struct search *w, const struct loop *loop, const st
     return true;
 }
 
-/* Reads the accesses of an innermost loop. Returns false if the loop is not an innermost one, has too many
- * accesses or none, or if an access is irregular or has an unknown stride. */
+/* Reads the accesses of an innermost loop. Returns false for other loops, and for loops with no access or too
+ * many. Also returns false if an access is irregular or has an unknown stride. */
 static bool read_streams(const struct search *w, int32_t l, struct streams *out)
 {
     const struct loops *loops = &w->of->f->loops;

@@ -6,9 +6,9 @@
 
 /* Misprediction rates of branches that depend on data, if no probability is known. The rate is near 0 if the
  * data has an order, and at most 1/2. Comparisons of order and tests of bits: 1/2, of which a predictor
- * learns half. Tests for equality: true once in six (the opcode heuristic of Ball and Larus, 1993, with the
- * figures of Wu and Larus, 1994), of which a predictor learns half. Limits: the geometric mean of 1/32 and
- * 1/2 (assumed). */
+ * learns half. Tests for equality: true in 1/6 (opcode heuristic of Ball and Larus, 1993, with the figures of
+ * Wu and Larus, 1994), of which a predictor learns half. Limits: the geometric mean of 1/32 and 1/2
+ * (assumed). */
 static const double misprediction_rates[] = {[BRANCH_TEST_LIMIT] = 1.0 / 8,
                                              [BRANCH_TEST_EQUAL] = 1.0 / 12,
                                              [BRANCH_TEST_ORDER] = 1.0 / 4,
@@ -16,8 +16,8 @@ static const double misprediction_rates[] = {[BRANCH_TEST_LIMIT] = 1.0 / 8,
 
 /* A branch to a cold block is assumed to be as rare as in branch_probability.c. */
 #define COLD_MISPREDICTION_RATE (1.0 / 2001)
-/* A predictor remembers at least the last 93 taken branches (Yavarzadeh and others, "Half&Half", 2023, for
- * Intel's predictors since Haswell), so it predicts the end of a shorter loop. */
+/* Maximum iterations of a loop whose end is predicted. A predictor remembers at least the last 93 taken
+ * branches (Yavarzadeh and others, "Half&Half", 2023, for Intel's predictors since Haswell). */
 #define MAX_PREDICTED_ITERATIONS 90
 /* Edges among which a predictor chooses; edges that end the program are not counted. */
 struct branch_edges {

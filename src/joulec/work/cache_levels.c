@@ -212,7 +212,7 @@ static size_t known_dimensions(struct memory *m, const struct reference *r, unsi
 }
 
 /* Writes the dimensions of a reference in loops deeper than `above` to m->dimensions. Returns their number.
- * An unknown stride is assumed to equal the extent of all known dimensions and of the unknown ones of inner
+ * An unknown stride is assumed to equal the extent of all other dimensions, except unknown ones of outer
  * loops, and at least a cache line. In the best case it may be less than a line, and irregular accesses do
  * not move. */
 static size_t dimensions_of(struct memory *m, const struct reference *r, unsigned above)
@@ -377,9 +377,8 @@ static bool fits(struct memory *m, const struct group *group, enum cost_level le
 }
 
 /* Returns the lines of a regular group that miss a level, per execution. They are loaded once per entry of
- * the outermost loop whose iteration fits. In the best case, if the data of an iteration of the loop around
- * does not fit, only the part that exceeds the cache is loaded again. runs: executions per call of the
- * function. */
+ * the outermost loop whose iteration fits. In the best case, only the part of an iteration's data that
+ * exceeds the cache is loaded again. runs: executions per call of the function. */
 static double regular_lines(struct memory *m, const struct group *group, enum cost_level level, double runs)
 {
     const struct reference *r = &m->references[group->first];

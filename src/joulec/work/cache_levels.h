@@ -5,8 +5,8 @@
  * cached if the footprint between its uses fits. Caches are assumed to replace the least recently used line.
  * When a function begins, all its data is assumed to be in the nearest level that is large enough; in the
  * worst case, in DRAM.
- * Note: if address and variable of an access are unknown, its data is assumed to be in L1 in the best case
- * and in DRAM in the worst case. The estimate assumes that it is in L1, and partly in L2.
+ * Note: data with an unknown address and variable is assumed to be in L1 in the best case and in DRAM in the
+ * worst case. The estimate assumes that it is in L1, and partly in L2.
  */
 #ifndef JOULEC_CACHE_LEVELS_H
 #define JOULEC_CACHE_LEVELS_H

@@ -187,8 +187,8 @@ static double all_of(const struct group *g, const double *frames)
 }
 
 /* Returns the likely depth if only its maximum is known: half of the maximum, as for a loop that is entered
- * once. If each frame calls at most one other, and the recursion starts in a loop, each order of magnitude is
- * equally likely, as for nested loops (trips.c). */
+ * once. For a chain of frames that starts in a loop, each order of magnitude is equally likely, as for nested
+ * loops (trips.c). */
 static double likely_levels(const struct group *g, const double *max)
 {
     const struct groups *groups = g->evaluator->groups;

@@ -21,9 +21,9 @@
 enum memory_call { MEMORY_NONE, MEMORY_MOVE, MEMORY_SET, MEMORY_ORDER, MEMORY_EQUAL };
 
 /* Cycles of a call: minimum on any core, middle, and 95 % point. The minima of cheap functions are one half
- * to two thirds of the minima that bench/calls.c measured (golden-cove, glibc 2.36), because later cores do
- * more in parallel and other libraries do less. The other figures are orders of magnitude on cores of 3 GHz,
- * from microbenchmarks of glibc and of system calls. Sorted by name. */
+ * to two thirds of those that bench/calls.c measured (golden-cove, glibc 2.36). Later cores do more in
+ * parallel, and other libraries do less. The other figures are orders of magnitude on cores of 3 GHz, from
+ * microbenchmarks of glibc and of system calls. Sorted by name. */
 static const struct library_function {
     const char *name;
     const char *type; /* like the type of a call; NULL: any, because the compiler inserts the call */

@@ -1,9 +1,9 @@
 /* joulec/work/overlap.h - finds vectorised loops that never run, because they require data that does not
  * overlap.
  *
- * The vectoriser may add a check, once per entry, that the address range that the loop writes does not
- * overlap other ranges that it accesses. Otherwise the scalar loop runs. This code finds ranges within one
- * variable that always overlap. If the check compares distances instead of ranges, nothing is known.
+ * The vectoriser may add a check, once per entry, that the loop's written address range does not overlap
+ * other ranges. Otherwise the scalar loop runs. This code finds ranges within one variable that always
+ * overlap. If the check compares distances instead of ranges, nothing is known.
  * Note: the check does not compare accesses with a constant distance. LLVM checks their dependence at compile
  * time.
  */
