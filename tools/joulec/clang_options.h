@@ -1,4 +1,4 @@
-/* tools/joulec/clang_options.h - knows which options of clang take a value, and their long forms. */
+/* tools/joulec/clang_options.h - tables of clang's options: which take a value, and their long forms. */
 #ifndef JOULEC_CLANG_OPTIONS_H
 #define JOULEC_CLANG_OPTIONS_H
 

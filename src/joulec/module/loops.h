@@ -27,12 +27,12 @@ struct loop {
     unsigned depth;                 /* 1: outermost */
     struct source_place place;      /* place in the source; file NULL: unknown */
     struct source_place last;       /* place of its latch; file NULL: unknown */
-    const struct built_loop *built; /* the loop as built (built_loop.h); NULL: unchanged, or unknown */
+    const struct built_loop *built; /* the loop in the user's build; NULL: unchanged, or unknown */
     enum overlap overlap;
     const struct object *overlapped; /* for OVERLAP_ONE_PLACE: the object read; NULL: unknown */
     bool is_outer;                   /* it contains another loop */
     bool is_unjoined;                /* the corresponding loop of the user's build is unknown */
-    bool has_own_place;              /* `place` is that of its keyword, not of its first instruction */
+    bool has_own_place;              /* `place` is the place of the loop's keyword, not of an instruction */
     bool may_be_two;                 /* LLVM may have merged two nested loops of the source into this one */
     uint32_t first, end;             /* blocks, with those of inner loops: loops->members[first .. end) */
 };

@@ -83,7 +83,7 @@ struct condition {
 /* A condition that JOULE_ASSUME states. */
 struct assumption {
     struct condition condition;
-    size_t calls_before; /* number of calls that precede it in its block */
+    size_t calls_before; /* number of calls before the assumption in its block */
 };
 
 /* A call in a block. */
@@ -179,7 +179,7 @@ struct block {
     double simd_256, simd_512; /* micro-operations on vectors of this width */
     struct access *accesses;
     size_t access_count;
-    const char **values; /* integers and pointers computed here that scalar evolution cannot analyse */
+    const char **values; /* integers and pointers of the block that scalar evolution cannot analyse */
     size_t value_count;
     struct monotonic_phi **monotonic_phis; /* for the header of a loop: its monotonic values */
     size_t monotonic_phi_count;
@@ -204,7 +204,7 @@ struct block {
     bool may_be_two;                  /* for a header: LLVM may have merged two nested loops of the source */
 };
 
-/* An innermost loop as the build compiled it. */
+/* An innermost loop of the user's build. */
 struct built_loop {
     struct source_place place; /* place of the loop in the source */
     double factor;             /* iterations of the source loop per iteration of the built loop */
@@ -247,7 +247,7 @@ struct module {
     size_t function_count;
     struct object *objects; /* global variables, sorted by name */
     size_t object_count;
-    bool is_built;           /* the loops of the build are known */
+    bool is_built;           /* the loops of the user's build are known */
     const char *foreign;     /* architecture of the code if it differs from this machine's; NULL: the same */
     struct scev_facts *scev; /* formulas of loops and values; NULL: none */
     bool has_dropped_bodies; /* clang dropped bodies of called inline functions; other files contain them */

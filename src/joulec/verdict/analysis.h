@@ -13,7 +13,7 @@
 #include "joulec/work/advice.h"
 #include "joulec/work/evaluate.h"
 
-/* Everything that is known about one function. */
+/* The results of the analysis of one function. */
 struct function_result {
     const struct function *function;
     struct loops loops;

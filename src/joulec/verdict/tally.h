@@ -39,8 +39,7 @@ void tally_merge(struct tally *tally, const struct tally *more);
 struct tally_page {
     const struct tally *tally;
     size_t files; /* number of sources that were checked */
-    /* Numbers of sources that were not checked: rejected by clang, invalid entry of the database, not in
-     * C. */
+    /* Numbers of sources that were not checked: rejected by clang, invalid entry, not in C. */
     size_t refused, broken, not_c;
     size_t foreign;      /* number of sources that were checked without options unknown to clang */
     const char *unknown; /* one of the options that clang does not know */

@@ -161,7 +161,7 @@ static void remove_power_ends(struct judgement *j)
 
 /* --- verdicts ------------------------------------------------------------------------------------------- */
 
-/* Basis of a verdict. */
+/* Which verdicts the evidence for a figure allows. */
 struct grounds {
     bool can_prove;
     bool is_open;   /* something has no bounds at all */

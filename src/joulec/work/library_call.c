@@ -148,8 +148,7 @@ static bool is_of_type(const struct call *call, const char *type)
     return strcmp(call->type, type) == 0;
 }
 
-/* Finds the cycles of a mathematical function, which do not depend on a length. Returns false if it is
- * unknown. */
+/* Finds the cycles of a mathematical function. Returns false if the function is unknown. */
 static bool find_math(const struct call *call, double out_cycles[BOUNDS])
 {
     struct library_math math;
@@ -165,7 +164,7 @@ const struct operand *library_call_length(const struct call *call)
     return found && found->does != MEMORY_NONE && call->argument_count >= 3 ? &call->arguments[2] : NULL;
 }
 
-/* Returns false if the number of bytes is unknown. */
+/* Sets out_bytes to the number of bytes that a call processes. Returns false if the number is unknown. */
 static bool bytes_of(const struct operand *operand, const struct call_length *length,
                      double out_bytes[BOUNDS])
 {

@@ -181,7 +181,8 @@ static bool store_passed(const struct passing *p, struct evaluated *f, const str
     return f->passed;
 }
 
-/* Returns true if a function calls its own group. The arguments of such calls are not followed. */
+/* Returns true if a function calls its own recursive group. Arguments of recursive functions are not
+ * collected. */
 static bool calls_group(const struct evaluator *e, uint32_t group, const struct function *f)
 {
     for (size_t b = 0; b < f->block_count; b++)

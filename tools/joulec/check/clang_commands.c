@@ -423,9 +423,10 @@ static void add_names_in_bitcode(struct line *line, const struct arguments *a, c
     static const struct {
         const char *option, *ending;
         bool (*is_asked)(const char *word);
-    } files[] = {{"-coverage-notes-file=", ".gcno", is_coverage}, /* the only form in later versions */
-                 {"-coverage-data-file=", ".gcda", is_coverage},
-                 {"-split-dwarf-file", ".dwo", is_split}};
+    } files[] = {
+        {"-coverage-notes-file=", ".gcno", is_coverage}, /* later versions of clang accept only this form */
+        {"-coverage-data-file=", ".gcda", is_coverage},
+        {"-split-dwarf-file", ".dwo", is_split}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         if (!has_such(a, files[i].is_asked))
             continue;

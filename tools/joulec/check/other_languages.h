@@ -1,7 +1,8 @@
 /* tools/joulec/check/other_languages.h - finds budgets in sources that are not C, which joulec does not
  * check.
  *
- * Note: sources without budgets are built by clang without a message, because most projects have some.
+ * Note: sources without budgets are built by clang without a message, because most projects contain such
+ * sources.
  */
 #ifndef CHECK_OTHER_LANGUAGES_H
 #define CHECK_OTHER_LANGUAGES_H
