@@ -60,8 +60,8 @@ struct evaluator {
     uint64_t blocks_left;        /* number of blocks that further evaluations may process */
 };
 
-/* Fills *out. Allocates its arrays in `arena`. `module` and `target` must outlive *out; names and formulas are
- * added to the pools of module->scev. default_trips: iterations assumed for loops without a bound; NaN: the
+/* Fills *out. Allocates its arrays in `arena`. `module` and `target` must outlive *out; names and formulas
+ * are added to the pools of module->scev. default_trips: iterations assumed for loops without a bound; NaN: the
  * defaults of trips.h. Returns JOULE_OK or JOULE_NO_MEMORY. */
 joule_status evaluator_make(struct arena *arena, const struct module *module, const struct target *target,
                             double default_trips, struct evaluator *out);
