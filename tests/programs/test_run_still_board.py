@@ -46,7 +46,7 @@ class StillBoard(unittest.TestCase):
         self.assertAlmostEqual(gross["energy_joules"] / report["duration_seconds"], WATTS, delta=0.1 * WATTS)
         self.assertEqual((gross["class"], gross["partial"]), ("measured", True))
         self.assertIn("gpu-0 (hwmon) stands still", gross["partial_reason"])
-        self.assertIn("partial: the meter gpu-0", done.stderr)
+        self.assertIn("partial: the sensor gpu-0", done.stderr)
         self.assertIsNone(report["command"]["energy_joules"], "CPU time says nothing of a GPU")
 
     def test_devices_and_doctor_say_so(self):

@@ -61,8 +61,8 @@ struct evaluator {
 };
 
 /* Fills *out. Allocates its arrays in `arena`. `module` and `target` must outlive *out; names and formulas
- * are added to the pools of module->scev. default_trips: iterations assumed for loops without a bound; NaN: the
- * defaults of trips.h. Returns JOULE_OK or JOULE_NO_MEMORY. */
+ * are added to the pools of module->scev. default_trips: iterations assumed for loops without a bound; NaN:
+ * the defaults of trips.h. Returns JOULE_OK or JOULE_NO_MEMORY. */
 joule_status evaluator_make(struct arena *arena, const struct module *module, const struct target *target,
                             double default_trips, struct evaluator *out);
 /* Finds the loops of function `index` and how they are entered, if this was not done before. The caller may
