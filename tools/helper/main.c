@@ -105,7 +105,7 @@ static joule_status open_sensors(const struct settings *how, struct sensors *out
 {
     out->host = how->root ? host_tree_open(how->root) : host_real();
     if (!out->host)
-        return JOULE_ABSENT;
+        return error_set(error, JOULE_ABSENT, "cannot open %s: no such folder", how->root);
     out->keeps_pace = how->is_coarse || how->grain_joules > 0;
     double pace_s = how->is_coarse ? COARSE_PACE_S : PACE_S;
     out->pace_ns = (int64_t)((how->pace_s > 0 ? how->pace_s : pace_s) * 1e9);
@@ -148,7 +148,7 @@ static int run(const struct settings *how)
 {
     static struct sensors sensors;
     static struct clients clients;
-    joule_error error = {.message = "no such folder"};
+    joule_error error = {.message = ""};
     sigset_t wait_mask;
     joule_status status = open_sensors(how, &sensors, &error);
     if (status == JOULE_OK)

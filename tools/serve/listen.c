@@ -101,5 +101,9 @@ bool listener_open(struct listener *listener, const char *where)
                  bind_error == EADDRINUSE ? "; choose another port with --listen, or 0 for any" : "");
         return false;
     }
-    return describe(listener);
+    if (!describe(listener)) {
+        complain(SERVE, "cannot listen on %s: the address of the socket is unknown", where);
+        return false;
+    }
+    return true;
 }

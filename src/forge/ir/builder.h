@@ -78,6 +78,7 @@ forge_value builder_find_input(const forge_builder *builder, const char *name);
 forge_value builder_find_output(const forge_builder *builder, const char *name);
 /* Returns the slot with this name, or INDEX_NONE. */
 uint32_t builder_find_slot(const forge_builder *builder, const char *name);
+#define BUILDER_MAX_SCOPE 511 /* maximum bytes of a scope's path */
 /* Returns the number of the scope with this full path; adds the scope if it is new. If out of memory, fails
  * the builder and returns 0. */
 uint32_t builder_add_scope(forge_builder *builder, const char *path);

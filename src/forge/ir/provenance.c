@@ -40,7 +40,7 @@ void forge_scope_push(forge_builder *builder, const char *name)
 {
     if (!builder_is_ok(builder))
         return;
-    char path[512];
+    char path[BUILDER_MAX_SCOPE + 1];
     const char *outer = builder->graph->scopes[builder->scope];
     if ((size_t)snprintf(path, sizeof path, "%s%s%s", outer, *outer ? "/" : "", name) >= sizeof path ||
         !*name || strchr(name, '/')) {
@@ -57,7 +57,7 @@ void forge_scope_pop(forge_builder *builder)
 {
     if (!builder_is_ok(builder))
         return;
-    char path[512];
+    char path[BUILDER_MAX_SCOPE + 1];
     string_copy(path, sizeof path, builder->graph->scopes[builder->scope]);
     char *end = strrchr(path, '/');
     *(end ? end : path) = '\0';

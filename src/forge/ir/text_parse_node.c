@@ -9,10 +9,7 @@
 #include "forge/ir/infer.h"
 #include "forge/ir/text_parse.h"
 
-enum {
-    MAX_INPUTS = 16,
-    MAX_PATH = 500 /* bytes of a scope's path; forge_scope_push allows 511 */
-};
+enum { MAX_INPUTS = 16 };
 
 /* Attributes of any operation, without the elements of a constant. */
 union any_attributes {
@@ -292,8 +289,8 @@ static bool parse_provenance(struct parser *p)
         const char *path = cursor_name(&p->in, &p->arena, true);
         if (!path)
             return false;
-        if (strlen(path) > MAX_PATH)
-            return cursor_fail_at(&p->in, start, "expected a scope of at most %d bytes", MAX_PATH);
+        if (strlen(path) > BUILDER_MAX_SCOPE)
+            return cursor_fail_at(&p->in, start, "expected a scope of at most %d bytes", BUILDER_MAX_SCOPE);
         p->builder->scope = builder_add_scope(p->builder, path);
     }
     for (int phase = FORGE_PHASE_BACKWARD; phase <= FORGE_PHASE_DATA; phase++)

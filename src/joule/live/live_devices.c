@@ -98,10 +98,11 @@ static bool query_driver(struct live *live, struct live_device *device, const jo
     joule_device_process list[MAX_PROCESSES];
     size_t count = joule_device_processes(live->meter, seen->name, list, MAX_PROCESSES);
     for (size_t i = 0; i < count && i < MAX_PROCESSES; i++) {
-        struct seen_process *process =
-            list[i].pid <= INT32_MAX ? process_table_outside(&live->table, (pid_t)list[i].pid) : NULL;
+        if (list[i].pid > INT32_MAX)
+            continue;
+        struct seen_process *process = process_table_outside(&live->table, (pid_t)list[i].pid);
         if (!process)
-            return list[i].pid > INT32_MAX;
+            return false;
         process->is_listed = true;
         add_active(device, process, active_of(seen, &list[i], elapsed_s), list[i].memory_bytes, elapsed_s);
     }

@@ -10,6 +10,7 @@
 #include "forge/compiler/pass.h"
 #include "forge/ir/fields.h"
 #include "support/check.h"
+#include "support/graphs.h"
 #include "support/random_graph.h"
 
 static char *print(const forge_graph *graph)
@@ -225,6 +226,24 @@ static void test_random_graphs_read_back(void **state)
                      op_name((enum op)op));
 }
 
+static void test_longest_scope_reads_back(void **state)
+{
+    (void)state;
+    char name[512];
+    memset(name, 's', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    forge_builder *b = forge_builder_new();
+    forge_scope_push(b, name);
+    forge_output(b, "y", forge_neg(b, forge_input(b, "x", FORGE_F32, forge_shape_of(2))));
+    forge_graph *graph = graph_of(b);
+    free(assert_round_trip(graph));
+    forge_graph_free(graph);
+    b = forge_builder_new();
+    forge_scope_push(b, "s");
+    forge_scope_push(b, name);
+    assert_builder_refused(b, "s: '"); /* the name fills the rest of the message */
+}
+
 /* A body is built with its graph's sizes, and makes new ones. */
 static forge_value halves(forge_builder *b, const forge_value *inputs, size_t count, const void *context)
 {
@@ -386,6 +405,7 @@ int main(void)
         cmocka_unit_test(test_spaces_and_comments_are_accepted),
         cmocka_unit_test(test_numbers_are_exact),
         cmocka_unit_test(test_random_graphs_read_back),
+        cmocka_unit_test(test_longest_scope_reads_back),
         cmocka_unit_test(test_sizes_keep_their_order),
         cmocka_unit_test(test_messages_name_the_place),
         cmocka_unit_test(test_nesting_is_limited),

@@ -1,8 +1,8 @@
 /* tools/joule/calibrate/instructions_aarch64.h - the macros of kernels.c as AArch64 instructions.
  *
  * Registers: integers 0 to 5 are x9 to x14; K (`factor`) and U (`one`) are x15 and x16; the current address
- * is x17; floats are d0 to d15. A vector of 256 bits is two of 128 bits: vector d is v<d> and v1<d>, such as
- * v0 and v10.
+ * is x17; floats are d0 to d15. A vector of 256 bits is two of 128 bits: vector d, 0 to 7, is v<d> and v2<d>,
+ * such as v0 and v20.
  *
  * Note: atomics are pairs of exclusive instructions, which every core of the architecture has.
  */
@@ -31,7 +31,8 @@
     ".irp r,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14\n ldr d\\r, [%[g], #40]\n .endr\n"                            \
     "ldr d15, [%[g], #48]\n"
 #define READY_256                                                                                            \
-    READY_FLOATS ".irp r,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n dup v\\r\\().2d, v\\r\\().d[0]\n .endr\n"
+    READY_FLOATS ".irp r,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n dup v\\r\\().2d, v\\r\\().d[0]\n .endr\n"   \
+                 ".irp r,20,21,22,23,24,25,26,27\n dup v\\r\\().2d, v0.d[0]\n .endr\n"
 #define WRAP "ldr x21, [%[g], #16]\n ldr x22, [%[g], #8]\n cmp x17, x21\n csel x17, x22, x17, hs\n"
 #define DONE                                                                                                 \
     "str x17, [%[g]]\n stp x9, x10, [%[g], #64]\n stp x11, x12, [%[g], #80]\n stp x13, x14, [%[g], #96]\n"
@@ -45,7 +46,8 @@
                          : [g] "r"(g)                                                                        \
                          : "memory", "cc", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17",     \
                            "x19", "x20", "x21", "x22", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", \
-                           "v9", "v10", "v11", "v12", "v13", "v14", "v15");                                  \
+                           "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v20", "v21", "v22", "v23",       \
+                           "v24", "v25", "v26", "v27");                                                      \
     }
 #define LOOP(name, times, body)       ASM_LOOP(name, READY, times, body, "")
 #define LOOP_WRAP(name, times, body)  ASM_LOOP(name, READY, times, body, WRAP)
@@ -71,11 +73,11 @@
 #define FSQRT(d)     "fsqrt d" #d ", d" #d "\n"
 #define FLOAD(d)     "ldr d" #d ", [%[g], #40]\n"
 
-#define VADD(d)       "fadd v" #d ".2d, v" #d ".2d, v15.2d\n fadd v1" #d ".2d, v1" #d ".2d, v15.2d\n"
-#define VFMA(d)       "fmla v" #d ".2d, v14.2d, v15.2d\n fmla v1" #d ".2d, v14.2d, v15.2d\n"
-#define VLOAD(d, at)  "ldp q" #d ", q1" #d ", [x17, #" #at "]\n"
-#define VSTORE(d, at) "stp q" #d ", q1" #d ", [x17, #" #at "]\n"
-#define VSUM(d, s)    "fadd v" #d ".2d, v" #d ".2d, v" #s ".2d\n fadd v1" #d ".2d, v1" #d ".2d, v1" #s ".2d\n"
+#define VADD(d)       "fadd v" #d ".2d, v" #d ".2d, v15.2d\n fadd v2" #d ".2d, v2" #d ".2d, v15.2d\n"
+#define VFMA(d)       "fmla v" #d ".2d, v14.2d, v15.2d\n fmla v2" #d ".2d, v14.2d, v15.2d\n"
+#define VLOAD(d, at)  "ldp q" #d ", q2" #d ", [x17, #" #at "]\n"
+#define VSTORE(d, at) "stp q" #d ", q2" #d ", [x17, #" #at "]\n"
+#define VSUM(d, s)    "fadd v" #d ".2d, v" #d ".2d, v" #s ".2d\n fadd v2" #d ".2d, v2" #d ".2d, v2" #s ".2d\n"
 
 /* Loads the next address from the current address. */
 #define CHASE       "ldr x17, [x17]\n"
