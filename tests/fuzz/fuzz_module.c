@@ -154,8 +154,7 @@ static void fill_block(struct arena *arena, struct block *b, size_t at, size_t f
         b->call_count = 1;
         bool is_own = bits & 16;
         b->calls[0] = (struct call){.name = is_own ? "f" : names[bits / 32 % 5],
-                                    .callee = is_own ? (int32_t)(bits / 32 % functions) : -1,
-                                    .is_independent = bits & 64};
+                                    .callee = is_own ? (int32_t)(bits / 32 % functions) : -1};
         if (!b->calls[0].name)
             set_targets(arena, &b->calls[0], pattern[1], functions);
     }

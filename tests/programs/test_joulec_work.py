@@ -89,22 +89,6 @@ class Work(OneFile):
         found = self.functions(loop.format("tenths", "10") + loop.format("parts", "(y | 1)"))
         self.assertLess(2 * found["tenths"]["time_seconds"], found["parts"]["time_seconds"])
 
-    def test_calls_run_beside_each_other(self):
-        """But not if a call needs the previous call's result, or if its stores are unknown."""
-        text = ("#define WAITS x ^= x >> 9; x *= 77; x ^= x >> 7; x *= 55; x ^= x >> 5;\n"
-                "unsigned seen;\n"
-                "__attribute__((noinline)) unsigned pure(unsigned x) { WAITS return x; }\n"
-                "__attribute__((noinline)) unsigned writes(unsigned x) { WAITS seen = x; return x; }\n"
-                "void each(unsigned *y) { for (int i = 0; i < 1000; i++) y[i] = pure(y[i]); }\n"
-                "unsigned sums(const unsigned *y) { unsigned s = 0; for (int i = 0; i < 1000; i++) s += pure(y[i]); return s; }\n"
-                "unsigned last(unsigned x) { for (int i = 0; i < 1000; i++) x = pure(x); return x; }\n"
-                "unsigned other(unsigned x, const unsigned *y) { for (int i = 0; i < 1000; i++) x = pure(x ^ y[i]) + 1; return x; }\n"
-                "void wrote(unsigned *y) { for (int i = 0; i < 1000; i++) y[i] = writes(y[i]); }\n")
-        seconds = {name: function["time_seconds"] for name, function in self.functions(text).items()}
-        for beside in ("each", "sums"):
-            for waits in ("last", "other", "wrote"):
-                self.assertLess(1.4 * seconds[beside], seconds[waits], (beside, waits))
-
     def test_dependent_operations_take_longer(self):
         one = "unsigned {0}(unsigned a, unsigned b, unsigned c, unsigned d) {{ {1} return a ^ b ^ c ^ d; }}\n"
         text = (one.format("together", "a *= 7; b *= 7; c *= 7; d *= 7; a *= a; b *= b; c *= c; d *= d;")

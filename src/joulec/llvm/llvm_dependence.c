@@ -1,9 +1,6 @@
 /* joulec/llvm/llvm_dependence.c - see llvm_dependence.h. */
 #include "joulec/llvm/llvm_dependence.h"
 
-#include <string.h>
-
-#define MAX_STEPS (1 << 22) /* maximum nodes that are visited for the results of calls */
 /* Assumed cycles of a call when chains are compared; the work of the call is added elsewhere. */
 #define CALL_CYCLES 10
 
@@ -140,50 +137,4 @@ void dependence_add_path(struct dependence_graph *s, const struct dependence_nod
 {
     for (int32_t i = end->from; i >= 0; i = s->list[i].from)
         dependence_add_work(&s->list[i], s->function->blocks[s->list[i].block].chain);
-}
-
-/* --- independent calls ---------------------------------------------------------------------------------- */
-
-/* Adds the users of a node's value once. is_seen: by node. Returns false if the call is among them. */
-static bool add_users(const struct dependence_graph *s, size_t node, size_t call, bool *is_seen,
-                      size_t *queue, size_t *queued)
-{
-    for (LLVMUseRef use = LLVMGetFirstUse(s->list[node].value); use; use = LLVMGetNextUse(use)) {
-        int32_t number = llvm_number_of(&s->numbers, LLVMGetUser(use));
-        if (number == (int32_t)call)
-            return false;
-        if (number < 0 || is_seen[number])
-            continue;
-        is_seen[number] = true;
-        queue[(*queued)++] = (size_t)number;
-    }
-    return true;
-}
-
-/* Returns true if the result of the call does not reach the call again in any iteration. */
-static bool is_independent(const struct dependence_graph *s, size_t call, bool *is_seen, size_t *queue)
-{
-    size_t queued = 0;
-    memset(is_seen, 0, s->count * sizeof *is_seen);
-    bool is = add_users(s, call, call, is_seen, queue, &queued);
-    for (size_t i = 0; i < queued && is; i++)
-        is = add_users(s, queue[i], call, is_seen, queue, &queued);
-    return is;
-}
-
-bool dependence_find_independent_calls(struct dependence_graph *s)
-{
-    bool *is_seen = arena_alloc(s->arena, s->count + 1);
-    size_t *queue = arena_alloc(s->arena, (s->count + 1) * sizeof *queue), visits = 0;
-    if (!is_seen || !queue)
-        return false;
-    for (size_t i = 0; i < s->count; i++) {
-        const struct dependence_node *node = &s->list[i];
-        if (!node->call)
-            continue;
-        visits += s->count;
-        node->call->is_independent =
-            visits < MAX_STEPS && llvm_writes_no_memory(node->value) && is_independent(s, i, is_seen, queue);
-    }
-    return true;
 }

@@ -58,8 +58,4 @@ void dependence_add_path(struct dependence_graph *graph, const struct dependence
 /* Returns the node that computes the address of an access; -1: it is computed outside of the blocks. */
 int32_t dependence_address_node(const struct dependence_graph *graph, size_t access);
 
-/* Sets is_independent of calls on whose results no later iteration depends. Returns false if out of
- * memory. */
-bool dependence_find_independent_calls(struct dependence_graph *graph);
-
 #endif

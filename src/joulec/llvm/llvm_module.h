@@ -75,8 +75,7 @@ bool llvm_returns_twice(LLVMValueRef call);
 /* Returns the name of what is called: of an intrinsic, the C library's function; of assembly, its text. NULL:
  * a call through a pointer, or out of memory. */
 const char *llvm_call_name(struct arena *arena, LLVMValueRef call);
-/* Return true if the callee writes no memory, and if it does not access memory at all. */
-bool llvm_writes_no_memory(LLVMValueRef call);
+/* Returns true if the callee does not access memory. */
 bool llvm_accesses_no_memory(LLVMValueRef call);
 /* Return the kind of an attribute, 0: unknown to this LLVM; and the attribute of a call or of its callee,
  * NULL: none. */

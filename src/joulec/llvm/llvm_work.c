@@ -10,8 +10,6 @@
 #include <string.h>
 #include "base/string.h"
 
-#define MEMORY_WRITTEN 0xaaaaaaaau /* bits of LLVM's attribute "memory" that stand for writes */
-
 static int by_address(const void *a, const void *b)
 {
     uintptr_t left = (uintptr_t)((const struct numbered *)a)->item,
@@ -181,15 +179,6 @@ LLVMAttributeRef llvm_attribute(LLVMValueRef call, unsigned kind)
 }
 
 /* Since LLVM 16, one attribute has two bits for each kind of memory: read and written. */
-bool llvm_writes_no_memory(LLVMValueRef call)
-{
-    LLVMAttributeRef memory = llvm_attribute(call, llvm_attribute_kind("memory"));
-    if (memory)
-        return !(LLVMGetEnumAttributeValue(memory) & MEMORY_WRITTEN);
-    return llvm_attribute(call, llvm_attribute_kind("readnone")) ||
-           llvm_attribute(call, llvm_attribute_kind("readonly"));
-}
-
 bool llvm_accesses_no_memory(LLVMValueRef call)
 {
     LLVMAttributeRef memory = llvm_attribute(call, llvm_attribute_kind("memory"));

@@ -95,9 +95,6 @@ struct call {
     struct source_place place;
     uint32_t number; /* number among the calls of its function */
     bool is_in_loop;
-    /* true if the call writes no memory, and no instruction of the next iteration of its innermost loop waits
-     * for its result */
-    bool is_independent;
     struct operand *arguments;
     size_t argument_count;
     /* For calls through a pointer: indices of the possible targets that have a body. If is_closed is true,

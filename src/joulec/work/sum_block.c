@@ -6,8 +6,6 @@
 #include "joulec/work/library_call.h"
 #include "joulec/work/sum_region.h"
 
-#define SHORT_CALLS 4 /* calls overlap only if this number of them fits into the reorder window */
-
 static void add_doubt(struct region *r, struct doubt doubt)
 {
     struct function_sum *out = r->out;
@@ -32,30 +30,12 @@ void region_add_missing(struct region *r, enum doubt_kind kind, const char *name
     add_doubt(r, (struct doubt){kind, name, place, true});
 }
 
-/* Reduces the cycles of a short call on which no later iteration depends: as many such calls run in parallel
- * as fit into the reorder window. */
-static void overlap_calls(const struct target *target, struct amounts *call)
-{
-    for (enum bound b = BOUND_LOW; b <= BOUND_EST; b++) {
-        struct cost_features *work = &call->of[b];
-        double cycles = work->amount[COST_CYCLES], uops = work->amount[COST_UOPS];
-        if (!(SHORT_CALLS * uops <= target->core.window))
-            continue;
-        double overlapped = cost_core_overlapped(&target->core, cost_core_throughput(&target->core, work),
-                                                 cost_core_restarted(&target->core, cycles, uops));
-        if (overlapped < cycles)
-            sum_set_time(target, work, overlapped);
-    }
-}
-
 static void add_amounts(struct region *r, const struct call *call, struct amounts *out)
 {
     static const double once[BOUNDS] = {1, 1, 1};
     struct amounts amounts = r->callees[call->number]->call;
     r->out->is_variable = r->out->is_variable || r->callees[call->number]->is_variable;
     r->out->has_guess = r->out->has_guess || r->callees[call->number]->has_guess;
-    if (call->is_independent)
-        overlap_calls(r->target, &amounts);
     amounts_add(out, once, &amounts);
 }
 
