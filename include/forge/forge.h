@@ -1,4 +1,4 @@
-/* forge/forge.h - includes all headers of TensorForge. Each header is about one noun. */
+/* forge/forge.h - includes all headers of TensorForge. */
 #ifndef FORGE_FORGE_H
 #define FORGE_FORGE_H
 

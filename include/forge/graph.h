@@ -1,9 +1,10 @@
-/* forge/graph.h - computations as graphs: the builder with its operations, and the finished graph.
+/* forge/graph.h - computations as graphs: the builder, the operations that it can add, and the finished
+ * graph.
  *
  * A graph has inputs, outputs and state slots. Its nodes are in topological order and immutable.
- * Note: builder functions return a value, not a status. After the first error the builder keeps the message,
- * later calls have no effect and return FORGE_NO_VALUE, and forge_builder_finish returns the error with
- * operation and shapes.
+ * Note: builder functions return a value, not a status. After the first error the builder stores the message,
+ * and later calls have no effect and return FORGE_NO_VALUE. forge_builder_finish returns the error; its
+ * message names the operation and the shapes.
  *
  * Shapes are written [rows, columns], from the slowest dimension to the fastest; rank 0 is a scalar.
  */
@@ -27,10 +28,12 @@ typedef uint32_t forge_slot;
 
 /* --- builders and graphs -------------------------------------------------------------------------------- */
 
-/* Makes a builder; NULL if out of memory. All functions accept that NULL as a builder that has failed. */
+/* Creates a builder; returns NULL if out of memory. All builder functions accept NULL as a builder that has
+ * failed. The caller frees the builder with forge_builder_finish or forge_builder_free. */
 FORGE_API forge_builder *forge_builder_new(void);
-/* Makes the graph of all nodes that outputs and writes depend on; other nodes are dropped. Frees the builder,
- * also on failure. The caller owns the graph (forge_graph_free). */
+/* Creates the graph of all nodes that outputs and writes depend on; other nodes are dropped. Frees the
+ * builder, also on failure. The caller owns the graph (forge_graph_free). Errors: the first error of the
+ * builder. */
 FORGE_API joule_status forge_builder_finish(forge_builder *builder, forge_graph **out_graph,
                                             joule_error *out_error);
 /* Frees an unfinished builder. NULL is allowed. */
@@ -42,18 +45,18 @@ FORGE_API void forge_graph_free(forge_graph *graph);
 FORGE_API forge_shape forge_value_shape(const forge_builder *builder, forge_value value);
 /* Returns the element type of a value; FORGE_DTYPE_NONE after an error. */
 FORGE_API forge_dtype forge_value_dtype(const forge_builder *builder, forge_value value);
-/* Makes the builder fail with this message, unless it has failed before. It is for layers that check their
- * arguments. */
+/* Makes the builder fail with this message, unless the builder has failed before. Layers use this function to
+ * report wrong arguments. */
 FORGE_API void forge_builder_fail(forge_builder *builder, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* --- provenance ----------------------------------------------------------------------------------------- */
 
-/* Begins a scope: nodes made until the matching pop have this name, after those of the outer scopes
- * ("encoder/layer0"). The name must not be empty or contain '/'. */
+/* Begins a scope. Nodes that are added before the matching forge_scope_pop get the path of the open scopes,
+ * from the outermost scope to the innermost ("encoder/layer0"). The name must not be empty or contain '/'. */
 FORGE_API void forge_scope_push(forge_builder *builder, const char *name);
-/* Ends the innermost scope. No effect if no scope is open. forge_builder_finish ends scopes that are still
- * open. */
+/* Ends the innermost scope. Has no effect if no scope is open. forge_builder_finish ends scopes that are
+ * still open. */
 FORGE_API void forge_scope_pop(forge_builder *builder);
 
 /* The part of a training step that a node belongs to. */
@@ -65,42 +68,44 @@ typedef enum forge_phase {
 } forge_phase;
 /* Returns the name of a phase ("forward") in static storage. */
 FORGE_API const char *forge_phase_name(forge_phase phase);
-/* Sets the phase of nodes made from now on. Returns the previous phase. */
+/* Sets the phase of nodes that are added after this call. Returns the previous phase. */
 FORGE_API forge_phase forge_phase_set(forge_builder *builder, forge_phase phase);
 
 /* --- places --------------------------------------------------------------------------------------------- */
 
-/* A place is where nodes run and their values live. It is a name of 1 to 31 bytes; the compiling program
- * assigns a device to it. NULL is the device that the program is compiled for. */
+/* A place is a name of 1 to 31 bytes for the device on which nodes run and their values are stored.
+ * forge_compile_placed assigns a device to each place. NULL is the device that the program is compiled
+ * for. */
 #define FORGE_PLACE_NAME 31
-/* Sets the place of nodes made from now on. Returns the previous place, whose name lives as long as the
- * builder. Operands may live on other places: the compiler adds transfers. The body of a composite has no
- * places of its own; it runs on the place of the composite. */
+/* Sets the place of nodes that are added after this call. Returns the previous place, whose name lives as
+ * long as the builder. Operands may be on other places, because the compiler adds transfers. All nodes in the
+ * body of a composite run on the place of the composite. */
 FORGE_API const char *forge_place_set(forge_builder *builder, const char *name);
 /* Returns the place of a value. The name lives as long as the builder. */
 FORGE_API const char *forge_value_place(const forge_builder *builder, forge_value value);
-/* Returns x on another place, or x itself if it lives there. Its gradient is transferred back. */
+/* Returns x on the place `place`, or x itself if x is on this place. The gradient is transferred back to the
+ * place of x. */
 FORGE_API forge_value forge_transfer(forge_builder *builder, forge_value x, const char *place);
 
 /* --- sizes ---------------------------------------------------------------------------------------------- */
 
-/* Returns a size that is known at run time: a multiple of `multiple` (at least 1) from min to max. The same
- * name gives the same symbol. */
+/* Returns a symbol, which is a size that is known at run time only: a multiple of `multiple` (at least 1),
+ * from min to max. Calls with the same name return the same symbol. */
 FORGE_API forge_dim forge_symbol(forge_builder *builder, const char *name, int64_t min, int64_t max,
                                  int64_t multiple);
-/* Return the sum, product or quotient of two sizes. If two expressions are equal as polynomials, the same
- * forge_dim is returned for both. A quotient is exact if that can be proved for all values of the symbols,
- * and is otherwise rounded down. */
+/* Return the sum, product or quotient of two sizes. Expressions that are equal as polynomials have the same
+ * forge_dim. A quotient is rounded down, unless it is proved to be exact for all values of the symbols. */
 FORGE_API forge_dim forge_dim_add(forge_builder *builder, forge_dim a, forge_dim b);
 FORGE_API forge_dim forge_dim_mul(forge_builder *builder, forge_dim a, forge_dim b);
 FORGE_API forge_dim forge_dim_div(forge_builder *builder, forge_dim a, forge_dim b);
 
 /* --- leaves, outputs, state ----------------------------------------------------------------------------- */
 
-/* Adds an input. Names of inputs, outputs and slots are unique within their kind. */
+/* Adds an input and returns its value. Two inputs must not have the same name; nor must two outputs, or two
+ * slots. */
 FORGE_API forge_value forge_input(forge_builder *builder, const char *name, forge_dtype dtype,
                                   forge_shape shape);
-/* Makes a value an output of the graph. */
+/* Makes `value` an output of the graph. */
 FORGE_API void forge_output(forge_builder *builder, const char *name, forge_value value);
 
 /* How a slot is initialised. */
@@ -115,22 +120,23 @@ typedef struct forge_init {
     double a, b;
 } forge_init;
 
-/* Returns the slot with this name; the first call makes it. Later calls must give the same type and shape. */
+/* Returns the slot with this name; the first call creates the slot. Later calls must have the same type and
+ * shape. */
 FORGE_API forge_slot forge_state(forge_builder *builder, const char *name, forge_dtype dtype,
                                  forge_shape shape, forge_init init);
-/* Returns the value of the slot at the start of a run. A slot lives on the place of its first read or write;
- * later reads give values on that place. */
+/* Returns the value of the slot at the start of a run. A slot is stored on the place of its first read or
+ * write, and later reads return values on that place. */
 FORGE_API forge_value forge_read(forge_builder *builder, forge_slot slot);
-/* Sets the value of the slot at the end of a run, at most once for each slot. The value lives on the slot's
- * place. in_place: the value must be computed in the slot's memory. If that is impossible, compilation fails
- * and names the reader that prevents it. */
+/* Sets the value of the slot at the end of a run. Each slot may be written once. `value` must be on the
+ * slot's place. in_place: the value must be computed in the slot's memory; if that is impossible, compilation
+ * fails and names the launch that still reads the old value. */
 FORGE_API void forge_write(forge_builder *builder, forge_slot slot, forge_value value, bool in_place);
 
-/* Returns a constant; the elements are copied. */
+/* Returns a constant with the elements of `tensor`, which are copied. */
 FORGE_API forge_value forge_constant(forge_builder *builder, const forge_tensor *tensor);
-/* Returns a constant of rank 0. */
+/* Returns a constant of rank 0. `number` is converted to `dtype` as forge_convert does from f64. */
 FORGE_API forge_value forge_scalar(forge_builder *builder, forge_dtype dtype, double number);
-/* Returns 0, 1, 2 ... along `axis`, the same along all other axes. */
+/* Returns an array of `shape` in which each element is its own index along `axis`: 0, 1, 2 ... */
 FORGE_API forge_value forge_iota(forge_builder *builder, forge_dtype dtype, forge_shape shape, uint32_t axis);
 
 /* --- element-wise operations ---------------------------------------------------------------------------- */
@@ -157,7 +163,8 @@ typedef enum forge_binary_kind {
 FORGE_API forge_value forge_binary(forge_builder *builder, forge_binary_kind kind, forge_value a,
                                    forge_value b);
 
-/* Returns a where the condition (bool) is true, else b. All three are broadcast. */
+/* Returns the elements of a where the condition (bool) is true, and those of b elsewhere. Condition, a and b
+ * are broadcast to one shape. */
 FORGE_API forge_value forge_select(forge_builder *builder, forge_value condition, forge_value a,
                                    forge_value b);
 /* Converts elements to another type, as forge_convert does. */
@@ -196,11 +203,11 @@ typedef enum forge_reduce_kind {
     FORGE_MAXIMUM = 2, /* NaN if an element is NaN */
     FORGE_MINIMUM = 3,
     FORGE_PRODUCT = 4,
-    FORGE_ARGMAX = 5, /* one axis; index of the first maximum; i64 */
+    FORGE_ARGMAX = 5, /* index of the first maximum, i64; one axis only */
     FORGE_REDUCE_KINDS
 } forge_reduce_kind;
-/* Reduces the axes whose bits are set: bit i is dimension i. keep_dims: reduced dimensions stay, with size
- * 1; else they are removed. Accumulates in f32 for narrower floats, otherwise in the element type. */
+/* Reduces the axes whose bits are set: bit i is dimension i. keep_dims true: reduced dimensions stay, with
+ * size 1; false: they are removed. Accumulates in f32 for narrower floats, otherwise in the element type. */
 FORGE_API forge_value forge_reduce(forge_builder *builder, forge_reduce_kind kind, forge_value x,
                                    uint32_t axes, bool keep_dims);
 
@@ -215,12 +222,13 @@ enum {
  * propagates from its position on. */
 FORGE_API forge_value forge_scan(forge_builder *builder, forge_reduce_kind kind, forge_value x, uint32_t axis,
                                  uint32_t flags);
-/* Sorts each line along an axis. The result has the shape of x. The sort is stable; NaN comes last in both
- * directions. *out_indices (may be NULL): the original position of each element in its line, i64. */
+/* Sorts each line along an axis. The result has the shape of x. The sort is stable, and NaN is last in both
+ * directions. *out_indices: the original position of each element in its line, i64; out_indices may be
+ * NULL. */
 FORGE_API forge_value forge_sort(forge_builder *builder, forge_value x, uint32_t axis, bool is_descending,
                                  forge_value *out_indices);
 /* Returns the first k elements of a descending sort along `axis`. The result has the shape of x, but size k
- * along `axis`. out_indices as forge_sort. */
+ * along `axis`. out_indices: as for forge_sort. */
 FORGE_API forge_value forge_top_k(forge_builder *builder, forge_value x, forge_dim k, uint32_t axis,
                                   forge_value *out_indices);
 
@@ -243,49 +251,51 @@ typedef struct forge_conv_options {
     uint32_t output_padding[3];
     bool is_transposed;
 } forge_conv_options;
-/* Returns the cross-correlation over 1 to 3 spatial dimensions, as PyTorch's Conv.
+/* Returns the cross-correlation over 1 to 3 spatial dimensions, as PyTorch's Conv does.
  * x: [n, channels, spatial...]; weight: [out, channels / groups, kernel...];
  * result: [n, out, floor((size + padding - dilation * (kernel - 1) - 1) / stride) + 1...].
- * Transposed, as PyTorch's ConvTranspose (the gradient of Conv): weight: [channels, out / groups, kernel...];
+ * If options->is_transposed, returns the result of PyTorch's ConvTranspose (the gradient of Conv).
+ * weight: [channels, out / groups, kernel...];
  * result: [n, out, (size - 1) * stride - padding + dilation * (kernel - 1) + output_padding + 1...].
- * Accumulates in f32 for narrower floats, otherwise in the element type. options: may be NULL. Sizes may be
- * symbols if the result's sizes can be expressed. A symbol minus a number cannot be expressed, so use enough
- * padding. */
+ * Accumulates in f32 for narrower floats, otherwise in the element type. options: may be NULL. Sizes of x may
+ * be symbols if each size of the result is an expression. A symbol minus a number is not an expression, so
+ * the padding must be large enough. */
 FORGE_API forge_value forge_conv(forge_builder *builder, forge_value x, forge_value weight,
                                  const forge_conv_options *options);
 
-/* A window along one dimension. Its positions are 0, stride, 2 stride ... while it fits in the padded
- * input. */
+/* A window that slides along one dimension. It starts at the positions 0, stride, 2 stride ... where it fits
+ * in the padded input. */
 typedef struct forge_window {
     uint32_t size;          /* in elements */
-    uint32_t stride;        /* 0: its size */
-    uint32_t dilation;      /* distance between its elements; 0: 1 */
-    uint32_t before, after; /* padding; less than the extent of the window */
+    uint32_t stride;        /* in elements; 0: `size` */
+    uint32_t dilation;      /* distance between the window's elements; 0: 1 */
+    uint32_t before, after; /* padding on both sides; less than the extent of the window */
 } forge_window;
 /* Returns the sum, mean, maximum (NaN propagates) or minimum of each window. axes: bit i is dimension i.
- * windows: one for each of these axes, in order. Padding is ignored; with count_padding, means count it as
- * zeros. A window of padding only gives 0 (sum), NaN (mean), -infinity (maximum) or infinity (minimum). */
+ * windows: an array with one entry for each of these axes, in order. Padding is ignored; with count_padding,
+ * a mean counts padding as zeros. A window that contains only padding has the result 0 (sum), NaN (mean),
+ * -infinity (maximum) or infinity (minimum). */
 FORGE_API forge_value forge_window_reduce(forge_builder *builder, forge_reduce_kind kind, forge_value x,
                                           uint32_t axes, const forge_window *windows, bool count_padding);
-/* Return the maximum or mean of windows with the same size in all spatial dimensions of x
- * [n, channels, spatial...]. stride 0: equal to size. */
+/* Return the maximum or mean of windows with the same size in all spatial dimensions of x [n, channels,
+ * spatial...]. stride 0: equal to `size`. count_padding: as for forge_window_reduce. */
 FORGE_API forge_value forge_max_pool(forge_builder *builder, forge_value x, uint32_t size, uint32_t stride,
                                      uint32_t padding);
 FORGE_API forge_value forge_avg_pool(forge_builder *builder, forge_value x, uint32_t size, uint32_t stride,
                                      uint32_t padding, bool count_padding);
-/* Returns the elements of each window. The dimensions of the result are those of x, with the number of
- * windows in place of each size in `axes`, followed by the sizes of a window. Padded elements have the value
- * `padding`. Floats only. */
+/* Returns the elements of each window. The result has the dimensions of x, followed by the sizes of a window.
+ * Along each axis of `axes`, its size is the number of windows. Padded elements have the value `padding`.
+ * Floats only. */
 FORGE_API forge_value forge_unfold(forge_builder *builder, forge_value x, uint32_t axes,
                                    const forge_window *windows, double padding);
-/* Returns an array of `shape` in which the elements of windows are added at their original positions. This
- * is the gradient of forge_unfold. */
+/* Returns an array of `shape`. Each element is the sum of its copies in the windows of x, which has the shape
+ * of the result of forge_unfold. This is the gradient of forge_unfold. */
 FORGE_API forge_value forge_fold(forge_builder *builder, forge_value x, forge_shape shape, uint32_t axes,
                                  const forge_window *windows);
 /* Distributes the value of each window in `parts` equally among the window's elements of x that equal y. The
  * result has the shape of x, and is 0 elsewhere. If y is the maximum or minimum of the windows, this is the
- * gradient of that reduction. A y that equals no element, such as NaN, gives nothing. x, y and parts: floats
- * of one type. */
+ * gradient of that reduction. The value of a window is dropped if its y equals no element, for example if y
+ * is NaN. y and parts: the shape of the result of forge_window_reduce. x, y and parts: floats of one type. */
 FORGE_API forge_value forge_share(forge_builder *builder, forge_value x, forge_value y, forge_value parts,
                                   uint32_t axes, const forge_window *windows);
 
@@ -298,62 +308,67 @@ typedef enum forge_random_kind {
     FORGE_RANDOM_BITS = 2,    /* u32 */
     FORGE_RANDOM_KINDS
 } forge_random_kind;
-/* Returns random numbers: element i is number i of <forge/random.h> with this key (u64, rank 0), step (u32,
- * rank 0) and stream. */
+/* Returns random numbers: element i, in row-major order, is number i of the sequence of <forge/random.h> with
+ * this key (u64, rank 0), step (u32, rank 0) and stream. */
 FORGE_API forge_value forge_random_numbers(forge_builder *builder, forge_random_kind kind, forge_shape shape,
                                            forge_value key, forge_value step, uint32_t stream);
 
 /* --- moving elements ------------------------------------------------------------------------------------ */
 
-/* Returns the same elements in the same order. One size may be FORGE_REST or -1, as in PyTorch: it becomes
- * the number of elements divided by the other sizes. The division must be exact; with symbols, for all their
- * values. With symbols use FORGE_REST, because -1 may be the id of a symbol. */
+/* Returns the elements of x in the same order with another shape. One size may be FORGE_REST or -1, as in
+ * PyTorch: this size becomes the number of elements divided by the other sizes. The division must be exact;
+ * with symbols, for all their values. With symbols use FORGE_REST, because -1 may be the id of a symbol. */
 #define FORGE_REST (INT64_MIN + 1)
 FORGE_API forge_value forge_reshape(forge_builder *builder, forge_value x, forge_shape shape);
-/* Repeats elements to `shape`, as NumPy's broadcast_to. */
+/* Repeats elements of x to fill `shape`, as NumPy's broadcast_to does. */
 FORGE_API forge_value forge_broadcast(forge_builder *builder, forge_value x, forge_shape shape);
-/* Permutes dimensions: dimension i of the result is dimension order[i] of x. order: rank numbers. */
+/* Permutes dimensions: dimension i of the result is dimension order[i] of x. order: a permutation of 0 to
+ * rank - 1. */
 FORGE_API forge_value forge_transpose(forge_builder *builder, forge_value x, const uint32_t *order);
 
-/* Concatenates any number of values along `axis`; their other sizes must be equal. */
+/* Concatenates `count` values along `axis`. Their sizes along all other axes must be equal. */
 FORGE_API forge_value forge_concat(forge_builder *builder, const forge_value *inputs, size_t count,
                                    uint32_t axis);
 /* Returns x[start:limit:step] in every dimension, as in NumPy. Each array has one number for each dimension.
- * NULL means 0 for start, the size for limit, and 1 for step. A negative step takes the elements limit - 1,
- * limit - 1 + step ... down to start. Negative numbers do not count from the end, because a negative number
- * is an expression of symbols. 0 <= start <= limit <= size must hold for all values of the symbols. */
+ * NULL means 0 for start, the size for limit, and 1 for step. With a negative step, the elements are limit -
+ * 1, limit - 1 + step ... down to start. Unlike in NumPy, negative numbers do not count from the end, because
+ * a negative number is an expression of symbols. 0 <= start <= limit <= size must hold for all values of the
+ * symbols. */
 FORGE_API forge_value forge_slice(forge_builder *builder, forge_value x, const forge_dim *start,
                                   const forge_dim *limit, const int64_t *step);
 /* Returns x[..., start:limit, ...] along one axis. */
 FORGE_API forge_value forge_slice_along(forge_builder *builder, forge_value x, uint32_t axis, forge_dim start,
                                         forge_dim limit);
-/* Reverses the order of elements along the axes whose bits are set. */
+/* Reverses the order of elements along the axes whose bits are set: bit i is dimension i. */
 FORGE_API forge_value forge_flip(forge_builder *builder, forge_value x, uint32_t axes);
-/* Adds low[i] elements of `value` before dimension i and high[i] after it. low, high: rank numbers, 0 or
- * more. The value is converted to the type of x as forge_convert does from f64. */
+/* Adds low[i] elements of `value` before dimension i and high[i] after it. low, high: arrays of rank numbers,
+ * 0 or more. The value is converted to the type of x as forge_convert does from f64. */
 FORGE_API forge_value forge_pad(forge_builder *builder, forge_value x, const int64_t *low,
                                 const int64_t *high, double value);
 
-/* Returns x with dimension `axis` replaced by the dimensions of the indices, as NumPy's take. Axis 0 selects
- * rows of a table. indices: any integer type and shape; a negative index counts from the end. An index out
- * of range gives NaN, or 0 if x is not a float; memory outside x is never read. */
+/* Returns the elements of x at the given indices along `axis`, as NumPy's take does. In the result, the
+ * dimensions of the indices replace dimension `axis` of x. With axis 0, this selects rows of a table.
+ * indices: any integer type and shape; a negative index counts from the end. For an index out of range the
+ * result is NaN, or 0 if x is not a float; memory outside x is never read. */
 FORGE_API forge_value forge_gather(forge_builder *builder, forge_value x, forge_value indices, uint32_t axis);
-/* Returns, as NumPy's take_along_axis, an array in which element i of a line along the axis is element
- * indices[i] of the same line of x. x and the indices may differ in size along the axis only. */
+/* Returns an array with the shape of the indices, as NumPy's take_along_axis does. In each line along the
+ * axis, element i is element indices[i] of the same line of x. x and the indices may differ in size along the
+ * axis only. */
 FORGE_API forge_value forge_gather_along(forge_builder *builder, forge_value x, forge_value indices,
                                          uint32_t axis);
 
-/* How an update is combined with the element at its position. */
+/* How scatter functions combine an update with the element at its position. */
 typedef enum forge_scatter_kind {
-    FORGE_SCATTER_SET = 0, /* the update replaces the element; if there are several, the last one does */
-    FORGE_SCATTER_ADD = 1, /* updates are added in order; each sum is rounded to the type */
+    FORGE_SCATTER_SET = 0, /* the update replaces the element; of several updates, the last remains */
+    FORGE_SCATTER_ADD = 1, /* updates are added in row-major order; each sum is rounded to the type */
     FORGE_SCATTER_MAX = 2, /* maximum; NaN if one is NaN */
     FORGE_SCATTER_MIN = 3,
     FORGE_SCATTER_KINDS
 } forge_scatter_kind;
 /* Return x with updates at the positions that forge_gather (or forge_gather_along) reads for these indices.
- * updates: the shape that this gather function returns. Updates out of range are dropped. If x is the value
- * of a slot and the result is written to it in place, only the updated elements are touched. */
+ * updates: the shape of the result of that gather function. Updates with an index out of range are dropped.
+ * If x is read from a slot and the result is written to that slot in place, only the updated elements are
+ * accessed. */
 FORGE_API forge_value forge_scatter(forge_builder *builder, forge_value x, forge_value indices,
                                     forge_value updates, uint32_t axis, forge_scatter_kind kind);
 FORGE_API forge_value forge_scatter_along(forge_builder *builder, forge_value x, forge_value indices,
@@ -361,41 +376,44 @@ FORGE_API forge_value forge_scatter_along(forge_builder *builder, forge_value x,
 
 /* --- between processes ---------------------------------------------------------------------------------- */
 
-/* Processes that run the same graph on data of their own, with the numbers 0 to size - 1. Its layout is
- * final. */
+/* Processes with the numbers 0 to size - 1, each of which runs the same graph on different data. Its layout
+ * is final. */
 typedef struct forge_group {
     const char *name; /* 1 to 31 bytes */
     uint32_t size;
 } forge_group;
 /* The collective operations. */
 typedef enum forge_collective_kind {
-    FORGE_ALL_REDUCE = 0,     /* the sum of all x, in each process */
-    FORGE_ALL_GATHER = 1,     /* all x concatenated along an axis, in each process */
-    FORGE_REDUCE_SCATTER = 2, /* the process's own part of the sum, which is divided equally along an axis */
-    FORGE_SEND_ALL = 3,       /* x of the root, in each process; MPI's broadcast */
-    FORGE_REDUCE_TO = 4,      /* the sum in the root, zeros in the others */
+    FORGE_ALL_REDUCE = 0, /* the sum of all x, in each process */
+    FORGE_ALL_GATHER = 1, /* all x concatenated along an axis, in each process */
+    /* one part of the sum in each process; the sum is divided equally along an axis */
+    FORGE_REDUCE_SCATTER = 2,
+    FORGE_SEND_ALL = 3,  /* the x of the root, in each process; MPI's broadcast */
+    FORGE_REDUCE_TO = 4, /* the sum in the root, zeros in the others */
     FORGE_COLLECTIVE_KINDS
 } forge_collective_kind;
-/* Combines x over the processes of a group. axis_or_root: axis or root process; ignored by ALL_REDUCE.
- * REDUCE_SCATTER needs a size that is divisible by the group's size; with symbols, for all their values.
- * Gradients are those of the sum of all processes' losses. In a group of one the result is x. Larger groups
- * can be built, saved and differentiated, but forge_compile returns JOULE_UNSUPPORTED. */
+/* Combines x over the processes of a group. axis_or_root: the axis of ALL_GATHER and REDUCE_SCATTER, the root
+ * process of SEND_ALL and REDUCE_TO; ignored by ALL_REDUCE. REDUCE_SCATTER needs a size along the axis that
+ * is divisible by the group's size; with symbols, for all their values. Gradients are those of the sum of the
+ * losses of all processes. In a group of one process the result is x. Graphs with larger groups can be built,
+ * saved and differentiated, but forge_compile returns JOULE_UNSUPPORTED for them. */
 FORGE_API forge_value forge_collective(forge_builder *builder, forge_collective_kind kind,
                                        const forge_group *group, forge_value x, uint32_t axis_or_root);
 
 /* --- composites ----------------------------------------------------------------------------------------- */
 
-/* Builds the meaning of a composite from other operations, and returns its value. `inputs` are values of
- * `builder`. */
+/* Adds the body of a composite to `builder`, and returns the value that the body computes. inputs: `count`
+ * values of `builder`. */
 typedef forge_value (*forge_body_fn)(forge_builder *builder, const forge_value *inputs, size_t count,
                                      const void *context);
-/* Adds a composite: a node with a name of up to 31 bytes. Its body defines its meaning, gradient, cost and
- * fallback. Devices have kernels for the library's composites (softmax, layer_norm, adamw ...). They use a
- * kernel only if the composite has the library's own body for its inputs; otherwise they compute the body. */
+/* Adds a composite: a node with a name of up to 31 bytes and a body of other nodes. The body defines what the
+ * composite computes, its gradient and its cost. Devices have kernels for the library's composites (softmax,
+ * layer_norm, adamw ...). A device uses such a kernel only if the composite has the same body that the
+ * library builds for these inputs. Otherwise the device runs the nodes of the body. */
 FORGE_API forge_value forge_composite(forge_builder *builder, const char *name, const forge_value *inputs,
                                       size_t count, forge_body_fn body, const void *context);
-/* Adds a composite like forge_composite, but with up to 4 values. The body writes its values to its
- * out_values; the function returns the values of the composite in out_values. */
+/* Adds a composite as forge_composite does, but with value_count values (1 to 4). `body` stores the values
+ * that it computes in its argument out_values. The values of the composite are returned in out_values. */
 typedef void (*forge_bodies_fn)(forge_builder *builder, const forge_value *inputs, size_t count,
                                 const void *context, forge_value *out_values);
 FORGE_API void forge_composite_many(forge_builder *builder, const char *name, const forge_value *inputs,
@@ -412,26 +430,28 @@ FORGE_API forge_value forge_cross_entropy(forge_builder *builder, forge_value lo
 
 /* --- gradients ------------------------------------------------------------------------------------------ */
 
-/* Adds the nodes that compute d loss / d wrt[i], and returns them in out_gradients[i], with shape and place
- * of wrt[i]. loss: one element. If the loss does not depend on wrt[i], its gradient is 0. Backward nodes run
- * on the place of their forward nodes. The gradient of a composite NAME is a composite NAME.gradient.
- * Non-differentiable points: relu'(0) = 0, |x|'(0) = 0. Equal maxima, also of a window, share the gradient
- * equally. If the operands of max or min are equal, each gets half. If several updates set one position, the
- * last gets all. In a scan, the first of equal elements gets all. */
+/* Adds the nodes that compute d loss / d wrt[i], and returns the gradients in out_gradients[i], with the
+ * shape and place of wrt[i]. loss: one element. wrt, out_gradients: `count` values. If the loss does not
+ * depend on wrt[i], the gradient is 0. Backward nodes run on the place of their forward nodes. The gradient
+ * of a composite NAME is a composite NAME.gradient. Non-differentiable points: relu'(0) = 0, |x|'(0) = 0.
+ * Equal maxima or minima of a reduction or window share the gradient equally. If the operands of max or min
+ * are equal, each gets half of the gradient. If several updates set one position, the last update gets the
+ * whole gradient. In a scan, the first of equal elements gets the whole gradient. */
 FORGE_API void forge_gradients(forge_builder *builder, forge_value loss, const forge_value *wrt, size_t count,
                                forge_value *out_gradients);
 
-/* Returns x with a gradient of 0, so that no gradient reaches the values that x was computed from. It has no
- * cost. */
+/* Returns x with a gradient of 0, so that no gradient reaches the values that x was computed from. This needs
+ * no launch. */
 FORGE_API forge_value forge_stop_gradient(forge_builder *builder, forge_value x);
 
-/* Begin and end a region of activation checkpointing: values of nodes made in it are computed again on the
- * backward pass instead of being kept. forge_gradients keeps the region's inputs and the values used outside
- * of it, and repeats the nodes between them in the phase "backward". Memory: only one region's values are
- * alive at a time. For n equal layers in regions of k, the values of about n / k + k layers are alive
- * instead of n; the minimum is near k = sqrt(n). The cost is a second forward computation. Gradients have
- * the same bits as without regions, and repeated nodes draw the same random numbers. Regions must not nest,
- * and none may be open when forge_gradients is called. */
+/* Begin and end a region of activation checkpointing: the backward pass computes the values of the region's
+ * nodes a second time, instead of reading them from memory. Only the region's inputs and the values that are
+ * used outside of the region stay in memory. forge_gradients adds copies of the nodes between them, in the
+ * phase "backward". At any time the values of one region only are in memory. With n equal layers in regions
+ * of k layers, these are the values of about n / k + k layers instead of n; the minimum is near k = sqrt(n).
+ * The price is a second forward computation. Gradients have the same bits as without regions, and repeated
+ * nodes draw the same random numbers. Regions must not nest, and no region may be open when forge_gradients
+ * is called. */
 FORGE_API void forge_recompute_begin(forge_builder *builder);
 FORGE_API void forge_recompute_end(forge_builder *builder);
 
@@ -442,9 +462,10 @@ typedef struct forge_size {
     const char *symbol;
     int64_t value;
 } forge_size;
-/* Makes a copy of the graph with numbers in place of symbols; symbols without a number stay. The caller owns
- * it (forge_graph_free). JOULE_ABSENT: no such symbol. JOULE_INVALID: a number out of the symbol's range, or
- * one that makes a node's shapes wrong. */
+/* Creates a copy of the graph with numbers in place of symbols; symbols without a number stay. sizes: an
+ * array of `count` entries. The caller owns the new graph (forge_graph_free). JOULE_ABSENT: no such symbol.
+ * JOULE_INVALID: a number is out of the symbol's range, or the shapes of a node are wrong with this
+ * number. */
 FORGE_API joule_status forge_graph_bind(const forge_graph *graph, const forge_size *sizes, size_t count,
                                         forge_graph **out_graph, joule_error *out_error);
 
@@ -460,12 +481,12 @@ FORGE_API size_t forge_graph_nodes(const forge_graph *graph);
  *
  *     %5 = matmul(%3, %4) transpose_b : f32[B,10] @mlp/fc1 backward
  *
- * The text is complete and numbers are exact: parsing it gives an equal graph. The caller frees the text with
- * free(). */
+ * The text is complete and its numbers are exact, so forge_graph_parse returns an equal graph for it. The
+ * caller frees the text with free(). */
 FORGE_API joule_status forge_graph_print(const forge_graph *graph, char **out_text, joule_error *out_error);
-/* Parses a graph from `length` bytes, which need no terminator and may be any bytes. '#' begins a comment up
- * to the end of the line. The caller owns the graph (forge_graph_free). JOULE_INVALID: the message has line
- * and column, and what was expected there. */
+/* Parses a graph from `length` bytes, which need no terminator and may have any values. '#' begins a comment
+ * up to the end of the line. The caller owns the graph (forge_graph_free). JOULE_INVALID: the message
+ * contains line and column, and what was expected there. */
 FORGE_API joule_status forge_graph_parse(const char *text, size_t length, forge_graph **out_graph,
                                          joule_error *out_error);
 

@@ -1,8 +1,9 @@
-/* forge/nonfinite.h - finds the launch that makes the first NaN or infinity.
+/* forge/nonfinite.h - finds the launch that computes the first NaN or infinity.
  *
- * After a NaN loss the slots are wrong too, because the step has updated them. So take a snapshot of the
- * slots from time to time (the cost is one copy). After a NaN loss, restore the snapshot and repeat the steps
- * since then with checked runs. Runs give the same bits each time, so the same NaN occurs again.
+ * If the loss of a step is NaN, the slots are wrong too, because the step has updated them. So take a
+ * snapshot of the slots from time to time (the cost is one copy). After a NaN loss, restore the snapshot and
+ * repeat the steps since the snapshot with checked runs. Repeated runs compute the same bits, so the same NaN
+ * occurs again.
  */
 #ifndef FORGE_NONFINITE_H
 #define FORGE_NONFINITE_H
@@ -13,12 +14,12 @@
 extern "C" {
 #endif
 
-/* Keeps a copy of all slots, and replaces an earlier copy. Memory is allocated at the first call and for new
- * slots. No instance may run during the call. JOULE_NO_MEMORY: the earlier copy is lost. JOULE_UNSUPPORTED:
- * the device only estimates. */
+/* Copies all slots, and replaces the previous copy. The states own the copy. Memory is allocated at the first
+ * call and for new slots. JOULE_NO_MEMORY: out of memory; the previous copy is lost. JOULE_UNSUPPORTED: the
+ * device only estimates. No instance may run during the call. */
 FORGE_API joule_status forge_states_snapshot(forge_states *states, joule_error *out_error);
-/* Restores the kept values of all slots; slots made since then are not changed. JOULE_ABSENT: nothing was
- * kept. */
+/* Restores all slots from the copy; slots that were created after the copy are not changed. JOULE_ABSENT:
+ * there is no copy. No instance may run during the call. */
 FORGE_API joule_status forge_states_restore(forge_states *states, joule_error *out_error);
 
 /* A summary of a tensor that a launch reads or writes. Its layout is final. */
@@ -26,7 +27,7 @@ typedef struct forge_numbers {
     const char *name; /* name of the input, slot or output in this memory; NULL: none */
     forge_dtype dtype;
     forge_shape shape;
-    double min, max; /* range of the finite elements; NaN: there are none */
+    double min, max; /* range of the finite elements; NaN: no element is finite */
     uint64_t nans, infinities;
 } forge_numbers;
 #define FORGE_MAX_OPERANDS 16
@@ -43,7 +44,7 @@ typedef enum forge_nonfinite_origin {
 typedef struct forge_nonfinite {
     uint32_t struct_size; /* sizeof(forge_nonfinite) */
     forge_nonfinite_origin origin;
-    forge_phase phase; /* phase, launch, op, kind, kernel and scope describe the launch */
+    forge_phase phase; /* these members describe the launch: phase, launch, op, kind, kernel, scope */
     uint32_t operand_count;
     size_t launch;
     const char *op, *kind; /* "binary", "div"; kind may be empty */
@@ -55,17 +56,17 @@ typedef struct forge_nonfinite {
     forge_numbers operands[FORGE_MAX_OPERANDS];
 } forge_nonfinite;
 
-/* Runs as forge_instance_run, with the same bits, and checks all floats that launches read and write.
- * JOULE_OK: nothing found. JOULE_FAILED: the run was completed, but found one of the cases below. out_found
- * has the first case, and the message describes it:
+/* Runs the program as forge_instance_run does, with the same bits, and checks all floats that launches read
+ * and write. A checked run is several times slower; its time and energy are not counted. JOULE_OK: none of
+ * the cases below occurred. JOULE_FAILED: one of these cases occurred. The run was completed. out_found (may
+ * be NULL) describes the first case, and so does the message:
  * - an input or slot contains a NaN before the run, or an input of rank 0 is infinite;
  * - a launch wrote a NaN although it read none;
- * - a launch computed an infinity although all its operands were finite. Not counted: maxima, minima and
- *   moved elements, and a launch that did the same in an earlier checked run of this instance, because some
- *   models mask with infinities.
- * out_found: may be NULL. Other errors: those of forge_instance_run; with its JOULE_FAILED, the origin is
- * FORGE_ORIGIN_NONE. A checked run is several times slower; its time and energy are not counted.
- * JOULE_UNSUPPORTED: the device only estimates. */
+ * - a launch computed an infinity although all its operands were finite. Launches that only move elements or
+ *   compute maxima or minima are not checked. A launch that computed such an infinity in an earlier checked
+ *   run of this instance is not reported again, because some models mask with infinities.
+ * JOULE_UNSUPPORTED: the device only estimates. Other errors: those of forge_instance_run; if its
+ * JOULE_FAILED is returned, the origin is FORGE_ORIGIN_NONE. */
 FORGE_API joule_status forge_instance_run_checked(forge_instance *instance, forge_nonfinite *out_found,
                                                   joule_error *out_error);
 

@@ -1,9 +1,9 @@
 /* forge/optim.h - optimisers and learning rate schedules.
  *
- * An optimiser adds nodes of phase "optimiser" in each parameter's scope, and writes every parameter and its
- * own slots in place. There is no optimiser object: its state is in slots ("fc1.weight.momentum",
- * "optimiser.step"), which are saved with all other slots. A program may have several optimisers, each with
- * parameters of its own.
+ * An optimiser adds nodes of phase "optimiser" in each parameter's scope. These nodes write the parameters
+ * and the optimiser's slots in place. There is no optimiser object: the state of an optimiser is in slots
+ * ("fc1.weight.momentum", "optimiser.step"), which are saved with all other slots. A program may have several
+ * optimisers, each for different parameters.
  */
 #ifndef FORGE_OPTIM_H
 #define FORGE_OPTIM_H
@@ -14,21 +14,21 @@
 extern "C" {
 #endif
 
-/* Parameters with settings of their own. The first group that matches a parameter applies; a parameter
- * without a group has the settings of the options. Its layout is final. */
+/* Selects parameters, and changes the optimiser's settings for them. The first group that matches a parameter
+ * applies; if no group matches, the settings of the options apply. Its layout is final. */
 typedef struct forge_parameter_group {
     const char *prefix; /* beginning of the slot's name; NULL: any */
     const char *suffix; /* ".bias"; NULL: any */
-    uint32_t ranks;     /* bit r: parameters of rank r only; 0: all. 1 << 1: biases, and weights of norms */
-    bool is_frozen;     /* the parameter is never changed, and has no gradient and no optimiser state */
+    uint32_t ranks;     /* bit r: parameters of rank r; 0: all. Biases and weights of norms have rank 1 */
+    bool is_frozen;     /* these parameters never change, and have no gradient and no optimiser state */
     bool has_no_decay;
     double rate_factor; /* multiplies the learning rate; 0: 1 */
 } forge_parameter_group;
 
-/* Each optimiser makes one step on all parameters, for a loss of one element. learning_rate: a value with one
- * float, for example an input. Returns the norm of all gradients together before clipping (f64, rank 0); it
- * is computed only if it is used. Parameters of types narrower than f32 are updated in f32 and rounded once;
- * their optimiser state is f32. */
+/* Rules for all optimisers: an optimiser performs one step on all parameters. loss: one element.
+ * learning_rate: a value with one float, for example an input. Returns the norm of the vector of all
+ * gradients before clipping (f64, rank 0); the norm is computed only if it is used. Parameters of types
+ * narrower than f32 are updated in f32 and rounded once; their optimiser state is f32. */
 
 /* A parameter and the value to use as its gradient, a float value of the same shape. Its layout is final. */
 typedef struct forge_gradient {
@@ -36,19 +36,20 @@ typedef struct forge_gradient {
     forge_value value;
 } forge_gradient;
 
-/* Returns the number of parameters that no group freezes, in order of creation, each with its gradient of the
- * loss; 0 after an error. out_gradients: room for forge_parameter_count(builder) entries. Before a *_step
- * function the caller may clip or accumulate the gradients, sum them over processes with forge_collective, or
- * remove some. */
+/* Fills out_gradients with the parameters that no group freezes, in order of creation, and the gradients of
+ * the loss with respect to them. Returns the number of entries; 0 after an error. out_gradients: an array of
+ * at least forge_parameter_count(builder) entries. Before the caller passes the gradients to a *_step
+ * function, it may clip or accumulate them, sum them over processes with forge_collective, or remove
+ * entries. */
 FORGE_API size_t forge_parameter_gradients(forge_builder *builder, forge_value loss,
                                            const forge_parameter_group *groups, size_t group_count,
                                            forge_gradient *out_gradients);
 
-/* Accumulates the gradients of several runs, for a batch that is computed in parts. is_last false, for the
- * program that runs all parts but the last: adds the gradients in place to the slots NAME.gradient, and
- * replaces `gradients` by the sums. is_last true, for the program that runs the last part: adds its gradients
- * to the sums, divides the sums by `parts`, and sets the slots to 0. An optimiser's step follows. Both
- * programs run on the same states. Slots are f32, or f64 for f64 parameters. */
+/* Accumulates the gradients of several runs, for a batch that is divided into `parts` runs. The values in
+ * `gradients` are replaced by the sums. is_last false, for the program that runs all parts except the last:
+ * adds the gradients in place to the slots NAME.gradient. is_last true, for the program that runs the last
+ * part: adds the gradients of this part, divides the sums by `parts`, and sets the slots to 0. An optimiser's
+ * *_step function follows. Both programs run on the same states. Slots are f32, or f64 for f64 parameters. */
 FORGE_API void forge_accumulate_gradients(forge_builder *builder, forge_gradient *gradients, size_t count,
                                           uint32_t parts, bool is_last);
 
@@ -57,21 +58,21 @@ typedef struct forge_sgd_options {
     uint32_t struct_size; /* sizeof(forge_sgd_options) */
     bool nesterov;        /* use Nesterov's momentum; `momentum` must be above 0 */
     double momentum;      /* factor of the old velocity; 0: no momentum */
-    double weight_decay;  /* this multiple of the parameter is added to the gradient */
-    /* limit of the norm of all gradients together, see forge_clip_gradients; 0: no clipping */
+    double weight_decay;  /* weight_decay * parameter is added to the gradient */
+    /* limit of the norm of the vector of all gradients, see forge_clip_gradients; 0: no clipping */
     double max_norm;
     const forge_parameter_group *groups;
     size_t group_count;
 } forge_sgd_options;
 
-/* Makes a step of stochastic gradient descent, as PyTorch's SGD: velocity = momentum * velocity + gradient.
- * The velocity is in the slot NAME.momentum, initially 0. */
+/* Adds a step of stochastic gradient descent, as PyTorch's SGD does: velocity = momentum * velocity +
+ * gradient. The velocity is in the slot NAME.momentum, initially 0; NAME is the parameter's name. */
 FORGE_API forge_value forge_sgd(forge_builder *builder, forge_value loss, forge_value learning_rate,
                                 const forge_sgd_options *options);
-/* Makes a step of forge_sgd with the caller's gradients. Only the parameters in `gradients` are updated.
- * max_norm clips the given gradients together. Frozen parameters do not change. Errors of the builder: a
- * gradient without a parameter, a parameter given twice, a gradient that is not a float value of the
- * parameter's shape. */
+/* Adds a step of forge_sgd with the caller's gradients. Only the parameters in `gradients` are updated,
+ * except frozen ones. max_norm limits the norm of the vector of these gradients. The builder fails if an
+ * entry has no parameter, or the parameter of another entry. It also fails if a gradient is not a float value
+ * of the parameter's shape. */
 FORGE_API forge_value forge_sgd_step(forge_builder *builder, const forge_gradient *gradients, size_t count,
                                      forge_value learning_rate, const forge_sgd_options *options);
 
@@ -85,7 +86,7 @@ typedef struct forge_adamw_options {
     double max_norm;      /* see forge_sgd_options */
     const forge_parameter_group *groups;
     size_t group_count;
-    const char *name; /* prefix of the slot NAME.step; NULL: "optimiser". Each optimiser needs its own */
+    const char *name; /* prefix of the slot "name.step"; NULL: "optimiser"; unique for each optimiser */
 } forge_adamw_options;
 
 /* The usual options. */
@@ -101,19 +102,20 @@ typedef struct forge_adamw_options {
                            .weight_decay = 0.01})
 #endif
 
-/* Makes a step of Adam with decoupled weight decay (Loshchilov and Hutter, 2019), as PyTorch's AdamW.
- * Moments are in the slots NAME.exp_avg and NAME.exp_avg_sq, the number of steps in "optimiser.step" (i64).
- * Factors that depend on the step only are computed in f64 and rounded once. The update is a composite
- * "adamw" with three values: parameter, exp_avg, exp_avg_sq. */
+/* Adds a step of Adam with decoupled weight decay (Loshchilov and Hutter, 2019), as PyTorch's AdamW does. The
+ * moments of parameter NAME are in the slots NAME.exp_avg and NAME.exp_avg_sq, and the number of steps is in
+ * "optimiser.step" (i64). Factors that depend only on the number of steps are computed in f64 and rounded
+ * once. The update is a composite "adamw" with three values: parameter, exp_avg, exp_avg_sq. */
 FORGE_API forge_value forge_adamw(forge_builder *builder, forge_value loss, forge_value learning_rate,
                                   const forge_adamw_options *options);
-/* Makes a step of forge_adamw with the caller's gradients. In all else it is like forge_sgd_step. */
+/* Adds a step of forge_adamw with the caller's gradients. The rules for `gradients` are those of
+ * forge_sgd_step. */
 FORGE_API forge_value forge_adamw_step(forge_builder *builder, const forge_gradient *gradients, size_t count,
                                        forge_value learning_rate, const forge_adamw_options *options);
 
-/* Multiplies the gradients by min(1, max_norm / (norm + 1e-6)), as PyTorch's clip_grad_norm_; norm is the
- * norm of all gradients together. `gradients` is replaced by the scaled values. Returns the norm before
- * scaling (f64, rank 0). max_norm infinity: only returns the norm. */
+/* Multiplies the gradients by min(1, max_norm / (norm + 1e-6)), as PyTorch's clip_grad_norm_ does. The norm
+ * is that of the vector of all gradients. `gradients` is replaced by the scaled values. Returns the norm
+ * before scaling (f64, rank 0). With max_norm infinity, only the norm is computed. */
 FORGE_API forge_value forge_clip_gradients(forge_builder *builder, forge_value *gradients, size_t count,
                                            double max_norm);
 
@@ -124,8 +126,8 @@ typedef enum forge_schedule_kind {
     FORGE_SCHEDULE_CONSTANT = 0,
     FORGE_SCHEDULE_LINEAR = 1,      /* linear to last_rate */
     FORGE_SCHEDULE_COSINE = 2,      /* half a cosine to last_rate */
-    FORGE_SCHEDULE_STEP = 3,        /* multiplied by `factor` after every period */
-    FORGE_SCHEDULE_EXPONENTIAL = 4, /* multiplied by factor ^ (steps / period) */
+    FORGE_SCHEDULE_STEP = 3,        /* multiplied by `factor` after every period_steps steps */
+    FORGE_SCHEDULE_EXPONENTIAL = 4, /* multiplied by factor^(steps / period_steps) */
 } forge_schedule_kind;
 
 /* A learning rate schedule. */
@@ -135,13 +137,13 @@ typedef struct forge_schedule {
     double rate;            /* learning rate after the warm-up */
     double last_rate;       /* linear, cosine: learning rate from step `steps` on */
     double factor;          /* step, exponential */
-    uint64_t warm_up_steps; /* linear from rate / warm_up_steps in step 0 to `rate` */
+    uint64_t warm_up_steps; /* length of a linear rise from rate / warm_up_steps in step 0 to `rate` */
     uint64_t steps;         /* linear, cosine: total number of steps, including the warm-up */
     uint64_t period_steps;  /* step, exponential; 0: 1 */
 } forge_schedule;
 
-/* Returns the learning rate of a step, from 0. NaN if struct_size is wrong or the kind is unknown. A pure
- * function. Any thread. */
+/* Returns the learning rate of a step; the first step is 0. Returns NaN if struct_size is wrong or the kind
+ * is unknown. This is a pure function. Any thread. */
 FORGE_API double forge_schedule_rate(const forge_schedule *schedule, uint64_t step);
 
 #ifdef __cplusplus

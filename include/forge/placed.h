@@ -1,9 +1,10 @@
 /* forge/placed.h - one graph on several devices.
  *
- * A placed program has one program for each segment: a run of nodes on one device. forge_place_set assigns
- * nodes to places while the graph is built.
- * Note: each device works in the order in which the graph was built, and a segment ends where the next node
- * runs on another device. So build nodes that are to overlap alternately.
+ * A placed program contains one program for each segment. A segment is a sequence of nodes on one device.
+ * forge_place_set assigns nodes to places while the graph is built.
+ * Note: each device runs its nodes in the order in which they were added to the graph. A segment ends where
+ * the next node runs on another device. So that two devices work at the same time, add their nodes
+ * alternately.
  */
 #ifndef FORGE_PLACED_H
 #define FORGE_PLACED_H
@@ -18,21 +19,21 @@ extern "C" {
 
 /* Assigns a device to a place. Its layout is final. */
 typedef struct forge_place {
-    const char *name; /* name given to forge_place_set; NULL: nodes without a place */
+    const char *name; /* the name in forge_place_set; NULL: nodes without a place */
     forge_device *device;
 } forge_place;
 #define FORGE_MAX_PLACED_DEVICES 8
 
 typedef struct forge_placed forge_placed; /* immutable; any thread may use it */
 
-/* Divides the graph into segments and compiles each for its device (forge_compile). The caller owns the
- * program. The devices must outlive it. Several places may have the same device. If no name is NULL, nodes
- * without a place run on the first device. Results have the same bits as on one device with these kernels,
- * except if a composite of constants alone is computed by another device. Names of inputs and outputs such as
- * "%12" are reserved.
- * JOULE_INVALID: a place of the graph is missing or given twice, there are more than FORGE_MAX_PLACED_DEVICES
- * devices, or a size is a symbol (set it with forge_graph_bind). JOULE_FAILED: a slot is to be written in
- * place, but its value is not made in the last segment that reads it. Errors of forge_compile name the
+/* Divides the graph into segments and compiles each segment for its device (forge_compile). Several places
+ * may have the same device. If no name is NULL, nodes without a place run on the first device. Results have
+ * the same bits as on one device with the same kernels. The exception is a composite with only constants as
+ * operands, which another device may compute. Names of inputs and outputs such as "%12" are reserved. The
+ * caller owns the placed program (forge_placed_free). The devices must outlive it.
+ * JOULE_INVALID: a place of the graph is missing in `places` or occurs twice, there are more than
+ * FORGE_MAX_PLACED_DEVICES devices, or a size is a symbol. JOULE_FAILED: a slot is to be written in place,
+ * but the last segment that reads the slot does not compute its new value. Errors of forge_compile name the
  * segment. */
 FORGE_API joule_status forge_compile_placed(const forge_graph *graph, const forge_place *places, size_t count,
                                             forge_placed **out_placed, joule_error *out_error);
@@ -42,12 +43,12 @@ FORGE_API void forge_placed_free(forge_placed *placed);
 /* Properties of a segment. */
 typedef struct forge_segment_facts {
     uint32_t struct_size;    /* sizeof(forge_segment_facts) */
-    uint32_t transfer_count; /* number of values that the segment takes from earlier segments */
+    uint32_t transfer_count; /* number of values that the segment reads from earlier segments */
     uint64_t transfer_bytes;
     forge_device *device;
     const forge_program *program; /* lives as long as the placed program */
 } forge_segment_facts;
-/* Describes segment `i`, in the order of submission. JOULE_INVALID: no such segment, or struct_size too
+/* Describes segment `i`, in the order of submission. JOULE_INVALID: no such segment, or struct_size is too
  * small. */
 FORGE_API joule_status forge_placed_segment(const forge_placed *placed, size_t i,
                                             forge_segment_facts *out_facts);
@@ -57,9 +58,9 @@ FORGE_API joule_status forge_placed_segment(const forge_placed *placed, size_t i
 /* An instance of a placed program, with one queue for each device. One thread at a time. */
 typedef struct forge_placed_instance forge_placed_instance;
 
-/* Makes an instance. states: `count` states; each slot lives in the states of its device. Placed program and
- * states must outlive the instance. JOULE_INVALID: a device has no states. JOULE_UNSUPPORTED: a device only
- * estimates, so values cannot be transferred. */
+/* Creates an instance. states: an array of `count` states, at least one for each device. A slot is stored in
+ * the states of its device. The placed program and the states must outlive the instance. JOULE_INVALID: a
+ * device has no states. JOULE_UNSUPPORTED: a device only estimates, so it has no values to transfer. */
 FORGE_API joule_status forge_placed_instance_new(const forge_placed *placed, forge_states *const *states,
                                                  size_t count, forge_placed_instance **out_instance,
                                                  joule_error *out_error);
@@ -71,9 +72,10 @@ FORGE_API joule_status forge_placed_instance_set(forge_placed_instance *instance
 /* Sets an input to zeros as forge_instance_set_zeros does. */
 FORGE_API joule_status forge_placed_instance_set_zeros(forge_placed_instance *instance, const char *input,
                                                        joule_error *out_error);
-/* Runs the program once: submits all segments to their devices' queues, and returns when they are done.
- * Allocates one queue entry for each segment. JOULE_FAILED: a segment failed; the message names it and the
- * reason. Segments that depend on it do not run, slots may be partially updated, and later runs fail too. */
+/* Runs the program once: submits all segments to the queues of their devices, and returns when they are done.
+ * Allocates one queue entry for each segment. JOULE_FAILED: a segment failed; the message names the segment
+ * and the reason. Segments that depend on the failed segment do not run, slots may be partially updated, and
+ * later runs fail too. */
 FORGE_API joule_status forge_placed_instance_run(forge_placed_instance *instance, joule_error *out_error);
 /* Returns a view of an output as forge_instance_get does. */
 FORGE_API joule_status forge_placed_instance_get(forge_placed_instance *instance, const char *output,

@@ -1,7 +1,8 @@
 /* forge/program.h - devices, compilation, programs, and instances that run them.
  *
- * A program is immutable: it can be written to a file, and another process can run it with the same bits. Its
- * memory for computing (the arena) and its state belong to an instance.
+ * A program is immutable. It can be written to a file, and another process that runs it computes the same
+ * bits. An instance is a program with memory: an arena for intermediate values, inputs, and the slots of a
+ * forge_states.
  */
 #ifndef FORGE_PROGRAM_H
 #define FORGE_PROGRAM_H
@@ -16,34 +17,35 @@ extern "C" {
 
 typedef struct forge_device forge_device; /* any thread may use it; it runs one instance at a time */
 
-/* Opens a device by name: "cpu" or "estimated". The caller owns the device, which must outlive all objects
- * made for it. JOULE_ABSENT: no such device; the message lists the devices.
+/* Opens a device by name: "cpu" or "estimated". The caller owns the device (forge_device_close). The device
+ * must outlive all objects that were created for it. JOULE_ABSENT: no such device; the message lists the
+ * devices.
  *
  * "cpu" uses kernels for the best instruction set of the processor, or for the one in the environment
  * variable FORGE_ISA: plain, avx2, avx512. JOULE_INVALID: FORGE_ISA has another value. JOULE_ABSENT: the
  * processor does not support this instruction set.
  *
- * "estimated" runs no kernels. It takes programs for the CPU. A run advances a simulated clock by the
+ * "estimated" runs no kernels. It accepts programs for the CPU. A run advances a simulated clock by the
  * expected time of each launch: the larger of FLOP / rate and bytes / bandwidth, plus an overhead. Energy is
- * estimated in the same way. There are no values: functions that read or write values (such as
- * forge_instance_get, forge_states_get) return JOULE_UNSUPPORTED. The device describes this machine's CPU,
- * with the figures that the environment variable FORGE_MACHINE replaces:
+ * estimated in the same way. No values are computed, so functions that read or write values (such as
+ * forge_instance_get, forge_states_get) return JOULE_UNSUPPORTED. By default the figures are those of this
+ * machine's CPU. The environment variable FORGE_MACHINE replaces figures:
  * "flop_per_s=6e13,bytes_per_s=3e12,launch_seconds=4e-6,idle_watts=90,busy_watts=300,flop_joules=5e-13,
  * byte_joules=6e-11" (one line).
- * Figures that are not given are this CPU's. If FORGE_MACHINE is set, all kernels count as optimised, unless
- * plain_per_s gives the speed of reference kernels. JOULE_INVALID: FORGE_MACHINE cannot be parsed. */
+ * If FORGE_MACHINE is set, all kernels count as optimised, unless it contains plain_per_s, the speed of
+ * reference kernels. JOULE_INVALID: FORGE_MACHINE cannot be parsed. */
 FORGE_API joule_status forge_device_open(const char *name, forge_device **out_device, joule_error *out_error);
 /* Closes a device. NULL is allowed. */
 FORGE_API void forge_device_close(forge_device *device);
-/* Returns the name of a device, which lives as long as the device. */
+/* Returns the name of a device ("cpu"), which lives as long as the device. */
 FORGE_API const char *forge_device_name(const forge_device *device);
-/* Sets the number of threads of a CPU device; 0: the number of CPUs that this process may use. Results do not
- * depend on it. JOULE_INVALID: more than 1024. */
+/* Sets the number of threads of a CPU device. threads: 0 to 1024; 0: the number of CPUs that this process may
+ * use. Results do not depend on the number of threads. JOULE_INVALID: more than 1024. */
 FORGE_API joule_status forge_device_set_threads(forge_device *device, unsigned threads,
                                                 joule_error *out_error);
 
-/* Returns the name of device kind `i` of this build of the library, in static storage; NULL: no more. Any
- * thread. */
+/* Returns the name of device kind `i` of this build of the library, in static storage; NULL if `i` is out of
+ * range. Any thread. */
 FORGE_API const char *forge_device_name_at(size_t i);
 
 /* An instruction set that kernels are compiled for. Its layout is final. */
@@ -54,21 +56,21 @@ typedef struct forge_instruction_set {
 } forge_instruction_set;
 #define FORGE_MAX_INSTRUCTION_SETS 8
 
-/* A figure of a device that estimates, with its origin. Its layout is final. */
+/* A figure of a device that only estimates, with its origin. Its layout is final. */
 typedef struct forge_device_figure {
     const char *name; /* "bytes_per_s", static storage; NULL: end of the list */
     const char *unit; /* "B/s", static storage */
     joule_quantity value;
-    char source[128];
+    char source[128]; /* origin of the value, as text */
 } forge_device_figure;
 #define FORGE_MAX_DEVICE_FIGURES 12
 
 /* Properties of a device. */
 typedef struct forge_device_facts {
     uint32_t struct_size;  /* sizeof(forge_device_facts) */
-    uint32_t threads;      /* number of threads that it uses */
-    uint64_t memory_bytes; /* size of the memory of its machine or board; 0: unknown */
-    /* those for which this build has kernels */
+    uint32_t threads;      /* number of threads that the device uses */
+    uint64_t memory_bytes; /* size of the memory of the device's machine or board; 0: unknown */
+    /* the instruction sets for which this build has kernels */
     forge_instruction_set instruction_sets[FORGE_MAX_INSTRUCTION_SETS + 1];
     forge_device_figure figures[FORGE_MAX_DEVICE_FIGURES + 1];
     bool is_estimate_only; /* the device runs no kernels */
@@ -76,50 +78,49 @@ typedef struct forge_device_facts {
 /* Describes a device. JOULE_INVALID: struct_size too small. Any thread. */
 FORGE_API joule_status forge_device_query(forge_device *device, forge_device_facts *out_facts);
 
-/* Memory that instances and states allocated on a device, in whole blocks. */
+/* Memory that instances and states have allocated on a device. Sizes are rounded up to whole blocks. */
 typedef struct forge_memory_facts {
     uint32_t struct_size; /* sizeof(forge_memory_facts) */
     uint32_t reserved;
     uint64_t used_bytes;
-    uint64_t held_bytes;  /* freed, and kept for later allocations of the same size */
+    uint64_t held_bytes;  /* freed, but reserved for later allocations of the same size */
     uint64_t peak_bytes;  /* highest used_bytes since the device was opened or trimmed */
     uint64_t limit_bytes; /* 0: no limit */
 } forge_memory_facts;
 /* Describes a device's memory. JOULE_INVALID: struct_size too small. Any thread. */
 FORGE_API joule_status forge_device_memory(forge_device *device, forge_memory_facts *out_facts);
-/* Returns held memory to the system, and resets the peak to the memory in use. Any thread. */
+/* Returns the memory of held_bytes to the system, and sets peak_bytes to used_bytes. Any thread. */
 FORGE_API void forge_device_trim(forge_device *device);
-/* Limits used_bytes; 0: no limit. Allocations above the limit fail with JOULE_NO_MEMORY; the message names
- * the request and the largest current user. Any thread. */
+/* Limits used_bytes to limit_bytes; 0: no limit. Allocations above the limit fail with JOULE_NO_MEMORY; the
+ * message names the request and the largest current user. Any thread. */
 FORGE_API void forge_device_limit_memory(forge_device *device, uint64_t limit_bytes);
 
 /* --- programs ------------------------------------------------------------------------------------------- */
 
 typedef struct forge_program forge_program; /* immutable; any thread may use it */
 
-/* Compiles a graph for a device. The caller owns the program. If sizes are symbols, the program runs for all
- * their values: its memory is planned for the largest sizes, and an instance takes the sizes from its inputs
- * (forge_graph_bind makes a graph for given sizes). JOULE_FAILED: a write cannot be in place; the message
- * names the reader that prevents it. JOULE_INVALID: the size of a slot is a symbol, or a size may
- * overflow. */
+/* Compiles a graph for a device. If sizes are symbols, the program runs for all values of the symbols. Its
+ * memory is planned for the largest sizes, and an instance gets the sizes from its inputs or
+ * forge_instance_set_size. For fixed sizes, use forge_graph_bind first. The caller owns the program
+ * (forge_program_free). JOULE_FAILED: a slot cannot be written in place; the message names the launch that
+ * prevents it. JOULE_INVALID: the size of a slot is a symbol, or a size may overflow. */
 FORGE_API joule_status forge_compile(const forge_graph *graph, forge_device *device,
                                      forge_program **out_program, joule_error *out_error);
 /* Frees a program. NULL is allowed. */
 FORGE_API void forge_program_free(forge_program *program);
 
-/* Writes a program to a file that another process can read and run, with the same bits. The file is replaced
- * atomically, after the disk has stored it; if the path is a symbolic link, the file behind it is replaced.
- * JOULE_DENIED, JOULE_FAILED: the path cannot be written, or is not a regular file. JOULE_PENDING: another
- * process is writing the file. */
+/* Writes a program to a file. An existing file is replaced atomically, after the disk has stored the new
+ * file; if the path is a symbolic link, the target of the link is replaced. JOULE_DENIED, JOULE_FAILED: the
+ * path cannot be written, or is not a regular file. JOULE_PENDING: another process is writing the file. */
 FORGE_API joule_status forge_program_write(const forge_program *program, const char *path,
                                            joule_error *out_error);
-/* Reads a program and checks all of it: no file can make an instance access memory outside its own. The
- * caller owns the program. JOULE_INVALID: the file is not a program, or is damaged. JOULE_UNSUPPORTED: a
- * program of another version, or not a regular file. */
+/* Reads a program and checks all of it. So even a manipulated file cannot make an instance access memory of
+ * others. The caller owns the program (forge_program_free). JOULE_INVALID: the file is not a program, or is
+ * damaged. JOULE_UNSUPPORTED: the file has another version, or is not a regular file. */
 FORGE_API joule_status forge_program_read(const char *path, forge_program **out_program,
                                           joule_error *out_error);
-/* Prints a program for a person: buffers, planned and minimum size of the arena, and each launch with kernel,
- * shapes, work, scope and phase. The caller frees the text with free(). */
+/* Prints a program as text for people: buffers, planned and minimum size of the arena, and each launch with
+ * kernel, shapes, work, scope and phase. The caller frees the text with free(). */
 FORGE_API joule_status forge_program_print(const forge_program *program, char **out_text,
                                            joule_error *out_error);
 
@@ -129,7 +130,8 @@ typedef struct forge_program_facts {
     uint32_t reserved;
     size_t launches;
     size_t arena_bytes; /* planned */
-    /* Highest number of bytes alive at once: the lower bound of the arena for this order of launches. */
+    /* Highest number of bytes that are in use at the same time: the lower bound of arena_bytes for this order
+     * of launches. */
     size_t arena_bound_bytes;
     size_t state_bytes;
     size_t constant_bytes;
@@ -152,60 +154,62 @@ FORGE_API joule_status forge_program_symbol(const forge_program *program, size_t
 
 /* --- state ---------------------------------------------------------------------------------------------- */
 
-/* State: slots that several instances share by name. */
+/* Slots on one device, which several instances share by name. */
 typedef struct forge_states forge_states;
 
-/* Makes an empty state on a device. Instances add slots to it, initialised from `seed` and the slot's
- * name. */
+/* Creates states without slots on a device. Instances add slots, whose random initial values follow from
+ * `seed` and the slot's name. The caller owns the states (forge_states_free). */
 FORGE_API joule_status forge_states_new(forge_device *device, uint64_t seed, forge_states **out_states,
                                         joule_error *out_error);
-/* Frees a state. No instance may use it. NULL is allowed. */
+/* Frees states. Free all instances that use them first. NULL is allowed. */
 FORGE_API void forge_states_free(forge_states *states);
 /* Returns the number of slots. */
 FORGE_API size_t forge_states_count(const forge_states *states);
 /* Returns a view of slot `i` and its name, which live as long as the states. JOULE_INVALID: no such slot.
- * JOULE_UNSUPPORTED: this device only estimates, so there are no values. */
+ * JOULE_UNSUPPORTED: the device only estimates, so slots have no values. */
 FORGE_API joule_status forge_states_get(forge_states *states, size_t i, forge_tensor *out_tensor,
                                         const char **out_name);
-/* Returns a view of the slot with this name. JOULE_ABSENT: no instance has made it. JOULE_UNSUPPORTED: as
- * forge_states_get. */
+/* Returns a view of the slot with this name, which lives as long as the states. JOULE_ABSENT: no instance has
+ * created such a slot. JOULE_UNSUPPORTED: as for forge_states_get. */
 FORGE_API joule_status forge_states_find(forge_states *states, const char *name, forge_tensor *out_tensor);
 
 /* --- instances ------------------------------------------------------------------------------------------ */
 
 typedef struct forge_instance forge_instance; /* one thread at a time */
 
-/* Makes an instance of a program. Missing slots are made and initialised as the graph says, from the seed of
- * `states` and the slot's name. Program and states must outlive the instance. JOULE_INVALID: a slot exists
- * with another type or shape. */
+/* Creates an instance of a program. Slots that `states` does not contain yet are created, with the initial
+ * values of the graph. The caller owns the instance (forge_instance_free). Program, device and states must
+ * outlive the instance. JOULE_INVALID: a slot exists with another type or shape. */
 FORGE_API joule_status forge_instance_new(const forge_program *program, forge_device *device,
                                           forge_states *states, forge_instance **out_instance,
                                           joule_error *out_error);
 /* Frees an instance. NULL is allowed. */
 FORGE_API void forge_instance_free(forge_instance *instance);
 
-/* Sets a symbol of the program, from the next run on. Initially each symbol has its largest value. Inputs
- * whose size changes must be set again. JOULE_ABSENT: no such symbol. JOULE_INVALID: a value out of range. */
+/* Sets the value of a symbol of the program, from the next run on. Initially each symbol has its largest
+ * value. Inputs whose size changes must be set again. JOULE_ABSENT: no such symbol. JOULE_INVALID: the value
+ * is out of the symbol's range. */
 FORGE_API joule_status forge_instance_set_size(forge_instance *instance, const char *symbol, int64_t value,
                                                joule_error *out_error);
-/* Copies a packed tensor of the input's type and shape; a device that only estimates does not read its
- * elements. Symbols in the shape take the tensor's sizes from the next run on. An input keeps its value until
- * it is set again. JOULE_ABSENT: no such input. JOULE_INVALID: type or shape differs; the message says
- * how. */
+/* Sets an input to a copy of a packed tensor with the input's type and shape. A device that only estimates
+ * does not read the elements. Symbols in the input's shape get the tensor's sizes, from the next run on. An
+ * input keeps its value until it is set again. JOULE_ABSENT: no such input. JOULE_INVALID: type or shape
+ * differs; the message contains both. */
 FORGE_API joule_status forge_instance_set(forge_instance *instance, const char *input,
                                           const forge_tensor *tensor, joule_error *out_error);
-/* Sets an input to zeros, for all sizes; NULL: all inputs that were not set yet. JOULE_ABSENT: no such
- * input. */
+/* Sets an input to zeros, for all sizes. input NULL: sets all inputs that were not set yet. JOULE_ABSENT: no
+ * such input. */
 FORGE_API joule_status forge_instance_set_zeros(forge_instance *instance, const char *input,
                                                 joule_error *out_error);
-/* Runs the program once. Allocates nothing, also after sizes changed. JOULE_INVALID: an input was never set
- * (a device that only estimates needs none), or its sizes differ from the program's present sizes; the
- * message names the input. On x86, the kernels of the device "cpu" treat subnormal f32 and f64 numbers as
- * zero and return zero for them, in all its threads. The setting of the calling thread is restored before the
- * run returns. See libforge(3). */
+/* Runs the program once, and returns when the run is done. Allocates no memory, even if sizes have changed.
+ * On x86, the kernels of the device "cpu" read and write subnormal f32 and f64 numbers as zero. For this the
+ * run changes a setting of the processor in the calling thread, and restores it before it returns; see
+ * libforge(3). JOULE_INVALID: an input was never set, or its sizes differ from the present sizes; the message
+ * names the input. (A device that only estimates needs no inputs.) JOULE_FAILED: a launch failed; slots may
+ * be partially updated. */
 FORGE_API joule_status forge_instance_run(forge_instance *instance, joule_error *out_error);
-/* Returns a view of an output of the last run, with its sizes; valid until the next run. JOULE_UNSUPPORTED:
- * the device only estimates, so nothing was computed. */
+/* Returns a view of an output of the last run, with the sizes of that run. The view is valid until the next
+ * run. JOULE_UNSUPPORTED: the device only estimates, so the output has no values. */
 FORGE_API joule_status forge_instance_get(forge_instance *instance, const char *output,
                                           forge_tensor *out_tensor, joule_error *out_error);
 
@@ -216,9 +220,9 @@ typedef struct forge_launch_facts {
     const char *op;                         /* "matmul" */
     const char *kernel;                     /* "f32_matmul" */
     const char *scope;                      /* "fc1" */
-    double flop, read_bytes, written_bytes; /* work of one run; the mean if sizes changed */
-    uint64_t runs;                          /* number of runs since the last reset */
-    double seconds;                         /* sum over these runs */
+    double flop, read_bytes, written_bytes; /* work of one run; the mean of the runs if sizes changed */
+    uint64_t runs;                          /* number of runs since forge_instance_reset_times */
+    double seconds;                         /* sum of the times of these runs */
     forge_shape shape;                      /* shape of the first output in the last run */
     forge_dtype dtype;
     uint32_t reserved;
@@ -226,7 +230,7 @@ typedef struct forge_launch_facts {
 /* Describes launch `i`. JOULE_INVALID: no such launch, or struct_size too small. */
 FORGE_API joule_status forge_instance_launch(const forge_instance *instance, size_t i,
                                              forge_launch_facts *out_facts);
-/* Sets runs and times of all launches to 0. */
+/* Sets `runs` and `seconds` of all launches to 0. */
 FORGE_API void forge_instance_reset_times(forge_instance *instance);
 
 #ifdef __cplusplus
