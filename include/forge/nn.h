@@ -160,7 +160,7 @@ typedef struct forge_resnet_options {
 
 /* Returns relu(x + bn2(conv2(relu(bn1(conv1(x)))))). x: [n, in, height, width]. The convolutions are 3 x 3
  * with `channels` outputs; conv1 has the stride `stride`. If x and the output of bn2 differ in shape,
- * downsample.0 (a 1 x 1 convolution) and downsample.1 (a batch norm) are applied to x first. */
+ * downsample.0 (a 1 x 1 convolution) and downsample.1 (a batch norm) are applied to x. */
 FORGE_API forge_value forge_basic_block(forge_builder *builder, const char *name, forge_value x,
                                         int64_t channels, uint32_t stride,
                                         const forge_resnet_options *options);

@@ -363,7 +363,7 @@ class Train(unittest.TestCase):
         path = self.path("checkpoint")
         done = self.forge("-b", "32", "-l", "1e30", "-c", path)
         self.assertEqual(done.returncode, 125)
-        self.assertRegex(done.stderr, r"the loss of step (\d+) is -?(nan|inf)(.|\n)* step \1: matmul @mlp/fc\d \(forward\) made -?(nan|inf) at "
+        self.assertRegex(done.stderr, r"the loss of step (\d+) is -?(nan|inf)(.|\n)* step \1: matmul @mlp/fc\d \(forward\) computed -?(nan|inf) at "
                          r"\[\d+,\d+\] of f32\[32,\d+\].*; from .* \"mlp\.fc\d\.weight\" f32\[\d+,\d+\] \S+e\+\d+ to ")
         self.assertFalse(os.path.exists(path))
         self.assertEqual(self.forge("-b", "640", "-e", "1", "-c", path).returncode, 0)

@@ -35,7 +35,7 @@ joule_status forge_timeline_new(forge_timeline **out_timeline, joule_error *out_
     pthread_once(&once, make_condition);
     forge_timeline *timeline = calloc(1, sizeof *timeline);
     if (!timeline)
-        return error_set(out_error, JOULE_NO_MEMORY, "cannot make a timeline: out of memory");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot create a timeline: out of memory");
     *out_timeline = timeline;
     return JOULE_OK;
 }

@@ -1,16 +1,17 @@
 /* runtime/attribution.c - accumulates windows for attribution; see attribution.h.
  *
- * Note: the part of a window's row that earlier windows predict, through the drift, is subtracted. This makes
- * the rows independent (a Kalman filter whose observation is linear in the watts), so sums over all windows
- * suffice.
+ * Note: through the drift, earlier windows predict a part of each window's row. This part is subtracted, as
+ * in a Kalman filter whose observation is linear in the watts. The rows are then independent, so sums over
+ * all windows are sufficient.
  */
 #include "forge/runtime/attribution_sums.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* Variance of the drift's step between windows, relative to the variance of a window's mean power. The values
- * range from almost no drift to a strong one. The drift is about constant over 1 / sqrt(pace) windows. */
+/* Paces of the drift: variance of the drift's step between two windows, relative to the variance of a
+ * window's mean power. The values range from almost no drift to strong drift. The drift is about constant
+ * over 1 / sqrt(pace) windows. */
 static const double paces[PACES] = {1e-6, 1e-4, 1e-2, 1, 1e2};
 
 struct attribution *attribution_new(size_t count)
@@ -42,7 +43,8 @@ void attribution_free(struct attribution *attribution)
     free(attribution);
 }
 
-/* Begins the drift with the first window, which determines the drift's level and nothing about the watts. */
+/* Initialises the drift with the first window. This window determines only the drift's level, and contains no
+ * information about differences of watts. */
 static void begin_drift(struct whitened *w, size_t n, const struct attribution_window *window,
                         const double *active_s)
 {

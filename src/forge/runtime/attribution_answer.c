@@ -1,8 +1,8 @@
 /* runtime/attribution_answer.c - intervals and classes of an attribution's answer, and merging of groups; see
  * attribution.h.
  *
- * Note: covariances are those of the logarithms of the joules, given the sum of all. Multiplied by the joules
- * on both sides, they become covariances of the joules.
+ * Note: covariances are those of the logarithms of the joules, given the sum of all joules. Multiplied by the
+ * joules of both groups, they are the covariances of the joules.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -80,7 +80,8 @@ static joule_class class_of(const struct attribution_answer *answer, double rela
 {
     if (answer->meter >= JOULE_CLASS_MODELLED || answer->meter == JOULE_CLASS_NONE)
         return answer->meter;
-    /* The sum over all groups equals the meter's sum, so it is determined without windows. */
+    /* The joules of all groups together equal the meter's sum, so both deviations are about 0 and their ratio
+     * is meaningless. */
     bool is_determined = relative_sd <= 0.5 * prior_sd || relative_sd < 1e-3;
     return is_determined ? JOULE_CLASS_DERIVED : JOULE_CLASS_MODELLED;
 }
@@ -104,7 +105,7 @@ joule_quantity attribution_sum(const struct attribution_answer *answer, const bo
         joules += is_in[i] ? answer->joules[i] : 0;
         prior_joules += is_in[i] ? answer->prior_joules[i] : 0;
     }
-    if (joules == 0) /* a group that did not run used nothing */
+    if (joules == 0) /* the joules of a group that did not run are 0 */
         return quantity_of(0, 0, class_of(answer, 0, 0));
     double sd = sqrt(variance_of(answer->covariance, answer->joules, n, is_in)) / joules;
     double prior_sd =
@@ -114,15 +115,16 @@ joule_quantity attribution_sum(const struct attribution_answer *answer, const bo
 
 /* --- merging of groups ---------------------------------------------------------------------------------- */
 
-/* Sets of groups, with the joules of each set and their covariance. A set that was merged into another has 0
- * joules. */
+/* Sets of groups. joules: [count], in J; covariance: [count, count], in J^2. A set that was merged into
+ * another set has 0 joules. */
 struct sets {
     size_t count;
     double *covariance, *joules;
 };
 
-/* Returns the standard deviation of the sum of sets i and j, relative to the greater of their standard
- * deviations. Returns INFINITY if neither i nor j is vague. */
+/* Returns the standard deviation of the joules of sets i and j together, divided by the greater of their
+ * standard deviations. Returns INFINITY if the relative standard deviations of both are at most
+ * ATTRIBUTION_VAGUE. */
 static double merged_sd_ratio(const struct sets *s, size_t i, size_t j)
 {
     size_t n = s->count;

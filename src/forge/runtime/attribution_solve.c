@@ -1,10 +1,11 @@
 /* runtime/attribution_solve.c - solves for the watts of each group; see attribution.h.
  *
- * The unknowns are the logarithms of the watts. Gauss-Newton steps lead from the prior, scaled to the sum, to
- * the most probable point. All steps keep the sum of the groups' joules equal to the meter's.
+ * The unknowns are the logarithms of the watts. The fit starts at the prior, scaled to the meter's sum, and
+ * reaches the most probable point by Gauss-Newton steps. After each step the sum of the groups' joules equals
+ * the meter's sum.
  *
- * Note: the fit runs for every pace of the drift. The one with the greatest evidence (Laplace's
- * approximation) is the answer.
+ * Note: there is one fit for each pace of the drift. The answer is the fit with the greatest evidence, in
+ * Laplace's approximation.
  */
 #include <float.h>
 #include <math.h>
@@ -13,10 +14,10 @@
 #include "forge/runtime/attribution_sums.h"
 #include "forge/runtime/symmetric.h"
 
-/* standard deviation of the logarithm that an error common to all groups causes; it is wide because only
- * ratios between groups matter */
+/* standard deviation that the error common to all groups adds to the logarithms; wide, because only ratios
+ * between groups matter */
 #define SCALE_LOG_SD        1.0
-#define NOISE_PRIOR_WINDOWS 1.0 /* weight of the noise that the meter states, in windows */
+#define NOISE_PRIOR_WINDOWS 1.0 /* weight of the variance that the meter reports, as a number of windows */
 #define NOISE_ROUNDS        6
 #define MAX_STEPS           40
 #define MAX_HALVINGS        12
@@ -25,13 +26,13 @@
 struct fit {
     const struct attribution *a;
     const struct whitened *w;
-    double *precision;              /* inverse of the prior's covariance */
-    const double *centre;           /* mean of the prior: logarithms of watts */
-    double noise;                   /* variance of the rows' errors, relative to the variance that the meter
-                                     * states */
+    double *precision;    /* inverse of the prior's covariance */
+    const double *centre; /* mean of the prior: logarithms of watts */
+    /* variance of the rows' errors, relative to the variance that the meter reports */
+    double noise;
     double *theta, *watts, *joules; /* the current point */
     double *trial, *step, *slope, *hessian, *covariance, *scratch;
-    double misfit; /* sum of squared errors of the rows, relative to the variance that the meter states */
+    double misfit; /* sum of squared errors of the rows, relative to the variance that the meter reports */
     double evidence;
 };
 
@@ -54,8 +55,8 @@ static void prior_covariance(const struct attribution_group *groups, size_t n, d
         }
 }
 
-/* Scales the watts so that the joules add up to the meter's sum. Shifts the logarithms `theta` accordingly.
- * Writes watts and joules. */
+/* Adds a constant to the logarithms `theta`, so that the joules of all groups add up to the meter's sum.
+ * Computes watts and joules from them. theta, watts, joules: [count]. */
 static void scale_to_sum(const struct attribution *a, double *theta, double *watts, double *joules)
 {
     double sum = 0;
@@ -69,7 +70,8 @@ static void scale_to_sum(const struct attribution *a, double *theta, double *wat
     }
 }
 
-/* Conditions the covariance on the known sum of joules. along: [n], scratch memory. */
+/* Conditions the covariance [n, n] of logarithms on the known sum of joules [n]. along: [n], scratch
+ * memory. */
 static void condition(double *covariance, size_t n, const double *joules, double *along)
 {
     double variance = 0;
@@ -118,7 +120,8 @@ static bool compute_derivatives(struct fit *f)
     return symmetric_factor(f->hessian, n);
 }
 
-/* Computes the Gauss-Newton step that keeps the sum of joules. Returns the step's largest component. */
+/* Computes the Gauss-Newton step that does not change the sum of joules, to first order. Returns the
+ * magnitude of the step's largest component. */
 static double compute_step(struct fit *f)
 {
     size_t n = f->a->count;
@@ -140,12 +143,13 @@ static double compute_step(struct fit *f)
     return largest;
 }
 
-/* Moves along the step, and halves it until the posterior improves. Returns false if the posterior never
- * improves. */
+/* Moves the current point along the step, and halves the step until the posterior improves. from: the
+ * negative log posterior before the step; largest: the result of compute_step. Returns false if the posterior
+ * never improves. */
 static bool descend(struct fit *f, double from, double largest)
 {
     size_t n = f->a->count;
-    double part = fmin(1, 1 / largest); /* no power changes by more than a factor of e at once */
+    double part = fmin(1, 1 / largest); /* limits the change of each power to a factor of e */
     for (int i = 0; i < MAX_HALVINGS; i++, part /= 2) {
         for (size_t k = 0; k < n; k++)
             f->trial[k] = f->theta[k] + part * f->step[k];
@@ -173,7 +177,7 @@ static bool minimise(struct fit *f)
     return compute_derivatives(f);
 }
 
-/* Returns the effective number of unknowns that the rows determine rather than the prior. */
+/* Returns the effective number of unknowns that the rows determine, and not the prior. */
 static double effective_unknowns(const struct fit *f)
 {
     size_t n = f->a->count;
@@ -186,7 +190,7 @@ static double effective_unknowns(const struct fit *f)
     return sum;
 }
 
-/* Fits watts and noise alternately. Returns false if the fit gives no finite result. */
+/* Fits watts and noise alternately. Returns false if the result is not finite. */
 static bool fit(struct fit *f)
 {
     const struct attribution *a = f->a;

@@ -1,7 +1,8 @@
-/* runtime/attribution_sums.h - the sums over windows, and the answer, that the files of attribution share.
+/* runtime/attribution_sums.h - the structures that the files of attribution share: the sums over windows, and
+ * the answer.
  *
- * Note: the drift's pace is unknown. Sums are kept for several paces at once, and the evidence selects one
- * for each answer.
+ * Note: the drift's pace is unknown. So the sums are computed for several paces at once, and each answer uses
+ * the pace with the greatest evidence.
  */
 #ifndef FORGE_RUNTIME_ATTRIBUTION_SUMS_H
 #define FORGE_RUNTIME_ATTRIBUTION_SUMS_H
@@ -11,9 +12,11 @@
 #define PACES 5
 
 /* Sums over windows for one pace of the drift. Each window is a row of a regression with independent errors:
- * row' watts = joules + error. Vectors: [n]; n: number of groups; v: variance of a row. */
+ * row' watts = joules + error. n: number of groups; row, watts, weights, joules: [n]; v: variance of a
+ * row. */
 struct whitened {
-    /* The drift after the last window, given the watts, is level - weights' watts, with `variance`. */
+    /* If the watts are known, the drift after the last window is level - weights' watts, with the variance
+     * `variance` in W^2. */
     double level, variance;
     double *weights;
     double *gram;    /* sum of row row' / v, lower triangle of [n, n] */
@@ -36,18 +39,20 @@ struct attribution {
 
 /* The result of a fit: joules and their covariance. */
 struct attribution_answer {
-    size_t count;             /* n, the number of groups */
-    joule_class meter;        /* class of the meter's sum */
-    double sum_sd;            /* standard deviation of the relative error of the sum; common to all groups */
+    size_t count;      /* n, the number of groups */
+    joule_class meter; /* class of the meter's sum */
+    /* standard deviation of the relative error of the meter's sum, which is common to all groups */
+    double sum_sd;
     double *joules;           /* [n] */
     double *seconds;          /* [n] */
     double *covariance;       /* covariance of the logarithms of the joules, given their sum: [n, n] */
-    double *prior_joules;     /* joules that the prior and the sum alone give: [n] */
+    double *prior_joules;     /* joules from the prior and the meter's sum alone: [n] */
     double *prior_covariance; /* covariance of the logarithms of prior_joules, given their sum: [n, n] */
     double *numbers;          /* the memory of all arrays above */
 };
 
-/* Returns an answer that is all zeros, or NULL if out of memory. Free with attribution_answer_free. */
+/* Returns an answer for `count` groups, with all members and arrays 0 except `count`; NULL if out of memory.
+ * The caller frees it with attribution_answer_free. */
 struct attribution_answer *attribution_answer_new(size_t count);
 
 #endif

@@ -1,7 +1,7 @@
 /* runtime/energy.c - see energy.h.
  *
- * Note: windows end at ticks of a sensor, because libjoule interpolates between ticks, which would blur the
- * attribution. Without ticks, windows have a fixed length.
+ * Note: windows end at ticks of a sensor. libjoule interpolates energy between ticks, and an interpolated end
+ * of a window would blur the attribution. Without ticks, windows have a fixed length.
  */
 #include "forge/runtime/energy.h"
 
@@ -14,13 +14,14 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-#define SPANS_BYTES     ((size_t)16 << 20) /* size of the ring of spans; unused pages take no memory */
-#define MIN_WINDOW_NS   (NS_PER_S / 200)   /* closer ticks add cost, but little information */
-#define FIXED_WINDOW_NS (NS_PER_S / 2)     /* length of a window without ticks */
-#define TICKS           256                /* number of ticks that are read at once */
-#define MIN_COVERAGE    0.99               /* a window with less coverage is not attributed */
-#define CLOCK_ERROR     0.01               /* error of CPU times, relative to the window */
-#define PAUSE_NS        (NS_PER_S / 100)   /* time between two readings while waiting for the sensors */
+/* size of the ring of spans; pages that are never written use no memory */
+#define SPANS_BYTES     ((size_t)16 << 20)
+#define MIN_WINDOW_NS   (NS_PER_S / 200) /* shorter windows would add cost, but little information */
+#define FIXED_WINDOW_NS (NS_PER_S / 2)   /* length of a window without ticks */
+#define TICKS           256              /* number of ticks that are read at once */
+#define MIN_COVERAGE    0.99             /* a window with less coverage is not attributed */
+#define CLOCK_ERROR     0.01             /* error of CPU times, relative to the window */
+#define PAUSE_NS        (NS_PER_S / 100) /* time between two readings of the meter in forge_energy_finish */
 
 /* --- life ----------------------------------------------------------------------------------------------- */
 
@@ -105,9 +106,9 @@ static double sd_of(joule_quantity q)
     return q.value * z / ATTRIBUTION_Z90;
 }
 
-/* Estimates the error that all windows share. It makes the variance of a long window greater than the sum of
- * the variances of its parts. Returns the rest of this window's variance, in J^2. If no long window is known,
- * the shared error keeps its last estimate. */
+/* Estimates the error that all windows share, and returns the rest of this window's variance, in J^2. Because
+ * of the shared error, the variance of a long window is greater than the sum of the variances of its parts.
+ * If no long window is known, the last estimate of the shared error is used. */
 static double own_variance(struct energy *e, joule_quantity joules, int64_t end_ns)
 {
     double variance = sd_of(joules) * sd_of(joules);
@@ -122,16 +123,16 @@ static double own_variance(struct energy *e, joule_quantity joules, int64_t end_
     return fmax(variance - common * common, 1e-4 * variance);
 }
 
-/* Restarts the sums at end_ns, the end of a gap. A long window over a gap would contain the gap's energy,
- * which the sums do not contain. Keeps gain_sd. */
+/* Restarts the sums of own_variance at end_ns, the end of a gap. Otherwise its long window would contain the
+ * gap's energy, which the sums do not contain. gain_sd does not change. */
 static void reset_sums(struct energy *e, int64_t end_ns)
 {
     e->first_ns = end_ns;
     e->joules = e->squares = e->variance = 0;
 }
 
-/* Passes the window from the last cut to end_ns to the attribution. variance: variance of the window's
- * independent error, in J^2; NaN: use own_variance. */
+/* Adds the window from e->cut_ns to end_ns to the attribution. variance: variance of the window's independent
+ * error, in J^2; NaN: use own_variance. */
 static void add_window(struct energy *e, int64_t end_ns, joule_quantity joules, double variance,
                        double coverage)
 {
@@ -158,7 +159,7 @@ static void add_window(struct energy *e, int64_t end_ns, joule_quantity joules, 
     e->cut_ns = end_ns;
 }
 
-/* Adds the window up to end_ns. Returns false if the sensors have not passed the window's end yet. */
+/* Adds the window from e->cut_ns to end_ns. Returns false if the sensors have no update after end_ns yet. */
 static bool end_window(struct energy *e, int64_t end_ns)
 {
     joule_quantity joules;
@@ -179,9 +180,9 @@ static bool is_model(joule_class cls)
     return cls >= JOULE_CLASS_MODELLED;
 }
 
-/* Returns whose energy is counted: the machine's, unless the energy of its CPUs is modelled. Returns
- * FORGE_ENERGY_UNKNOWN until the meter reports a class. The class of the CPUs decides, because a device with
- * assumed watts also weakens the class of a total that contains a measured processor. */
+/* Returns FORGE_ENERGY_OF_PROCESS if the energy of the CPUs is modelled, else FORGE_ENERGY_OF_MACHINE.
+ * Returns FORGE_ENERGY_UNKNOWN until the meter reports a class. The class of a total is not sufficient: one
+ * device with assumed watts weakens it, although the processor may be measured. */
 static forge_energy_basis find_basis(const struct energy *e)
 {
     joule_quantity all, cpu;
@@ -194,8 +195,8 @@ static forge_energy_basis find_basis(const struct energy *e)
     return is_measured ? FORGE_ENERGY_OF_MACHINE : FORGE_ENERGY_OF_PROCESS;
 }
 
-/* Adds the window from the last cut to now. Its joules are modelled from this process's CPU time. The model's
- * error is common to all windows. The independent error is the clock's. */
+/* Adds the window from e->cut_ns to the present time, with joules that are modelled from this process's CPU
+ * time. The error of the model is common to all windows, and the error of the CPU clock is independent. */
 static void end_process_window(struct energy *e)
 {
     int64_t now_ns = clock_now_ns();
@@ -225,8 +226,8 @@ static void free_answer(struct energy *e)
     e->answer = NULL;
 }
 
-/* Collects the expected energy of all runs so far. A device that only estimates needs no sensor, so nothing
- * is pending. */
+/* Collects the expected energy of all runs so far. A device that only estimates has no sensor, so there is no
+ * update to wait for. */
 static void collect_expected(forge_instance *instance)
 {
     struct energy *e = instance->energy;
@@ -238,7 +239,7 @@ static void collect_expected(forge_instance *instance)
     free_answer(e);
 }
 
-/* Passes to the attribution every window that ends before end_ns and whose end the sensors have passed. */
+/* Adds all windows that end before end_ns and before the last updates of the sensors. */
 static void collect_metered(struct energy *e, int64_t end_ns)
 {
     int64_t ticks[TICKS], first_ns = e->cut_ns, before_ns;
@@ -257,7 +258,7 @@ static void collect_metered(struct energy *e, int64_t end_ns)
         free_answer(e);
 }
 
-/* Ends a window of this process's energy if the last cut is at least min_ns ago. */
+/* Adds a window of this process's energy if the last window ended at least min_ns ago. */
 static void collect_process(struct energy *e, int64_t min_ns)
 {
     if (clock_now_ns() - e->cut_ns < min_ns)
@@ -282,7 +283,8 @@ joule_status forge_energy_collect(forge_instance *instance)
     return JOULE_OK;
 }
 
-/* Ends the last window at end_ns. Returns false if the sensors have not passed end_ns yet. */
+/* Adds all windows up to end_ns; the last one ends at end_ns. Returns false if the sensors have no update
+ * after end_ns yet. */
 static bool end_rest(struct energy *e, int64_t end_ns)
 {
     collect_metered(e, end_ns);
@@ -292,7 +294,7 @@ static bool end_rest(struct energy *e, int64_t end_ns)
     return true;
 }
 
-/* Counts as lost the energy up to end_ns that the sensors have not confirmed. */
+/* Adds the energy up to end_ns that the sensors have not confirmed to e->lost_joules. */
 static void discard_rest(struct energy *e, int64_t end_ns)
 {
     joule_quantity joules;
@@ -329,8 +331,8 @@ joule_status forge_energy_finish(forge_instance *instance, double wait_s)
     return JOULE_OK;
 }
 
-/* The machine's energy since forge_energy_start is read from the meter. This process's energy is the sum of
- * its collected windows. */
+/* FORGE_ENERGY_OF_MACHINE: the meter returns the energy since forge_energy_start. FORGE_ENERGY_OF_PROCESS:
+ * the energy is the sum of the collected windows. */
 joule_status forge_energy_now(forge_instance *instance, joule_quantity *out_joules)
 {
     struct energy *e = instance->energy;
@@ -351,7 +353,7 @@ joule_status forge_energy_now(forge_instance *instance, joule_quantity *out_joul
     if (e->basis == FORGE_ENERGY_UNKNOWN)
         return JOULE_PENDING;
     if (!(e->seen_s > 0 || e->lost_joules > 0))
-        collect_process(e, 1); /* the first window may be short: any figure is better than none */
+        collect_process(e, 1); /* a short first window is better than no result */
     if (!(e->seen_s > 0 || e->lost_joules > 0))
         return JOULE_PENDING;
     *out_joules = energy_part(e, e->joules_seen + e->lost_joules);

@@ -1,9 +1,9 @@
 /* runtime/energy.h - attributes a meter's joules to the launches of an instance.
  *
- * Spans of launches and ticks of the sensor become windows for the attribution. energy_query.c answers the
- * queries.
+ * energy.c combines spans of launches and ticks of the sensor into windows for the attribution.
+ * energy_query.c implements the queries.
  *
- * Note: collection happens between runs, so all launches up to now are complete.
+ * Note: energy is collected between runs only, so all launches up to that time are complete.
  */
 #ifndef FORGE_RUNTIME_ENERGY_H
 #define FORGE_RUNTIME_ENERGY_H
@@ -22,10 +22,10 @@ struct energy {
     struct items items;
     struct attribution *attribution;
     double *active_s;         /* scratch: seconds of each item in the current window */
-    int64_t begin_ns, cut_ns; /* when counting began, and the end of the last window */
+    int64_t begin_ns, cut_ns; /* start of counting, and end of the last window */
     uint64_t windows;
-    /* On a device that only estimates: the expected cost of each item's launches, over all runs and over the
-     * collected runs. */
+    /* On a device that only estimates, one for each item: the expected cost of the item's launches, over all
+     * runs and over the collected runs. */
     struct expected *expected, *collected;
     uint64_t expected_runs, collected_runs;
     double seen_s; /* total length of the windows with energy */
@@ -33,30 +33,31 @@ struct energy {
     double cut_cpu_s;   /* CPU time of this process at cut_ns, in s */
     double joules_seen; /* joules of attributed windows */
     double lost_joules; /* joules of windows that were not attributed */
-    double relative_sd; /* standard deviation of the relative error of each window's joules, if the basis is
-                         * the process */
-    /* Sums over the windows with energy since the last gap. They separate the common error of the windows
-     * from their own errors. */
+    /* standard deviation of the relative error of each window's joules; for FORGE_ENERGY_OF_PROCESS only */
+    double relative_sd;
+    /* Sums over the windows with energy since the last gap: of joules, of squared joules, and of variances.
+     * own_variance uses them to find the error that all windows share. */
     double joules, squares, variance;
     int64_t first_ns; /* start of the first window in these sums */
     double gain_sd;   /* relative standard deviation of the common error */
     joule_class cls;  /* weakest class of a window's joules */
-    /* The joules of each item; valid until the next collection; NULL: not solved. */
+    /* The joules of each item; valid until the next collection; NULL: not computed yet. */
     struct attribution_answer *answer;
-    size_t *group_of; /* one for each item: the lowest item of its set */
+    size_t *group_of; /* one for each item: the lowest item of its group */
     bool *is_in;      /* one for each item: scratch */
 };
 
 void energy_free(struct energy *energy);
-/* Computes e->answer if it is NULL. Returns JOULE_PENDING if there is no energy yet. */
+/* Computes energy->answer if it is NULL. Returns JOULE_PENDING if there is no energy yet, else as
+ * attribution_solve. */
 joule_status energy_solve(const forge_instance *instance);
-/* Computes the answer on a device that only estimates (energy_expected.c). Returns JOULE_PENDING if there is
- * no energy yet. */
+/* Computes energy->answer on a device that only estimates (energy_expected.c). Returns JOULE_PENDING if no
+ * run was collected yet, and JOULE_NO_MEMORY if out of memory. */
 joule_status energy_expect(const forge_instance *instance);
-/* Returns `value`, a part of the total in joules, with the error that all windows share. */
+/* Returns `value`, a part of the total in joules, with an interval for the error that all windows share. */
 joule_quantity energy_part(const struct energy *energy, double value);
-/* On a device that only estimates: adds the expected cost of the runs since the last call. Call it before
- * launches get other sizes, and when energy is collected. */
+/* On a device that only estimates, adds the expected cost of the runs since the last call. Must be called
+ * before launches get other sizes, and when energy is collected. Has no effect on other devices. */
 void energy_add_expected(forge_instance *instance);
 
 #endif

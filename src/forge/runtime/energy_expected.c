@@ -1,7 +1,7 @@
 /* runtime/energy_expected.c - expected joules of operations, on a device that only estimates.
  *
- * Note: all launches of a device share the causes of its errors, so a sum of items is not more certain than
- * its parts.
+ * Note: the errors of all launches of a device have the same causes, so errors do not cancel in a sum of
+ * items.
  */
 #include <forge/energy.h>
 #include <math.h>

@@ -1,6 +1,7 @@
-/* runtime/energy_query.c - answers the queries of <forge/energy.h>.
+/* runtime/energy_query.c - the query functions of <forge/energy.h>.
  *
- * Note: the sum over several items is computed at once, because their errors are correlated.
+ * Note: attribution_sum computes the sum over several items, because adding their intervals would ignore that
+ * their errors are correlated.
  */
 #include <forge/energy.h>
 
@@ -17,8 +18,8 @@ static joule_quantity unknown(void)
     return (joule_quantity){NAN, NAN, NAN, JOULE_CLASS_NONE, 0};
 }
 
-/* Attributes the collected energy if this has not been done since the last collection. Returns JOULE_ABSENT
- * if energy is not counted, else as energy_solve. */
+/* Solves the regression unless it was solved since the last collection. Returns JOULE_ABSENT if energy is not
+ * counted, else as energy_solve. */
 static joule_status begin_query(const forge_instance *instance)
 {
     return instance->energy ? energy_solve(instance) : JOULE_ABSENT;
@@ -76,8 +77,8 @@ static bool is_below(const char *scope, const char *outer)
     return length == 0 || (strncmp(scope, outer, length) == 0 && (scope[length] == '/' || !scope[length]));
 }
 
-/* Marks in e->is_in the items of a scope and phase, without the time between launches. Returns false if there
- * are no such items. */
+/* Sets e->is_in to true for the items of a scope and phase, and to false for all others, including the time
+ * between launches. Returns false if there are no such items. */
 static bool mark(const struct energy *e, const char *scope, int phase)
 {
     bool is_any = false;
@@ -108,8 +109,8 @@ static joule_quantity scaled(joule_quantity q, double factor)
     return (joule_quantity){q.value * factor, q.low * factor, q.high * factor, q.cls, 0};
 }
 
-/* Returns the number of runs in the windows with energy: the time of all their launches, divided by the time
- * of the launches of one run. */
+/* Returns the number of runs in the windows with energy: the time of all launches in these windows, divided
+ * by the mean time of the launches of one run. */
 static double runs_seen(const forge_instance *instance)
 {
     const struct energy *e = instance->energy;

@@ -1,8 +1,8 @@
 /* runtime/instance.c - instances: programs with memory for arena, inputs and outputs, and the time of each
  * launch.
  *
- * Note: all memory is allocated when the instance is made; a run allocates nothing. sizes.c binds launches to
- * addresses and sizes.
+ * Note: all memory is allocated when the instance is created; a run allocates nothing. sizes.c binds launches
+ * to addresses and sizes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,12 +94,12 @@ joule_status forge_instance_new(const forge_program *program, forge_device *devi
 {
     forge_instance *instance = calloc(1, sizeof *instance);
     if (!instance)
-        return error_set(out_error, JOULE_NO_MEMORY, "cannot make an instance: out of memory");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot create an instance: out of memory");
     instance->program = program;
     instance->device = device;
     joule_status status = JOULE_OK;
     if (!allocate(instance))
-        status = error_set(out_error, JOULE_NO_MEMORY, "cannot make an instance: out of memory");
+        status = error_set(out_error, JOULE_NO_MEMORY, "cannot create an instance: out of memory");
     if (status == JOULE_OK)
         status = allocate_buffers(instance, states, out_error);
     if (status == JOULE_OK)
@@ -113,7 +113,8 @@ joule_status forge_instance_new(const forge_program *program, forge_device *devi
 
 /* --- inputs and outputs --------------------------------------------------------------------------------- */
 
-/* Finds the index of a buffer by kind and name. Returns JOULE_ABSENT, with a message, if there is none. */
+/* Finds the index of the buffer with this kind and name. Returns JOULE_ABSENT, with a message, if there is no
+ * such buffer. */
 static joule_status find_buffer(const forge_instance *instance, enum buffer_kind kind, const char *name,
                                 size_t *out_buffer, joule_error *error)
 {

@@ -1,10 +1,10 @@
 /* runtime/items.c - see items.h.
  *
- * The cost model is that of CPUs: an active core draws most of its maximum power, and arithmetic and memory
- * add to that.
+ * The cost model is that of CPUs: a busy core draws most of its maximum power whatever it computes, and
+ * arithmetic and memory accesses add to this power.
  *
- * Note: the figures have the magnitude of published ones, with wide errors. Only ratios matter: the meter
- * gives the sum, and the regression corrects the rest.
+ * Note: the figures have the magnitude of published figures, with wide errors. Only their ratios matter,
+ * because the sum comes from the meter. The regression then corrects the ratios.
  */
 #include "forge/runtime/items.h"
 
@@ -14,20 +14,22 @@
 #include "base/array.h"
 #include "forge/ir/operation_cost.h"
 
-/* Power of a busy core in W, whatever it computes, with its share of the idle package. SPECpower_ssj2008
- * results of Xeon Scalable servers give 4 to 6.5 W. libjoule's own table is based on the same results
- * (src/joule/cost/cpu_seed.c). */
+/* Power of a busy core in W, including its share of the idle package, whatever the core computes.
+ * SPECpower_ssj2008 results of Xeon Scalable servers are 4 to 6.5 W. libjoule's own table is based on the
+ * same results (src/joule/cost/cpu_seed.c). */
 #define CORE_WATTS 5.0
-/* Power between launches, relative to the power of a busy machine. Cores sleep, and data is loaded. */
+/* Power between launches, relative to the power of a busy machine. Between launches some cores sleep, and
+ * others load data. */
 #define BETWEEN_PART 0.6
 
-/* Standard deviations of the logarithm of the power: of a kind of operation (its kernels and cache use), of
- * one operation within its kind (sizes, strides), and of the time between launches. */
+/* Standard deviations of the logarithm of the power. KIND: between kinds of operations, which differ in
+ * kernels and cache use. OWN: between operations of one kind, which differ in sizes and strides. BETWEEN: of
+ * the time between launches. */
 #define KIND_LOG_SD    0.35
 #define OWN_LOG_SD     0.10
 #define BETWEEN_LOG_SD 0.6
 
-/* Returns the length in bytes of the first `depth` parts of a scope. */
+/* Returns the length in bytes of the first `depth` names of a scope. */
 static size_t prefix_length(const char *scope, size_t depth)
 {
     size_t length = 0;
@@ -56,8 +58,8 @@ static struct index_key item_key(const void *items, uint32_t item)
     return (struct index_key){of->key, of->key_size};
 }
 
-/* Returns the key of the launch's item: phase and operation ("1matmul"), a zero byte, and the first parts of
- * the scope ("h.0/attn"). The key is valid until the next call. Returns NULL if out of memory. */
+/* Returns the key of the launch's item: phase and operation ("1matmul"), a zero byte, and the first `depth`
+ * names of the scope ("h.0/attn"). The key is valid until the next call. Returns NULL if out of memory. */
 static char *key_of(struct items *items, const forge_program *program, const struct program_launch *launch,
                     size_t depth, size_t *out_size)
 {
@@ -90,7 +92,7 @@ static bool add_item(struct items *items, const forge_program *program, const st
     return index_add(&items->index, items, (uint32_t)items->count - 1);
 }
 
-/* Assigns launch i to its item; adds the item if it is new. Returns false if out of memory. */
+/* Assigns launch i to its item, and adds the item if there is none yet. Returns false if out of memory. */
 static bool assign_item(struct items *items, const forge_program *program, size_t i, size_t depth)
 {
     const struct program_launch *launch = &program_launches(program)[i];

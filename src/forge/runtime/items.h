@@ -1,5 +1,5 @@
-/* runtime/items.h - groups a program's launches into items by operation, phase and scope, for attribution of
- * energy.
+/* runtime/items.h - groups a program's launches into items by operation, phase and scope, for the attribution
+ * of energy.
  *
  * Note: the last item is the time between launches.
  */
@@ -16,7 +16,7 @@
 /* A group of launches whose energy is attributed together. */
 struct item {
     uint32_t op;           /* OP_COUNT: the time between launches */
-    const char *operation; /* its name, borrowed from the program; "": the time between launches */
+    const char *operation; /* name of the operation, in the program's memory; "": the time between launches */
     forge_phase phase;
     const char *scope;
     const char *key; /* identifies the item: phase, operation, scope */
@@ -40,7 +40,8 @@ bool items_make(struct items *items, const forge_program *program);
 void items_free(struct items *items);
 /* Returns the mean cost of an item's launches in one run. */
 struct program_cost items_cost(const struct items *items, const forge_instance *instance, size_t item);
-/* Computes the prior of each item's power, from the cost and the time of the item's launches. */
+/* Computes the prior of each item's power, from the cost and the time of the item's launches. out_groups:
+ * [count of items]. */
 void items_prior(const struct items *items, const forge_instance *instance,
                  struct attribution_group *out_groups);
 

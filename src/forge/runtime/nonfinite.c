@@ -1,8 +1,8 @@
-/* runtime/nonfinite.c - checked runs, which find the launch that first makes a NaN or infinity; see
+/* runtime/nonfinite.c - checked runs, which find the launch that computes the first NaN or infinity; see
  * <forge/nonfinite.h>.
  *
- * Note: if a launch works in place, its operands are scanned before it. Otherwise they are scanned after it,
- * and only if its results are not finite.
+ * Note: if a launch works in place, its operands are scanned before the launch. Otherwise they are scanned
+ * after the launch, and only if a result is not finite.
  */
 #include <forge/nonfinite.h>
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 
 /* --- scanning ------------------------------------------------------------------------------------------- */
 
-/* The numbers of one view, and the positions of its first NaN and its first infinity. */
+/* A summary of the elements of one view, and the positions of its first NaN and its first infinity. */
 struct summary {
     forge_numbers numbers;
     size_t first_nan, first_infinity; /* SIZE_MAX: none */
@@ -66,7 +66,8 @@ static bool is_float(const struct view *view)
 struct check {
     forge_instance *instance;
     forge_nonfinite found;
-    struct summary operands[FORGE_MAX_OPERANDS]; /* operands of the current launch; valid if are_known */
+    /* operands of the current launch; valid if are_known is true */
+    struct summary operands[FORGE_MAX_OPERANDS];
     bool are_known;
 };
 
@@ -86,9 +87,9 @@ static void scan_operands(struct check *check, const struct launch *launch)
     check->are_known = true;
 }
 
-/* Returns true if the launch does arithmetic, which may overflow. Fills and comparisons can only copy
- * infinities from their inputs. */
-static bool does_arithmetic(const struct launch *launch, const struct program_launch *made)
+/* Returns true if the launch does arithmetic, which may overflow. Other launches, maxima and minima can only
+ * copy infinities from their operands. */
+static bool does_arithmetic(const struct launch *launch, const struct program_launch *compiled)
 {
     const struct reduce_attributes *reduce = launch->attributes;
     const struct window_attributes *window = launch->attributes;
@@ -97,14 +98,15 @@ static bool does_arithmetic(const struct launch *launch, const struct program_la
                     : launch->op == OP_WINDOW ? window->kind
                     : launch->op == OP_SCAN   ? scan->kind
                                               : FORGE_SUM;
-    return kind != FORGE_MAXIMUM && kind != FORGE_MINIMUM && (made->cost.flop > 0 || launch->op == OP_CAST);
+    return kind != FORGE_MAXIMUM && kind != FORGE_MINIMUM &&
+           (compiled->cost.flop > 0 || launch->op == OP_CAST);
 }
 
-/* Returns true if the launch itself made the NaN or infinity in `result`. For a NaN, its operands must
- * contain no NaN. For an infinity, its operands must be finite, and it must do arithmetic. check->operands
- * must be known. *is_infinite: true if the result contains infinities but no NaN. */
+/* Returns true if the launch is the origin of the NaN or infinity in `result`. For a NaN, the operands must
+ * contain no NaN. For an infinity, the operands must be finite, and the launch must do arithmetic.
+ * check->are_known must be true. *is_infinite: true if the result contains infinities but no NaN. */
 static bool is_origin(const struct check *check, const struct launch *launch,
-                      const struct program_launch *made, const struct summary *result, bool *is_infinite)
+                      const struct program_launch *compiled, const struct summary *result, bool *is_infinite)
 {
     uint64_t nans = 0, infinities = 0;
     for (size_t i = 0; i < launch->input_count && i < FORGE_MAX_OPERANDS; i++) {
@@ -112,11 +114,11 @@ static bool is_origin(const struct check *check, const struct launch *launch,
         infinities += check->operands[i].numbers.infinities;
     }
     *is_infinite = !result->numbers.nans;
-    return *is_infinite ? !nans && !infinities && does_arithmetic(launch, made) : !nans;
+    return *is_infinite ? !nans && !infinities && does_arithmetic(launch, compiled) : !nans;
 }
 
-/* Returns the name of the input, slot or output in whose memory this binding lies; NULL if it lies in other
- * memory. */
+/* Returns the name of the input, slot or output that contains the memory of this binding; NULL if none
+ * does. */
 static const char *name_of(const forge_program *program, uint32_t binding)
 {
     const struct program_buffer *buffer =
@@ -146,30 +148,31 @@ static void set_result(forge_nonfinite *found, const struct view *view, const st
 static void set_origin(struct check *check, size_t i, size_t output, const struct summary *result)
 {
     const forge_program *program = check->instance->program;
-    const struct program_launch *made = &program_launches(program)[i];
+    const struct program_launch *compiled = &program_launches(program)[i];
     const struct launch *launch = &check->instance->launches[i].launch;
     forge_nonfinite *found = &check->found;
     *found = (forge_nonfinite){.origin = FORGE_ORIGIN_LAUNCH,
-                               .phase = (forge_phase)made->phase,
+                               .phase = (forge_phase)compiled->phase,
                                .launch = i,
                                .op = op_name(launch->op),
                                .kind = fields_kind(launch->op, launch->attributes),
                                .kernel = check->instance->kernels[i],
-                               .scope = program_string(program, made->scope)};
+                               .scope = program_string(program, compiled->scope)};
     for (size_t k = 0; k < launch->input_count && k < FORGE_MAX_OPERANDS; k++) {
         found->operands[k] = check->operands[k].numbers;
-        found->operands[k].name = name_of(program, made->first_binding + (uint32_t)k);
+        found->operands[k].name = name_of(program, compiled->first_binding + (uint32_t)k);
         found->operand_count++;
     }
     set_result(found, &launch->outputs[output], result,
-               name_of(program, made->first_binding + made->input_count + (uint32_t)output));
+               name_of(program, compiled->first_binding + compiled->input_count + (uint32_t)output));
 }
 
-/* Checks the results of launch i, which has just run. Records the launch if it is the origin. */
+/* Checks the results of launch i, which has just run. Stores the launch in check->found if it is the first
+ * origin. */
 static void check_results(struct check *check, size_t i)
 {
     const struct launch *launch = &check->instance->launches[i].launch;
-    const struct program_launch *made = &program_launches(check->instance->program)[i];
+    const struct program_launch *compiled = &program_launches(check->instance->program)[i];
     for (size_t k = 0; k < launch->output_count; k++) {
         bool is_infinite;
         if (!is_float(&launch->outputs[k]))
@@ -178,7 +181,7 @@ static void check_results(struct check *check, size_t i)
         if (!result.numbers.nans && !result.numbers.infinities)
             continue;
         scan_operands(check, launch);
-        if (!is_origin(check, launch, made, &result, &is_infinite))
+        if (!is_origin(check, launch, compiled, &result, &is_infinite))
             continue;
         bool is_expected = is_infinite && check->instance->makes_infinities[i];
         check->instance->makes_infinities[i] |= is_infinite;
@@ -187,8 +190,8 @@ static void check_results(struct check *check, size_t i)
     }
 }
 
-/* Checks inputs and slots for NaN before the run. Arrays such as masks may contain infinities. A scalar
- * input, such as a learning rate, may not. */
+/* Checks inputs and slots before the run, and stores the first one with a NaN in check->found. Arrays such as
+ * masks may contain infinities, but a scalar input, such as a learning rate, may not. */
 static void check_given(struct check *check)
 {
     const forge_instance *instance = check->instance;
@@ -256,7 +259,7 @@ static void add_launch(struct text *text, const forge_nonfinite *f)
         text_add(text, " @");
         text_add_path(text, f->scope);
     }
-    text_printf(text, " (%s) made ", forge_phase_name(f->phase));
+    text_printf(text, " (%s) computed ", forge_phase_name(f->phase));
 }
 
 static joule_status report_origin(const forge_nonfinite *f, joule_error *error)
@@ -274,7 +277,7 @@ static joule_status report_origin(const forge_nonfinite *f, joule_error *error)
     text_add(&text, " of ");
     add_type(&text, &f->made);
     if (f->made.nans + f->made.infinities > 1)
-        text_printf(&text, ", the first of %" PRIu64 " that are not finite",
+        text_printf(&text, ", the first of %" PRIu64 " non-finite elements",
                     f->made.nans + f->made.infinities);
     for (uint32_t i = 0; i < f->operand_count; i++) {
         text_add(&text, i ? ", " : "; from ");

@@ -1,9 +1,9 @@
 /* runtime/placed.c - instances of placed programs: one instance per segment, one queue and timeline per
  * device.
  *
- * Note: each segment signals the next value of its device's timeline; values continue from run to run. A
- * segment waits for the segments whose values it uses, and for the previous segment of its device. So after a
- * failed segment, no other segment of its device runs.
+ * Note: when a segment is done, it signals the next value of its device's timeline; values continue from run
+ * to run. A segment waits for the segments whose values it uses, and for the previous segment of its device.
+ * So after a segment has failed, no later segment of the same device runs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 _Static_assert(FORGE_MAX_PLACED_DEVICES <= FORGE_MAX_POINTS, "a segment may wait for every device");
 
-/* Arguments of one segment's run, on the queue's thread. */
+/* The argument of run_segment. */
 struct segment_run {
     forge_placed_instance *owner;
     uint32_t number;
@@ -35,7 +35,7 @@ struct forge_placed_instance {
 
 /* --- life ----------------------------------------------------------------------------------------------- */
 
-/* Frees the queues. Cancels submitted entries that still wait. */
+/* Frees the queues. Submitted entries that wait for a point that is not signalled do not run. */
 static void end_queues(forge_placed_instance *instance)
 {
     for (size_t i = 0; i < instance->placed->device_count; i++) {
@@ -87,12 +87,12 @@ joule_status forge_placed_instance_new(const forge_placed *placed, forge_states 
 {
     forge_placed_instance *instance = calloc(1, sizeof *instance);
     if (!instance)
-        return error_set(out_error, JOULE_NO_MEMORY, "cannot make an instance: out of memory");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot create an instance: out of memory");
     joule_status status = JOULE_OK;
     instance->placed = placed;
     instance->segments = calloc(placed->segment_count + 1, sizeof *instance->segments);
     if (!instance->segments)
-        status = error_set(out_error, JOULE_NO_MEMORY, "cannot make an instance: out of memory");
+        status = error_set(out_error, JOULE_NO_MEMORY, "cannot create an instance: out of memory");
     for (size_t i = 0; status == JOULE_OK && i < placed->device_count; i++)
         status = make_device(instance, i, out_error);
     for (uint32_t i = 0; status == JOULE_OK && i < placed->segment_count; i++)
@@ -151,25 +151,26 @@ static joule_status copy_value(const struct segment_run *run, const struct place
     return status == JOULE_OK ? forge_instance_set(run->instance, edge->name, &value, error) : status;
 }
 
-/* Runs one segment, on the thread of its queue. */
+/* Copies the values that one segment uses from other segments, and runs the segment, on the thread of its
+ * queue. */
 static joule_status run_segment(void *context, joule_error *error)
 {
     const struct segment_run *run = context;
     const forge_placed *placed = run->owner->placed;
-    joule_error why = {0};
+    joule_error reason = {0};
     joule_status status = JOULE_OK;
     for (size_t i = 0; status == JOULE_OK && i < placed->edge_count; i++)
         if (placed->edges[i].to == run->number)
-            status = copy_value(run, &placed->edges[i], &why);
+            status = copy_value(run, &placed->edges[i], &reason);
     if (status == JOULE_OK)
-        status = forge_instance_run(run->instance, &why);
+        status = forge_instance_run(run->instance, &reason);
     if (status != JOULE_OK)
         error_set(error, status, "segment %u, on the device %s: %s", run->number,
-                  forge_device_name(placed->devices[placed->segments[run->number].device]), why.message);
+                  forge_device_name(placed->devices[placed->segments[run->number].device]), reason.message);
     return status;
 }
 
-/* Returns the value that the device's timeline has after the device's first `segments` segments of this
+/* Returns the value of the device's timeline after the first `segments` segments of this device in this
  * run. */
 static uint64_t point_of(const forge_placed_instance *instance, uint32_t device, uint32_t segments)
 {
@@ -199,8 +200,8 @@ static joule_status submit(forge_placed_instance *instance, uint32_t i, joule_er
                             error);
 }
 
-/* Waits for all segments of a run. Every entry signals or fails its timeline, so each wait ends. Returns the
- * first failure. */
+/* Waits for all segments of a run. Each wait ends, because each entry signals its timeline or makes it fail.
+ * Returns the status of the first device that failed. */
 static joule_status wait_for_all(forge_placed_instance *instance, joule_error *error)
 {
     joule_status status = JOULE_OK;
@@ -219,7 +220,8 @@ static bool is_provided(const struct forge_placed *placed, uint32_t i, const cha
     return false;
 }
 
-/* Checks all inputs before any segment runs, so that a refused run leaves all slots unchanged. */
+/* Returns JOULE_INVALID, with a message, if an input was never set. Called before any segment runs, so that a
+ * missing input does not leave slots partially updated. */
 static joule_status check_inputs(const forge_placed_instance *instance, joule_error *error)
 {
     const char *missing;

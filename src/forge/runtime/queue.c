@@ -1,7 +1,7 @@
 /* runtime/queue.c - see <forge/queue.h>.
  *
- * Note: the queue's lock guards only the list of entries. Its thread waits for points without the lock, so
- * submitting never blocks.
+ * Note: the queue's lock guards only the list of entries. The queue's thread releases the lock before it
+ * waits for points, so submitting an entry never blocks.
  */
 #include <forge/queue.h>
 
@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "forge/hal/timeline.h"
 
-/* A submitted call, with the points that it waits for and signals. */
+/* A submitted call, with its points to wait for and to signal. */
 struct entry {
     struct entry *next;
     forge_host_fn call;
@@ -26,15 +26,15 @@ struct entry {
 struct forge_queue {
     pthread_t thread;
     pthread_mutex_t lock;    /* guards the list */
-    pthread_cond_t has_more; /* an entry was added, or is_closing was set */
+    pthread_cond_t has_more; /* signalled when an entry is added or is_closing is set */
     struct entry *first, **end;
     atomic_bool is_closing; /* written under the lock */
 };
 
 /* --- the thread ----------------------------------------------------------------------------------------- */
 
-/* Waits for the entry's points, and runs it. *out_is_stuck: true if the queue was freed before the points
- * were reached. */
+/* Waits for the entry's points, and runs the entry. *out_is_stuck: true if the queue was freed before all
+ * points were signalled. Returns the entry's status, or JOULE_ABSENT if the queue is stuck. */
 static joule_status run_entry(forge_queue *queue, const struct entry *entry, bool *out_is_stuck,
                               joule_error *error)
 {
@@ -48,21 +48,21 @@ static joule_status run_entry(forge_queue *queue, const struct entry *entry, boo
     return entry->call(entry->context, error);
 }
 
-static void signal_points(const struct entry *entry, joule_status status, const joule_error *why)
+static void signal_points(const struct entry *entry, joule_status status, const joule_error *reason)
 {
     joule_error error;
     for (size_t i = 0; i < entry->signal_count; i++) {
         const forge_point *point = &entry->signals[i];
         if (status != JOULE_OK)
-            forge_timeline_fail(point->timeline, why->message);
+            forge_timeline_fail(point->timeline, reason->message);
         else if (forge_timeline_signal(point->timeline, point->value, &error) == JOULE_INVALID)
             forge_timeline_fail(point->timeline, error.message);
     }
 }
 
-/* Waits for the next entry, and returns it; the caller frees it. Returns NULL if the list is empty and the
- * queue is closing. */
-static struct entry *take_entry(forge_queue *queue)
+/* Waits for an entry, removes the first entry from the list, and returns it; the caller frees it with free().
+ * Returns NULL if the list is empty and the queue is closing. */
+static struct entry *remove_first(forge_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
     while (!queue->first && !queue->is_closing)
@@ -81,7 +81,7 @@ static void *run_entries(void *argument)
 {
     forge_queue *queue = argument;
     bool is_stuck = false;
-    for (struct entry *entry = take_entry(queue); entry; entry = take_entry(queue)) {
+    for (struct entry *entry = remove_first(queue); entry; entry = remove_first(queue)) {
         joule_error error = {.message = "an entry of a queue failed without a message"};
         joule_status status = JOULE_ABSENT;
         if (is_stuck)
@@ -100,15 +100,16 @@ joule_status forge_queue_new(forge_queue **out_queue, joule_error *out_error)
 {
     forge_queue *queue = calloc(1, sizeof *queue);
     if (!queue)
-        return error_set(out_error, JOULE_NO_MEMORY, "cannot make a queue: out of memory");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot create a queue: out of memory");
     pthread_mutex_init(&queue->lock, NULL);
     pthread_cond_init(&queue->has_more, NULL);
     queue->end = &queue->first;
-    sigset_t all, before; /* signals are for the program's own threads */
+    /* the program's own threads must receive its signals, so this thread blocks all */
+    sigset_t all, old_mask;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_sigmask(SIG_SETMASK, &all, &old_mask);
     int failed = pthread_create(&queue->thread, NULL, run_entries, queue);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_sigmask(SIG_SETMASK, &old_mask, NULL);
     if (failed) {
         free(queue);
         return error_set(out_error, JOULE_NO_MEMORY, "cannot start the thread of a queue: %s",
@@ -135,24 +136,24 @@ void forge_queue_free(forge_queue *queue)
 
 /* --- submitting ----------------------------------------------------------------------------------------- */
 
-static joule_status take_order(struct entry *entry, const forge_order *order, joule_error *error)
+static joule_status copy_order(struct entry *entry, const forge_order *order, joule_error *error)
 {
-    forge_order known = {0};
+    forge_order copy = {0};
     if (!order)
         return JOULE_OK;
-    joule_status status = abi_read(&known, sizeof known, SIZE_UP_TO(forge_order, signals), order);
+    joule_status status = abi_read(&copy, sizeof copy, SIZE_UP_TO(forge_order, signals), order);
     if (status != JOULE_OK)
         return error_set(error, status, "set an order's struct_size to sizeof(forge_order)");
-    if (known.wait_count > FORGE_MAX_POINTS || known.signal_count > FORGE_MAX_POINTS)
+    if (copy.wait_count > FORGE_MAX_POINTS || copy.signal_count > FORGE_MAX_POINTS)
         return error_set(error, JOULE_INVALID,
                          "an order may have at most %d points to wait for, and as many to signal",
                          FORGE_MAX_POINTS);
-    entry->wait_count = known.wait_count;
-    entry->signal_count = known.signal_count;
-    for (size_t i = 0; i < known.wait_count; i++)
-        entry->waits[i] = known.waits[i];
-    for (size_t i = 0; i < known.signal_count; i++)
-        entry->signals[i] = known.signals[i];
+    entry->wait_count = copy.wait_count;
+    entry->signal_count = copy.signal_count;
+    for (size_t i = 0; i < copy.wait_count; i++)
+        entry->waits[i] = copy.waits[i];
+    for (size_t i = 0; i < copy.signal_count; i++)
+        entry->signals[i] = copy.signals[i];
     return JOULE_OK;
 }
 
@@ -164,7 +165,7 @@ joule_status forge_queue_call(forge_queue *queue, forge_host_fn call, void *cont
         return error_set(out_error, JOULE_NO_MEMORY, "cannot add an entry to a queue: out of memory");
     entry->call = call;
     entry->context = context;
-    joule_status status = take_order(entry, order, out_error);
+    joule_status status = copy_order(entry, order, out_error);
     if (status != JOULE_OK) {
         free(entry);
         return status;

@@ -1,10 +1,10 @@
 /* runtime/sizes.c - binds an instance's launches to addresses and sizes.
  *
  * New sizes take effect between two runs: views, attributes, kernels and costs are computed again. Launches
- * without symbols are bound once.
+ * whose sizes are not symbols are bound once.
  *
- * Note: only instance_make_bodies allocates. sized_check checks each change of sizes, because the expressions
- * of a program from a file are not trusted.
+ * Note: only instance_make_bodies allocates memory. sized_check checks each change of sizes, because the
+ * expressions of a program from a file are not trusted.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,8 @@ forge_shape instance_wanted_shape(const forge_instance *instance, const forge_sh
     return wanted;
 }
 
-/* Sets the wanted value of a symbol. Launches must be bound again if it has changed. */
+/* Sets the wanted value of a symbol. If the value differs from the present one, launches must be bound
+ * again. */
 static void request_size(forge_instance *instance, size_t symbol, int64_t number)
 {
     instance->is_bound &= instance->wanted[symbol] == number;
@@ -90,7 +91,7 @@ joule_status instance_request_shape(forge_instance *instance, const forge_shape 
     return JOULE_ABSENT;
 }
 
-/* Returns JOULE_INVALID, with a message, if an input was set at other sizes than the wanted ones. */
+/* Returns JOULE_INVALID, with a message, if an input was set with other sizes than the wanted sizes. */
 static joule_status check_inputs(const forge_instance *instance, joule_error *error)
 {
     const forge_program *program = instance->program;
@@ -115,7 +116,7 @@ static joule_status check_inputs(const forge_instance *instance, joule_error *er
 
 /* --- costs ---------------------------------------------------------------------------------------------- */
 
-/* Returns the total cost of a launch in all runs since the last reset. */
+/* Returns the total cost of a launch in all runs since forge_instance_reset_times. */
 static struct program_cost all_done(const forge_instance *instance, size_t launch)
 {
     double runs = (double)(instance->runs - instance->runs_done);
@@ -145,20 +146,20 @@ void instance_free_bodies(forge_instance *instance)
     free(instance->body_sizes);
 }
 
-/* Builds the body of composite i again, to count FLOP at other sizes, because a program contains no bodies.
- * Returns false if out of memory. */
+/* Builds the body of composite i, because a program contains no bodies and the FLOP at other sizes follow
+ * from the body. Returns false if out of memory. */
 static bool make_body(forge_instance *instance, size_t i)
 {
-    const struct program_launch *made = &program_launches(instance->program)[i];
-    const struct program_binding *inputs = &program_bindings(instance->program)[made->first_binding];
+    const struct program_launch *compiled = &program_launches(instance->program)[i];
+    const struct program_binding *inputs = &program_bindings(instance->program)[compiled->first_binding];
     struct dim_table dims = program_dims(instance->program);
     struct value values[UINT8_MAX];
     const struct value *in[UINT8_MAX];
-    for (size_t k = 0; k < made->input_count; k++) {
+    for (size_t k = 0; k < compiled->input_count; k++) {
         values[k] = (struct value){.dtype = (forge_dtype)inputs[k].dtype, .shape = inputs[k].shape};
         in[k] = &values[k];
     }
-    instance->bodies[i] = composite_body(instance->sized.attributes[i], in, made->input_count, &dims);
+    instance->bodies[i] = composite_body(instance->sized.attributes[i], in, compiled->input_count, &dims);
     if (instance->bodies[i])
         instance->body_sizes[i] = calloc(instance->bodies[i]->dims.count + 1, sizeof(int64_t));
     return instance->body_sizes[i] != NULL;
@@ -177,7 +178,8 @@ static struct program_cost composite_cost(const forge_instance *instance, size_t
 {
     const struct dim_table *dims = &instance->bodies[i]->dims;
     int64_t *sizes = instance->body_sizes[i];
-    size_t known = instance->program->dims.count; /* entries that the body itself adds come after these */
+    /* entries that the body adds follow the entries of the program */
+    size_t known = instance->program->dims.count;
     memcpy(sizes, instance->sized.values, known * sizeof *sizes);
     size_t count = dim_evaluate(dims, sizes) ? dims->count : known;
     return cost_of_composite(&instance->launches[i].launch, instance->bodies[i], sizes, count);
@@ -203,8 +205,8 @@ static void *address_of(const forge_instance *instance, size_t i)
     return forge_buffer_data(instance->buffers[i]);
 }
 
-/* Returns the name of the launch's kernel at the bound sizes. If there are symbols, the kernel may depend on
- * the sizes, so the device selects again. */
+/* Returns the name of the launch's kernel at the bound sizes. If the sizes of the launch are symbols, the
+ * device selects a kernel again, because the kernel may depend on the sizes. */
 static const char *kernel_name(const forge_instance *instance, size_t i, const struct launch *launch)
 {
     struct selection selection;
@@ -216,11 +218,12 @@ static const char *kernel_name(const forge_instance *instance, size_t i, const s
 
 static joule_status bind_launch(forge_instance *instance, size_t i, joule_error *error)
 {
-    const struct program_launch *made = &program_launches(instance->program)[i];
+    const struct program_launch *compiled = &program_launches(instance->program)[i];
     struct bound_launch *bound = &instance->launches[i];
-    struct view *views = instance->views + made->first_binding;
-    for (size_t k = 0; k < (size_t)made->input_count + made->output_count; k++) {
-        const struct program_binding *binding = &program_bindings(instance->program)[made->first_binding + k];
+    struct view *views = instance->views + compiled->first_binding;
+    for (size_t k = 0; k < (size_t)compiled->input_count + compiled->output_count; k++) {
+        const struct program_binding *binding =
+            &program_bindings(instance->program)[compiled->first_binding + k];
         uint64_t offset_bytes;
         views[k] = sized_view(&instance->sized, binding, &offset_bytes);
         views[k].data = (char *)address_of(instance, binding->buffer) + offset_bytes;
@@ -237,7 +240,8 @@ static joule_status bind_launch(forge_instance *instance, size_t i, joule_error 
                            instance->device->ops->name, instance->kernels[i], op_name(bound->launch.op));
 }
 
-/* Binds all launches to the new sizes. Before that, adds up the costs of the runs at the old sizes. */
+/* Binds all launches for the new sizes. Adds the costs of the runs at the old sizes to instance->done
+ * first. */
 static joule_status bind_launches(forge_instance *instance, joule_error *error)
 {
     size_t count = instance->program->launches.count;

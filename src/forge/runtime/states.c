@@ -20,7 +20,7 @@ joule_status forge_states_new(forge_device *device, uint64_t seed, forge_states 
 {
     forge_states *states = calloc(1, sizeof *states);
     if (!states)
-        return error_set(out_error, JOULE_NO_MEMORY, "cannot make states: out of memory");
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot create states: out of memory");
     states->device = device;
     states->seed = seed;
     states->index.key_of = state_key;
@@ -32,7 +32,7 @@ void forge_states_free(forge_states *states)
 {
     for (size_t i = 0; states && i < states->state_count; i++) {
         forge_buffer_release(states->states[i].tensor.buffer);
-        forge_buffer_release(states->states[i].kept);
+        forge_buffer_release(states->states[i].copy);
         free(states->states[i].name);
     }
     if (states) {

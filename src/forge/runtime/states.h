@@ -1,7 +1,7 @@
 /* runtime/states.h - the slots that instances share by name; see <forge/program.h>.
  *
- * Note: a slot is initialised when the first instance that has it is made. Its random key comes from the seed
- * and its name, so other slots do not affect it.
+ * Note: a slot is initialised when the first instance that uses the slot is created. The key of its random
+ * values depends only on the seed and the slot's name, so other slots do not affect the values.
  */
 #ifndef FORGE_RUNTIME_STATES_H
 #define FORGE_RUNTIME_STATES_H
@@ -9,12 +9,12 @@
 #include "base/index.h"
 #include "forge/hal/backend.h"
 
-/* A slot with its value. */
+/* A slot: its name and its value. */
 struct state {
     char *name;
     forge_tensor tensor;
-    forge_buffer *kept; /* its value at forge_states_snapshot; NULL: never kept */
-    bool is_kept;
+    forge_buffer *copy; /* copy of the value by forge_states_snapshot; NULL: never copied */
+    bool has_copy;      /* `copy` contains a value */
 };
 
 /* The slots of one device. */
@@ -25,8 +25,9 @@ struct forge_states {
     struct index index; /* from names to slots */
 };
 
-/* Writes the buffer of a slot to *out_buffer; the states own it. Makes and initialises the slot if it is new.
- * Returns JOULE_INVALID if a slot with this name has another type or shape. */
+/* Returns the buffer of a slot in *out_buffer. Creates and initialises the slot if it does not exist. The
+ * states own the buffer. Returns JOULE_INVALID if a slot with this name has another type or shape, and
+ * JOULE_NO_MEMORY if out of memory. */
 joule_status states_bind(forge_states *states, const forge_program *program,
                          const struct program_buffer *slot, forge_buffer **out_buffer,
                          joule_error *out_error);

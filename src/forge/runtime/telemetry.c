@@ -1,7 +1,7 @@
 /* runtime/telemetry.c - see <forge/telemetry.h>.
  *
- * Note: a reset only stores the time. The energy since a reset is the joules that libjoule reports for the
- * window from that time to now.
+ * Note: forge_reset_counters only stores the time. libjoule reports the joules for the window from that time
+ * to the present.
  */
 #include <forge/telemetry.h>
 

@@ -84,10 +84,9 @@ static void test_a_product_that_overflows(void **state)
     assert_true(found.value < 0 && isinf(found.value));
     assert_int_equal(found.operand_count, 2);
     assert_true(found.operands[0].min == (double)-1e30f && found.operands[0].max == 2);
-    assert_contains(
-        error.message,
-        "matmul @net/fc1 (forward) made -inf at [1,1] of f32[2,3]; from \"x\" f32[2,2] -1e+30 to 2, \"w\" "
-        "f32[2,3] 1 to 1e+30");
+    assert_contains(error.message, "matmul @net/fc1 (forward) computed -inf at [1,1] of f32[2,3]; from \"x\" "
+                                   "f32[2,2] -1e+30 to 2, \"w\" "
+                                   "f32[2,3] 1 to 1e+30");
 }
 
 /* The slot is multiplied in place: the report has its previous contents. */
