@@ -1,7 +1,7 @@
 /* core/block.c - see dtype.h.
  *
- * Note: quantisation multiplies in f32, by the inverse of the scale before it is rounded to f16. ggml does
- * the same, so equal numbers give equal bytes.
+ * Note: elements are multiplied in f32 by the inverse of the scale, before the scale is rounded to f16. ggml
+ * does the same, so both write equal bytes for equal numbers.
  */
 #include "forge/core/dtype.h"
 #include "forge/core/number.h"
@@ -14,14 +14,15 @@ struct q8_0_block {
 
 struct q4_0_block {
     uint16_t scale;
-    uint8_t quants[BLOCK_ELEMENTS / 2]; /* element i in the low half, i + 16 in the high half, each plus 8 */
+    /* byte i: element i in the low half and element i + 16 in the high half, each plus 8 */
+    uint8_t quants[BLOCK_ELEMENTS / 2];
 };
 
 _Static_assert(sizeof(struct q8_0_block) == Q8_0_BYTES && sizeof(struct q4_0_block) == Q4_0_BYTES,
                "blocks follow without a gap");
 
-/* Returns the element of `values` with the largest magnitude, the first one if several have it. Returns a NaN
- * if `values` contains one. */
+/* Returns the element of `values` with the largest magnitude; of several, the first. Returns NaN if `values`
+ * contains a NaN. */
 static float find_extreme(const double values[BLOCK_ELEMENTS])
 {
     float extreme = 0;
@@ -35,7 +36,7 @@ static float find_extreme(const double values[BLOCK_ELEMENTS])
     return extreme;
 }
 
-/* Returns 1 / scale, the factor for elements. Returns 0 if f16 cannot represent `scale`, so that the block
+/* Returns 1 / scale, the factor for elements. Returns 0 if `scale` is 0 in f16, because the block then
  * decodes to zeros. */
 static float inverse_of(float scale)
 {

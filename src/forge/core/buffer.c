@@ -1,7 +1,7 @@
 /* core/buffer.c - reference-counted memory of tensors.
  *
- * Note: calloc allocates header and memory together. Large allocations are fresh zero pages of the kernel, so
- * nothing is written to clear them.
+ * Note: one call of calloc allocates the structure and the memory. Large allocations are new pages that the
+ * kernel has zeroed, so calloc does not write to them.
  */
 #include <forge/tensor.h>
 #include "base/error.h"
@@ -62,7 +62,7 @@ void forge_buffer_retain(forge_buffer *buffer)
 
 void forge_buffer_release(forge_buffer *buffer)
 {
-    /* Acquire and release order: the thread that frees the memory must see all writes of the other
+    /* Acquire and release order, because the thread that frees the memory must see the writes of all other
      * threads. */
     if (!buffer || atomic_fetch_sub_explicit(&buffer->references, 1, memory_order_acq_rel) > 1)
         return;

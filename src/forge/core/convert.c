@@ -1,17 +1,19 @@
 /* core/convert.c - converts arrays between any two element types.
  *
- * Note: elements pass through 64-bit integers if both types are integers, and through doubles otherwise. Not
- * every 64-bit integer fits a double; load_sticky keeps such a conversion to a single rounding.
+ * Note: elements are converted to 64-bit integers if both types are integers, and to doubles otherwise. A
+ * double cannot represent every 64-bit integer, so load_sticky ensures that such a conversion rounds only
+ * once.
  */
 #include "forge/core/dtype.h"
 
 #include <string.h>
 
-enum { CHUNK = 256 }; /* elements per step: a multiple of every block size */
+enum { CHUNK = 256 }; /* elements per step: a multiple of the elements of each block format */
 
-/* Reads integers as doubles that round to a narrower float as the integers themselves would. The bits that
- * do not fit a double become one sticky bit, far below the narrower float's last place. Without it,
- * 2^60 + 2^36 + 1 would be rounded twice and become a tie of f32. */
+/* Reads integers as doubles. Rounded to a narrower float, such a double gives the same result as the integer
+ * would. The bits that do not fit in a double become one sticky bit, far below the last place of the narrower
+ * float. Without the sticky bit, 2^60 + 2^36 + 1 would be rounded twice, because the double would be a tie of
+ * f32. */
 static void load_sticky(const struct dtype_row *from, const void *source, size_t first, size_t count,
                         double *out)
 {
@@ -45,8 +47,8 @@ static void convert_doubles(const struct dtype_row *from, const void *source, co
     to->store(target, first, count, values);
 }
 
-/* Returns true if `count` elements end inside a block. Types with two elements per byte have no blocks: for
- * them, store leaves the other half of the last byte unchanged. */
+/* Returns true if `count` elements end inside a block. A byte with two elements does not count as a block,
+ * because store can write one half of the byte. */
 static bool is_cut(const struct dtype_row *row, size_t count)
 {
     return row->block_elements > 2 && count % row->block_elements != 0;
@@ -62,7 +64,7 @@ joule_status forge_convert(forge_dtype from, const void *source, forge_dtype to,
     if (!source || !target)
         return JOULE_INVALID;
     if (from == to && !from_row->load_bits) {
-        /* Converting block by block would change the bytes of block formats, so equal types are copied. */
+        /* Block formats are copied, because decoding and encoding a block again could change its bytes. */
         memcpy(target, source, forge_dtype_size_bytes(from, count));
         return JOULE_OK;
     }

@@ -1,6 +1,6 @@
 /* core/dtype.c - the table of element types.
  *
- * Note: elements are copied with memcpy, because they may lie at any address, for example in files.
+ * Note: elements are copied with memcpy, because their addresses may be unaligned, for example in files.
  */
 #include "forge/core/dtype.h"
 #include "forge/core/number.h"
@@ -67,7 +67,7 @@ INTEGER_TYPE(i16, int16_t, clamp_signed)
 INTEGER_TYPE(i32, int32_t, clamp_signed)
 INTEGER_TYPE(i64, int64_t, clamp_signed)
 
-/* Booleans are read as bytes: files may hold values other than 0 and 1, which a C bool must not have. */
+/* Booleans are read as bytes, because files may contain other values than 0 and 1, and a C bool must not. */
 LOADER(load_boolean, uint8_t, double, element != 0)
 STORER(store_boolean, uint8_t, double, value != 0)
 LOADER(load_bits_boolean, uint8_t, uint64_t, element != 0)
@@ -87,8 +87,8 @@ static inline uint8_t get_nibble(const uint8_t *bytes, size_t index)
     return (uint8_t)(bytes[index / 2] >> (index % 2 * 4) & 0xf);
 }
 
-/* Writes one element. Keeps the other half of its byte. */
-static inline void put_nibble(uint8_t *bytes, size_t index, unsigned nibble)
+/* Writes one element, and does not change the other half of the byte. */
+static inline void set_nibble(uint8_t *bytes, size_t index, unsigned nibble)
 {
     unsigned shift = index % 2 * 4;
     bytes[index / 2] = (uint8_t)((bytes[index / 2] & (0xf0u >> shift)) | (nibble & 0xf) << shift);
@@ -112,7 +112,7 @@ static inline int sign_of_nibble(unsigned nibble)
     static void store_##name(void *target, size_t first, size_t count, const double *values)                 \
     {                                                                                                        \
         for (size_t i = 0; i < count; i++)                                                                   \
-            put_nibble(target, first + i, (unsigned)clamp(values[i], 4));                                    \
+            set_nibble(target, first + i, (unsigned)clamp(values[i], 4));                                    \
     }                                                                                                        \
     static void load_bits_##name(const void *source, size_t first, size_t count, uint64_t *out)              \
     {                                                                                                        \
@@ -124,7 +124,7 @@ static inline int sign_of_nibble(unsigned nibble)
     static void store_bits_##name(void *target, size_t first, size_t count, const uint64_t *values)          \
     {                                                                                                        \
         for (size_t i = 0; i < count; i++)                                                                   \
-            put_nibble(target, first + i, (unsigned)values[i]);                                              \
+            set_nibble(target, first + i, (unsigned)values[i]);                                              \
     }
 
 NIBBLE_TYPE(u4, nibble, clamp_unsigned)

@@ -1,7 +1,8 @@
 /* core/dtype.h - the table of element types: names, sizes, load and store functions.
  *
- * Note: load and store serve the reference, and are general but slow. Fast kernels are written for one type.
- * load_bits and store_bits are exact for 64-bit integers, which doubles are not.
+ * Note: the load and store functions are for conversions and the reference; they are slow, because each fast
+ * kernel is written for one type. load_bits and store_bits are exact for all 64-bit integers, whereas a
+ * double cannot represent all of them.
  */
 #ifndef FORGE_CORE_DTYPE_H
 #define FORGE_CORE_DTYPE_H
@@ -10,17 +11,17 @@
 
 enum dtype_kind { DTYPE_BOOL, DTYPE_UNSIGNED, DTYPE_SIGNED, DTYPE_FLOAT };
 
-/* An element type of the table. */
+/* The properties and functions of an element type. */
 struct dtype_row {
     const char *name;
     enum dtype_kind kind;
     bool is_computed;
-    unsigned bits;           /* per element, without the block's scale */
-    unsigned block_elements; /* 1 if every element has its own address */
+    unsigned bits;           /* bits of an element, without the block's scale */
+    unsigned block_elements; /* 1 if each element has an address */
     unsigned block_bytes;
     /* Read and write elements [first, first + count) as doubles. Addresses need no alignment. Integers above
      * 2^53 are rounded. For block formats, `first` and `count` are multiples of block_elements. If a byte
-     * holds two elements and only one is written, the other is kept. */
+     * contains two elements and only one is written, the other element does not change. */
     void (*load)(const void *source, size_t first, size_t count, double *out);
     void (*store)(void *target, size_t first, size_t count, const double *values);
     /* Read and write elements as 64-bit integers: sign-extended on load, modulo 2^bits on store. NULL for
@@ -29,10 +30,11 @@ struct dtype_row {
     void (*store_bits)(void *target, size_t first, size_t count, const uint64_t *values);
 };
 
-/* Returns the row of `dtype`, or NULL if there is no such type. */
+/* Returns the properties of `dtype`, in static storage; NULL if there is no such type. */
 const struct dtype_row *dtype_row(forge_dtype dtype);
 
-float half_to_float(uint16_t bits);
+/* Convert between numbers and the bits of f16 and bf16: exactly to float, rounded once from double. */ float
+half_to_float(uint16_t bits);
 uint16_t half_from_double(double value);
 static inline float bfloat_to_float(uint16_t bits)
 {

@@ -1,8 +1,8 @@
 /* core/number.h - converts doubles to and from narrower floats and integers.
  *
- * Note: the bit patterns of floats are treated as integers. The pattern after the largest finite one is the
- * result of an overflow. A carry out of the mantissa increments the exponent. Functions are inline, so that
- * each element type gets specialised code.
+ * Note: the functions treat the bit patterns of floats as integers. The integer after the pattern of the
+ * largest finite number is the result of an overflow. A carry out of the mantissa increments the exponent.
+ * Functions are inline, so that the compiler specialises them for each element type.
  */
 #ifndef FORGE_CORE_NUMBER_H
 #define FORGE_CORE_NUMBER_H
@@ -36,7 +36,7 @@ enum {
 struct small_float {
     int exponent_bits;
     int mantissa_bits;
-    /* The pattern after the largest finite one: infinity, or NaN if the format has no infinity. */
+    /* The pattern after that of the largest finite number: infinity, or NaN if the format has no infinity. */
     uint32_t overflow_pattern;
 };
 
@@ -50,7 +50,7 @@ static inline int bias_of(struct small_float format)
     return (1 << (format.exponent_bits - 1)) - 1;
 }
 
-/* Returns the value of `pattern` in `format`, exactly. A NaN keeps its payload. */
+/* Returns the exact value of `pattern` in `format`. A NaN keeps its payload. */
 static inline double widen(uint32_t pattern, struct small_float format)
 {
     int sign_place = format.exponent_bits + format.mantissa_bits;
@@ -75,8 +75,9 @@ static inline uint64_t drop_bits(uint64_t value, int count)
     return kept + (rest > half || (rest == half && (kept & 1)));
 }
 
-/* Returns the pattern in `format` of `value`, rounded to nearest, ties to even. It rounds only once, from all
- * 53 bits; a conversion through f32 would round twice. A NaN keeps the upper bits of its payload. */
+/* Returns the pattern of `value` in `format`, rounded to nearest, ties to even. The value is rounded only
+ * once, from all 53 bits, whereas a conversion through f32 would round twice. A NaN keeps the upper bits of
+ * its payload. */
 static inline uint32_t narrow(double value, struct small_float format)
 {
     uint64_t bits = bits_of(value);
@@ -87,20 +88,21 @@ static inline uint32_t narrow(double value, struct small_float format)
         uint32_t payload = (uint32_t)((magnitude & F64_MANTISSA) >> shift);
         return sign | format.overflow_pattern | (payload ? payload : 1u << (format.mantissa_bits - 1));
     }
-    /* Subnormal results keep a fixed last place, so more bits are dropped. A subnormal double is far below
-     * half of any last place. */
+    /* The last place of subnormal results is fixed, so more bits are dropped. A subnormal double is far below
+     * half of the last place of any format. */
     int exponent = (int)(magnitude >> F64_MANTISSA_BITS) - F64_BIAS + bias_of(format);
     int below = exponent < 1 ? 1 - exponent : 0;
     if (below > format.mantissa_bits + 1)
         return sign;
     uint64_t significand = (magnitude & F64_MANTISSA) | (UINT64_C(1) << F64_MANTISSA_BITS);
     uint32_t kept = (uint32_t)drop_bits(significand, shift + below);
-    /* The implicit leading bit, and any carry, are added to the exponent field and so increment it. */
+    /* The implicit leading bit and any carry are added to the exponent field, which they increment. */
     uint32_t pattern = ((uint32_t)(exponent - 1 + below) << format.mantissa_bits) + kept;
     return sign | (pattern < format.overflow_pattern ? pattern : format.overflow_pattern);
 }
 
-/* Convert doubles to integers of 2 to 64 bits. They truncate towards zero and saturate. NaN gives 0. */
+/* Convert doubles to integers of 2 to 64 bits. Values are truncated towards zero and saturated; NaN becomes
+ * 0. */
 static inline int64_t clamp_signed(double value, int bits)
 {
     double limit = (double)(UINT64_C(1) << (bits - 1));

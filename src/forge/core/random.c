@@ -1,7 +1,7 @@
-/* core/random.c - Philox 4x32-10, and uniform, normal and permuted numbers from its bits.
+/* core/random.c - Philox 4x32-10, and uniform numbers, normal numbers and permutations from its bits.
  *
- * Note: a seed's results must not change. Any change of order, constant or rounding changes every trained
- * network, so the known answers in tests/unit/forge/test_random.c must stay.
+ * Note: the numbers of a seed must never change, because trained networks depend on them. Any change of
+ * order, constant or rounding would change them. tests/unit/forge/test_random.c contains known answers.
  */
 #include <forge/random.h>
 
@@ -36,8 +36,8 @@ static void make_block(const forge_random *random, uint64_t block, uint32_t out[
     forge_philox4x32(counter, key, out);
 }
 
-/* Returns random word `number` of the sequence. `words` caches the word's block; it is computed if
- * `is_first`, or at the block's first word. */
+/* Returns number `number` of the sequence. words: the block of the last call; if is_first is true, or at the
+ * first number of a block, the block is computed. */
 static uint32_t next_word(const forge_random *random, uint64_t number, bool is_first,
                           uint32_t words[BLOCK_WORDS])
 {
@@ -84,13 +84,13 @@ void forge_random_normal(const forge_random *random, uint64_t first, size_t coun
     }
 }
 
-/* Returns a uniform number below `bound`. *next: number of the next unused random word; advanced past the
- * words that were used. */
+/* Returns a uniform number below `bound`. *next: index of the next unused number of the sequence; increased
+ * by the count of used numbers. */
 static uint64_t draw_below(const forge_random *random, uint64_t bound, uint64_t *next)
 {
     const uint64_t limit =
-        UINT64_MAX - UINT64_MAX % bound; /* a multiple of bound, so that the remainders of smaller values are
-                                          * uniform */
+        /* a multiple of bound, so that values below it have uniform remainders */
+        UINT64_MAX - UINT64_MAX % bound;
     for (;;) {
         uint32_t words[2];
         forge_random_bits(random, *next, 2, words);

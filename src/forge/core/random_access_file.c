@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "base/error.h"
 
-enum { MAX_TRANSFER_BYTES = 1 << 30 }; /* bytes per call: read and write transfer less than 2 GiB */
+enum { MAX_TRANSFER_BYTES = 1 << 30 }; /* bytes of one call; read and write cannot transfer 2 GiB or more */
 
 joule_status file_open(struct file *file, const char *path, joule_error *out_error)
 {
@@ -57,8 +57,8 @@ void file_close(struct file *file)
 
 /* --- drafts --------------------------------------------------------------------------------------------- */
 
-/* Keeps the first failure of the draft, with a message for `reason` (an errno value). Returns the draft's
- * status. */
+/* Stores the failure in the draft and sets the error message, unless the draft has failed before. reason: an
+ * errno value; what: the verb of the message. Returns the draft's status. */
 static joule_status fail(struct draft *draft, int reason, const char *what)
 {
     if (draft->status != JOULE_OK)

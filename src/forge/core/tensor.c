@@ -1,7 +1,7 @@
 /* core/tensor.c - creates and checks tensors.
  *
- * Note: packed strides count a dimension of 0 as 1, and so stay positive. Strides of an empty tensor are
- * never used.
+ * Note: packed strides are computed with 1 in place of a dimension of 0, so that they are positive. No
+ * function uses the strides of an empty tensor.
  */
 #include <forge/tensor.h>
 #include "base/error.h"
@@ -11,7 +11,7 @@
 
 enum { SHAPE_TEXT_SIZE = FORGE_MAX_RANK * 21 + 2 };
 
-/* Writes a packed tensor without a buffer to *out_tensor, and its size in bytes. Fails if type or shape is
+/* Computes a packed tensor without a buffer, and its size in bytes. Returns JOULE_INVALID if type or shape is
  * invalid. */
 static joule_status plan_packed(forge_dtype dtype, const forge_shape *shape, forge_tensor *out_tensor,
                                 size_t *out_size_bytes, joule_error *out_error)
@@ -40,7 +40,7 @@ static joule_status plan_packed(forge_dtype dtype, const forge_shape *shape, for
     forge_dim row_elements = shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
     if (row->block_elements > 2 && row_elements % row->block_elements != 0)
         return error_set(out_error, JOULE_INVALID,
-                         "tensor %s%s: %s has blocks of %u elements; make the last dimension a multiple",
+                         "tensor %s%s: %s has blocks of %u elements; the last dimension must be a multiple",
                          row->name, text, row->name, row->block_elements);
     *out_size_bytes = forge_dtype_size_bytes(dtype, forge_shape_elements(&tensor.shape));
     if (*out_size_bytes > PTRDIFF_MAX)

@@ -5,7 +5,7 @@
 #include "base/string.h"
 #include "forge/hal/memory.h"
 
-/* The backends, in the order in which names are listed. */
+/* The backends, in the order of forge_device_name_at. */
 static const struct device_ops *const devices[] = {&cpu_ops, &estimated_ops};
 
 const char *forge_device_name_at(size_t i)

@@ -1,7 +1,7 @@
 /* hal/expected.h - expected time and joules of work, with errors that can be added.
  *
- * Note: each error has a cause that all launches of a device share, for example an overestimated peak rate.
- * Errors of one cause add linearly, those of different causes in quadrature.
+ * Note: each error has a cause that all launches of a device share, for example a peak rate that is too high.
+ * Errors with the same cause are added linearly, and errors with different causes in quadrature.
  */
 #ifndef FORGE_HAL_EXPECTED_H
 #define FORGE_HAL_EXPECTED_H
@@ -11,23 +11,23 @@
 
 #define EXPECTED_CAUSES 9 /* number of causes */
 
-/* Expected time in s and energy in J, with the errors by cause. */
+/* Expected time in s and energy in J, with an error for each cause. */
 struct expected {
     double seconds, joules;
     /* Signed change of seconds and joules if the error of a cause is one standard deviation higher. */
     double seconds_sd[EXPECTED_CAUSES], joules_sd[EXPECTED_CAUSES];
 };
 
-/* Adds times * part to sum. Values and errors are added. */
+/* Adds times * part to *sum, both values and errors. */
 void expected_add(struct expected *sum, double times, const struct expected *part);
 /* Return the value with a log-normal 90 % interval, of class JOULE_CLASS_MODELLED. */
 joule_quantity expected_seconds(const struct expected *expected);
 joule_quantity expected_joules(const struct expected *expected);
-/* Returns joules / seconds, in W. Errors that change both by the same factor cancel. Returns NaN if no time
- * passed. */
+/* Returns joules / seconds, in W; NaN if seconds is 0. An error that changes both by the same factor has no
+ * effect on the result. */
 joule_quantity expected_watts(const struct expected *expected);
-/* Returns the value with a log-normal 90 % interval. log_sd: standard deviation of the value's natural
- * logarithm. */
+/* Returns the value with a log-normal 90 % interval and the class `cls`. log_sd: standard deviation of the
+ * value's natural logarithm. */
 joule_quantity expected_quantity(double value, double log_sd, joule_class cls);
 
 #endif

@@ -13,19 +13,19 @@
 #define MIN_CLASS_BYTES 256
 #define MAX_NAMED_USERS 3 /* users that an error message names */
 
-/* A block of the pool, in use or held for reuse. */
+/* A block of the pool, either in use or held for later requests. */
 struct block {
     struct device_memory *memory;
     forge_buffer *raw;        /* allocated by the backend */
     size_t size_bytes;        /* bytes of the block's size class */
-    struct block *next, **at; /* at: the pointer that points to this block */
+    struct block *next, **at; /* at: address of the list's pointer to this block */
     char what[80];            /* the user of the memory, for messages */
 };
 
-/* A pool: its blocks, and the sums of their sizes in bytes. */
+/* A pool: its blocks, and the sums of the sizes of blocks, in bytes. */
 struct device_memory {
     pthread_mutex_t lock;
-    struct block *used, *held; /* linked lists: blocks in use, and blocks held for reuse */
+    struct block *used, *held; /* linked lists: blocks in use, and released blocks for later requests */
     size_t used_bytes, held_bytes, peak_bytes, limit_bytes; /* limit 0: none */
     bool is_closed;
 };
@@ -65,7 +65,7 @@ static void block_free(struct block *block)
     free(block);
 }
 
-/* Frees all unused blocks. The caller holds the lock. */
+/* Frees all held blocks. The caller holds the lock. */
 static void free_unused(struct device_memory *memory)
 {
     struct block *block = memory->held, *next;
@@ -77,8 +77,7 @@ static void free_unused(struct device_memory *memory)
     }
 }
 
-/* Releases the lock, which the caller holds. Frees the pool if it is closed and its last buffer has been
- * released. */
+/* Releases the lock, which the caller holds. Frees the pool if it is closed and no buffer is in use. */
 static void unlock_and_free(struct device_memory *memory)
 {
     bool is_last = memory->is_closed && memory->used_bytes == 0;
@@ -113,7 +112,8 @@ size_t memory_class_bytes(size_t size_bytes)
     return (size_bytes + step - 1) / step * step;
 }
 
-/* Called when a block's buffer is released: holds the block for reuse, or frees it if the pool is closed. */
+/* Called when the buffer of a block is released. Adds the block to the held blocks, or frees the block if the
+ * pool is closed. */
 static void release_block(void *context)
 {
     struct block *block = context;
@@ -130,8 +130,8 @@ static void release_block(void *context)
     unlock_and_free(memory);
 }
 
-/* Removes a block of this size class from the held blocks and returns it; NULL if there is none. The caller
- * holds the lock. */
+/* Removes a block of this size class from the held blocks and returns the block; NULL if there is none. The
+ * caller holds the lock. */
 static struct block *find_held(struct device_memory *memory, size_t size_bytes)
 {
     for (struct block *b = memory->held; b; b = b->next)
@@ -143,7 +143,8 @@ static struct block *find_held(struct device_memory *memory, size_t size_bytes)
     return NULL;
 }
 
-/* Returns true if more_bytes more bytes in use would exceed the limit. The caller holds the lock. */
+/* Returns true if the limit would be exceeded with more_bytes additional bytes in use. The caller holds the
+ * lock. */
 static bool is_above_limit(const struct device_memory *memory, size_t more_bytes)
 {
     return memory->limit_bytes && more_bytes > memory->limit_bytes - (memory->used_bytes < memory->limit_bytes
@@ -151,8 +152,8 @@ static bool is_above_limit(const struct device_memory *memory, size_t more_bytes
                                                                           : memory->limit_bytes);
 }
 
-/* Returns a new block of the backend. Frees unused blocks if the limit or the backend requires it. Returns
- * NULL if there is not enough memory. The caller holds the lock. */
+/* Returns a new block from the backend's allocator; NULL if there is not enough memory. Frees all held blocks
+ * if the limit or the allocator requires this. The caller holds the lock. */
 static struct block *make_block(forge_device *device, size_t size_bytes)
 {
     struct device_memory *memory = device->memory;
@@ -187,8 +188,8 @@ static void print_bytes(struct text *text, size_t bytes)
     text_printf(text, "%.1f %s", amount, units[i]);
 }
 
-/* Returns the next block in use after `last` in falling order of sizes. `last` NULL: returns the largest
- * block. */
+/* Returns the block in use that follows `last` in descending order of sizes; the largest block if `last` is
+ * NULL; NULL if there are no more. */
 static const struct block *find_next_largest(const struct device_memory *memory, const struct block *last)
 {
     const struct block *found = NULL;
@@ -203,10 +204,10 @@ static const struct block *find_next_largest(const struct device_memory *memory,
     return found;
 }
 
-/* Sets an error that names the request and the largest users. Returns its status. The caller holds the
+/* Sets an error message with the request and the largest users. Returns JOULE_NO_MEMORY. The caller holds the
  * lock. */
-static joule_status refuse(const forge_device *device, size_t size_bytes, const char *what,
-                           joule_error *error)
+static joule_status report_no_memory(const forge_device *device, size_t size_bytes, const char *what,
+                                     joule_error *error)
 {
     const struct device_memory *memory = device->memory;
     char message[400];
@@ -229,13 +230,13 @@ static joule_status refuse(const forge_device *device, size_t size_bytes, const 
     return error_set(error, JOULE_NO_MEMORY, "%s", message);
 }
 
-/* Returns a held block of this size class, or a new one; NULL if there is not enough memory. *out_is_used:
- * true if the block has been used before. The caller holds the lock. */
-static struct block *take_block(forge_device *device, size_t class_bytes, bool *out_is_used)
+/* Returns a held block of this size class, or a new block; NULL if there is not enough memory. *out_was_used:
+ * true if the block was used before, so that its bytes may not be 0. The caller holds the lock. */
+static struct block *get_block(forge_device *device, size_t class_bytes, bool *out_was_used)
 {
     struct device_memory *memory = device->memory;
     struct block *block = class_bytes == SIZE_MAX ? NULL : find_held(memory, class_bytes);
-    *out_is_used = block;
+    *out_was_used = block;
     if (!block && class_bytes != SIZE_MAX)
         block = make_block(device, class_bytes);
     if (!block)
@@ -251,10 +252,10 @@ joule_status device_take(forge_device *device, size_t size_bytes, const char *wh
                          joule_error *out_error)
 {
     struct device_memory *memory = device->memory;
-    bool is_used;
+    bool was_used;
     pthread_mutex_lock(&memory->lock);
-    struct block *block = take_block(device, memory_class_bytes(size_bytes), &is_used);
-    joule_status status = block ? JOULE_OK : refuse(device, size_bytes, what, out_error);
+    struct block *block = get_block(device, memory_class_bytes(size_bytes), &was_used);
+    joule_status status = block ? JOULE_OK : report_no_memory(device, size_bytes, what, out_error);
     if (block)
         string_copy(block->what, sizeof block->what, what);
     pthread_mutex_unlock(&memory->lock);
@@ -264,7 +265,8 @@ joule_status device_take(forge_device *device, size_t size_bytes, const char *wh
     status = forge_buffer_wrap(data, size_bytes, release_block, block, out_buffer, out_error);
     if (status != JOULE_OK)
         release_block(block);
-    else if (is_used && !device->ops->expect) /* the memory of an estimating device has no bytes */
+    /* memory of a device that only estimates must not be accessed */
+    else if (was_used && !device->ops->expect)
         memset(data, 0, size_bytes);
     return status;
 }

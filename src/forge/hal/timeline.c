@@ -16,7 +16,7 @@ struct forge_timeline {
     char message[sizeof((joule_error *)0)->message];
 };
 
-/* Guards all timelines. */
+/* Guards the members of all timelines. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t moved; /* signalled when any timeline changes; uses the monotonic clock */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -82,8 +82,8 @@ void forge_timeline_fail(forge_timeline *timeline, const char *message)
 
 /* --- waiting -------------------------------------------------------------------------------------------- */
 
-/* Returns JOULE_OK if the value is reached, JOULE_FAILED if the timeline has failed, else JOULE_PENDING. The
- * caller holds the lock. */
+/* Returns JOULE_OK if the timeline has reached `value`, JOULE_FAILED if the timeline has failed before, else
+ * JOULE_PENDING. The caller holds the lock. */
 static joule_status check_value(const forge_timeline *timeline, uint64_t value, joule_error *error)
 {
     if (timeline->value >= value)
@@ -95,7 +95,8 @@ joule_status forge_timeline_wait(forge_timeline *timeline, uint64_t value, doubl
                                  joule_error *out_error)
 {
     double end_s = clock_seconds(clock_now_ns()) + timeout_s;
-    bool has_end = timeout_s >= 0 && end_s < 1e9; /* a later end would overflow, and counts as no end */
+    /* a later end could overflow time_t, so it counts as no limit */
+    bool has_end = timeout_s >= 0 && end_s < 1e9;
     struct timespec end = {has_end ? (time_t)end_s : 0, has_end ? (long)(fmod(end_s, 1) * 1e9) : 0};
     int waited = 0;
     pthread_mutex_lock(&lock);
@@ -104,11 +105,11 @@ joule_status forge_timeline_wait(forge_timeline *timeline, uint64_t value, doubl
         waited = has_end ? pthread_cond_timedwait(&moved, &lock, &end) : pthread_cond_wait(&moved, &lock);
         status = check_value(timeline, value, out_error);
     }
-    uint64_t is = timeline->value;
+    uint64_t present = timeline->value;
     pthread_mutex_unlock(&lock);
     if (status == JOULE_PENDING)
         error_set(out_error, status, "the timeline is at %llu, and has not reached %llu",
-                  (unsigned long long)is, (unsigned long long)value);
+                  (unsigned long long)present, (unsigned long long)value);
     return status;
 }
 

@@ -78,7 +78,7 @@ static joule_status make_segment(forge_placed_instance *instance, uint32_t i, fo
         if (states[k]->device == device)
             return forge_instance_new(segment->program, device, states[k], &instance->segments[i].instance,
                                       error);
-    return error_set(error, JOULE_INVALID, "no states are given for device %u, %s, of a placed program",
+    return error_set(error, JOULE_INVALID, "the placed program needs states for device %u (%s)",
                      segment->device, forge_device_name(device));
 }
 

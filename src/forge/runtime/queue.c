@@ -143,10 +143,10 @@ static joule_status copy_order(struct entry *entry, const forge_order *order, jo
         return JOULE_OK;
     joule_status status = abi_read(&copy, sizeof copy, SIZE_UP_TO(forge_order, signals), order);
     if (status != JOULE_OK)
-        return error_set(error, status, "set an order's struct_size to sizeof(forge_order)");
+        return error_set(error, status, "forge_order: set struct_size to sizeof(forge_order)");
     if (copy.wait_count > FORGE_MAX_POINTS || copy.signal_count > FORGE_MAX_POINTS)
         return error_set(error, JOULE_INVALID,
-                         "an order may have at most %d points to wait for, and as many to signal",
+                         "a queue entry can wait for at most %d points and signal at most as many",
                          FORGE_MAX_POINTS);
     entry->wait_count = copy.wait_count;
     entry->signal_count = copy.signal_count;

@@ -1,7 +1,7 @@
 /* serialize/checkpoint.c - see <forge/checkpoint.h>.
  *
- * A checkpoint is a safetensors file with certain keys in its metadata. Their values are strings. Doubles are
- * written in the shortest form that reads back equal; "unknown" is NaN.
+ * A checkpoint is a safetensors file whose metadata contains the keys below. All values are strings. A double
+ * is written in the shortest form that is read back as the same double; NaN is "unknown".
  */
 #include <forge/checkpoint.h>
 
@@ -144,7 +144,8 @@ static joule_status read_fields(const forge_safetensors *file, forge_checkpoint 
     *out = (forge_checkpoint){.struct_size = sizeof *out};
     if (!version)
         return error_set(error, JOULE_INVALID,
-                         "%s has tensors, but is not a checkpoint: its metadata has no '" VERSION_KEY "'",
+                         "%s is a safetensors file, but not a checkpoint: its metadata has no '" VERSION_KEY
+                         "'",
                          file->path);
     if (strcmp(version, VERSION) != 0)
         return error_set(error, JOULE_UNSUPPORTED,
@@ -153,13 +154,13 @@ static joule_status read_fields(const forge_safetensors *file, forge_checkpoint 
     for (size_t i = 0; i < FIELDS; i++) {
         const char *text = forge_safetensors_metadata(file, fields[i].key);
         if (!text || !read_field(&fields[i], text, out))
-            return error_set(error, JOULE_INVALID, "%s is a broken checkpoint: '%s' is '%.40s'", file->path,
+            return error_set(error, JOULE_INVALID, "%s is a damaged checkpoint: '%s' is '%.40s'", file->path,
                              fields[i].key, text ? text : "(missing)");
     }
     return JOULE_OK;
 }
 
-/* Reads a checkpoint, and loads its slots unless `states` is NULL. */
+/* Reads the members of a checkpoint, and fills the slots of `states` unless `states` is NULL. */
 static joule_status read_file(const char *path, forge_states *states, forge_checkpoint *out,
                               joule_error *error)
 {

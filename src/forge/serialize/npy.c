@@ -1,9 +1,9 @@
 /* serialize/npy.c - reads .npy files: see <forge/serialize.h>.
  *
- * A file has a preamble ("\x93NUMPY", version, length of the header), a header, which is a Python literal,
- * and the elements. Elements are converted to the byte order of this machine and to row-major order.
- * Note: the parser accepts only the Python that NumPy writes: a dictionary of three members. Nothing is
- * evaluated.
+ * A file contains a preamble ("\x93NUMPY", version, length of the header), a header, which is a Python
+ * literal, and the elements. Elements are converted to little-endian and to row-major order.
+ * Note: the parser accepts only what NumPy writes, a dictionary with three members. No Python code is
+ * executed.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static void skip_space(struct npy *npy)
     npy->at += strspn(npy->text + npy->at, " \t\r\n");
 }
 
-static bool take(struct npy *npy, const char *word)
+static bool accept_text(struct npy *npy, const char *word)
 {
     skip_space(npy);
     size_t length = strlen(word);
@@ -56,8 +56,9 @@ static bool take(struct npy *npy, const char *word)
     return true;
 }
 
-/* Takes a string in single or double quotes, of at most size - 1 bytes and without backslash. */
-static bool take_string(struct npy *npy, char *out, size_t size)
+/* Parses a string in single or double quotes, of at most size - 1 bytes and without backslash. Returns false
+ * if there is none. */
+static bool parse_string(struct npy *npy, char *out, size_t size)
 {
     skip_space(npy);
     char quote = npy->text[npy->at];
@@ -72,8 +73,8 @@ static bool take_string(struct npy *npy, char *out, size_t size)
     return true;
 }
 
-/* Takes a number. Python 2 wrote long numbers with a suffix L. */
-static bool take_dim(struct npy *npy, forge_dim *out)
+/* Parses a number. Python 2 wrote long numbers with a suffix L. Returns false if there is none. */
+static bool parse_dim(struct npy *npy, forge_dim *out)
 {
     skip_space(npy);
     const char *begin = npy->text + npy->at, *at = begin;
@@ -94,7 +95,7 @@ static joule_status read_descr(struct npy *npy)
 {
     char descr[16] = "";
     size_t at = npy->at;
-    if (!take_string(npy, descr, sizeof descr))
+    if (!parse_string(npy, descr, sizeof descr))
         return fail(npy, at, JOULE_UNSUPPORTED,
                     "'descr' is not the name of a plain type; arrays of structures are not supported");
     bool has_order = *descr && strchr("<>|=", *descr);
@@ -105,34 +106,35 @@ static joule_status read_descr(struct npy *npy)
         if (name && strcmp(name, descr + has_order) == 0)
             return JOULE_OK;
     }
-    return error_set(npy->error, JOULE_UNSUPPORTED,
-                     "%s: byte %zu: elements of type '%s' are not read; bool, integers and floats of 1 to 8 "
-                     "bytes are",
-                     npy->file.path, npy->text_offset + at, descr);
+    return error_set(
+        npy->error, JOULE_UNSUPPORTED,
+        "%s: byte %zu: elements of type '%s' are not supported; supported: bool, and integers and "
+        "floats of 1 to 8 bytes",
+        npy->file.path, npy->text_offset + at, descr);
 }
 
 static joule_status read_order(struct npy *npy)
 {
     size_t at = npy->at;
-    npy->is_fortran = take(npy, "True");
-    return npy->is_fortran || take(npy, "False")
+    npy->is_fortran = accept_text(npy, "True");
+    return npy->is_fortran || accept_text(npy, "False")
                ? JOULE_OK
                : fail(npy, at, JOULE_INVALID, "'fortran_order' is neither True nor False");
 }
 
-/* Reads a tuple such as (), (3,) or (3, 4); a single size must have a comma. */
+/* Parses a tuple such as (), (3,) or (3, 4). A tuple of one size must have a comma. */
 static joule_status read_shape(struct npy *npy)
 {
     size_t at = npy->at;
     bool has_comma = true;
-    if (!take(npy, "("))
+    if (!accept_text(npy, "("))
         return fail(npy, at, JOULE_INVALID, "'shape' is not a tuple");
-    while (!take(npy, ")")) {
+    while (!accept_text(npy, ")")) {
         if (npy->shape.rank == FORGE_MAX_RANK)
             return fail(npy, at, JOULE_UNSUPPORTED, "the array has more than 8 dimensions");
-        if (!has_comma || !take_dim(npy, &npy->shape.dims[npy->shape.rank++]))
+        if (!has_comma || !parse_dim(npy, &npy->shape.dims[npy->shape.rank++]))
             return fail(npy, npy->at, JOULE_INVALID, "'shape' is not a tuple of sizes here");
-        has_comma = take(npy, ",");
+        has_comma = accept_text(npy, ",");
     }
     return npy->shape.rank == 1 && !has_comma
                ? fail(npy, at, JOULE_INVALID, "'shape' is a number, not a tuple")
@@ -148,19 +150,19 @@ static joule_status read_members(struct npy *npy)
     unsigned seen = 0;
     bool has_comma = true;
     char name[16];
-    while (!take(npy, "}")) {
+    while (!accept_text(npy, "}")) {
         size_t i = 0, at = npy->at;
-        if (!has_comma || !take_string(npy, name, sizeof name) || !take(npy, ":"))
+        if (!has_comma || !parse_string(npy, name, sizeof name) || !accept_text(npy, ":"))
             return fail(npy, at, JOULE_INVALID, "the header is not a dictionary here");
         while (i < 3 && strcmp(members[i].name, name) != 0)
             i++;
         if (i == 3 || (seen & 1u << i))
-            return fail(npy, at, JOULE_INVALID, "the header has a member twice, or an unknown member");
+            return fail(npy, at, JOULE_INVALID, "the header contains a member twice, or an unknown member");
         joule_status status = members[i].read(npy);
         if (status != JOULE_OK)
             return status;
         seen |= 1u << i;
-        has_comma = take(npy, ",");
+        has_comma = accept_text(npy, ",");
     }
     return seen == 7 ? JOULE_OK
                      : fail(npy, 0, JOULE_INVALID, "the header lacks descr, fortran_order or shape");
@@ -168,7 +170,7 @@ static joule_status read_members(struct npy *npy)
 
 /* --- the file ------------------------------------------------------------------------------------------- */
 
-/* Finds the beginning and the length of the header. */
+/* Reads the preamble, and sets the offset and the size of the header. */
 static joule_status read_preamble(struct npy *npy)
 {
     uint8_t bytes[NPY_PREAMBLE_SIZE + 4] = {0};
@@ -176,16 +178,16 @@ static joule_status read_preamble(struct npy *npy)
         return error_set(npy->error, JOULE_INVALID,
                          "%s: byte %" PRIu64 ": the file ends before the header of an .npy file",
                          npy->file.path, npy->file.size);
-    size_t have = npy->file.size < sizeof bytes ? NPY_PREAMBLE_SIZE + 2 : sizeof bytes;
-    joule_status status = file_read(&npy->file, 0, bytes, have, npy->error);
+    size_t available = npy->file.size < sizeof bytes ? NPY_PREAMBLE_SIZE + 2 : sizeof bytes;
+    joule_status status = file_read(&npy->file, 0, bytes, available, npy->error);
     if (status != JOULE_OK)
         return status;
     if (memcmp(bytes, NPY_MAGIC, sizeof NPY_MAGIC - 1) != 0)
         return fail(npy, 0, JOULE_INVALID, "no \\x93NUMPY: this is not an .npy file");
     if (bytes[6] < 1 || bytes[6] > 3 || bytes[7] != 0)
         return error_set(npy->error, JOULE_UNSUPPORTED,
-                         "%s: byte 6: version %u.%u; 1.0, 2.0 and 3.0 are read", npy->file.path, bytes[6],
-                         bytes[7]);
+                         "%s: byte 6: version %u.%u is not supported; supported versions: 1.0, 2.0, 3.0",
+                         npy->file.path, bytes[6], bytes[7]);
     size_t width = bytes[6] == 1 ? 2 : 4;
     npy->text_offset = NPY_PREAMBLE_SIZE + width;
     for (size_t i = width; i-- > 0;)
@@ -193,7 +195,8 @@ static joule_status read_preamble(struct npy *npy)
     if (npy->text_offset > npy->file.size || npy->text_size > npy->file.size - npy->text_offset ||
         npy->text_size > NPY_MAX_HEADER)
         return error_set(npy->error, JOULE_INVALID,
-                         "%s: byte 8: a header of %zu bytes in a file of %" PRIu64 "; %u at most are read",
+                         "%s: byte 8: a header of %zu bytes in a file of %" PRIu64
+                         " bytes; the maximum is %u",
                          npy->file.path, npy->text_size, npy->file.size, NPY_MAX_HEADER);
     return JOULE_OK;
 }
@@ -209,7 +212,7 @@ static joule_status read_header(struct npy *npy)
     status = file_read(&npy->file, npy->text_offset, npy->text, npy->text_size, npy->error);
     if (status != JOULE_OK)
         return status;
-    if (!take(npy, "{"))
+    if (!accept_text(npy, "{"))
         return fail(npy, npy->at, JOULE_INVALID, "the header is not a dictionary");
     status = read_members(npy);
     skip_space(npy);
@@ -221,15 +224,15 @@ static joule_status read_header(struct npy *npy)
 static joule_status check_size(const struct npy *npy)
 {
     char shape[200];
-    uint64_t have = npy->file.size - npy->text_offset - npy->text_size;
+    uint64_t available = npy->file.size - npy->text_offset - npy->text_size;
     size_t elements = forge_shape_elements(&npy->shape);
     size_t wanted = elements < SIZE_MAX ? forge_dtype_size_bytes(npy->dtype, elements) : SIZE_MAX;
-    if (wanted == have)
+    if (wanted == available)
         return JOULE_OK;
     forge_shape_format(&npy->shape, shape, sizeof shape);
     return error_set(npy->error, JOULE_INVALID,
-                     "%s: byte %zu: the header says %s%s, but %" PRIu64 " bytes follow", npy->file.path,
-                     npy->text_offset + npy->text_size, forge_dtype_name(npy->dtype), shape, have);
+                     "%s: byte %zu: the header describes %s%s, but %" PRIu64 " bytes follow", npy->file.path,
+                     npy->text_offset + npy->text_size, forge_dtype_name(npy->dtype), shape, available);
 }
 
 /* --- elements ------------------------------------------------------------------------------------------- */
@@ -238,9 +241,9 @@ static void reverse_bytes(uint8_t *bytes, size_t count, size_t width)
 {
     for (; count-- > 0; bytes += width)
         for (size_t i = 0; i < width / 2; i++) {
-            uint8_t kept = bytes[i];
+            uint8_t first = bytes[i];
             bytes[i] = bytes[width - 1 - i];
-            bytes[width - 1 - i] = kept;
+            bytes[width - 1 - i] = first;
         }
 }
 
@@ -267,7 +270,8 @@ joule_status npy_pack(const forge_tensor *tensor, forge_tensor *out_packed, joul
     return JOULE_OK;
 }
 
-/* Replaces a tensor in column-major order by a copy in row-major order. Releases the old buffer. */
+/* Replaces a tensor whose elements are in column-major order by a copy in row-major order. Releases the old
+ * buffer, also on failure. */
 static joule_status reorder(forge_tensor *tensor, joule_error *error)
 {
     forge_tensor strided = *tensor;

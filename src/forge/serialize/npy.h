@@ -1,5 +1,5 @@
-/* serialize/npy.h - shared by reading and writing of .npy files: names of types, and copies in row-major
- * order. */
+/* serialize/npy.h - shared by the reader and the writer of .npy files: names of types, and copies in
+ * row-major order. */
 #ifndef FORGE_SERIALIZE_NPY_H
 #define FORGE_SERIALIZE_NPY_H
 
@@ -10,10 +10,11 @@
 #define NPY_MAX_HEADER    65536u
 #define NPY_ALIGNMENT     64 /* alignment of the data, in bytes */
 
-/* Returns NumPy's name of a type without the byte order, for example "f4". NULL: NumPy has no such type. */
+/* Returns NumPy's name of a type without the byte order, for example "f4"; NULL if NumPy has no such type. */
 const char *npy_dtype_name(forge_dtype dtype);
 
-/* Makes a packed copy of a strided tensor, in a new buffer that the caller releases. */
+/* Creates a packed copy of a tensor with any strides, in a new buffer that the caller releases. Errors: those
+ * of forge_tensor_new. */
 joule_status npy_pack(const forge_tensor *tensor, forge_tensor *out_packed, joule_error *out_error);
 
 #endif

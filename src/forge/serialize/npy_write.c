@@ -8,8 +8,8 @@
 
 enum { PREAMBLE_AND_LENGTH = NPY_PREAMBLE_SIZE + 2 };
 
-/* Makes preamble and header, padded with spaces and a newline so that the data is aligned. Returns their size
- * in bytes. */
+/* Writes preamble and header to `out`, padded with spaces and a newline so that the data is aligned. Returns
+ * the number of bytes. */
 static size_t make_header(const forge_tensor *tensor, char *out, size_t size)
 {
     size_t width = forge_dtype_block_bytes(tensor->dtype);
@@ -36,8 +36,8 @@ joule_status forge_npy_write(const char *path, const forge_tensor *tensor, joule
     if (!path || !tensor)
         return error_set(out_error, JOULE_INVALID, "forge_npy_write: %s is NULL", path ? "tensor" : "path");
     if (!npy_dtype_name(tensor->dtype))
-        return error_set(out_error, JOULE_UNSUPPORTED, "%s: NumPy has no %s; convert it first", path,
-                         forge_dtype_name(tensor->dtype));
+        return error_set(out_error, JOULE_UNSUPPORTED, "%s: NumPy has no type %s; convert the tensor first",
+                         path, forge_dtype_name(tensor->dtype));
     forge_tensor packed = *tensor;
     struct draft draft;
     joule_status status = forge_tensor_is_packed(tensor) ? JOULE_OK : npy_pack(tensor, &packed, out_error);

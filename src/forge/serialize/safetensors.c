@@ -6,7 +6,8 @@
 #include <string.h>
 #include "base/error.h"
 
-/* Reads and parses the header. Checks its length against that of the file before it allocates memory. */
+/* Reads and parses the header. Checks the length of the header against the size of the file before it
+ * allocates memory. */
 static joule_status read_header(forge_safetensors *file, joule_error *error)
 {
     uint8_t bytes[SAFETENSORS_LENGTH_SIZE];
@@ -21,10 +22,11 @@ static joule_status read_header(forge_safetensors *file, joule_error *error)
     for (size_t i = sizeof bytes; i-- > 0;)
         size = size << 8 | bytes[i];
     if (size > file->file.size - sizeof bytes || size > SAFETENSORS_MAX_HEADER)
-        return error_set(error, JOULE_INVALID,
-                         "%s: byte 0: a header of %" PRIu64 " bytes, where the file has %" PRIu64
-                         " and the format allows %u; this is no safetensors file, or only a part of one",
-                         file->path, size, file->file.size - sizeof bytes, SAFETENSORS_MAX_HEADER);
+        return error_set(
+            error, JOULE_INVALID,
+            "%s: byte 0: a header of %" PRIu64 " bytes, but %" PRIu64
+            " bytes follow and the format allows %u; not a safetensors file, or only a part of one",
+            file->path, size, file->file.size - sizeof bytes, SAFETENSORS_MAX_HEADER);
     file->header = malloc(size + 1);
     if (!file->header)
         return error_set(error, JOULE_NO_MEMORY, "cannot read the header of %s: out of memory", file->path);

@@ -1,4 +1,5 @@
-/* serialize/safetensors_parse.c - parses the header of a safetensors file and checks it against the file. */
+/* serialize/safetensors_parse.c - parses the header of a safetensors file, and checks it against the size of
+ * the file. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +64,7 @@ static bool parse_offsets(struct json_reader *json, struct entry *entry)
            json_fail(json, at, "tensor '%.60s' has fewer than two offsets", entry->name);
 }
 
-/* Checks the members of one tensor against each other and against the size of the data. */
+/* Checks that offsets, type and shape of one tensor agree, and that its bytes are within the data. */
 static bool check_entry(struct json_reader *json, size_t at, const struct entry *entry, uint64_t data_size)
 {
     char shape[200];
@@ -151,7 +152,7 @@ static bool parse_member(struct json_reader *json, forge_safetensors *file)
         return file->has_metadata ? json_fail(json, entry.place, "there is a second " SAFETENSORS_METADATA)
                                   : parse_metadata(json, file);
     if (!safetensors_is_printable(entry.name))
-        return json_fail(json, entry.place, "a tensor's name holds a control character");
+        return json_fail(json, entry.place, "a tensor's name contains a control character");
     if (!parse_entry(json, &entry, file->data_size))
         return false;
     if (!ARRAY_ROOM(file->entries, file->entry_capacity, file->entry_count))
@@ -181,7 +182,7 @@ static int by_key(const void *a, const void *b)
     return strcmp(((const forge_metadata *)a)->key, ((const forge_metadata *)b)->key);
 }
 
-/* Sorts the entries by their offsets, and checks that they cover the data without gaps or overlaps. */
+/* Sorts the entries by their offsets, and checks that the entries cover the data without gaps or overlaps. */
 static bool check_data(struct json_reader *json, forge_safetensors *file)
 {
     uint64_t end = 0;
@@ -238,6 +239,6 @@ joule_status safetensors_parse(forge_safetensors *file, size_t header_size, joul
     if (json_end(&json) && (file->entry_count == 0 || check_data(&json, file)))
         check_names(&json, file);
     if (!json.has_failed && file->entry_count == 0 && file->data_size > 0)
-        json_fail(&json, header_size, "there are no tensors, and %" PRIu64 " bytes of data", file->data_size);
+        json_fail(&json, header_size, "there are %" PRIu64 " bytes of data, but no tensors", file->data_size);
     return json.has_failed ? error_set(out_error, error.status, "%s", error.message) : JOULE_OK;
 }

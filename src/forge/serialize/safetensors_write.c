@@ -1,7 +1,7 @@
 /* serialize/safetensors_write.c - writes safetensors files: see <forge/serialize.h>.
  *
- * Note: the header is padded with spaces to a multiple of 8 bytes, and tensors of wide types come first. So
- * every tensor is aligned in a mapped file.
+ * Note: the header is padded with spaces to a multiple of 8 bytes, and tensors with wider types are stored
+ * first. So the elements of every tensor are aligned if the file is mapped into memory.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -41,12 +41,13 @@ static joule_status check_tensor(const struct writing *w, const forge_named_tens
         return error_set(w->error, JOULE_INVALID, "%s: '%.60s' cannot be the name of a tensor", w->path,
                          named->name ? named->name : "");
     if (!safetensors_is_printable(named->name))
-        return error_set(w->error, JOULE_INVALID, "%s: the name of tensor %zu holds a control character",
+        return error_set(w->error, JOULE_INVALID, "%s: the name of tensor %zu contains a control character",
                          w->path, (size_t)(named - w->tensors));
     if (!safetensors_dtype_name(named->tensor.dtype))
-        return error_set(w->error, JOULE_UNSUPPORTED,
-                         "%s: tensor '%.60s' is of %s, which safetensors lacks; convert it first", w->path,
-                         named->name, forge_dtype_name(named->tensor.dtype));
+        return error_set(
+            w->error, JOULE_UNSUPPORTED,
+            "%s: tensor '%.60s' has the type %s, which safetensors files cannot contain; convert it first",
+            w->path, named->name, forge_dtype_name(named->tensor.dtype));
     if (!forge_tensor_is_packed(&named->tensor))
         return error_set(w->error, JOULE_INVALID, "%s: tensor '%.60s' is not packed; copy it first", w->path,
                          named->name);
@@ -90,7 +91,7 @@ static joule_status arrange(struct writing *w)
 
 /* --- the header ----------------------------------------------------------------------------------------- */
 
-static void put_string(FILE *out, const char *string)
+static void print_string(FILE *out, const char *string)
 {
     fputc('"', out);
     for (; *string; string++) {
@@ -104,29 +105,29 @@ static void put_string(FILE *out, const char *string)
     fputc('"', out);
 }
 
-static void put_entry(FILE *out, const forge_named_tensor *named, uint64_t begin)
+static void print_entry(FILE *out, const forge_named_tensor *named, uint64_t begin)
 {
     const forge_shape *shape = &named->tensor.shape;
-    put_string(out, named->name);
+    print_string(out, named->name);
     fprintf(out, ":{\"dtype\":\"%s\",\"shape\":[", safetensors_dtype_name(named->tensor.dtype));
     for (uint32_t i = 0; i < shape->rank; i++)
         fprintf(out, "%s%" PRId64, i ? "," : "", shape->dims[i]);
     fprintf(out, "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}", begin, begin + size_of(&named->tensor));
 }
 
-static void put_metadata(FILE *out, const forge_metadata *metadata, size_t count)
+static void print_metadata(FILE *out, const forge_metadata *metadata, size_t count)
 {
     fputs("\"" SAFETENSORS_METADATA "\":{", out);
     for (size_t i = 0; i < count; i++) {
         fputs(i ? "," : "", out);
-        put_string(out, metadata[i].key);
+        print_string(out, metadata[i].key);
         fputc(':', out);
-        put_string(out, metadata[i].text);
+        print_string(out, metadata[i].text);
     }
     fputc('}', out);
 }
 
-/* Returns the header, which the caller frees with free(). NULL: out of memory. */
+/* Returns the padded header, which the caller frees with free(); NULL if out of memory. */
 static char *make_header(const struct writing *w, const forge_metadata *metadata, size_t metadata_count,
                          size_t *out_size)
 {
@@ -137,11 +138,11 @@ static char *make_header(const struct writing *w, const forge_metadata *metadata
         return NULL;
     fputc('{', out);
     if (metadata_count)
-        put_metadata(out, metadata, metadata_count);
+        print_metadata(out, metadata, metadata_count);
     for (size_t i = 0; i < w->count; i++) {
         const forge_named_tensor *named = &w->tensors[w->order[i]];
         fputs(i || metadata_count ? "," : "", out);
-        put_entry(out, named, begin);
+        print_entry(out, named, begin);
         begin += size_of(&named->tensor);
     }
     fputc('}', out);
@@ -175,8 +176,8 @@ static joule_status check_metadata(const struct writing *w, const forge_metadata
 {
     for (size_t i = 0; i < count; i++) {
         if (!metadata[i].key || !metadata[i].text || !is_utf8(metadata[i].key) || !is_utf8(metadata[i].text))
-            return error_set(w->error, JOULE_INVALID, "%s: text %zu of its metadata is not UTF-8", w->path,
-                             i);
+            return error_set(w->error, JOULE_INVALID, "%s: text %zu of the metadata is NULL or not UTF-8",
+                             w->path, i);
         for (size_t k = 0; k < i; k++)
             if (strcmp(metadata[i].key, metadata[k].key) == 0)
                 return error_set(w->error, JOULE_INVALID, "%s: there are two texts '%.60s'", w->path,

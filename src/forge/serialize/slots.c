@@ -1,6 +1,6 @@
 /* serialize/slots.c - loads and saves the slots of a program: see <forge/serialize.h>.
  *
- * Note: all checks run before the first slot changes, and one message reports all errors.
+ * Note: all tensors are checked before the first slot changes, and one message reports all errors.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 
 enum { MAX_NAMED = 4, PIECE_ELEMENTS = 4096 };
 
-/* Fails if the slots have no values, because their device only estimates. */
+/* Returns JOULE_UNSUPPORTED, with a message, if the device of the slots only estimates, so that slots have no
+ * values. */
 static joule_status check_values(forge_states *states, const char *path, joule_error *error)
 {
     forge_tensor slot;
@@ -23,46 +24,46 @@ static joule_status check_values(forge_states *states, const char *path, joule_e
 
 /* --- checks --------------------------------------------------------------------------------------------- */
 
-/* One kind of error, with the names of the first few slots. */
-struct complaint {
+/* The errors of one kind: their number, and the names of the first slots. */
+struct problem {
     const char *what;
     size_t count;
     struct text text;
     char names[160];
 };
 
-static void begin(struct complaint *complaint, const char *what)
+static void init_problem(struct problem *problem, const char *what)
 {
-    complaint->what = what;
-    complaint->count = 0;
-    text_init(&complaint->text, complaint->names, sizeof complaint->names);
+    problem->what = what;
+    problem->count = 0;
+    text_init(&problem->text, problem->names, sizeof problem->names);
 }
 
-/* Counts one more error. Returns true if it is one of the first, which are named. */
-static bool is_named(struct complaint *complaint)
+/* Counts an error. Returns true if the message must name its slot, because the error is one of the first. */
+static bool count_problem(struct problem *problem)
 {
-    if (complaint->count++ >= MAX_NAMED)
+    if (problem->count++ >= MAX_NAMED)
         return false;
-    text_add(&complaint->text, complaint->count > 1 ? ", " : "");
+    text_add(&problem->text, problem->count > 1 ? ", " : "");
     return true;
 }
 
-static void complain(struct complaint *complaint, const char *name)
+static void add_problem(struct problem *problem, const char *name)
 {
-    if (is_named(complaint))
-        text_printf(&complaint->text, "'%.40s'", name);
+    if (count_problem(problem))
+        text_printf(&problem->text, "'%.40s'", name);
 }
 
-static void tell(struct text *text, const struct complaint *complaint)
+static void print_problem(struct text *text, const struct problem *problem)
 {
-    if (complaint->count == 0)
+    if (problem->count == 0)
         return;
-    text_printf(text, "%s%s %s", text->length ? "; " : "", complaint->what, complaint->names);
-    if (complaint->count > MAX_NAMED)
-        text_printf(text, " and %zu more", complaint->count - MAX_NAMED);
+    text_printf(text, "%s%s %s", text->length ? "; " : "", problem->what, problem->names);
+    if (problem->count > MAX_NAMED)
+        text_printf(text, " and %zu more", problem->count - MAX_NAMED);
 }
 
-static void compare(struct complaint *complaint, const struct entry *entry, const forge_tensor *slot,
+static void compare(struct problem *problem, const struct entry *entry, const forge_tensor *slot,
                     uint32_t flags)
 {
     char is[200], wanted[200];
@@ -71,48 +72,48 @@ static void compare(struct complaint *complaint, const struct entry *entry, cons
         return;
     forge_shape_format(&entry->shape, is, sizeof is);
     forge_shape_format(&slot->shape, wanted, sizeof wanted);
-    if (is_named(complaint))
-        text_printf(&complaint->text, "'%.40s' is %s%s, not %s%s", entry->name,
-                    forge_dtype_name(entry->dtype), is, forge_dtype_name(slot->dtype), wanted);
+    if (count_problem(problem))
+        text_printf(&problem->text, "'%.40s' is %s%s, not %s%s", entry->name, forge_dtype_name(entry->dtype),
+                    is, forge_dtype_name(slot->dtype), wanted);
 }
 
 static joule_status check(forge_states *states, const forge_safetensors *file, uint32_t flags,
                           joule_error *error)
 {
-    struct complaint missing, unexpected, other;
+    struct problem missing, unexpected, other;
     const char *name;
     forge_tensor slot;
     size_t k;
-    begin(&other, "wrong:");
-    begin(&missing, "missing:");
-    begin(&unexpected, "unexpected:");
+    init_problem(&other, "wrong:");
+    init_problem(&missing, "missing:");
+    init_problem(&unexpected, "unexpected:");
     for (size_t i = 0; forge_states_get(states, i, &slot, &name) == JOULE_OK; i++) {
         if (forge_safetensors_find(file, name, &k) == JOULE_OK)
             compare(&other, &file->entries[k], &slot, flags);
         else if (!(flags & FORGE_LOAD_KEEP_MISSING))
-            complain(&missing, name);
+            add_problem(&missing, name);
     }
     for (size_t i = 0; i < file->entry_count && !(flags & FORGE_LOAD_SKIP_UNEXPECTED); i++)
         if (forge_states_find(states, file->entries[i].name, &slot) == JOULE_ABSENT)
-            complain(&unexpected, file->entries[i].name);
+            add_problem(&unexpected, file->entries[i].name);
     if (missing.count + unexpected.count + other.count == 0)
         return JOULE_OK;
     char message[400];
     struct text text;
     text_init(&text, message, sizeof message);
-    tell(&text, &other);
-    tell(&text, &missing);
-    tell(&text, &unexpected);
+    print_problem(&text, &other);
+    print_problem(&text, &missing);
+    print_problem(&text, &unexpected);
     return error_set(error, JOULE_INVALID, "%s does not fit the slots: %s", file->path, message);
 }
 
 /* --- load ----------------------------------------------------------------------------------------------- */
 
-/* Reads an entry piece by piece and converts it to the type of the slot. */
+/* Reads an entry in pieces, and converts each piece to the type of the slot. */
 static joule_status convert(const forge_safetensors *file, const struct entry *entry,
                             const forge_tensor *slot, joule_error *error)
 {
-    uint64_t piece[PIECE_ELEMENTS]; /* 8 bytes per element: the widest type of a file */
+    uint64_t piece[PIECE_ELEMENTS]; /* 8 bytes per element, for the widest type of a file */
     size_t count = forge_tensor_elements(slot);
     joule_status status = JOULE_OK;
     for (size_t first = 0; status == JOULE_OK && first < count; first += PIECE_ELEMENTS) {

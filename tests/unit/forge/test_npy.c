@@ -107,7 +107,7 @@ static void test_damaged_headers_are_refused(void **state)
 {
     (void)state;
     expect_refused(1, HEADER("<f4", "False", "(2,)"), 7, JOULE_INVALID,
-                   "the header says f32[2], but 7 bytes follow");
+                   "the header describes f32[2], but 7 bytes follow");
     expect_refused(1, HEADER("<f4", "False", "(2,)"), 9, JOULE_INVALID, "but 9 bytes follow");
     expect_refused(1, HEADER("<f4", "False", "(4611686018427387904, 4)"), 8, JOULE_INVALID,
                    "but 8 bytes follow");
@@ -127,7 +127,7 @@ static void test_damaged_headers_are_refused(void **state)
                    JOULE_UNSUPPORTED, "arrays of structures");
     expect_refused(1, "{'descr': '<f4', 'shape': (1,)}", 4, JOULE_INVALID, "byte 10: the header lacks");
     expect_refused(1, "{'descr': '<f4', 'descr': '<f4'}", 4, JOULE_INVALID,
-                   "byte 27: the header has a member");
+                   "byte 27: the header contains a member");
     expect_refused(1, "{'description': 1}", 4, JOULE_INVALID, "an unknown member");
     expect_refused(1, "{'descr' '<f4'}", 4, JOULE_INVALID, "the header is not a dictionary here");
     expect_refused(1, "{'descr", 4, JOULE_INVALID, "the header is not a dictionary here");

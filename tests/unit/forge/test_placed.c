@@ -471,7 +471,7 @@ static void instance_needs_all_states_and_inputs(void **state)
     struct side s = {0};
     load_placed(&s, graph, (const char *const[]){"a", "b"}, 2);
     assert_int_equal(forge_placed_instance_new(s.placed, s.states, 1, &none, &error), JOULE_INVALID);
-    assert_string_equal(error.message, "no states are given for device 1, cpu, of a placed program");
+    assert_string_equal(error.message, "the placed program needs states for device 1 (cpu)");
     assert_int_equal(forge_placed_instance_get(s.placed_instance, "z", &y, &error), JOULE_ABSENT);
     assert_string_equal(error.message, "the program has no output 'z'");
     assert_ok(forge_tensor_new(FORGE_F32, &(forge_shape){.rank = 1, .dims = {3}}, &y, &error), &error);

@@ -167,7 +167,7 @@ static void test_impossible_offsets_are_refused(void **state)
                    "begins at byte 1 of the data");
     expect_invalid("{" ENTRY("a", "U8", "[1]", "[1,2]") "}", 2, "begins at byte 1 of the data");
     expect_invalid("{" ENTRY("a", "U8", "[1]", "[0,1]") "}", 3, "the file has 2 more bytes");
-    expect_invalid("{}", 3, "there are no tensors, and 3 bytes of data");
+    expect_invalid("{}", 3, "there are 3 bytes of data, but no tensors");
     expect_invalid("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "a second __metadata__");
     expect_invalid("{\"__metadata__\":{\"a\":\"\",\"a\":\"\"}}", 0, "two texts 'a'");
 }
@@ -178,7 +178,7 @@ static void test_truncated_and_foreign_files_are_refused(void **state)
     forge_safetensors *file = NULL;
     write_file("{}", 3, 0);
     assert_int_equal(forge_safetensors_open(path, &file, &error), JOULE_INVALID);
-    assert_contains(error.message, "byte 0: a header of 3 bytes, where the file has 2");
+    assert_contains(error.message, "byte 0: a header of 3 bytes, but 2 bytes follow");
     assert_int_equal(truncate(path, 7), 0);
     assert_int_equal(forge_safetensors_open(path, &file, &error), JOULE_INVALID);
     assert_contains(error.message, "byte 7: the file ends before");
@@ -287,13 +287,13 @@ static void test_invalid_tensors_are_not_written(void **state)
     turned.strides[0] = 1;
     turned.strides[1] = 3;
     expect_unwritten((forge_named_tensor[]){{"a", x}, {"b", q}}, 2, NULL, JOULE_UNSUPPORTED,
-                     "tensor 'b' is of q8_0, which safetensors lacks");
+                     "tensor 'b' has the type q8_0, which safetensors files cannot contain");
     expect_unwritten((forge_named_tensor[]){{"a", turned}}, 1, NULL, JOULE_INVALID, "'a' is not packed");
     expect_unwritten((forge_named_tensor[]){{"a", x}, {"b", x}, {"a", x}}, 3, NULL, JOULE_INVALID,
                      "two tensors 'a'");
     expect_unwritten((forge_named_tensor[]){{"\xff", x}}, 1, NULL, JOULE_INVALID, "cannot be the name");
     expect_unwritten((forge_named_tensor[]){{"b", x}, {"a\nb", x}}, 2, NULL, JOULE_INVALID,
-                     "the name of tensor 1 holds a control character"); /* no reader would accept it */
+                     "the name of tensor 1 contains a control character"); /* no reader would accept it */
     assert_null(strchr(error.message, '\n'));
     expect_unwritten((forge_named_tensor[]){{"a\x7f", x}}, 1, NULL, JOULE_INVALID, "control character");
     expect_unwritten((forge_named_tensor[]){{NULL, x}}, 1, NULL, JOULE_INVALID, "cannot be the name");
