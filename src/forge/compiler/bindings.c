@@ -1,7 +1,8 @@
-/* compiler/bindings.c - decides where values are stored, and which are only views of others; see lower.h.
+/* compiler/bindings.c - computes the bindings of values to buffers, and finds values that are views of other
+ * values; see lower.h.
  *
- * Note: sizes, strides and offsets may be symbolic. If a value cannot be expressed as a view for all sizes, a
- * launch computes it into a buffer of its own, which is always correct.
+ * Note: sizes, strides and offsets may be expressions of symbols. If a value is not a view for all sizes, a
+ * launch computes the value into a new buffer, which is always correct.
  */
 #include <string.h>
 #include "forge/compiler/lower.h"
@@ -33,8 +34,8 @@ bool binding_is_packed(struct lowering *l, const struct program_binding *binding
     return true;
 }
 
-/* Moves the start of a view by `count` steps along a dimension. Returns false if the offset cannot be
- * expressed. */
+/* Moves the start of a view by `count` elements along a dimension. Returns false if the new offset is not an
+ * expression of symbols. */
 static bool move(struct lowering *l, struct program_binding *view, uint32_t dim, forge_dim count)
 {
     forge_dim distance = dim_mul(&l->dims, count, view->strides[dim]);
@@ -43,8 +44,8 @@ static bool move(struct lowering *l, struct program_binding *view, uint32_t dim,
     return view->offset != DIM_FAILED;
 }
 
-/* Reduces a view to the part that `cut` selects, which has the shape `part`. Returns false if an offset or a
- * stride cannot be expressed. */
+/* Reduces a view to the part that `cut` selects. part: the shape of this part. Returns false if an offset or
+ * a stride is not an expression of symbols. */
 static bool cut(struct lowering *l, const struct cut *cut, struct program_binding *view,
                 const forge_shape *part)
 {
@@ -62,7 +63,8 @@ static bool cut(struct lowering *l, const struct cut *cut, struct program_bindin
     return true;
 }
 
-/* Sets the strides of `out`, a broadcast of x: 0 along the dimensions that x lacks or has with size 1. */
+/* Sets the strides of `out`, a broadcast of x. The stride is 0 along dimensions that x does not have, or that
+ * have size 1 in x only. */
 static void broadcast(const struct program_binding *x, struct program_binding *out)
 {
     uint32_t added = out->shape.rank - x->shape.rank;
@@ -87,8 +89,8 @@ bool binding_view(struct lowering *l, const struct node *node, const struct prog
                   const struct value *value, struct program_binding *out)
 {
     *out = *x;
-    if (node->op == OP_TRANSFER || node->op == OP_COLLECTIVE) /* a transfer within one device or a collective
-                                                               * of one process copies nothing */
+    /* a transfer within one device copies nothing, nor does a collective operation of one process */
+    if (node->op == OP_TRANSFER || node->op == OP_COLLECTIVE)
         return true;
     if (node->op == OP_STOP_GRADIENT) /* the result is x itself */
         return true;

@@ -10,17 +10,18 @@ static joule_status compile_segment(forge_placed *placed, size_t i, joule_error 
 {
     struct placed_segment *segment = &placed->segments[i];
     forge_device *device = placed->devices[segment->device];
-    joule_error why = {0};
-    joule_status status = forge_compile(segment->graph, device, &segment->program, &why);
+    joule_error reason = {0};
+    joule_status status = forge_compile(segment->graph, device, &segment->program, &reason);
     forge_graph_free(segment->graph);
     segment->graph = NULL;
     if (status != JOULE_OK)
         error_set(error, status, "segment %zu, on the device %s: %s", i, forge_device_name(device),
-                  why.message);
+                  reason.message);
     return status;
 }
 
-/* Runs the passes that do not depend on a device. Constants are folded before the graph is split. */
+/* Runs the passes that must see the whole graph, before it is split: transfer and fold. They do not use a
+ * device. */
 static joule_status prepare(const forge_graph *graph, forge_graph **out_graph, joule_error *error)
 {
     forge_graph *placed = NULL;

@@ -1,7 +1,7 @@
-/* compiler/composite_kernels.c - decides which composites are kept for a kernel.
+/* compiler/composite_kernels.c - decides which composites a kernel of the device runs.
  *
- * Note: a composite's name is not trusted, because callers and texts may give any name to any body. The
- * library's body for that name is built and compared.
+ * Note: the name of a composite does not prove what it computes, because callers and texts may give any name
+ * to any body. So the body is compared with the body that the library builds for this name.
  */
 #include <stdlib.h>
 #include "forge/autodiff/gradient.h"
@@ -9,8 +9,8 @@
 #include "forge/hal/backend.h"
 #include "forge/ir/library.h"
 
-/* Fills packed views of the node's inputs and outputs, without addresses. set_symbols: dim_set_max or
- * dim_set_min, to choose the sizes. Returns false if a size is too large, or if out of memory. */
+/* Sets packed views of the node's inputs and then its outputs, without addresses. set_symbols: dim_set_max or
+ * dim_set_min, which set the sizes. Returns false if a size is too large, or if out of memory. */
 static bool fill_views(const forge_graph *graph, const struct node *node,
                        void (*set_symbols)(const struct dim_table *table, int64_t *values),
                        struct view *views)
@@ -44,8 +44,8 @@ static bool has_kernel(const forge_graph *graph, const struct node *node, forge_
            device->ops->select(device, &launch, &selection) == JOULE_OK;
 }
 
-/* Returns the gradient of the library's body `own`, or NULL on failure. Frees `own` in any case. The caller
- * frees the result. */
+/* Returns the gradient of `own`, a body that the library has built; NULL on failure. Frees `own` in any case.
+ * The caller frees the result with forge_graph_free. */
 static forge_graph *to_gradient(forge_graph *own, const struct composite_attributes *a,
                                 const struct dim_table *dims)
 {
@@ -74,8 +74,8 @@ static bool has_library_body(const forge_graph *graph, const struct node *node)
     return is_valid;
 }
 
-/* A kept composite has no other implementation, so its kernel must support all sizes. A kernel that supports
- * the largest and the smallest sizes also supports all sizes between them. */
+/* After compilation, a composite has no implementation other than its kernel, so the kernel must support all
+ * sizes. A kernel that supports the largest and the smallest sizes also supports all sizes between them. */
 bool composite_has_kernel(const forge_graph *graph, const struct node *node, forge_device *device)
 {
     return has_kernel(graph, node, device, dim_set_max) && has_kernel(graph, node, device, dim_set_min) &&

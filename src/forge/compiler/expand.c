@@ -1,6 +1,7 @@
 /* compiler/expand.c - the pass that replaces composites by their bodies.
  *
- * Note: bodies contain composites too, so the pass repeats until none is left to replace.
+ * Note: bodies may contain composites too, so the replacement is repeated until there is no composite to
+ * replace.
  */
 #include <stdlib.h>
 #include "forge/compiler/pass.h"

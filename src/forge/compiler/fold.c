@@ -1,7 +1,7 @@
-/* compiler/fold.c - the pass that computes nodes whose inputs are all constants, with the reference.
+/* compiler/fold.c - the pass that computes nodes whose inputs are all constants, with the reference kernels.
  *
- * Note: only small results are folded, because programs contain all constants. A large result that is cheap
- * to compute, such as zeros, is computed where it is used.
+ * Note: only nodes with small results are folded, because a program stores all its constants. A large result
+ * that is cheap to compute, such as an array of zeros, is computed in each run.
  */
 #include "forge/compiler/pass.h"
 #include "forge/ir/fields.h"
@@ -15,8 +15,8 @@ static const struct constant_attributes *constant_of(const forge_builder *builde
     return node && node->op == OP_CONSTANT ? node->attributes : NULL;
 }
 
-/* Returns true if the node can be computed at compile time. Nodes without inputs are not folded, because an
- * iota needs less memory as a node. */
+/* Returns true if the pass must compute the node. A node without inputs, such as iota, is not folded, because
+ * a constant would need more memory. */
 static bool can_fold(const forge_builder *builder, const struct node *node, const struct value *value,
                      const forge_value *map, const forge_graph *graph)
 {

@@ -42,7 +42,8 @@ static struct index_key string_at(const void *lowering, uint32_t offset)
     return index_name(((const struct lowering *)lowering)->strings + offset);
 }
 
-/* Returns the offset of the string in the program; adds the string if it is new. Returns 0 after an error. */
+/* Returns the offset of the string in the program's strings, and adds the string if it is new. Returns 0
+ * after an error. */
 static uint32_t add_string(struct lowering *l, const char *string)
 {
     size_t size = strlen(string) + 1;
@@ -62,8 +63,8 @@ static uint32_t add_string(struct lowering *l, const char *string)
     return offset;
 }
 
-/* Adds bytes to the program. Returns their offset, a multiple of 8 because attributes are structures. Returns
- * 0 after an error. */
+/* Adds bytes to the program. Returns their offset, which is a multiple of 8, because the bytes are structures
+ * of attributes. Returns 0 after an error. */
 static uint32_t add_bytes(struct lowering *l, const void *bytes, size_t size)
 {
     size_t at = l->byte_count, padded = (size + 7) / 8 * 8;
@@ -83,20 +84,20 @@ uint32_t lower_buffer(struct lowering *l, enum buffer_kind kind, const char *nam
     forge_shape max_shape = dim_max_shape(&l->dims, shape);
     size_t size = forge_dtype_size_bytes(dtype, forge_shape_elements(&max_shape));
     if (size > PROGRAM_MAX_BYTES) {
-        char is[200];
-        forge_shape_format(&max_shape, is, sizeof is);
-        lower_fail(l, JOULE_INVALID, "'%s' is too large: up to %s%s", name, forge_dtype_name(dtype), is);
+        char text[200];
+        forge_shape_format(&max_shape, text, sizeof text);
+        lower_fail(l, JOULE_INVALID, "'%s' is too large: up to %s%s", name, forge_dtype_name(dtype), text);
         return PROGRAM_NONE;
     }
     if (!ARRAY_ROOM(l->buffers, l->buffer_capacity, l->buffer_count)) {
         no_memory(l);
         return PROGRAM_NONE;
     }
-    l->buffers[l->buffer_count] = (struct lowered_buffer){.made = {.kind = kind,
-                                                                   .name = add_string(l, name),
-                                                                   .size_bytes = size,
-                                                                   .dtype = dtype,
-                                                                   .shape = *shape},
+    l->buffers[l->buffer_count] = (struct lowered_buffer){.record = {.kind = kind,
+                                                                     .name = add_string(l, name),
+                                                                     .size_bytes = size,
+                                                                     .dtype = dtype,
+                                                                     .shape = *shape},
                                                           .merged = (uint32_t)l->buffer_count,
                                                           .writer = PROGRAM_NONE};
     return (uint32_t)l->buffer_count++;
@@ -104,8 +105,8 @@ uint32_t lower_buffer(struct lowering *l, enum buffer_kind kind, const char *nam
 
 /* --- launches ------------------------------------------------------------------------------------------- */
 
-/* Returns the attributes with the largest sizes for symbols, or NULL if out of memory. The result is valid
- * until the next call. */
+/* Returns the node's attributes with the largest sizes in place of symbols; NULL if out of memory. The result
+ * is valid until the next call. */
 static const void *attributes_at_largest(struct lowering *l, const struct node *node)
 {
     if (!fields_have_symbols((enum op)node->op, node->attributes))
@@ -119,9 +120,9 @@ static const void *attributes_at_largest(struct lowering *l, const struct node *
     return l->numbers;
 }
 
-/* Selects a kernel for the largest sizes. If there are symbols, an instance selects again for its own sizes.
- * bindings: first the inputs, then the outputs. Returns false if the device has no kernel (l->status is then
- * still JOULE_OK), or after an error. */
+/* Selects a kernel for the largest sizes. If sizes are symbols, an instance selects a kernel again for its
+ * sizes. bindings: first the inputs, then the outputs. Returns false if the device has no kernel (l->status
+ * is then JOULE_OK), or after an error. */
 static bool select_kernel(struct lowering *l, const struct node *node, const struct program_binding *bindings,
                           size_t input_count, size_t output_count, struct selection *out_selection)
 {
@@ -137,7 +138,8 @@ static bool select_kernel(struct lowering *l, const struct node *node, const str
     return l->status == JOULE_OK && l->device->ops->select(l->device, &work, out_selection) == JOULE_OK;
 }
 
-/* Adds the attributes of a launch, without the body of a composite. Returns their offset. */
+/* Adds the attributes of a launch to the program, without the pointer to the body of a composite. Returns
+ * their offset. */
 static uint32_t add_attributes(struct lowering *l, const struct node *node)
 {
     if (node->op != OP_COMPOSITE)
@@ -147,8 +149,8 @@ static uint32_t add_attributes(struct lowering *l, const struct node *node)
     return add_bytes(l, &attributes, sizeof attributes);
 }
 
-/* Adds a launch. bindings: first the inputs, then the outputs. The launch becomes the writer of the outputs'
- * buffers. */
+/* Adds a launch for `node`, and makes it the writer of the outputs' buffers. bindings: first the inputs, then
+ * the outputs. */
 static bool add_launch(struct lowering *l, const struct node *node, const struct program_binding *bindings,
                        size_t input_count, size_t output_count)
 {
@@ -161,15 +163,15 @@ static bool add_launch(struct lowering *l, const struct node *node, const struct
     const struct composite_attributes *composite = node->op == OP_COMPOSITE ? node->attributes : NULL;
     struct lowered_launch launch = {.in_place = selection.in_place,
                                     .body = composite ? composite->body : NULL,
-                                    .made = {.op = node->op,
-                                             .kernel = add_string(l, selection.kernel),
-                                             .first_binding = (uint32_t)l->binding_count,
-                                             .input_count = (uint16_t)input_count,
-                                             .output_count = (uint16_t)output_count,
-                                             .attributes = add_attributes(l, node),
-                                             .attributes_size = node->attributes_size,
-                                             .scope = add_string(l, l->graph->scopes[node->scope]),
-                                             .phase = node->phase}};
+                                    .record = {.op = node->op,
+                                               .kernel = add_string(l, selection.kernel),
+                                               .first_binding = (uint32_t)l->binding_count,
+                                               .input_count = (uint16_t)input_count,
+                                               .output_count = (uint16_t)output_count,
+                                               .attributes = add_attributes(l, node),
+                                               .attributes_size = node->attributes_size,
+                                               .scope = add_string(l, l->graph->scopes[node->scope]),
+                                               .phase = node->phase}};
     if (!ARRAY_ROOM(l->launches, l->launch_capacity, l->launch_count) ||
         !array_reserve((void **)&l->bindings, &l->binding_capacity, l->binding_count + count,
                        sizeof *l->bindings))
@@ -220,8 +222,8 @@ static uint32_t leaf_buffer(struct lowering *l, const struct node *node, const s
     }
 }
 
-/* Packs the operands of a composite if its kernel does not support their strides. Every kernel supports
- * packed operands. */
+/* Copies the operands of a composite into packed buffers if the kernel does not support their strides. Every
+ * kernel of a composite supports packed operands. */
 static bool pack_operands(struct lowering *l, const struct node *node, struct program_binding *bindings)
 {
     struct selection selection;
@@ -240,7 +242,7 @@ static bool pack_operands(struct lowering *l, const struct node *node, struct pr
     return true;
 }
 
-/* Places the node's outputs in new buffers, and adds the launch that fills them. */
+/* Adds buffers for the node's outputs, and the launch that computes them. */
 static bool compute(struct lowering *l, const struct node *node)
 {
     struct program_binding bindings[PROGRAM_MAX_OPERANDS];
@@ -312,10 +314,10 @@ static bool place_slots(struct lowering *l)
         uint32_t buffer = lower_buffer(l, BUFFER_STATE, slot->name, slot->dtype, &slot->shape);
         if (buffer == PROGRAM_NONE)
             return false;
-        struct program_buffer *made = &l->buffers[buffer].made;
-        made->init_kind = slot->init.kind;
-        made->init_a = slot->init.a;
-        made->init_b = slot->init.b;
+        struct program_buffer *record = &l->buffers[buffer].record;
+        record->init_kind = slot->init.kind;
+        record->init_a = slot->init.a;
+        record->init_b = slot->init.b;
         l->slot_buffers[i] = buffer;
     }
     return true;
@@ -349,9 +351,9 @@ bool lower_nodes(struct lowering *l)
     return true;
 }
 
-/* Computes the cost of each launch at the largest sizes. This is the last step, because the cost of a launch
- * depends on whether it works in place. The cost functions recognise that by equal addresses, so all views of
- * one buffer get the same address. */
+/* Computes the cost of each launch at the largest sizes. The cost depends on whether the launch works in
+ * place, so this step comes last. The cost functions recognise an in-place launch by equal addresses, so all
+ * views of one buffer get the same address here. */
 static bool count_costs(struct lowering *l, forge_program *program)
 {
     struct sized sized;

@@ -1,11 +1,12 @@
 /* compiler/lower.h - lowers a graph to launches over buffers.
  *
- * Lowering decides which nodes are launches and which are views, which values share memory, and where buffers
- * lie. The device chooses the kernels.
+ * Lowering decides which nodes become launches and which become views, which values share memory, and which
+ * offsets buffers have in the arena. The device selects the kernels.
  *
- * Note: each value first gets a buffer of its own; then buffers are merged. A slot's new value merges with
- * the slot, an output's value with the output's buffer. An element-wise result merges with an operand that is
- * not needed any more.
+ * Note: each value first gets a buffer of its own, and then buffers are merged, so that they share memory.
+ * The buffer of a slot's new value is merged with the slot's buffer, and that of an output's value with the
+ * output's buffer. The buffer of an element-wise result is merged with that of an operand that no later
+ * launch uses.
  */
 #ifndef FORGE_COMPILER_LOWER_H
 #define FORGE_COMPILER_LOWER_H
@@ -13,92 +14,104 @@
 #include "base/index.h"
 #include "forge/hal/backend.h"
 
-/* Returns the program for `graph`, whose composites must all have kernels on the device. Free with
- * forge_program_free. */
+/* Creates the program for `graph`. All composites of `graph` must have kernels on the device. The caller
+ * frees the program with forge_program_free. Errors: those of forge_compile. */
 joule_status lower(const forge_graph *graph, forge_device *device, forge_program **out_program,
                    joule_error *out_error);
 
-/* --- the parts, in the order in which they work --------------------------------------------------------- */
+/* --- the parts, in the order in which they run ---------------------------------------------------------- */
 
-/* A buffer of the program that is being made. */
+/* A buffer of the program that is being compiled. */
 struct lowered_buffer {
-    struct program_buffer made; /* kind, type, shape, name, size */
-    uint32_t merged;            /* the buffer whose memory it uses; its own index: it has its own memory */
-    uint32_t writer;            /* the launch that fills it; PROGRAM_NONE: filled before the first launch */
-    uint32_t last;              /* the last launch that uses it */
-    uint32_t last_read;   /* the last binding that reads it, or PROGRAM_NONE; for slots: the old value */
-    bool is_result;       /* becomes a slot's new value or an output */
-    bool is_claimed;      /* is already merged with a slot or an output */
+    struct program_buffer record; /* the buffer as the program stores it: kind, type, shape, name, size */
+    /* index of the buffer whose memory this buffer uses; the buffer's own index if it is not merged */
+    uint32_t merged;
+    /* the launch that writes the buffer; PROGRAM_NONE: written before the first launch */
+    uint32_t writer;
+    uint32_t last; /* the last launch that uses the buffer */
+    /* the last binding that reads the buffer (for a slot: its old value), or PROGRAM_NONE */
+    uint32_t last_read;
+    bool is_result;       /* contains a slot's new value or an output */
+    bool is_claimed;      /* is merged with a slot or an output */
     const void *elements; /* constants only: the elements, owned by the graph */
 };
 
-/* A launch of the program that is being made. */
+/* A launch of the program that is being compiled. */
 struct lowered_launch {
-    struct program_launch made;
+    struct program_launch record; /* the launch as the program stores it, without cost */
     in_place_bits in_place;
-    const forge_graph *body; /* composites only: the body, to compute the cost; else NULL */
+    const forge_graph *body; /* body of a composite, to compute the cost; else NULL */
 };
 
 /* One entry in the linked list of a buffer's reads. */
 struct read_use {
-    uint32_t launch; /* the launch that reads the buffer */
-    uint32_t before; /* the previous binding that reads the same buffer, or PROGRAM_NONE */
+    uint32_t launch;   /* the launch that reads the buffer */
+    uint32_t previous; /* the previous binding that reads the same buffer, or PROGRAM_NONE */
 };
 
-/* State of one lowering. The first error stops it: functions that return bool then return false. */
+/* State of one lowering. After the first error, all functions that return bool return false, and `status` is
+ * the error. */
 struct lowering {
     const forge_graph *graph;
     forge_device *device;
     joule_error *error;
     joule_status status;
     struct dim_table dims; /* the graph's dim table, and the entries that strides and offsets add */
-    int64_t *largest;      /* one for each entry of the graph's dim table: its value at the largest sizes */
+    /* one for each entry of the graph's dim table: the value of the entry if all symbols have their largest
+     * values */
+    int64_t *largest;
     GRAPH_ARRAY(struct lowered_buffer, buffers, buffer);
     GRAPH_ARRAY(struct program_binding, bindings, binding);
     GRAPH_ARRAY(struct lowered_launch, launches, launch);
     GRAPH_ARRAY(char, strings, string);
-    struct index string_index; /* from a string to its offset */
+    struct index string_index; /* finds the offset of a string in `strings` */
     GRAPH_ARRAY(unsigned char, bytes, byte);
     GRAPH_ARRAY(unsigned char, numbers, number); /* scratch: a launch's attributes at the largest sizes */
     struct program_binding *value_bindings;      /* one for each value: where it is stored */
-    bool *needs_own; /* one for each value: it is written or an output, so it needs a buffer of its own */
+    /* one for each value: true if the value needs a buffer of its own, because it is an output or a slot's
+     * new value */
+    bool *needs_own;
     uint32_t *slot_buffers; /* one for each slot: its buffer */
-    bool *needs_copy;       /* one for each slot: its new value is copied into it at the end */
-    struct read_use *reads; /* one for each binding */
+    /* one for each slot: true if the new value must be copied into the slot after all other launches */
+    bool *needs_copy;
+    struct read_use *reads;                  /* one for each binding */
     uint64_t arena_bytes, arena_bound_bytes; /* size of the arena, and its lower bound (plan.h) */
 };
 
 /* lower.c: lowers nodes to launches and views. */
 bool lower_nodes(struct lowering *l);
-/* Adds a launch that copies `from` into another buffer, packed. It gets the scope and phase of `on_behalf`,
- * which may be NULL. */
+/* Adds a launch that copies the elements of `from` to the start of `buffer`, packed. The launch gets the
+ * scope and phase of `on_behalf`; NULL: the outermost scope, phase forward. */
 bool lower_copy(struct lowering *l, const struct program_binding *from, uint32_t buffer,
                 const struct node *on_behalf);
-/* Adds a buffer. Returns PROGRAM_NONE on failure. */
+/* Adds a buffer, and returns its index; PROGRAM_NONE on failure. */
 uint32_t lower_buffer(struct lowering *l, enum buffer_kind kind, const char *name, forge_dtype dtype,
                       const forge_shape *shape);
-/* Returns the buffer with which this one is merged in the end. */
+/* Returns the unmerged buffer whose memory `buffer` uses. A buffer may be merged with another merged
+ * buffer. */
 uint32_t lower_root(const struct lowering *l, uint32_t buffer);
-/* Records an error, unless there is one already. Returns false. */
+/* Sets the status and the error message, unless the lowering has failed before. Returns false. */
 bool lower_fail(struct lowering *l, joule_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* bindings.c: decides where values are stored. */
-/* Returns a binding of the whole buffer. Fails the lowering if a stride cannot be expressed. */
+/* bindings.c: computes the bindings of values to buffers. */
+/* Returns a packed binding that begins at the start of the buffer. The lowering fails if a stride is not an
+ * expression of symbols. */
 struct program_binding binding_packed(struct lowering *l, uint32_t buffer, forge_dtype dtype,
                                       const forge_shape *shape);
 bool binding_is_packed(struct lowering *l, const struct program_binding *binding);
-/* Writes the binding of `value`, the result of `node`, as a view of x, the binding of the node's operand.
- * Returns false if the value must be computed. */
+/* Computes the binding of `value`, the result of `node`, as a view of x, the binding of the node's operand.
+ * Returns false if the value is not a view of x, so that a launch must compute it. */
 bool binding_view(struct lowering *l, const struct node *node, const struct program_binding *x,
                   const struct value *value, struct program_binding *out);
-/* Returns the view at the largest sizes, without an address. */
+/* Returns the view of a binding at the largest sizes, without an address. */
 struct view binding_at_largest(struct lowering *l, const struct program_binding *binding);
 
 /* merge.c: merges buffers for writes, outputs and in-place operands. */
 bool lower_merge(struct lowering *l);
 
-/* pack.c: plans the arena and packs everything into one block. */
+/* pack.c: plans the arena, and copies all parts of the program into one block of memory. The caller frees
+ * *out_program with forge_program_free. */
 joule_status lower_pack(struct lowering *l, forge_program **out_program);
 
 #endif

@@ -1,8 +1,8 @@
 /* compiler/merge.c - merges buffers that can share memory; see lower.h.
  *
- * Note: a slot's old value is in the slot's buffer from the first launch on. A value may be computed into
- * that buffer only after all launches that read the old value. The launch that computes the value may read
- * the old one if it works in place.
+ * Note: from the first launch on, a slot's buffer contains the old value. A launch may write another value to
+ * this buffer only after all launches that read the old value. The launch itself may read the old value if it
+ * works in place.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 static bool is_arena(const struct lowering *l, uint32_t buffer)
 {
-    return l->buffers[buffer].made.kind == BUFFER_ARENA && l->buffers[buffer].merged == buffer;
+    return l->buffers[buffer].record.kind == BUFFER_ARENA && l->buffers[buffer].merged == buffer;
 }
 
 static bool same_view(const struct program_binding *a, const struct program_binding *b)
@@ -22,25 +22,25 @@ static bool same_view(const struct program_binding *a, const struct program_bind
 
 static const struct program_binding *bindings_of(const struct lowering *l, uint32_t launch)
 {
-    return &l->bindings[l->launches[launch].made.first_binding];
+    return &l->bindings[l->launches[launch].record.first_binding];
 }
 
-/* Returns the number of the launch's output that is stored in `buffer`, which is not merged yet. */
+/* Returns the index of the launch's output that is stored in `buffer`. The buffer must not be merged yet. */
 static size_t output_number(const struct lowering *l, uint32_t launch, uint32_t buffer)
 {
-    const struct program_binding *outputs = bindings_of(l, launch) + l->launches[launch].made.input_count;
+    const struct program_binding *outputs = bindings_of(l, launch) + l->launches[launch].record.input_count;
     size_t k = 0;
     while (outputs[k].buffer != buffer)
         k++;
     return k;
 }
 
-/* Returns true if the launch may place this output on this input, and both have the same view. */
+/* Returns true if the kernel may write this output over this input, and both have equal views. */
 static bool can_overwrite(const struct lowering *l, uint32_t launch, size_t output, size_t input)
 {
     const struct program_binding *bindings = bindings_of(l, launch);
     return in_place_may(l->launches[launch].in_place, output, input) &&
-           same_view(&bindings[input], &bindings[l->launches[launch].made.input_count + output]);
+           same_view(&bindings[input], &bindings[l->launches[launch].record.input_count + output]);
 }
 
 static void merge(struct lowering *l, uint32_t buffer, uint32_t into)
@@ -50,15 +50,15 @@ static void merge(struct lowering *l, uint32_t buffer, uint32_t into)
         l->buffers[into].last = l->buffers[buffer].last;
 }
 
-/* Links, for each unmerged buffer, the bindings that read it. */
+/* Creates the linked lists of the bindings that read each buffer. Returns false if out of memory. */
 static bool note_reads(struct lowering *l)
 {
     l->reads = calloc(l->binding_count + 1, sizeof *l->reads);
     for (uint32_t i = 0; l->reads && i < l->buffer_count; i++)
         l->buffers[i].last_read = PROGRAM_NONE;
     for (uint32_t i = 0; l->reads && i < l->launch_count; i++) {
-        const struct program_launch *made = &l->launches[i].made;
-        for (uint32_t k = made->first_binding; k < made->first_binding + made->input_count; k++) {
+        const struct program_launch *record = &l->launches[i].record;
+        for (uint32_t k = record->first_binding; k < record->first_binding + record->input_count; k++) {
             struct lowered_buffer *buffer = &l->buffers[l->bindings[k].buffer];
             l->reads[k] = (struct read_use){i, buffer->last_read};
             buffer->last_read = k;
@@ -67,30 +67,30 @@ static bool note_reads(struct lowering *l)
     return l->reads || lower_fail(l, JOULE_NO_MEMORY, "cannot compile a program: out of memory");
 }
 
-/* Returns the first launch that would still need the slot's old value after `buffer`, merged with the slot,
- * has overwritten it. Returns PROGRAM_NONE if there is none. */
+/* Returns the first launch that prevents merging `buffer` with the slot, because it reads the slot's old
+ * value after `buffer` is written. Returns PROGRAM_NONE if there is no such launch. */
 static uint32_t first_conflicting_read(const struct lowering *l, uint32_t slot_buffer, uint32_t buffer)
 {
     uint32_t writer = l->buffers[buffer].writer, first = PROGRAM_NONE;
-    for (uint32_t k = l->buffers[slot_buffer].last_read; k != PROGRAM_NONE; k = l->reads[k].before) {
+    for (uint32_t k = l->buffers[slot_buffer].last_read; k != PROGRAM_NONE; k = l->reads[k].previous) {
         uint32_t i = l->reads[k].launch;
         if (i < writer)
             break;
         if (i != writer ||
-            !can_overwrite(l, i, output_number(l, i, buffer), k - l->launches[i].made.first_binding))
+            !can_overwrite(l, i, output_number(l, i, buffer), k - l->launches[i].record.first_binding))
             first = i;
     }
     return first;
 }
 
-/* Returns true if the output may share memory with the operand whose root buffer is `root`: nothing uses the
- * operand after launch i, and the launch itself uses it only as inputs that the output may overwrite. */
+/* Returns true if an output of launch i may share memory with the operand in the buffer `root`. No later
+ * launch may use `root`, and launch i may use it only as inputs that the output may overwrite. */
 static bool is_free(const struct lowering *l, uint32_t i, uint32_t root, size_t output)
 {
-    const struct program_launch *made = &l->launches[i].made;
+    const struct program_launch *record = &l->launches[i].record;
     const struct program_binding *bindings = bindings_of(l, i);
-    for (size_t k = 0; k < (size_t)made->input_count + made->output_count; k++) {
-        bool is_input = k < made->input_count;
+    for (size_t k = 0; k < (size_t)record->input_count + record->output_count; k++) {
+        bool is_input = k < record->input_count;
         if (lower_root(l, bindings[k].buffer) == root && !(is_input && can_overwrite(l, i, output, k)))
             return false;
     }
@@ -99,27 +99,27 @@ static bool is_free(const struct lowering *l, uint32_t i, uint32_t root, size_t 
 
 /* --- writes --------------------------------------------------------------------------------------------- */
 
-/* Returns the buffer of an operand of the launch that writes `buffer`. The launch can work in place on this
- * operand, and the operand can be stored in the slot from its own writer on. Returns PROGRAM_NONE if there is
- * no such operand. */
+/* Returns the buffer of an operand of the launch that writes `buffer`, if this operand can also be stored in
+ * the slot. The launch must be able to work in place on the operand. No launch after the operand's writer may
+ * read the slot's old value. Returns PROGRAM_NONE if there is no such operand. */
 static uint32_t operand_for_slot(const struct lowering *l, uint32_t buffer, uint32_t slot_buffer)
 {
     uint32_t i = l->buffers[buffer].writer;
     const struct program_binding *bindings = bindings_of(l, i);
     size_t output = output_number(l, i, buffer);
-    for (size_t k = 0; k < l->launches[i].made.input_count; k++) {
+    for (size_t k = 0; k < l->launches[i].record.input_count; k++) {
         const struct lowered_buffer *operand = &l->buffers[bindings[k].buffer];
         if (is_free(l, i, bindings[k].buffer, output) && !operand->is_result &&
-            !dim_shape_has_symbols(&operand->made.shape) &&
-            operand->made.size_bytes == l->buffers[slot_buffer].made.size_bytes &&
+            !dim_shape_has_symbols(&operand->record.shape) &&
+            operand->record.size_bytes == l->buffers[slot_buffer].record.size_bytes &&
             first_conflicting_read(l, slot_buffer, bindings[k].buffer) == PROGRAM_NONE)
             return bindings[k].buffer;
     }
     return PROGRAM_NONE;
 }
 
-/* Stores also the operands from which the slot's new value is made in the slot, so that a chain of updates
- * needs no other memory. */
+/* Merges `buffer`, which contains the slot's new value, with the slot. Then merges the operand from which
+ * that value is computed, and so on, so that a chain of updates needs no other memory. */
 static void merge_chain(struct lowering *l, uint32_t buffer, uint32_t slot_buffer)
 {
     while (buffer != PROGRAM_NONE) {
@@ -128,8 +128,9 @@ static void merge_chain(struct lowering *l, uint32_t buffer, uint32_t slot_buffe
     }
 }
 
-/* Merges the buffer of the slot's new value with the slot's buffer. *out_needs_copy: true if the value must
- * be copied instead. Fails if the write must be in place and a launch reads the old value too late. */
+/* Merges the buffer of the slot's new value with the slot's buffer. *out_needs_copy: true if this is
+ * impossible, so that the value must be copied. Fails if the write must be in place, and a launch reads the
+ * old value after the new value is written. */
 static bool write_slot(struct lowering *l, const struct slot *slot, uint32_t slot_buffer,
                        bool *out_needs_copy)
 {
@@ -145,16 +146,16 @@ static bool write_slot(struct lowering *l, const struct slot *slot, uint32_t slo
         *out_needs_copy = false;
         return true;
     }
-    const struct program_launch *made = &l->launches[reader].made;
+    const struct program_launch *record = &l->launches[reader].record;
     if (slot->in_place)
         return lower_fail(l, JOULE_FAILED,
                           "slot '%s' cannot be written in place: %s in '%s' still reads its old value",
-                          slot->name, op_name((enum op)made->op), l->strings + made->scope);
+                          slot->name, op_name((enum op)record->op), l->strings + record->scope);
     return true;
 }
 
-/* Merges the new values of slots with their slots. Writes that must be in place come first. Values that must
- * be copied are copied at the end, when no launch reads an old value any more. */
+/* Merges the new values of slots with the slots, beginning with writes that must be in place. Adds the
+ * launches that copy the other values after all launches that read an old value. */
 static bool merge_writes(struct lowering *l)
 {
     const struct slot *slots = l->graph->slots;
@@ -176,15 +177,16 @@ static bool merge_outputs(struct lowering *l)
     for (size_t i = 0; i < l->graph->output_count; i++) {
         const struct port *output = &l->graph->outputs[i];
         struct program_binding place = l->value_bindings[output->value];
-        uint32_t made = lower_buffer(l, BUFFER_OUTPUT, output->name, (forge_dtype)place.dtype, &place.shape);
-        if (made == PROGRAM_NONE)
+        uint32_t target =
+            lower_buffer(l, BUFFER_OUTPUT, output->name, (forge_dtype)place.dtype, &place.shape);
+        if (target == PROGRAM_NONE)
             return false;
         if (l->buffers[place.buffer].is_claimed) {
-            if (!lower_copy(l, &place, made, NULL))
+            if (!lower_copy(l, &place, target, NULL))
                 return false;
             continue;
         }
-        merge(l, place.buffer, made);
+        merge(l, place.buffer, target);
         l->buffers[place.buffer].is_claimed = true;
     }
     return true;
@@ -194,12 +196,12 @@ static bool merge_outputs(struct lowering *l)
 
 static void merge_operand(struct lowering *l, uint32_t i, size_t output)
 {
-    const struct program_launch *made = &l->launches[i].made;
+    const struct program_launch *record = &l->launches[i].record;
     const struct program_binding *bindings = bindings_of(l, i);
-    uint32_t buffer = bindings[made->input_count + output].buffer;
+    uint32_t buffer = bindings[record->input_count + output].buffer;
     if (!is_arena(l, buffer))
         return;
-    for (size_t k = 0; k < made->input_count; k++) {
+    for (size_t k = 0; k < record->input_count; k++) {
         uint32_t root = lower_root(l, bindings[k].buffer);
         if (can_overwrite(l, i, output, k) && is_free(l, i, root, output)) {
             merge(l, buffer, root);
@@ -213,7 +215,7 @@ bool lower_merge(struct lowering *l)
     if (!note_reads(l) || !merge_writes(l) || !merge_outputs(l))
         return false;
     for (uint32_t i = 0; i < l->launch_count; i++)
-        for (size_t k = 0; k < l->launches[i].made.output_count; k++)
+        for (size_t k = 0; k < l->launches[i].record.output_count; k++)
             merge_operand(l, i, k);
     return true;
 }

@@ -1,11 +1,11 @@
 /* compiler/order.c - the pass that moves updates of parameters to the earliest position.
  *
- * The order of nodes is the order of launches. A builder puts all updates at the end, which keeps all
- * gradients until then. Here each update moves to the first position at which its gradient exists and the
- * old values are not read any more. Other phases keep their order.
+ * Launches run in the order of nodes. In a builder's graph all updates are at the end, so that all gradients
+ * are in memory at the same time. This pass moves each update to the first position after its gradient and
+ * after all nodes that read the old values. The order of the nodes of other phases does not change.
  *
- * Note: an update overwrites slots that are not among its inputs. All readers of a slot must stay before its
- * writer.
+ * Note: an update may overwrite a slot that is not one of its inputs, so edges alone do not determine a valid
+ * order. All readers of a slot must come before the writer of the slot.
  */
 #include <stdlib.h>
 #include "forge/compiler/pass.h"
@@ -20,13 +20,14 @@ struct reader {
 /* State of the pass: the readers and the writer of each slot, and the position of each update. */
 struct ordering {
     const forge_graph *graph;
-    uint32_t *slot_of;      /* one for each value: the slot whose elements it shows, or NONE */
+    uint32_t *slot_of;      /* one for each value: the slot of which the value is a view, or NONE */
     uint32_t *first_reader; /* first reader of each slot */
     struct reader *readers; /* at most one for each edge of the graph */
     uint32_t reader_count;
-    uint32_t *first_written, *next_written; /* linked lists: the slots that a node writes */
-    uint32_t *earliest; /* updates only: the last node of another phase that must come before the update */
-    uint32_t *after;    /* updates only: the node of another phase after which the update is placed */
+    uint32_t *first_written, *next_written; /* the slots that each node writes, as linked lists */
+    /* for an update: the last node of another phase that must come before the update, or NONE */
+    uint32_t *earliest;
+    uint32_t *after; /* for an update: the node of another phase after which the update is placed */
 };
 
 static bool is_update(const struct ordering *o, size_t n)
@@ -79,11 +80,11 @@ static void note_accesses(struct ordering *o)
 
 /* --- positions ------------------------------------------------------------------------------------------ */
 
-/* Is called for node n and a node `before`, which must come before node n. */
-typedef void before_fn(struct ordering *o, uint32_t n, uint32_t before);
+/* Called for node n and each node `predecessor` that must come before node n. */
+typedef void predecessor_fn(struct ordering *o, uint32_t n, uint32_t predecessor);
 
 /* Calls fn for every node that must come before node n. */
-static void visit_predecessors(struct ordering *o, uint32_t n, before_fn *fn)
+static void visit_predecessors(struct ordering *o, uint32_t n, predecessor_fn *fn)
 {
     const struct node *node = &o->graph->nodes[n];
     for (size_t i = 0; i < node->input_count; i++)
@@ -94,21 +95,22 @@ static void visit_predecessors(struct ordering *o, uint32_t n, before_fn *fn)
                 fn(o, n, o->readers[r].node);
 }
 
-static void require_after(struct ordering *o, uint32_t n, uint32_t before)
+static void require_after(struct ordering *o, uint32_t n, uint32_t predecessor)
 {
-    uint32_t at = is_update(o, before) ? o->earliest[before] : before;
+    uint32_t at = is_update(o, predecessor) ? o->earliest[predecessor] : predecessor;
     if (at != NONE && (o->earliest[n] == NONE || o->earliest[n] < at))
         o->earliest[n] = at;
 }
 
-static void require_before(struct ordering *o, uint32_t n, uint32_t before)
+static void require_before(struct ordering *o, uint32_t n, uint32_t predecessor)
 {
     uint32_t at = is_update(o, n) ? o->after[n] : n - 1;
-    if (is_update(o, before) && o->after[before] > at)
-        o->after[before] = at;
+    if (is_update(o, predecessor) && o->after[predecessor] > at)
+        o->after[predecessor] = at;
 }
 
-/* Places the writer of a slot as early as possible, and the updates on which it depends just before. */
+/* Places each update that writes a slot as early as possible. Other updates are placed as late as the nodes
+ * that depend on them allow. */
 static void choose_positions(struct ordering *o)
 {
     uint32_t count = (uint32_t)o->graph->node_count;

@@ -1,4 +1,5 @@
-/* compiler/pack.c - plans the arena, and packs the program into one block without pointers; see lower.h. */
+/* compiler/pack.c - plans the arena, and copies the program into one block of memory without pointers; see
+ * lower.h. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
@@ -22,9 +23,9 @@ static bool plan_arena(struct lowering *l)
     if (!items)
         return false;
     for (uint32_t i = 0; i < l->buffer_count; i++)
-        if (is_root(l, i) && l->buffers[i].made.kind == BUFFER_ARENA)
+        if (is_root(l, i) && l->buffers[i].record.kind == BUFFER_ARENA)
             items[count++] =
-                (struct plan_item){.size_bytes = align(l->buffers[i].made.size_bytes, PROGRAM_ALIGNMENT),
+                (struct plan_item){.size_bytes = align(l->buffers[i].record.size_bytes, PROGRAM_ALIGNMENT),
                                    .first = l->buffers[i].writer,
                                    .last = l->buffers[i].last};
     struct plan_result result;
@@ -33,8 +34,8 @@ static bool plan_arena(struct lowering *l)
     l->arena_bound_bytes = result.bound_bytes;
     count = 0;
     for (uint32_t i = 0; i < l->buffer_count; i++)
-        if (is_root(l, i) && l->buffers[i].made.kind == BUFFER_ARENA)
-            l->buffers[i].made.offset_bytes = items[count++].offset_bytes;
+        if (is_root(l, i) && l->buffers[i].record.kind == BUFFER_ARENA)
+            l->buffers[i].record.offset_bytes = items[count++].offset_bytes;
     free(items);
     return done;
 }
@@ -53,8 +54,8 @@ static uint64_t constant_bytes(const struct lowering *l)
 {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < l->buffer_count; i++)
-        if (l->buffers[i].made.kind == BUFFER_CONSTANT)
-            bytes += align(l->buffers[i].made.size_bytes, PROGRAM_ALIGNMENT);
+        if (l->buffers[i].record.kind == BUFFER_CONSTANT)
+            bytes += align(l->buffers[i].record.size_bytes, PROGRAM_ALIGNMENT);
     return bytes;
 }
 
@@ -83,8 +84,8 @@ static void *array_at(forge_program *program, struct program_array array)
     return (char *)program + array.offset;
 }
 
-/* Writes the buffers that are not merged into others. new_index: [l->buffer_count], gets the number of each
- * written buffer in the program. */
+/* Copies the unmerged buffers into the program. new_index: [l->buffer_count], receives the index of each
+ * copied buffer in the program. */
 static void fill_buffers(const struct lowering *l, forge_program *p, uint32_t *new_index)
 {
     struct program_buffer *buffers = array_at(p, p->buffers);
@@ -94,14 +95,14 @@ static void fill_buffers(const struct lowering *l, forge_program *p, uint32_t *n
     for (uint32_t i = 0; i < l->buffer_count; i++) {
         if (!is_root(l, i))
             continue;
-        struct program_buffer made = l->buffers[i].made;
-        if (made.kind == BUFFER_CONSTANT) {
-            memcpy(constants + constant_end, l->buffers[i].elements, made.size_bytes);
-            made.offset_bytes = constant_end;
-            constant_end += align(made.size_bytes, PROGRAM_ALIGNMENT);
+        struct program_buffer record = l->buffers[i].record;
+        if (record.kind == BUFFER_CONSTANT) {
+            memcpy(constants + constant_end, l->buffers[i].elements, record.size_bytes);
+            record.offset_bytes = constant_end;
+            constant_end += align(record.size_bytes, PROGRAM_ALIGNMENT);
         }
         new_index[i] = count;
-        buffers[count++] = made;
+        buffers[count++] = record;
     }
 }
 
@@ -117,7 +118,7 @@ static void fill(const struct lowering *l, forge_program *p, uint32_t *new_index
         bindings[i].buffer = new_index[lower_root(l, l->bindings[i].buffer)];
     }
     for (size_t i = 0; i < l->launch_count; i++)
-        launches[i] = l->launches[i].made;
+        launches[i] = l->launches[i].record;
     memcpy(array_at(p, p->strings), l->strings, l->string_count);
     if (l->byte_count)
         memcpy(array_at(p, p->bytes), l->bytes, l->byte_count);

@@ -1,6 +1,6 @@
 /* compiler/pass.c - runs the passes in order; see pass.h.
  *
- * Note: passes, also those of callers, may have bugs. After each pass, its graph is verified. The graph must
+ * Note: a pass may have bugs, above all a pass of a caller. So the graph is verified after each pass. It must
  * have the same inputs, outputs and slots as the graph before the pass.
  */
 #include "forge/compiler/pass.h"
@@ -52,8 +52,8 @@ static bool is_builtin(const forge_pass *pass)
     return false;
 }
 
-/* Inserts a caller's pass after the pass that pass->after names (NULL: at the start), behind all callers'
- * passes that are already there. Returns JOULE_INVALID if the pass is invalid. */
+/* Inserts a caller's pass after the pass with the name pass->after (NULL: at the start), and after all
+ * callers' passes that follow that pass. Returns JOULE_INVALID if the pass is invalid. */
 static joule_status add_pass(struct order *order, const forge_pass *pass, joule_error *error)
 {
     if (!pass->name || !pass->run)
@@ -119,14 +119,14 @@ static bool same_slots(const forge_graph *a, const forge_graph *b)
 static joule_status check(const forge_graph *before, const forge_graph *after, joule_error *error)
 {
     if (!after)
-        return error_set(error, JOULE_FAILED, "it returned no graph");
+        return error_set(error, JOULE_FAILED, "the pass returned no graph");
     if (!same_ports(before, before->inputs, before->input_count, after, after->inputs, after->input_count))
-        return error_set(error, JOULE_FAILED, "it changed the graph's inputs");
+        return error_set(error, JOULE_FAILED, "the pass changed the graph's inputs");
     if (!same_ports(before, before->outputs, before->output_count, after, after->outputs,
                     after->output_count))
-        return error_set(error, JOULE_FAILED, "it changed the graph's outputs");
+        return error_set(error, JOULE_FAILED, "the pass changed the graph's outputs");
     if (!same_slots(before, after))
-        return error_set(error, JOULE_FAILED, "it changed the graph's slots");
+        return error_set(error, JOULE_FAILED, "the pass changed the graph's slots");
     return graph_verify(after, error);
 }
 
@@ -158,18 +158,18 @@ static void report_pass(const forge_compile_options *options, const char *name, 
 {
     if (!options->notify)
         return;
-    struct program_cost was = cost_of_graph(before), is = cost_of_graph(after);
+    struct program_cost cost_before = cost_of_graph(before), cost_after = cost_of_graph(after);
     forge_pass_facts facts = {.struct_size = sizeof facts,
                               .name = name,
                               .seconds = seconds,
                               .nodes_before = before->node_count,
                               .nodes_after = after->node_count,
-                              .flop_before = was.flop,
-                              .flop_after = is.flop,
-                              .bytes_before = was.read_bytes + was.written_bytes,
-                              .bytes_after = is.read_bytes + is.written_bytes,
-                              .joules_before = joules_of(was),
-                              .joules_after = joules_of(is)};
+                              .flop_before = cost_before.flop,
+                              .flop_after = cost_after.flop,
+                              .bytes_before = cost_before.read_bytes + cost_before.written_bytes,
+                              .bytes_after = cost_after.read_bytes + cost_after.written_bytes,
+                              .joules_before = joules_of(cost_before),
+                              .joules_after = joules_of(cost_after)};
     options->notify(&facts, after, options->notify_context);
 }
 
@@ -183,7 +183,8 @@ joule_status forge_passes_run(const forge_graph *graph, forge_device *device,
     if (options)
         status = abi_read(&o, sizeof o, SIZE_UP_TO(forge_compile_options, notify_context), options);
     if (status != JOULE_OK)
-        return error_set(out_error, status, "set struct_size to sizeof(forge_compile_options)");
+        return error_set(out_error, status,
+                         "forge_compile_options: set struct_size to sizeof(forge_compile_options)");
     status = make_order(&order, &o, out_error);
     forge_graph *current = graph_retain(graph);
     for (size_t i = 0; status == JOULE_OK && i < order.count; i++) {

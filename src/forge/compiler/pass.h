@@ -1,6 +1,6 @@
-/* compiler/pass.h - the passes, which transform graphs; pass.c runs them in order.
+/* compiler/pass.h - the compiler's passes; each creates a new graph, and pass.c runs them in order.
  *
- * No pass removes dead nodes or common subexpressions, because the builder never keeps either.
+ * No pass removes dead nodes or common subexpressions, because the builder removes both from every graph.
  *
  * Note: a pass must keep the scope and phase of each node, as builder_copy_node does.
  */
@@ -10,35 +10,39 @@
 #include <forge/compiler.h>
 #include "forge/ir/builder.h"
 
-/* A forge_pass_fn. Writes a new graph to *out_graph, which the caller frees. */
+/* The functions of passes; the type is that of forge_pass_fn. Creates a new graph. The caller frees
+ * *out_graph with forge_graph_free. */
 typedef joule_status pass_fn(const forge_graph *graph, forge_device *device, void *context,
                              forge_graph **out_graph, joule_error *out_error);
 
-/* Adds the node that replaces `node`, whose inputs are already mapped, and maps its outputs. Returns false if
- * the builder has failed, or if out of memory. */
+/* Adds the nodes that replace `node` to the builder. map: one for each value of `graph`, the value in the
+ * builder; the inputs of `node` are set, and the function sets the outputs. Returns false if the builder has
+ * failed, or if out of memory. */
 typedef bool pass_node_fn(forge_builder *builder, const forge_graph *graph, const struct node *node,
                           forge_value *map, void *context);
-/* Builds a new graph by calling node_fn for each node in order. The caller frees *out_graph. */
+/* Creates a new graph by calling node_fn for each node in order. The caller frees *out_graph with
+ * forge_graph_free. */
 joule_status pass_each_node(const forge_graph *graph, pass_node_fn *node_fn, void *context,
                             forge_graph **out_graph, joule_error *out_error);
 
 /* Returns true if the composite's body equals the library's and the device has a kernel for it. */
 bool composite_has_kernel(const forge_graph *graph, const struct node *node, forge_device *device);
 
-/* Returns the library's body for these attributes and inputs, also for gradients. Returns NULL if the library
- * has none, or on failure. The caller frees the body. */
+/* Returns the body that the library builds for a composite, or for the gradient of a composite, with these
+ * attributes and inputs. Returns NULL if the library has no such composite, or if out of memory. The caller
+ * frees the body with forge_graph_free. */
 forge_graph *composite_body(const struct composite_attributes *attributes, const struct value *const *inputs,
                             size_t count, const struct dim_table *dims);
 
-/* Replaces composites by their bodies, except for composites for which the device has a kernel. device NULL:
- * all composites. */
+/* Replaces composites by their bodies, except composites for which the device has a kernel. device NULL:
+ * replaces all composites. */
 pass_fn pass_expand;
-/* Adds transfers, so that operands are stored where their nodes run. Marks the graph as placed. After that,
- * builder and verifier reject operands that are stored elsewhere. */
+/* Adds transfers, so that each operand is on the place of its node. Marks the graph as placed: builder and
+ * verifier then reject nodes with operands on other places. */
 pass_fn pass_transfer;
-/* Computes nodes whose inputs are all constants. */
+/* Replaces nodes whose inputs are all constants by their results. */
 pass_fn pass_fold;
-/* Moves updates of slots to the earliest position after their gradients. */
+/* Moves updates of parameters to the earliest possible position after their gradients. */
 pass_fn pass_order;
 
 #endif

@@ -1,7 +1,7 @@
-/* compiler/placed.h - the structure of a placed program: split.c makes it, the runtime runs it.
+/* compiler/placed.h - the structure of a placed program, which split.c creates and the runtime runs.
  *
- * Note: a transferred value is an output of the segment that makes it and an input of the segment that uses
- * it, under one name. Edges lead from earlier segments to later ones.
+ * Note: a transferred value is an output of one segment and an input of another, with the same name. The
+ * second segment always comes later.
  */
 #ifndef FORGE_COMPILER_PLACED_H
 #define FORGE_COMPILER_PLACED_H
@@ -11,7 +11,7 @@
 
 enum { VALUE_NAME = 16 }; /* bytes of "%4294967295" and its terminating NUL, rounded up */
 
-/* A transferred value. */
+/* A value that segment `to` needs from segment `from`. */
 struct placed_edge {
     uint32_t from, to; /* indices of segments */
     char name[VALUE_NAME];
@@ -22,8 +22,8 @@ struct placed_edge {
 struct placed_segment {
     uint32_t device;        /* index in forge_placed.devices */
     uint32_t position;      /* number of earlier segments of this device */
-    forge_builder *builder; /* until the graph is finished */
-    forge_graph *graph;     /* until it is compiled */
+    forge_builder *builder; /* NULL after the graph was finished */
+    forge_graph *graph;     /* NULL after the graph was compiled */
     forge_program *program;
 };
 
@@ -36,8 +36,9 @@ struct forge_placed {
     GRAPH_ARRAY(struct placed_edge, edges, edge);
 };
 
-/* Fills in devices, segments (with graphs, without programs) and edges. `graph` must be placed
- * (pass_transfer) and have no symbols. `placed` owns everything, also after an error. */
+/* Sets devices, segments (with graphs, without programs) and edges of `placed`. `graph` must be placed
+ * (pass_transfer) and have no symbols. `placed` owns all graphs, also after an error. Errors: those of
+ * forge_compile_placed. */
 joule_status placed_split(const forge_graph *graph, const forge_place *places, size_t count,
                           forge_placed *placed, joule_error *out_error);
 

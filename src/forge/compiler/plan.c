@@ -1,11 +1,12 @@
 /* compiler/plan.c - see plan.h.
  *
- * Each item is placed in the lowest gap that is large enough, between the placed items that are live at the
- * same time. Placed items are sorted by offset, in blocks. A block stores bounds of its items' lifetimes, and
- * its largest gap.
+ * Items are placed one after another. Each item gets the lowest offset at which it fits between the placed
+ * items that are live at the same time. Placed items are sorted by offset, and stored in blocks. Each block
+ * stores bounds of the lifetimes of its items, and its largest gap.
  *
- * Note: blocks only save comparisons; they do not change the result. Most items of a network either do not
- * overlap in time with a new item, or live all the time; then a whole block is skipped at once.
+ * Note: blocks only save comparisons, and do not change the result. In most networks, an item is live either
+ * for a short time only or during the whole run. Then most blocks can be skipped without comparing single
+ * items.
  */
 #include "forge/compiler/plan.h"
 
@@ -24,15 +25,16 @@ struct placed {
 struct block {
     struct placed items[BLOCK];
     size_t count;
-    uint32_t min_first, max_first, min_last, max_last; /* over all items of the block */
-    uint64_t end;                                      /* highest end of all items of the block */
-    uint64_t gap; /* largest gap between an item and all items below it in the block */
-    bool has_gap; /* there is a gap, even one of 0 bytes */
+    uint32_t min_first, max_first, min_last, max_last; /* over all items */
+    uint64_t end;                                      /* highest end of an item */
+    /* largest gap in bytes between an item and the highest end of all items before it in the block */
+    uint64_t gap;
+    bool has_gap; /* true if there is a gap, even of 0 bytes */
 };
 
 /* State of one plan. */
 struct planning {
-    struct block **blocks; /* sorted by offset; none is empty */
+    struct block **blocks; /* sorted by offset; no block is empty */
     size_t block_count, block_capacity;
     uint64_t comparisons;
 };
@@ -49,7 +51,7 @@ static uint32_t max_u32(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* Recomputes the summary of a block. Must be called after a change of its items. */
+/* Computes all members of a block from its items. Must be called after each change of the items. */
 static void summarise(struct block *block)
 {
     const struct placed *item = block->items;
@@ -92,8 +94,7 @@ static bool split(struct planning *p, size_t b)
     return true;
 }
 
-/* Returns the index of the last block that begins at this offset or below, or of the first block if there is
- * none. */
+/* Returns the index of the last block that begins at `offset` or below; 0 if there is no such block. */
 static size_t block_for(const struct planning *p, uint64_t offset)
 {
     size_t low = 0, high = p->block_count;
@@ -107,7 +108,7 @@ static size_t block_for(const struct planning *p, uint64_t offset)
     return low;
 }
 
-/* Inserts the item after all items with the same offset. Returns false if out of memory. */
+/* Inserts a placed item after all items with the same offset. Returns false if out of memory. */
 static bool insert(struct planning *p, const struct placed *item)
 {
     size_t b = block_for(p, item->offset);
@@ -127,15 +128,15 @@ static bool insert(struct planning *p, const struct placed *item)
 
 /* --- gaps ----------------------------------------------------------------------------------------------- */
 
-/* Returns true if no item of the block is live at the same time as `item`, or if all items lie below
- * `end`. */
+/* Returns true if the block does not affect the offset of `item`: no item of the block is live at the same
+ * time, or all end at or below `end`. end: lowest possible offset of `item` so far. */
 static bool can_skip(const struct block *block, const struct plan_item *item, uint64_t end)
 {
     return block->min_first > item->last || block->max_last < item->first || block->end <= end;
 }
 
-/* Returns true if all items of the block are live at the same time as `item`, and `item` fits neither between
- * them nor between `end` and the block. */
+/* Returns true if `item` must be above the whole block. All items of the block are live at the same time as
+ * `item`, and no gap in the block or below it is large enough. */
 static bool is_blocking(const struct block *block, const struct plan_item *item, uint64_t end)
 {
     return block->max_first <= item->last && block->min_last >= item->first &&
@@ -143,8 +144,8 @@ static bool is_blocking(const struct block *block, const struct plan_item *item,
            block->items[0].offset < end + item->size_bytes;
 }
 
-/* Moves *end to the end of each item that is live at the same time as `item`, in order of offsets. Returns
- * true as soon as `item` fits between *end and the next such item. */
+/* Visits the items of the block that are live at the same time as `item`, in order of offsets. Returns true
+ * as soon as `item` fits between *end and the next of them; otherwise raises *end to its end. */
 static bool fits_in(struct planning *p, const struct block *block, const struct plan_item *item,
                     uint64_t *end)
 {
@@ -160,7 +161,7 @@ static bool fits_in(struct planning *p, const struct block *block, const struct 
     return false;
 }
 
-/* Returns the lowest offset at which the item overlaps no placed item that lives at the same time. */
+/* Returns the lowest offset at which `item` overlaps no placed item that is live at the same time. */
 static uint64_t find_gap(struct planning *p, const struct plan_item *item)
 {
     uint64_t end = 0;
@@ -186,8 +187,8 @@ static int by_size(const void *left, const void *right)
         return a->size_bytes < b->size_bytes ? 1 : -1;
     if (a->first != b->first)
         return a->first < b->first ? -1 : 1;
-    return a < b ? -1 : a > b; /* equal sizes are ordered by index, so that the plan is the same on every
-                                * machine */
+    /* items with equal sizes are ordered by index, so that the plan does not depend on the machine's qsort */
+    return a < b ? -1 : a > b;
 }
 
 static bool place(struct planning *p, struct plan_item *item)
@@ -228,10 +229,11 @@ static bool place_all(struct plan_item *items, size_t count, struct plan_result 
     return done;
 }
 
-/* Computes the largest sum of live bytes. The sum changes where an item begins, and after an item ends. */
+/* Computes the largest sum of live bytes at one launch. The sum changes at the first launch of an item, and
+ * after its last launch. */
 static bool bound(const struct plan_item *items, size_t count, size_t launches, struct plan_result *result)
 {
-    /* Unsigned arithmetic: a decrease is stored as a wrapped number. */
+    /* Numbers are unsigned, so a decrease is a large number that wraps when it is added. */
     uint64_t *change = calloc(launches + 2, sizeof *change), alive = 0;
     for (size_t i = 0; change && i < count; i++) {
         change[items[i].first] += items[i].size_bytes;

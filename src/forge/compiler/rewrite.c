@@ -1,6 +1,7 @@
-/* compiler/rewrite.c - builds a new graph node by node: for passes, and as forge_graph_rewrite for callers.
+/* compiler/rewrite.c - creates a new graph node by node: for the library's passes, and as forge_graph_rewrite
+ * for passes of callers.
  *
- * Note: errors of a caller's function are reported as errors of the builder.
+ * Note: an error of a caller's function is an error of the builder, which forge_builder_finish returns.
  */
 #include <stdlib.h>
 #include "base/abi.h"
@@ -50,7 +51,7 @@ joule_status forge_value_query(const forge_builder *builder, forge_value value, 
     return JOULE_OK;
 }
 
-/* A caller's function, as context of rewrite_node. */
+/* The context of rewrite_node: a caller's function with its context. */
 struct rewriting {
     forge_rewrite_fn rewrite;
     void *context;

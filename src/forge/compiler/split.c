@@ -1,7 +1,7 @@
 /* compiler/split.c - splits a placed graph into segments; see placed.h.
  *
- * Note: inputs, constants and reads belong to no segment: each segment that uses one has its own. Transfers
- * become edges.
+ * Note: an input, a constant or a read of a slot is copied into each segment that uses it, so these values
+ * belong to no segment. Transfers become edges.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +17,9 @@ struct splitting {
     const forge_graph *graph; /* placed */
     forge_placed *placed;
     uint32_t *device_of; /* one for each place */
-    uint32_t *segment;   /* one for each value: the segment that makes it, or NONE */
-    forge_value *made;   /* one for each value: its id in its segment's builder */
-    uint32_t *last_user; /* one for each slot: the last segment that uses it; 0: segment 0 or none */
+    uint32_t *segment;   /* one for each value: the segment that computes it, or NONE */
+    forge_value *id;     /* one for each value: its id in the builder of that segment */
+    uint32_t *last_user; /* one for each slot: the last segment that uses the slot; 0: segment 0 or none */
     joule_status status;
     joule_error *error;
 };
@@ -38,8 +38,8 @@ static bool no_memory(struct splitting *s)
 
 /* --- devices -------------------------------------------------------------------------------------------- */
 
-/* Returns the number of a device in the placed program. Adds the device if it is new. Returns NONE if there
- * are too many devices. */
+/* Returns the index of a device in the placed program, and adds the device if it is new. Returns NONE if
+ * there are too many devices. */
 static uint32_t device_number(forge_placed *placed, forge_device *device)
 {
     uint32_t i = 0;
@@ -108,8 +108,8 @@ static uint32_t new_segment(struct splitting *s, uint32_t device)
     return (uint32_t)placed->segment_count++;
 }
 
-/* Returns the first segment of a device with a number >= `first`. Adds a segment at the end if there is
- * none. */
+/* Returns the first segment of a device whose index is at least `first`. Adds a segment at the end if there
+ * is none. Returns NONE if out of memory. */
 static uint32_t segment_from(struct splitting *s, uint32_t device, size_t first)
 {
     for (size_t i = first; i < s->placed->segment_count; i++)
@@ -148,8 +148,9 @@ static forge_slot slot_of(struct splitting *s, uint32_t segment, uint32_t number
 
 static forge_value value_in_segment(struct splitting *s, uint32_t segment, forge_value value);
 
-/* Adds an edge that brings the value to a segment from the segment that makes it. A read is made by the first
- * segment of its device. Returns the value's id in the segment, or FORGE_NO_VALUE after an error. */
+/* Adds an edge that transfers a value to `segment` from the segment that computes the value. The old value of
+ * a slot is transferred from the first segment of the slot's device. Returns the id of the value in the
+ * builder of `segment`, or FORGE_NO_VALUE after an error. */
 static forge_value add_edge(struct splitting *s, uint32_t segment, forge_value value)
 {
     forge_placed *placed = s->placed;
@@ -172,8 +173,8 @@ static forge_value add_edge(struct splitting *s, uint32_t segment, forge_value v
     return input_of(b, edge.name, like);
 }
 
-/* Returns the id of a value in a segment's builder. Adds the value, or an edge for it, if the segment does
- * not have it yet. */
+/* Returns the id of a value in the builder of `segment`. Adds the value or an edge if the builder does not
+ * have the value yet. */
 static forge_value value_in_segment(struct splitting *s, uint32_t segment, forge_value value)
 {
     forge_builder *b = builder_of(s, segment);
@@ -182,7 +183,7 @@ static forge_value value_in_segment(struct splitting *s, uint32_t segment, forge
     const struct input_attributes *input = node->attributes;
     const struct read_attributes *read = node->attributes;
     if (s->segment[value] == segment)
-        return s->made[value];
+        return s->id[value];
     if (node->op == OP_INPUT)
         return input_of(b, s->graph->inputs[input->index].name, &s->graph->values[value]);
     if (node->op == OP_CONSTANT)
@@ -202,8 +203,8 @@ static bool is_read(const struct splitting *s, forge_value value)
     return graph_producer(s->graph, value)->op == OP_READ;
 }
 
-/* If the transferred value is a read of a slot on another device, ensures that this device has a segment,
- * because the segment makes the value. */
+/* If the transferred value is a read of a slot on another device, ensures that the other device has a segment
+ * for the read. */
 static bool add_transfer(struct splitting *s, forge_value value)
 {
     forge_value source = source_of(s->graph, value);
@@ -212,7 +213,8 @@ static bool add_transfer(struct splitting *s, forge_value value)
     return s->status == JOULE_OK;
 }
 
-/* Returns the segment for a node: the last segment if it is on the same device, otherwise a new one. */
+/* Returns the segment for a node: the last segment if it runs on the node's device, otherwise a new segment.
+ * Returns NONE if out of memory. */
 static uint32_t segment_of(struct splitting *s, const struct node *node)
 {
     size_t count = s->placed->segment_count;
@@ -245,14 +247,14 @@ static bool add_node(struct splitting *s, const struct node *node)
                                      node->input_count);
     for (uint32_t i = 0; i < node->output_count; i++) {
         s->segment[node->output + i] = segment;
-        s->made[node->output + i] = value + i;
+        s->id[node->output + i] = value + i;
     }
     return s->status == JOULE_OK;
 }
 
 /* --- outputs and writes --------------------------------------------------------------------------------- */
 
-/* Returns the segment that has the value. If no segment makes the value, returns the first segment of its
+/* Returns the segment that computes the value. If no segment computes it, returns the first segment of its
  * device. */
 static uint32_t find_home(struct splitting *s, forge_value value)
 {
@@ -271,8 +273,8 @@ static bool add_outputs(struct splitting *s)
     return s->status == JOULE_OK;
 }
 
-/* Returns the first segment in which a device can have a value. A slot's old value is copied by the last
- * segment of the slot's device, after all other readers. */
+/* Returns the first segment in which `value` is available on a device. The old value of a slot is copied by
+ * the last segment of the device, after all other readers. */
 static uint32_t first_available(struct splitting *s, uint32_t device, forge_value value)
 {
     if (!is_read(s, value))
@@ -283,8 +285,8 @@ static uint32_t first_available(struct splitting *s, uint32_t device, forge_valu
     return first;
 }
 
-/* Returns the segment that writes the slot. It is on the slot's device, not before a reader of the slot, and
- * not before the value is available. */
+/* Returns the segment that writes the slot. The segment is on the slot's device, not before any reader of the
+ * slot, and not before `value` is available. */
 static uint32_t segment_of_write(struct splitting *s, const struct slot *slot, forge_value value)
 {
     uint32_t device = device_of(s, slot->write), first = s->last_user[slot - s->graph->slots],
@@ -312,9 +314,9 @@ static bool add_write(struct splitting *s, const struct slot *slot)
     return s->status == JOULE_OK;
 }
 
-/* Returns the round in which the segment of a write is chosen, so that all reads are known before. Round 0:
- * old values of slots from other devices, which may add segments. Round 1: old values of slots from the same
- * device. Round 2: all other values. */
+/* Returns the round of add_writes in which the write of a slot is added. Writes of old values of other slots
+ * come first, because they add readers of slots. Round 0: old values of slots on other devices, for which
+ * segments may be added. Round 1: old values of slots on the same device. Round 2: all other values. */
 static unsigned round_of(const struct splitting *s, const struct slot *slot)
 {
     forge_value value = source_of(s->graph, slot->write);
@@ -340,7 +342,7 @@ static bool is_used(const struct splitting *s, const char *input)
     return false;
 }
 
-/* Adds unused inputs to the first segment, so that callers can set them. */
+/* Adds inputs that no node uses to the first segment, so that callers can set them. */
 static void add_inputs(struct splitting *s)
 {
     for (size_t i = 0; i < s->graph->input_count; i++)
@@ -355,9 +357,9 @@ static bool allocate(struct splitting *s)
 {
     s->device_of = calloc(s->graph->place_count, sizeof *s->device_of);
     s->segment = malloc(s->graph->value_count * sizeof *s->segment);
-    s->made = calloc(s->graph->value_count, sizeof *s->made);
+    s->id = calloc(s->graph->value_count, sizeof *s->id);
     s->last_user = calloc(s->graph->slot_count + 1, sizeof *s->last_user);
-    if (!s->device_of || !s->segment || !s->made || !s->last_user)
+    if (!s->device_of || !s->segment || !s->id || !s->last_user)
         return no_memory(s);
     for (size_t v = 0; v < s->graph->value_count; v++)
         s->segment[v] = NONE;
@@ -378,7 +380,7 @@ static void finish(struct splitting *s)
     }
     free(s->device_of);
     free(s->segment);
-    free(s->made);
+    free(s->id);
     free(s->last_user);
 }
 

@@ -1,12 +1,13 @@
-/* compiler/transfer.c - the pass that adds transfers, so that operands are stored where their nodes run.
+/* compiler/transfer.c - the pass that adds transfers, so that each operand is on the place of its node.
  *
- * Note: constants are duplicated. If an operand is itself a transfer from the wanted place, the operand of
- * that transfer is used. Every other value is transferred at most once to each place, because the builder
- * merges equal nodes.
+ * Note: constants are not transferred but copied to each place. If an operand is a transfer from the place
+ * where it is needed, the operand of that transfer is used. Every other value is transferred at most once to
+ * each place, because the builder merges equal nodes.
  */
 #include "forge/compiler/pass.h"
 
-/* Returns the value stored on the builder's place, through a transfer if necessary. */
+/* Returns `value` on the builder's place, as a copy of a constant, the operand of a transfer, or a new
+ * transfer. */
 static forge_value move_to_place(forge_builder *builder, forge_value value)
 {
     const forge_graph *graph = builder->graph;
@@ -22,17 +23,17 @@ static bool move_operands(forge_builder *builder, const forge_graph *graph, cons
                           forge_value *map, void *context)
 {
     (void)context;
-    forge_value before[UINT8_MAX];
+    forge_value old[UINT8_MAX];
     builder->graph->is_placed = true;
     builder_set_provenance(builder, graph, node);
     for (size_t i = 0; i < node->input_count; i++)
-        before[i] = map[node_input(graph, node, i)];
+        old[i] = map[node_input(graph, node, i)];
     for (size_t i = 0; builder_is_ok(builder) && node->op != OP_TRANSFER && i < node->input_count; i++)
-        if (builder->graph->values[before[i]].place != builder->place)
-            map[node_input(graph, node, i)] = move_to_place(builder, before[i]);
+        if (builder->graph->values[old[i]].place != builder->place)
+            map[node_input(graph, node, i)] = move_to_place(builder, old[i]);
     bool is_ok = builder_copy_node(builder, graph, node, map);
     for (size_t i = 0; i < node->input_count; i++)
-        map[node_input(graph, node, i)] = before[i];
+        map[node_input(graph, node, i)] = old[i];
     return is_ok;
 }
 

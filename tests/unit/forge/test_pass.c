@@ -325,17 +325,17 @@ static void test_failing_pass_is_named(void **state)
     assert_wrong(rewrite_wrongly, &wrong[0], JOULE_INVALID,
                  "pass mistake: a/b: the replacement of unary has another type or shape");
     assert_wrong(rewrite_wrongly, &wrong[1], JOULE_INVALID, "pass mistake: a/b: binary(f32[4], f64[])");
-    assert_wrong(replace, NULL, JOULE_FAILED, "pass mistake: it returned no graph");
+    assert_wrong(replace, NULL, JOULE_FAILED, "pass mistake: the pass returned no graph");
 #define SLOT "slot \"w\" : f32[4] = constant(2) parameter\n"
     assert_wrong(replace, "forge graph 1\n%1 = input \"x\" : f32[5]\noutput \"y\" = %1\n", JOULE_FAILED,
-                 "it changed the graph's inputs");
+                 "the pass changed the graph's inputs");
     assert_wrong(replace, "forge graph 1\n%1 = input \"x\" : f32[4]\noutput \"z\" = %1\n", JOULE_FAILED,
-                 "it changed the graph's outputs");
+                 "the pass changed the graph's outputs");
     assert_wrong(replace, "forge graph 1\n" SLOT "%1 = input \"x\" : f32[4]\noutput \"y\" = %1\n",
-                 JOULE_FAILED, "it changed the graph's slots");
+                 JOULE_FAILED, "the pass changed the graph's slots");
     assert_wrong(replace,
                  "forge graph 1\n" SLOT "%1 = input \"x\" : f32[4]\noutput \"y\" = %1\nwrite \"w\" = %1\n",
-                 JOULE_FAILED, "it changed the graph's slots");
+                 JOULE_FAILED, "the pass changed the graph's slots");
     assert_wrong(break_graph,
                  "forge graph 1\n" SLOT "%1 = input \"x\" : f32[4]\n%2 = unary.exp(%1) : f32[4] @d\n"
                  "output \"y\" = %1\nwrite \"w\" = %2 in_place\n",
