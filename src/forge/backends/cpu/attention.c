@@ -10,7 +10,7 @@ enum {
      * scores. */
     ROWS = 3 * GEMM_TILE_ROWS,
     MIN_ROWS = 8,
-    /* Capacity of each of the two score matrices in scratch memory, in elements. */
+    /* Maximum number of elements of each of the two score matrices in scratch memory. */
     SCORES = (KERNEL_SCRATCH_BYTES - GEMM_SCRATCH_BYTES) / 4 / 2,
 };
 #define WORTH_A_THREAD 4e6 /* minimum work per thread, in FLOP */
@@ -23,9 +23,9 @@ struct matrix {
     int64_t next_row, next_column;
 };
 
-/* Sizes: q is [batch, groups * shared, t, d], k is [batch, groups, s, d], v is [batch, groups, s, e] and the
- * result is [batch, groups * shared, t, e]. So there are t queries and s keys, and `shared` heads of q use
- * the same head of k and v. */
+/* The sizes of an attention. q: [batch, groups * shared, t, d]; k: [batch, groups, s, d]; v: [batch, groups,
+ * s, e]; result: [batch, groups * shared, t, e]. There are t queries and s keys; `shared` heads of q use one
+ * head of k and v. */
 struct attention {
     size_t groups, shared, t, s, d, e;
     size_t rows; /* queries per block */
@@ -60,12 +60,12 @@ static struct attention attention_of(const struct launch *launch)
 static bool takes_inputs(const struct launch *launch, size_t count)
 {
     const struct composite_attributes *attributes = launch->attributes;
-    bool is_so = true;
+    bool are_valid = true;
     if (launch->input_count != count)
         return false;
     for (size_t i = 0; i < count; i++)
-        is_so &= launch->inputs[i].dtype == FORGE_F32 && launch->inputs[i].shape.rank == 4;
-    if (!is_so)
+        are_valid &= launch->inputs[i].dtype == FORGE_F32 && launch->inputs[i].shape.rank == 4;
+    if (!are_valid)
         return false;
     const int64_t *k = launch->inputs[K].shape.dims, *v = launch->inputs[V].shape.dims;
     return k[1] > 0 && k[2] > 0 && k[3] > 0 && v[3] > 0 && k[2] <= SCORES / MIN_ROWS - ATTENTION_LANES &&
@@ -81,11 +81,11 @@ bool attention_takes(const struct launch *launch)
 bool attention_takes_gradient(const struct launch *launch)
 {
     const struct composite_attributes *attributes = launch->attributes;
-    bool is_so = takes_inputs(launch, 4) && launch->output_count == 3 && attributes->wanted == 7 &&
-                 attributes->given == 1;
-    for (size_t i = 0; is_so && i < 3; i++)
-        is_so = view_is(&launch->outputs[i], &launch->inputs[i].shape);
-    return is_so;
+    bool are_valid = takes_inputs(launch, 4) && launch->output_count == 3 && attributes->wanted == 7 &&
+                     attributes->given == 1;
+    for (size_t i = 0; are_valid && i < 3; i++)
+        are_valid = view_is(&launch->outputs[i], &launch->inputs[i].shape);
+    return are_valid;
 }
 
 size_t attention_pieces(const struct launch *launch, size_t *out_grain)
@@ -107,31 +107,31 @@ static struct matrix head_of(const struct view *view, size_t example, size_t hea
                            strides[2], strides[3]};
 }
 
-/* Returns the address of row `row` of one head of an output, which is packed. */
+/* Returns the address of row `row` of one head of a packed output. */
 static float *result_of(const struct view *view, size_t example, size_t head, size_t row)
 {
     return (float *)view->data + (int64_t)example * view->strides[0] + (int64_t)head * view->strides[1] +
            (int64_t)row * view->strides[2];
 }
 
-static struct matrix turned(struct matrix m)
+static struct matrix transposed(struct matrix m)
 {
     return (struct matrix){m.data, m.next_column, m.next_row};
 }
 
-/* A block of queries of one head, and the keys that at least one of them can see. */
+/* A block of queries of one head, and the keys to which at least one of these queries attends. */
 struct block {
     const struct attention_code *code;
     const struct attention *a;
     size_t row, rows, columns, next_row; /* next_row: row stride of the score matrices, in elements */
-    /* Both are [rows, columns]. `gradients` first holds the gradient of the weights, later the gradient of
-     * the scores. */
+    /* Both are [rows, columns]. `gradients` contains first the gradient of the weights, then that of the
+     * scores. */
     float *weights, *gradients;
     void *scratch;
 };
 
-/* c = a x b, or c += a x b if `adds`. a: [rows, depth]; b: [depth, columns]; c: [rows, columns], with a row
- * stride of next_row elements. */
+/* Computes c = a x b, or c += a x b if `adds`. a: [rows, depth]; b: [depth, columns]; c: [rows, columns],
+ * with a row stride of next_row elements. */
 static void multiply(const struct block *block, struct matrix a, struct matrix b, size_t rows, size_t columns,
                      size_t depth, float *c, size_t next_row, bool adds)
 {
@@ -151,7 +151,7 @@ static struct matrix scores_in(const struct block *block, const float *data)
     return (struct matrix){data, (int64_t)block->next_row, 1};
 }
 
-/* Returns how many keys row i of the block can see. These are always the first keys. */
+/* Returns the number of keys to which query i of the block attends. These are always the first keys. */
 static size_t visible_keys(const struct block *block, size_t i)
 {
     const struct attention *a = block->a;
@@ -170,11 +170,11 @@ static struct block block_at(const struct attention_code *code, const struct att
     return block;
 }
 
-/* block->weights = softmax(scale q k^T). q: [rows, d]; k: [columns, d]; masked weights become 0. */
+/* Computes block->weights = softmax(scale q k^T). q: [rows, d]; k: [columns, d]; masked weights become 0. */
 static void weigh(const struct block *block, struct matrix q, struct matrix k)
 {
-    multiply(block, q, turned(k), block->rows, block->columns, block->a->d, block->weights, block->next_row,
-             false);
+    multiply(block, q, transposed(k), block->rows, block->columns, block->a->d, block->weights,
+             block->next_row, false);
     for (size_t i = 0; i < block->rows; i++) {
         float *row = block->weights + i * block->next_row;
         size_t visible = visible_keys(block, i);
@@ -214,8 +214,8 @@ void attention_run(const struct attention_code *code, const struct launch *launc
  * g: [rows, e]; v: [columns, e]. */
 static void weigh_back(const struct block *block, struct matrix g, struct matrix v)
 {
-    multiply(block, g, turned(v), block->rows, block->columns, block->a->e, block->gradients, block->next_row,
-             false);
+    multiply(block, g, transposed(v), block->rows, block->columns, block->a->e, block->gradients,
+             block->next_row, false);
     for (size_t i = 0; i < block->rows; i++) {
         float *row = block->gradients + i * block->next_row;
         size_t visible = visible_keys(block, i);
@@ -238,9 +238,9 @@ static void run_head_back(const struct attention_code *code, const struct attent
         struct matrix weights = scores_in(&block, block.weights), scores = scores_in(&block, block.gradients);
         multiply(&block, scores, k, block.rows, a->d, block.columns, result_of(&out[Q], example, head, row),
                  a->d, false);
-        multiply(&block, turned(scores), q, block.columns, a->d, block.rows,
+        multiply(&block, transposed(scores), q, block.columns, a->d, block.rows,
                  result_of(&out[K], example, group, 0), a->d, true);
-        multiply(&block, turned(weights), g, block.columns, a->e, block.rows,
+        multiply(&block, transposed(weights), g, block.columns, a->e, block.rows,
                  result_of(&out[V], example, group, 0), a->e, true);
     }
 }

@@ -19,8 +19,8 @@ struct batch_norm batch_norm_of(const struct launch *launch)
                                .bias = in[2].data};
 }
 
-/* Returns true if each view is contiguous, f32 and of shape [channels], where x is
- * [batch, channels, ...]. */
+/* Returns true if each view is packed, f32, and has the shape [channels]. x: the shape [examples, channels,
+ * ...]. */
 static bool are_by_channel(const struct view *views, size_t count, const forge_shape *x)
 {
     forge_shape channels = forge_shape_of(x->dims[1]);
@@ -30,7 +30,7 @@ static bool are_by_channel(const struct view *views, size_t count, const forge_s
     return true;
 }
 
-/* Returns true if the first `own` inputs are x: [batch, channels, ...] and then own - 1 vectors of shape
+/* Returns true if the first `own` inputs are x: [examples, channels, ...] and then own - 1 vectors:
  * [channels]. */
 static bool takes_own(const struct launch *launch, size_t own)
 {

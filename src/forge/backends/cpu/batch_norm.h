@@ -1,9 +1,10 @@
 /* backends/cpu/batch_norm.h - f32 kernels for batch_norm: training, its gradient, and inference with running
  * statistics.
  *
- * The kernels are in isa/batch_norm.inc. Work is divided by channel. A channel is one run of elements per
- * example; its sums add the runs in the order of the examples.
- * Note: if runs are shorter than BATCH_NORM_RUN, the composite is expanded into primitive operations instead.
+ * The kernels are in isa/batch_norm.inc. The work is divided by channel. A channel consists of one contiguous
+ * run of elements for each example. The runs are summed in the order of the examples.
+ * Note: the kernels do not support runs shorter than BATCH_NORM_RUN; the composite's body is computed
+ * instead.
  */
 #ifndef FORGE_CPU_BATCH_NORM_H
 #define FORGE_CPU_BATCH_NORM_H
@@ -12,7 +13,7 @@
 
 enum { BATCH_NORM_RUN = 8 }; /* minimum run length, in elements */
 
-/* The gradient of x may overwrite x or the gradient of the result. */
+/* The gradient of x (output 0) may overwrite x (input 0) or the gradient of the result (input 3). */
 #define BATCH_NORM_GRADIENT_IN_PLACE UINT64_C(0x9)
 
 struct batch_norm {

@@ -7,7 +7,7 @@
 enum { X = CONV_AXES - 1 };
 
 _Static_assert(GEMM_SCRATCH_BYTES + CONV_READS * sizeof(struct conv_read) <= KERNEL_SCRATCH_BYTES,
-               "scratch memory has room for the reads of a panel");
+               "the reads of a panel fit into the scratch memory");
 
 static size_t min(size_t a, size_t b)
 {
@@ -84,7 +84,7 @@ static struct place place_of(const struct conv *c, size_t line)
     return place;
 }
 
-/* Advances by `count` positions, which must not go beyond the start of the next line. */
+/* Advances by `count` positions, at most to the start of the next line of the output. */
 static void place_add(const struct conv *c, struct place *place, int64_t count)
 {
     place->at[X] += count;
@@ -99,7 +99,7 @@ static void place_add(const struct conv *c, struct place *place, int64_t count)
     place->image++;
 }
 
-/* Finds the offset of the input line that an output position reads through a tap. Returns false if it is
+/* Computes the offset of the line of x that a tap of an output position reads. Returns false if this line is
  * padding. */
 static bool find_line(const struct conv *c, const struct place *place, const struct conv_depth *depth,
                       int64_t *out_from)
@@ -110,8 +110,8 @@ static bool find_line(const struct conv *c, const struct place *place, const str
     return z >= 0 && y >= 0;
 }
 
-/* Returns what `count` neighbouring output positions, starting at `place`, read from a line through a tap.
- * Their bits start at `bit`. */
+/* Returns the read of one tap of `count` neighbouring output positions, from `place` on, in a line of x.
+ * line: offset of the line; bit: lane of the first position. */
 static struct conv_read read_line(const struct conv *c, int64_t line, int64_t place, int64_t tap, size_t bit,
                                   size_t count, bool is_plain)
 {
@@ -128,8 +128,7 @@ static struct conv_read read_line(const struct conv *c, int64_t line, int64_t pl
     return read;
 }
 
-/* Neighbouring output positions that lie in the same line of the output and in the same vector of the
- * panel. */
+/* Neighbouring output positions in one line of the output and in one vector of the panel. */
 struct stretch {
     struct place place;
     size_t bit;   /* lane of the first position in its vector */
@@ -137,7 +136,7 @@ struct stretch {
     size_t index; /* index of the reads within a group */
 };
 
-/* Fills in the reads of a stretch for all groups, starting at `depth`. */
+/* Sets the reads of a stretch in all groups. depth: channel and tap of the first group. */
 static void read_stretch(const struct conv *c, const struct stretch *stretch, struct conv_depth depth,
                          const struct conv_panel *panel, struct conv_read *reads)
 {
@@ -156,8 +155,8 @@ static void read_stretch(const struct conv *c, const struct stretch *stretch, st
     }
 }
 
-/* Divides columns into stretches and returns their number. *out_each: maximum number of stretches per
- * vector. */
+/* Divides columns `line` to line + lines - 1 into stretches, and returns the number of stretches. *out_each:
+ * maximum number of stretches in one vector. */
 static size_t find_stretches(const struct conv *c, size_t line, size_t lines, size_t lanes,
                              struct stretch *stretches, size_t *out_each)
 {
@@ -227,8 +226,9 @@ static size_t depth_size(const struct conv *c)
     return (size_t)(c->in_channels * c->axes[0].taps * c->axes[1].taps * c->axes[2].taps);
 }
 
-/* Returns how the product is divided into pieces. Each piece computes its part of every phase; the first
- * phase is the largest. Together the phases read each weight once. */
+/* Returns the division of the product into pieces. Each piece computes a part of each phase, so the division
+ * follows from the first phase, which is the largest. Together the phases read each weight once, so the depth
+ * of the division is that of the whole convolution. */
 static struct gemm_cut cut_of(const struct launch *launch, const struct conv *c)
 {
     struct conv_phase first = conv_phase_of(c, 0);
@@ -266,8 +266,8 @@ static struct conv_images images_of(const struct launch *launch, const struct co
     return images;
 }
 
-/* Finds how many consecutive k have weights at a constant step: taps of a line, then lines of a kernel, then
- * kernels. */
+/* Sets weight_run and weight_step: joins taps of a line, then lines of a kernel, then input channels, as long
+ * as their weights are a constant distance apart. */
 static void find_run_of_weights(struct conv_images *images)
 {
     const struct conv *c = images->conv;
@@ -298,17 +298,18 @@ static void find_columns(const struct gemm_side *side, size_t column, size_t cou
     }
 }
 
-/* A piece of one group. */
+/* The arguments of run_phase: a piece of the product of one group. */
 struct part {
     const struct conv_code *code;
     const struct launch *launch;
     const struct gemm_cut *cut;
     size_t group, piece;
-    size_t wanted; /* number of pieces, from this one on, that the thread has to do */
+    size_t wanted; /* number of pieces, from this piece on, that the thread must compute */
     void *scratch;
 };
 
-/* Runs one phase of a piece. Returns how many pieces are done, which is the same for each phase. */
+/* Computes one phase of a piece. Returns the number of computed pieces, which is the same for each phase.
+ * is_apart: the outputs of a phase are not contiguous. */
 static size_t run_phase(const struct part *part, const struct conv_phase *phase, bool is_apart)
 {
     const struct conv *c = &phase->conv;

@@ -1,11 +1,11 @@
 /* backends/cpu/conv.h - convolutions as matrix products (gemm.h).
  *
  * Each group of channels is one product: rows are output channels, columns are output positions of all
- * images, and k counts input channels and taps. A tap is one element of the kernel's window. This file finds
- * where each panel of columns reads x; isa/conv.inc reads it. A transposed convolution is the same product
- * with another map from outputs and taps to inputs (reference/reference_slide.h). With a stride it becomes
- * several products (conv_phase.c). The gradient of a weight is a product whose kernel is wider than its
- * output.
+ * images, and k counts input channels and taps. A tap is one position in the kernel's window. conv.c finds
+ * which elements of x each panel of columns reads, and isa/conv.inc reads them. A transposed convolution is
+ * the same product with another map from outputs and taps to inputs (reference/reference_slide.h). With a
+ * stride it becomes several products (conv_phase.c). The gradient of a weight is a convolution whose kernel
+ * is wider than its output.
  */
 #ifndef FORGE_CPU_CONV_H
 #define FORGE_CPU_CONV_H
@@ -13,81 +13,87 @@
 #include "forge/backends/cpu/gemm.h"
 #include "forge/reference/reference_conv.h"
 
-/* A read of elements of one line of x into lanes of a vector: each set bit of `which` takes the next element;
- * other lanes become 0. */
+/* A read of elements of one line of x into lanes of a vector. The lanes whose bits in `which` are set receive
+ * consecutive elements; the other lanes become 0. */
 struct conv_read {
-    int64_t from;   /* offset of the first element; for plain reads, of the element for bit 0, set or not */
-    uint32_t which; /* one bit per lane, up to 32 */
+    /* offset of the element for the first set bit; if conv_panel.is_plain, offset of the element for bit 0,
+     * even if bit 0 is not set */
+    int64_t from;
+    uint32_t which; /* one bit for each lane, up to 32 lanes */
 };
 
-/* A part of a transposed convolution: the outputs that are a stride apart along each dimension. They all use
- * the same taps, so they form a transposed convolution of stride 1 over these taps. */
+/* A part of a transposed convolution: outputs that are a multiple of the stride apart along each dimension.
+ * These outputs use the same taps, so they form a transposed convolution of stride 1 with these taps. */
 struct conv_phase {
     struct conv conv;
-    size_t depth;                                 /* input channels of a group, times taps of the phase */
-    int64_t weight;                               /* offset of its first weight, in elements */
-    int64_t from, next_channel, steps[CONV_AXES]; /* offset and strides of its outputs, in elements */
+    size_t depth;                                 /* input channels of a group times taps of the phase */
+    int64_t weight;                               /* offset of the phase's first weight, in elements */
+    int64_t from, next_channel, steps[CONV_AXES]; /* offset and strides of the phase's outputs, in elements */
 };
 
-/* Returns the number of phases, which is 1 unless the convolution is transposed and has a stride. */
+/* Returns the number of phases: 1 unless the convolution is transposed and has a stride above 1. */
 size_t conv_phases(const struct conv *c);
 struct conv_phase conv_phase_of(const struct conv *c, size_t phase);
 
-/* All images of one group: the `data` of a gemm_side for the packing functions. */
+/* The images and weights of one group of channels; gemm_side.data of the packing functions points to it. */
 struct conv_images {
     const struct conv *conv; /* &phase->conv */
     const struct conv_phase *phase;
-    const void *x, *weight;             /* addresses for the first channel of the group */
+    const void *x, *weight;             /* addresses of the first channel of the group */
     int64_t weight_row, weight_channel; /* strides between output channels and between input channels */
-    size_t weight_run;                  /* how many consecutive k have weights at a constant step */
-    int64_t weight_step;                /* that step, in elements */
-    struct conv_read *reads;            /* room for the reads of a panel: CONV_READS */
+    /* number of consecutive k whose weights are a constant distance apart */
+    size_t weight_run;
+    int64_t weight_step;     /* this distance, in elements */
+    struct conv_read *reads; /* scratch for the reads of a panel: [CONV_READS] */
 };
 enum { CONV_READS = GEMM_TILE_COLUMNS * GEMM_DEPTH_BLOCK };
 
-/* Functions that pack the sides of the product, for one element type and instruction set. */
+/* Functions that pack the sides of the product, for one element type and instruction set; arguments as for
+ * gemm_side.pack. */
 typedef void conv_pack_fn(const struct gemm_side *side, size_t line, size_t lines, size_t k, size_t k_count,
                           size_t width, void *out);
 struct conv_code {
     const struct gemm_code *gemm;
     conv_pack_fn *weights;     /* rows: output channels */
     conv_pack_fn *places;      /* columns: output positions, image after image */
-    conv_pack_fn *wide_places; /* the same, for kernels that are wider than the output */
+    conv_pack_fn *wide_places; /* columns, if the kernel is wider than the output */
 };
 
 /* Return true if the kernel of this type supports the launch. */
 bool conv_takes_f32(const struct launch *launch);
 bool conv_takes_f64(const struct launch *launch);
-/* Returns the number of pieces. A piece is a block of one group's product; it computes its part of every
- * phase. *out_grain: minimum number of pieces per thread. */
+/* Returns the number of pieces. A piece is a block of one group's product, and computes a part of each phase.
+ * *out_grain: minimum number of pieces per thread. */
 size_t conv_pieces(const struct launch *launch, size_t *out_grain);
-/* Computes pieces [first, end). scratch: KERNEL_SCRATCH_BYTES for this thread alone (kernel.h). */
+/* Computes pieces [first, end). scratch: KERNEL_SCRATCH_BYTES of memory that no other thread uses. */
 void conv_run(const struct conv_code *code, const struct launch *launch, size_t first, size_t end,
               void *scratch);
 
 /* --- input offsets -------------------------------------------------------------------------------------- */
 
-/* The meaning of an index k: an input channel of the group, and a tap. */
+/* The input channel of the group and the tap for an index k. */
 struct conv_depth {
     int64_t channel, tap[CONV_AXES];
 };
 struct conv_depth conv_depth_of(const struct conv *c, size_t k);
-/* Advances by `count` taps, which must not go beyond the start of the next line. */
+/* Advances by `count` taps, at most to the start of the next line of the kernel. */
 void conv_depth_add(const struct conv *c, struct conv_depth *depth, int64_t count);
 
-/* Returns the offset of the weight for index k, in elements. *out_count: how many weights from there on have
- * a constant step, at most k_count. */
+/* Returns the offset of the weight for index k, in elements. *out_count: number of weights from k on, at most
+ * k_count, that are images->weight_step elements apart. */
 int64_t conv_weights_at(const struct conv_images *images, size_t k, size_t k_count, size_t *out_count);
 
-/* How to read a panel of output positions. The positions of one vector may be in several lines of the
+/* The reads for a panel of output positions. The positions of one vector may be in several lines of the
  * output. */
 struct conv_panel {
-    size_t vectors;                /* vectors per group */
-    size_t each;                   /* reads per vector; unused reads have no bit set */
-    size_t groups;                 /* group i + groups has the same reads as group i, in the next channel */
+    size_t vectors; /* number of vectors per group */
+    size_t each;    /* number of reads per vector; unused reads have no bit set */
+    /* number of groups; a group is the vectors of one k; group i + groups has the reads of group i in the
+     * next channel */
+    size_t groups;
     const struct conv_read *reads; /* [groups, vectors, each] */
-    bool is_plain;                 /* neighbouring positions read neighbouring elements */
-    int64_t step;                  /* distance between the elements of a read */
+    bool is_plain;                 /* neighbouring positions read neighbouring elements of x */
+    int64_t step;                  /* distance between the elements of a read, in elements */
 };
 struct conv_panel conv_panel_of(const struct conv_images *images, size_t line, size_t lines, size_t k,
                                 size_t k_count, size_t width, size_t lanes);
@@ -96,20 +102,21 @@ struct conv_panel conv_panel_of(const struct conv_images *images, size_t line, s
 static inline uint32_t conv_which(int64_t at, int64_t step, int64_t size, size_t count)
 {
     int64_t first = at < 0 ? slide_quotient_up(-at, step) : 0, end = slide_quotient_up(size - at, step);
-    int64_t most = (int64_t)count;
-    first = first < most ? first : most;
-    end = end < most ? end : most;
-    end = end > first ? end : first; /* no branches: this runs for many vectors */
+    int64_t max = (int64_t)count;
+    first = first < max ? first : max;
+    end = end < max ? end : max;
+    end = end > first ? end : first; /* written without branches, because it runs for each vector */
     return (uint32_t)((UINT64_C(1) << end) - (UINT64_C(1) << first));
 }
 
-/* Input offsets of neighbouring columns, one by one. */
+/* Input offsets of each of some neighbouring columns. */
 enum { CONV_COLUMNS = 16 };
 struct conv_columns {
     size_t count;
-    int64_t from[CONV_COLUMNS]; /* offset read through the first tap; may be outside of the image */
-    int64_t first[CONV_AXES][CONV_COLUMNS]; /* the index in each dimension of that element */
-    bool are_inside;                        /* no column reads padding through any tap */
+    int64_t from[CONV_COLUMNS]; /* offset of the element that the first tap reads; may be outside the image */
+    /* index of this element in each dimension; may be outside the image */
+    int64_t first[CONV_AXES][CONV_COLUMNS];
+    bool are_inside; /* no tap of any column reads padding */
 };
 void conv_columns_of(const struct conv *c, size_t line, size_t lines, struct conv_columns *out);
 

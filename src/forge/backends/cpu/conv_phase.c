@@ -1,7 +1,8 @@
-/* backends/cpu/conv_phase.c - splits a transposed convolution with a stride into several of stride 1.
+/* backends/cpu/conv_phase.c - splits a transposed convolution with a stride into several transposed
+ * convolutions of stride 1.
  *
- * Output o reads input p through tap t if o = p stride + t dilation - before. So all outputs that are a
- * stride apart have the same taps, and these taps are stride / gcd(stride, dilation) apart.
+ * Tap t of output o reads input p if o = p stride + t dilation - before. So outputs that are a stride apart
+ * use the same taps, and these taps are stride / gcd(stride, dilation) apart.
  * Note: a phase without taps is a product of depth 0, which writes zeros.
  */
 #include "forge/backends/cpu/conv.h"
@@ -13,7 +14,7 @@ static int64_t min(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Returns the number of phases along one dimension, at most its number of outputs. */
+/* Returns the number of phases along one dimension, at most the number of outputs along this dimension. */
 static int64_t phases_of(const struct conv *c, int axis)
 {
     return c->is_transposed ? min(c->axes[axis].stride, c->out[axis]) : 1;
@@ -27,8 +28,8 @@ size_t conv_phases(const struct conv *c)
     return count;
 }
 
-/* Returns the slide of the phase whose outputs 0, 1, ... are the outputs at, at + stride, ... of `all`. Its
- * taps are taps *out_tap, *out_tap + *out_tap_step, ... of `all`. */
+/* Returns the slide of one phase of `all`. Its outputs 0, 1, ... are the outputs at, at + stride, ... of
+ * `all`. Its taps 0, 1, ... are the taps *out_tap, *out_tap + *out_tap_step, ... of `all`. */
 static struct slide slide_phase(const struct slide *all, int64_t at, int64_t *out_tap, int64_t *out_tap_step)
 {
     int64_t shared = greatest_common_divisor(all->stride, all->dilation), step = all->stride / shared,
@@ -54,7 +55,8 @@ static void enter_phase(struct conv_phase *phase, int axis, int64_t at)
     phase->from += at * phase->steps[axis];
     phase->steps[axis] *= stride;
     phase->depth *= (size_t)slide.taps;
-    if (slide.taps == 0) /* the depth is 0, so nothing is read, but a conv must not have sizes of 0 */
+    /* the depth is 0, so no tap is read, but a struct conv must not contain sizes of 0 */
+    if (slide.taps == 0)
         slide.taps = 1;
     else
         phase->weight += tap * c->w[axis];

@@ -1,8 +1,8 @@
-/* backends/cpu/cpu.c - the CPU as a device: its threads, their scratch memory, and running launches.
+/* backends/cpu/cpu.c - the CPU as a device: its threads, their scratch memory, and the execution of launches.
  *
- * A device runs one call at a time; other callers wait.
- * Note: subnormal numbers are flushed to zero in every thread while launches run. The caller's setting is
- * restored afterwards.
+ * A device executes one call at a time; other callers wait.
+ * Note: while pieces run, subnormal numbers are flushed to zero in each thread. After each call, the thread's
+ * setting is restored.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -20,19 +20,21 @@
 struct cpu {
     struct forge_device device;
     enum isa isa;
-    const struct cpu_kernel *tables[2]; /* kernels of the instruction set, then reference kernels */
-    pthread_mutex_t lock;               /* protects all following members */
+    /* in order of preference: kernels of the instruction set, reference kernels */
+    const struct cpu_kernel *tables[2];
+    pthread_mutex_t lock; /* protects all following members */
     struct pool *pool;
     void **scratches; /* one block of KERNEL_SCRATCH_BYTES per thread */
     unsigned scratch_count;
-    void *shared; /* shared by all threads, for data between the two rounds of a launch */
+    /* memory for data that the first round of a launch passes to the second; all threads use it */
+    void *shared;
     size_t shared_bytes;
 };
 
 /* --- threads -------------------------------------------------------------------------------------------- */
 
 /* Ensures that each thread has a scratch block. Returns false if out of memory. */
-static bool make_scratches(struct cpu *cpu)
+static bool add_scratches(struct cpu *cpu)
 {
     unsigned wanted = pool_width(cpu->pool);
     if (wanted <= cpu->scratch_count)
@@ -50,8 +52,8 @@ static bool make_scratches(struct cpu *cpu)
     return true;
 }
 
-/* Grows the shared memory to at least `bytes`, the need of a kernel that is being bound. Returns false if out
- * of memory. */
+/* Grows the shared memory to at least `bytes`, for a kernel that is being bound. Returns false if out of
+ * memory. */
 static bool make_shared(struct cpu *cpu, size_t bytes)
 {
     pthread_mutex_lock(&cpu->lock);
@@ -72,7 +74,7 @@ static bool make_shared(struct cpu *cpu, size_t bytes)
 static joule_status set_threads(struct cpu *cpu, unsigned threads, joule_error *error)
 {
     joule_status status = pool_resize(cpu->pool, threads, error);
-    if (make_scratches(cpu))
+    if (add_scratches(cpu))
         return status;
     pool_resize(cpu->pool, cpu->scratch_count ? cpu->scratch_count : 1, NULL);
     return error_set(error, JOULE_NO_MEMORY, "cannot run %u threads: out of memory", threads);
@@ -116,7 +118,7 @@ static joule_status cpu_open(forge_device **out_device, joule_error *out_error)
     cpu->tables[1] = reference_kernels;
     pthread_mutex_init(&cpu->lock, NULL);
     status = pool_create(NULL, &cpu->pool, out_error);
-    if (status == JOULE_OK && !make_scratches(cpu))
+    if (status == JOULE_OK && !add_scratches(cpu))
         status = error_set(out_error, JOULE_NO_MEMORY, "cannot start threads: out of memory");
     if (status == JOULE_OK)
         *out_device = &cpu->device;
@@ -161,9 +163,9 @@ static joule_status cpu_select(forge_device *device, const struct launch *launch
     return JOULE_UNSUPPORTED;
 }
 
-/* Returns true if no output overlaps another output, and the kernel allows each overlap of an output and an
- * input. */
-static bool may_lie_so(const struct cpu_kernel *kernel, const struct launch *launch)
+/* Returns true if no two outputs have the same address, and the kernel allows each output to overwrite the
+ * inputs that have its address. */
+static bool allows_overlaps(const struct cpu_kernel *kernel, const struct launch *launch)
 {
     for (size_t k = 0; k < launch->output_count; k++) {
         const struct view *output = &launch->outputs[k];
@@ -185,7 +187,8 @@ static const void *cpu_find_kernel(forge_device *device, const char *name, const
     struct cpu *cpu = (struct cpu *)device;
     for (size_t i = 0; i < sizeof cpu->tables / sizeof *cpu->tables; i++)
         for (const struct cpu_kernel *kernel = cpu->tables[i]; kernel->name; kernel++)
-            if (strcmp(kernel->name, name) == 0 && kernel_takes(kernel, launch) && may_lie_so(kernel, launch))
+            if (strcmp(kernel->name, name) == 0 && kernel_takes(kernel, launch) &&
+                allows_overlaps(kernel, launch))
                 return make_shared(cpu, kernel->shared_bytes ? kernel->shared_bytes(launch) : 0) ? kernel
                                                                                                  : NULL;
     return NULL;
@@ -199,14 +202,14 @@ static const void *cpu_find_kernel(forge_device *device, const char *name, const
 
 static unsigned flush_subnormals(void)
 {
-    unsigned before = _mm_getcsr();
-    _mm_setcsr(before | FLUSH_TO_ZERO | SUBNORMALS_ARE_ZERO);
-    return before;
+    unsigned old_csr = _mm_getcsr();
+    _mm_setcsr(old_csr | FLUSH_TO_ZERO | SUBNORMALS_ARE_ZERO);
+    return old_csr;
 }
 
-static void restore_subnormals(unsigned before)
+static void restore_subnormals(unsigned old_csr)
 {
-    _mm_setcsr(before);
+    _mm_setcsr(old_csr);
 }
 #else
 static unsigned flush_subnormals(void)
@@ -214,13 +217,13 @@ static unsigned flush_subnormals(void)
     return 0;
 }
 
-static void restore_subnormals(unsigned before)
+static void restore_subnormals(unsigned old_csr)
 {
-    (void)before;
+    (void)old_csr;
 }
 #endif
 
-/* A launch, and the memory for its threads. */
+/* The arguments of run_pieces: a launch, and the memory for its threads. */
 struct work {
     const struct bound_launch *bound;
     void **scratches;
@@ -232,14 +235,14 @@ static void run_pieces(void *context, size_t begin, size_t end, unsigned worker)
 {
     const struct work *work = context;
     const struct cpu_kernel *kernel = work->bound->kernel;
-    unsigned before = flush_subnormals();
+    unsigned old_csr = flush_subnormals();
     if (kernel->run_shared[work->round])
         kernel->run_shared[work->round](&work->bound->launch, begin, end, work->shared);
     else if (kernel->run_in)
         kernel->run_in(&work->bound->launch, begin, end, work->scratches[worker]);
     else
         kernel->run(&work->bound->launch, begin, end);
-    restore_subnormals(before);
+    restore_subnormals(old_csr);
 }
 
 static void run_round(struct cpu *cpu, const struct bound_launch *bound, int round)

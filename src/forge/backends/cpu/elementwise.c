@@ -1,12 +1,12 @@
 /* backends/cpu/elementwise.c - see elementwise.h. */
 #include "forge/backends/cpu/elementwise.h"
 
-/* Approximate time for 1000 elements: for operations limited by memory, and for those that evaluate a
- * polynomial. */
-#define CHEAP_NS 400
-#define DEAR_NS  1500
+/* Approximate time in ns for 1000 elements: of operations that are limited by memory, and of operations that
+ * evaluate a polynomial. */
+#define CHEAP_NS      400
+#define POLYNOMIAL_NS 1500
 
-static const bool is_dear[FORGE_UNARY_KINDS] = {
+static const bool is_polynomial[FORGE_UNARY_KINDS] = {
     [FORGE_EXP] = true,  [FORGE_EXPM1] = true, [FORGE_LOG] = true,  [FORGE_SIGMOID] = true,
     [FORGE_TANH] = true, [FORGE_SILU] = true,  [FORGE_GELU] = true, [FORGE_GELU_TANH] = true,
 };
@@ -30,7 +30,7 @@ static uint32_t kind_of(const struct launch *launch)
 bool elementwise_takes_unary(const struct launch *launch)
 {
     uint32_t kind = kind_of(launch);
-    return launch->inputs[0].dtype == FORGE_F32 && (is_cheap[kind] || is_dear[kind]);
+    return launch->inputs[0].dtype == FORGE_F32 && (is_cheap[kind] || is_polynomial[kind]);
 }
 
 bool elementwise_takes_unary_f64(const struct launch *launch)
@@ -86,14 +86,14 @@ bool elementwise_takes_gelu_back(const struct launch *launch)
            x->dtype == FORGE_F32 && forge_shape_equal(&g->shape, &launch->outputs[0].shape);
 }
 
-size_t elementwise_dear_pieces(const struct launch *launch, size_t *out_grain)
+size_t elementwise_polynomial_pieces(const struct launch *launch, size_t *out_grain)
 {
-    return runs_pieces(launch, DEAR_NS, out_grain);
+    return runs_pieces(launch, POLYNOMIAL_NS, out_grain);
 }
 
 size_t elementwise_unary_pieces(const struct launch *launch, size_t *out_grain)
 {
-    return runs_pieces(launch, is_dear[kind_of(launch)] ? DEAR_NS : CHEAP_NS, out_grain);
+    return runs_pieces(launch, is_polynomial[kind_of(launch)] ? POLYNOMIAL_NS : CHEAP_NS, out_grain);
 }
 
 size_t elementwise_pieces(const struct launch *launch, size_t *out_grain)

@@ -1,4 +1,5 @@
-/* backends/cpu/elementwise.h - tells which elementwise operations have fast kernels (isa/elementwise.inc). */
+/* backends/cpu/elementwise.h - checks which elementwise operations have fast kernels (isa/elements.inc,
+ * isa/elementwise.inc). */
 #ifndef FORGE_CPU_ELEMENTWISE_H
 #define FORGE_CPU_ELEMENTWISE_H
 
@@ -11,17 +12,18 @@ bool elementwise_takes_binary(const struct launch *launch);
 bool elementwise_takes_binary_f64(const struct launch *launch);
 bool elementwise_takes_select(const struct launch *launch);
 bool elementwise_takes_select_f64(const struct launch *launch);
-/* Return true for casts from bool or u8: the first function for casts to f32, the other one to f64. */
+/* Return true for casts from bool or u8: the first function for casts to f32, the second function for casts
+ * to f64. */
 bool elementwise_takes_cast(const struct launch *launch);
 bool elementwise_takes_cast_f64(const struct launch *launch);
-/* Returns true if the f32 kernel supports the launch. Inputs: the gradient of the result and x, both of the
- * result's shape. */
+/* Returns true if the f32 kernel of the composite gelu_back supports the launch. Inputs: the gradient of the
+ * result and x, both with the result's shape. */
 bool elementwise_takes_gelu_back(const struct launch *launch);
 
-/* Returns the number of pieces of a launch; *out_grain: minimum number per thread. */
+/* Returns the number of pieces of a unary operation. *out_grain: minimum number of pieces per thread. */
 size_t elementwise_unary_pieces(const struct launch *launch, size_t *out_grain);
-/* The same for operations that evaluate a polynomial. */
-size_t elementwise_dear_pieces(const struct launch *launch, size_t *out_grain);
+/* The same for other operations that evaluate a polynomial. */
+size_t elementwise_polynomial_pieces(const struct launch *launch, size_t *out_grain);
 /* The same for binary, select and cast. */
 size_t elementwise_pieces(const struct launch *launch, size_t *out_grain);
 

@@ -1,8 +1,9 @@
 /* backends/cpu/gemm.c - see gemm.h.
  *
- * The loops keep blocks in caches. For each block of columns and of k, the block of b is packed (second level
- * cache). Then for each panel of rows, the panel of a is packed (first level cache) and multiplied by all
- * panels of b. If columns of b are neighbours in memory, the first tiles that use them also pack them.
+ * The order of loops keeps packed data in caches. For each block of columns and each block of k, the block of
+ * b is packed; it fits into the second level cache. Then each panel of rows of a is packed, which fits into
+ * the first level cache, and multiplied by all panels of b. If neighbouring columns of b are neighbours in
+ * memory, the first panel of rows packs b while it multiplies.
  */
 #include "forge/backends/cpu/gemm.h"
 
@@ -10,31 +11,31 @@
 
 enum {
     DEPTH_BLOCK = GEMM_DEPTH_BLOCK,
-    KEPT_BYTES = 336 << 10,  /* room for the panels of a, for all k */
-    BLOCK_BYTES = 768 << 10, /* room for a block of b */
+    PANELS_BYTES = 336 << 10, /* bytes for packed panels of a, if those for all k fit */
+    BLOCK_BYTES = 768 << 10,  /* bytes for a packed block of b */
     /* maximum columns of a block of b, for the smallest element type */
     MAX_COLUMNS = BLOCK_BYTES / (DEPTH_BLOCK * 4),
     ELEMENT_BYTES = 8, /* size of the largest element type */
     PADDING = 64,      /* bytes that a packing function may write beyond the end */
     MAX_PIECE = 512,   /* rows and columns of a piece of work */
-    /* minimum rows and columns; in smaller pieces, packed data is used too few times */
+    /* minimum rows and columns of a piece; smaller pieces would use packed data too few times */
     MIN_PIECE = 128,
-    MIN_PIECES = 4,             /* if there are fewer large pieces, they are divided further */
+    MIN_PIECES = 4,             /* if there are fewer pieces, they are divided further */
     TILE_ROWS = GEMM_TILE_ROWS, /* pieces consist of whole tiles of the widest code */
     TILE_COLUMNS = GEMM_TILE_COLUMNS,
 };
 #define WORTH_A_THREAD 4e6  /* minimum work per thread, in FLOP */
-#define PIECE_FLOP     24e6 /* about 100 us: too little to divide further */
+#define PIECE_FLOP     24e6 /* a piece of less work (about 100 us) is not divided further */
 
-#define A_BYTES (KEPT_BYTES + PADDING)
+#define A_BYTES (PANELS_BYTES + PADDING)
 #define B_BYTES (BLOCK_BYTES + PADDING)
 /* bytes of a tile, equal for all element types: tiles of larger elements have fewer columns */
 #define TILE_BYTES (GEMM_TILE_ROWS * TILE_COLUMNS * 4)
 
-_Static_assert(KEPT_BYTES >= GEMM_TILE_ROWS * DEPTH_BLOCK * ELEMENT_BYTES, "a panel of a fits");
+_Static_assert(PANELS_BYTES >= GEMM_TILE_ROWS * DEPTH_BLOCK * ELEMENT_BYTES, "a panel of a fits");
 _Static_assert(A_BYTES + B_BYTES + TILE_BYTES <= GEMM_SCRATCH_BYTES, "all blocks fit");
 _Static_assert((int)GEMM_SCRATCH_BYTES < (int)KERNEL_SCRATCH_BYTES,
-               "some scratch memory is left for other kernels");
+               "kernels have a rest of the scratch memory");
 
 static size_t min(size_t a, size_t b)
 {
@@ -58,11 +59,11 @@ size_t gemm_depth_block(size_t depth)
 struct panel {
     const struct gemm_code *code;
     const struct gemm *gemm;
-    char *a, *b, *tile;    /* packed panel of a, packed block of b, room for a tile */
-    size_t row, column, k; /* index of the first one */
+    char *a, *b, *tile;    /* packed panel of a, packed block of b, and memory for a tile */
+    size_t row, column, k; /* indices of the first row, column and k */
     size_t rows, columns, k_count;
     bool adds;
-    bool packs_b;     /* this panel is the first that uses the block of b, and packs it */
+    bool packs_b;     /* this panel is the first to use the block of b, and must pack it */
     int64_t *offsets; /* offsets of the columns in c, if they do not form runs */
 };
 
@@ -85,8 +86,8 @@ static char *first_row(const struct panel *panel)
     return (char *)panel->gemm->c + offset * (int64_t)panel->code->element_bytes;
 }
 
-/* Returns the address of a column of c. *out_left: how many columns follow without a gap, including this one.
- * Columns of c are numbered like those of b. */
+/* Returns the address of a column of the panel in c. *out_left: number of contiguous columns from this column
+ * on. A column of c has the number of the column of b. */
 static char *place(const struct panel *panel, size_t column, size_t *out_left)
 {
     const struct gemm *gemm = panel->gemm;
@@ -97,8 +98,8 @@ static char *place(const struct panel *panel, size_t column, size_t *out_left)
     return first_row(panel) + offset * (int64_t)panel->code->element_bytes;
 }
 
-/* Returns a line of a that the next panel will pack, for the tile to prefetch; each tile prefetches another
- * line. Returns `fallback` if a prefetch is useless. */
+/* Returns the address of a line of a for the tile to prefetch, because the next panel packs this line. Each
+ * tile prefetches another line. Returns `fallback` if a prefetch has no use. */
 static const void *next_line(const struct panel *panel, size_t line, const void *fallback)
 {
     const struct gemm_side *a = &panel->gemm->a;
@@ -109,8 +110,9 @@ static const void *next_line(const struct panel *panel, size_t line, const void 
     return (const char *)a->data + offset * (int64_t)panel->code->element_bytes;
 }
 
-/* Sets the tile's panel of b. If it is not packed yet, packs it here or lets the tile do so. */
-static void take_columns(const struct panel *panel, size_t column, struct gemm_tile *tile)
+/* Sets the tile's panel of b. If the panel is not packed yet, packs it here, or sets tile->copy so that the
+ * tile packs it. */
+static void set_columns(const struct panel *panel, size_t column, struct gemm_tile *tile)
 {
     const struct gemm_code *code = panel->code;
     const struct gemm_side *b = &panel->gemm->b;
@@ -130,7 +132,7 @@ static void take_columns(const struct panel *panel, size_t column, struct gemm_t
 }
 
 /* Stores or adds the first `columns` columns of panel->tile to c. */
-static void put_tile(const struct panel *panel, size_t column, size_t columns)
+static void store_tile(const struct panel *panel, size_t column, size_t columns)
 {
     const struct gemm_code *code = panel->code;
     int64_t next_row = panel->gemm->next_row;
@@ -162,21 +164,23 @@ static void multiply_tile(const struct panel *panel, size_t column)
         tile.next_row = (int64_t)code->columns;
         tile.adds = false;
     }
-    take_columns(panel, column, &tile);
+    set_columns(panel, column, &tile);
     code->tiles[panel->rows - 1](&tile);
     if (!is_whole)
-        put_tile(panel, column, columns);
+        store_tile(panel, column, columns);
 }
 
 /* --- all blocks ----------------------------------------------------------------------------------------- */
 
-/* Multiplies one block of columns and of k. If keeps_a, `a` holds the panels for all k, one k block after the
- * other; they are packed with the first block of columns. */
+/* Multiplies all panels of rows with one block of columns and of k. keeps_a true: `a` contains the packed
+ * panels for all k, one block of k after the other, which are packed for the first block of columns only;
+ * false: `a` contains one panel. */
 static void multiply_block(struct panel *panel, char *a, bool keeps_a)
 {
     const struct gemm *gemm = panel->gemm;
     const struct gemm_code *code = panel->code;
-    /* Tiles get nearly equal heights: a tile of few rows is limited by the latency of its sums. */
+    /* Tiles get nearly equal heights, because a tile with few rows is limited by the latency of its
+     * additions. */
     size_t tile_rows = pieces_of(gemm->rows, pieces_of(gemm->rows, code->rows));
     size_t kept = panel->k * gemm->rows * code->element_bytes;
     for (panel->row = 0; panel->row < gemm->rows; panel->row += panel->rows) {
@@ -200,12 +204,12 @@ void gemm_run(const struct gemm_code *code, const struct gemm *gemm, void *scrat
                           .offsets = offsets};
     size_t depth_block = gemm_depth_block(gemm->depth);
     size_t column_block = BLOCK_BYTES / (DEPTH_BLOCK * code->element_bytes);
-    bool keeps_a = gemm->rows * gemm->depth * code->element_bytes <= KEPT_BYTES;
+    bool keeps_a = gemm->rows * gemm->depth * code->element_bytes <= PANELS_BYTES;
     for (; gemm->rows && panel.column < gemm->columns; panel.column += column_block) {
         panel.columns = min(column_block, gemm->columns - panel.column);
         if (gemm->find_columns)
             gemm->find_columns(&gemm->b, gemm->b.first_line + panel.column, panel.columns, offsets);
-        /* A depth of 0 is one empty block, whose sums are 0. */
+        /* With a depth of 0 there is one empty block, which writes sums of 0. */
         for (panel.k = 0; panel.k == 0 || panel.k < gemm->depth; panel.k += depth_block) {
             panel.k_count = min(depth_block, gemm->depth - panel.k);
             panel.adds = gemm->adds || panel.k > 0;
@@ -256,7 +260,7 @@ static struct gemm piece_of(const struct gemm *gemm, const struct gemm_cut *cut,
     part.columns = column < gemm->columns ? min(cut->columns, gemm->columns - column) : 0;
     part.a.first_line += row;
     part.b.first_line += column;
-    /* `place` adds the offset of the column, so c stays at column 0. */
+    /* `place` adds the offset of the column, so part.c is the address of column 0. */
     part.c = (char *)gemm->c + (int64_t)row * gemm->next_row * (int64_t)element_bytes;
     return part;
 }

@@ -1,13 +1,13 @@
 /* backends/cpu/gemm.h - the blocked driver of all matrix products: c = a x b.
  *
- * a: [rows, depth]; b: [depth, columns]; c: [rows, columns]. Code that depends on the instruction set and the
- * element type is in a struct gemm_code (isa/tile.inc). A packing function may supply the elements of a or b,
- * so a convolution is also a product.
- * Each element of c is the sum over k of a[i][k] * b[k][j] in a fixed order. k is cut into blocks whose size
- * depends only on the depth (gemm_depth_block). A block is one chain of multiply-adds, from 0 and in the
- * order of k. The blocks are added in order. So the bits of a row do not depend on the number of rows, and
- * all instruction sets with fused multiply-adds give the same bits. c is never read before it is written,
- * unless the product is added to it.
+ * a: [rows, depth]; b: [depth, columns]; c: [rows, columns]. A struct gemm_code contains the functions that
+ * depend on the instruction set and the element type (isa/tile.inc). A packing function may supply the
+ * elements of a or b, so that a convolution is also such a product. Each element of c is the sum over k of
+ * a[i][k] * b[k][j] in a fixed order. k is divided into blocks whose size depends only on the depth
+ * (gemm_depth_block). A block is one chain of multiply-adds, which starts at 0 and follows the order of k.
+ * The sums of blocks are added in order. So the bits of a row do not depend on the number of rows. All
+ * instruction sets with fused multiply-adds compute the same bits. If the product is not added to c, c is
+ * never read before it is written.
  */
 #ifndef FORGE_CPU_GEMM_H
 #define FORGE_CPU_GEMM_H
@@ -17,38 +17,39 @@
 #include <stdint.h>
 
 enum { GEMM_TILE_ROWS = 14, GEMM_TILE_COLUMNS = 32 }; /* maximum size of a tile */
-enum { GEMM_DEPTH_BLOCK = 384 };                      /* maximum k_count of a block */
+enum { GEMM_DEPTH_BLOCK = 384 };                      /* maximum number of k in a block */
 
-/* One side of a product. A line runs along k: it is a row of a or a column of b. */
+/* One operand of a product. A line is the elements for all k: a row of a, or a column of b. */
 struct gemm_side {
-    const void *data;          /* the element of line 0 and k 0; or private data of `pack` */
-    int64_t next_line, next_k; /* strides in elements; unused if there is a `pack` */
-    /* Writes out: [k_count, width], the elements of `lines` <= width lines from `line` on, then zeros. May
-     * write up to 64 bytes beyond. NULL: packs from `data`. */
+    const void *data;          /* address of the element of line 0 and k 0, or data of `pack` */
+    int64_t next_line, next_k; /* strides in elements; not used if `pack` is set */
+    /* Packs lines `line` to line + lines - 1 for k to k + k_count - 1 into out: [k_count, width], row-major.
+     * Fills the columns from `lines` on with 0; lines <= width. May write up to 64 bytes after the end of
+     * `out`. NULL: the driver packs from `data`. */
     void (*pack)(const struct gemm_side *side, size_t line, size_t lines, size_t k, size_t k_count,
                  size_t width, void *out);
     size_t first_line; /* added to `line` by the driver */
 };
 
-/* A tile of c, [rows, columns of the code]: c = a x b, or c += a x b if `adds`. */
+/* One step of the product for a tile of c, [rows, gemm_code.columns]: c = a x b, or c += a x b if `adds`. */
 struct gemm_tile {
     size_t k_count;
     const void *a; /* [k_count, rows], packed */
-    const void *b; /* [k_count, columns of the code], with a row stride of next_b elements */
+    const void *b; /* [k_count, gemm_code.columns], with a row stride of next_b elements */
     int64_t next_b;
     void *c;
     int64_t next_row; /* row stride of c, in elements */
     bool adds;
-    void *copy;        /* receives a packed copy of b; NULL: b is packed already */
-    const void *ahead; /* k_count elements to prefetch */
+    void *copy;        /* receives a packed copy of b; NULL: b is already packed */
+    const void *ahead; /* address of k_count elements to prefetch */
 };
 typedef void gemm_tile_fn(const struct gemm_tile *tile);
 
 /* The code for one instruction set and element type. */
 struct gemm_code {
     size_t element_bytes;
-    size_t rows, columns;                /* maximum rows and number of columns of a tile */
-    gemm_tile_fn *tiles[GEMM_TILE_ROWS]; /* [i]: for i + 1 rows */
+    size_t rows, columns;                /* maximum number of rows, and number of columns, of a tile */
+    gemm_tile_fn *tiles[GEMM_TILE_ROWS]; /* tiles[i] is for i + 1 rows */
     /* Packs from side->data; arguments as for gemm_side.pack. */
     void (*pack)(const struct gemm_side *side, size_t line, size_t lines, size_t k, size_t k_count,
                  size_t width, void *out);
@@ -65,38 +66,38 @@ struct gemm {
     struct gemm_side a, b;
     void *c;          /* never overlaps a or b */
     int64_t next_row; /* row stride of c, in elements */
-    bool adds;        /* the product is added to c */
-    size_t run;       /* number of columns of c without a gap; 0: all columns */
-    int64_t next_run; /* distance between runs, in elements */
-    /* Used instead of runs if not NULL: writes the offsets of `count` columns of c from its beginning, in
-     * elements. */
+    bool adds;        /* true: the product is added to c; false: it replaces c */
+    size_t run;       /* number of columns of c that are contiguous in memory; 0: all columns */
+    int64_t next_run; /* distance between the starts of such runs, in elements */
+    /* If not NULL, used instead of `run` and next_run: computes the offsets of columns `column` to column +
+     * count - 1 from the start of a row of c, in elements. */
     void (*find_columns)(const struct gemm_side *b, size_t column, size_t count, int64_t *out_offsets);
 };
 
-/* Returns the size of a block of k. All blocks have this size, except that the last one may be smaller. */
+/* Returns the number of k in a block. The last block may be smaller. */
 size_t gemm_depth_block(size_t depth);
 
-/* gemm_run uses this many bytes at the start of a thread's scratch memory (kernel.h). The rest is free for
- * the kernel. */
+/* Number of bytes that gemm_run uses at the start of a thread's scratch memory (kernel.h). Kernels may use
+ * the rest. */
 enum { GEMM_SCRATCH_BYTES = 11 << 17 };
-/* Computes a whole product in this thread. */
+/* Computes a whole product in this thread. scratch: GEMM_SCRATCH_BYTES, aligned to 64 bytes. */
 void gemm_run(const struct gemm_code *code, const struct gemm *gemm, void *scratch);
 
 /* --- pieces of work ------------------------------------------------------------------------------------- */
 
-/* A product divided into pieces that can be computed in any order. The division depends only on the product's
- * sizes. */
+/* The division of a product into pieces, which can be computed in any order. It depends only on the sizes of
+ * the product. */
 struct gemm_cut {
-    size_t rows, columns; /* size of a piece; pieces at the edges may be smaller */
+    size_t rows, columns; /* size of a piece; the last pieces may be smaller */
     size_t row_pieces, column_pieces;
 };
 
 struct gemm_cut gemm_cut(size_t rows, size_t columns, size_t depth);
 /* Returns the minimum number of pieces per thread. */
 size_t gemm_grain(const struct gemm_cut *cut, size_t depth);
-/* Computes one piece of a product. Returns the number of pieces done. wanted: number of pieces, from `piece`
- * on, that the caller has to do. If these are all pieces, computes the whole product at once, which packs
- * less often. */
+/* Computes piece `piece` of a product, and returns the number of computed pieces. wanted: number of pieces,
+ * from `piece` on, that the caller must compute. If these are all pieces, computes the whole product at once,
+ * because this packs less often. */
 size_t gemm_run_piece(const struct gemm_code *code, const struct gemm *gemm, const struct gemm_cut *cut,
                       size_t piece, size_t wanted, void *scratch);
 

@@ -6,7 +6,7 @@
 #include "forge/ir/operation_cost.h"
 #include "forge/reference/reference.h"
 
-/* Minimum elements per thread: some microseconds, a few times the cost of a wake-up. */
+/* Minimum work per thread, in elements: a few microseconds, several times the cost of waking a thread. */
 #define WORTH_A_THREAD 16384
 
 bool kernel_takes(const struct cpu_kernel *kernel, const struct launch *launch)
@@ -17,8 +17,8 @@ bool kernel_takes(const struct cpu_kernel *kernel, const struct launch *launch)
            (!kernel->takes || kernel->takes(launch));
 }
 
-/* Returns the number of pieces. A piece is one row of the output; its cost is the number of input elements
- * per row. */
+/* Returns the number of pieces. A piece is one row of the output. The work of a row is the number of input
+ * elements divided by the number of rows. */
 static size_t rows(const struct launch *launch, size_t *out_grain)
 {
     size_t count = launch_rows(launch), touched = 0;
@@ -29,8 +29,8 @@ static size_t rows(const struct launch *launch, size_t *out_grain)
     return count;
 }
 
-/* Returns the number of pieces. A piece is one row of the output. Each row of a product reads the whole
- * right operand. */
+/* Returns the number of pieces. A piece is one row of the output. The work of a row is the size of the right
+ * matrix, because each row of a product reads the whole right matrix. */
 static size_t product_rows(const struct launch *launch, size_t *out_grain)
 {
     const forge_shape *right = &launch->inputs[1].shape;
@@ -39,8 +39,8 @@ static size_t product_rows(const struct launch *launch, size_t *out_grain)
     return launch_rows(launch);
 }
 
-/* Returns the number of pieces. A piece is one row of the output. A row of a convolution reads all channels
- * of a group; a row of windows reads all their elements. */
+/* Returns the number of pieces. A piece is one row of the output. The work of a row is the FLOP of the launch
+ * divided by the number of rows. */
 static size_t sliding_rows(const struct launch *launch, size_t *out_grain)
 {
     size_t count = launch_rows(launch);
@@ -49,7 +49,8 @@ static size_t sliding_rows(const struct launch *launch, size_t *out_grain)
     return count;
 }
 
-/* Returns the number of pieces. A piece is one line of the output, which reads one line of x. */
+/* Returns the number of pieces. A piece is one line of the output along the axis. The work of a line is the
+ * FLOP of the launch divided by the number of lines. */
 static size_t lines(const struct launch *launch, size_t *out_grain)
 {
     size_t count = launch_pieces(launch);

@@ -20,7 +20,7 @@ bool matmul_takes_f64(const struct launch *launch)
     return takes(launch, FORGE_F64);
 }
 
-/* The first product of a batch, and the positions of the others. */
+/* All products of a launch: the first product, and the positions of the operands of the others. */
 struct products {
     struct gemm gemm;
     size_t count;
@@ -34,8 +34,8 @@ static struct gemm_side side_of(const struct view *view, bool lines_are_columns)
         .data = view->data, .next_line = strides[lines_are_columns], .next_k = strides[!lines_are_columns]};
 }
 
-/* Returns the stride of an operand along a leading dimension of the output, counted from the last one. 0:
- * broadcast. */
+/* Returns the stride of an operand along a leading dimension of the output; 0 if it is broadcast. from_last:
+ * number of the dimension, counted from the last leading dimension. */
 static int64_t leading_stride(const struct view *view, uint32_t from_last)
 {
     uint32_t leading = view->shape.rank - 2;
@@ -43,8 +43,8 @@ static int64_t leading_stride(const struct view *view, uint32_t from_last)
     return is_there ? view->strides[leading - 1 - from_last] : 0;
 }
 
-/* Joins leading dimensions into the rows of one product where b is broadcast and the rows of a have a
- * constant stride. Returns the leading dimensions that are left. */
+/* Joins leading dimensions with the rows of one product, if b is broadcast along them and the rows of a have
+ * a constant stride. Returns the other leading dimensions. */
 static forge_shape join_rows(const struct launch *launch, struct gemm *gemm)
 {
     forge_shape leading = launch->outputs[0].shape;
@@ -68,14 +68,16 @@ static struct products products_of(const struct launch *launch)
 {
     const struct view *a = &launch->inputs[0], *b = &launch->inputs[1], *out = &launch->outputs[0];
     const struct matmul_attributes *attributes = launch->attributes;
-    bool a_turned = attributes->flags & FORGE_TRANSPOSE_A, b_turned = attributes->flags & FORGE_TRANSPOSE_B;
-    struct products products = {.gemm = {.rows = (size_t)out->shape.dims[out->shape.rank - 2],
-                                         .columns = (size_t)out->shape.dims[out->shape.rank - 1],
-                                         .depth = (size_t)a->shape.dims[a->shape.rank - (a_turned ? 2 : 1)],
-                                         .a = side_of(a, a_turned),
-                                         .b = side_of(b, !b_turned),
-                                         .c = out->data,
-                                         .next_row = out->shape.dims[out->shape.rank - 1]}};
+    bool a_is_transposed = attributes->flags & FORGE_TRANSPOSE_A,
+         b_is_transposed = attributes->flags & FORGE_TRANSPOSE_B;
+    struct products products = {
+        .gemm = {.rows = (size_t)out->shape.dims[out->shape.rank - 2],
+                 .columns = (size_t)out->shape.dims[out->shape.rank - 1],
+                 .depth = (size_t)a->shape.dims[a->shape.rank - (a_is_transposed ? 2 : 1)],
+                 .a = side_of(a, a_is_transposed),
+                 .b = side_of(b, !b_is_transposed),
+                 .c = out->data,
+                 .next_row = out->shape.dims[out->shape.rank - 1]}};
     forge_shape leading = join_rows(launch, &products.gemm);
     uint32_t joined = out->shape.rank - 2 - leading.rank;
     struct view heads[2] = {*a, *b};

@@ -1,7 +1,7 @@
 /* backends/cpu/matmul.h - matmul as matrix products (gemm.h).
  *
- * a: [..., rows, depth], b: [..., depth, columns], either one transposed; out: [..., rows, columns].
- * Transposes become strides. Leading dimensions become a list of products, or one large product if b is
+ * a: [..., rows, depth]; b: [..., depth, columns]; out: [..., rows, columns]. Transposed operands only have
+ * other strides. There is one product for each index of the leading dimensions, or one large product if b is
  * broadcast along them.
  */
 #ifndef FORGE_CPU_MATMUL_H
@@ -16,7 +16,7 @@ bool matmul_takes_f64(const struct launch *launch);
 /* Returns the number of pieces, which are blocks of products. *out_grain: minimum number of pieces per
  * thread. */
 size_t matmul_pieces(const struct launch *launch, size_t *out_grain);
-/* Computes pieces [first, end). scratch: KERNEL_SCRATCH_BYTES for this thread alone (kernel.h). */
+/* Computes pieces [first, end). scratch: KERNEL_SCRATCH_BYTES of memory that no other thread uses. */
 void matmul_run(const struct gemm_code *code, const struct launch *launch, size_t first, size_t end,
                 void *scratch);
 

@@ -31,7 +31,8 @@ struct norm norm_of(const struct launch *launch)
                          .y = launch->outputs[0].data};
 }
 
-/* Returns the number of rows per block: the fewest whole groups that give at most NORM_BLOCKS blocks. */
+/* Returns the number of rows per block: the smallest number of whole groups for which there are at max_blocks
+ * NORM_BLOCKS blocks. */
 static size_t rows_of_block(size_t rows)
 {
     size_t groups = (rows + NORM_GROUP - 1) / NORM_GROUP;
@@ -61,10 +62,10 @@ static bool takes_own(const struct launch *launch, size_t own)
     if (own < 2 || own > (is_layer(launch) ? 3 : 2) || dims == 0 || dims > shape->rank)
         return false;
     forge_shape row = shape_from(shape, shape->rank - dims);
-    bool is_so = view_is(&launch->inputs[0], shape) && forge_shape_elements(&row) > 0;
+    bool are_valid = view_is(&launch->inputs[0], shape) && forge_shape_elements(&row) > 0;
     for (size_t i = 1; i < own; i++)
-        is_so = is_so && view_is(&launch->inputs[i], &row);
-    return is_so;
+        are_valid = are_valid && view_is(&launch->inputs[i], &row);
+    return are_valid;
 }
 
 bool norm_takes(const struct launch *launch)
@@ -108,7 +109,7 @@ size_t norm_shared_bytes(const struct launch *launch)
 {
     struct norm_gradient n = norm_gradient_of(launch);
     size_t groups = (n.norm.rows + NORM_GROUP - 1) / NORM_GROUP;
-    /* Not n.blocks: that is not monotonic in the number of rows. */
-    size_t most = groups < NORM_BLOCKS ? groups : NORM_BLOCKS;
-    return n.of_weight || n.of_bias ? 2 * most * n.norm.count * sizeof(double) : 0;
+    /* n.blocks is not used, because it may be smaller for more rows (see cpu_kernel.shared_bytes). */
+    size_t max_blocks = groups < NORM_BLOCKS ? groups : NORM_BLOCKS;
+    return n.of_weight || n.of_bias ? 2 * max_blocks * n.norm.count * sizeof(double) : 0;
 }

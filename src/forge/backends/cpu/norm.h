@@ -1,8 +1,8 @@
 /* backends/cpu/norm.h - layer_norm and rms_norm, and their gradients, for rows of f32 (isa/norm.inc).
  *
- * Forward, the work is divided into rows; in the gradient, into blocks of rows. The gradients of weight and
- * bias are sums over rows. NORM_GROUP rows are added in f32, the groups of a block in f64, and then the
- * blocks in order. The division into blocks depends only on the number of rows.
+ * The forward kernels divide their work into rows, and the gradients into blocks of rows. The gradients of
+ * weight and bias are sums over rows. Groups of NORM_GROUP rows are added in f32, then the groups of a block
+ * in f64, and then the blocks in order. The division into blocks depends only on the number of rows.
  */
 #ifndef FORGE_CPU_NORM_H
 #define FORGE_CPU_NORM_H
@@ -10,9 +10,9 @@
 #include "forge/ir/launch.h"
 
 enum {
-    NORM_GROUP = 8,     /* number of rows that are added in f32 */
+    NORM_GROUP = 8,     /* number of rows of a group, which are added in f32 */
     NORM_BLOCKS = 64,   /* maximum number of blocks */
-    NORM_COLUMNS = 256, /* columns per piece of the second round */
+    NORM_COLUMNS = 256, /* columns of a piece of the second round */
 };
 
 struct norm {
@@ -23,7 +23,8 @@ struct norm {
     float *y;                       /* [rows, count] */
 };
 
-/* The gradient of x may overwrite x, the gradient of the result, or the bias, which is not read. */
+/* The gradient of x (output 0) may overwrite x, the gradient of the result, or the bias, which the kernel
+ * does not read. */
 #define NORM_GRADIENT_IN_PLACE UINT64_C(0xd)
 
 struct norm_gradient {
@@ -39,14 +40,16 @@ struct norm_gradient norm_gradient_of(const struct launch *launch);
 /* Returns true if the kernel supports the launch. */
 bool norm_takes(const struct launch *launch);
 bool norm_takes_gradient(const struct launch *launch);
-/* Return the number of pieces. *out_grain: minimum number of pieces per thread. norm_pieces: forward, a piece
- * is one row. norm_blocks: first round of the gradient, a piece is one block of rows. norm_columns: second
- * round, a piece is NORM_COLUMNS columns; 0 if no gradient of weight or bias is requested. */
+/* Return the number of pieces. *out_grain: minimum number of pieces per thread.
+ * - norm_pieces: of the forward kernels; a piece is one row.
+ * - norm_blocks: of the gradient's first round; a piece is one block of rows.
+ * - norm_columns: of the gradient's second round; a piece is NORM_COLUMNS columns. Returns 0 if no gradient
+ *   of weight or bias is requested. */
 size_t norm_pieces(const struct launch *launch, size_t *out_grain);
 size_t norm_blocks(const struct launch *launch, size_t *out_grain);
 size_t norm_columns(const struct launch *launch, size_t *out_grain);
-/* Returns the size of the shared memory in bytes: [blocks, 2, count] of f64, the sums of the gradients of
- * weight and of bias. */
+/* Returns the size in bytes of the shared memory of the gradient, for the sums of the gradients of weight and
+ * bias: [blocks, 2, count] in f64. */
 size_t norm_shared_bytes(const struct launch *launch);
 
 #endif

@@ -1,13 +1,14 @@
 /* backends/cpu/packed.h - checks of operands for kernels of composites.
  *
- * Note: these kernels may require packed operands, because the planner packs all others (compiler/lower.c).
+ * Note: these kernels may require packed operands, because the compiler packs operands for them
+ * (compiler/lower.c).
  */
 #ifndef FORGE_CPU_PACKED_H
 #define FORGE_CPU_PACKED_H
 
 #include "forge/ir/launch.h"
 
-/* Returns true if the view is f32, packed and of this shape. */
+/* Returns true if the view is f32, packed, and has this shape. */
 static inline bool view_is(const struct view *view, const forge_shape *shape)
 {
     return view->dtype == FORGE_F32 && forge_shape_equal(&view->shape, shape) && view_is_packed(view);
@@ -22,7 +23,8 @@ static inline forge_shape shape_from(const forge_shape *shape, uint32_t first)
     return part;
 }
 
-/* Returns true if the outputs have the shapes of the requested gradients of the first `own` inputs. */
+/* Returns true if the outputs are the requested gradients of the first `own` inputs: f32, packed, and with
+ * the shapes of these inputs. */
 static inline bool outputs_are_wanted(const struct launch *launch, size_t own)
 {
     const struct composite_attributes *attributes = launch->attributes;

@@ -7,12 +7,12 @@ struct reduction reduce_of(const struct launch *launch)
 {
     const struct reduce_attributes *attributes = launch->attributes;
     const struct view *x = &launch->inputs[0];
-    struct view kept = view_of_axes(x, ~attributes->axes), folded = view_of_axes(x, attributes->axes);
+    struct view outer = view_of_axes(x, ~attributes->axes), reduced = view_of_axes(x, attributes->axes);
     struct reduction reduction = {.kind = (forge_reduce_kind)attributes->kind,
-                                  .heads = walk_of(&kept, &kept.shape),
-                                  .line = walk_of(&folded, &folded.shape),
-                                  .depth = forge_shape_elements(&folded.shape),
-                                  .results = forge_shape_elements(&kept.shape),
+                                  .heads = walk_of(&outer, &outer.shape),
+                                  .line = walk_of(&reduced, &reduced.shape),
+                                  .depth = forge_shape_elements(&reduced.shape),
+                                  .results = forge_shape_elements(&outer.shape),
                                   .out = launch->outputs[0].data};
     uint32_t last = reduction.line.rank - 1;
     reduction.stretch = reduction.depth ? (size_t)reduction.line.dims[last] : 0;

@@ -2,7 +2,7 @@
 #include "forge/backends/cpu/runs.h"
 
 enum { PIECE = 4096 };          /* elements in a piece of work */
-#define WORTH_A_THREAD_NS 20000 /* minimum work per thread: a few times the cost of a wake-up */
+#define WORTH_A_THREAD_NS 20000 /* minimum work per thread, in ns: a few times the cost of waking a thread */
 
 struct runs {
     uint32_t rank; /* number of joined dimensions, at least 1 */
@@ -17,8 +17,8 @@ static int64_t stride_of(const struct view *view, const forge_shape *shape, uint
     return dim < missing || view->shape.dims[dim - missing] == 1 ? 0 : view->strides[dim - missing];
 }
 
-/* Adds dimension `dim` of the output, which varies faster than all dimensions before it. Joins it with the
- * previous dimension if every input has a constant step across both. */
+/* Adds dimension `dim` of the output, the fastest dimension so far. Joins this dimension with the previous
+ * one if each input has a constant step across both. */
 static void add(struct runs *runs, const struct launch *launch, uint32_t dim)
 {
     const forge_shape *shape = &launch->outputs[0].shape;
@@ -49,7 +49,7 @@ static struct runs runs_of(const struct launch *launch)
     return runs;
 }
 
-/* Returns the run that begins at an element of the output, up to `end`. */
+/* Returns the run that begins at element `position` of the output and ends at element `end` at the latest. */
 static struct run run_at(const struct runs *runs, const struct launch *launch, size_t position, size_t end)
 {
     uint32_t last = runs->rank - 1;

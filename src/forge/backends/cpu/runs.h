@@ -1,8 +1,8 @@
 /* backends/cpu/runs.h - divides the operands of elementwise kernels into runs.
  *
- * A run is a stretch of the output along which each input has a constant step. Dimensions that are contiguous
- * in every view are joined, so two packed tensors form one run. An element's position in a run never changes
- * its bits.
+ * A run is a contiguous stretch of the output along which each input has a constant step. Dimensions are
+ * joined if each input has a constant step across them, so packed tensors form one run. The result of an
+ * element does not depend on its position in a run.
  */
 #ifndef FORGE_CPU_RUNS_H
 #define FORGE_CPU_RUNS_H
@@ -11,7 +11,7 @@
 
 enum { RUN_INPUTS = 3 }; /* maximum number of inputs */
 
-/* `count` elements; consecutive elements of input i are steps[i] elements apart. */
+/* A run of `count` elements. Consecutive elements of input i are steps[i] elements apart. */
 struct run {
     const void *inputs[RUN_INPUTS];
     int64_t steps[RUN_INPUTS];

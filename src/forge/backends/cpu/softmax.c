@@ -35,8 +35,8 @@ bool softmax_takes_gradient(const struct launch *launch)
            view_is(&launch->inputs[1], shape);
 }
 
-/* Returns true if the type can represent every class: the body of the composite compares labels in their own
- * type. */
+/* Returns true if the type of the labels can represent each class, because the body of the composite compares
+ * labels with classes in this type. */
 static bool has_numbers(forge_dtype dtype, int64_t classes)
 {
     const struct dtype_row *row = dtype_row(dtype);
@@ -44,7 +44,8 @@ static bool has_numbers(forge_dtype dtype, int64_t classes)
            (row->bits > 16 || classes <= INT64_C(1) << (row->bits - (row->kind == DTYPE_SIGNED)));
 }
 
-/* Returns true if the inputs are logits: [rows, classes] and labels: [rows]. */
+/* Returns true if inputs 0 and 1 are logits: [rows, classes] and labels: [rows]. rows: the shape of the
+ * logits. */
 static bool takes_labels(const struct launch *launch, const forge_shape *rows)
 {
     const struct view *labels = &launch->inputs[1];

@@ -1,8 +1,8 @@
 /* backends/cpu/softmax.h - softmax, log_softmax and cross_entropy, and their gradients, for rows of f32
  * (isa/softmax.inc).
  *
- * The work is divided into rows. The sum of a row is accumulated in f64 lanes, which are then added from the
- * first to the last. The losses of all rows are added in the order of rows.
+ * The work is divided into rows. The sum of a row is accumulated in f64 lanes of a vector; then the lanes are
+ * added from the first to the last. The losses of all rows are added in the order of the rows.
  */
 #ifndef FORGE_CPU_SOFTMAX_H
 #define FORGE_CPU_SOFTMAX_H
@@ -19,16 +19,17 @@ struct softmax softmax_of(const struct launch *launch);
 bool softmax_takes(const struct launch *launch);
 bool softmax_takes_gradient(const struct launch *launch);
 /* Returns true if the kernel of cross_entropy supports the launch. logits: [rows, classes]; labels: [rows];
- * the result is one number. Inputs of the gradient: the same, and the gradient of the number. */
+ * the result is one number. Inputs of the gradient: logits, labels, and the gradient of the number. */
 bool softmax_takes_entropy(const struct launch *launch);
 bool softmax_takes_entropy_gradient(const struct launch *launch);
+/* Returns the number of pieces. A piece is one row. *out_grain: minimum number of pieces per thread. */
 size_t softmax_pieces(const struct launch *launch, size_t *out_grain);
-/* Returns the size of the shared memory in bytes: one f64 per row. */
+/* Returns the size in bytes of the shared memory of cross_entropy: [rows] in f64. */
 size_t softmax_shared_bytes(const struct launch *launch);
-/* Returns 1: in the second round of cross_entropy, one piece adds the losses of all rows. */
+/* Returns 1, because in the second round of cross_entropy one piece adds the losses of all rows. */
 size_t softmax_one_piece(const struct launch *launch, size_t *out_grain);
 
-/* Returns the label of a row as an index, or SIZE_MAX if it is not a class. */
+/* Returns the label of a row as the index of a class; SIZE_MAX if the label is out of range. */
 size_t softmax_label(const struct launch *launch, size_t row);
 
 #endif

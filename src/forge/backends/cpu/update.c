@@ -11,12 +11,12 @@ bool update_takes_adamw(const struct launch *launch)
     const forge_shape *shape = &launch->outputs[0].shape;
     if (launch->input_count != ADAMW_INPUTS || launch->output_count != 3)
         return false;
-    bool is_so = true;
+    bool are_valid = true;
     for (size_t i = 0; i < ADAMW_INPUTS; i++)
-        is_so &= view_is(&launch->inputs[i], i < ADAMW_KEEP ? shape : &(forge_shape){0});
+        are_valid &= view_is(&launch->inputs[i], i < ADAMW_KEEP ? shape : &(forge_shape){0});
     for (size_t i = 0; i < 3; i++)
-        is_so &= view_is(&launch->outputs[i], shape);
-    return is_so;
+        are_valid &= view_is(&launch->outputs[i], shape);
+    return are_valid;
 }
 
 size_t update_pieces(const struct launch *launch, size_t *out_grain)

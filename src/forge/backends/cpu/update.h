@@ -1,7 +1,7 @@
-/* backends/cpu/update.h - tells which optimiser steps have fast kernels (isa/update.inc), and divides their
+/* backends/cpu/update.h - checks which optimiser steps have fast kernels (isa/update.inc), and divides their
  * work.
  *
- * A step reads each of its arrays once and writes it once, in place.
+ * A step reads each array once, and writes parameter and moments once, in place.
  */
 #ifndef FORGE_CPU_UPDATE_H
 #define FORGE_CPU_UPDATE_H
@@ -10,7 +10,7 @@
 
 enum { UPDATE_PIECE = 4096 }; /* elements per piece */
 
-/* Returns true if the kernel supports the launch, one step of AdamW. */
+/* Returns true if the kernel supports the launch, which is one step of AdamW. */
 bool update_takes_adamw(const struct launch *launch);
 /* Returns the number of pieces of UPDATE_PIECE elements. *out_grain: minimum number of pieces per thread. */
 size_t update_pieces(const struct launch *launch, size_t *out_grain);

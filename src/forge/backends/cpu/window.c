@@ -43,8 +43,9 @@ struct plane_view plane_view_of(const struct view *view, uint32_t rank)
                                .next_column = view->strides[rank - 1]};
 }
 
-/* Returns true if the windows slide along the last two dimensions at most, and the scratch memory has room
- * for the rows that the kernel needs: one per tap, and more_rows. */
+/* Returns true if the windows slide along the last two dimensions only, and the rows that the kernel needs
+ * fit into the scratch memory. The kernel needs a row for each tap along the rows, and more_rows other
+ * rows. */
 static bool takes(const struct launch *launch, const struct windows *windows, const forge_shape *x,
                   const forge_shape *places, size_t more_rows)
 {

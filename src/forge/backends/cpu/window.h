@@ -1,11 +1,11 @@
-/* backends/cpu/window.h - tells which f32 windows have fast kernels (isa/window.inc), and prepares their
- * planes.
+/* backends/cpu/window.h - checks which f32 operations on windows have fast kernels (isa/window.inc), and
+ * prepares their planes.
  *
- * A plane is the last two dimensions (or the last one), along which windows slide, for one index of all
- * others. A row of x is split into phases: elements that are a stride apart become contiguous. So the
- * elements that all windows read through one tap form a contiguous run. The phases include the padding, so a
- * run needs no special case at its ends. Runs are whole vectors; results behind the last window are never
- * stored.
+ * A plane is the last two dimensions (or the last dimension) of a tensor, for one index of all other
+ * dimensions. Windows slide along the dimensions of a plane. A row of x is split into phases, in which
+ * elements that are a stride apart become contiguous. So the elements that one tap of all windows reads form
+ * a contiguous run. The phases include the padding, so a run needs no special case at its ends. Runs are
+ * whole vectors; results after the last window are not stored.
  */
 #ifndef FORGE_CPU_WINDOW_H
 #define FORGE_CPU_WINDOW_H
@@ -13,7 +13,7 @@
 #include "forge/reference/reference_slide.h"
 #include "forge/reference/reference_walk.h"
 
-enum { WINDOW_VECTOR = 16 }; /* the length of a run is a multiple of this, in elements */
+enum { WINDOW_VECTOR = 16 }; /* the length of a run is a multiple of this number of elements */
 
 /* A strided view of planes; steps are in elements. */
 struct plane_view {
@@ -27,22 +27,22 @@ struct planes {
     int64_t window_rows, window_columns;
     size_t count; /* number of planes */
     size_t run;   /* window_columns rounded up to whole vectors */
-    size_t pitch; /* elements of a phase */
+    size_t pitch; /* number of elements of a phase */
 };
 
-/* Returns the planes of x: [..., rows, columns]. The shape of the windows is `places`:
- * [..., window_rows, window_columns]. */
+/* Returns the planes of x. x: the shape [..., rows, columns]; places: the shape [..., window_rows,
+ * window_columns], with one element for each window. */
 struct planes planes_of(const struct windows *windows, const forge_shape *x, const forge_shape *places);
-/* Returns the planes of a view. rank: the rank of the view without the dimensions of the taps, which are its
- * last ones. */
+/* Returns the planes of a view. rank: the rank of the view without its last dimensions, if these are the taps
+ * of windows. */
 struct plane_view plane_view_of(const struct view *view, uint32_t rank);
 
-/* Returns the number of elements of all phases of a row. */
+/* Returns the number of elements of all phases of a row together. */
 static inline size_t planes_row(const struct planes *planes)
 {
     return planes->pitch * (size_t)planes->columns.stride;
 }
-/* Returns the index in the phases where the run of a tap begins. */
+/* Returns the index in the phases of a row at which the run of a tap begins. */
 static inline size_t planes_run(const struct planes *planes, int64_t tap)
 {
     int64_t at = tap * planes->columns.dilation;
@@ -54,15 +54,16 @@ static inline const float *plane_row(const struct plane_view *view, size_t plane
     return view->data + walk_offset(&view->heads, plane) + row * view->next_row;
 }
 
-/* Returns true if the kernel supports the launch. */
+/* Return true if the kernel supports the launch. */
 bool window_takes(const struct launch *launch);
 bool share_takes(const struct launch *launch);
 bool fold_takes(const struct launch *launch);
-/* Return the number of pieces. Here a piece is one row of windows. */
+/* Returns the number of pieces. A piece is one row of windows. *out_grain: minimum number of pieces per
+ * thread. */
 size_t window_pieces(const struct launch *launch, size_t *out_grain);
-/* Here a piece is one plane. */
+/* The same; a piece is one plane. */
 size_t share_pieces(const struct launch *launch, size_t *out_grain);
-/* Here a piece is one row of the result. */
+/* The same; a piece is one row of the result. */
 size_t fold_pieces(const struct launch *launch, size_t *out_grain);
 
 #endif

@@ -1,9 +1,10 @@
 /* backends/estimated/estimated_device.c - a device that runs nothing and estimates the time and energy of
  * launches.
  *
- * It has its own clock and energy counter. Its memory has addresses but no bytes. machine.c estimates a
- * launch. The device "cpu" selects the kernels, so a program compiled for one also runs on the other. The
- * environment variable FORGE_MACHINE replaces the figures of this machine by those of another.
+ * The device has a simulated clock and energy counter. Its memory has addresses that must not be accessed.
+ * machine.c estimates launches. The device "cpu" selects the kernels, so a program that is compiled for one
+ * of both devices also runs on the other. The environment variable FORGE_MACHINE replaces figures of this
+ * machine, to describe another machine.
  */
 #include <math.h>
 #include <pthread.h>
@@ -21,8 +22,8 @@ struct estimated {
     pthread_mutex_t lock; /* protects all following members */
     struct machine machine;
     double now_s;
-    struct expected consumed; /* expected cost since the last reset */
-    struct expected last;     /* the last run */
+    struct expected consumed; /* expected cost since estimated_reset */
+    struct expected last;     /* expected cost of the last run */
 };
 
 /* --- open, close ---------------------------------------------------------------------------------------- */
@@ -101,7 +102,7 @@ static void give_back(void *context)
     free(range);
 }
 
-/* The memory is PROT_NONE, so that a read by mistake faults instead of returning zeros. */
+/* The memory is PROT_NONE, so that an access by mistake causes a fault instead of reading zeros. */
 static joule_status estimated_allocate(forge_device *device, size_t size_bytes, forge_buffer **out_buffer,
                                        joule_error *out_error)
 {

@@ -1,6 +1,6 @@
 /* backends/estimated/machine.c - see machine.h.
  *
- * Note: log_sd is the standard deviation of the logarithm of a figure, about its relative error.
+ * Note: log_sd is the standard deviation of the logarithm of a figure, which is about the relative error.
  */
 #include "forge/backends/estimated/machine.h"
 
@@ -14,17 +14,17 @@
 
 #define Z90 1.6448536269514722
 
-/* The fraction of the peak FLOP rate of the vector units that blocked kernels reach. */
+/* Fraction of the peak FLOP rate of the vector units that blocked kernels reach. */
 #define REACHED 0.7
-/* Memory bandwidth per thread of a server core, and of the whole machine. */
+/* Memory bandwidth in bytes/s: of one thread of a server, and of the whole machine. */
 #define THREAD_BYTES_PER_S 10e9
 #define MAX_BYTES_PER_S    200e9
 #define THREAD_PLAIN_PER_S (1 / REFERENCE_UNIT_SECONDS)
 #define LAUNCH_SECONDS     1e-6
 #define USUAL_HZ           2.5e9
 
-/* Errors as standard deviations of logarithms. Their causes: a virtual CPU may be half a core; clocks vary;
- * data in caches moves faster and costs less energy; only products come close to a limit of the roofline. */
+/* Errors as standard deviations of logarithms. A virtual CPU may be half a core, and clocks vary. Data in
+ * caches moves faster and needs less energy. Only matrix products come close to a limit of the roofline. */
 #define FLOP_RATE_LOG_SD 0.35
 #define BYTE_RATE_LOG_SD 0.6
 #define PLAIN_LOG_SD     0.6
@@ -88,9 +88,9 @@ static void set_rates(struct machine *machine, const forge_device_facts *cpu, do
     set(machine, FIGURE_BYTE_RATE, fmin(cpu->threads * THREAD_BYTES_PER_S, MAX_BYTES_PER_S), BYTE_RATE_LOG_SD,
         JOULE_CLASS_ASSUMED, source);
     set(machine, FIGURE_PLAIN_RATE, cpu->threads * THREAD_PLAIN_PER_S, PLAIN_LOG_SD, JOULE_CLASS_ASSUMED,
-        "units of 10 ns of a thread, by the rate measured of each kernel of the reference");
+        "units of 10 ns of a thread, from the measured rate of each reference kernel");
     set(machine, FIGURE_LAUNCH_TIME, LAUNCH_SECONDS, LAUNCH_LOG_SD, JOULE_CLASS_ASSUMED,
-        "a clock read and threads woken");
+        "reading the clock and waking threads");
 }
 
 static double log_sd_of(joule_quantity q)
@@ -127,7 +127,7 @@ joule_status machine_of_cpu(const forge_device_facts *cpu, struct machine *out_m
 
 /* --- another machine ------------------------------------------------------------------------------------ */
 
-/* Reads one item "name=value" of `length` bytes. */
+/* Sets the figure of one item "name=value" of `length` bytes. */
 static joule_status read_figure(struct machine *machine, const char *item, size_t length, joule_error *error)
 {
     char text[100];
@@ -186,8 +186,8 @@ static double value_of(const struct machine *machine, enum figure figure)
     return machine->figures[figure].value;
 }
 
-/* Adds the change in seconds that one standard deviation of a cause makes, and the joules that follow from
- * it. */
+/* Adds the change of the seconds if the error of a cause is one standard deviation, and the resulting change
+ * of the joules. */
 static void add_time(struct expected *e, int cause, double change_s, double watts)
 {
     e->seconds_sd[cause] += change_s;
@@ -200,7 +200,8 @@ static void add_joules(const struct machine *machine, struct expected *e, enum f
     e->joules_sd[figure] += joules * machine->figures[figure].log_sd;
 }
 
-/* Returns the time of the work without the launch, in seconds. *out_limit: the figure that limits it. */
+/* Returns the time of the work without the launch time, in seconds. *out_limit: the figure that determines
+ * this time. */
 static double work_seconds(const struct machine *machine, const struct machine_work *work, double bytes,
                            enum figure *out_limit)
 {

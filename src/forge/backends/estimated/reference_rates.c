@@ -6,12 +6,13 @@
 
 #include <math.h>
 
-/* Additional time of a copy for each run of contiguous elements: 23 to 110 ns for runs of 1 to 64. */
+/* Additional time of a copy for each run of contiguous elements. Measured: 23 to 110 ns for runs of 1 to 64
+ * elements. */
 #define PIECE_SECONDS 60e-9
 
 static const struct {
-    double per_s; /* the larger of FLOP and elements read and written */
-    bool copies;  /* copies whole runs of elements */
+    double per_s; /* FLOP/s, or elements read and written per s, whichever is larger */
+    bool copies;  /* true: the kernel copies whole runs of elements */
 } rates[OP_COUNT] = {
     [OP_IOTA] = {2.2e8},
     [OP_UNARY] = {3.1e8},
@@ -46,7 +47,7 @@ double reference_rate(enum op op)
     return rates[op].per_s > 0 ? rates[op].per_s : NAN;
 }
 
-/* Returns the number of contiguous elements of a view, counted from its first or last dimension. */
+/* Returns the number of contiguous elements along the last dimensions of a view. */
 static double run_of(const struct view *view)
 {
     int64_t run = 1;
@@ -56,8 +57,8 @@ static double run_of(const struct view *view)
     return (double)run;
 }
 
-/* Returns the maximum number of elements in one run of a copy: those of one input of a concat, of one index
- * of a gather, or of one row. */
+/* Returns the maximum number of elements that the kernel copies at once: a part of one input of a concat, the
+ * elements of one index of a gather, or one row. */
 static double joint_of(const struct launch *launch, const struct view *input)
 {
     const struct axis_attributes *a = launch->attributes;
@@ -69,7 +70,8 @@ static double joint_of(const struct launch *launch, const struct view *input)
     return fmax(run, 1);
 }
 
-/* Returns the number of runs of elements that a copy moves; 1 if a packed tensor only changes its view. */
+/* Returns the number of runs of elements that a copy moves; 1 for a packed input that is copied as a
+ * whole. */
 static double pieces_of(const struct launch *launch)
 {
     double pieces = 0;

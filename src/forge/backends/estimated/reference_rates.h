@@ -1,7 +1,7 @@
 /* backends/estimated/reference_rates.h - the cost of each reference kernel.
  *
- * A unit is the time of a loop over elements for one element: 10 ns of a thread. plain_per_s counts units
- * per second.
+ * The cost is a number of units. A unit is 10 ns of one thread, about the time of a simple loop for one
+ * element. FIGURE_PLAIN_RATE is in units per second.
  */
 #ifndef FORGE_ESTIMATED_REFERENCE_RATES_H
 #define FORGE_ESTIMATED_REFERENCE_RATES_H
@@ -11,10 +11,11 @@
 
 #define REFERENCE_UNIT_SECONDS 1e-8
 
-/* Returns the time of a launch with its reference kernel, in units. */
+/* Returns the work of a launch with its reference kernel, in units; 0 if there is no rate for the
+ * operation. */
 double reference_units(const struct launch *launch, const struct program_cost *cost);
-/* Returns the work per second of one thread by the kernel of an operation, the larger of FLOP and elements.
- * NaN for leaves and composites. */
+/* Returns the rate of an operation's reference kernel on one thread: FLOP per second or elements per second,
+ * whichever is larger. Returns NaN for leaves and composites. */
 double reference_rate(enum op op);
 
 #endif

@@ -1,4 +1,4 @@
-/* isa/avx2.c - kernels for x86-64 with AVX2 and FMA; 12 of the 16 registers hold a tile. */
+/* isa/avx2.c - kernels for x86-64 with AVX2 and FMA; a tile uses 12 of the 16 vector registers. */
 #if defined(__x86_64__)
 #define FLOAT_LANES  8
 #define DOUBLE_LANES 4

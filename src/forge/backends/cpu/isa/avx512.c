@@ -1,4 +1,4 @@
-/* isa/avx512.c - kernels for x86-64 with AVX-512; 28 of the 32 registers hold a tile. */
+/* isa/avx512.c - kernels for x86-64 with AVX-512; a tile uses 28 of the 32 vector registers. */
 #if defined(__x86_64__)
 #define FLOAT_LANES  16
 #define DOUBLE_LANES 8

@@ -1,4 +1,5 @@
-/* isa/plain.c - kernels for any processor, with vectors of 16 bytes that the compiler maps to the target. */
+/* isa/plain.c - kernels for any processor, with vectors of 16 bytes that the compiler translates for the
+ * target. */
 #define FLOAT_LANES  4
 #define DOUBLE_LANES 2
 #define TILE_ROWS    4
