@@ -1,10 +1,9 @@
 /* forge/checkpoint.h - checkpoints: files from which an interrupted training continues.
  *
- * A checkpoint is one safetensors file that contains the whole state of a training run: all slots
- * (parameters, optimiser state, running statistics, random keys), the seed, the position in the data, and the
- * energy used so far. If the process is killed, the power fails or the disk is full while a checkpoint is
- * written, the previous checkpoint stays intact. A resumed run computes the same bits as an uninterrupted
- * run.
+ * A checkpoint is a safetensors file that contains the whole state of a training run: all slots (parameters,
+ * optimiser state, running statistics, random keys), the seed, the position in the data, and the energy used
+ * so far. If the process is killed, the power fails or the disk is full while a checkpoint is written, the
+ * previous checkpoint stays intact. A resumed run computes the same bits as an uninterrupted run.
  */
 #ifndef FORGE_CHECKPOINT_H
 #define FORGE_CHECKPOINT_H

@@ -31,7 +31,7 @@ typedef enum forge_dtype {
     FORGE_F32 = 12,
     FORGE_F64 = 13,
     /* Storage only. */
-    FORGE_F8_E4M3 = 14, /* 4 exponent bits, no infinity: overflow gives NaN */
+    FORGE_F8_E4M3 = 14, /* 4 exponent bits, no infinity: overflow becomes NaN */
     FORGE_F8_E5M2 = 15, /* 5 exponent bits, with infinities */
     FORGE_U4 = 16,      /* two elements in a byte, the first in the low half */
     FORGE_I4 = 17,

@@ -21,9 +21,9 @@ typedef struct forge_device forge_device; /* any thread may use it; it runs one 
  * must outlive all objects that were created for it. JOULE_ABSENT: no such device; the message lists the
  * devices.
  *
- * "cpu" uses kernels for the best instruction set of the processor, or for the one in the environment
- * variable FORGE_ISA: plain, avx2, avx512. JOULE_INVALID: FORGE_ISA has another value. JOULE_ABSENT: the
- * processor does not support this instruction set.
+ * "cpu" uses kernels for the best instruction set of the processor. The environment variable FORGE_ISA
+ * selects another instruction set: plain, avx2, avx512. JOULE_INVALID: FORGE_ISA has another value.
+ * JOULE_ABSENT: the processor does not support this instruction set.
  *
  * "estimated" runs no kernels. It accepts programs for the CPU. A run advances a simulated clock by the
  * expected time of each launch: the larger of FLOP / rate and bytes / bandwidth, plus an overhead. Energy is
@@ -114,9 +114,9 @@ FORGE_API void forge_program_free(forge_program *program);
  * path cannot be written, or is not a regular file. JOULE_PENDING: another process is writing the file. */
 FORGE_API joule_status forge_program_write(const forge_program *program, const char *path,
                                            joule_error *out_error);
-/* Reads a program and checks all of it. So even a manipulated file cannot make an instance access memory of
- * others. The caller owns the program (forge_program_free). JOULE_INVALID: the file is not a program, or is
- * damaged. JOULE_UNSUPPORTED: the file has another version, or is not a regular file. */
+/* Reads a program and checks all of it. So even a manipulated file cannot cause accesses outside the memory
+ * of an instance. The caller owns the program (forge_program_free). JOULE_INVALID: the file is not a program,
+ * or is damaged. JOULE_UNSUPPORTED: the file has another version, or is not a regular file. */
 FORGE_API joule_status forge_program_read(const char *path, forge_program **out_program,
                                           joule_error *out_error);
 /* Prints a program as text for people: buffers, planned and minimum size of the arena, and each launch with

@@ -1,8 +1,8 @@
 /* core/dtype.h - the table of element types: names, sizes, load and store functions.
  *
- * Note: the load and store functions are for conversions and the reference; they are slow, because each fast
- * kernel is written for one type. load_bits and store_bits are exact for all 64-bit integers, whereas a
- * double cannot represent all of them.
+ * Note: the load and store functions are for conversions and the reference kernels. They are slower than
+ * other kernels, which are written for one type. load_bits and store_bits are exact for all 64-bit integers,
+ * whereas a double cannot represent all of them.
  */
 #ifndef FORGE_CORE_DTYPE_H
 #define FORGE_CORE_DTYPE_H
