@@ -62,8 +62,8 @@ typedef struct forge_nonfinite {
  * be NULL) describes the first case, and so does the message:
  * - an input or slot contains a NaN before the run, or an input of rank 0 is infinite;
  * - a launch wrote a NaN although it read none;
- * - a launch computed an infinity although all its operands were finite. Launches that only move elements or
- *   compute maxima or minima are not checked. A launch that computed such an infinity in an earlier checked
+ * - a launch computed an infinity although all its operands were finite. This case ignores launches that only
+ *   move elements or compute maxima or minima. A launch that computed such an infinity in an earlier checked
  *   run of this instance is not reported again, because some models mask with infinities.
  * JOULE_UNSUPPORTED: the device only estimates. Other errors: those of forge_instance_run; if its
  * JOULE_FAILED is returned, the origin is FORGE_ORIGIN_NONE. */

@@ -19,7 +19,7 @@ struct splitting {
     uint32_t *device_of; /* one for each place */
     uint32_t *segment;   /* one for each value: the segment that computes it, or NONE */
     forge_value *id;     /* one for each value: its id in the builder of that segment */
-    uint32_t *last_user; /* one for each slot: the last segment that uses the slot; 0: segment 0 or none */
+    uint32_t *last_user; /* one for each slot: the last segment that uses the slot; 0 if no segment uses it */
     joule_status status;
     joule_error *error;
 };

@@ -36,8 +36,8 @@ static void make_block(const forge_random *random, uint64_t block, uint32_t out[
     forge_philox4x32(counter, key, out);
 }
 
-/* Returns number `number` of the sequence. words: the block of the last call; if is_first is true, or at the
- * first number of a block, the block is computed. */
+/* Returns number `number` of the sequence, from its block in `words`. Computes this block first if is_first
+ * is true, or if the number is the first of the block. */
 static uint32_t next_word(const forge_random *random, uint64_t number, bool is_first,
                           uint32_t words[BLOCK_WORDS])
 {
