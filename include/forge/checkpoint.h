@@ -21,7 +21,7 @@ typedef struct forge_checkpoint {
     uint32_t reserved;     /* 0 */
     uint64_t seed;         /* seed of the states and of the loader */
     uint64_t step;         /* completed steps */
-    forge_cursor cursor;   /* position of position of the next batch, for forge_loader_seek */
+    forge_cursor cursor;   /* position of the next batch, for forge_loader_seek */
     joule_quantity energy; /* joules used so far; NaN: unknown */
 } forge_checkpoint;
 

@@ -14,7 +14,7 @@ bool budget_scan_is_enough(const struct arguments *arguments);
 /* Returns true if an annotation, pragma or macro of <joule/budget.h> may be in the source, in a file that it
  * may include, or in an option of clang. */
 bool budget_scan_finds(const struct arguments *arguments, const char *source);
-/* Returns budget_scan_finds for any source of the command, in C or in another language. */
+/* Returns true if budget_scan_finds returns true for a source of the command, in C or in another language. */
 bool budget_scan_finds_any(const struct arguments *arguments);
 
 #endif

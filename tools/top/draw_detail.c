@@ -281,7 +281,7 @@ void draw_help(struct frame *frame)
         " ?  assumed    from a configured or typical value",
         " -  unknown",
         "",
-        " energy is counted since joule top started",
+        " energy: since joule top started",
     };
     int count = (int)(sizeof lines / sizeof *lines), width = 54;
     width = width < frame->width ? width : frame->width;

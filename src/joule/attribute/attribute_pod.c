@@ -71,7 +71,8 @@ static bool is_due(const struct tenant *tenant, int64_t now_ns)
     return tenant->name.pod_uid[0] && !is_named && is_round && tenant->seen_ns == now_ns;
 }
 
-/* Returns true if `log` belongs to the tenant `name`: a folder to a pod, a link to a container. */
+/* Returns true if `log` belongs to the tenant `name`: a folder belongs to a pod by its UID, and a
+ * link to a container by its id. */
 static bool belongs_to(const struct tenant_name *name, const struct tenant_name *log)
 {
     return log->pod_uid[0] ? strcmp(name->pod_uid, log->pod_uid) == 0

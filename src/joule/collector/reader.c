@@ -91,9 +91,9 @@ static struct span copy(const volatile struct span *cell)
     };
 }
 
-/* Returns true if a span is valid, after two corrections. A foreign span may have begun before the session:
- * only the part inside the session is used. A signal handler that runs between the end's timestamp and the
- * end itself makes nested regions longer than the region. */
+/* Makes two corrections, then returns true if the span is valid. A foreign span that began before the session
+ * begins with the session. The time of nested regions is limited to the span's duration: a signal handler
+ * that runs after joule_end took its timestamp can still add nested time. */
 static bool makes_sense(struct span *span, int64_t since_ns)
 {
     bool is_foreign = span->flags & SPAN_FOREIGN;

@@ -90,7 +90,7 @@ static const struct rule_words rules[RULES] = {
          "--energy-report.",
          false},
     [RULE_OTHER_BASELINE] =
-        {"JW0109", "OtherBaseline", "A stored report is of another build, or does not have the file.",
+        {"JW0109", "OtherBaseline", "A stored report is from another build, or has no entry for this file.",
          "Options that change the code, or the release of joulec, differ from those of the stored report; or "
          "it has no entry for this file.",
          "Write the stored report again with --energy-report and the options of this build.", false},

@@ -26,8 +26,8 @@ enum layout {
     LAYOUT_RINGS,          /* six rings, each with a sixth of the lines */
     LAYOUT_ARRAY,          /* sequential */
     LAYOUT_ALTERNATING,    /* decisions of branches: alternating 0 and 1 */
-    LAYOUT_RANDOM_EIGHTHS, /* decisions of branches: at random, 1 of 8 is 1 */
-    LAYOUT_RANDOM_HALVES,  /* decisions of branches: at random, half of them are 1 */
+    LAYOUT_RANDOM_EIGHTHS, /* decisions of branches: random, each is 1 with probability 1/8 */
+    LAYOUT_RANDOM_HALVES,  /* decisions of branches: random, each is 1 with probability 1/2 */
 };
 
 struct kernel {

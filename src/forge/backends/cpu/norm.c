@@ -31,8 +31,8 @@ struct norm norm_of(const struct launch *launch)
                          .y = launch->outputs[0].data};
 }
 
-/* Returns the number of rows per block: the smallest number of whole groups for which there are at max_blocks
- * NORM_BLOCKS blocks. */
+/* Returns the number of rows per block: the smallest number of whole groups that gives at most NORM_BLOCKS
+ * blocks. */
 static size_t rows_of_block(size_t rows)
 {
     size_t groups = (rows + NORM_GROUP - 1) / NORM_GROUP;

@@ -42,7 +42,7 @@ static inline size_t planes_row(const struct planes *planes)
 {
     return planes->pitch * (size_t)planes->columns.stride;
 }
-/* Returns the index in the phases of a row at which the run of a tap begins. */
+/* Returns where the run of a tap begins, as an index into the phases of a row. */
 static inline size_t planes_run(const struct planes *planes, int64_t tap)
 {
     int64_t at = tap * planes->columns.dilation;
