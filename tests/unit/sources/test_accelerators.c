@@ -1,4 +1,5 @@
-/* Accelerators found on the bus: their list, their meters, and the reasons why some have none. */
+/* Tests accelerators that are found on the bus: their list, their meters, and the reason if a board has no
+ * meter. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,7 +64,7 @@ static void test_unmeasured_accelerators_are_reported(void **state)
         assert_int_equal(machine_require_channel(bench->meter, silent[i])->info.state, JOULE_UNSUPPORTED);
         assert_contains(machine_require_channel(bench->meter, silent[i])->info.remedy, "BMC");
     }
-    assert_null(machine_channel(bench->meter, "npu-0")); /* part of the package */
+    assert_null(machine_channel(bench->meter, "npu-0")); /* the NPU is part of the package */
     assert_null(machine_channel(bench->meter, "npu-4"));
 }
 
@@ -86,8 +87,8 @@ static void test_npu_utilisation_is_measured(void **state)
         JOULE_OK);
     assert_relative(value, 0.5, 1e-6);
     assert_relative(device(bench, "npu:0").busy, 0.5, 1e-6);
-    host_script_text(bench->host, "/sys/devices/pci0000:00/0000:00:0b.0/npu_busy_time_us",
-                     "0\n"); /* driver reloaded */
+    /* the driver was reloaded, so the count begins at 0 */
+    host_script_text(bench->host, "/sys/devices/pci0000:00/0000:00:0b.0/npu_busy_time_us", "0\n");
     machine_run(bench->meter, 1, 0.5);
     assert_int_equal(
         joule_gauge(bench->meter, machine_require_channel(bench->meter, "npu-0-busy")->info.id, &value),
@@ -106,9 +107,9 @@ static void test_machines_without_any(void **state)
     assert_int_equal(bench->meter->lanes[0]->sources[0]->state, JOULE_ABSENT);
 }
 
-/* --- monitors of their drivers -------------------------------------------------------------------------- */
+/* --- boards measured by monitors of their drivers ------------------------------------------------------- */
 
-/* The first board's firmware counts microwatts, the second's milliwatts. */
+/* The first board's firmware reports microwatts, the second's milliwatts. */
 static void test_gaudi_is_measured_in_either_unit(void **state)
 {
     struct machine_bench *bench = *state;
@@ -139,7 +140,7 @@ static void test_four_devices_of_one_card_count_once(void **state)
     struct machine_bench *bench = *state;
     open_machine(bench, "ai100");
     machine_run(bench->meter, 3, 0.05);
-    assert_int_equal(joule_device_count(bench->meter), 5); /* the modem is not one */
+    assert_int_equal(joule_device_count(bench->meter), 5); /* the modem is not an accelerator */
     for (int i = 0; i < 4; i++) {
         char name[16];
         snprintf(name, sizeof name, "npu-%d", i);
@@ -150,7 +151,7 @@ static void test_four_devices_of_one_card_count_once(void **state)
     assert_relative(machine_mean_watts(bench->meter, JOULE_GPU), 48.12 + 35, 1e-6);
 }
 
-/* Cards behind one PCI switch are separate. */
+/* Cards behind one PCI switch are separate boards, not parts of one board. */
 static void test_cards_behind_one_switch(void **state)
 {
     struct machine_bench *bench = *state;
@@ -176,7 +177,8 @@ static void test_zero_watts_of_qualcomm_are_unknown(void **state)
     assert_int_equal(machine_require_channel(bench->meter, "npu-4")->info.state, JOULE_STALE);
 }
 
-/* The value is the core's: it is shown, but in no total; the board's power is reported as unknown. */
+/* The monitor shows the power of the core, not of the board: it is listed, but is in no total, and
+ * the board's power is unknown. */
 static void test_core_power_of_tenstorrent_is_in_no_total(void **state)
 {
     struct machine_bench *bench = *state;

@@ -1,4 +1,4 @@
-/* AMD boards through fakes of librocm_smi64 and libamd_smi of several releases, with the real interface.
+/* Tests that AMD boards are measured through fakes of librocm_smi64 and libamd_smi of several releases.
  * Boards draw 200 W by default. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -116,7 +116,8 @@ static void device_has_its_facts(void **test)
     }
 }
 
-/* Average or current power. ROCm 5 has only the former; power of libamd_smi before 24 is not used. */
+/* Without an energy counter, average or current power is used. ROCm 5 has only average power; power of
+ * libamd_smi before 24 is not used. */
 static void power_replaces_a_missing_counter(void **test)
 {
     static const struct {
@@ -132,9 +133,11 @@ static void power_replaces_a_missing_counter(void **test)
         open_with(cases[i].interface, cases[i].script);
         fake_amd_run(&fake, 10);
         assert_int_equal(total().cls, JOULE_CLASS_DERIVED);
-        assert_near(total().value, 10 * WATTS, 0.3 * WATTS); /* from one reading to another */
+        assert_near(total().value, 10 * WATTS,
+                    0.3 * WATTS); /* the energy between the first and the last reading */
         if (strstr(cases[i].script, "energy=0") || strstr(cases[i].script, "energy=-3"))
-            assert_null(fake_amd_channel(&fake, BOARD "-power")); /* the only channel has the board's name */
+            assert_null(
+                fake_amd_channel(&fake, BOARD "-power")); /* as the only channel it has the name BOARD */
         fake_amd_close(&fake);
     }
 }
@@ -212,7 +215,8 @@ static void busy_library_is_queried_again(void **test)
         fake_amd_run(&fake, 3.3);
         assert_int_equal(board_channel(BOARD)->info.state, JOULE_OK);
         fake_amd_run(&fake, 6.7);
-        assert_near(total().value, 10 * WATTS, 1e-3 * WATTS); /* the counter continued */
+        /* the counter continued while the library was busy */
+        assert_near(total().value, 10 * WATTS, 1e-3 * WATTS);
         fake_amd_close(&fake);
         open_with(interface, "busy_at_ms=3000 busy_for_ms=4000");
         fake_amd_run(&fake, 6);
@@ -246,7 +250,7 @@ static void a_counter_that_stops_is_not_0_joules(void **test)
     }
 }
 
-/* libamd_smi has no reference count: the measured program may shut it down for all users. */
+/* libamd_smi has no reference count: if the measured program shuts it down, it is shut down for all users. */
 static void handles_are_renewed(void **test)
 {
     (void)test;
@@ -257,7 +261,7 @@ static void handles_are_renewed(void **test)
         assert_int_equal(board_channel("gpu-1")->info.state, JOULE_OK);
         assert_near(total().value, 10 * 2 * WATTS, 1e-2 * WATTS);
         fake_amd_close(&fake);
-        assert_int_equal(fake_amd_start_count(&fake), 1); /* starting it is left to that program */
+        assert_int_equal(fake_amd_start_count(&fake), 1); /* joule never shuts this library down */
     }
 }
 
@@ -274,7 +278,7 @@ static void rocm_smi_is_shut_down(void **test)
 /* --- when to query -------------------------------------------------------------------------------------- */
 
 #define CARD "/sys/class/drm/card1/device/"
-#define ALL  "-estimated" /* a list of sources without names */
+#define ALL  "-estimated" /* a list that names no source: it only excludes one */
 
 static void expect_asked(const char *sources, bool is_asked)
 {
@@ -306,7 +310,7 @@ static void library_is_not_used_where_the_kernel_has_sensors(void **test)
         host_script_text(fake.host, CARD "hwmon/hwmon4/power1_input", "5000000\n");
         expect_asked(ALL, false);
         prepare(interface, "");
-        host_script_text(fake.host, sleep, "suspended\n"); /* and stays suspended */
+        host_script_text(fake.host, sleep, "suspended\n"); /* the board is suspended and stays so */
         host_script_error(fake.host, metrics, EIO);
         expect_asked(ALL, false);
         prepare(interface, "");
@@ -323,7 +327,8 @@ static void library_is_used_if_named(void **test)
         host_script_text(fake.host, CARD "hwmon/hwmon4/power1_input", "5000000\n");
         expect_asked(NULL, true);
         prepare(interface, "");
-        host_script_text(fake.host, CARD "uevent", NULL); /* no card: libraries would only print errors */
+        /* without a card the library is not loaded, because it would only print errors */
+        host_script_text(fake.host, CARD "uevent", NULL);
         expect_asked(NULL, false);
         prepare(interface, "");
         host_script_text(fake.host, CARD "uevent", NULL);
@@ -339,13 +344,13 @@ static void another_file_may_be_named(void **test)
     prepare(FAKE_ROCM_6, "");
     host_script_env(fake.host, "JOULE_ROCM_SMI_LIB", "/no/such/librocm_smi64.so.6");
     fake_amd_open(&fake, ALL);
-    assert_int_equal(state(), JOULE_ABSENT); /* that one only */
+    assert_int_equal(state(), JOULE_ABSENT); /* the library in the usual place is not tried */
     fake_amd_close(&fake);
 }
 
 /* --- real time ------------------------------------------------------------------------------------------ */
 
-/* If nothing is found, nothing is read: the search thread has ended. */
+/* If the library is missing, its lane has nothing to read, and the lane's thread ends. */
 static void an_absent_library_keeps_no_thread(void **test)
 {
     (void)test;
@@ -409,7 +414,7 @@ int main(void)
         cmocka_unit_test(library_is_used_if_named),
         cmocka_unit_test(another_file_may_be_named),
         cmocka_unit_test(an_absent_library_keeps_no_thread),
-        /* last, because its threads outlive the meters */
+        /* this test is last, because its threads outlive the meters */
         cmocka_unit_test(hanging_library_is_abandoned),
     };
     return cmocka_run_group_tests_name("amd_libraries", tests, NULL, NULL);

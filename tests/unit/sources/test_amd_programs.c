@@ -1,7 +1,8 @@
-/* Output of rocm-smi and amd-smi in several releases, and boards read through them.
+/* Tests that the output of several releases of rocm-smi and amd-smi is parsed, and that boards are measured
+ * with these programs.
  *
- * Texts follow captures: rocm-smi of an MI250X and of an RX 7900 XTX, its form of 2019, amd-smi of an MI210
- * and of Radeon boards before and after units were added, and of ROCm 7. */
+ * The texts of rocm-smi follow captures of an MI250X, of an RX 7900 XTX, and of the program of 2019. Those of
+ * amd-smi follow captures of an MI210, of Radeon boards before and after units were added, and of ROCm 7. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -99,12 +100,13 @@ static void test_rocm_smi_of_other_years(void **state)
                      "\"222.0\",\"Temperature (Sensor mem) (c)\":\"79.0\"}}");
     assert_near(card.watts, 222, 0);
     assert_near(card.memory_celsius, 79, 0);
+    /* the key of ROCm 6 */
     card = only_card(rocm_smi_parse_json,
-                     "{\"card3\": {\"Current Socket Graphics Package Power (W)\": \"717.0\"}}"); /* ROCm 6 */
+                     "{\"card3\": {\"Current Socket Graphics Package Power (W)\": \"717.0\"}}");
     assert_int_equal(card.number, 3);
     assert_near(card.watts, 717, 0);
-    card =
-        only_card(rocm_smi_parse_json, "{\"card0\": {\"GPU use (%)\": \"7\"}}"); /* power could not be read */
+    /* no power, because it could not be read */
+    card = only_card(rocm_smi_parse_json, "{\"card0\": {\"GPU use (%)\": \"7\"}}");
     assert_true(isnan(card.watts));
 }
 
@@ -142,9 +144,10 @@ static void test_lines_that_are_no_json(void **state)
 static void test_amd_smi_of_each_release(void **state)
 {
     static const char *const texts[] = {
-        "[" GPU("{\"average_socket_power\": 10, \"gfx_voltage\": 6}", "\"N/A\"") "]", /* 5.7 */
+        "[" GPU("{\"average_socket_power\": 10, \"gfx_voltage\": 6}", "\"N/A\"") "]", /* version 5.7 */
+        /* version 6.0 */
         "[" GPU("{\"current_power\": 10, \"power_limit\": 300}",
-                "{\"total_energy_consumption\": 20909145.914}") "]", /* 6.0 */
+                "{\"total_energy_consumption\": 20909145.914}") "]",
         "[\n  " GPU("{\"socket_power\": {\"value\": 10, \"unit\": \"W\"}}",
                     "{\"total_energy_consumption\": {\"value\": 20909145.914, \"unit\": \"J\"}}") "\n]\n",
         "{\"gpu_data\": [" GPU(
@@ -158,7 +161,7 @@ static void test_amd_smi_of_each_release(void **state)
         assert_near(card.watts, 10, 0);
         if (i == 0)
             assert_true(card.counts == 0);
-        else /* its joules are counts of 15.3 uJ */
+        else /* amd-smi assumes 15.3 uJ per count */
             assert_near((double)card.counts * UNIT_J, 20909145.914 / 15.3e-6 * UNIT_J, 1e-3);
     }
 }
@@ -174,9 +177,10 @@ static void test_amd_smi_words_are_unknown(void **state)
         "\"timestamp\":1769014607}]");
     assert_true(isnan(card.watts) && isnan(card.busy) && isnan(card.edge_celsius) && card.counts == 0 &&
                 card.memory_total_bytes == UINT64_MAX);
+    /* an RDNA4 board always shows 0 J */
     card = only_card(amd_smi_parse_json,
                      "[{\"gpu\": 0, \"energy\": {\"total_energy_consumption\": {\"value\": 0.0, "
-                     "\"unit\": \"J\"}}}]"); /* RDNA4, permanently */
+                     "\"unit\": \"J\"}}}]");
     assert_true(card.counts == 0);
     card =
         only_card(amd_smi_parse_json, "[{\"gpu\": 1, \"usage\": {\"gfx_activity\": {\"value\": 42, \"unit\": "
@@ -193,7 +197,7 @@ static void test_amd_smi_words_are_unknown(void **state)
     assert_true(card.memory_total_bytes == UINT64_C(65520) << 20 && card.memory_used_bytes == 13u << 20);
 }
 
-/* A quarter of a minute of an MI210's series: one second apart, 42.664 J. */
+/* Readings of an MI210, one second apart: each shows 42.7 J more than the previous one. */
 static void test_a_recorded_series(void **state)
 {
     static const double joules[] = {20909145.914, 20909188.578, 20909231.286, 20909273.989};
@@ -299,8 +303,9 @@ static void test_amd_smi_counts(void **state)
 {
     host_script_program(((struct machine_bench *)*state)->host, "amd-smi", run_amd, NULL);
     run(*state, ALL);
+    /* 2 runs to open the source, and at most one for each round of readings */
     expect_watts(*state, "amd_smi_program");
-    assert_true(truth.runs <= 2 + 13); /* two to open, and one for each round */
+    assert_true(truth.runs <= 2 + 13);
 }
 
 static void test_rocm_smi_counts(void **state)
@@ -366,7 +371,7 @@ static int loaded(void)
     return 0;
 }
 
-/* It takes half a second of CPU time for each reading, so it is used only if no other source works. */
+/* The program uses half a second of CPU time for each reading, so it is run only if no other source works. */
 static void test_run_only_as_the_last_resort(void **state)
 {
     static const struct script_symbol symbols[] = {{"rsmi_init", (void *)loaded}};
@@ -377,7 +382,8 @@ static void test_run_only_as_the_last_resort(void **state)
     assert_int_equal(truth.runs, 0);
     joule_close(bench->meter);
     host_script_library(bench->host, "librocm_smi64.so.6", NULL, 0);
-    bench->meter = machine_open(bench->host, "amd_smi_program"); /* if named explicitly, it is used */
+    /* the program is run if the user names its source */
+    bench->meter = machine_open(bench->host, "amd_smi_program");
     assert_int_not_equal(truth.runs, 0);
     joule_close(bench->meter);
     truth.runs = 0;

@@ -1,5 +1,5 @@
-/* AMD boards: each revision of the gpu_metrics table, which counters are trusted, and which devices are
- * cards. */
+/* Tests AMD boards in the kernel's files: each revision of the gpu_metrics table, which counters are trusted,
+ * and which devices are cards. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -63,7 +63,7 @@ static void test_every_table_revision_is_read(void **state)
         assert_true(counts == (r->energy_bytes == 4 ? wanted & UINT32_MAX : wanted));
         assert_true(modulus == (r->energy_bytes == 4 ? UINT64_C(1) << 32 : 0));
         assert_int_equal(gpu_metrics_read_energy(table.bytes, r->size - 1, &counts, &modulus), JOULE_FAILED);
-        table.bytes[0]--; /* another size than this revision has */
+        table.bytes[0]--; /* the size no longer matches the revision */
         assert_int_equal(gpu_metrics_read_energy(table.bytes, r->size, &counts, &modulus), JOULE_UNSUPPORTED);
     }
 }
@@ -86,7 +86,7 @@ static void add_attribute(struct table *table, unsigned id, unsigned type, unsig
 
 #define ENERGY UINT64_C(0x123456789abcdef0)
 
-/* As on an MI300: temperatures, power, activities, then energy, clocks and links. */
+/* The attributes of an MI300: temperatures, power, activities, then energy, clocks and links. */
 static struct table list_of_attributes(void)
 {
     struct table table = table_of(1, 9, 8);
@@ -119,19 +119,19 @@ static void test_lists_of_attributes(void **state)
     assert_int_equal(gpu_metrics_read_energy(table.bytes, table.size - 1, &counts, &modulus), JOULE_FAILED);
     for (int trouble = 0; trouble < 6; trouble++) {
         table = list_of_attributes();
-        if (trouble == 0) /* fewer attributes than bytes */
+        if (trouble == 0) /* the list states fewer attributes than its bytes contain */
             put(&table, 4, 4, 6);
-        else if (trouble == 1) /* more */
+        else if (trouble == 1) /* the list states more attributes than its bytes contain */
             put(&table, 4, 4, 8);
-        else if (trouble == 2) /* 32-bit words, as in a draft */
+        else if (trouble == 2) /* values are 32-bit words, as in a draft of the format */
             put(&table, 8, 4, 0);
         else if (trouble == 3) /* an invalid type */
             put(&table, 8, 8, UINT64_C(8) << 20 | 1);
-        else if (trouble == 4) { /* the board omits it */
+        else if (trouble == 4) { /* all bits are set: the board has no energy counter */
             table = table_of(1, 9, 8);
             put(&table, 4, 4, 0);
             add_attribute(&table, 7, U64, 1, UINT64_MAX);
-        } else { /* it has two values, or is of another type */
+        } else { /* energy has two values, or is of another type */
             table = table_of(1, 9, 8);
             put(&table, 4, 4, 0);
             add_attribute(&table, 7, U64, 2, ENERGY);
@@ -215,7 +215,7 @@ static void test_the_counter_is_the_board(void **state)
     assert_int_equal(energy->info.scope, JOULE_SCOPE_GPU);
     assert_int_equal(energy->info.cls, JOULE_CLASS_MEASURED);
     assert_relative(machine_mean_watts(bench->meter, energy->info.id), 200, 1e-6);
-    /* counted once; hwmon's 150 is not used */
+    /* The board is counted once; the 150 W of its hwmon chip are not used. */
     assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 200, 1e-6);
 }
 
@@ -249,8 +249,8 @@ static void test_invalid_or_denied_tables_leave_the_board_to_hwmon(void **state)
     put_hwmon(bench, "150000000");
     run(bench);
     assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 150, 1e-6);
-    assert_string_equal(machine_require_channel(bench->meter, "gpu-1")->info.uuid,
-                        SLOT); /* 0000:03:00.0 comes before it, and has no meter */
+    /* the board at 0000:03:00.0 has number 0, but no meter */
+    assert_string_equal(machine_require_channel(bench->meter, "gpu-1")->info.uuid, SLOT);
     assert_null(machine_channel(bench->meter, "gpu-0"));
 }
 
@@ -259,7 +259,7 @@ static void test_utilisation_is_measured(void **state)
     struct machine_bench *bench = *state;
     double value;
     machine_put(bench, CARD "gpu_busy_percent", "42\n");
-    machine_put(bench, CARD "mem_busy_percent", "101\n"); /* invalid */
+    machine_put(bench, CARD "mem_busy_percent", "101\n"); /* an invalid percentage */
     run(bench);
     assert_int_equal(
         joule_gauge(bench->meter, machine_require_channel(bench->meter, "gpu-0-busy")->info.id, &value),
@@ -279,12 +279,13 @@ static void test_a_sleeping_board_is_left_alone(void **state)
     machine_run(bench->meter, 2, 0.1);
     assert_int_equal(machine_require_channel(bench->meter, "gpu-0")->info.state, JOULE_OK);
     machine_put(bench, CARD "power/runtime_status", "suspended\n");
-    truth.table.size = 0; /* so that a reading now would fail */
+    /* a reading of this table would fail, so a reading of the suspended board is noticed */
+    truth.table.size = 0;
     machine_run(bench->meter, 2, 0.1);
     assert_int_equal(machine_require_channel(bench->meter, "gpu-0")->info.state, JOULE_STALE);
 }
 
-/* During a reset the driver returns EPERM for a while. */
+/* While a board is reset, the driver returns EPERM. */
 static void test_a_board_in_reset_comes_back(void **state)
 {
     struct machine_bench *bench = *state;
@@ -316,7 +317,7 @@ static void test_other_cards_are_none(void **state)
     assert_null(machine_channel(bench->meter, "gpu-0"));
 }
 
-/* Without a uevent the links identify the card. */
+/* If the uevent file is missing, the card is identified by its links. */
 static void test_a_recording_with_links_alone(void **state)
 {
     static const char device[] = "/sys/devices/pci0000:00/0000:00:01.1/" SLOT;
@@ -338,7 +339,7 @@ static void test_a_recording_with_links_alone(void **state)
 
 /* --- as a device ---------------------------------------------------------------------------------------- */
 
-/* As on a server with an MI210. */
+/* The files of a server with an MI210. */
 static void put_facts(struct machine_bench *bench)
 {
     put_hwmon(bench, "150000000");
@@ -380,10 +381,10 @@ static void test_board_has_its_facts(void **state)
     assert_true(d.memory_total_bytes == 68702699520 && d.memory_free_bytes == 58000000000);
     assert_relative(d.power_limit_watts, 300, 1e-6);
     assert_relative(d.power_limit_max_watts, 310, 1e-6);
-    assert_true(isnan(d.power_limit_default_watts)); /* unknown */
+    assert_true(isnan(d.power_limit_default_watts)); /* the board's default limit is unknown */
     assert_relative(d.busy, 0.42, 1e-6);
     assert_true(isnan(d.memory_busy));
-    assert_relative(d.temperature_celsius, 66, 1e-6); /* the hottest one */
+    assert_relative(d.temperature_celsius, 66, 1e-6); /* the temperature of the hottest sensor */
     assert_relative(d.memory_temperature_celsius, 58, 1e-6);
     assert_relative(d.energy_joules.value, machine_joules(bench->meter, "gpu-0"), 1e-6);
     assert_int_equal(d.has_process_list, 0);
@@ -421,14 +422,15 @@ static void test_a_board_that_falls_silent_is_stale(void **state)
     bench->meter = machine_open_devices(bench->host, "amdgpu");
     machine_run(bench->meter, 5, 0.1);
     int64_t now_ns = meter_now_ns(bench->meter);
-    host_script_set_time(bench->host, now_ns + INT64_C(10000000000)); /* the lane blocks: no readings */
+    /* the time advances, but the lane makes no readings */
+    host_script_set_time(bench->host, now_ns + INT64_C(10000000000));
     joule_device d = machine_device(bench->meter, 0);
     assert_int_equal(d.state, JOULE_STALE);
     assert_relative(d.age_s, 10, 1e-6);
-    assert_true(d.memory_used_bytes == 10702699520); /* the last known value */
+    assert_true(d.memory_used_bytes == 10702699520); /* the value of the last reading */
 }
 
-/* NVIDIA boards keep their driver's numbers, AMD boards follow, integrated GPUs are last. */
+/* NVIDIA boards keep the numbers of their driver, AMD boards follow, and integrated GPUs are last. */
 static void test_numbers_over_all_vendors(void **state)
 {
     static const struct {
@@ -450,7 +452,7 @@ static void test_numbers_over_all_vendors(void **state)
         if (boards[i].name)
             assert_string_equal(device->name, boards[i].name);
     }
-    assert_int_equal(gpu_index(&source, "hwmon7"), 6); /* on no bus */
+    assert_int_equal(gpu_index(&source, "hwmon7"), 6); /* hwmon7 is on no bus, so it comes last */
     assert_int_equal(gpu_index(&source, "hwmon7"), 6);
     arena_free(&source.arena);
 }
@@ -485,8 +487,8 @@ static void test_recorded_tables_are_read(void **state)
     }
 }
 
-/* Headers of amdgpu_top for three machines: sizes of 1.3, which has the counter, and of 2.1, which has none.
- * */
+/* Headers that amdgpu_top printed on three machines: table 1.3 contains the energy counter, table 2.1 does
+ * not. */
 static void test_headers_of_amdgpu_top(void **state)
 {
     const char *path = test_data("fixtures/amdgpu_top/dump.json");

@@ -1,4 +1,5 @@
-/* Output of macmon and powermetrics in several releases, and the sources that run them. */
+/* Tests that the output of macmon and powermetrics is parsed for several releases, and that their sources
+ * report it. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -121,7 +122,7 @@ static void test_text_of_powermetrics_is_read(void **state)
     assert_false(powermetrics_parse("CPU Power: 12 mW\n", 17, &power));
 }
 
-/* Releases up to macOS 12 also report the memory's power, which is another domain than the CPU's package. */
+/* Releases up to macOS 12 also report the memory's power. Memory is a domain beside the CPU's package. */
 static void test_memory_power_of_powermetrics_is_its_own_domain(void **state)
 {
     static const char text[] =
@@ -142,11 +143,11 @@ static void test_memory_power_of_powermetrics_is_its_own_domain(void **state)
     assert_true(powermetrics_parse(list, strlen(list), &power));
     assert_relative(power.watts[APPLE_CPU], 0.5, 1e-6);
     assert_relative(power.watts[APPLE_MEMORY], 0.688, 1e-6);
-    assert_true(powermetrics_parse(report, strlen(report), &power)); /* a later release */
+    assert_true(powermetrics_parse(report, strlen(report), &power)); /* the report of a later release */
     assert_relative(power.watts[APPLE_MEMORY], NAN, 1e-6);
 }
 
-/* Energies of an interval longer than requested. */
+/* The list contains the energies of an interval that was longer than requested. */
 static void test_lists_of_powermetrics_are_read(void **state)
 {
     static const char lists[] =
@@ -223,8 +224,9 @@ static void test_macmon_is_measured(void **state)
     run(bench, "macmon");
     assert_relative(machine_watts(bench->meter, "package-0"), 0.2, 1e-6);
     assert_relative(machine_watts(bench->meter, "gpu-0"), 0.017, 1e-6);
+    /* the total is the measured power of the whole machine */
     assert_relative(machine_watts(bench->meter, "node"), 5.875, 1e-6);
-    assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 5.875, 1e-6); /* measured, and complete */
+    assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 5.875, 1e-6);
     assert_relative(machine_channel(bench->meter, "gpu-0-busy")->gauge, 0.09, 1e-6);
     assert_gauge(machine_channel(bench->meter, "gpu-0-busy"), ROLE_BUSY, JOULE_READING_UTILISATION);
     assert_gauge(machine_channel(bench->meter, "gpu-0-clock"), ROLE_CLOCK, JOULE_READING_CLOCK);

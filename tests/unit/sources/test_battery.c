@@ -1,4 +1,5 @@
-/* A laptop's power at its batteries; no power when it is plugged in. */
+/* Tests that a laptop's power is read from its batteries while it runs on them, and is unknown while it is
+ * plugged in. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -65,7 +66,7 @@ static void test_discharge_of_a_laptop_is_measured(void **state)
     assert_int_equal(joule_domain_count(bench->meter), 1);
     assert_int_equal(bench->battery->info.scope, JOULE_SCOPE_BATTERY);
     assert_int_equal(bench->battery->info.cls, JOULE_CLASS_DERIVED);
-    assert_string_equal(bench->battery->info.label, "BAT0"); /* not the mouse's battery */
+    assert_string_equal(bench->battery->info.label, "BAT0"); /* the other battery is the mouse's */
     assert_string_equal(bench->battery->info.model, "LNV-45N1");
     assert_watts(bench, 5.002);
 }
@@ -77,7 +78,7 @@ static void test_current_times_voltage(void **state)
     put(bench, "BAT0/current_now", "-500000");
     put(bench, "BAT0/voltage_now", "12000000");
     run(bench, 10);
-    assert_watts(bench, 6); /* this driver gives a sign */
+    assert_watts(bench, 6); /* this driver shows discharging as a negative current */
 }
 
 static void test_batteries_add_up(void **state)
@@ -117,7 +118,8 @@ static void test_plugging_in_is_a_gap(void **state)
 static void test_mains_power_gets_a_remedy(void **state)
 {
     struct bench *bench = *state;
-    put(bench, "AC/online", "1"); /* a weak adapter: the battery gives only the rest */
+    /* the adapter is too weak: the battery supplies only the rest, so the laptop's power is unknown */
+    put(bench, "AC/online", "1");
     run(bench, 3);
     assert_int_equal(bench->battery->info.state, JOULE_UNSUPPORTED);
     assert_contains(bench->battery->info.remedy, "unplug");

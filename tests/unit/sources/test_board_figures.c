@@ -1,5 +1,5 @@
-/* Figures of AMD's and Intel's boards other than joules: product names by PCI id, clocks, memory activity,
- * fans, and the fields of each revision of AMD's table. */
+/* Tests figures of AMD's and Intel's boards other than joules: product names by PCI id, clocks, memory
+ * activity, fans, and the fields of each revision of AMD's gpu_metrics table. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -57,15 +57,15 @@ static void expect_name(struct machine_bench *bench, uint32_t vendor, uint32_t d
 static void test_names_by_id(void **state)
 {
     struct machine_bench *bench = *state;
-    expect_name(bench, 0x1002, 0x744c, 0xc8, ""); /* a machine without lists */
+    expect_name(bench, 0x1002, 0x744c, 0xc8, ""); /* the machine has no lists of names */
     host_script_text(bench->host, PCI_IDS, pci_ids);
     expect_name(bench, 0x1002, 0x744c, 0xc8, "AMD Radeon RX 7900 XT/7900 XTX/7900 GRE/7900M");
     expect_name(bench, 0x1002, 0x163f, -1, "AMD Custom GPU 0405");
     expect_name(bench, 0x10de, 0x2704, -1, "NVIDIA GeForce RTX 4080");
     expect_name(bench, 0x8086, 0x3e98, -1, "Intel UHD Graphics 630");
     expect_name(bench, 0x8086, 0xbeef, -1, "Intel a name without brackets");
-    expect_name(bench, 0x8086, 0x744c, -1, ""); /* another vendor's number */
-    expect_name(bench, 0x1da2, 0xe387, -1, ""); /* a subsystem is no device */
+    expect_name(bench, 0x8086, 0x744c, -1, ""); /* the id belongs to another vendor */
+    expect_name(bench, 0x1da2, 0xe387, -1, ""); /* the id is that of a subsystem, not of a device */
     expect_name(bench, 0x1002, 0x7550, 0xc0, "AMD Radeon RX 9070/9070 XT/9070 GRE");
     host_script_text(bench->host, AMD_IDS, amd_ids);
     expect_name(bench, 0x1002, 0x7550, 0xc0, "AMD Radeon RX 9070 XT");
@@ -79,7 +79,7 @@ static void test_list_is_found_in_either_folder(void **state)
     struct machine_bench *bench = *state;
     host_script_text(bench->host, "/usr/share/hwdata/pci.ids", pci_ids);
     expect_name(bench, 0x10de, 0x2704, -1, "NVIDIA GeForce RTX 4080");
-    host_script_error(bench->host, PCI_IDS, 13); /* an unreadable list does not hide the other */
+    host_script_error(bench->host, PCI_IDS, 13); /* if one list is unreadable, the other one is still used */
     expect_name(bench, 0x10de, 0x2704, -1, "NVIDIA GeForce RTX 4080");
 }
 
@@ -96,7 +96,7 @@ static void test_invalid_lists_are_ignored(void **state)
     }
 }
 
-/* --- AMD's table ---------------------------------------------------------------------------------------- */
+/* --- AMD's gpu_metrics table ---------------------------------------------------------------------------- */
 
 static void put(unsigned char *table, size_t at, size_t bytes, uint64_t value)
 {
@@ -104,7 +104,8 @@ static void put(unsigned char *table, size_t at, size_t bytes, uint64_t value)
         table[at + i] = (unsigned char)(value >> 8 * i);
 }
 
-/* Offsets in bytes, of Linux' kgd_pp_interface.h and rocm_smi.h; 0: the revision has no such field. */
+/* Byte offsets of the fields, from Linux' kgd_pp_interface.h and from rocm_smi.h; 0: the revision has no such
+ * field. */
 static const struct revision {
     unsigned format, content;
     size_t size, busy, memory_busy, clock, memory_clock, mean_clock, mean_memory_clock, fan, throttle;
@@ -145,7 +146,7 @@ static void test_figures_of_each_revision(void **state)
         table[2] = (unsigned char)r->format;
         table[3] = (unsigned char)r->content;
         assert_int_equal(gpu_metrics_read(table, r->size, &metrics), JOULE_OK);
-        expect_unknown(&metrics); /* all bits set: the board lacks the figure */
+        expect_unknown(&metrics); /* all bits are set, which means that the board lacks the figures */
         put(table, r->mean_clock, 2, 1500);
         put(table, r->mean_memory_clock, 2, 700);
         assert_int_equal(gpu_metrics_read(table, r->size, &metrics), JOULE_OK);
@@ -165,25 +166,25 @@ static void test_figures_of_each_revision(void **state)
         expect_figure(metrics.fan_rpm, r->fan, 1944);
         assert_true(metrics.clock_reasons ==
                     (r->throttle ? JOULE_CLOCKS_POWER | JOULE_CLOCKS_TEMPERATURE : JOULE_CLOCKS_UNKNOWN));
-        put(table, r->busy, 2, 9700); /* an impossible share */
+        put(table, r->busy, 2, 9700); /* 9700 % is impossible */
         assert_int_equal(gpu_metrics_read(table, r->size, &metrics), JOULE_OK);
         assert_true(isnan(metrics.busy));
         assert_int_equal(gpu_metrics_read(table, r->size - 1, &metrics), JOULE_FAILED);
         expect_unknown(&metrics);
-        table[0]--; /* another size than this revision has */
+        table[0]--; /* the size no longer matches the revision */
         assert_int_equal(gpu_metrics_read(table, r->size, &metrics), JOULE_UNSUPPORTED);
         expect_unknown(&metrics);
     }
 }
 
-/* The highest of the clocks of a board with several dies. */
+/* A board with several dies reports the highest of their clocks. */
 static void test_clocks_of_several_dies(void **state)
 {
     unsigned char table[288];
     struct gpu_metrics metrics;
     (void)state;
     memset(table, 0xff, sizeof table);
-    put(table, 1, 3, 0x040101); /* 288 bytes, 1.4 */
+    put(table, 1, 3, 0x040101); /* the header: 288 bytes, revision 1.4 */
     table[0] = 0x20;
     put(table, 244, 2, 132);
     put(table, 250, 2, 2100);
@@ -269,7 +270,8 @@ static void test_recorded_boards_have_their_figures(void **state)
     }
 }
 
-/* A fan unknown to the driver, or with an impossible speed, is unknown; of several the fastest counts. */
+/* The speed of a fan that the driver does not know, or an impossible speed, is unknown. The fastest fan is
+ * reported. */
 static void test_fastest_fan_counts(void **state)
 {
 #define FAN "/sys/class/drm/card1/device/hwmon/hwmon4/"

@@ -1,4 +1,5 @@
-/* Caches from the kernel's files and from CPUID, and the core model made from them. */
+/* Tests that caches are read from the kernel's files or from CPUID, and the core model that is built from
+ * their sizes. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,7 +43,7 @@ static void test_caches_are_read_from_files(void **state)
     put_cache(host, 1, "1\n", "Instruction\n", "32K\n");
     put_cache(host, 2, "2\n", "Unified\n", "2048K\n");
     put_cache(host, 3, "3\n", "Unified\n", "30M\n");
-    put_cache(host, 4, "4\n", "Unified\n", "128M\n"); /* larger than the model supports */
+    put_cache(host, 4, "4\n", "Unified\n", "128M\n"); /* larger than any size that the model supports */
     assert_true(cpu_caches_read(host, &caches));
     assert_true(caches.bytes[COST_L1] == 48 * KIB && caches.bytes[COST_L2] == 2 * MIB);
     assert_true(caches.bytes[COST_L3] == 30 * MIB && caches.line_bytes == 128);
@@ -64,7 +65,7 @@ static void test_invalid_files_are_refused(void **state)
     }
 }
 
-/* Leaf 4 of an Emerald Rapids, 0x8000001d of a Zen 2. */
+/* The registers are those of leaf 4 of an Emerald Rapids, and of leaf 0x8000001d of a Zen 2. */
 static void test_caches_are_read_from_cpuid(void **state)
 {
     static const uint32_t intel[][4] = {{0x121, 0x02c0003f, 63, 0},
@@ -97,7 +98,8 @@ static void test_a_core_of_this_machine(void **state)
     assert_true(cpu_core_read(host, &cpu, &core));
     cost_core_describe(&cpu, NAN, &typical);
     assert_string_equal(core.id, "golden-cove");
-    assert_true(core.cache_bytes[COST_L3] == typical.cache_bytes[COST_L3]); /* unknown */
+    /* the size of L3 is unknown, so the typical size is used */
+    assert_true(core.cache_bytes[COST_L3] == typical.cache_bytes[COST_L3]);
     put_cache(host, 0, "1", "Data", "48K");
     put_cache(host, 1, "2", "Unified", "1M");
     assert_true(cpu_core_read(host, &cpu, &core));
@@ -108,7 +110,7 @@ static void test_a_core_of_this_machine(void **state)
     assert_true(core.hz > 2.999e9 && core.hz < 3.001e9 && core.hz_log_sd < typical.hz_log_sd);
 }
 
-/* A guest with 2 of 64 cores sees the whole last-level cache. */
+/* A guest with 2 of 64 cores sees the size of the whole last-level cache: the model uses 2/64 of it. */
 static void test_a_guest_has_its_part(void **state)
 {
     struct cost_cpu cpu;
@@ -126,9 +128,9 @@ static void test_a_guest_has_its_part(void **state)
 
 /* A processor as seen by a guest or a host. */
 struct shown {
-    const char *vendor, *model, *online, *sharing; /* sharing NULL: no file has it */
+    const char *vendor, *model, *online, *sharing; /* sharing NULL: the file shared_cpu_list is missing */
     unsigned family;
-    double l2_kib, l3_kib, part_kib; /* part_kib: capacity for one of its cores */
+    double l2_kib, l3_kib, part_kib; /* part_kib: L3 capacity for one core */
     bool is_guest;
 };
 
@@ -150,7 +152,7 @@ static void put_processor(struct joule_host *host, const struct shown *s)
         put(host, 2, "shared_cpu_list", s->sharing);
 }
 
-/* The share of AMD's core complex, or of Intel's socket, and never less than the next inner level. */
+/* A core gets its share of the L3 of AMD's core complex or of Intel's socket, and never less than the L2. */
 static const struct shown shown[] = {
     {"AuthenticAMD", "17", "0-1\n", "0-1\n", 25, 1024, 32768, 8192, true}, /* Zen 4: 8 cores */
     {"AuthenticAMD", "17", "0-1\n", NULL, 25, 1024, 32768, 8192, true},
@@ -166,7 +168,8 @@ static const struct shown shown[] = {
     {"AuthenticAMD", "250", "0-1\n", "0-1\n", 31, 1024, 32768, 8192, true}, /* a future family */
     {"GenuineIntel", "207", "0-1\n", "0-1\n", 6, 2048, 266240, 8320, true},
     {"GenuineIntel", "207", "0-1\n", NULL, 6, 2048, 266240, 8320, true},
-    {"GenuineIntel", "207", "0\n", "0\n", 6, 2048, 32768, 2048, true}, /* at least the 512 KiB of its part */
+    /* the share of one core would be 512 KiB, less than the L2 */
+    {"GenuineIntel", "207", "0\n", "0\n", 6, 2048, 32768, 2048, true},
     {"GenuineIntel", "207", "0-127\n", "0-127\n", 6, 2048, 266240, 266240, true},
     {"GenuineIntel", "207", "0-63\n", "0-63\n", 6, 2048, 266240, 266240, false},
 };
@@ -188,7 +191,7 @@ static void test_sharing_of_the_last_cache_is_known(void **state)
     }
 }
 
-/* CPUID registers recorded on a Zen 4 guest with two CPUs. */
+/* The registers were recorded on a Zen 4 guest with two CPUs. */
 static void test_sharing_from_cpuid(void **state)
 {
     static const uint32_t amd[][4] = {{0x121, 0x01c0003f, 63, 0},

@@ -1,4 +1,4 @@
-/* /proc/cpuinfo of x86 and Arm CPUs, in machines and guests. */
+/* Tests that /proc/cpuinfo of x86 and Arm CPUs is parsed, on real machines and in guests. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Power readings of a management controller and of the programs that query it. */
+/* Tests that power readings of a management controller are parsed, as bytes and as the output of programs
+ * that query it. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,10 +33,10 @@ static void test_response_bytes_are_read(void **state)
         assert_int_equal(dcmi_parse_bytes(response, length, &reading), JOULE_FAILED);
     memcpy(bytes, response, sizeof response);
     assert_int_equal(dcmi_parse_bytes(bytes, sizeof bytes, &reading), JOULE_FAILED);
-    bytes[17] = 0; /* not active */
+    bytes[17] = 0; /* power measurement is not active */
     assert_int_equal(dcmi_parse_bytes(bytes, sizeof response, &reading), JOULE_UNSUPPORTED);
     bytes[17] = 0x40;
-    bytes[1] = bytes[2] = 0; /* 0 W */
+    bytes[1] = bytes[2] = 0; /* the power is 0 W */
     assert_int_equal(dcmi_parse_bytes(bytes, sizeof response, &reading), JOULE_UNSUPPORTED);
     bytes[0] = 0xc1;
     assert_int_equal(dcmi_parse_bytes(bytes, sizeof response, &reading), JOULE_FAILED);

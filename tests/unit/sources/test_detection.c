@@ -1,5 +1,5 @@
-/* Device files and environment variables lead to devices if a driver has them, and are named in the remedy if
- * nothing answers. */
+/* Tests that device files and environment variables lead to devices if a driver has them, and are named in
+ * the remedy if no driver answers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include <joule/devices.h>
 #include "support/machine.h"
 
-/* Returns the remedy of a meter's only source. */
+/* Returns the remedy of the only source that the meter opened. */
 static const char *remedy_of(struct machine_bench *bench, const char *source)
 {
     bench->meter = machine_open_devices(bench->host, source);
@@ -48,13 +48,14 @@ static void test_signs_without_hardware(void **state)
             if ((strstr(remedy, kinds[i].file) != NULL) != has_file ||
                 (strstr(remedy, kinds[i].variable) != NULL) != has_variable)
                 fail_msg("%s: %s", kinds[i].source, remedy);
-            assert_int_equal(joule_device_count(bench->meter), 0); /* a hint is not a device */
+            /* a device file or variable alone is not a device */
+            assert_int_equal(joule_device_count(bench->meter), 0);
             machine_teardown(state);
             machine_setup(state);
         }
 }
 
-/* Values that request no device suggest none. */
+/* Values that request no device do not suggest that a device exists. */
 static void test_variables_without_a_device_suggest_none(void **state)
 {
     static const char *const values[] = {"", "-1", "none", "void"};
@@ -67,7 +68,7 @@ static void test_variables_without_a_device_suggest_none(void **state)
     }
 }
 
-/* Device files show how many devices there are if /sys is hidden. They have no power. */
+/* If /sys is hidden, the device files show how many devices exist. Their power is unknown. */
 static void test_devices_by_their_files(void **state)
 {
     static const struct {
@@ -93,7 +94,7 @@ static void test_devices_by_their_files(void **state)
     }
 }
 
-/* A device file suffices to open a source, also for a measurement. */
+/* A device file is enough to open a source, also for a measurement without devices. */
 static void test_files_open_a_source(void **state)
 {
     struct machine_bench *bench = *state;

@@ -1,4 +1,5 @@
-/* Processes that use a GPU: fdinfo of graphics drivers, and the search through /proc. */
+/* Tests that processes that use a GPU are found: in fdinfo of graphics drivers, and by the search through
+ * /proc. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -27,7 +28,7 @@ static struct drm_client client_of(const char *text)
     return client;
 }
 
-/* Returns the active fraction; leaves `before` unchanged. */
+/* Returns the active fraction of `elapsed_s`; does not change the caller's `before`. */
 static double advance(struct drm_client before, const struct drm_client *now, double elapsed_s)
 {
     return drm_advance(&before, now, elapsed_s);
@@ -46,13 +47,14 @@ static void test_clients_of_amdgpu_are_read(void **state)
     assert_int_equal(before.memory_bytes, 2 << 20);
     assert_int_equal(before.engine_count, 2);
     struct drm_client now = before;
-    now.engines[0].active_ns += 250000000; /* in parallel: the busiest engine counts */
+    /* both engines ran in parallel: the fraction is that of the busiest one */
+    now.engines[0].active_ns += 250000000;
     now.engines[1].active_ns += 750000000;
     assert_near(advance(before, &now, 1), 0.75, 1e-9);
     assert_near(advance(before, &now, 0.5), 0.5, 1e-9);
 }
 
-/* A counter may fall for a while; time that was counted before is not counted again. */
+/* A counter may fall for a while. Time that was already counted is not counted a second time. */
 static void test_times_that_fall(void **state)
 {
     (void)state;
@@ -127,7 +129,8 @@ static void test_xe_counts_cycles(void **state)
     snprintf(text, sizeof text, form, 5000, 110000, 8000, 110000);
     struct drm_client now = client_of(text);
     assert_int_equal(now.memory_bytes, 23992 * 1024);
-    assert_near(advance(before, &now, 2), 0.8, 1e-9); /* 0.4 of rcs, 0.8 of one of four ccs */
+    /* rcs was active for 0.4 of the time, one of four ccs for 0.8 */
+    assert_near(advance(before, &now, 2), 0.8, 1e-9);
 }
 
 static void test_other_files_are_no_clients(void **state)
@@ -150,7 +153,7 @@ static void test_other_files_are_no_clients(void **state)
 
 /* --- processes ------------------------------------------------------------------------------------------ */
 
-/* File `number` of a process is client `id` of the board at `place`. */
+/* Makes file `number` of a process a handle of client `id` on the board at `place`. */
 static void put_client(struct machine_bench *bench, int pid, int number, const char *place, int id,
                        double active_s, int kibibytes)
 {
@@ -209,11 +212,11 @@ static void test_each_device_has_its_own(void **state)
     struct machine_bench *bench = *state;
     joule_device_process list[8];
     put_client(bench, 10, 5, SLOT, 1, 100, 1024);
-    put_client(bench, 10, 6, SLOT, 1, 100, 1024); /* the same, duplicated */
-    put_client(bench, 10, 7, SLOT, 3, 0, 2048);   /* another client */
-    put_client(bench, 10, 8, OTHER, 3, 0, 4096);  /* of another board, with the same id */
-    put_client(bench, 11, 5, SLOT, 1, 100, 1024); /* inherited */
-    put_client(bench, 12, 5, SLOT, 9, 0, 0);      /* open, but not used */
+    put_client(bench, 10, 6, SLOT, 1, 100, 1024); /* client 1 again, through a duplicated descriptor */
+    put_client(bench, 10, 7, SLOT, 3, 0, 2048);   /* another client of the same process */
+    put_client(bench, 10, 8, OTHER, 3, 0, 4096);  /* a client of another board, with the same id */
+    put_client(bench, 11, 5, SLOT, 1, 100, 1024); /* client 1 again, in a process that inherited it */
+    put_client(bench, 12, 5, SLOT, 9, 0, 0);      /* the process has opened the board, but does not use it */
     put_client(bench, 9, 3, OTHER, 20, 5, 0);
     run_s(bench, 2.5);
     assert_int_equal(list_of(bench, "gpu:0", list), 1);
@@ -248,21 +251,23 @@ static void test_new_and_ended_clients_are_counted(void **state)
     run_s(bench, 1);
     assert_int_equal(list_of(bench, "gpu:0", list), 1);
     assert_int_equal(list[0].pid, 300);
-    assert_true(isnan(list[0].busy));          /* not known yet */
-    put_client(bench, 301, 4, SLOT, 2, 0, 64); /* a process that opens it later is found soon */
+    assert_true(isnan(list[0].busy));          /* the fraction is unknown until the next update */
+    put_client(bench, 301, 4, SLOT, 2, 0, 64); /* process 301 opens the board only now; it is found soon */
     run_s(bench, 4);
     assert_int_equal(list_of(bench, "gpu:0", list), 2);
-    put_client(bench, 1, 4, SLOT, 3, 0, 64); /* and an old process is found in the end */
+    /* process 1 opens the board only now; old processes are found last */
+    put_client(bench, 1, 4, SLOT, 3, 0, 64);
     run_s(bench, 34);
     assert_int_equal(list_of(bench, "gpu:0", list), 3);
-    machine_put(bench, "/proc/300/fdinfo/5", NULL);                  /* closes it */
-    machine_put(bench, "/proc/301/fdinfo/4", "pos: 0\nflags: 02\n"); /* has another file with its number */
+    machine_put(bench, "/proc/300/fdinfo/5", NULL); /* the process closes the board */
+    /* the file number now belongs to another file */
+    machine_put(bench, "/proc/301/fdinfo/4", "pos: 0\nflags: 02\n");
     run_s(bench, 1);
     assert_int_equal(list_of(bench, "gpu:0", list), 1);
     assert_int_equal(list[0].pid, 1);
 }
 
-/* If a file number is given to another client, its counts start again. */
+/* If a file number is reused by another client, its active time is counted from the beginning. */
 static void test_another_client_under_the_same_number(void **state)
 {
     struct machine_bench *bench = *state;
@@ -279,7 +284,8 @@ static void test_another_client_under_the_same_number(void **state)
     assert_near(list[0].busy, 0.5, 1e-6);
 }
 
-/* "No process" is reported only if all were visible; otherwise the list is unknown. */
+/* The process list is empty only if all processes were visible and none used the board; otherwise it is
+ * unknown. */
 static void test_list_is_unknown_unless_all_processes_are_visible(void **state)
 {
     struct machine_bench *bench = *state;
@@ -287,17 +293,19 @@ static void test_list_is_unknown_unless_all_processes_are_visible(void **state)
     assert_false(is_known(bench, 0)); /* the process namespace is unknown */
     assert_true(host_script_link(bench->host, "/proc/self/ns/pid", "pid:[4026532000]"));
     run_s(bench, 1);
-    assert_false(is_known(bench, 0)); /* a container's namespace */
+    assert_false(is_known(bench, 0)); /* the process namespace is that of a container */
     machine_put(bench, "/proc/self/ns/pid", NULL);
     assert_true(host_script_link(bench->host, "/proc/self/ns/pid", "pid:[4026531836]"));
     run_s(bench, 1);
     assert_true(is_known(bench, 0) && is_known(bench, 1));
-    assert_true(host_script_error(bench->host, "/proc/50/fd", EACCES)); /* another user's process */
+    /* the process of another user cannot be read */
+    assert_true(host_script_error(bench->host, "/proc/50/fd", EACCES));
     run_s(bench, 1);
     assert_false(is_known(bench, 0));
     put_client(bench, 60, 5, SLOT, 1, 0, 64);
     run_s(bench, 1);
-    assert_true(is_known(bench, 0)); /* one is visible, others may exist */
+    /* the list is known, because one process is visible; there may be others */
+    assert_true(is_known(bench, 0));
     assert_false(is_known(bench, 1));
 }
 
@@ -310,7 +318,7 @@ static void test_number_of_processes_is_limited(void **state)
     for (int pid = 1000; pid < 1100; pid++)
         put_client(bench, pid, 5, SLOT, pid, 0, 64);
     run_s(bench, 5);
-    assert_int_equal(list_of(bench, "gpu:0", list), 64); /* the maximum that is kept */
+    assert_int_equal(list_of(bench, "gpu:0", list), 64); /* 64 processes are the maximum */
     assert_int_equal(list[0].pid, 1000);
 }
 

@@ -1,6 +1,7 @@
-/* The modelled source on scripted machines: counted CPU time, its distribution, and missing parts.
+/* Tests the modelled source on scripted machines: CPU time is counted, is assigned to packages, and may be
+ * missing.
  *
- * Expected joules are computed by hand from seconds and the seed table's watts. */
+ * Note: expected joules are computed by hand from seconds and the seed table's watts. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -27,17 +28,17 @@ static const char xeon[] = "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu famil
 static const char guest[] = "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 207\n"
                             "model name\t: Intel(R) Xeon(R) Processor\nflags\t\t: fpu tsc hypervisor lm\n";
 
-/* Two packages of two cores with two threads each: CPUs n and n+4 share a core. CPUs 0, 1 are in package 0;
- * 2, 3 in package 1. */
+/* The machine has two packages of two cores with two threads each. CPUs n and n+4 share a core. CPUs 0 and 1
+ * are in package 0, CPUs 2 and 3 in package 1. */
 #define CPUS 8
 struct machine {
     struct joule_host *host;
     joule_meter *meter;
     int64_t opened_ns;
-    double share[CPUS]; /* busy fraction after the opening */
+    double share[CPUS]; /* busy fraction since the meter was opened */
     bool is_offline[CPUS];
-    const char *garbage; /* replaces the whole text */
-    unsigned reads;      /* readings of /proc/stat */
+    const char *garbage; /* replaces the whole text of /proc/stat */
+    unsigned reads;      /* number of readings of /proc/stat */
     int64_t cost_ns;     /* duration of one reading of /proc/stat */
 };
 
@@ -108,7 +109,7 @@ static void stop(struct machine *m)
     m->host->ops->close(m->host);
 }
 
-/* Reads each `step` until `seconds` after the opening. */
+/* Reads every `step_ns` until `seconds` after the opening. */
 static void run_until(struct machine *m, double seconds, int64_t step_ns)
 {
     int64_t end_ns = m->opened_ns + (int64_t)(seconds * 1e9);
@@ -178,7 +179,7 @@ static void test_an_idle_machine_needs_its_idle_watts(void **state)
     open_meter(&m);
     run_until(&m, 10, S / 10);
     double idle = table_of(&m).joules[COST_PACKAGE_SECONDS];
-    CLOSE(energy(&m, 0), 10 * idle, 0.002); /* a counter's first reading is up to a tick old */
+    CLOSE(energy(&m, 0), 10 * idle, 0.002);
     CLOSE(energy(&m, 1), 10 * idle, 0.002);
     CLOSE(energy(&m, JOULE_TOTAL), 20 * idle, 0.002);
     stop(&m);
@@ -195,9 +196,10 @@ static void test_busy_cores_threads_and_packages(void **state)
     struct cost_table t = table_of(&m);
     double idle = t.joules[COST_PACKAGE_SECONDS], shared = t.joules[COST_SHARED_SECONDS];
     double core = t.joules[COST_CORE_SECONDS] + t.joules[COST_CUBIC_SECONDS];
-    /* CPU 0 is alone on its core; 1 and 5 share one, each busy half of the time and independently */
+    /* CPU 0 is alone on its core. CPUs 1 and 5 share a core; each is busy half of the time, independently of
+     * the other. */
     CLOSE(energy(&m, 0), 20 * (idle + 1.75 * core + 0.25 * shared), 0.005);
-    CLOSE(energy(&m, 1), 20 * (idle + core + shared), 0.005); /* 2 and 6 share one core all the time */
+    CLOSE(energy(&m, 1), 20 * (idle + core + shared), 0.005); /* CPUs 2 and 6 share a core all the time */
     stop(&m);
 }
 
@@ -209,8 +211,8 @@ static void test_power_follows_the_frequency(void **state)
     add_topology(&m);
     assert_true(
         host_script_text(m.host, "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "3200000\n"));
-    set_frequency(&m, 0, "1385641\n");  /* half of sqrt(2.4 GHz x 3.2 GHz) */
-    set_frequency(&m, 2, "99000000\n"); /* an invalid value is limited to twice */
+    set_frequency(&m, 0, "1385641\n");  /* half of the reference frequency, sqrt(2.4 GHz x 3.2 GHz) */
+    set_frequency(&m, 2, "99000000\n"); /* an impossible value is limited to twice the reference frequency */
     open_meter(&m);
     run_until(&m, 50, S / 10);
     struct cost_table t = table_of(&m);
@@ -221,8 +223,8 @@ static void test_power_follows_the_frequency(void **state)
     stop(&m);
 }
 
-/* CPU time comes in ticks of 10 ms: frequent readings lose nothing, and no reading shows more than busy
- * cores. */
+/* CPU time comes in ticks of 10 ms. Frequent readings lose no time, and no reading shows more than the busy
+ * cores could use. */
 static void test_reading_often_changes_nothing(void **state)
 {
     (void)state;
@@ -249,7 +251,7 @@ static void test_reading_often_changes_nothing(void **state)
     CLOSE(joules[2], joules[0], 0.01);
 }
 
-/* If /proc/stat is slow, the source reads it less often, but still gets all of the work. */
+/* If reading /proc/stat is slow, the source reads it less often, and still counts all of the work. */
 static void test_expensive_readings_are_rarer(void **state)
 {
     (void)state;
@@ -260,8 +262,8 @@ static void test_expensive_readings_are_rarer(void **state)
     run_until(&m, 60, S / 20);
     struct cost_table t = table_of(&m);
     double core = t.joules[COST_CORE_SECONDS] + t.joules[COST_CUBIC_SECONDS];
-    CLOSE(energy(&m, 0), 60 * (t.joules[COST_PACKAGE_SECONDS] + 1.5 * core),
-          0.02); /* the last half second is not counted yet */
+    /* the last half second has not been read yet */
+    CLOSE(energy(&m, 0), 60 * (t.joules[COST_PACKAGE_SECONDS] + 1.5 * core), 0.02);
     assert_true(m.reads < 60 * 3);
     stop(&m);
 }
@@ -295,7 +297,8 @@ static void test_a_cpu_goes_offline_and_comes_back(void **state)
     struct cost_table t = table_of(&m);
     double core = t.joules[COST_CORE_SECONDS] + t.joules[COST_CUBIC_SECONDS];
     CLOSE(energy(&m, 0), 10 * t.joules[COST_PACKAGE_SECONDS] + 15 * core, 0.005);
-    /* when it comes back, its unobserved work must not count as double load */
+    /* While the CPU was offline its work was not observed. When it comes back, that work must not be
+     * counted. */
     m.is_offline[1] = false;
     run_until(&m, 15, S / 10);
     CLOSE(energy(&m, 0), 15 * t.joules[COST_PACKAGE_SECONDS] + 25 * core, 0.01);
@@ -307,7 +310,7 @@ static void test_guest_has_one_package(void **state)
     (void)state;
     struct machine m = {.share = {1, 1}};
     start(&m, guest);
-    add_topology(&m); /* sockets of a virtual machine are not real */
+    add_topology(&m); /* a virtual machine shows sockets that are not real */
     open_meter(&m);
     assert_int_equal(joule_domain_count(m.meter), 1);
     joule_domain d = {.struct_size = sizeof d};
@@ -324,7 +327,7 @@ static void test_a_bare_container(void **state)
 {
     (void)state;
     struct machine m = {.share = {1}};
-    start(&m, NULL); /* /proc/stat and no other file */
+    start(&m, NULL); /* the machine has /proc/stat and no other file */
     open_meter(&m);
     struct cost_cpu cpu;
     assert_true(cpu_map_identify(m.host, &cpu));
@@ -355,7 +358,7 @@ static void counted_close(struct joule_host *host, int handle)
     open_handles--;
 }
 
-/* Tries to open the source. After a failure no handle may be open. */
+/* Tries to open the source. If that fails, no handle may be open afterwards. */
 static joule_status try_open(struct joule_host *host, bool *out_has_path)
 {
     const struct cpu_info unknown = {0};
@@ -418,8 +421,8 @@ static void test_failing_read_is_reported_and_recovers(void **state)
     stop(&m);
 }
 
-/* A package whose dies have their own meters: the model uses the same zones, so that it never adds to RAPL's
- * energy. */
+/* The dies of the package have their own meters. The model uses the zones of these meters, so that its energy
+ * is never added to RAPL's. */
 static void test_dies_with_their_own_meters_have_their_own_zones(void **state)
 {
     (void)state;
@@ -453,8 +456,8 @@ static void test_vendors_are_recognised(void **state)
         {"processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n", "arm", 0, 0xd0c, false},
         {"processor\t: 0\nCPU implementer\t: 0xc0\nCPU part\t: 0xac4\n", "arm", 0, 0, false},
         {"vendor_id\t: HygonGenuine\ncpu family\t: 24\nflags : a hypervisor b\n", "hygon", 24, 0, true},
-        /* A guest may be told an older model than its host's; a bare machine's model is used, and so is one
-         * with tiles. */
+        /* A guest may be told an older model than its host's; the tile flag shows the newer one. Outside of
+         * guests the model is right, and so is a model that has tiles. */
         {"vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 167\nflags\t: fpu hypervisor amx_tile\n",
          "intel", 6, 143, true},
         {"vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 207\nflags\t: fpu hypervisor amx_tile\n",

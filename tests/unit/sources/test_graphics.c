@@ -1,4 +1,5 @@
-/* GPUs that no other source opens: each is listed by its name, with the reason why it has no joules. */
+/* Tests GPUs that no other source opens: each is listed by its name, with the reason why its energy is
+ * unknown. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +13,7 @@
 
 #define PCI "/sys/bus/pci/devices/"
 
-/* Adds a board in `slot` with a uevent like the kernel's. driver: NULL for none. */
+/* Adds a board at address `slot` with a uevent file like the kernel's. driver: NULL for none. */
 static void put_board(struct machine_bench *bench, const char *slot, const char *id, const char *class,
                       const char *driver)
 {
@@ -78,7 +79,7 @@ static void test_each_unmeasured_board_has_a_reason(void **state)
     }
 }
 
-/* nouveau has a hardware monitor on some boards: its power is the board's, and no reason is left. */
+/* On some boards nouveau has a hardware monitor: its power is the board's, and no reason is shown. */
 static void test_power_of_nouveau(void **state)
 {
     struct machine_bench *bench = *state;
@@ -97,7 +98,7 @@ static void test_power_of_nouveau(void **state)
     assert_string_equal(device.remedy, "");
 }
 
-/* Temperatures of an old board are shown although it has no joules. */
+/* Temperatures of an old board are shown although its energy is unknown. */
 static void test_temperature_of_radeon(void **state)
 {
     struct machine_bench *bench = *state;
@@ -111,7 +112,8 @@ static void test_temperature_of_radeon(void **state)
     assert_true(machine_device(bench->meter, 0).remedy[0]);
 }
 
-/* Boards with their own source, BMCs, virtual graphics and other devices of the same vendors are left out. */
+/* Boards with their own source, management controllers, virtual graphics and other devices of these vendors
+ * are not listed. */
 static void test_other_devices_are_no_boards(void **state)
 {
     struct machine_bench *bench = *state;
@@ -127,8 +129,8 @@ static void test_other_devices_are_no_boards(void **state)
     assert_int_equal(bench->meter->channel_count, 0);
 }
 
-/* A GPU in a processor is part of the package's joules: it is listed, and the total is complete without it.
- * */
+/* A GPU inside a processor is part of the package's energy: it is listed, and the total is complete without
+ * its own meter. */
 static void test_integrated_graphics_are_in_the_package(void **state)
 {
     struct machine_bench *bench = *state;
@@ -139,7 +141,7 @@ static void test_integrated_graphics_are_in_the_package(void **state)
     assert_int_equal(bench->meter->channel_count, 0);
 }
 
-/* Numbers count the boards of all sources: those of NVIDIA's driver first, ordered by address. */
+/* The boards of all sources are numbered together by address, those of NVIDIA's driver first. */
 static void test_boards_are_numbered_over_all_sources(void **state)
 {
     static const char *const addresses[] = {"0000:41:00.0", "0000:81:00.0", "0000:c1:00.0"};

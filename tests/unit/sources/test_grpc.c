@@ -1,5 +1,5 @@
-/* A call over HTTP/2: exact bytes of the request, and answers that are whole, in pieces, padded, refused,
- * damaged or endless. */
+/* Tests a call over HTTP/2: the exact bytes of the request, and answers that are complete, in pieces, padded,
+ * refused, damaged or endless. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +48,7 @@ static void test_oversized_requests_are_not_sent(void **state)
 
 /* --- received data -------------------------------------------------------------------------------------- */
 
-/* Passes all bytes at once, then byte by byte; both give the same result. */
+/* Passes all bytes at once, then byte by byte. Both ways must have the same result. */
 static int receive(const uint8_t *bytes, size_t size)
 {
     struct grpc_reply reply;
@@ -75,16 +75,16 @@ static void test_answers_are_read_or_refused(void **state)
     } wanted[] = {
         {0, 1, "\0\0\0\0\2hi", 7, 0, true},
         {0, 0, "\0\0\0\0\2hi", 7, -EAGAIN, true},
-        {0, 1, "\0\0\0\0\3hi", 7, 0, false},            /* truncated */
-        {0, 1, "\1\0\0\0\2hi", 7, 0, false},            /* compressed, which was not negotiated */
-        {0, 9, "\1\0\0\0\0\2hi\0", 9, 0, true},         /* padded */
-        {0, 9, "\11\0\0\0\0\2hi\0", 9, -EPROTO, false}, /* padding longer than the frame */
+        {0, 1, "\0\0\0\0\3hi", 7, 0, false},    /* the message is truncated */
+        {0, 1, "\1\0\0\0\2hi", 7, 0, false},    /* the message is compressed, which was not negotiated */
+        {0, 9, "\1\0\0\0\0\2hi\0", 9, 0, true}, /* the frame is padded */
+        {0, 9, "\11\0\0\0\0\2hi\0", 9, -EPROTO, false}, /* the padding is longer than the frame */
         {0, 9, "", 0, -EPROTO, false},
-        {1, 5, "\210", 1, 0, false},           /* trailers only: the call failed */
-        {3, 0, "\0\0\0\7", 4, -ENOSYS, false}, /* refused */
+        {1, 5, "\210", 1, 0, false},           /* trailers without a message: the call failed */
+        {3, 0, "\0\0\0\7", 4, -ENOSYS, false}, /* the server refuses the stream */
         {6, 0, "1234567", 7, -EPROTO, false},
-        {7, 0, "\0\0\0\1\0\0\0\0", 8, -EAGAIN,
-         false}, /* the server accepts no new calls; this one continues */
+        /* the server accepts no new calls, but finishes this one */
+        {7, 0, "\0\0\0\1\0\0\0\0", 8, -EAGAIN, false},
     };
     uint8_t frame[64];
     const uint8_t *message;
@@ -108,7 +108,8 @@ static void test_other_streams_are_ignored(void **state)
     assert_int_equal(answer.message_size, 0);
 }
 
-/* A frame longer than negotiated, a message longer than its buffer, and endless pings. */
+/* The client refuses a frame that is longer than negotiated, a message that is longer than its buffer, and
+ * endless pings. */
 static void test_oversized_frames_and_messages_are_refused(void **state)
 {
     static uint8_t frames[64 * 1024];
@@ -153,7 +154,8 @@ static void test_call_returns_the_message(void **state)
     assert_int_equal(size, 74);
     service.waits = true;
     assert_int_equal(call(bench->host, &size), 0);
-    assert_int_equal(service.acknowledged, 2); /* settings and a ping; not an acknowledgement */
+    /* the client acknowledges settings and a ping, but not an acknowledgement */
+    assert_int_equal(service.acknowledged, 2);
     service.waits = false;
     service.refuses = true;
     assert_int_equal(call(bench->host, &size), -ENOSYS);

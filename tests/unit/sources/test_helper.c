@@ -1,5 +1,5 @@
-/* libjoule as a client of joule-helper: one that answers, answers late, ends, restarts with other sensors, or
- * sends invalid bytes. */
+/* Tests libjoule as a client of joule-helper, with a helper that answers, answers late, ends, restarts with
+ * other sensors, or sends invalid bytes. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -18,19 +18,19 @@
 #define ADDRESS "unix:" HELPER_SOCKET
 #define WATTS   40.0
 
-/* A simulated helper: it counts 40 W from its start. */
+/* A simulated helper. Its counters rise at 40 W from its start. */
 static struct fake {
     struct joule_host *host;
     struct channel channels[2];
     size_t count;
     int64_t begun_ns;
     double watts;
-    joule_status status; /* of values */
-    int refuses;         /* errno of connecting */
+    joule_status status; /* status of each value */
+    int refuses;         /* errno of a refused connection; 0: it is accepted */
     bool is_late, has_gone, is_nonsense;
     uint16_t version;
     int64_t skew_ns;
-    int64_t stands_ns; /* timestamp of every value; 0: now */
+    int64_t stands_ns; /* timestamp of every value; 0: the current time */
     unsigned hellos, reads;
     uint8_t late[4096];
     size_t late_length;
@@ -76,8 +76,8 @@ static ssize_t answer(void *context, const void *bytes, size_t length, void *rep
     if (fake.has_gone || (!bytes && fake.refuses))
         return bytes ? -ECONNRESET : -fake.refuses;
     if (!bytes)
-        fake.late_length = 0; /* of the previous connection */
-    if (length == 0) {        /* late bytes */
+        fake.late_length = 0; /* late bytes of the previous connection are lost */
+    if (length == 0) {        /* the client asks whether late bytes have arrived */
         size_t ready = fake.is_late ? 0 : fake.late_length;
         memcpy(reply, fake.late, ready);
         fake.late_length -= ready;
@@ -85,7 +85,7 @@ static ssize_t answer(void *context, const void *bytes, size_t length, void *rep
     }
     assert_int_equal(length, HELPER_REQUEST_BYTES);
     assert_true(helper_read_request(bytes, &request));
-    assert_int_equal(fake.late_length, 0); /* one request at a time */
+    assert_int_equal(fake.late_length, 0); /* there must be one request at a time */
     fake.hellos += request.kind == HELPER_HELLO;
     fake.reads += request.kind == HELPER_READ;
     if (!fake.is_late) {
@@ -154,7 +154,7 @@ static void test_counter_and_power(void **state)
     assert_int_equal(fake.hellos, 1);
 }
 
-/* This process may not read the zone, but the helper can: the total is complete. */
+/* This process may not read the zone, but the helper can read it: the total is complete. */
 static void test_a_denied_zone_is_no_gap(void **state)
 {
     struct machine_bench *bench = *state;
@@ -176,7 +176,8 @@ static void test_late_answers_count(void **state)
     machine_run(meter, 1, 0.1);
     for (int i = 0; i < 10; i++) {
         fake.is_late = true;
-        machine_run(meter, 0.2, 0.1); /* requested in the first round, not answered in the second */
+        /* the reply to the first round's request is still missing in the second round */
+        machine_run(meter, 0.2, 0.1);
         fake.is_late = false;
         machine_run(meter, 0.2, 0.1);
     }
@@ -198,7 +199,8 @@ static void test_hanging_helper_is_asked_at_growing_intervals(void **state)
     assert_int_equal(machine_channel(meter, "package-0")->info.state, JOULE_OK);
 }
 
-/* The restarted helper's count begins elsewhere, as of a reopened event; forward and backward. */
+/* After a restart the helper's counts begin at another value, like those of a reopened event. The value is
+ * higher or lower. */
 static void test_a_restart_makes_no_joules(void **state)
 {
     joule_meter *meter = open_it(state, "helper");
@@ -249,7 +251,7 @@ static void test_a_sensor_that_fails_behind_it(void **state)
     assert_true(fabs(machine_mean_watts(meter, JOULE_TOTAL) - WATTS) < 0.5);
 }
 
-/* After invalid answers, or timestamps in the future, the connection is closed. */
+/* If a later answer is invalid or has a timestamp in the future, the client closes the connection. */
 static void test_later_invalid_answers_end_the_connection(void **state)
 {
     joule_meter *meter = open_it(state, "helper");
@@ -308,7 +310,8 @@ static void test_missing_helper_has_a_reason(void **state)
     expect_none(state, JOULE_ABSENT, "there is no socket /tmp/other");
 }
 
-/* Values in steps of 20 J: the error shows the step, and a small consumer does not count as constant. */
+/* Values change in steps of 20 J. The interval is at least one step wide, and low power does not look like a
+ * constant counter. */
 static void test_coarse_values_widen_the_interval(void **state)
 {
     fake.channels[0].counter.grain_joules = 20;
@@ -329,7 +332,7 @@ static void test_coarse_values_widen_the_interval(void **state)
     }
 }
 
-/* A board behind the helper is the same device as in every other source. */
+/* A board that is measured by the helper is the same device as in every other source. */
 static void test_board_behind_the_helper_is_the_same_device(void **state)
 {
     fake.channels[0] = offered(CHANNEL_COUNTER, "gpu-1", "gpu1/board", JOULE_SCOPE_GPU);
@@ -356,7 +359,7 @@ static void test_board_behind_the_helper_is_the_same_device(void **state)
     assert_int_equal(cover.count, 1);
 }
 
-/* A value repeated with the same timestamp is not a reading: it covers no time. */
+/* A value with the timestamp of the previous one is not a new reading: it covers no time. */
 static void test_repeated_power_covers_no_time(void **state)
 {
     fake.channels[0] = fake.channels[1];

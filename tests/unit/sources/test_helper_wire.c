@@ -1,4 +1,4 @@
-/* The protocol between joule-helper and its clients: messages as in docs/helper.md are read as written,
+/* Tests the protocol between joule-helper and its clients: messages as in docs/helper.md are read as written,
  * others are refused. */
 #include <math.h>
 #include <setjmp.h>
@@ -73,8 +73,9 @@ static void test_messages_have_their_layout(void **state)
                         23);
     struct channel ch = package();
     helper_write_channel(&ch, bytes);
+    /* the last double is 2^-14 J */
     assert_memory_equal(bytes, "\0\0\0\0\1\0\0\0\1\0\0\0\2\0\0\0\1\0\0\0\x1e\0\0\0\1\1\0\0\0\0\0\0", 32);
-    assert_memory_equal(bytes + 48, "\0\0\0\0\0\0\x10\x3f", 8); /* 2^-14 */
+    assert_memory_equal(bytes + 48, "\0\0\0\0\0\0\x10\x3f", 8);
     assert_string_equal((char *)bytes + 128, "package-1");
     assert_string_equal((char *)bytes + 176, "cpu1/package");
     assert_string_equal((char *)bytes + 424, "Xeon w9-3595X");
@@ -87,7 +88,7 @@ static void test_written_channel_reads_back(void **state)
     struct channel ch = package(), out = {0};
     helper_write_channel(&ch, bytes);
     assert_true(helper_read_channel(bytes, &out));
-    out.integrator = ch.integrator; /* only the limit, which both sides know */
+    out.integrator = ch.integrator; /* the message has no integrator limit, because both sides know it */
     assert_memory_equal(&out.counter, &ch.counter, sizeof ch.counter);
     assert_string_equal(out.parent_zone, ch.parent_zone);
     assert_string_equal(out.info.label, ch.info.label);
@@ -167,7 +168,7 @@ static void test_channels_are_checked(void **state)
         assert_false(passes(c[k]));
 }
 
-/* Texts that fill their field are terminated when read. */
+/* A text that fills its field has no terminator in the message; it is terminated when read. */
 static void test_texts_are_terminated(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Gaudi boards through hl-smi: its output, and when it is run. */
+/* Tests Gaudi boards that are read with hl-smi: its output is parsed, and it is run only if necessary. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -59,14 +59,15 @@ static void test_invalid_lines_are_ignored(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         assert_int_equal(parse(texts[i], boards), 0);
     assert_int_equal(parse("note: driver is old\r\n" LINE, boards), 1);
-    assert_int_equal(parse(LINE LINE LINE LINE LINE, boards), 4); /* at most the size of the array */
+    /* at most as many boards as the array holds are read */
+    assert_int_equal(parse(LINE LINE LINE LINE LINE, boards), 4);
 }
 
-/* --- conditions to run it ------------------------------------------------------------------------------- */
+/* --- when hl-smi is run --------------------------------------------------------------------------------- */
 
 static struct {
     const char *text;
-    ssize_t result; /* < 0: error instead of text */
+    ssize_t result; /* < 0: -errno */
     unsigned calls;
 } program;
 
@@ -128,7 +129,7 @@ static void test_board_missing_from_the_list_is_a_failure(void **state)
 static void test_program_is_the_last_resort(void **state)
 {
     struct machine_bench *bench = *state;
-    open_machine(bench, "-estimated"); /* all sources but that one */
+    open_machine(bench, "-estimated"); /* all sources except the modelled one */
     assert_true(program.calls > 0);
     joule_close(bench->meter);
     host_script_text(bench->host, "/sys/bus/pci/devices/0000:19:00.0/hwmon/hwmon3/power1_input",
@@ -136,7 +137,7 @@ static void test_program_is_the_last_resort(void **state)
     open_machine(bench, "-estimated");
     assert_int_equal(program.calls, 0);
     joule_close(bench->meter);
-    open_machine(bench, "hl_smi"); /* if named, it is used */
+    open_machine(bench, "hl_smi"); /* the program is run if the user names its source */
     assert_true(program.calls > 0);
 }
 

@@ -1,5 +1,5 @@
-/* Gaudi boards through a fake of the vendor's library, one test for each known behaviour. Boards draw 300 W
- * by default. */
+/* Tests Gaudi boards through a fake of the vendor's library, with one test for each known behaviour of the
+ * library. Boards draw 300 W by default. */
 #include <dlfcn.h>
 #include <math.h>
 #include <setjmp.h>
@@ -108,8 +108,8 @@ static void test_a_frozen_counter_is_not_0_joules(void **state)
 static void test_a_counter_that_wraps(void **state)
 {
     struct machine_bench *bench = *state;
-    open_meter(bench, "first=1.8446744073709e19" /* near 2^64 */);
-    run(bench, 60); /* 18 million counts */
+    open_meter(bench, "first=1.8446744073709e19" /* the count begins near 2^64 */);
+    run(bench, 60); /* the count rises by 18 million */
     assert_near(gpu_joules(bench).value, 60 * WATTS, 0.3 * WATTS);
 }
 
@@ -133,8 +133,9 @@ static void test_boards_are_numbered_by_the_bus(void **state)
                      "PCI_CLASS=120000\nPCI_ID=1DA3:1060\n");
     open_meter(bench, "boards=2");
     run(bench, 2);
+    /* the board that the library lists first is hpu-1 */
     assert_string_equal(machine_require_channel(bench->meter, "hpu-1")->info.uuid,
-                        "01P4-HL3090A0-18-U4V193-22-07-00"); /* the library's first board */
+                        "01P4-HL3090A0-18-U4V193-22-07-00");
     assert_near(gpu_joules(bench).value, 2 * 2 * WATTS, 0.3 * WATTS);
 }
 
@@ -175,7 +176,7 @@ static void test_reasons_for_no_library(void **state)
     }
     host_script_text(bench->host, DRIVER, NULL);
     bench->meter = machine_open(bench->host, "hlml");
-    assert_int_equal(bench->meter->lane_count, 1); /* no thread was started for that */
+    assert_int_equal(bench->meter->lane_count, 1); /* a library that is missing gets no thread */
     assert_int_equal(machine_source(bench->meter, "hlml")->state, JOULE_ABSENT);
 }
 
@@ -211,7 +212,8 @@ static void test_lasting_failure_is_reported(void **state)
     struct machine_bench *bench = *state;
     open_meter(bench, "fail_s=2 code=10");
     run(bench, 2.5);
-    assert_int_equal(machine_require_channel(bench->meter, "hpu-0")->info.state, JOULE_OK); /* waits for it */
+    /* the first failures are tolerated */
+    assert_int_equal(machine_require_channel(bench->meter, "hpu-0")->info.state, JOULE_OK);
     run(bench, 2);
     assert_int_equal(machine_require_channel(bench->meter, "hpu-0")->info.state, JOULE_STALE);
 }
@@ -285,7 +287,7 @@ static void test_hanging_call_delays_no_lane(void **state)
     struct lane *slow = meter->lanes[meter->lane_count - 1];
     uint64_t ticks;
     int64_t end_ns = clock_now_ns() + 10 * NS_PER_S;
-    do { /* until its last reading */
+    do { /* reads until the hanging call is reported */
         ticks = slow->ticks;
         nanosleep(&(struct timespec){0, 400000000}, NULL);
     } while (slow->ticks != ticks && clock_now_ns() < end_ns);
@@ -317,7 +319,7 @@ int main(void)
         ON_A_MACHINE(test_a_library_that_was_shut_down_is_started_again),
         ON_A_MACHINE(test_gauges_are_read),
         ON_A_MACHINE(test_board_has_its_facts),
-        /* last, because its thread outlives the meter */
+        /* this test is last, because its thread outlives the meter */
         cmocka_unit_test(test_hanging_call_delays_no_lane),
     };
     return cmocka_run_group_tests_name("hlml", tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Hardware monitors: which part of the machine each one measures, and its readings. */
+/* Tests hardware monitors: which part of the machine each one measures, and how its values are read. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 
 /* --- scripted chips ------------------------------------------------------------------------------------- */
 
-/* Sets files "hwmon0/name=ina226" ...; any content is possible. */
+/* Writes a file below /sys/class/hwmon, such as "hwmon0/name". */
 static void put(struct machine_bench *bench, const char *file, const char *content)
 {
     char path[256];
@@ -40,7 +40,7 @@ static void test_power_is_integrated(void **state)
     assert_int_equal(ch->info.scope, JOULE_SCOPE_RAIL);
     assert_int_equal(ch->info.cls, JOULE_CLASS_DERIVED);
     assert_relative(machine_mean_watts(bench->meter, ch->info.id), 12.5, 1e-9);
-    /* an unknown rail is not in the total */
+    /* The part of the machine that an unknown rail feeds is unknown, so the rail is not in the total. */
     assert_true(isnan(machine_mean_watts(bench->meter, JOULE_TOTAL)));
 }
 
@@ -74,10 +74,10 @@ static void test_pairs_by_chip(void **state)
     put(bench, "hwmon0/name", "ina3221");
     put(bench, "hwmon0/in1_input", "12000");
     put(bench, "hwmon0/curr1_input", "1000");
-    put(bench, "hwmon0/in4_input", "150"); /* a shunt voltage */
+    put(bench, "hwmon0/in4_input", "150"); /* the voltage of a shunt, not of the supply */
     put(bench, "hwmon0/curr4_input", "1000");
     put(bench, "hwmon1/name", "ina226");
-    put(bench, "hwmon1/in0_input", "2"); /* a shunt voltage */
+    put(bench, "hwmon1/in0_input", "2"); /* the voltage of a shunt, not of the supply */
     put(bench, "hwmon1/in1_input", "5000");
     put(bench, "hwmon1/curr1_input", "300");
     run(bench, 2);
@@ -136,8 +136,8 @@ static void test_acpi_meter_is_the_node(void **state)
     const struct channel *ch = machine_require_channel(bench->meter, "node");
     assert_int_equal(ch->info.scope, JOULE_SCOPE_NODE);
     assert_relative(ch->info.update_period_s, 1, 1e-9);
-    assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 262,
-                    1e-9); /* this machine has no finer meter */
+    /* the machine has no meter of its parts, so the ACPI meter counts */
+    assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 262, 1e-9);
 }
 
 static void test_acpi_without_a_value(void **state)
@@ -159,7 +159,8 @@ static void test_acpi_without_a_value(void **state)
     run(bench, 5);
     assert_int_equal(ch->info.state, JOULE_OK);
     assert_relative(machine_mean_watts(bench->meter, ch->info.id), 262, 1e-9);
-    assert_true(ch->integrator.covered_s < 16); /* of 25 s: the gap is not filled */
+    /* less than 16 s of 25 s are covered: the gap is not filled */
+    assert_true(ch->integrator.covered_s < 16);
 }
 
 static void test_grace_total_is_the_socket(void **state)
@@ -182,7 +183,7 @@ static void test_grace_total_is_the_socket(void **state)
                     package->integrator.covered_s, 1e-9);
 }
 
-/* The kernel may number packages in any way: the model's package must match the meter's. */
+/* The kernel may give packages any numbers; the model and the meter must use the same ones. */
 static void test_sockets_are_the_kernels_packages(void **state)
 {
     struct machine_bench *bench = *state;
@@ -219,7 +220,7 @@ static void test_sensors_of_power9_are_read(void **state)
     bench->host->ops->close(bench->host);
     bench->host = machine_load(machine_fixture("power9"));
     run(bench, 10);
-    /* The recorded energy counters are constant, so powers are used: 2 chips and their memory. */
+    /* The recorded energy counters are constant, so powers are used: those of 2 chips and of their memory. */
     assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 72 + 21 + 70 + 19, 1e-9);
     assert_int_equal(machine_require_channel(bench->meter, "node")->info.scope, JOULE_SCOPE_NODE);
     assert_string_equal(machine_require_channel(bench->meter, "package-8")->zone, "cpu8/package");
@@ -266,11 +267,12 @@ static void test_energy_of_an_intel_card_is_counted(void **state)
     assert_string_equal(card->info.uuid, "0000:03:00.0");
     assert_string_equal(card->info.vendor, "intel");
     assert_int_equal(machine_require_channel(bench->meter, "xe-pkg")->info.scope, JOULE_SCOPE_RAIL);
-    assert_true(fabs(machine_mean_watts(bench->meter, JOULE_GPU) - 100) < 0.5); /* the card, not card + pkg */
+    /* the card contains the package, so the package is not added */
+    assert_true(fabs(machine_mean_watts(bench->meter, JOULE_GPU) - 100) < 0.5);
     assert_true(fabs(machine_mean_watts(bench->meter, JOULE_TOTAL) - 100) < 0.5);
 }
 
-/* The card's counter stays at 0 on some kernels. */
+/* On some kernels the card's counter stays at 0. */
 static void test_intel_card_that_stands_still(void **state)
 {
     struct machine_bench *bench = *state;
@@ -280,7 +282,7 @@ static void test_intel_card_that_stands_still(void **state)
     put(bench, "hwmon0/energy1_input", "0");
     put(bench, "hwmon0/energy2_label", "pkg");
     host_script_file(bench->host, HWMON "hwmon0/energy2_input", energy_at_100_watts, NULL);
-    put(bench, "hwmon0/power2_label", "pkg"); /* the same energy again */
+    put(bench, "hwmon0/power2_label", "pkg"); /* a second view of the package's energy */
     put(bench, "hwmon0/power2_input", "100000000");
     run(bench, 10);
     assert_true(fabs(machine_mean_watts(bench->meter, JOULE_GPU) - 100) < 0.5);
@@ -306,20 +308,21 @@ static void test_intel_chip_without_card(void **state)
     assert_string_equal(machine_require_channel(bench->meter, "gpu-0")->zone, "gpu0/board");
 }
 
-/* Linux 6.5 to 6.7 has one energy without a label. */
+/* Linux 6.5 to 6.7 has one energy file without a label. */
 static void test_intel_card_without_labels(void **state)
 {
     struct machine_bench *bench = *state;
     put_pci(bench, "0000:03:00.0");
     put(bench, "hwmon0/name", "xe");
-    put(bench, "hwmon0/power1_max", "190000000"); /* a limit is not a power */
+    put(bench, "hwmon0/power1_max", "190000000"); /* the file is a limit, not a power */
     host_script_file(bench->host, HWMON "hwmon0/energy1_input", energy_at_100_watts, NULL);
     run(bench, 10);
     assert_int_equal(joule_domain_count(bench->meter), 1);
     assert_string_equal(machine_require_channel(bench->meter, "gpu-0")->zone, "gpu0/board");
 }
 
-/* The counter of i915 and xe: a 32-bit register in 2^-14 J, which the driver adds up at each reading. */
+/* The counter of i915 and xe. The register has 32 bits in units of 2^-14 J; at each reading the driver adds
+ * its increase to a 64-bit sum. */
 struct intel_count {
     struct sensor sensor;
     uint32_t previous;
@@ -343,7 +346,7 @@ static ssize_t intel_energy(void *context, int64_t time_ns, char *buffer, size_t
 static struct load kilowatt_load;
 static struct intel_count kilowatt_count;
 
-/* Opens a meter with the longest period on a board at 1 kW. */
+/* Opens a meter with the longest allowed period, on a board that draws 1 kW. */
 static const struct lane *open_kilowatt(struct machine_bench *bench)
 {
     joule_options options = {.struct_size = sizeof options, .sources = "hwmon", .period_s = 60};
@@ -362,7 +365,8 @@ static const struct lane *open_kilowatt(struct machine_bench *bench)
     return NULL;
 }
 
-/* 600 kJ, more than twice the register's range: the lane's own period prevents lost wraps. */
+/* The board uses 600 kJ, more than twice the register's range. The lane reads often enough that no wrap is
+ * lost. */
 static void test_intel_count_is_kept_alive(void **state)
 {
     struct machine_bench *bench = *state;
@@ -377,7 +381,8 @@ static void test_intel_count_is_kept_alive(void **state)
     assert_int_equal(machine_require_channel(bench->meter, "gpu-0")->counter.rejected, 0);
 }
 
-/* Without readings for 5 minutes, the driver's count lacks 262 kJ: this is a gap, not 38 kJ. */
+/* After 5 minutes without readings the driver's count lacks 262 kJ. The meter reports a gap, not the 38 kJ
+ * that the count rose. */
 static void test_intel_count_that_was_left_alone(void **state)
 {
     struct machine_bench *bench = *state;
@@ -404,14 +409,14 @@ static void test_amd_card_and_processor(void **state)
     put(bench, "hwmon1/power1_input", "9000000");
     run(bench, 5);
     assert_int_equal(machine_require_channel(bench->meter, "gpu-0")->info.scope, JOULE_SCOPE_GPU);
-    /* Another view of the package: beside RAPL, the zone counts once. */
+    /* The zone is the package's, which RAPL measures too, so the energy is counted once. */
     assert_string_equal(machine_require_channel(bench->meter, "package-0")->zone, "cpu0/package");
     assert_relative(machine_mean_watts(bench->meter, JOULE_GPU), 16, 1e-9);
     assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 25, 1e-9);
 }
 
-/* AMD's accelerator with CPU cores reports its total power: RAPL's view of the cores is included and not
- * added. */
+/* AMD's accelerator with CPU cores reports its total power. The cores that RAPL measures are part of it, so
+ * RAPL is not added. */
 static void test_accelerator_with_cores(void **state)
 {
     struct machine_bench *bench = *state;
@@ -422,7 +427,8 @@ static void test_accelerator_with_cores(void **state)
     put(bench, "hwmon1/power1_input", "90000000");
     put(bench, "hwmon2/name", "power_meter");
     put(bench, "hwmon2/power1_average", "700000000");
-    put(bench, "hwmon2/power1_oem_info", "Module Power Socket 0"); /* a board vendor's module label */
+    /* the label of a module, as another board vendor writes it */
+    put(bench, "hwmon2/power1_oem_info", "Module Power Socket 0");
     run(bench, 5);
     assert_int_equal(machine_require_channel(bench->meter, "gpu-0")->info.scope, JOULE_SCOPE_MODULE);
     assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 550, 1e-9);
@@ -498,7 +504,7 @@ static void test_bad_values_are_gaps(void **state)
                                       "12 34",
                                       "nan",
                                       "inf",
-                                      "5000000001", /* slightly more than 5000 W */
+                                      "5000000001", /* slightly above the limit of 5000 W */
                                       "99999999999999999999999999",
                                       "\xff\xfe",
                                       "- 1",
@@ -531,7 +537,7 @@ static void test_machine_without_monitors(void **state)
     assert_true(bench->meter->lanes[0]->sources[0]->remedy[0]);
 }
 
-/* For any file contents, no value is negative, infinite or above the limit. */
+/* Whatever a file contains, no value is negative, infinite or above the limit. */
 static uint32_t random_state = 12345;
 static uint32_t next_random(void)
 {

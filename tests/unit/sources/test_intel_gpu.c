@@ -1,4 +1,4 @@
-/* Intel GPUs through the drivers i915 and xe: identity, limits, clocks and engines. */
+/* Tests Intel GPUs through the drivers i915 and xe: identity, limits, clocks and engines. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -34,7 +34,7 @@ static ssize_t energy_at_206_watts(void *context, int64_t time_ns, char *buffer,
     return snprintf(buffer, size, "%lld\n", (long long)(206.33e-3 * (double)time_ns));
 }
 
-/* Adds a card's hwmon chip, in /sys/class/hwmon and in the card's own folder. */
+/* Adds the hwmon chip of a card, in /sys/class/hwmon and in the card's own folder. */
 static void put_chip(struct machine_bench *bench, const char *driver)
 {
     machine_put(bench, CHIP "name", driver);
@@ -90,7 +90,7 @@ static void test_battlemage_board_has_its_facts(void **state)
     assert_true(device.memory_total_bytes == JOULE_BYTES_UNKNOWN);
     assert_true(fabs(device.power_watts.value - 206.33) < 1);
     double watts = machine_mean_watts(bench->meter, JOULE_TOTAL);
-    assert_true(fabs(watts - 206.33) < 1); /* the card once, without its package */
+    assert_true(fabs(watts - 206.33) < 1); /* the card is counted once, and its package is not added */
 }
 
 static void test_unknown_board_has_unknown_facts(void **state)
@@ -155,7 +155,7 @@ static void test_a_limit_that_is_switched_off(void **state)
     assert_true(isnan(device_of(bench).power_limit_enforced_watts));
 }
 
-/* Chips of tiles are listed beside the board's. */
+/* The chips of tiles are listed beside the board's own chip. */
 static void test_a_tile_is_not_the_board(void **state)
 {
     struct machine_bench *bench = *state;
@@ -170,7 +170,7 @@ static void test_a_tile_is_not_the_board(void **state)
 
 /* --- memory and clocks ---------------------------------------------------------------------------------- */
 
-/* The driver's answer about memory, and the number of queries. */
+/* The driver's answer to a memory query, and the number of queries. */
 static struct answer {
     unsigned char bytes[512];
     size_t size;
@@ -244,7 +244,7 @@ static void test_memory_by_i915(void **state)
     assert_memory(bench, UINT64_C(6) << 30, 1 << 30, 0);
 }
 
-/* Without privileges, used memory is hidden and looks like 0; such a board is queried once. */
+/* Without privileges the driver shows 0 as used memory. The board is then queried only once. */
 static void test_memory_without_rights(void **state)
 {
     struct machine_bench *bench = *state;
@@ -261,7 +261,7 @@ static void test_memory_without_rights_by_i915(void **state)
     assert_memory(bench, UINT64_C(6) << 30, JOULE_BYTES_UNKNOWN, 1);
 }
 
-/* An integrated GPU has no memory of its own; truncated or impossible lists are refused. */
+/* An integrated GPU has no memory of its own. Lists that are truncated or impossible are refused. */
 static void test_missing_and_invalid_memory_lists_are_unknown(void **state)
 {
     struct machine_bench *bench = *state;
@@ -269,8 +269,8 @@ static void test_missing_and_invalid_memory_lists_are_unknown(void **state)
     put_answer(bench, "xe", 1);
     assert_memory(bench, JOULE_BYTES_UNKNOWN, JOULE_BYTES_UNKNOWN, 1);
     put_answer(bench, "xe", 2);
-    assert_false(
-        intel_memory_parse((char *)answer.bytes, answer.size, true, &memory)); /* shorter than stated */
+    /* the list is shorter than it states */
+    assert_false(intel_memory_parse((char *)answer.bytes, answer.size, true, &memory));
     add_region(1, 1 << 20, (1 << 20) + 1);
     assert_false(intel_memory_parse((char *)answer.bytes, answer.size, true, &memory));
     for (size_t length = 0; length < 9; length++)
@@ -368,7 +368,7 @@ static void test_a_sleeping_board_is_not_asked(void **state)
 
 /* --- engines -------------------------------------------------------------------------------------------- */
 
-/* A count with this rate per nanosecond. */
+/* A count that rises by per_ns each nanosecond. */
 struct rate {
     double per_ns;
 };
@@ -386,7 +386,7 @@ static void put_event(struct machine_bench *bench, uint32_t type, uint64_t confi
     assert_true(host_script_perf(bench->host, &event, read_rate, rate));
 }
 
-/* Adds i915's events, in nanoseconds of each engine. */
+/* Adds the events of i915, which count nanoseconds for each engine. */
 static void put_i915(struct machine_bench *bench, const char *pmu, struct rate rates[2])
 {
     char path[160];
@@ -426,10 +426,10 @@ static void test_graphics_in_a_processor(void **state)
     run(bench, 5);
     joule_device device = device_of(bench);
     assert_true(fabs(device.busy - 0.3) < 1e-6);
-    assert_int_equal(device.domain, -1); /* its joules are the processor's */
+    assert_int_equal(device.domain, -1); /* the GPU's energy is part of the processor's */
 }
 
-/* Events without an address do not belong to a card. */
+/* Events of a PMU without a PCI address do not belong to a card. */
 static void test_events_of_another_gpu(void **state)
 {
     struct machine_bench *bench = *state;
@@ -493,7 +493,7 @@ static void test_engines_that_are_not_there(void **state)
     assert_int_equal(machine_require_channel(bench->meter, "gpu-0-busy")->readings, 0);
 }
 
-/* Open events keep the board awake, so a measurement of joules only does not open them. */
+/* Open events keep the board awake, so they are opened only if devices are requested. */
 static void test_engines_are_left_alone_where_joules_are_measured(void **state)
 {
     struct machine_bench *bench = *state;
@@ -508,8 +508,8 @@ static void test_engines_are_left_alone_where_joules_are_measured(void **state)
 
 /* --- recorded boards ------------------------------------------------------------------------------------ */
 
-/* Expected values are those in the .snap files beside the recordings; limits that these lack come from the
- * files. */
+/* Expected values come from the .snap files beside the recordings; limits that are missing there come from
+ * the recorded files. */
 static void test_recorded_boards_have_their_figures(void **state)
 {
     static const struct {
@@ -544,7 +544,8 @@ static void test_recorded_boards_have_their_figures(void **state)
         assert_string_equal(device.pci_address, wanted[i].address);
         assert_true(device.power_limit_watts == wanted[i].limit_watts);
         assert_true(device.power_limit_enforced_watts == wanted[i].enforced_watts);
-        assert_true(isnan(device.power_limit_default_watts)); /* a rated maximum of 0 W means unknown */
+        /* a rated maximum of 0 W means that it is unknown */
+        assert_true(isnan(device.power_limit_default_watts));
         assert_true(device.temperature_celsius == wanted[i].celsius);
         assert_true(isnan(wanted[i].memory_celsius)
                         ? isnan(device.memory_temperature_celsius)

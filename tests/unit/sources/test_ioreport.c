@@ -1,5 +1,5 @@
-/* Apple's energies through a fake of IOReport: which channels are parts, their units, and released objects.
- * */
+/* Tests Apple's energies through a fake of IOReport: which channels are parts of others, their units, and
+ * that all objects are released. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,8 +16,8 @@
 
 static struct fake_ioreport *fake;
 
-/* Adds the library to a scripted machine under its usual name, without the function `missing` (NULL:
- * complete). */
+/* Adds the library to a scripted machine under its usual name, without the function `missing`; NULL: with all
+ * functions. */
 static void put_library(struct joule_host *host, const char *missing)
 {
     static const char *const names[] = {"IOReportCopyChannelsInGroup",
@@ -65,7 +65,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     machine_teardown(state);
-    assert_int_equal(fake->objects, 0); /* all was released */
+    assert_int_equal(fake->objects, 0); /* all objects were released */
     assert_int_equal(fake->faults, 0);
     return 0;
 }
@@ -125,8 +125,8 @@ static void test_an_unknown_unit_is_refused(void **state)
     run(bench, 5);
     assert_null(machine_channel(bench->meter, "gpu-0"));
     assert_null(machine_channel(bench->meter, "npu-0"));
-    fake->faults = 0;              /* no text of an invalid string was read */
-    fake->channels[0].unit = "pJ"; /* from now on */
+    fake->faults = 0;              /* the source read no text of an invalid string */
+    fake->channels[0].unit = "pJ"; /* the unit changes while the source is open */
     run(bench, 1);
     assert_int_equal(state_of(bench, "package-0"), JOULE_FAILED);
     assert_int_equal(state_of(bench, "dram-0"), JOULE_OK);
@@ -149,7 +149,7 @@ static void test_counts_that_stand_still(void **state)
     struct machine_bench *bench = *state;
     fake->is_frozen = true;
     run(bench, 5);
-    assert_true(isnan(machine_mean_watts(bench->meter, JOULE_TOTAL))); /* never trusted */
+    assert_true(isnan(machine_mean_watts(bench->meter, JOULE_TOTAL))); /* the counts are never trusted */
 }
 
 static void test_missing_samples_are_failures(void **state)

@@ -1,4 +1,5 @@
-/* Reading a management controller through a program: only if requested, and at most once per second. */
+/* Tests that a management controller is read through a program only if requested, and at most once per
+ * second. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -10,12 +11,12 @@
 #include "support/check.h"
 #include "support/machine.h"
 
-/* State of the programs. */
+/* State and results of the fake programs. */
 static struct truth {
     bool has_text, has_raw, has_freeipmi;
     double watts;
     int exit_status;
-    ssize_t error; /* -errno, or 0 */
+    ssize_t error; /* -errno of starting a program, or 0 */
     unsigned runs;
 } truth;
 
@@ -83,7 +84,7 @@ static void test_power_is_read_with_ipmitool(void **state)
     assert_in_range(truth.runs, 20, 22);
 }
 
-/* The second reading comes a second later, but the first value is known at once. */
+/* The second reading is made a second after the first one. The first value is known at once. */
 static void test_first_reading_is_used(void **state)
 {
     struct machine_bench *bench = *state;

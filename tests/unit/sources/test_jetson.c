@@ -1,5 +1,5 @@
-/* Jetson boards: rails in either layout of sysfs, which rails are the whole board, and which are not counted.
- * */
+/* Tests Jetson boards: rails in either layout of sysfs, which rail is the whole board, and which rails are
+ * not counted. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -35,7 +35,7 @@ static void put_number(struct machine_bench *bench, const char *folder, const ch
     put(bench, folder, form, k, text);
 }
 
-/* Adds a rail as in kernels from L4T 34 on; `name` NULL: without a label. */
+/* Adds a rail in the layout of L4T 34 and later. `name` NULL: the rail has no label. */
 static void put_new(struct machine_bench *bench, const char *folder, unsigned k, const char *name,
                     long millivolts, long milliamperes)
 {
@@ -48,7 +48,7 @@ static void put_new(struct machine_bench *bench, const char *folder, unsigned k,
     put_number(bench, folder, "curr#_input", k, milliamperes);
 }
 
-/* Adds a rail as in kernels up to L4T 32. */
+/* Adds a rail in the layout of L4T up to 32. */
 static void put_old(struct machine_bench *bench, const char *folder, unsigned k, const char *name,
                     long milliwatts)
 {
@@ -85,12 +85,13 @@ static void test_rails_of_orin_nano_are_read(void **state)
     put_new(bench, chip, 1, "VDD_IN", 5000, 930);
     put_new(bench, chip, 2, "VDD_CPU_GPU_CV", 5000, 112);
     put_new(bench, chip, 3, "VDD_SOC", 5000, 296);
-    put(bench, chip, "in#_input", 4, "1500\n"); /* shunt voltages in microvolts */
+    put(bench, chip, "in#_input", 4, "1500\n"); /* the voltage of a shunt, in microvolts */
     put(bench, chip, "in#_label", 7, "sum of shunt voltages");
     put(bench, chip, "in#_input", 7, "1500\n");
     put(bench, chip, "curr#_input", 4, "1000\n");
     run(bench, "jetson,hwmon");
-    assert_int_equal(joule_domain_count(bench->meter), 3); /* hwmon did not use the chip */
+    /* the hwmon source did not use the chip, because jetson did */
+    assert_int_equal(joule_domain_count(bench->meter), 3);
     assert_relative(machine_watts(bench->meter, "module-0"), 4.65, 1e-6);
     assert_relative(machine_watts(bench->meter, "rail-vdd-cpu-gpu-cv"), 0.56, 1e-6);
     assert_relative(machine_watts(bench->meter, "rail-vdd-soc"), 1.48, 1e-6);
@@ -100,7 +101,7 @@ static void test_rails_of_orin_nano_are_read(void **state)
     assert_int_equal(ch->info.cls, JOULE_CLASS_DERIVED);
     assert_string_equal(ch->info.model, "NVIDIA Jetson Orin Nano Developer Kit");
     assert_string_equal(machine_require_channel(bench->meter, "rail-vdd-soc")->parent_zone, ch->zone);
-    assert_true(isnan(machine_mean_watts(bench->meter, JOULE_GPU))); /* it has no rail of its own */
+    assert_true(isnan(machine_mean_watts(bench->meter, JOULE_GPU))); /* the GPU has no rail of its own */
 }
 
 static void test_old_layout_in_milliwatts(void **state)
@@ -115,7 +116,8 @@ static void test_old_layout_in_milliwatts(void **state)
     assert_relative(machine_watts(bench->meter, "module-0"), 2.34, 1e-6);
     assert_relative(machine_watts(bench->meter, "gpu-0"), 0.125, 1e-6);
     assert_relative(machine_watts(bench->meter, "rail-pom-5v-cpu"), 0.48, 1e-6);
-    assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 2.34, 1e-6); /* it includes the GPU */
+    /* the board's rail includes the GPU */
+    assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 2.34, 1e-6);
     assert_relative(machine_mean_watts(bench->meter, JOULE_GPU), 0.125, 1e-6);
     assert_int_equal(machine_require_channel(bench->meter, "gpu-0")->info.scope, JOULE_SCOPE_GPU);
     assert_int_equal(machine_require_channel(bench->meter, "rail-pom-5v-cpu")->info.scope, JOULE_SCOPE_CORE);
@@ -170,7 +172,7 @@ static void test_agx_orin_is_a_sum_of_three(void **state)
     assert_true(isnan(machine_mean_watts(bench->meter, JOULE_GPU)));
 }
 
-/* The bus and the class show the same folders. */
+/* Both the bus and the class show the chip's folder. */
 static void test_a_chip_that_is_found_twice_counts_once(void **state)
 {
     struct machine_bench *bench = *state;
@@ -204,7 +206,7 @@ static void test_rails_without_labels(void **state)
     run(bench, "jetson,hwmon");
     assert_int_equal(joule_domain_count(bench->meter), 1);
     assert_relative(machine_watts(bench->meter, "rail-hwmon2-1"), 2, 1e-6);
-    assert_true(isnan(machine_mean_watts(bench->meter, JOULE_TOTAL))); /* its consumer is unknown */
+    assert_true(isnan(machine_mean_watts(bench->meter, JOULE_TOTAL))); /* it is unknown what the rail feeds */
 }
 
 static void test_the_same_chip_elsewhere_is_hwmons(void **state)
@@ -243,7 +245,8 @@ static void test_a_rail_that_fails_leaves_the_sum_unknown(void **state)
     assert_true(isnan(machine_mean_watts(bench->meter, JOULE_TOTAL)));
 }
 
-/* A rail that is switched off may read slightly negative: its power is 0, and the sum is not reduced. */
+/* A rail that is switched off may show a slightly negative current. Its power is then 0, so that the sum is
+ * not reduced. */
 static void test_a_current_below_nothing(void **state)
 {
     struct machine_bench *bench = *state;

@@ -1,4 +1,4 @@
-/* AMD's compute driver: its nodes, processes that use them, and partitions of a board. */
+/* Tests AMD's compute driver: its nodes, the processes that use them, and partitions of a board. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -25,7 +25,7 @@ static void put_number(struct machine_bench *bench, const char *path, uint64_t n
     machine_put(bench, path, text);
 }
 
-/* A node whose id is 1000 + number, with 24 GB of memory. */
+/* Adds a node with the id 1000 + number and 24 GB of memory. */
 static void put_node(struct machine_bench *bench, unsigned number, uint32_t location, uint64_t unique_id)
 {
     char path[128], text[256];
@@ -82,7 +82,7 @@ static void test_computing_processes_are_listed(void **state)
     joule_device_process list[4];
     put_node(bench, 2, 0x0300, 78);
     put_memory(bench, 4242, 1, 5000000000);
-    put_memory(bench, 4242, 2, 0); /* a file for each node */
+    put_memory(bench, 4242, 2, 0); /* the driver has a file for each node, also for unused ones */
     put_memory(bench, 4243, 1, 0);
     put_memory(bench, 4243, 2, 1000000);
     machine_put(bench, KFD "proc/4242/sdma_1001", "12345\n");
@@ -93,12 +93,13 @@ static void test_computing_processes_are_listed(void **state)
     assert_int_equal(joule_device_processes(bench->meter, "gpu:0", list, 4), 1);
     assert_int_equal(list[0].pid, 4242);
     assert_true(list[0].memory_bytes == 5000000000 && isnan(list[0].busy));
-    put_memory(bench, 4242, 1, 0); /* it ends */
+    put_memory(bench, 4242, 1, 0); /* the process ends */
     run_s(bench, 1);
     assert_int_equal(joule_device_processes(bench->meter, "gpu:0", list, 4), 0);
 }
 
-/* The graphics driver shows the same memory, but no compute work: its 0 is not a share. */
+/* The graphics driver shows the memory of the process, but not its compute work, so its busy fraction 0 is
+ * not used. */
 static void put_client(struct machine_bench *bench, int pid, int kibibytes)
 {
     char path[64], text[160];
@@ -125,10 +126,11 @@ static void test_one_process_in_both_drivers(void **state)
     assert_true(isnan(list[0].busy));
     assert_int_equal(list[1].pid, 20);
     assert_true(list[1].busy == 0);
-    put_memory(bench, 30, 1, 4096); /* another user's */
+    put_memory(bench, 30, 1, 4096); /* the process of another user */
     run_s(bench, 1);
     assert_int_equal(joule_device_processes(bench->meter, "gpu:0", list, 4), 3);
-    machine_put(bench, "/proc/self/ns/pid", NULL); /* in a container, process numbers differ */
+    /* in a container, process numbers differ from the driver's */
+    machine_put(bench, "/proc/self/ns/pid", NULL);
     run_s(bench, 1);
     assert_int_equal(joule_device_processes(bench->meter, "gpu:0", list, 4), 2);
     assert_true(list[0].busy == 0);
@@ -169,7 +171,7 @@ static void test_partitions_are_listed(void **state)
     assert_int_equal(joule_device_count(bench->meter), 1);
 }
 
-/* As numbered by the first kernels with partitions, whose nodes have no memory mode. */
+/* The first kernels with partitions had no memory mode, and the PCI function was the partition's number. */
 static void test_partitions_of_older_kernels(void **state)
 {
     struct machine_bench *bench = *state;
@@ -178,7 +180,7 @@ static void test_partitions_of_older_kernels(void **state)
     assert_partitions(bench, 4, "QPX");
 }
 
-/* The mode changes while the meter is open. */
+/* The partition mode changes while the meter is open. */
 static void test_the_mode_changes(void **state)
 {
     struct machine_bench *bench = *state;
@@ -190,7 +192,7 @@ static void test_the_mode_changes(void **state)
     machine_put(bench, KFD "topology/generation_id", "4\n");
     assert_partitions(bench, 2, "DPX/NPS1");
     assert_int_equal(joule_device_processes(bench->meter, "gpu:0", list, 4), 1);
-    assert_true(list[0].memory_bytes == 1500); /* on both */
+    assert_true(list[0].memory_bytes == 1500); /* the sum of both partitions */
     machine_put(bench, CARD "current_compute_partition", "SPX\n");
     machine_put(bench, NODES "2/properties", NULL);
     machine_put(bench, KFD "topology/generation_id", "6\n");
@@ -209,7 +211,7 @@ static void test_nodes_that_may_not_be_read(void **state)
     assert_partitions(bench, 1, "CPX/NPS1");
 }
 
-/* A board with this PCI function is not a partition. */
+/* If a node's PCI function exists on the bus, the function is not the number of a partition. */
 static void test_a_function_of_the_bus(void **state)
 {
     struct machine_bench *bench = *state;

@@ -1,5 +1,5 @@
-/* Intel GPUs through Level Zero: which domain is the board, which counters are trusted, and messages if there
- * are none.
+/* Tests Intel GPUs through Level Zero: which domain is the board, which counters are trusted, and messages
+ * if there are none.
  *
  * The library is the fake of tests/fakes/level_zero in two versions; a scripted machine gets its symbols. */
 #include <dlfcn.h>
@@ -35,7 +35,7 @@ static void *symbol(const char *name)
     return dlsym(fake.library, name);
 }
 
-/* Loads the loader of a version, "1.17" or "1.3"; `script` describes the cards. */
+/* Loads version `age` of the loader, "1.17" or "1.3"; `script` describes the cards. */
 static void prepare_age(struct machine_bench *bench, const char *age, const char *script)
 {
     char path[4096];
@@ -136,7 +136,7 @@ static void test_the_package_stands_in_for_the_card(void **state)
 static void test_driver_without_domain_properties_is_read(void **state)
 {
     run(*state, "watts=100; extension=0");
-    assert_watts(*state, "gpu-0", 100); /* by zesDeviceGetCardPowerDomain */
+    assert_watts(*state, "gpu-0", 100); /* through zesDeviceGetCardPowerDomain, without the extension */
 }
 
 static void test_one_domain_of_unknown_kind(void **state)
@@ -201,7 +201,7 @@ static ssize_t energy_at_100_watts(void *context, int64_t time_ns, char *buffer,
     return snprintf(buffer, size, "%lld\n", (long long)(time_ns / 10)); /* 100 W in uJ */
 }
 
-/* The kernel's counter of the same board is preferred, and its joules count once. */
+/* The kernel's counter of the same board is preferred, and the board is counted once. */
 static void test_hwmon_is_preferred(void **state)
 {
     static const char *const scripts[] = {"watts=90", "watts=90; fall_at_ms=5050", "energy=-2", "energy=0"};
@@ -233,7 +233,7 @@ static void test_hwmon_is_preferred(void **state)
     }
 }
 
-/* --- boards that tell little ---------------------------------------------------------------------------- */
+/* --- boards with few values ----------------------------------------------------------------------------- */
 
 static void test_denied_energy_has_a_remedy(void **state)
 {
@@ -251,8 +251,8 @@ static void test_denied_properties_leave_energy_unsupported(void **state)
 {
     struct machine_bench *bench = *state;
     run(bench, "denied=1");
-    assert_int_equal(machine_require_channel(bench->meter, "gpu-0")->info.state,
-                     JOULE_UNSUPPORTED); /* it lists domains without descriptions */
+    /* the driver lists domains, but does not describe them */
+    assert_int_equal(machine_require_channel(bench->meter, "gpu-0")->info.state, JOULE_UNSUPPORTED);
     assert_true(device_of(bench, 0)->facts.memory_total_bytes == JOULE_BYTES_UNKNOWN);
 }
 
@@ -341,8 +341,8 @@ static void test_gauges_are_read(void **state)
     assert_true(machine_require_channel(bench->meter, "gpu-0-memory-temperature")->gauge == 72);
     assert_int_equal(machine_require_channel(bench->meter, "gpu-0-memory-temperature")->role,
                      ROLE_MEMORY_TEMPERATURE);
-    assert_true(fabs(machine_require_channel(bench->meter, "gpu-0-busy")->gauge - 0.4) <
-                1e-6); /* the group of all engines */
+    /* the fraction of the group that contains all engines */
+    assert_true(fabs(machine_require_channel(bench->meter, "gpu-0-busy")->gauge - 0.4) < 1e-6);
     assert_int_equal(machine_require_channel(bench->meter, "gpu-0-busy")->role, ROLE_BUSY);
 }
 
@@ -353,7 +353,7 @@ static void test_the_busiest_of_single_engines(void **state)
     assert_true(fabs(machine_require_channel(bench->meter, "gpu-0-busy")->gauge - 0.9) < 1e-6);
 }
 
-/* Reading engines keeps the board awake. */
+/* Reading engines keeps the board awake, so a measurement without devices does not read them. */
 static void test_engines_are_left_alone_where_joules_are_measured(void **state)
 {
     struct machine_bench *bench = *state;
@@ -395,7 +395,8 @@ static void test_a_passing_failure(void **state)
     const struct channel *ch = machine_require_channel(bench->meter, "gpu-0");
     assert_int_equal(ch->failures, 0);
     assert_int_equal(ch->info.state, JOULE_OK);
-    assert_watts(bench, "gpu-0", 100); /* the counter loses nothing in between */
+    /* the counter rose while the board was lost, so no energy is missing */
+    assert_watts(bench, "gpu-0", 100);
 }
 
 static void test_a_sleeping_board_is_not_woken(void **state)
@@ -501,7 +502,7 @@ static void test_two_modes_never_meet(void **state)
     machine_teardown(state);
     machine_setup(state);
     bench = *state;
-    prepare(bench, "sysman=1; watts=100"); /* the program has chosen the older mode */
+    prepare(bench, "sysman=1; watts=100"); /* the program has chosen the older mode by the variable */
     host_script_env(bench->host, "ZES_ENABLE_SYSMAN", "1");
     open_meter(bench);
     pass(bench, 10);
@@ -509,7 +510,7 @@ static void test_two_modes_never_meet(void **state)
     assert_false(fake.is_mixed());
 }
 
-/* Each symbol may be missing. */
+/* If a symbol is missing, the source works without it or reports an error. */
 static void test_each_symbol_may_be_missing(void **state)
 {
     prepare(*state, "");
@@ -563,7 +564,7 @@ static void test_hanging_call_delays_no_lane(void **state)
     joule_options options = {
         .struct_size = sizeof options, .period_s = 0.01, .wait_s = 5, .sources = "level_zero,estimated"};
     prepare(bench, "block_at_ms=300; block_s=30");
-    fake.set_time(-1); /* the machine's clock */
+    fake.set_time(-1); /* the fake uses the machine's clock */
     setenv("JOULE_LEVEL_ZERO_LIB", TEST_BINARY_DIR "/fakes/level_zero/1.17/libze_loader.so.1", 1);
     assert_int_equal(joule_open(&options, &meter, NULL), JOULE_OK);
     const struct lane *slow = lane_of(meter);
@@ -623,7 +624,7 @@ int main(void)
         TEST(test_an_old_library_with_the_switch),
         TEST(test_two_modes_never_meet),
         TEST(test_each_symbol_may_be_missing),
-        TEST(test_hanging_call_delays_no_lane), /* last, because its thread outlives the meter */
+        TEST(test_hanging_call_delays_no_lane), /* this test is last, because its thread outlives the meter */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

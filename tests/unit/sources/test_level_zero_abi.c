@@ -1,9 +1,10 @@
-/* Our declarations of Level Zero against the vendor's header, if it is installed (package libze-dev). */
+/* Tests that our declarations of Level Zero equal those of the vendor's header, if it is installed (package
+ * libze-dev). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <cmocka.h>
-#include "own_level_zero_abi.h" /* level_zero_abi.h, whose constants begin with OWN_ here */
+#include "own_level_zero_abi.h" /* level_zero_abi.h with the prefix OWN_ before its constants */
 
 #if __has_include(<level_zero/zes_api.h>)
 #include <level_zero/ze_api.h>

@@ -1,5 +1,5 @@
-/* AWS Neuron devices: percentages of minutes, and joules only if the user gives watts. The virtual clock
- * begins at 2026-01-01 00:00:01. */
+/* Tests AWS Neuron devices: percentages of each minute are read, and joules are known only if the user states
+ * watts. The virtual clock begins at 2026-01-01 00:00:01. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -75,10 +75,10 @@ static void test_pairs_of_watts(void **state)
 
 /* --- a device ------------------------------------------------------------------------------------------- */
 
-/* As the driver writes it: the last complete minute. Each minute has 10 percentage points more than the
- * previous one. */
+/* State of the driver, which shows the last complete minute. Each minute has 10 percentage points more than
+ * the previous one. */
 static struct {
-    int64_t epoch_s;     /* time of virtual time 0 */
+    int64_t epoch_s;     /* seconds since 1970 at virtual time 0 */
     int64_t no_data_min; /* minute without data; < 0: none */
     int64_t shift_s;     /* offset of the driver's clock */
 } driver;
@@ -128,7 +128,8 @@ static void test_joules_with_watts(void **state)
     assert_int_equal(info->scope, JOULE_SCOPE_GPU);
     assert_string_equal(info->device, "neuron:0");
     assert_string_equal(info->model, "Trainium1");
-    /* The line in minute n is about the previous minute: 10 n % of 200 W above 100 W. */
+    /* The line that appears in minute n describes the previous minute: 10 n % of the range of 200 W above 100
+     * W. */
     assert_near(joules_of(bench, 60, 120), 60 * (100 + 0.2 * 200), 1e-6);
     assert_near(joules_of(bench, 240, 300), 60 * (100 + 0.5 * 200), 1e-6);
     assert_near(joules_of(bench, 60, 360), 60 * (500 + (0.2 + 0.3 + 0.4 + 0.5 + 0.6) * 200), 1e-6);
@@ -154,7 +155,7 @@ static void test_no_joules_without_watts(void **state)
                                  machine_require_channel(bench->meter, "neuron-0-power-share")->info.id,
                                  &value),
                      JOULE_OK);
-    assert_near(value, 0.3, 1e-12); /* at 230 s */
+    assert_near(value, 0.3, 1e-12); /* the value at 230 s */
 }
 
 static void test_a_minute_without_data_is_a_gap(void **state)
@@ -170,7 +171,8 @@ static void test_a_minute_without_data_is_a_gap(void **state)
     assert_near(w.joules.value, 60 * (400 + (0.2 + 0.4 + 0.5 + 0.6) * 200), 1e-6);
 }
 
-/* An unchanged timestamp is not a new minute; one from the future or the past means that a clock was set. */
+/* A line with an unchanged timestamp is not a new minute. A timestamp in the future or the past means that a
+ * clock was set. */
 static void test_timestamps_must_be_new_and_plausible(void **state)
 {
     struct machine_bench *bench = *state;
@@ -180,8 +182,8 @@ static void test_timestamps_must_be_new_and_plausible(void **state)
     machine_run(bench->meter, 100, 10);
     host_script_text(bench->host, POWER, "POWER_STATUS_VALID,1767225670,10.00,20.00,15.00\n");
     machine_run(bench->meter, 300, 10);
-    assert_near(machine_require_channel(bench->meter, "neuron-0")->integrator.covered_s, 120,
-                1e-6); /* the minute of opening, and this one */
+    /* the minute in which the meter was opened, and the minute of this line */
+    assert_near(machine_require_channel(bench->meter, "neuron-0")->integrator.covered_s, 120, 1e-6);
     host_script_text(bench->host, POWER, "POWER_STATUS_VALID,1767229999,10.00,20.00,15.00\n");
     machine_run(bench->meter, 20, 10);
     assert_int_equal(machine_require_channel(bench->meter, "neuron-0")->info.state, JOULE_STALE);
@@ -191,7 +193,7 @@ static void test_timestamps_must_be_new_and_plausible(void **state)
     assert_near(machine_require_channel(bench->meter, "neuron-0")->integrator.covered_s, 120, 1e-6);
 }
 
-/* After a failed reading the same minute must not count twice. */
+/* A failed reading must not cause the same minute to be counted twice. */
 static void test_a_minute_counts_once(void **state)
 {
     struct machine_bench *bench = *state;
@@ -204,7 +206,7 @@ static void test_a_minute_counts_once(void **state)
     machine_run(bench->meter, 30, 10);
     double covered_s = machine_require_channel(bench->meter, "neuron-0")->integrator.covered_s;
     machine_run(bench->meter, 60, 10);
-    assert_near(covered_s, 120, 1e-6); /* two minutes, up to 60 s and 120 s */
+    assert_near(covered_s, 120, 1e-6); /* two minutes: those that end at 60 s and at 120 s */
     assert_near(machine_require_channel(bench->meter, "neuron-0")->integrator.covered_s, 180, 1e-6);
 }
 
@@ -291,7 +293,7 @@ static void test_device_lists_are_read(void **state)
     assert_int_equal(neuron_list_parse(text, strlen(text), devices, 1), 1);
 }
 
-/* Output of neuron-ls, and the number of calls. */
+/* The output of neuron-ls, and how often it was called. */
 struct program {
     const char *text;
     int status;
@@ -344,7 +346,7 @@ static void test_memory_size_comes_from_the_list(void **state)
     assert_total(bench, "/home/me/neuron-ls", &own, 34359738368);
 }
 
-/* A measurement without devices runs no program. */
+/* A measurement without devices does not run neuron-ls. */
 static void test_a_meter_runs_no_program(void **state)
 {
     struct machine_bench *bench = *state;

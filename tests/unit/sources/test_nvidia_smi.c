@@ -1,4 +1,4 @@
-/* NVIDIA boards through nvidia-smi: tables of old and new drivers, and failing drivers. */
+/* Tests NVIDIA boards through nvidia-smi: the tables of old and new drivers, and failing drivers. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -40,29 +40,29 @@ static void test_boards_are_measured(void **state)
     assert_true(isnan(l4.memory_temperature_celsius));
     assert_relative(l4.clock_megahertz, 1500, 5e-10);
     assert_int_equal(l4.clock_reasons, JOULE_CLOCKS_POWER);
-    assert_true(isnan(l4.fan_ratio)); /* cooled by the server's fans */
+    assert_true(isnan(l4.fan_ratio)); /* the board has no fan of its own */
     assert_relative(l4.encoder_busy, 0.12, 5e-10);
     assert_relative(l4.decoder_busy, 0.07, 5e-10);
     assert_relative(l4.ecc_corrected, 3, 5e-10);
     assert_relative(l4.ecc_uncorrected, 0, 5e-10);
     assert_relative(l4.ecc_corrected_lifetime, 14, 5e-10);
     assert_relative(l4.ecc_uncorrected_lifetime, 1, 5e-10);
-    assert_true(isnan(l4.pcie_replays));      /* only in the description */
-    assert_int_equal(l4.has_process_list, 0); /* the table has none */
+    assert_true(isnan(l4.pcie_replays));      /* only descriptions contain this value */
+    assert_int_equal(l4.has_process_list, 0); /* the table has no process list */
     assert_int_equal(l4.state, JOULE_OK);
-    assert_relative(machine_watts(meter, "gpu-0-power"), 41.5,
-                    5e-10); /* the mean, not the instantaneous value */
+    /* the mean power, not the instantaneous one */
+    assert_relative(machine_watts(meter, "gpu-0-power"), 41.5, 5e-10);
 
     assert_string_equal(a100.pci_address, "0001:ca:00.0");
     assert_relative(machine_watts(meter, "gpu-1-power"), 90.25, 5e-10);
-    assert_true(isnan(a100.busy)); /* MIG: N/A */
+    assert_true(isnan(a100.busy)); /* unknown, because MIG is on */
     assert_relative(a100.memory_temperature_celsius, 31, 5e-10);
 
     assert_string_equal(mx.model, "NVIDIA GeForce MX450");
     assert_int_equal(fake_smi_state(meter, "gpu-2-power"), JOULE_UNSUPPORTED);
     assert_true(isnan(mx.power_limit_watts));
     assert_relative(mx.fan_ratio, 0.35, 5e-10);
-    assert_true(isnan(mx.ecc_corrected) && isnan(mx.ecc_uncorrected_lifetime)); /* it has no ECC */
+    assert_true(isnan(mx.ecc_corrected) && isnan(mx.ecc_uncorrected_lifetime)); /* the board has no ECC */
     assert_int_equal(mx.clock_reasons, JOULE_CLOCKS_UNKNOWN);
     assert_relative(mx.temperature_celsius, 40, 5e-10);
     joule_domain power = fake_smi_domain(meter, "gpu-0-power");
@@ -71,8 +71,8 @@ static void test_boards_are_measured(void **state)
     assert_int_equal(power.cls, JOULE_CLASS_DERIVED);
 }
 
-/* Drivers before 535 have other names for clock reasons and no averages; before 510 no compute capability.
- * The error names the unknown field. */
+/* Drivers before 535 have other names for clock reasons, and no averages. Drivers before 510 have no compute
+ * capability. The error names the unknown field. */
 static void test_fields_that_a_driver_does_not_know(void **state)
 {
     struct machine_bench *bench = *state;
@@ -89,7 +89,7 @@ static void test_fields_that_a_driver_does_not_know(void **state)
         "MiB, 1900 MHz, "
         "7000 MHz, 0x0000000000000004\n");
     joule_meter *meter = fake_smi_open(bench);
-    assert_true(fake_smi.tables <= 10); /* one for each group of fields given up, and two successful ones */
+    assert_true(fake_smi.tables <= 10); /* one for each group of unknown fields, and two successful ones */
     machine_run(meter, 10, 1);
     joule_device device = machine_device(meter, 0);
     assert_string_equal(device.model, "GeForce RTX 2080");
@@ -99,7 +99,7 @@ static void test_fields_that_a_driver_does_not_know(void **state)
     assert_relative(machine_watts(meter, "gpu-0-power"), 163.5, 5e-10);
 }
 
-/* If the error names no field, fewer and fewer fields are requested. */
+/* If the error does not name the field, the program is run with fewer and fewer fields. */
 static void test_refusals_without_a_name(void **state)
 {
     struct machine_bench *bench = *state;
@@ -108,7 +108,7 @@ static void test_refusals_without_a_name(void **state)
     fake_smi.is_mute = true;
     joule_meter *meter = fake_smi_open(bench);
     machine_run(meter, 10, 1);
-    assert_relative(machine_watts(meter, "gpu-0-power"), 41.5, 5e-10); /* power.draw */
+    assert_relative(machine_watts(meter, "gpu-0-power"), 41.5, 5e-10); /* from the field power.draw */
 }
 
 static void test_power_changes_are_integrated(void **state)
@@ -123,7 +123,7 @@ static void test_power_changes_are_integrated(void **state)
     machine_run(meter, 30, 1);
     double after = machine_mean_watts(meter, power);
     assert_relative(before, 41.5, 5e-10);
-    if (!(after > 45 && after < 46.5)) /* half of the time at 49.8 W */
+    if (!(after > 45 && after < 46.5)) /* the power was 49.8 W for half of the time */
         fail_msg("%g W", after);
 }
 
@@ -138,8 +138,8 @@ static void test_a_board_is_lost(void **state)
     fake_smi.lost = 0;
     machine_run(meter, 5, 1);
     assert_int_equal(fake_smi_state(meter, "gpu-0-power"), JOULE_FAILED);
-    assert_int_equal(fake_smi_state(meter, "gpu-1-power"),
-                     JOULE_OK); /* its number may have changed: its address identifies it */
+    /* the board's number may have changed, so the address identifies it */
+    assert_int_equal(fake_smi_state(meter, "gpu-1-power"), JOULE_OK);
     assert_relative(machine_watts(meter, "gpu-1-power"), 90.25, 5e-10);
     assert_int_equal(machine_device(meter, 0).state, JOULE_FAILED);
     fake_smi.lost = -1;
@@ -246,7 +246,7 @@ static void test_missing_boards_have_a_reason(void **state)
     free(fake_smi.table);
     fake_smi.table = fake_smi_read("boards.csv");
     strcpy(strchr(fake_smi.table, '\n') + 1, "No devices were found\n");
-    /* without a description, too, it cannot be queried at all */
+    /* The list of boards is empty, and there is no description that would confirm this. */
     expect_state(bench, JOULE_FAILED, "no usable values");
     fake_smi.description = strdup("<nvidia_smi_log><attached_gpus>0</attached_gpus></nvidia_smi_log>");
     expect_state(bench, JOULE_ABSENT, "no GPU");
@@ -261,7 +261,7 @@ static void test_not_beside_the_library(void **state)
     expect_state(bench, JOULE_ABSENT, "library is installed");
     host_script_env(bench->host, "JOULE_NVML_LIB", "/nowhere.so");
     host_script_env(bench->host, "JOULE_NVIDIA_SMI", "/opt/nvidia-smi");
-    expect_state(bench, JOULE_ABSENT, "there is no nvidia-smi"); /* that program */
+    expect_state(bench, JOULE_ABSENT, "there is no nvidia-smi"); /* the named program does not exist */
     host_script_program(bench->host, "/opt/nvidia-smi", fake_smi_run, NULL);
     assert_int_equal(joule_device_count(fake_smi_open(bench)), 3);
 }

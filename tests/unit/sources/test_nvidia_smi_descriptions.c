@@ -1,4 +1,5 @@
-/* NVIDIA boards through nvidia-smi: descriptions of old and new drivers, and captures of real machines. */
+/* Tests NVIDIA boards through nvidia-smi: the descriptions of old and new drivers, and captures of real
+ * machines. */
 #include <dirent.h>
 #include <math.h>
 #include <setjmp.h>
@@ -18,7 +19,7 @@
 
 /* --- descriptions --------------------------------------------------------------------------------------- */
 
-/* A driver without tables; two boards, one of them without power. */
+/* The driver supports no tables. It has two boards, one of them without power. */
 static void test_an_old_description(void **state)
 {
     struct machine_bench *bench = *state;
@@ -87,13 +88,13 @@ static void test_a_new_description(void **state)
     joule_meter *meter = fake_smi_open(bench);
     machine_run(meter, 5, 1);
     assert_relative(machine_watts(meter, "gpu-0-power"), 116.62, 5e-10);
-    assert_int_equal(fake_smi_domain(meter, "gpu-0-power").scope,
-                     JOULE_SCOPE_GPU); /* the module has another value */
+    /* the GPU's power is not the module's, which is a separate value */
+    assert_int_equal(fake_smi_domain(meter, "gpu-0-power").scope, JOULE_SCOPE_GPU);
     assert_string_equal(machine_device(meter, 0).pci_address, "0009:01:00.0");
     assert_int_equal(machine_device(meter, 0).has_process_list, 1);
 }
 
-/* Old and new drivers, with their elements for fans, video engines, the link and memory errors. */
+/* The descriptions of old and new drivers, with fans, video engines, the PCIe link and memory errors. */
 static void test_condition_in_descriptions(void **state)
 {
     static const struct {
@@ -142,7 +143,7 @@ static void test_condition_in_descriptions(void **state)
     }
 }
 
-/* On some superchips the GPU's value is that of the module. */
+/* On some superchips the value for the GPU is the power of the module. */
 static void test_module_power_has_its_scope(void **state)
 {
     struct machine_bench *bench = *state;
@@ -154,7 +155,7 @@ static void test_module_power_has_its_scope(void **state)
     assert_int_equal(fake_smi_domain(meter, "gpu-0-power").scope, JOULE_SCOPE_MODULE);
 }
 
-/* Tables are read each second, descriptions rarely, and only with devices. */
+/* Tables are read each second. Descriptions are read rarely, and only if devices are requested. */
 static void test_tables_are_read_each_second(void **state)
 {
     struct machine_bench *bench = *state;
@@ -167,7 +168,7 @@ static void test_tables_are_read_each_second(void **state)
     assert_in_range(fake_smi.tables - before, 18, 22);
     assert_in_range(fake_smi.descriptions, 3, 5);
     assert_int_equal(machine_device(meter, 0).process_count, 2);
-    assert_int_equal(machine_device(meter, 1).has_process_list, 0); /* not in the description */
+    assert_int_equal(machine_device(meter, 1).has_process_list, 0); /* the description has no process list */
     joule_close(meter);
     fake_smi.descriptions = 0;
     bench->meter = machine_open(bench->host, "nvidia_smi");
@@ -189,7 +190,8 @@ static void test_invalid_descriptions_are_ignored(void **state)
     (void)state;
     expect_no_description("");
     expect_no_description("Failed to initialize NVML: Driver/library version mismatch\n");
-    expect_no_description("<nvidia_smi_log><gpu id=\"1\"><uuid>x</uuid></gpu>"); /* truncated */
+    /* the description is truncated */
+    expect_no_description("<nvidia_smi_log><gpu id=\"1\"><uuid>x</uuid></gpu>");
     expect_no_description("<nvidia_smi_log><gpu></uuid></gpu></nvidia_smi_log>");
     expect_no_description("<a><gpu><></gpu></a>");
     expect_no_description("<a></a></a>");
@@ -201,7 +203,7 @@ static void test_invalid_descriptions_are_ignored(void **state)
 
 /* --- captures of real machines -------------------------------------------------------------------------- */
 
-/* Names and units of a capture's values in the metrics recorded with it. */
+/* For each value of a capture: the metric with the same value, recorded on that machine, and its unit. */
 static const struct {
     enum smi_field field;
     const char *metric;
@@ -233,7 +235,7 @@ static const struct {
     {SMI_ECC_UNCORRECTED_LIFETIME, "ecc_errors_uncorrected_aggregate_total", 1},
 };
 
-/* Returns the metric of the board at `position`; NaN: it is not exported. */
+/* Returns the metric of the board at `position`; NaN if it is missing. */
 static double metric_of(const char *text, const char *name, size_t position)
 {
     char key[128];

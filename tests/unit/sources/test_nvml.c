@@ -1,7 +1,7 @@
-/* The nvml source with scripted boards, one test for each known behaviour of real ones.
+/* Tests the nvml source with scripted boards, with one test for each known behaviour of real boards.
  *
- * Boards draw 90 W with peaks of 400 W half of the time, a mean of 245 W, by default. Energy and power follow
- * from one function of time, so that the truth is known exactly. */
+ * By default boards draw 90 W and 400 W by turns for equal times, 245 W on average. Energy and power follow
+ * from one function of time, so the truth is known exactly. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +52,7 @@ static void counter_is_preferred(void **state)
     fake_nvml_run(&fake, 10);
     joule_quantity joules = gpu_joules();
     assert_int_equal(joules.cls, JOULE_CLASS_MEASURED);
-    assert_near(joules.value, 10 * MEAN, 0.11 * 400); /* within one reading */
+    assert_near(joules.value, 10 * MEAN, 0.11 * 400); /* an error of one reading */
     const joule_domain *info = &channel("gpu-0")->info;
     assert_string_equal(info->source, "nvml");
     assert_string_equal(info->measurement, "nvml");
@@ -66,7 +66,7 @@ static void counter_is_preferred(void **state)
     fake_nvml_close(&fake);
 }
 
-/* Runs 10 s and expects integrated power, within a fraction of the truth. */
+/* Runs for 10 s and checks the energy of integrated power; `tolerance` is a fraction of the truth. */
 static void expect_integrated(const char *label, double tolerance)
 {
     fake_nvml_run(&fake, 10);
@@ -94,7 +94,8 @@ static void ring_may_run_on_another_clock(void **state)
 static void instant_field_replaces_a_missing_ring(void **state)
 {
     (void)state;
-    open_with(LOAD "energy=0; ring_ms=0; update_ms=100; period_ms=730"); /* not in step with the readings */
+    /* the load's period is no multiple of the readings' period */
+    open_with(LOAD "energy=0; ring_ms=0; update_ms=100; period_ms=730");
     expect_integrated("instant power", 0.05);
 }
 
@@ -111,7 +112,7 @@ static void usage_is_instant_on_older_boards(void **state)
     (void)state;
     static const char *const scripts[] = {LOAD "energy=0; ring_ms=0; fields=0; architecture=5; major=7",
                                           LOAD "energy=0; ring_ms=0; fields=0; architecture=7; major=8"};
-    for (size_t i = 0; i < 2; i++) { /* Volta, GA100 */
+    for (size_t i = 0; i < 2; i++) { /* the boards are a Volta and a GA100 */
         open_with(scripts[i]);
         assert_true(channel("gpu-0-power")->integrator.lag_s < 0.02);
         expect_integrated("power", 0.05);
@@ -124,12 +125,13 @@ static void fields_of_an_unknown_type_are_passed_over(void **state)
     open_with(LOAD "energy_field_type=9");
     fake_nvml_run(&fake, 10);
     joule_quantity joules = gpu_joules();
-    assert_int_equal(joules.cls, JOULE_CLASS_MEASURED); /* by the call */
+    /* the counter is read by a call, not as a field */
+    assert_int_equal(joules.cls, JOULE_CLASS_MEASURED);
     assert_near(joules.value, 10 * MEAN, 0.11 * 400);
     fake_nvml_close(&fake);
 }
 
-/* All bits set, as some boards answer that are off the bus. */
+/* Some boards that have lost their PCIe link return a value with all bits set. */
 static void impossible_power_is_no_power(void **state)
 {
     (void)state;
@@ -164,7 +166,7 @@ static void fields_fail_one_by_one(void **state)
     (void)state;
     open_with(LOAD "scoped_energy_field=0; instant_field=0; average_field=0; ring_ms=0");
     fake_nvml_run(&fake, 10);
-    assert_int_equal(gpu_joules().cls, JOULE_CLASS_MEASURED); /* by field 83 */
+    assert_int_equal(gpu_joules().cls, JOULE_CLASS_MEASURED); /* the counter is read from field 83 */
     assert_string_equal(channel("gpu-0-power")->info.label, "power, mean of 1 s");
     assert_null(fake_nvml_channel(&fake, "gpu-0-memory"));
     fake_nvml_close(&fake);
@@ -181,7 +183,7 @@ static void memory_is_a_part_of_the_board(void **state)
     joule_quantity joules;
     assert_int_equal(joule_energy_joules(fake.meter, memory->info.id, &joules), JOULE_OK);
     assert_near(joules.value, 300, 20);
-    assert_near(gpu_joules().value, 10 * MEAN, 0.11 * 400); /* not counted twice */
+    assert_near(gpu_joules().value, 10 * MEAN, 0.11 * 400); /* the memory's energy is not added */
     fake_nvml_close(&fake);
 }
 
@@ -198,15 +200,15 @@ static void superchips_may_count_the_module(void **state)
     (void)state;
     open_with(LOAD "superchip=1; module_watts=0");
     assert_int_equal(channel("gpu-0")->info.scope, JOULE_SCOPE_MODULE);
-    /* hwmon's name, so that it is not counted twice */
+    /* The zone has the name that hwmon uses, so the module is counted once. */
     assert_string_equal(channel("gpu-0")->zone, "module0");
     assert_string_equal(channel("gpu-0-temperature")->parent_zone, "module0");
     fake_nvml_close(&fake);
-    open_with(LOAD
-              "superchip=1; module_watts=150; module_energy=1"); /* two counters: this one is the GPU's */
+    /* there are two counters; this one is the GPU's */
+    open_with(LOAD "superchip=1; module_watts=150; module_energy=1");
     assert_int_equal(channel("gpu-0")->info.scope, JOULE_SCOPE_GPU);
     fake_nvml_close(&fake);
-    open_with(LOAD "module_watts=0"); /* a plain board is its own module */
+    open_with(LOAD "module_watts=0"); /* without a module power of its own the board is its own module */
     assert_int_equal(channel("gpu-0")->info.scope, JOULE_SCOPE_GPU);
     fake_nvml_close(&fake);
 }
@@ -249,7 +251,7 @@ static void counter_reset_is_a_gap(void **state)
     open_with(LOAD "reset_at_ms=5040");
     fake_nvml_run(&fake, 10);
     assert_int_equal(channel("gpu-0")->counter.resets, 1);
-    assert_near(gpu_joules().value, 10 * MEAN, 0.3 * 400); /* minus one reading */
+    assert_near(gpu_joules().value, 10 * MEAN, 0.3 * 400); /* the energy of one reading is missing */
     fake_nvml_close(&fake);
 }
 
@@ -266,7 +268,7 @@ static void lost_library_is_initialised_again_and_lost_board_left_alone(void **s
     unsigned long calls = fake_nvml_call_count(&fake);
     fake_nvml_run(&fake, 5);
     assert_int_equal(fake_nvml_call_count(&fake), calls);
-    assert_near(gpu_joules().value, 6 * MEAN, 0.3 * 400); /* earlier energy is kept */
+    assert_near(gpu_joules().value, 6 * MEAN, 0.3 * 400); /* energy from before the loss remains counted */
     fake_nvml_close(&fake);
 }
 
@@ -308,7 +310,7 @@ static void missing_library_is_absent(void **state)
     prepare("");
     fake.symbol_count = 0;
     fake_nvml_open(&fake);
-    assert_int_equal(fake_nvml_source(&fake)->state, JOULE_UNSUPPORTED); /* a library without functions */
+    assert_int_equal(fake_nvml_source(&fake)->state, JOULE_UNSUPPORTED); /* the library has no functions */
     fake_nvml_close(&fake);
     struct joule_host *host = host_script_open();
     struct nvml_api api;
@@ -355,8 +357,8 @@ static void sleeping_board_is_not_woken(void **state)
     host_script_text(fake.host, "/sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n");
     host_script_text(fake.host, "/sys/bus/pci/devices/0000:01:00.0/class", "0x030200\n");
     host_script_text(fake.host, "/sys/bus/pci/devices/0000:01:00.0/power/runtime_status", "suspended\n");
-    host_script_text(fake.host, "/sys/bus/pci/devices/0000:01:00.1/vendor",
-                     "0x10de\n"); /* its audio function */
+    /* the board's audio function */
+    host_script_text(fake.host, "/sys/bus/pci/devices/0000:01:00.1/vendor", "0x10de\n");
     host_script_text(fake.host, "/sys/bus/pci/devices/0000:01:00.1/class", "0x040300\n");
     unsigned long calls = fake_nvml_call_count(&fake);
     fake_nvml_open(&fake);
@@ -432,9 +434,9 @@ static void boards_have_their_facts(void **state)
     assert_near(board.power_limit_watts, 700, 0);
     assert_near(board.power_limit_min_watts, 200, 0);
     assert_int_equal(board.clock_reasons, JOULE_CLOCKS_POWER);
-    assert_true(isnan(board.busy)); /* MIG: unknown */
+    assert_true(isnan(board.busy)); /* unknown, because MIG is on */
     assert_int_equal(board.partition_count, 2);
-    /* more than fit in the array */
+    /* The array is too small for all partitions. */
     assert_int_equal(joule_device_partitions(fake.meter, "gpu:0", parts, 1), 2);
     assert_string_equal(parts[0].uuid, "MIG-5eed0000-0000-4000-8000-000000000001");
     assert_int_equal(parts[0].instance, 7);
@@ -443,7 +445,7 @@ static void boards_have_their_facts(void **state)
                 parts[0].memory_used_bytes == 100 << 20);
     assert_true(parts[0].memory_free_bytes == parts[0].memory_total_bytes - (100 << 20));
     assert_string_equal(joule_clock_reason_name(JOULE_CLOCKS_POWER), "power limit");
-    /* Values of a denied board are unknown, not 0. */
+    /* The values of a denied board are unknown, not 0. */
     assert_int_equal(denied.state, JOULE_DENIED);
     assert_true(isnan(denied.power_limit_watts) && isnan(denied.age_s) && isnan(denied.power_watts.value));
     assert_true(denied.memory_total_bytes == JOULE_BYTES_UNKNOWN && !denied.has_process_list);
@@ -451,7 +453,7 @@ static void boards_have_their_facts(void **state)
     fake_nvml_close(&fake);
 }
 
-/* If processes do not fit in the array, the first ones and their times are known. */
+/* If the processes do not fit in the array, the first ones and their busy times are listed. */
 static void many_processes_of_a_board_are_listed(void **state)
 {
     (void)state;
@@ -464,7 +466,7 @@ static void many_processes_of_a_board_are_listed(void **state)
         assert_int_equal(device.process_count, DEVICE_MAX_PROCESSES);
         assert_int_equal(joule_device_processes(fake.meter, "gpu:0", list, 300), DEVICE_MAX_PROCESSES);
         assert_true(list[0].pid == 1000 && list[DEVICE_MAX_PROCESSES - 1].pid == 999 + DEVICE_MAX_PROCESSES);
-        if (i == 0) /* the other driver's fake has no such value */
+        if (i == 0) /* the fake of the older driver has no busy times */
             assert_near(list[0].busy, 0.8, 1e-9);
         fake_nvml_close(&fake);
     }
@@ -481,7 +483,8 @@ static void a_device_has_its_joules_and_processes(void **state)
     assert_int_equal(joule_device_processes(fake.meter, "gpu:0", processes, 4), 3);
     assert_int_equal(processes[2].pid, 1002);
     assert_true(processes[2].memory_bytes == 1024ull << 20);
-    assert_near(processes[1].busy, 0.25, 1e-9); /* the first half of the board's time, and half of the rest */
+    /* the first process uses half of the board's busy time, this one half of the rest */
+    assert_near(processes[1].busy, 0.25, 1e-9);
     assert_near(processes[0].busy, 0.5, 1e-9);
     assert_int_equal(joule_device_processes(fake.meter, "gpu:7", processes, 4), 0);
     assert_int_equal(joule_device_get(fake.meter, 1, &board), JOULE_INVALID);
@@ -497,9 +500,9 @@ static void process_records_of_32_bytes_are_known(void **state)
     for (unsigned i = 0; i < 5; i++) {
         assert_int_equal(processes[i].pid, 1000 + i);
         assert_true(processes[i].memory_bytes == 1024ull << 20);
-        assert_true(isnan(processes[i].busy)); /* this driver keeps no samples of processes */
+        assert_true(isnan(processes[i].busy)); /* this driver has no busy times of processes */
     }
-    assert_int_equal(board.clock_reasons, JOULE_CLOCKS_IDLE); /* through the older symbol */
+    assert_int_equal(board.clock_reasons, JOULE_CLOCKS_IDLE); /* the value comes from the older symbol */
     fake_nvml_close(&fake);
 }
 
@@ -515,7 +518,7 @@ static uint64_t prompt_ticks(joule_meter *meter)
     return atomic_load(&meter->lanes[0]->ticks);
 }
 
-/* The fast lane keeps pace with that of another meter that does not have the board. */
+/* A call on a board blocks. The fast lane keeps the pace of a meter that does not use the board. */
 static void blocked_call_delays_no_lane(void **state)
 {
     (void)state;
@@ -579,7 +582,8 @@ int main(void)
         cmocka_unit_test(many_processes_of_a_board_are_listed),
         cmocka_unit_test(a_device_has_its_joules_and_processes),
         cmocka_unit_test(process_records_of_32_bytes_are_known),
-        cmocka_unit_test(blocked_call_delays_no_lane), /* last, because its thread outlives the meter */
+        /* this test is last, because its thread outlives the meter */
+        cmocka_unit_test(blocked_call_delays_no_lane),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

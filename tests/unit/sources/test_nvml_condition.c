@@ -1,4 +1,4 @@
-/* Fans, video engines, the PCIe link and errors of scripted NVIDIA boards. */
+/* Tests fans, video engines, the PCIe link and errors of scripted NVIDIA boards. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ static void board_has_its_condition(void **state)
                                           0);
     assert_near(board.encoder_busy, 0.25, 1e-12);
     assert_near(board.decoder_busy, 0.07, 1e-12);
-    assert_near(board.fan_ratio, 0.4, 1e-12); /* of the fastest one */
+    assert_near(board.fan_ratio, 0.4, 1e-12); /* the speed of the fastest fan */
     assert_near(board.fan_rpm, 1200, 0);
     assert_near(board.pcie_transmit_bytes_per_second, 1.5e9, 1e3);
     assert_near(board.pcie_receive_bytes_per_second, 3e8, 1e3);
@@ -33,7 +33,7 @@ static void board_has_its_condition(void **state)
     fake_nvml_close(&fake);
 }
 
-/* A passively cooled board without ECC, split by MIG, whose driver sends no events: its values are unknown,
+/* The board has no fan and no ECC, is split by MIG, and its driver sends no events: these values are unknown,
  * not 0. */
 static void unreported_condition_is_unknown(void **state)
 {
@@ -47,7 +47,7 @@ static void unreported_condition_is_unknown(void **state)
     fake_nvml_close(&fake);
 }
 
-/* Fractions above 100 % and counts with all bits set are invalid. */
+/* Fractions above 100 %, and counts with all bits set, are invalid. */
 static void impossible_figures_are_unknown(void **state)
 {
     (void)state;
@@ -59,7 +59,8 @@ static void impossible_figures_are_unknown(void **state)
     fake_nvml_close(&fake);
 }
 
-/* Without 64-bit counts the driver's own samples are used, one direction of one board each second. */
+/* If the driver has no 64-bit byte counts, its own traffic samples are used: one direction of one board each
+ * second. */
 static void traffic_is_measured_without_counters(void **state)
 {
     static const char *const lines[] = {"580", "535"}, *const scripts[] = {"pcie_counts=2; ", ""};
@@ -74,7 +75,7 @@ static void traffic_is_measured_without_counters(void **state)
             assert_near(board.pcie_transmit_bytes_per_second, 5e9, 0);
             assert_near(board.pcie_receive_bytes_per_second, 2e6, 0);
             assert_near(board.fan_ratio, 0.3, 1e-12);
-            assert_true(isnan(board.fan_rpm) == (i == 1)); /* the older driver reports no speed */
+            assert_true(isnan(board.fan_rpm) == (i == 1)); /* the older driver reports no fan speed in rpm */
         }
         fake_nvml_close(&fake);
     }
@@ -113,7 +114,7 @@ static void older_driver_has_no_condition(void **state)
     assert_true(isnan(board.encoder_busy) && isnan(board.fan_ratio) && isnan(board.pcie_replays) &&
                 isnan(board.pcie_transmit_bytes_per_second) && isnan(board.ecc_corrected) &&
                 isnan(board.xid_count));
-    assert_near(board.decoder_busy, 0, 0); /* this one is supported */
+    assert_near(board.decoder_busy, 0, 0); /* the older driver supports this value */
     fake_nvml_close(&fake);
 }
 

@@ -1,5 +1,5 @@
-/* Superchips: a GPU counter that counts the module is not attributed to the GPU, and is not added to Grace's
- * own meters.
+/* Tests superchips whose GPU counter counts the whole module: it is not attributed to the GPU, and is not
+ * added to Grace's own meters.
  *
  * The scripted GPU draws 245 W, the rest of its module 150 W. */
 #include <setjmp.h>
@@ -47,7 +47,7 @@ static double mean_watts(int32_t domain)
     return joules.value / SECONDS;
 }
 
-/* The counter is that of the module, the power that of the GPU; each is shown in its own scope. */
+/* The counter is the module's and the power is the GPU's; each is shown in its own scope. */
 static void the_counter_is_the_module(void **state)
 {
     (void)state;
@@ -64,7 +64,7 @@ static void the_counter_is_the_module(void **state)
     fake_nvml_close(&fake);
 }
 
-/* With Grace's meters the total is Grace and GPU, once each. */
+/* With Grace's own meters the total is the sum of Grace and the GPU; the module is not added. */
 static void module_is_not_counted_beside_the_meters_of_grace(void **state)
 {
     joule_quantity total;
@@ -80,7 +80,7 @@ static void module_is_not_counted_beside_the_meters_of_grace(void **state)
     fake_nvml_close(&fake);
 }
 
-/* Two GPUs of one Grace count one module. */
+/* The module of two GPUs and one Grace is counted once. */
 static void gpus_of_a_module_share_its_zone(void **state)
 {
     (void)state;
@@ -98,7 +98,7 @@ static void gpus_of_a_module_share_its_zone(void **state)
     fake_nvml_close(&fake);
 }
 
-/* A counter that differs from the module's is the GPU's own. */
+/* A counter that differs from the module's counter belongs to the GPU. */
 static void gpu_may_have_its_own_counter(void **state)
 {
     (void)state;
@@ -108,7 +108,7 @@ static void gpu_may_have_its_own_counter(void **state)
     fake_nvml_close(&fake);
 }
 
-/* If the GPU's power is also the module's, no figure is attributed to the GPU. */
+/* If the GPU's power is the module's as well, nothing is attributed to the GPU. */
 static void module_counter_alone_gives_no_gpu_energy(void **state)
 {
     joule_quantity joules;

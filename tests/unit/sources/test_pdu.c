@@ -1,4 +1,5 @@
-/* Metered plugs: requested values, their accuracy, and no secrets in program arguments. */
+/* Tests metered plugs: which values are requested, their accuracy, and that no secret is passed as a program
+ * argument. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* An HPE Cray node's counters: which of them are another view of a socket, and readings from different scans.
- * */
+/* Tests an HPE Cray node's counters: which of them are a second view of a socket, and readings that mix two
+ * scans. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -13,12 +13,12 @@
 
 #define PM "/sys/cray/pm_counters/"
 
-/* State of the controller. */
+/* State of the node's controller, which scans all sensors ten times per second. */
 static struct truth {
-    double watts[4];    /* of node, CPUs, memory, one accelerator */
+    double watts[4];    /* watts of the node, its CPUs, its memory and one accelerator */
     int64_t stand_ns;   /* time at which scans stop; 0: never */
     int64_t restart_ns; /* time at which counters restart at 0 */
-    bool is_busy;       /* each reading is from another scan */
+    bool is_busy;       /* each reading of `freshness` shows another scan */
     unsigned reads;
 } truth;
 
@@ -78,8 +78,8 @@ static void test_counters_of_one_socket_are_domains(void **state)
     assert_near(machine_watts(bench->meter, "package-0"), 250, 2.5);
     assert_near(machine_watts(bench->meter, "dram-0"), 50, 0.5);
     assert_near(machine_watts(bench->meter, "accel-0"), 300, 3);
-    assert_string_equal(machine_require_channel(bench->meter, "package-0")->zone,
-                        "cpu0/package"); /* as RAPL's */
+    /* the zone is also that of RAPL */
+    assert_string_equal(machine_require_channel(bench->meter, "package-0")->zone, "cpu0/package");
     assert_string_equal(machine_require_channel(bench->meter, "accel-0")->parent_zone,
                         machine_require_channel(bench->meter, "node")->zone);
     assert_int_equal(machine_require_channel(bench->meter, "node")->info.cls, JOULE_CLASS_MEASURED);
@@ -87,7 +87,7 @@ static void test_counters_of_one_socket_are_domains(void **state)
     assert_near(machine_mean_watts(bench->meter, JOULE_CPU), 300, 3);
 }
 
-/* The shares of the sockets are unknown: the node is the total. */
+/* The shares of the two sockets are unknown, so the node is the total. */
 static void test_with_two_sockets_the_node_is_the_total(void **state)
 {
     struct machine_bench *bench = *state;

@@ -1,5 +1,5 @@
-/* Cerebras' and SambaNova's systems: devices listed by the vendors' programs, and joules from plugs, a
- * controller or watts that a user names, each with its class. */
+/* Tests Cerebras' and SambaNova's systems. The vendors' programs list the devices; joules come from plugs, a
+ * controller, or watts that the user states, each with its class. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -21,8 +21,8 @@
             "/XRDU_0/RDU_1/TILE_1  100.0   0.0    0.0    0.0    0.0      0.0\n"
 
 static struct programs {
-    const char *tiles, *systems; /* output of sntilestat and csctl; NULL: they fail */
-    const char *watts;           /* output of snmpget and joule-redfish */
+    const char *tiles, *systems; /* output of sntilestat and of csctl; NULL: the program fails */
+    const char *watts;           /* output of snmpget and of joule-redfish */
 } programs;
 
 static ssize_t print_text(const char *text, char *buffer, size_t size, int *out_status)
@@ -122,12 +122,11 @@ static void test_sambanova_devices_are_listed(void **state)
     assert_int_equal(device.process_count, 1);
     assert_contains(device.remedy, "JOULE_SAMBANOVA");
     assert_true(isnan(device.power_watts.value));
-    assert_null(
-        machine_channel(bench->meter, "sambanova")); /* it is outside the machine, whose total is complete
-                                                      * without it */
+    /* The rack is outside the machine, so the machine's total is complete without the rack. */
+    assert_null(machine_channel(bench->meter, "sambanova"));
 }
 
-/* Watts of the whole rack from the load of its RDUs: 0.45 of the way from 2 kW to 10 kW. */
+/* The load of the RDUs determines the power of the whole rack: 0.45 of the range from 2 kW to 10 kW. */
 static void test_sambanova_power_follows_the_load(void **state)
 {
     struct machine_bench *bench = *state;
@@ -135,7 +134,7 @@ static void test_sambanova_power_follows_the_load(void **state)
     run(bench, "sambanova", "JOULE_SAMBANOVA", "watts 2000,10000");
     expect_power(bench, "sambanova", 2000 + 0.45 * 8000, JOULE_CLASS_ASSUMED);
     assert_contains(machine_device(bench->meter, 1).remedy, "domain sambanova contains the energy");
-    programs.tiles = HEADING; /* the runtime has stopped: the load is unknown */
+    programs.tiles = HEADING; /* the runtime has stopped, so the load is unknown */
     machine_run(bench->meter, 20, 5);
     assert_int_equal(machine_channel(bench->meter, "sambanova")->info.state, JOULE_FAILED);
     assert_true(isnan(machine_device(bench->meter, 0).busy));
@@ -165,7 +164,7 @@ static void test_cerebras_by_plugs(void **state)
     struct machine_bench *bench = *state;
     programs = (struct programs){.systems = one_system, .watts = "1750\n"};
     run(bench, "cerebras", "JOULE_CEREBRAS", "pdu apc:pdu1:device.1");
-    expect_power(bench, "cerebras", 17500, JOULE_CLASS_DERIVED); /* this unit counts tens of watts */
+    expect_power(bench, "cerebras", 17500, JOULE_CLASS_DERIVED); /* the plug's unit is 10 W */
     joule_device device = machine_device(bench->meter, 0);
     assert_true(fabs(device.power_watts.value - 17500) < 1e-3);
     assert_string_equal(device.remedy, "");
@@ -183,7 +182,8 @@ static void test_cerebras_by_redfish(void **state)
     expect_power(bench, "cerebras", 16500, JOULE_CLASS_DERIVED);
 }
 
-/* The load of a system is unknown: the middle, with an interval that contains both ends. */
+/* The load of a system is unknown. Its power is the middle of the range, with an interval that includes both
+ * ends. */
 static void test_cerebras_power_is_an_interval(void **state)
 {
     struct machine_bench *bench = *state;
@@ -194,7 +194,8 @@ static void test_cerebras_power_is_an_interval(void **state)
     assert_true(device.power_watts.low <= 9600 && device.power_watts.high >= 20400);
 }
 
-/* A cluster that does not answer has the power given by the user, and no state. */
+/* If the cluster does not answer, the power is still the one that the user stated; the system's state is
+ * unknown. */
 static void test_a_silent_cluster(void **state)
 {
     struct machine_bench *bench = *state;

@@ -1,4 +1,4 @@
-/* Energy registers: units by model, missing registers, guests, permissions. */
+/* Tests energy registers: their unit on each model, missing registers, guests, and permissions. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -34,7 +34,7 @@ static int constant(void *context, int64_t time_ns, uint64_t *out_value)
     return 0;
 }
 
-/* A package, cores, graphics, memory and platform on CPU 0, at count 1000. */
+/* Writes the registers of a package, cores, graphics, memory and platform on CPU 0; each count is 1000. */
 static void put_intel_registers(struct joule_host *host, uint64_t *unit)
 {
     static const uint32_t addresses[] = {0x611, 0x639, 0x641, 0x619, 0x64D};
@@ -83,7 +83,7 @@ static void test_units_by_model(void **state)
     }
 }
 
-/* Only 32 bits count; the upper half of the register is ignored. */
+/* The count has 32 bits; the upper half of the register is ignored. */
 static void test_wraps_at_32_bits(void **state)
 {
     struct machine_bench *bench = *state;
@@ -94,7 +94,7 @@ static void test_wraps_at_32_bits(void **state)
     host_script_register(bench->host, 0, 0x611, ramp_value, &ramp);
     open_meter(bench);
     machine_run(bench->meter, 10, 0.1);
-    assert_int_equal(joule_domain_count(bench->meter), 1); /* missing registers are not domains */
+    assert_int_equal(joule_domain_count(bench->meter), 1); /* a missing register is not a domain */
     assert_int_equal(machine_require_channel(bench->meter, "package-0")->counter.wraps, 1);
     assert_true(fabs(machine_mean_watts(bench->meter, JOULE_TOTAL) - 150) < 0.2);
 }
@@ -107,11 +107,11 @@ static void test_amd_registers_are_read(void **state)
     open_meter(bench);
     assert_int_equal(joule_domain_count(bench->meter), 6);
     assert_true(machine_require_channel(bench->meter, "package-0")->counter.unit_joules == 0x1p-16);
-    assert_true(machine_require_channel(bench->meter, "package-0")->counter.last_raw ==
-                0x10); /* the upper half is removed */
+    /* the upper half was removed */
+    assert_true(machine_require_channel(bench->meter, "package-0")->counter.last_raw == 0x10);
 }
 
-/* A register that is 0 at first does not exist on this model. */
+/* A register that is 0 when the meter opens does not exist on this model. */
 static void test_zero_is_no_domain(void **state)
 {
     struct machine_bench *bench = *state;
@@ -161,7 +161,7 @@ static void test_registers_that_fault(void **state)
 {
     struct machine_bench *bench = *state;
     uint64_t other = 1;
-    put_cpu(bench->host, "AuthenticAMD", 16, 4, ""); /* older than its energy registers */
+    put_cpu(bench->host, "AuthenticAMD", 16, 4, ""); /* this model has no energy registers */
     host_script_register(bench->host, 0, 0x10, constant, &other);
     open_meter(bench);
     assert_int_equal(machine_source(bench->meter, "rapl_msr")->state, JOULE_UNSUPPORTED);

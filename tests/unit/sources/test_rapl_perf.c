@@ -1,4 +1,5 @@
-/* Energy events: the list, refusals, and pitfalls of a 64-bit count made from 32 bits. */
+/* Tests energy events of the kernel: their list, refused events, and 64-bit counts that the kernel computes
+ * from 32 bits. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -77,7 +78,7 @@ static void test_client_has_four_domains(void **state)
     assert_true(machine_require_channel(bench->meter, "package-0")->rank < RANK_POWERCAP);
 }
 
-/* Servers and guests list psys even if it stays 0: it must not count as the whole machine. */
+/* Servers and guests list psys even if it stays 0. Such a domain must not count as the whole machine. */
 static void test_psys_that_never_moves_claims_nothing(void **state)
 {
     struct machine_bench *bench = *state;
@@ -88,12 +89,12 @@ static void test_psys_that_never_moves_claims_nothing(void **state)
     machine_run(bench->meter, 2, 0.1);
     assert_string_equal(machine_require_channel(bench->meter, "package-0")->parent_zone, "psys");
     assert_false(machine_require_channel(bench->meter, "psys")->moved);
-    assert_int_equal(machine_require_channel(bench->meter, "psys")->info.state,
-                     JOULE_OK); /* it can be read: 0 */
+    /* the event can be read; its value is 0 */
+    assert_int_equal(machine_require_channel(bench->meter, "psys")->info.state, JOULE_OK);
     assert_true(fabs(machine_mean_watts(bench->meter, JOULE_TOTAL) - 200) < 0.2);
 }
 
-/* A guest on such a server has only psys, at 0. The total is unknown, not 0. */
+/* The only domain is psys, which stays 0, as in a guest on a server. The total is unknown, not 0. */
 static void test_frozen_psys_alone_is_no_total(void **state)
 {
     struct machine_bench *bench = *state;
@@ -106,7 +107,8 @@ static void test_frozen_psys_alone_is_no_total(void **state)
     assert_true(isnan(total.value));
 }
 
-/* The kernel's addition can give a negative step. As a wrap of 64 bits it would be four billion joules. */
+/* The kernel's addition can make its count fall. Read as a 64-bit wrap, such a step would be four billion
+ * joules. */
 static void test_step_back_is_a_reset(void **state)
 {
     struct machine_bench *bench = *state;
@@ -122,8 +124,8 @@ static void test_step_back_is_a_reset(void **state)
     assert_true(fabs((double)counter->total * UNIT - 190) < 1e-3);
 }
 
-/* Both published bounds, 200 W and 400 W, come from 2^31 and 2^32 units of the register: 2 kW must be safe.
- * */
+/* The published limits of 200 W and 400 W come from 2^31 and 2^32 register units. The lane must read often
+ * enough for 2 kW. */
 static void test_pace_keeps_folds_apart(void **state)
 {
     struct machine_bench *bench = *state;
@@ -185,7 +187,7 @@ static void test_epyc_with_single_cores(void **state)
                                                                                                    << 38);
 }
 
-/* Reading another core's counter wakes that core, so single cores are read less often. */
+/* Reading another core's counter wakes that core, so counters of single cores are read less often. */
 static void test_single_cores_are_read_seldom(void **state)
 {
     struct machine_bench *bench = *state;
@@ -276,7 +278,7 @@ static void test_no_descriptors_left(void **state)
     expect_refusal(*state, EMFILE, JOULE_FAILED, "ulimit");
 }
 
-/* One readable domain suffices for the source; the other one's message says why it is unreadable. */
+/* One readable event is enough to open the source. The message of the other one is its reason. */
 static void test_one_readable_event_suffices(void **state)
 {
     struct machine_bench *bench = *state;
@@ -297,7 +299,7 @@ static void test_one_readable_event_suffices(void **state)
 static void test_missing_and_invalid_events_are_absent(void **state)
 {
     struct machine_bench *bench = *state;
-    open_meter(bench); /* a PMU without events */
+    open_meter(bench); /* the PMU has no events */
     assert_int_equal(machine_source(bench->meter, "rapl_perf")->state, JOULE_ABSENT);
     assert_contains(machine_source(bench->meter, "rapl_perf")->remedy, "modprobe");
     joule_close(bench->meter);

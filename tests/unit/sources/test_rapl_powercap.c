@@ -1,4 +1,4 @@
-/* Powercap zones: their names, refused ones, and correct energies. */
+/* Tests powercap zones: their names, refused zones, and energies across wraps. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -30,7 +30,7 @@ static double absolute_joules(struct machine_bench *bench, const char *name)
     return (double)ch->counter.last_raw * ch->counter.unit_joules;
 }
 
-/* Adds a zone to a scripted machine; `energy` NULL: constant 1 J. */
+/* Adds a zone to a scripted machine. `energy` NULL: a constant 1 J. */
 static void add_zone(struct joule_host *host, const char *id, const char *name, struct ramp *energy)
 {
     char path[128];
@@ -66,7 +66,8 @@ static void test_zones_of_node_exporter_are_read(void **state)
     assert_int_equal(joule_domain_count(bench->meter), 2);
 }
 
-/* The same zones, a hexadecimal one, and an mmio duplicate of package-0 that must not be shown. */
+/* The recording has the zones of the previous test, a zone with a hexadecimal number, and an mmio duplicate
+ * of package-0. The duplicate must not be listed. */
 static void test_duplicate_zones_of_kepler_are_hidden(void **state)
 {
     const char *path = test_data("fixtures/kepler");
@@ -91,7 +92,7 @@ static void test_core_zone_of_an_epyc_is_one_core(void **state)
     assert_string_equal(machine_require_channel(bench->meter, "package-1")->info.device, "cpu:1");
     assert_string_equal(machine_require_channel(bench->meter, "package-0")->info.vendor, "amd");
     assert_string_equal(machine_require_channel(bench->meter, "package-0")->info.model, "EPYC 7763 64-Core");
-    /* 2^32 units of 15.258 uJ; the file has 2^32 - 1 units. */
+    /* The range of the file is one count short: the register has 2^32 counts of 15.258 uJ. */
     assert_true(machine_require_channel(bench->meter, "package-0")->counter.modulus ==
                 UINT64_C(65532610987) + 15);
 }
@@ -101,7 +102,8 @@ static void test_denied_zones_are_shown_with_a_remedy(void **state)
     static const char *const names[] = {"package-0", "core-0", "uncore-0", "psys"};
     struct machine_bench *bench = *state;
     open_on(bench, host_tree_open(machine_fixture("intel-client-denied")));
-    assert_int_equal(joule_domain_count(bench->meter), 4); /* the mmio duplicate would be denied, too */
+    /* the mmio duplicate, which is denied too, is not listed */
+    assert_int_equal(joule_domain_count(bench->meter), 4);
     for (size_t i = 0; i < 4; i++) {
         const joule_domain *info = &machine_require_channel(bench->meter, names[i])->info;
         assert_int_equal(info->state, JOULE_DENIED);
@@ -134,8 +136,8 @@ static void test_hexadecimal_zones_and_dies(void **state)
     assert_string_equal(machine_require_channel(bench->meter, "package-0-die-0")->zone, "cpu0.0/package");
     assert_string_equal(machine_require_channel(bench->meter, "package-0-die-1")->zone, "cpu0.1/package");
     assert_string_equal(machine_require_channel(bench->meter, "dram-0-die-1")->zone, "cpu0.1/dram");
-    assert_string_equal(machine_require_channel(bench->meter, "dram-0-die-1")->parent_zone,
-                        ""); /* memory is not part of a package */
+    /* memory is not part of a package */
+    assert_string_equal(machine_require_channel(bench->meter, "dram-0-die-1")->parent_zone, "");
     assert_true(fabs(absolute_joules(bench, "dram-10") - 5) < 1e-9);
     assert_string_equal(machine_require_channel(bench->meter, "dram-10")->info.device, "memory:10");
 }
@@ -187,8 +189,8 @@ static void test_wrap_at_the_range_of_the_zone(void **state)
     machine_run(bench->meter, 0.1, 0.1);
     const struct counter *counter = &machine_require_channel(bench->meter, "package-0")->counter;
     assert_int_equal(counter->wraps, 1);
-    assert_true(fabs((double)counter->total * counter->unit_joules - 1.32885) <
-                62e-6); /* one unit of 61 uJ */
+    /* one count is 61 uJ */
+    assert_true(fabs((double)counter->total * counter->unit_joules - 1.32885) < 62e-6);
 }
 
 static void test_hour_of_500_watts_wraps_often(void **state)
@@ -204,7 +206,8 @@ static void test_hour_of_500_watts_wraps_often(void **state)
     assert_true(fabs(machine_mean_watts(bench->meter, JOULE_TOTAL) - 500) < 0.5);
 }
 
-/* Without a range, a step back may be a wrap or a reset: the interval is dropped, not guessed. */
+/* Without a range, a step back may be a wrap or a reset. The meter drops the interval and does not guess its
+ * energy. */
 static void test_no_range_means_no_wrap(void **state)
 {
     struct machine_bench *bench = *state;
@@ -219,8 +222,8 @@ static void test_no_range_means_no_wrap(void **state)
     assert_int_equal(machine_require_channel(bench->meter, "package-0")->counter.total, 0);
 }
 
-/* Package 100, core 60, uncore 5, memory 7: the total is 107, and 35 of the package is neither core nor
- * uncore. */
+/* The package draws 100 W, its cores 60 W, the uncore 5 W, memory 7 W. The total is 107 W; 35 W of the
+ * package are neither cores nor uncore. */
 static void test_parts_are_not_counted_again(void **state)
 {
     struct machine_bench *bench = *state;
@@ -247,7 +250,7 @@ static void test_zones_without_valid_counter_are_left_out(void **state)
     add_zone(host, "intel-rapl:1", "package-1", NULL);
     add_zone(host, "intel-rapl:2", "package-2", NULL);
     add_zone(host, "intel-rapl:3", "package-3trailing", NULL);
-    add_zone(host, "intel-rapl:4", "core", NULL); /* its package does not exist */
+    add_zone(host, "intel-rapl:4", "core", NULL); /* there is no package to which this zone belongs */
     add_zone(host, "intel-rapl:5:0", "core", NULL);
     host_script_text(host, CLASS "intel-rapl:0/energy_uj", NULL);
     host_script_error(host, CLASS "intel-rapl:1/energy_uj", EIO);
@@ -257,7 +260,7 @@ static void test_zones_without_valid_counter_are_left_out(void **state)
     assert_int_equal(machine_require_channel(bench->meter, "package-0")->info.state, JOULE_UNSUPPORTED);
     assert_int_equal(machine_require_channel(bench->meter, "package-1")->info.state, JOULE_FAILED);
     assert_int_equal(machine_require_channel(bench->meter, "package-2")->info.state, JOULE_FAILED);
-    host_script_text(host, CLASS "intel-rapl:2/energy_uj", "12\n"); /* it can be read again */
+    host_script_text(host, CLASS "intel-rapl:2/energy_uj", "12\n"); /* the file can be read again */
     machine_run(bench->meter, 0.1, 0.1);
     assert_int_equal(machine_require_channel(bench->meter, "package-2")->info.state, JOULE_OK);
 }

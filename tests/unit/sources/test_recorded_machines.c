@@ -1,4 +1,4 @@
-/* Monitors, batteries and gauges on machines recorded by others. */
+/* Tests monitors, batteries and gauges on machines that were recorded by others. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +34,7 @@ static void test_recorded_kepler_has_its_powers(void **state)
         {"test-power-chip-psu-rail-a", 45},
         {"test-power-chip-psu-rail-b", 15},
         {"ina226-pair1", 60},
-        {"max20730-pair1", 120}, /* output voltage times output current */
+        {"max20730-pair1", 120}, /* the output voltage times the output current */
         {"unknown-chip-pair1", 60},
         {"unknown-chip-pair2", 10},
     };
@@ -48,14 +48,14 @@ static void test_recorded_kepler_has_its_powers(void **state)
     host->ops->close(host);
 }
 
-/* Recorded graphics: a card is a board, an integrated GPU is in the package, whatever padding the recording
- * has. */
+/* In recordings of graphics, a card is a board, and an integrated GPU is part of the package, with any
+ * padding of the values. */
 static void test_recorded_graphics_have_their_scope(void **state)
 {
     static const struct {
         const char *folder, *name;
         joule_scope scope;
-        double watts; /* NaN: a counter, which is constant in a recording */
+        double watts; /* NaN: the domain is a counter, which is constant in a recording */
     } wanted[] = {
         {"amd/rx580/card0", "gpu-0", JOULE_SCOPE_GPU, 41.045},
         {"amd/rx5500xt/card1", "gpu-0", JOULE_SCOPE_GPU, 16},
@@ -122,7 +122,7 @@ static void test_recorded_node_exporter_has_its_gauges(void **state)
         assert_relative(value, gauges[i].value, 1e-9);
     }
     assert_null(machine_channel(meter, "coretemp-core-0"));
-    for (size_t i = 0; i < joule_domain_count(meter); i++) /* that machine's monitors give no power */
+    for (size_t i = 0; i < joule_domain_count(meter); i++) /* the monitors of that machine show no power */
         assert_string_not_equal(meter->channels[i].channel->info.source, "hwmon");
     joule_close(meter);
     host->ops->close(host);

@@ -1,4 +1,5 @@
-/* Output of joule-redfish, and which of a machine's powers counts. */
+/* Tests that the output of joule-redfish is read correctly, and which of the reported powers is used as the
+ * power of the machine. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -75,8 +76,8 @@ static void test_invalid_lines_are_ignored(void **state)
 /* --- the source ----------------------------------------------------------------------------------------- */
 
 static struct truth {
-    double supply_watts, environment_watts, control_watts; /* NaN: null */
-    const char *failure;                                   /* NULL: none */
+    double supply_watts, environment_watts, control_watts; /* NaN: the controller reports null */
+    const char *failure; /* the program's error message; NULL: it succeeds */
     ssize_t error;
     unsigned finds, reads;
 } truth;

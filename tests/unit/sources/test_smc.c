@@ -1,4 +1,4 @@
-/* A Mac's total power through fakes of IOKit and the controller's driver. */
+/* Tests that a Mac's total power is read, through fakes of IOKit and of the controller's driver. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include "support/machine.h"
 
-/* State of the driver. */
+/* State of the fake driver. */
 static struct truth {
     float watts;
     const char *type;
@@ -76,7 +76,7 @@ static int release(uint32_t object)
     return 0;
 }
 
-/* Uses byte offsets of the driver's structure, so that wrong padding is detected. */
+/* Reads the message at the byte offsets of the driver's structure, so that wrong padding is detected. */
 static int call(uint32_t connection, uint32_t selector, const void *input, size_t input_size, void *output,
                 size_t *output_size)
 {
@@ -88,7 +88,7 @@ static int call(uint32_t connection, uint32_t selector, const void *input, size_
     assert_int_equal(*output_size, 80);
     memcpy(message, input, sizeof message);
     memcpy(&key, message, sizeof key);
-    assert_int_equal(key, 0x50535452); /* PSTR */
+    assert_int_equal(key, 0x50535452); /* the key's name, "PSTR" */
     type = (uint32_t)truth.type[0] << 24 | (uint32_t)truth.type[1] << 16 | (uint32_t)truth.type[2] << 8 |
            (uint32_t)truth.type[3];
     if (message[42] == 9) {
@@ -96,7 +96,7 @@ static int call(uint32_t connection, uint32_t selector, const void *input, size_
         memcpy(message + 32, &type, sizeof type);
     } else {
         assert_int_equal(message[42], 5);
-        assert_int_equal(message[28], 4); /* the size from the key information */
+        assert_int_equal(message[28], 4); /* the size that the key information returned */
         memcpy(message + 48, &truth.watts, sizeof truth.watts);
     }
     message[40] = truth.result;

@@ -1,4 +1,5 @@
-/* Lines of tegrastats of every generation, and the source that runs it if no other source reads the rails. */
+/* Tests that the lines of every generation of tegrastats are parsed, and that the program is run only if no
+ * other source reads the rails. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -23,7 +24,7 @@ static const char orin_nano[] =
 
 static const struct sample {
     const char *line;
-    const char *rails; /* "NAME mW" ... */
+    const char *rails; /* expected rails, each as "NAME mW" */
     double busy, megahertz, celsius;
 } samples[] = {
     {"RAM 613/3964MB (lfb 634x4MB) SWAP 0/1982MB (cached 0MB) CPU [2%@102,1%@102,0%@102,0%@102] EMC_FREQ 0% "
@@ -110,7 +111,7 @@ static void test_other_lines_are_refused(void **state)
 
 static struct truth {
     const char *text;
-    ssize_t error; /* -errno, or 0 */
+    ssize_t error; /* -errno of starting the program, or 0 */
 } truth;
 
 static ssize_t run_tegrastats(void *context, int64_t time_ns, const char *const *argv, char *buffer,
@@ -147,7 +148,7 @@ static void test_rails_are_domains(void **state)
     assert_relative(machine_channel(bench->meter, "gpu-0-busy")->gauge, 0, 1e-6);
     assert_relative(machine_channel(bench->meter, "gpu-0-temperature")->gauge, 32, 1e-6);
     assert_string_equal(machine_channel(bench->meter, "module-0")->info.measurement, "tegrastats");
-    truth.text = orin_nano; /* other rails than before */
+    truth.text = orin_nano; /* the rails differ from those at opening */
     machine_run(bench->meter, 4, 2);
     assert_int_equal(machine_channel(bench->meter, "module-0")->info.state, JOULE_STALE);
     truth.text = "";

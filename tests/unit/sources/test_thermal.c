@@ -1,4 +1,4 @@
-/* Temperatures and clocks: which are read, how often, and invalid contents. */
+/* Tests temperatures and clocks: which are read, how often, and what invalid contents do. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -54,7 +54,8 @@ static void test_package_temperature_is_a_gauge(void **state)
     put_coretemp(bench);
     run(bench, 2);
     assert_true(gauge(bench, "coretemp-package-id-0") == 55);
-    assert_null(machine_channel(bench->meter, "coretemp-core-0")); /* reading would interrupt the core */
+    /* reading a core's sensor would interrupt the core */
+    assert_null(machine_channel(bench->meter, "coretemp-core-0"));
     const struct channel *ch = machine_channel(bench->meter, "coretemp-package-id-0");
     assert_string_equal(ch->info.device, "cpu:0");
     assert_int_equal(ch->info.reading, JOULE_READING_TEMPERATURE);

@@ -1,7 +1,7 @@
-/* TPUs on the bus and through the service of a program that holds them.
+/* Tests TPUs that are found on the bus and measured through the service of the program that uses them.
  *
- * Numbers of a slice, cores and chips; joules only if watts are known; programs that start, end and do not
- * answer. */
+ * Cases are the numbers of chips and cores, joules with and without known watts, and programs that start, end
+ * or do not answer. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -21,7 +21,7 @@
 
 /* --- messages ------------------------------------------------------------------------------------------- */
 
-/* Bytes computed from tpu_metric_service.proto. */
+/* The bytes were computed from tpu_metric_service.proto. */
 static void test_messages_have_the_bytes_of_the_protocol(void **state)
 {
     static const uint8_t begin[] = {0x0a, 0x48, 0x0a, 0x28},
@@ -60,8 +60,8 @@ static void test_points_without_number_or_value_are_left_out(void **state)
         tpu_parse_points(message, tpu_service_message("m", ids, NULL, integers, 3, message), points, &count));
     assert_int_equal(count, 3);
     assert_near(points[2].value, -1, 0);
-    /* A point with a string instead of a number, and one whose value is not a gauge; between them an unknown
-     * field. */
+    /* The first point has a string instead of a number; the second point's value is not a gauge. Between them
+     * is an unknown field. */
     static const uint8_t others[] = {0x0a, 0x18, 0x1a, 0x0a, 0x0a, 0x04, 0x12, 0x02, 0x0a,
                                      0x00, 0x1a, 0x02, 0x10, 0x05, 0x20, 0x01, 0x1a, 0x08,
                                      0x0a, 0x04, 0x12, 0x02, 0x18, 0x01, 0x22, 0x00};
@@ -78,7 +78,7 @@ static void open_machine(struct machine_bench *bench, const char *machine)
     assert_true(machine_add(bench->host, machine_fixture(machine), ""));
     service = (struct tpu_service){.chips = 4,
                                    .cores = 4,
-                                   .ids = {9, 8, 13, 12}, /* as a slice of several machines numbers them */
+                                   .ids = {9, 8, 13, 12}, /* as in a slice of several machines */
                                    .duty = {50, 100, 0, 25},
                                    .total_bytes = 31 * GIB,
                                    .used_bytes = 18 * GIB};
@@ -110,8 +110,9 @@ static void test_a_v4_is_modelled(void **state)
     assert_near(machine_watts(bench->meter, "tpu-2"), 90 + 0.25 * 102, 1e-6);
     assert_near(machine_watts(bench->meter, "tpu-3"), 90, 1e-6);
     assert_int_equal(joule_energy_joules(bench->meter, JOULE_GPU, &joules), JOULE_OK);
-    assert_true(joules.low < 0.7 * joules.value && joules.high > 1.5 * joules.value); /* a wide interval */
-    assert_null(machine_channel(bench->meter, "tpu-4"));                              /* the network card */
+    /* the interval is wide */
+    assert_true(joules.low < 0.7 * joules.value && joules.high > 1.5 * joules.value);
+    assert_null(machine_channel(bench->meter, "tpu-4")); /* the fifth device is a network card */
     assert_near(busy(bench, "tpu-0-busy"), 1, 0);
 }
 
@@ -123,7 +124,7 @@ static void test_newer_chips_need_watts(void **state)
     assert_int_equal(machine_require_channel(bench->meter, "tpu-0")->info.state, JOULE_UNSUPPORTED);
     assert_contains(machine_require_channel(bench->meter, "tpu-0")->info.remedy, "JOULE_TPU_WATTS=IDLE,MAX");
     assert_near(busy(bench, "tpu-1-busy"), 0.5, 0);
-    assert_null(machine_channel(bench->meter, "tpu-4")); /* neither network card nor disk */
+    assert_null(machine_channel(bench->meter, "tpu-4")); /* network card and disk are not TPUs */
 }
 
 static void test_watts_of_the_user(void **state)
@@ -167,8 +168,8 @@ static void test_without_a_program_load_is_unknown(void **state)
     host_script_service(bench->host, ADDRESS, tpu_service_answer, &service);
     machine_run(bench->meter, 10, 1);
     assert_int_equal(machine_require_channel(bench->meter, "tpu-0")->info.state, JOULE_OK);
-    assert_true(machine_require_channel(bench->meter, "tpu-0")->integrator.covered_s - covered_s <
-                10.5); /* the earlier time stays a gap */
+    /* the time before the program started stays a gap */
+    assert_true(machine_require_channel(bench->meter, "tpu-0")->integrator.covered_s - covered_s < 10.5);
 }
 
 static void test_programs_that_do_not_answer(void **state)
@@ -184,7 +185,7 @@ static void test_programs_that_do_not_answer(void **state)
     assert_int_equal(machine_require_channel(bench->meter, "tpu-0")->info.state, JOULE_FAILED);
 }
 
-/* Each program has its own port and chips. */
+/* Two programs use the chips. Each has its own port and its own chips. */
 static void test_programs_share_the_chips(void **state)
 {
     struct machine_bench *bench = *state;
@@ -192,7 +193,7 @@ static void test_programs_share_the_chips(void **state)
     host_script_env(bench->host, "TPU_RUNTIME_METRICS_PORTS", "8431,8440");
     host_script_service(bench->host, "tcp:[::1]:8440", tpu_service_answer, &other);
     open_machine(bench, "tpu-v4");
-    service.chips = service.cores = 2; /* 9 and 8 */
+    service.chips = service.cores = 2; /* this program's chips are 9 and 8 */
     machine_run(bench->meter, 5, 1);
     assert_near(busy(bench, "tpu-0-busy"), 1, 0);
     assert_near(busy(bench, "tpu-1-busy"), 0.5, 0);
@@ -200,7 +201,8 @@ static void test_programs_share_the_chips(void **state)
     assert_near(busy(bench, "tpu-3-busy"), 0.2, 1e-12);
 }
 
-/* A program holds some of the chips: numbers of this machine identify them, numbers of a slice do not. */
+/* A program uses only some of the chips. Numbers within this machine identify the chips; numbers within a
+ * slice do not. */
 static void test_some_of_the_chips(void **state)
 {
     struct machine_bench *bench = *state;
@@ -242,7 +244,7 @@ static void test_memory_of_chips_is_read(void **state)
     assert_true(device.memory_free_bytes == 13 * GIB);
 }
 
-/* Programs see two cores per chip of the third generation, each with half of its memory. */
+/* For chips of the third generation, programs see two cores per chip, each with half of the chip's memory. */
 static void test_memory_of_cores(void **state)
 {
     struct machine_bench *bench = *state;
@@ -259,8 +261,9 @@ static void test_memory_of_cores(void **state)
     machine_run(bench->meter, 5, 1);
     assert_int_equal(joule_device_get(bench->meter, 0, &device), JOULE_OK);
     assert_string_equal(device.model, "TPU v3");
+    /* the mean is not exact, because the first reading differs */
     assert_true(device.memory_total_bytes == 62 * GIB);
-    assert_near(machine_watts(bench->meter, "tpu-1"), 262, 4); /* the first reading was another one */
+    assert_near(machine_watts(bench->meter, "tpu-1"), 262, 4);
 }
 
 #define ON_A_MACHINE(test) cmocka_unit_test_setup_teardown(test, machine_setup, machine_teardown)

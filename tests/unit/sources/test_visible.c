@@ -1,5 +1,5 @@
-/* Boards that the environment hides, by each runtime's rules. In results, each board is a character: '+'
- * visible to programs, '-' hidden. */
+/* Tests which boards the environment hides, by the rules of each runtime. In results, each board is a
+ * character: '+' visible to programs, '-' hidden. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,10 +13,10 @@
 #define MAX_BOARDS 4
 
 struct setting {
-    const char *variable, *value; /* NULL: none */
+    const char *variable, *value; /* variable NULL: none */
 };
 
-/* All boards can be opened. */
+/* Adds the files of these boards; all boards can be opened. */
 static void put_boards(struct joule_host *host, const struct visible_board *boards, size_t count)
 {
     char path[128];
@@ -91,16 +91,17 @@ static void test_cuda_variable_selects_boards(void **state)
            {{{"CUDA_VISIBLE_DEVICES", "1,7,0"}}, "-+-"}, {{{"CUDA_VISIBLE_DEVICES", "0x1"}}, "---"},
            {{{"CUDA_VISIBLE_DEVICES", "GPU-5678"}}, "--+"},
            {{{"CUDA_VISIBLE_DEVICES", "GPU-1234BBBB-00,0"}}, "++-"},
-           {{{"CUDA_VISIBLE_DEVICES", "GPU-1234"}}, "---"}, /* of two boards */
-           {{{"CUDA_VISIBLE_DEVICES", "GPU-9"}}, "---"},
+           /* two boards begin with this id, so none is selected */
+           {{{"CUDA_VISIBLE_DEVICES", "GPU-1234"}}, "---"}, {{{"CUDA_VISIBLE_DEVICES", "GPU-9"}}, "---"},
            {{{"CUDA_VISIBLE_DEVICES", "MIG-GPU-5678cccc-00/1/0"}}, "--+"},
-           {{{"CUDA_VISIBLE_DEVICES", "MIG-aaaa-bbbb"}}, "+++"}, /* its board is unknown */
-           {{{"NVIDIA_VISIBLE_DEVICES", "1"}}, "+++"}, {{{"NVIDIA_VISIBLE_DEVICES", "void"}}, "+++"});
+           /* the board of this MIG instance is unknown */
+           {{{"CUDA_VISIBLE_DEVICES", "MIG-aaaa-bbbb"}}, "+++"}, {{{"NVIDIA_VISIBLE_DEVICES", "1"}}, "+++"},
+           {{{"NVIDIA_VISIBLE_DEVICES", "void"}}, "+++"});
     expect(boards, 3, (const struct setting[2]){{"CUDA_VISIBLE_DEVICES", "1"}}, "-+-",
            "CUDA_VISIBLE_DEVICES");
 }
 
-/* CUDA numbers the fastest board first; the number alone does not say which board that is. */
+/* CUDA numbers the fastest board first. If boards differ, their number alone does not identify a board. */
 static void test_cuda_numbers_of_unlike_boards_are_ambiguous(void **state)
 {
     struct visible_board boards[] = {NVIDIA("65", "NVIDIA T4", "GPU-1"),
@@ -131,16 +132,16 @@ static void test_rocm_variables_select_boards(void **state)
 {
     struct visible_board boards[] = {
         AMD("83", "GPU-aaaa000000000003"), AMD("03", "GPU-aaaa000000000001"),
-        AMD("43", "GPU-bbbb000000000002")}; /* by bus address: the last, the first, the middle */
+        AMD("43", "GPU-bbbb000000000002")}; /* by bus address the boards are the last, first and middle one */
     (void)state;
     EXPECT(boards, {{{"ROCR_VISIBLE_DEVICES", "0"}}, "-+-"}, {{{"ROCR_VISIBLE_DEVICES", ""}}, "---"},
            {{{"ROCR_VISIBLE_DEVICES", "0x2"}}, "+--"}, {{{"ROCR_VISIBLE_DEVICES", "GPU-BBBB"}}, "--+"},
            {{{"ROCR_VISIBLE_DEVICES", "GPU-aaaa"}}, "---"}, {{{"ROCR_VISIBLE_DEVICES", "GPU-"}}, "---"},
-           {{{"ROCR_VISIBLE_DEVICES", "0,0,1"}}, "-+-"}, /* ends at a repeated board */
+           {{{"ROCR_VISIBLE_DEVICES", "0,0,1"}}, "-+-"}, /* the list ends at a repeated board */
            {{{"ROCR_VISIBLE_DEVICES", "1,9,0"}}, "--+"}, {{{"HIP_VISIBLE_DEVICES", "1"}}, "--+"},
            {{{"CUDA_VISIBLE_DEVICES", "2"}}, "+--"}, {{{"GPU_DEVICE_ORDINAL", "0"}}, "-+-"},
            {{{"HIP_VISIBLE_DEVICES", "0"}, {"CUDA_VISIBLE_DEVICES", "2"}}, "-+-"},
-           /* the first of the remaining boards */
+           /* 0 selects the first of the boards that the other variable leaves visible */
            {{{"ROCR_VISIBLE_DEVICES", "2,1"}, {"HIP_VISIBLE_DEVICES", "0"}}, "+--"},
            {{{"ROCR_VISIBLE_DEVICES", "2"}, {"HIP_VISIBLE_DEVICES", "1"}}, "---"});
 }
@@ -178,7 +179,8 @@ static void test_level_zero_variable_selects_boards(void **state)
            {{{"ZE_AFFINITY_MASK", "0"}, {"ZE_ENABLE_PCI_ID_DEVICE_ORDER", "1"}}, "+-"});
 }
 
-/* In a container or job, numbers count the visible boards, and these are unknown. */
+/* In a container or job, numbers count only the boards that are visible there. Which boards these are is
+ * unknown. */
 static void test_boards_that_may_not_be_opened(void **state)
 {
     struct visible_board amd[] = {AMD("03", "GPU-1"), AMD("04", "GPU-2")},
