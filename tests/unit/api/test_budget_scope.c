@@ -99,13 +99,13 @@ static void test_the_mean_call_decides(void **state)
     struct machine_bench *bench = *state;
     joule_budget_site over = {.budget = "max_joules=50J", .function = "over", .line = 7};
     joule_budget_site within = {.budget = "max_joules=50J", .function = "within", .line = 8};
-    uint32_t dear = enter(&over), mixed = enter(&within);
-    call(bench, mixed, 2 * S, 2 * S + S / 10); /* 6 J */
-    call(bench, mixed, 3 * S, 4 * S);          /* 60 J: over the limit if it were alone */
+    uint32_t over_tag = enter(&over), within_tag = enter(&within);
+    call(bench, within_tag, 2 * S, 2 * S + S / 10); /* 6 J */
+    call(bench, within_tag, 3 * S, 4 * S);          /* 60 J: over the limit if it were alone */
     machine_run_until(bench, 6 * S);
     assert_int_equal(calls_of_handler, 0);
-    call(bench, dear, 6 * S, 7 * S);
-    call(bench, dear, 7 * S, 8 * S);
+    call(bench, over_tag, 6 * S, 7 * S);
+    call(bench, over_tag, 7 * S, 8 * S);
     machine_run_until(bench, 10 * S);
     assert_int_equal(calls_of_handler, 1);
     assert_int_equal(last.status, JOULE_BUDGET_OVER);
@@ -114,7 +114,7 @@ static void test_the_mean_call_decides(void **state)
     assert_contains(last.message, "its budget is max_joules=50J");
 
     struct tag_row row;
-    assert_true(tag_row_get(bench->meter, mixed, &row));
+    assert_true(tag_row_get(bench->meter, within_tag, &row));
     assert_true(row.attributed_count == 2 && row.budget_joules == 100);
     assert_true(fabs(row.result.attributed.value - 66) < 2);
     assert_false(tag_row_get(bench->meter, joule_tag("never ran"), &row));

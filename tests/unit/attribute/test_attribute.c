@@ -1,5 +1,5 @@
-/* Attribution: which CPU time belongs to the command, by each method, and which share of the energy results.
- * */
+/* Tests attribution: which CPU time belongs to the command by each method, and which share of the energy
+ * results. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -106,7 +106,8 @@ static void count_process(const struct tree_process *process, void *context)
     ++*(unsigned *)context;
 }
 
-/* Ids can be reused while /proc is read: 10 is the parent of 11, and 11 the parent of 10. */
+/* Process ids can be reused while /proc is read, so 10 may appear as the parent of 11 and 11 as the parent of
+ * 10. */
 static void test_parents_in_a_circle(void **state)
 {
     (void)state;
@@ -131,7 +132,7 @@ static double own_cpu_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Uses CPU time, writes how much to the pipe, and exits. */
+/* Uses CPU time, writes the number of seconds to the pipe, and exits. */
 static void use_cpu_and_report(int to)
 {
     while (own_cpu_s() < BURN_S)
@@ -142,7 +143,7 @@ static void use_cpu_and_report(int to)
     _exit(0);
 }
 
-/* Runs a command of three processes: itself, a child that it waits for, and a daemon that outlives it. */
+/* Runs as a command of three processes: itself, a child that it waits for, and a daemon that outlives it. */
 static void be_family(int to)
 {
     pid_t child = fork();
@@ -158,7 +159,7 @@ static void be_family(int to)
     use_cpu_and_report(to);
 }
 
-/* Runs a command with a child in its own session; both wait to be killed. */
+/* Runs as a command with a child in a session of its own; both wait until they are killed. */
 static void be_couple(int to)
 {
     if (fork() == 0)
@@ -168,7 +169,8 @@ static void be_couple(int to)
     _exit(0);
 }
 
-/* This test starts itself as the commands; arguments say which one to be and where to write. */
+/* This test starts itself as these commands. The arguments select the command and the pipe to which it
+ * writes. */
 static const struct {
     const char *name;
     void (*be)(int to);
@@ -176,7 +178,8 @@ static const struct {
 
 struct part {
     const char *role;
-    char to[12]; /* static, because sanitizers see the child's stack use as never released */
+    /* the storage is static, because sanitizers would report the child's use of the stack as a leak */
+    char to[12];
 };
 
 static void execute(void *context)
@@ -235,7 +238,8 @@ static struct attribution measure_family(enum attribute_method method, double *o
         *out_used_s += used_s;
     }
     char rest;
-    assert_int_equal(read(ends[0], &rest, 1), 0); /* all have ended */
+    /* the end of the file shows that all processes have ended */
+    assert_int_equal(read(ends[0], &rest, 1), 0);
     close(ends[0]);
     reap(group, pid);
     struct attribution a = attribute_finish(group);
@@ -253,15 +257,16 @@ static void test_all_descendants_count(void **state)
         skip();
     }
     if (method == ATTRIBUTE_WAIT4)
-        used_s -= BURN_S; /* no process waited for the daemon */
+        used_s -= BURN_S; /* the daemon's time is missing, because no process waited for the daemon */
     assert_int_equal(a.method, method);
     assert_true(a.command_cpu_s > used_s - 0.02);
-    assert_true(a.command_cpu_s < used_s + 0.1); /* forks cost some time */
+    assert_true(a.command_cpu_s < used_s + 0.1); /* forks use some CPU time, too */
     assert_true(a.share > 0 && a.share <= 1);
     assert_true(a.share_sd >= 0 && a.share_sd <= 0.6);
 }
 
-/* Sandboxes and old kernels have no clone3. The child then enters its cgroup before it does anything else. */
+/* Sandboxes and old kernels do not allow clone3. The child then enters its cgroup before it does anything
+ * else. */
 static void test_without_clone3_the_child_enters_its_cgroup_first(void **state)
 {
     (void)state;
@@ -334,7 +339,7 @@ static void test_living_descendants_are_listed(void **state)
     assert_int_equal(attribute_alive(group, NULL, 0), 2);
     bool is_cgroup = attribute_group_method(group) == ATTRIBUTE_CGROUP;
     snprintf(folder, sizeof folder, "/sys/fs/cgroup/unified/joule-%d", getpid());
-    attribute_free(group); /* must not kill them */
+    attribute_free(group); /* the processes must survive this call */
     assert_int_equal(kill(pids[0], 0), 0);
     assert_int_equal(kill(pids[1], 0), 0);
     assert_true(!is_cgroup || stat(folder, &info) != 0);
@@ -346,7 +351,7 @@ static void test_living_descendants_are_listed(void **state)
     close(ends[1]);
 }
 
-/* A killed run leaves its cgroup, which may contain processes and child cgroups. */
+/* A killed `joule run` leaves its cgroup, which may contain processes and child cgroups. */
 static void test_leftovers_are_removed(void **state)
 {
     (void)state;
@@ -371,7 +376,8 @@ static void test_leftovers_are_removed(void **state)
         skip();
     }
     assert_int_equal(read(ends[0], &orphan, sizeof orphan), sizeof orphan);
-    assert_int_equal(read(ends[0], &status, 1), 0); /* it has called exec by now, and holds no lock */
+    /* the pipe is closed: the orphan has called exec and holds no lock */
+    assert_int_equal(read(ends[0], &status, 1), 0);
     close(ends[0]);
     struct cgroup next;
     char name[40];
@@ -379,8 +385,8 @@ static void test_leftovers_are_removed(void **state)
     snprintf(name, sizeof name, "joule-%d", pid);
     assert_true(cgroup_open(&next, host_real()));
     assert_int_not_equal(fstatat(next.parent, name, &info, 0), 0);
-    assert_int_equal(kill(orphan, SIGKILL), 0); /* it was moved, not killed */
-    /* A cgroup whose owner is alive stays. */
+    assert_int_equal(kill(orphan, SIGKILL), 0); /* the orphan was moved to another cgroup, and is alive */
+    /* A cgroup whose owner is alive is not removed. */
     struct cgroup own = next;
     pid = fork();
     if (pid == 0) {
@@ -406,7 +412,7 @@ static void test_machine_time_is_busy_and_idle_time(void **state)
     pid_t pid = attribute_spawn(group, end_at_once, NULL);
     waitpid(pid, NULL, 0);
     attribute_reaped(group, pid, 1.5);
-    attribute_reaped(group, pid + 1, 100); /* another process */
+    attribute_reaped(group, pid + 1, 100); /* another process is reaped, which does not count */
     host_script_text(host, "/proc/stat", "cpu  1200 60 380 80600 80 15 25 5999 105 5\ncpu0 1 2 3\n");
     struct attribution a = attribute_finish(group);
     double tick_s = 1.0 / (double)sysconf(_SC_CLK_TCK);
@@ -420,7 +426,7 @@ static void test_machine_time_is_busy_and_idle_time(void **state)
     host->ops->close(host);
 }
 
-/* Below one tick, the rest of the machine's CPU time is unknown, not zero. */
+/* If /proc/stat has risen by less than one tick, the CPU time of other processes is unknown, not zero. */
 static void test_less_than_a_tick(void **state)
 {
     (void)state;
@@ -450,9 +456,9 @@ static struct estimate measured(double joules, double sd)
     return estimate_make(joules, JOULE_CLASS_MEASURED, sd, CAUSE_NONE, 0);
 }
 
-/* --- a process from before ------------------------------------------------------------------------------ */
+/* --- a process that ran before the measurement ---------------------------------------------------------- */
 
-/* CPU times in clock ticks; children's times are those of reaped children. */
+/* Writes /proc/PID/stat. All times are clock ticks; `children` is the CPU time of reaped children. */
 static void put_process(struct joule_host *host, int pid, int parent, char letter, int own, int children,
                         int start)
 {
@@ -469,9 +475,9 @@ static void test_a_process_from_before(void **state)
     double tick_s = 1 / (double)sysconf(_SC_CLK_TCK);
     struct joule_host *host = host_script_open();
     host_script_text(host, "/proc/stat", "cpu  1000 0 0 9000 0 0 0 0 0 0\n");
-    put_process(host, 40, 1, 'R', 500, 30, 77); /* earlier CPU time does not count */
+    put_process(host, 40, 1, 'R', 500, 30, 77); /* CPU time before the measurement does not count */
     put_process(host, 41, 40, 'S', 60, 0, 80);
-    put_process(host, 99, 1, 'R', 5000, 0, 50); /* of another process */
+    put_process(host, 99, 1, 'R', 5000, 0, 50); /* this process is not in the tree */
     errno = 0;
     assert_null(attribute_attach(host, 42));
     assert_int_equal(errno, ESRCH);
@@ -479,7 +485,7 @@ static void test_a_process_from_before(void **state)
     assert_non_null(group);
     attribute_start(group);
     host_script_text(host, "/proc/stat", "cpu  1090 0 0 9000 0 0 0 0 0 0\n");
-    struct attribution nothing = attribute_finish(group); /* less than one tick */
+    struct attribution nothing = attribute_finish(group); /* the tree used less than one tick */
     assert_true(isnan(nothing.command_cpu_s) && isnan(nothing.share));
     put_process(host, 40, 1, 'R', 520, 30, 77);
     put_process(host, 41, 40, 'S', 65, 0, 80);
@@ -490,13 +496,14 @@ static void test_a_process_from_before(void **state)
     assert_int_equal(share.method, ATTRIBUTE_TREE);
     assert_near(share.command_cpu_s, 32 * tick_s, 1e-9);
     assert_near(share.share, 0.32, 1e-9);
-    put_process(host, 41, 1, 'S', 65, 0, 80); /* they leave the tree: CPU time until then belongs to the
-                                               * command */
+    /* The child leaves the tree. Its CPU time until then belongs to the command. */
+    put_process(host, 41, 1, 'S', 65, 0, 80);
     assert_near(attribute_finish(group).command_cpu_s, 32 * tick_s, 1e-9);
     put_process(host, 40, 1, 'Z', 620, 100, 77);
-    assert_false(attribute_update(group)); /* the last values, before any query */
+    /* the process has ended: its last values are stored before the next query */
+    assert_false(attribute_update(group));
     assert_near(attribute_finish(group).command_cpu_s, 130 * tick_s, 1e-9);
-    put_process(host, 40, 1, 'R', 9000, 0, 1000); /* another process has the number now */
+    put_process(host, 40, 1, 'R', 9000, 0, 1000); /* the id now belongs to another process */
     assert_false(attribute_update(group));
     assert_near(attribute_finish(group).command_cpu_s, 130 * tick_s, 1e-9);
     attribute_free(group);
@@ -519,7 +526,7 @@ static void test_energy_is_the_share_above_idle(void **state)
     struct estimate unknown = estimate_unknown();
     own = attribute_energy(&a, &total, &unknown);
     assert_near(own.value, 25, 1e-9);
-    struct estimate cold = measured(15, 4); /* less than idle energy, because of noise */
+    struct estimate cold = measured(15, 4); /* the energy is less than idle energy, because of noise */
     own = attribute_energy(&a, &cold, &idle);
     assert_true(own.value >= 0 && own.value < 1e-9);
     assert_near(estimate_sd(&own), 0.25 * 5, 1e-9);
@@ -530,7 +537,7 @@ static void test_energy_is_the_share_above_idle(void **state)
     assert_true(isnan(own.value));
 }
 
-/* Shares add up: those of all processes, and idle, are the total. */
+/* The shares of all processes and of idle time add up to the total. */
 static void test_shares_add_up_to_the_total(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* A run minus idle energy: the meter's scale error scales with it, the variation of idle power stays. */
+/* Tests a run minus idle energy: the meter's scale error cancels in part, the variation of idle power does
+ * not. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
-/* Energy of processes: shares and the rest add up to the meter's total, no sum ever falls, and the number of
- * processes is limited.
+/* Tests the energy of processes: shares and the rest add up to the meter's total, no sum ever falls, and the
+ * number of rows is limited.
  *
- * Note: a process's CPU time is a function of virtual time, so that every true share is known. */
+ * Note: a process's CPU time is a function of virtual time, so every true share is known. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,7 +57,8 @@ static const struct load load_200 = {.levels = {{0, 200}}, .count = 1};
 static struct sensor package;
 static struct worker first = {1, "init", 0, 0, NONE_YET};
 
-/* A package of 200 W with 4 CPUs, and processes 1000 ..., each using less than the previous one. */
+/* Adds a package of 200 W with 4 CPUs, and processes with ids from 1000 on. Each uses less CPU time than the
+ * previous one. */
 static void put_machine(struct rig *rig, struct worker *workers, size_t count)
 {
     package = sensor_intel(&load_200);
@@ -89,7 +90,7 @@ static const struct process_row *row(const struct process_shares *shares, int pi
     return NULL;
 }
 
-/* A process must not have two rows, and its sums must not fall. */
+/* Fails if a process has two rows, or if a sum has fallen. */
 static void expect_growth(const struct process_shares *before, const struct process_row *old_rows,
                           const struct process_shares *now)
 {
@@ -106,8 +107,8 @@ static void expect_growth(const struct process_shares *before, const struct proc
     }
 }
 
-/* Reads as joule serve does: sensors ten times per second, processes once. After each update, all joules are
- * those of the settled windows. */
+/* Reads as joule serve does: sensors ten times per second, processes once. After each update, checks that all
+ * joules of the settled windows are attributed. */
 static void run(struct tenants *tenants, int seconds)
 {
     for (int i = 0; i < seconds; i++) {
@@ -123,7 +124,8 @@ static void run(struct tenants *tenants, int seconds)
     }
 }
 
-/* Two processes among a hundred times the maximum: they get their joules, and the others get the rest. */
+/* More processes work than can have rows. Those that use most CPU time get rows and their joules, and the
+ * others are summed. */
 static void test_largest_users_are_tracked(void **state)
 {
     struct rig *rig = *state;
@@ -143,8 +145,8 @@ static void test_largest_users_are_tracked(void **state)
     process_shares_free(&shares);
 }
 
-/* Processes run for twenty seconds each, one after another. Their rows are limited; later ones wait for free
- * rows. */
+/* Processes run for twenty seconds each, one after another. The number of rows is limited, so later processes
+ * wait for free rows. */
 static void test_later_processes_wait_for_free_rows(void **state)
 {
     struct rig *rig = *state;
@@ -158,17 +160,17 @@ static void test_later_processes_wait_for_free_rows(void **state)
     struct tenants tenants = {.meter = rig->meter, .processes = &shares};
     run(&tenants, 20 * (MAX_PICKED * ROWS_PER_PICKED_PROCESS) + 60);
     assert_int_equal(shares.count, MAX_PICKED * ROWS_PER_PICKED_PROCESS);
-    assert_non_null(row(&shares, 2000)); /* idle, but still listed */
+    assert_non_null(row(&shares, 2000)); /* the process is idle, but still has a row */
     assert_true(shares.ended_cpu_joules == 0);
     double idle = row(&shares, 2000)->cpu_joules;
     run(&tenants, 300);
-    assert_null(row(&shares, 2000)); /* its row was reused; its joules are kept in a sum */
+    assert_null(row(&shares, 2000)); /* the row was reused; its joules are in the sum of ended processes */
     assert_true(shares.ended_cpu_joules >= idle && idle > 1000);
     tenants_free(&tenants);
     process_shares_free(&shares);
 }
 
-/* Compares a process's joules with the expected ones: its CPU seconds at 50 W each. */
+/* Compares a process's joules with its CPU seconds times 50 W. */
 static void expect_share(const struct tenants *tenants, const struct worker *worker, double tolerance)
 {
     const struct process_row *found = row(tenants->processes, worker->pid);
@@ -177,11 +179,11 @@ static void expect_share(const struct tenants *tenants, const struct worker *wor
     assert_near(found->cpu_joules, 50 * worker->cpus * seconds, tolerance);
 }
 
-/* While rows are free, a process gets all of its joules, including those before its first update. At most a
- * first window is missing in which it used less than total / rows. */
+/* While rows are free, a process gets all of its joules, including those before its first update. Only a
+ * first window in which it used less than total / rows may be missing. */
 static void test_new_process_has_all_its_joules(void **state)
 {
-    /* Start times: between two selections, within a tick of an update, shortly before an update. */
+    /* The process starts between two selections, within a tick of an update, or shortly before an update. */
     static const double begins_after_s[] = {0.3, 4.004, 7.25, 9.9};
     const double place_joules = 200.0 / (MAX_PICKED * ROWS_PER_PICKED_PROCESS);
     const double tolerance[] = {2, 2, 2, place_joules};
@@ -210,7 +212,7 @@ static void test_new_process_has_all_its_joules(void **state)
     }
 }
 
-/* 2.5 of 4 CPUs are busy, half a CPU of it with work of no visible process. */
+/* 2.5 of 4 CPUs are busy: 2 with the visible process, 0.5 with work that belongs to no visible process. */
 static ssize_t stat_of_machine(void *context, int64_t time_ns, char *text, size_t size)
 {
     double ticks = (double)time_ns * 1e-9 * HZ;
@@ -237,7 +239,8 @@ static void test_idle_time_is_reported(void **state)
     process_shares_free(&shares);
 }
 
-/* Short processes cannot fill all rows: a long one gets its own row within ten seconds. */
+/* Processes that end soon cannot occupy all rows: a process that stays gets its own row within ten
+ * seconds. */
 static void test_short_processes_leave_places(void **state)
 {
     struct rig *rig = *state;
@@ -277,11 +280,13 @@ static void test_ended_process_keeps_its_joules(void **state)
     double joules = row(&shares, 1000)->cpu_joules;
     assert_true(joules > 1000);
     machine_run(rig->meter, 1, 0.1);
-    tenants_settle(&tenants); /* up to the last update, as soon as the sensors have reported it */
+    /* settles windows up to the last update, as soon as the sensors have reported them */
+    tenants_settle(&tenants);
     assert_near(all_joules(&shares), 200 * (double)(tenants.end_ns - rig->meter->begin_ns) * 1e-9, 0.5);
     joules = row(&shares, 1000)->cpu_joules;
     run(&tenants, 200);
-    assert_true(row(&shares, 1000)->cpu_joules == joules); /* for callers that query only now and then */
+    /* an ended process keeps its row for a while, for callers that query rarely */
+    assert_true(row(&shares, 1000)->cpu_joules == joules);
     run(&tenants, 110);
     assert_null(row(&shares, 1000));
     assert_near(shares.ended_cpu_joules, joules, 1e-9);
@@ -289,7 +294,7 @@ static void test_ended_process_keeps_its_joules(void **state)
     process_shares_free(&shares);
 }
 
-/* A new process with a reused number gets a new row at once. */
+/* A new process with a reused id gets a new row at once. */
 static void test_reused_pid_is_another_process(void **state)
 {
     struct rig *rig = *state;
@@ -326,7 +331,8 @@ static void test_without_proc_no_joules_are_attributed(void **state)
     process_shares_free(&shares);
 }
 
-/* Two processes on a board of 400 W, one of them in a job, and a third that is not in /proc. */
+/* Two processes use a board of 400 W. One of them belongs to a job. A third process uses it, too, but is not
+ * in /proc. */
 static void test_device_goes_to_processes(void **state)
 {
     (void)state;
@@ -354,7 +360,7 @@ static void test_device_goes_to_processes(void **state)
     assert_string_equal(train->tenant_name.slurm_job, "1");
     assert_true(train->gpu_joules > 2000 && shares.other_gpu_joules > 1000 && shares.rest_gpu_joules > 1500);
     assert_near(train->gpu_joules + shares.other_gpu_joules + shares.rest_gpu_joules, 8400, 20);
-    assert_true(shares.cpu_class == JOULE_CLASS_NONE); /* there is no sensor of processors */
+    assert_true(shares.cpu_class == JOULE_CLASS_NONE); /* the machine has no sensor of its processors */
     tenants_free(&tenants);
     process_shares_free(&shares);
     fake_nvml_close(&fake);

@@ -1,7 +1,7 @@
-/* Energy of jobs, containers, services and users: cgroup paths are parsed, and tenants and the rest add up to
- * the meter's total.
+/* Tests the energy of jobs, containers, services and users: cgroup paths are parsed, and tenants and the rest
+ * add up to the meter's total.
  *
- * Note: a cgroup's CPU time is a function of virtual time, so that every true share is known. */
+ * Note: a cgroup's CPU time is a function of virtual time, so every true share is known. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ static void test_paths_name_their_tenants(void **state)
     (void)state;
     static const struct {
         const char *path;
-        struct tenant_name name; /* kind none: not a tenant */
+        struct tenant_name name; /* kind none: the path is not a tenant's */
     } cases[] = {
         {"/slurm/uid_1000/job_42", {"slurm", "42", "1000", "", "", ""}},
         {"/slurm/uid_1000/job_42/step_0", {.kind = ""}},
@@ -97,7 +97,7 @@ static ssize_t cpuacct_usage(void *user, int64_t time_ns, char *text, size_t siz
 static const struct load load_200 = {.levels = {{0, 200}}, .count = 1};
 static struct sensor package;
 
-/* A package of 200 W with 4 CPUs. */
+/* Adds a package of 200 W with 4 CPUs. */
 static void put_machine(struct rig *rig, bool is_v2)
 {
     package = sensor_intel(&load_200);
@@ -128,7 +128,7 @@ static const struct tenant *tenant(const struct tenants *tenants, const char *pa
     return NULL;
 }
 
-/* All shares and the rest add up to the meter's joules in the settled windows. */
+/* Fails unless all shares and the rest add up to the meter's joules in the settled windows. */
 static void expect_conserved(const struct tenants *tenants, double joules)
 {
     double sum = tenants->rest_cpu_joules + tenants->ended_cpu_joules;
@@ -155,7 +155,7 @@ static void test_shares_by_cpu_time(void **state)
     assert_near(tenant(&tenants, "/system.slice/docker-" ID ".scope")->cpu_joules, 225, 0.5);
     assert_near(tenant(&tenants, "/system.slice/cron.service")->cpu_joules, 0.45, 0.01);
     assert_near(tenants.rest_cpu_joules, 2000 - 900 - 225 - 0.45, 2);
-    expect_conserved(&tenants, 2000); /* including the meter's joules before the first update */
+    expect_conserved(&tenants, 2000); /* the sum includes the meter's joules from before the first update */
     assert_int_equal(tenants.cpu_class, JOULE_CLASS_DERIVED);
     host_script_file(rig->host, V2 "/user.slice/user-1000.slice/cpu.stat", cpu_stat, &late);
     run(&tenants, 10);
@@ -185,8 +185,8 @@ static void test_new_job_is_counted_from_its_begin(void **state)
     tenants_free(&tenants);
 }
 
-/* Joules after a job's last update stay unattributed. Its earlier joules are kept, at first in its own row.
- * */
+/* Joules after a job's last update stay unattributed. The job's earlier joules remain counted, at first in
+ * its own row. */
 static void test_ended_job_keeps_its_joules(void **state)
 {
     struct rig *rig = *state;
@@ -223,8 +223,8 @@ static void test_first_version_of_cgroups(void **state)
     tenants_free(&tenants);
 }
 
-/* CPU time that falls (another cgroup with the same name), invalid text and unreadable files give no tenant
- * any joules. */
+/* No tenant gets joules for invalid CPU times: a time that falls (another cgroup of the same name), invalid
+ * text, or an unreadable file. */
 static void test_invalid_cpu_times_give_no_joules(void **state)
 {
     struct rig *rig = *state;
@@ -240,7 +240,7 @@ static void test_invalid_cpu_times_give_no_joules(void **state)
     assert_int_equal(tenants.count, 1);
     assert_true(tenant(&tenants, "/system.slice/a.service")->cpu_joules == 0);
     host_script_text(rig->host, V2 "/system.slice/a.service/cpu.stat", "usage_usec 900000000000\n");
-    run(&tenants, 3); /* more than all CPUs can use: at most the total is attributed */
+    run(&tenants, 3); /* the time is more than all CPUs can use, so at most the total is attributed */
     assert_true(tenant(&tenants, "/system.slice/a.service")->cpu_joules <= 201);
     expect_conserved(&tenants, 200 * 8);
     tenants_free(&tenants);
@@ -258,8 +258,8 @@ static void test_without_cgroups_tenants_are_absent(void **state)
 
 /* --- shares of devices' energy -------------------------------------------------------------------------- */
 
-/* One process has half of a board of 400 W. Updates once per second for `seconds`. There is no sensor of
- * processors. */
+/* One process uses half of a board of 400 W; processors have no sensor. Updates once per second for
+ * `seconds`. */
 static struct tenants run_board(struct fake_nvml *fake, const char *script, int seconds)
 {
     static struct user job = {0.1, 0};
@@ -291,7 +291,7 @@ static void test_device_energy_goes_to_its_processes(void **state)
     fake_nvml_close(&fake);
 }
 
-/* A slow sensor's joules are attributed completely when they arrive. */
+/* The joules of a slow sensor arrive late, and are then attributed completely. */
 static void test_slow_device_is_waited_for(void **state)
 {
     (void)state;
@@ -359,18 +359,18 @@ static void test_pods_have_names(void **state)
     assert_string_equal(tenant(&tenants, FIRST)->name.pod, "web-0");
     assert_string_equal(tenant(&tenants, FIRST)->name.namespace, "shop");
     assert_string_equal(tenant(&tenants, FIRST)->name.container, "");
-    host_script_text(rig->host, LINK, ""); /* created after the container started */
+    host_script_text(rig->host, LINK, ""); /* the link is created after the container has started */
     host_script_text(rig->host, "/var/log/containers/web-0_shop_nginx-0123.log", "");
     run(&tenants, 3);
     assert_string_equal(tenant(&tenants, FIRST)->name.container, "nginx");
     assert_string_equal(tenant(&tenants, FIRST)->name.container_id, ID);
     assert_string_equal(tenant(&tenants, FIRST)->name.pod_uid, "1a2b-3c");
     assert_string_equal(tenant(&tenants, PAUSE)->name.pod, "web-0");
-    assert_string_equal(tenant(&tenants, PAUSE)->name.container, ""); /* it has no log */
+    assert_string_equal(tenant(&tenants, PAUSE)->name.container, ""); /* this container has no log */
     tenants_free(&tenants);
 }
 
-/* Folders are listed when a new process appears and a few times more, then not again. */
+/* The folders are listed when a new process appears and a few times after that, then no longer. */
 static void test_pods_without_logs(void **state)
 {
     struct rig *rig = *state;
@@ -412,7 +412,8 @@ static const struct tenant_name *pod_after(struct tenants *tenants, struct fake_
     return tenants_pod_on(tenants, "gpu:0");
 }
 
-/* Two processes of one container, then of two of its containers, then one in no pod or of unknown origin. */
+/* Two processes use the board: first both in one container, then in two containers of a pod, then one of them
+ * in no pod or of unknown origin. */
 static void test_pod_that_has_a_board_alone(void **state)
 {
     (void)state;
@@ -443,7 +444,7 @@ static void test_pod_that_has_a_board_alone(void **state)
     fake_nvml_close(&fake);
 }
 
-/* The list may be incomplete. */
+/* The list of processes is too long for the driver's limit and may be incomplete, so no pod is named. */
 static void test_no_pod_on_a_crowded_board(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Regions get the energy of a scripted machine of known power, in virtual time. */
+/* Tests that regions get their energy on a scripted machine of known power, in virtual time. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -105,7 +105,7 @@ static void another_thread_may_end_a_region(void **state)
     bench_run(bench, 0.5);
     unsigned index = bench_open(bench, 3, tag, 0.45);
     bench_run(bench, 1);
-    bench_close(bench, 3, index, tag, 0.45, 1.45, 1); /* slot 1 is read before slot 3 */
+    bench_close(bench, 3, index, tag, 0.45, 1.45, 1); /* the reader reads slot 1 before slot 3 */
     bench_run(bench, 0.3);
     joule_result r = bench_tag(bench, tag, JOULE_OK);
     assert_int_equal(r.count, 1);
@@ -120,7 +120,8 @@ static void region_without_end_stops_getting_energy(void **state)
     bench_run(bench, 0.5);
     unsigned index = bench_open(bench, 0, lost, 0.45);
     bench_run(bench, 0.2);
-    bench_lose(bench, 0, index, 0.45); /* and without a span: folded or lost */
+    /* the region is no longer open, and its end was not written: it was folded or lost */
+    bench_lose(bench, 0, index, 0.45);
     bench_run(bench, 3);
     bench_put(bench, 1, kept, 0, 3, 3.5);
     bench_run(bench, 0.3);
@@ -129,7 +130,7 @@ static void region_without_end_stops_getting_energy(void **state)
     assert_near(k.attributed.value, k.window.value, 1e-9);
 }
 
-/* More missing ends than the limit: only the region that has waited longest is given up. */
+/* The ends of more regions are missing than can wait. Only the region that has waited longest is given up. */
 static void too_many_lost_regions_give_up_the_oldest(void **state)
 {
     struct bench *bench = *state;
@@ -246,7 +247,7 @@ static void finished_regions_go_into_the_record(void **state)
     record_free(&record);
 }
 
-/* Full rings of 8 threads between two readings. */
+/* The rings of 8 threads are filled between two readings. */
 static void many_regions_cost_little(void **state)
 {
     struct bench *bench = *state;

@@ -1,4 +1,5 @@
-/* Regions on a machine with two devices: device claims, spans from other programs, the hook, two meters. */
+/* Tests regions on a machine with two devices: claims of devices, spans from other programs, the hook, and
+ * two meters. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +32,8 @@ static void regions_claim_devices(void **state)
     assert_near(a.attributed.value, 50, 0.1);
 }
 
-/* For each device, the innermost region that claims it has the share, even if others are further inside. */
+/* The energy of each device belongs to the innermost region that claims the device, even if regions further
+ * inside do not. */
 static void inner_region_gets_energy_of_claimed_devices_only(void **state)
 {
     struct bench *bench = *state;
@@ -75,7 +77,7 @@ static void the_hook_is_called_at_both_edges(void **state)
 
 static joule_status add_span(struct bench *bench, uint32_t tag, double begin_s, double end_s)
 {
-    /* A clock in microseconds that starts 500 s into ours and runs 1 % fast. */
+    /* The span's clock counts microseconds, is 0 at 500 s of our clock, and runs 1 % too fast. */
     double scale_ns = 1000 / 1.01;
     joule_span span = {.struct_size = sizeof span,
                        .tag = tag,
@@ -97,7 +99,7 @@ static void foreign_spans_share_like_threads(void **state)
     assert_int_equal(add_span(bench, tag, 0.3, 0.7), JOULE_OK);
     assert_int_equal(add_span(bench, tag, 0.5, 0.9), JOULE_OK);
     joule_region host = bench_put(bench, 0, joule_tag("host"), JOULE_REGION_CPU, 0.3, 0.9);
-    bench_run(bench, 2); /* spans may come up to a second late */
+    bench_run(bench, 2); /* spans may arrive up to a second late */
     joule_result r = bench_tag(bench, tag, JOULE_OK), h = bench_result(bench, &host, JOULE_OK);
     assert_int_equal(r.count, 2);
     assert_near(r.coverage, 1, 1e-6);
@@ -112,12 +114,14 @@ static void late_spans_report_missed_energy_and_are_awaited(void **state)
     struct bench *bench = *state;
     uint32_t late = joule_tag("late span"), next = joule_tag("next span"), busy = joule_tag("busy");
     bench_run(bench, 0.5);
-    unsigned index = bench_open(bench, 0, busy, 0.5); /* so that sharing continues */
+    /* an open region, so that energy continues to be attributed */
+    unsigned index = bench_open(bench, 0, busy, 0.5);
     bench_run(bench, 4);
     assert_int_equal(add_span(bench, late, 1.5, 2.5), JOULE_OK);
     bench_run(bench, 11);
     assert_true(bench_tag(bench, late, JOULE_OK).coverage < 0.1);
-    assert_int_equal(add_span(bench, next, 12.5, 13.5), JOULE_OK); /* as late as the other */
+    /* this span is as late as the first one, but now the meter waits for late spans */
+    assert_int_equal(add_span(bench, next, 12.5, 13.5), JOULE_OK);
     bench_tag(bench, next, JOULE_PENDING);
     bench_run(bench, 15);
     joule_result r = bench_tag(bench, next, JOULE_OK);
@@ -137,7 +141,7 @@ static void invalid_spans_are_refused(void **state)
     assert_int_equal(joule_span_add(bench->meter, NULL), JOULE_INVALID);
 }
 
-/* Two meters of one process both get every region. */
+/* If a process has two meters, each of them gets every region. */
 static void two_meters_get_every_region(void **state)
 {
     struct bench *bench = *state;

@@ -1,5 +1,5 @@
-/* Folded regions, which found the ring full: only their number and times are known, and their energy follows
- * from these. */
+/* Tests folded regions, which found the ring full: only their number and times are known, and their energy is
+ * attributed by these. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,8 +12,8 @@
 
 #define ROUNDS 10
 
-/* A thread that spends the fraction `busy` of its time in short regions: a few fit into the ring, the others
- * are folded. */
+/* Simulates a thread that spends the fraction `busy` of its time in short regions. A few fit into the ring,
+ * the others are folded. */
 static void flood(struct bench *bench, unsigned thread, uint32_t tag, double from_s, double busy)
 {
     for (int i = 0; i < 10; i++)
@@ -62,7 +62,7 @@ static void folded_calls_nest(void **state)
     assert_near(i.self.value, 35, 0.1);
 }
 
-/* Nested regions of one tag have more time than elapsed, but no more energy than was used. */
+/* Nested regions of one tag have more total time than elapsed, but must not get more energy than was used. */
 static void folded_recursion_gets_at_most_the_energy_used(void **state)
 {
     struct bench *bench = *state;
@@ -109,7 +109,7 @@ static void a_flooded_thread_shares_with_others(void **state)
     assert_near(bench_tag(bench, kept, JOULE_OK).attributed.value, 25, 0.1);
 }
 
-/* Power varies between 20 and 80 W; the thread is busy for half of each tick. */
+/* Power varies between 20 and 80 W; the thread is in a region for half of each tick. */
 static void power_that_wanders_is_in_the_interval(void **state)
 {
     struct bench *bench = *state;
@@ -126,7 +126,7 @@ static void power_that_wanders_is_in_the_interval(void **state)
     assert_near(r.attributed.value, truth, 0.05 * truth);
 }
 
-/* A region that was folded, and one whose values were replaced by later ones. */
+/* The energy of a single folded region is known, with an interval that begins at 0. */
 static void a_single_folded_region_is_never_ok_and_unknown(void **state)
 {
     struct bench *bench = *state;
@@ -146,8 +146,8 @@ static void a_single_folded_region_is_never_ok_and_unknown(void **state)
     assert_int_equal(r.attributed.cls, JOULE_CLASS_DERIVED);
 }
 
-/* Sharing does not go back in time: of a folded region of 1 s the last 50 ms are covered, and its interval
- * includes the rest. */
+/* Energy that was already attributed stays so. Only the last 50 ms of a folded region of 1 s are covered, and
+ * its interval includes the rest. */
 static void time_that_was_not_shared_widens_the_interval(void **state)
 {
     struct bench *bench = *state;
@@ -177,7 +177,8 @@ static void claims_of_folded_regions_are_kept(void **state)
     assert_int_equal(r.unsynchronised, 1);
 }
 
-/* More regions than can wait for a reading, for example because the sensor does not update. */
+/* More regions wait for a reading than the collector can store, for example because the sensor does not
+ * update. */
 static void too_many_waiting_regions_share_by_their_time(void **state)
 {
     enum { ROOM = 1 << 20, MORE = 1000000 };

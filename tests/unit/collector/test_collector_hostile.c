@@ -1,5 +1,5 @@
-/* Impossible entries that another program wrote into shared memory are rejected, counted, and change no
- * result. */
+/* Tests that impossible entries which another program wrote into shared memory are rejected and counted, and
+ * change no result. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include "support/check.h"
 #include "support/region_bench.h"
 
-/* Returns the number of entries rejected since the last call. */
+/* Returns the number of entries rejected since the previous call. */
 static uint64_t left_out(struct bench *bench)
 {
     static uint64_t before;
@@ -28,7 +28,7 @@ static struct tag_row row_of(struct bench *bench, uint32_t tag)
     return row;
 }
 
-/* No value is negative, infinite or above what the machine used. */
+/* Fails if a value is negative, infinite, or above what the machine used. */
 static void check_row(const struct tag_row *row, double machine_joules)
 {
     const joule_quantity *quantities[] = {&row->result.attributed, &row->result.self, &row->timestamp_joules};
@@ -82,7 +82,7 @@ static void impossible_durations_are_left_out(void **state)
     assert_int_equal(left_out(bench), 1);
 }
 
-/* 1,000 regions of one thread, each claiming to last the whole second. */
+/* One thread has 1,000 regions, and each claims to last the whole second. */
 static void overlapping_regions_get_at_most_the_energy_used(void **state)
 {
     struct bench *bench = *state;
@@ -145,7 +145,7 @@ static void ignore(void *context, const struct slot_update *update)
     (void)context, (void)update;
 }
 
-/* A shared session has a known begin. */
+/* The begin of a shared session is known, so regions that begin earlier are rejected. */
 static void a_region_older_than_the_session_is_left_out(void **state)
 {
     (void)state;

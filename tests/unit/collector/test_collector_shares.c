@@ -1,4 +1,4 @@
-/* Shares of energy add up, and their intervals contain the truth. */
+/* Tests that shares of energy add up, and that their intervals contain the truth. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,8 +9,8 @@
 #include "support/check.h"
 #include "support/region_bench.h"
 
-/* One thread holds one region all the time, seven have random ones at random depth, and power varies: all
- * `self` add up to the meter's joules, and thread shares to the window. */
+/* One thread is in one region all the time; seven threads have random regions at random depth; power varies.
+ * All values of `self` add up to the meter's joules, and the shares of threads to the window. */
 static void all_shares_add_up_to_the_window(void **state)
 {
     struct bench *bench = *state;
@@ -69,8 +69,8 @@ static void parts_of_a_window_add_up(void **state)
     assert_near(p.attributed.value + w.attributed.value, w.window.value, 1e-9 * w.window.value);
 }
 
-/* A tag that is always open is as certain as the meter. One that is open half of the time, in slices shorter
- * than the sensor's, is less certain, and its interval contains the truth. */
+/* A tag whose region is always open has the meter's uncertainty. A tag that is open for half of the time, in
+ * slices shorter than a sensor's tick, has a wider interval, which contains the truth. */
 static void unseen_slices_widen_the_interval(void **state)
 {
     struct bench *bench = *state;
@@ -94,7 +94,7 @@ static void unseen_slices_widen_the_interval(void **state)
     assert_true(s.window.low < q.value / 2 && s.window.high > q.value / 2);
 }
 
-/* Power changes every 5 ms, which the readings cannot resolve. */
+/* Power changes every 5 ms, which is too fast for the readings. */
 #define ROUGH_STEPS 20000
 static double rough_joules[ROUGH_STEPS + 1];
 
@@ -111,8 +111,8 @@ static ssize_t rough_uj(void *unused, int64_t time_ns, char *buffer, size_t size
     return snprintf(buffer, size, "%lld\n", (long long)(1e9 + rough_at(bench_seconds(time_ns)) * 1e6));
 }
 
-/* Coverage of intervals of single regions of 1 to 500 ms. The rule for slices is a bound, so coverage may
- * exceed the nominal one. */
+/* Counts how many intervals contain the truth, for single regions of 1 to 500 ms. The interval of a slice is
+ * an upper bound, so more than 90 % may contain it. */
 static void intervals_hold_the_truth(void **state)
 {
     struct bench *bench = *state;

@@ -1,5 +1,5 @@
-/* Sharing energy: the sweep is compared with a slow direct implementation of the rule, on random schedules.
- * */
+/* Tests how the sweep attributes energy: on random schedules its results equal those of a slow direct
+ * implementation of the rule. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@ static int64_t draw_below(int64_t n)
     return (int64_t)(chance_bits() % (uint64_t)n);
 }
 
-/* --- slow reference: each interval between edges, each pair of regions ---------------------------------- */
+/* --- slow reference: all intervals between edges, all pairs of regions ---------------------------------- */
 
 static bool is_open(const struct region *r, int64_t from_ns, int64_t to_ns)
 {
@@ -124,7 +124,7 @@ static uint16_t draw_claims(void)
     return choices[draw_below(5)];
 }
 
-/* Times are coarse, so that edges often coincide. */
+/* Times are multiples of a coarse step, so that edges often coincide. */
 static void draw_regions(struct sweep *s, size_t count, int tracks)
 {
     s->region_count = count;
@@ -162,7 +162,7 @@ static double step_energy(const struct sweep *s, unsigned group)
     return joules;
 }
 
-/* Shares of innermost regions, and the unclaimed rest, add up to the total. */
+/* Fails unless the shares of innermost regions and the unclaimed rest add up to the total. */
 static void check_conserved(const struct sweep *s, double relative)
 {
     for (unsigned g = 0; g < GROUPS; g++) {
@@ -199,7 +199,7 @@ static void random_schedules_are_shared_by_the_rule(void **state)
     sweep_free(&s);
 }
 
-/* Splitting the time at any point gives the same sums. */
+/* If the time is split at any point, the sums of both parts are those of the whole. */
 static void two_halves_make_the_whole(void **state)
 {
     (void)state;
@@ -214,7 +214,7 @@ static void two_halves_make_the_whole(void **state)
         memset(halves, 0, sizeof halves);
         draw_steps(&s);
         for (int i = 1; i < STEPS; i++)
-            /* constant power, so that steps can be split */
+            /* power is constant, so that steps can be split */
             steps[i].watts[GROUP_CPU] = steps[0].watts[GROUP_CPU];
         draw_regions(&s, COUNT, 4);
         int64_t begin_ns = s.begin_ns, end_ns = s.end_ns, cut_ns = begin_ns + 1 + draw_below(SPAN_NS - 1);
@@ -238,7 +238,7 @@ static void two_halves_make_the_whole(void **state)
     sweep_free(&s);
 }
 
-/* 10^6 short regions on 250 threads: rounding loses nothing. */
+/* With 10^6 short regions on 250 threads, rounding loses no energy. */
 static void a_million_regions_conserve(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
-/* Totals over trees of zones in which some meters do not move: every moving meter counts, and no energy
- * counts twice.
+/* Tests totals over trees of zones in which some meters are constant: every moving meter is in the total, and
+ * no energy is counted twice.
  *
- * Note: this test has its own source, so that a tree may have any shape. */
+ * Note: the zones belong to a source of this test, so that a tree may have any shape. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,8 +19,8 @@
 #define NEVER_S    1e9
 #define TEST_STEPS 40
 
-/* One zone: its own watts, without those of zones inside it, and the time in which its counter is constant.
- * */
+/* watts: power of this zone without the zones inside it. still_*: time in which the zone's counter is
+ * constant. */
 struct zone {
     joule_scope scope;
     int parent;
@@ -32,10 +32,10 @@ struct zone {
 static struct tree {
     struct zone zones[MAX_ZONES];
     int count;
-    int64_t begin_ns; /* the time of the zones' own clocks */
+    int64_t begin_ns; /* the clock of the zones is 0 at this time */
 } tree;
 
-/* Returns watts of the zone and all zones inside it. */
+/* Returns the power of the zone and of all zones inside it. */
 static double zone_watts(int zone)
 {
     double watts = tree.zones[zone].watts;
@@ -104,11 +104,11 @@ static void freeze(int zone, double from_s, double until_s)
     tree.zones[zone].still_until_s = until_s;
 }
 
-/* Opens a meter with the tree only and reads it for 4 s. */
+/* Opens a meter whose only domains are the tree's zones, and reads it for 4 s. */
 static void measure_tree(struct machine_bench *bench)
 {
     joule_close(bench->meter);
-    bench->meter = machine_open(bench->host, "rapl_powercap"); /* this source finds nothing */
+    bench->meter = machine_open(bench->host, "rapl_powercap"); /* this source finds no domain */
     tree.begin_ns = meter_now_ns(bench->meter);
     assert_non_null(lane_add(bench->meter->lanes[0], &tree_ops, true));
     lane_open_sources(bench->meter->lanes[0]);
@@ -187,7 +187,7 @@ static void test_still_machine_yields_to_whole_devices(void **state)
 {
     static const joule_scope scopes[] = {JOULE_SCOPE_NODE, JOULE_SCOPE_PSYS, JOULE_SCOPE_MODULE};
     for (size_t i = 0; i < sizeof scopes / sizeof scopes[0]; i++) {
-        start_tree(); /* to whole devices: nothing is missing */
+        start_tree(); /* whole devices replace a constant counter of the machine: the total is complete */
         int machine = add_zone(scopes[i], NO_PARENT, 10);
         add_zone(JOULE_SCOPE_PACKAGE, machine, 40);
         add_zone(JOULE_SCOPE_DRAM, machine, 6);
@@ -195,7 +195,7 @@ static void test_still_machine_yields_to_whole_devices(void **state)
         measure_tree(*state);
         assert_total(*state, "zone-1 zone-2", false, 46);
 
-        start_tree(); /* to rails */
+        start_tree(); /* rails and a board replace the constant counter: the total is partial */
         machine = add_zone(scopes[i], NO_PARENT, 10);
         add_zone(JOULE_SCOPE_RAIL, machine, 40);
         add_zone(JOULE_SCOPE_RAIL, machine, 6);
@@ -204,7 +204,7 @@ static void test_still_machine_yields_to_whole_devices(void **state)
         measure_tree(*state);
         assert_total(*state, "zone-3 zone-1 zone-2", true, 96);
 
-        start_tree(); /* and counts alone if it moves */
+        start_tree(); /* if the machine's counter moves, the machine alone counts */
         machine = add_zone(scopes[i], NO_PARENT, 10);
         add_zone(JOULE_SCOPE_RAIL, machine, 40);
         add_zone(JOULE_SCOPE_GPU, machine, 50);
@@ -213,7 +213,8 @@ static void test_still_machine_yields_to_whole_devices(void **state)
     }
 }
 
-/* A constant node around a moving module: the energy outside the module is still counted. */
+/* The node's counter is constant and the module in the node moves. The rail outside
+ * the module is still counted. */
 static void test_still_node_keeps_energy_outside_its_module(void **state)
 {
     start_tree();
@@ -236,7 +237,7 @@ static void test_one_package_of_two_stands_still(void **state)
     assert_total(*state, "zone-0", true, 20);
 }
 
-/* Off: board and chip use no energy, and the total is complete. */
+/* The board is off: board and chip use no energy, and the total is complete. */
 static void test_idle_board_keeps_the_total_complete(void **state)
 {
     start_tree();
@@ -247,7 +248,7 @@ static void test_idle_board_keeps_the_total_complete(void **state)
     assert_total(*state, "zone-0", false, 20);
 }
 
-/* Off at first, then at work: the board's own counter has all of its energy. */
+/* The board is off at first and then works. Its own counter has all of its energy. */
 static void test_a_board_that_wakes_is_counted_itself(void **state)
 {
     start_tree();
@@ -262,7 +263,7 @@ static void test_a_board_that_wakes_is_counted_itself(void **state)
     assert_false(cover.is_partial);
 }
 
-/* The board's counter starts late or stops, while the chip shows that the board was working. */
+/* The board's counter starts late or stops, while the chip's counter shows that the board was working. */
 static void test_a_board_that_stood_still_for_a_while_yields(void **state)
 {
     static const double times_s[][2] = {{0, 2}, {1, 2}, {2, NEVER_S}};
@@ -346,7 +347,7 @@ static void assert_nothing_twice(const struct cover *cover, int seed)
                 fail_msg("seed %d: zone %d is inside zone %d, and both are counted", seed, a, b);
 }
 
-/* No counted meter was constant while a zone inside it moved. */
+/* Fails if a counted meter was constant while a zone inside it moved. */
 static void assert_no_still_parent(const struct cover *cover, int seed)
 {
     for (int a = 0; a < tree.count; a++)
@@ -355,7 +356,8 @@ static void assert_no_still_parent(const struct cover *cover, int seed)
                 fail_msg("seed %d: zone %d stood still, zone %d inside it did not", seed, a, b);
 }
 
-/* A moving device is counted itself, inside another one, or by a moving meter of the whole machine. */
+/* Fails if a moving device is not counted: by its own meter, a meter around it, or the meter of the whole
+ * machine. */
 static void assert_nothing_lost(const struct cover *cover, int32_t group, int seed)
 {
     bool stands_alone = false;
@@ -370,7 +372,7 @@ static void assert_nothing_lost(const struct cover *cover, int32_t group, int se
     }
 }
 
-/* A part represents a device whose meter never moves, and the total is marked as partial. */
+/* Fails if a part of a device is counted and the total is not marked as partial. */
 static void assert_parts_stand_for_still_devices(const struct cover *cover, int seed)
 {
     for (int a = 0; a < tree.count; a++)

@@ -1,7 +1,7 @@
-/* Boards that the environment hides from programs are in no total, and the report says so; a meter of the
- * whole machine hides none.
+/* Tests that boards which the environment hides from programs are in no total, and that the report says so. A
+ * meter of the whole machine includes them.
  *
- * The machine has two AMD boards with 100 and 250 W. */
+ * The machine has two AMD boards with 100 W and 250 W. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -78,7 +78,7 @@ static void assert_advice(const struct machine_bench *bench, const char *variabl
     report_free(&report);
 }
 
-/* The report names the variable that hides the boards, and says what the total covers. */
+/* The report names the variable and the boards that it hides, and states what the total covers. */
 static void test_report_names_the_variable_that_hides(void **state)
 {
     static const char *const variables[] = {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
@@ -118,7 +118,8 @@ static void test_it_is_still_measured(void **state)
 static void test_uncertain_variables_hide_nothing(void **state)
 {
     struct machine_bench *bench = *state;
-    setup_boards(bench, "ROCR_VISIBLE_DEVICES", "GPU-1234"); /* ids of these boards are unknown */
+    /* the ids of these boards are unknown, so none is known to be hidden */
+    setup_boards(bench, "ROCR_VISIBLE_DEVICES", "GPU-1234");
     bench->meter = machine_open(bench->host, "hwmon");
     machine_run(bench->meter, 3, 0.05);
     assert_watts(bench, 350);
@@ -133,7 +134,7 @@ static void test_the_machine_has_all(void **state)
     assert_watts(bench, 350);
 }
 
-/* Another source knows the id; the order of sources does not matter. */
+/* Another source knows the boards' ids. The order in which sources open does not matter. */
 static void test_sources_know_parts(void **state)
 {
     struct machine_bench *bench = *state;

@@ -1,5 +1,5 @@
-/* Meters on scripted machines: which domains form a total, which totals are partial, and no energy counts
- * twice. */
+/* Tests meters on scripted machines: which domains form a total, which totals are partial, and that no energy
+ * is counted twice. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 #define MS       1000000LL
 #define POWERCAP "/sys/class/powercap/"
 
-/* A reading shows the previous tick, half a millisecond ago on average. */
+/* A reading shows the count of the previous tick, which was half a millisecond ago on average. */
 #define LATE_S 0.6e-3
 
 /* A counter in microjoules that rises at *watts. */
@@ -101,7 +101,7 @@ static void test_a_package_is_counted_once_and_has_a_rest(void **state)
     joule_close(meter);
 }
 
-/* 90 W and 10 W alternating, a quarter of a second each. */
+/* The power alternates between 90 W and 10 W, each for a quarter of a second. */
 static ssize_t square_uj(void *unused, int64_t time_ns, char *buffer, size_t size)
 {
     (void)unused;
@@ -215,17 +215,19 @@ static void test_a_suspend_is_a_gap(void **state)
     add_zone(host, "intel-rapl:0", "package-0", &package);
     joule_meter *meter = open_meter(host, "rapl_powercap");
     pass(meter, host, 100, 1000);
-    package = 51; /* the counter continued while the clock stood still */
+    package = 51; /* the counter continued while the measurement clock stood still */
     host_script_suspend(host, 3600 * 1000 * MS);
     pass(meter, host, 1100, 2000);
     struct window w = meter_window(meter, JOULE_TOTAL, meter->begin_ns, meter_now_ns(meter));
-    assert_near(w.length_s - w.covered_s, 0.1, 0.002); /* the round in which the suspend occurred */
+    /* the gap is the round in which the suspend occurred */
+    assert_near(w.length_s - w.covered_s, 0.1, 0.002);
     assert_near(w.joules.value / w.covered_s, 50.5, 0.6);
     joule_quantity joules;
     double coverage = NAN;
     int64_t inside = 1000 * MS + 1030 * MS;
+    /* the status is not JOULE_PENDING, because no later reading can fill the gap */
     assert_int_equal(joule_window_joules(meter, JOULE_TOTAL, inside, inside + 40 * MS, &joules, &coverage),
-                     JOULE_ABSENT); /* waiting for it is useless */
+                     JOULE_ABSENT);
     assert_true(isnan(joules.value) && coverage == 0);
     joule_close(meter);
 }

@@ -1,5 +1,5 @@
-/* The sources and threads that a meter opens, and when: none for devices that cannot exist, and gauges only
- * if they are requested. */
+/* Tests which sources and threads a meter opens, and when: none for devices that cannot exist, and gauges
+ * only if they are requested. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +46,8 @@ static void test_sources_without_energy_start_on_request(void **state)
     assert_true(lane->is_late);
     assert_false(lane->has_thread);
     assert_int_equal(source->state, JOULE_PENDING);
-    assert_true(meter_lanes_wait(meter, clock_now_ns() + PATIENCE_NS)); /* not for that source */
+    /* this does not wait for the late lane */
+    assert_true(meter_lanes_wait(meter, clock_now_ns() + PATIENCE_NS));
     assert_true(meter_watch(meter));
     assert_true(lane->has_thread);
     assert_true(lane_wait_opened(lane, clock_now_ns() + PATIENCE_NS));
@@ -79,7 +80,7 @@ static void test_what_the_machine_cannot_have_is_not_opened(void **state)
         struct lane *lane;
         joule_meter *meter = open_meter(cases[i].sources, cases[i].flags, false);
         const struct source *source = find(meter, "hwmon", &lane);
-        assert_ptr_equal(lane, meter->lanes[0]); /* it has no thread of its own */
+        assert_ptr_equal(lane, meter->lanes[0]); /* the source has no thread of its own */
         assert_int_equal(source->state, JOULE_ABSENT);
         bool has_reason = strcmp(source->remedy, "this machine has no hardware for this source") != 0;
         assert_int_equal(has_reason, cases[i].is_opened);

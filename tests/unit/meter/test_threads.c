@@ -1,7 +1,7 @@
-/* One meter and many threads for a second or two: every function documented for "any thread", while lanes
- * read a machine at 1 kHz.
+/* Tests one meter that many threads use for a second or two: they call every function documented for "any
+ * thread", while lanes read a machine at 1 kHz.
  *
- * With the thread sanitizer this also finds data races. */
+ * With the thread sanitizer this test also finds data races. */
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -24,7 +24,7 @@
 #define ZONE    "sys/class/powercap/intel-rapl:%d"
 
 #if defined(__SANITIZE_THREAD__)
-#define HAS_TSAN 1 /* it cannot follow a child of a process with threads */
+#define HAS_TSAN 1 /* the thread sanitizer cannot follow the child of a process with threads */
 #else
 #define HAS_TSAN 0
 #endif
@@ -45,7 +45,7 @@ struct machine {
     _Atomic bool stop;
 };
 
-/* Returns NULL on success. */
+/* Makes the counters rise until the machine stops. Returns NULL on success. */
 static void *count(void *argument)
 {
     struct machine *machine = argument;
@@ -202,7 +202,8 @@ static void *run_regions(void *argument)
     return NULL;
 }
 
-/* A second meter that is queried before its sources are open, and closed while they may still be opening. */
+/* Opens a second meter, queries it before its sources are open, and closes it while they may still be
+ * opening. */
 static void *open_and_close(void *argument)
 {
     struct work *work = argument;
@@ -220,7 +221,7 @@ static void *open_and_close(void *argument)
     return NULL;
 }
 
-/* A callback may query, sample and begin budgets, but not end one. */
+/* A budget's callback may query, sample and begin budgets, but it must not end a budget. */
 static void called(joule_budget *budget, joule_budget_status status, void *context)
 {
     struct work *work = context;
@@ -278,11 +279,12 @@ static void test_any_function_from_any_thread(void **state)
     assert_true(work.finals > 0 && work.called > 0);
 }
 
-/* --- two ends ------------------------------------------------------------------------------------------- */
+/* --- two threads end one region ------------------------------------------------------------------------- */
 
 struct pair {
-    joule_region region;           /* a copy of the running region */
-    _Atomic uint32_t round, ended; /* round of the thread that begins; of the one that ends */
+    joule_region region; /* a copy of the running region */
+    /* the last round that the one thread has begun and that the other thread has ended */
+    _Atomic uint32_t round, ended;
     joule_status status;
     _Atomic bool stop;
 };
@@ -330,7 +332,7 @@ static void test_a_region_ends_once(void **state)
 
 /* --- fork ----------------------------------------------------------------------------------------------- */
 
-/* Returns the line of the first failure; 0: none. */
+/* Returns the line of the first failure, modulo 250, or 0 on success. */
 static int in_child(struct work *work)
 {
     joule_quantity joules;
@@ -362,7 +364,7 @@ static void test_a_child_after_fork_measures_for_itself(void **state)
     pthread_create(&threads[0], NULL, sample, &work);
     pthread_create(&threads[1], NULL, run_regions, &work);
     for (int i = 0; i < 8; i++) {
-        pid_t child = fork(); /* at any time during a reading, an open or a join */
+        pid_t child = fork(); /* the fork happens at any time during a reading, an open or a join */
         if (child == 0) {
             alarm(20);
             _exit(in_child(&work));

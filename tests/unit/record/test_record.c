@@ -1,5 +1,5 @@
-/* Records are read as written; a file truncated at any byte keeps its first part; invalid files are refused
- * with a message. */
+/* Tests that records are read as written, that a truncated file keeps its first part, and that invalid files
+ * are refused with a message. */
 #include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
@@ -16,17 +16,17 @@
 #include "support/forgery.h"
 #include "support/test_data.h"
 
-#define RUNS 140 /* more than fit in one block */
+#define RUNS 140 /* more regions than fit in one block */
 
 static char path[] = "/tmp/joule-test-record-XXXXXX";
 
 static ssize_t energy_uj(void *context, int64_t time_ns, char *buffer, size_t size)
 {
-    (void)context; /* 50 W */
+    (void)context; /* the joules of 50 W */
     return snprintf(buffer, size, "%lld\n", (long long)(time_ns / 20));
 }
 
-/* A scripted machine with one package at 50 W. */
+/* Returns a meter on a scripted machine with one package that draws 50 W. */
 static joule_meter *make_meter(struct joule_host **out_host)
 {
     struct joule_host *host = host_script_open();
@@ -77,7 +77,8 @@ static void write_findings(struct recorder *recorder)
     report_free(&report);
 }
 
-/* has_findings false: as left by a writer that was killed just before it wrote them. */
+/* Writes a record. has_findings false: the record is like one whose writer was killed just before it wrote
+ * the findings. */
 static void write_record(bool has_findings)
 {
     struct joule_host *host;
@@ -93,7 +94,7 @@ static void write_record(bool has_findings)
     }
     if (has_findings)
         write_findings(recorder);
-    else /* another thread, at the same time as the first region above */
+    else /* a region of another thread, at the same time as the first region above */
         recorder_region(recorder, 1500000000, 2000000000, "beside", 8, 0);
     assert_int_equal(recorder_close(recorder, NULL), JOULE_OK);
     joule_close(meter);
@@ -140,7 +141,7 @@ static ssize_t wandering_microwatts(void *context, int64_t time_ns, char *buffer
     return snprintf(buffer, size, "%.0f\n", 30e6 + 10e6 * sin((double)time_ns * 1e-9));
 }
 
-/* Power that is polled and averaged: delay and blur are the same in the record as in the meter. */
+/* The power is polled, and each value is a mean. Its delay and blur in the record are those in the meter. */
 static void test_errors_of_sampled_power_come_back(void **state)
 {
     (void)state;
@@ -170,7 +171,7 @@ static void test_errors_of_sampled_power_come_back(void **state)
     write_record(true);
 }
 
-/* A restarted counter, or a sensor clock that goes back, gives a point with the previous one's time. */
+/* If a counter restarts or a sensor's clock goes back, the new point has the time of the previous point. */
 static void test_points_of_one_time_are_all_written(void **state)
 {
     (void)state;
@@ -258,7 +259,8 @@ static void expect_function(const struct report *report, const char *name, uint6
     fail_msg("no function %s", name);
 }
 
-/* Five regions of half a second at 50 W; one shares its time with a sixth. */
+/* There are five regions of half a second at 50 W. The first one overlaps a sixth region of another thread,
+ * so both get half of the energy. */
 static void test_regions_are_shared_out_where_the_writer_could_not(void **state)
 {
     (void)state;
@@ -364,7 +366,7 @@ static void test_more_names_than_a_session_has_are_refused(void **state)
     free(f);
 }
 
-/* Differences of such times would overflow. */
+/* The differences of such times would overflow. */
 static void test_times_beyond_all_clocks_are_refused(void **state)
 {
     (void)state;
@@ -388,7 +390,7 @@ static void test_times_beyond_all_clocks_are_refused(void **state)
     }
 }
 
-/* A sweep over regions then has no energy to share. */
+/* The record has a region and no domain, so the region's energy is unknown. */
 static void test_a_region_needs_no_domain(void **state)
 {
     (void)state;
@@ -413,7 +415,7 @@ static void test_a_region_needs_no_domain(void **state)
     free(f);
 }
 
-/* Findings before the truncation are not shown as a complete command. */
+/* Findings before the truncation must not be shown as those of a complete command. */
 static void test_a_cut_command_is_none(void **state)
 {
     (void)state;
@@ -440,7 +442,8 @@ static void test_a_cut_command_is_none(void **state)
 
 /* --- long reports --------------------------------------------------------------------------------------- */
 
-/* The maximum number of tags of a session, and the most labels of a command line, each of maximal length. */
+/* The report has the maximum number of tags of a session and of labels of a command line, each of maximal
+ * length. */
 static void test_a_long_report_comes_back_whole(void **state)
 {
     (void)state;
@@ -514,7 +517,8 @@ int main(void)
         cmocka_unit_test(test_a_region_needs_no_domain),
         cmocka_unit_test(test_a_cut_command_is_none),
         cmocka_unit_test(test_a_full_disk_is_reported),
-        cmocka_unit_test(test_a_long_report_comes_back_whole), /* last, because it replaces the file */
+        /* this test is last, because it replaces the file */
+        cmocka_unit_test(test_a_long_report_comes_back_whole),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }

@@ -1,4 +1,4 @@
-/* A record's samples: all of them, in order, in CSV lines, for any file contents. */
+/* Tests the samples of a record as CSV lines: all of them, in order, for any file contents. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -115,7 +115,7 @@ static bool check_order(const struct report_sample *sample, void *context)
     return true;
 }
 
-/* Many domains in irregular order, the worst case for a reader that merges them. */
+/* Many domains are in irregular order, the worst case for a reader that merges them. */
 static void test_many_domains_keep_the_order(void **state)
 {
     (void)state;
@@ -137,7 +137,8 @@ static void test_many_domains_keep_the_order(void **state)
     free(f);
 }
 
-/* A name of maximal length, of characters that must be doubled, and numbers with all digits. */
+/* The name has maximal length and consists of characters that must be doubled; the numbers have all
+ * digits. */
 static void test_a_row_has_its_size(void **state)
 {
     (void)state;
@@ -162,13 +163,13 @@ static void test_what_came_before_a_damaged_block_is_shown(void **state)
         struct forgery *f = forge_three_domains();
         size_t whole = f->length;
         if (damage == 0)
-            forge_reading(f, 1, BEGIN_NS + 100000000, 45); /* back in time */
+            forge_reading(f, 1, BEGIN_NS + 100000000, 45); /* before the previous reading */
         else if (damage == 1)
-            forge_reading(f, 0, BEGIN_NS + 400000000, 45); /* not a gauge */
+            forge_reading(f, 0, BEGIN_NS + 400000000, 45); /* the domain is not a gauge */
         else if (damage == 2)
-            forge_reading(f, 4, BEGIN_NS + 400000000, 45); /* of no domain */
+            forge_reading(f, 4, BEGIN_NS + 400000000, 45); /* no domain has this id */
         else
-            forge_point(f, 0, BEGIN_NS + 400000000, 1); /* less than before */
+            forge_point(f, 0, BEGIN_NS + 400000000, 1); /* less than the previous point */
         struct record record;
         assert_int_equal(record_parse(f->bytes, f->length, &record, NULL), JOULE_OK);
         assert_int_equal(record.lost_bytes, f->length - whole);
@@ -224,7 +225,7 @@ static bool note_ends(const struct report_sample *sample, void *context)
 
 static ssize_t energy_uj(void *context, int64_t time_ns, char *buffer, size_t size)
 {
-    (void)context; /* 50 W */
+    (void)context; /* the joules of 50 W */
     return snprintf(buffer, size, "%lld\n", (long long)(time_ns / 20));
 }
 
@@ -266,7 +267,8 @@ static void test_samples_add_up_to_the_report(void **state)
     assert_true(fabs(w.joules.value - joules) < 1e-9);
     struct report report;
     assert_int_equal(record_report(&record, &report), JOULE_OK);
-    double beyond_s = report.duration_s - (ends.last_s - ends.first_s); /* no more than a tick */
+    /* the report covers at most one more tick than the samples */
+    double beyond_s = report.duration_s - (ends.last_s - ends.first_s);
     assert_true(fabs(beyond_s) < 0.11);
     assert_true(fabs(report.total_joules.value - joules - 50 * beyond_s) < 0.1);
     arena_free(&report.arena);

@@ -1,7 +1,6 @@
-/* The Prometheus page: exact text in both formats, and no samples of unknown values.
+/* Tests the Prometheus page: its exact text in both formats, and that unknown values have no samples.
  *
- * Note: overviews are filled by hand for tests of the format, and collected from a scripted machine for tests
- * of values. */
+ * Note: tests of the format fill an overview by hand; tests of values collect it from a scripted machine. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +61,8 @@ static joule_quantity known(double value, joule_class cls)
     return (joule_quantity){value, 0.9 * value, 1.1 * value, cls, 0};
 }
 
-/* Three domains: a package that can be read, a board that cannot, a temperature sensor. */
+/* Returns an overview of three domains: a package that can be read, a board that cannot, and a temperature
+ * sensor. */
 static struct overview three_domains(void)
 {
     static struct overview_domain domains[3];
@@ -116,7 +116,7 @@ static struct overview three_domains(void)
     return overview;
 }
 
-/* A known power has its class, even before its energy is known. */
+/* A known power is shown with its class, even before the energy is known. */
 static void test_power_has_its_own_class(void **state)
 {
     (void)state;
@@ -166,7 +166,7 @@ static void test_openmetrics_names_families(void **state)
     assert_string_equal(page + length - strlen("\n# EOF\n"), "\n# EOF\n");
 }
 
-/* Samples of a family are consecutive, below its only header. */
+/* The samples of a family follow each other, below the family's only header. */
 static void test_each_family_is_described_once(void **state)
 {
     (void)state;
@@ -223,7 +223,7 @@ static void test_values_have_six_digits(void **state)
         struct metrics metrics = {.out = &text};
         text_init(&text, page, sizeof page);
         metrics_close(&metrics, cases[i].value);
-        page[text.length - 1] = '\0'; /* the end of the line */
+        page[text.length - 1] = '\0'; /* remove the end of the line */
         assert_string_equal(page + 1, cases[i].text);
     }
 }
@@ -242,8 +242,9 @@ static void test_accept_header_chooses_the_format(void **state)
         {"application/openmetrics-text", METRICS_OPENMETRICS},
         {"Application/OpenMetrics-Text; Version=1.0.0", METRICS_OPENMETRICS},
         {"application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,"
+         /* the request of Prometheus 2.42 */
          "text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
-         METRICS_OPENMETRICS}, /* Prometheus 2.42 */
+         METRICS_OPENMETRICS},
         {"application/openmetrics-text; version=1.0.0; q=0.3, text/plain; version=0.0.4; q=0.9",
          METRICS_TEXT},
         {"application/openmetrics-text;version=2.0.0", METRICS_TEXT},
@@ -364,14 +365,15 @@ static void test_boards_have_metrics(void **state)
     expect_line("joule_device_busy_ratio{device=\"hpu:0\"} 0.25");
     expect_line("joule_device_clock_hertz{device=\"gpu:0\"} 1980000000");
     expect_line("joule_device_memory_used_bytes{device=\"gpu:0\"} 1073741824");
-    expect_line("joule_device_processes{device=\"gpu:0\"} 0"); /* known to be none */
+    expect_line("joule_device_processes{device=\"gpu:0\"} 0"); /* the process list is known and empty */
     expect_line("joule_device_power_limit_watts{device=\"gpu:0\",limit=\"enforced\"} 700");
     expect_line("joule_device_clocks_held{device=\"gpu:0\",reason=\"power limit\"} 1");
     expect_line("joule_device_up{device=\"gpu:1\"} 1");
     assert_null(strstr(page, "limit=\"set\""));
 }
 
-/* Names, labels and units of dcgm-exporter; unknown values and boards of other vendors have no samples. */
+/* Names, labels and units are those of dcgm-exporter. Unknown values and boards of other vendors have no
+ * samples. */
 static void test_names_are_those_of_dcgm_exporter(void **state)
 {
     (void)state;
@@ -412,27 +414,29 @@ static void test_names_are_those_of_dcgm_exporter(void **state)
     print(&overview, METRICS_TEXT);
     expect_line("DCGM_FI_DEV_XID_ERRORS" H200 " 79");
     expect_line("DCGM_FI_DEV_ENC_UTIL" H200 " 25");
-    expect_line("DCGM_FI_DEV_DEC_UTIL" H200 " 0"); /* a 0 that was read */
+    expect_line("DCGM_FI_DEV_DEC_UTIL" H200 " 0"); /* the value was read and is 0 */
     expect_line("DCGM_FI_DEV_FAN_SPEED" H200 " 30");
     expect_line("DCGM_FI_PROF_PCIE_TX_BYTES" H200 " 1500000000");
     expect_line("# TYPE DCGM_FI_DEV_PCIE_REPLAY_COUNTER counter");
     expect_line("DCGM_FI_DEV_PCIE_REPLAY_COUNTER" H200 " 7");
     expect_line("DCGM_FI_DEV_ECC_SBE_VOL_TOTAL" H200 " 3");
     expect_line("DCGM_FI_DEV_ECC_DBE_AGG_TOTAL" H200 " 1");
-    expect_line("DCGM_FI_DEV_CLOCKS_EVENT_REASONS" H200 " 68"); /* 0x4, power, and 0x40, heat */
+    /* 68 is 0x4, the power limit, and 0x40, temperature */
+    expect_line("DCGM_FI_DEV_CLOCKS_EVENT_REASONS" H200 " 68");
     expect_line("DCGM_FI_DEV_CLOCK_THROTTLE_REASONS" H200 " 68");
     expect_line("joule_device_fan_rpm{device=\"gpu:0\"} 1944");
     expect_line("joule_device_xid_errors_total{device=\"gpu:0\"} 2");
     expect_line("joule_device_ecc_errors_total{device=\"gpu:0\",kind=\"corrected\",since=\"driver\"} 3");
     assert_null(strstr(page, "DCGM_FI_PROF_PCIE_RX_BYTES"));
     assert_null(strstr(page, "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL"));
-    assert_null(strstr(page, "EVENT_REASONS{gpu=\"1\"")); /* unknown reasons are not a mask of 0 */
+    assert_null(strstr(page, "EVENT_REASONS{gpu=\"1\"")); /* unknown reasons are not shown as 0 */
     print(&overview, METRICS_OPENMETRICS);
-    expect_line(
-        "# TYPE DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION unknown"); /* a counter's samples must end in _total */
+    /* the type is not counter, because a counter's samples must end in _total */
+    expect_line("# TYPE DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION unknown");
 }
 
-/* Labels of dcgm-exporter on GPU instances; the board's memory is not repeated for them. */
+/* The labels are those of dcgm-exporter for GPU instances. The board's memory is not repeated for the
+ * instances. */
 static void test_dcgm_names_of_instances(void **state)
 {
     (void)state;
@@ -458,7 +462,7 @@ static void test_dcgm_names_of_instances(void **state)
     assert_contains(page, "GPU_I_PROFILE=\"2g.35gb\",GPU_I_ID=\"9\",Hostname=\"node-7\","
                           "DCGM_FI_DRIVER_VERSION=\"580.95.05\"} 256\n");
     assert_null(strstr(page, "DCGM_FI_DEV_FB_USED" H200));
-    expect_line("DCGM_FI_DEV_POWER_USAGE" H200 " 612.25"); /* of the board only */
+    expect_line("DCGM_FI_DEV_POWER_USAGE" H200 " 612.25"); /* instances have no power of their own */
     expect_line("joule_device_partition_info{device=\"gpu:0\",instance=\"7\",compute_instance=\"0\",profile="
                 "\"1g.18gb\","
                 "uuid=\"MIG-1\"} 1");
@@ -540,15 +544,15 @@ static void test_processes_have_metrics(void **state)
     expect_line(SERIES "{kind=\"ended\",part=\"cpu\",class=\"derived\"} 2");
     expect_line(SERIES "{kind=\"unattributed\",part=\"cpu\",class=\"derived\"} 70");
     expect_line(SERIES "{kind=\"idle\",part=\"cpu\",class=\"derived\"} 12");
-    assert_null(strstr(page, "part=\"gpu\",class=\"derived\"")); /* nothing was attributed */
+    assert_null(strstr(page, "part=\"gpu\",class=\"derived\"")); /* no GPU energy was attributed */
     shares.gpu_class = JOULE_CLASS_DERIVED;
     print(&overview, METRICS_OPENMETRICS);
     expect_line("# UNIT joule_process_energy_joules joules");
     assert_contains(page, "part=\"gpu\",class=\"derived\"} 400.25\n");
-    assert_null(strstr(page, "unit=\"cron.service\",part=\"gpu\"")); /* it never used one */
+    assert_null(strstr(page, "unit=\"cron.service\",part=\"gpu\"")); /* this service never used a GPU */
 }
 
-/* Labels of dcgm-exporter on a board that only one pod uses, and on no other board. */
+/* A board that only one pod uses has the labels of dcgm-exporter for that pod. Other boards do not. */
 static void test_dcgm_names_of_a_pod(void **state)
 {
     (void)state;
@@ -563,7 +567,7 @@ static void test_dcgm_names_of_a_pod(void **state)
     expect_line("DCGM_FI_DEV_GPU_UTIL{gpu=\"1\",device=\"gpu:1\",Hostname=\"node-7\"} 50");
 }
 
-/* Labels are copied from column to column, for many rows, and also if only part of the page fits. */
+/* The page repeats labels in many rows. The printed part is right even if only part of the page fits. */
 static void test_cut_page_has_the_same_length(void **state)
 {
     (void)state;
@@ -571,7 +575,7 @@ static void test_cut_page_has_the_same_length(void **state)
     size_t whole = strlen(print(&overview, METRICS_TEXT));
     char *copy = strdup(page);
     for (size_t size = 1; size < whole; size += 97) {
-        char *part = malloc(size); /* exact size, so that a sanitizer finds writes beyond it */
+        char *part = malloc(size); /* the exact size, so that a sanitizer finds writes beyond the end */
         struct text text;
         text_init(&text, part, size);
         metrics_print(&overview, METRICS_TEXT, &text);
@@ -584,7 +588,7 @@ static void test_cut_page_has_the_same_length(void **state)
 
 /* --- figures -------------------------------------------------------------------------------------------- */
 
-/* A value that the machine does not know has no sample. Only states of domains may be 0. */
+/* A value that the machine does not know has no sample. Only the state of a domain may then be 0. */
 static void test_unknown_is_absent(void **state)
 {
     (void)state;
@@ -625,8 +629,8 @@ static void test_unknown_is_absent(void **state)
             fail_msg("0 was written for what is not known: %.100s", line);
 }
 
-/* Two packages of a scripted machine, one of them unreadable: the first has its true joules, the second has
- * no samples. */
+/* A scripted machine has two packages, one of them unreadable. The first shows its true joules, the second
+ * has no samples. */
 static void test_figures_of_a_machine(void **state)
 {
     struct rig *rig = *state;

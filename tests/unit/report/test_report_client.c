@@ -1,8 +1,8 @@
-/* Child processes in a session: without sensors, a child reports its parent's total, and its budgets still
- * work.
+/* Tests child processes in a session: a child without sensors reports its parent's total, and its budgets
+ * still work.
  *
- * The program starts itself as the child; an argument says what to do, and exit status 0 means success. Note:
- * the parent measures with the CPU model, which works on any machine. */
+ * The program starts itself as the child; an argument selects what the child does, and exit status 0 means
+ * success. Note: the parent measures with the CPU model, which works on any machine. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +44,7 @@ static int be_reporter(void)
     return good ? 0 : 3;
 }
 
-/* Only the budget's own thread checks the budget; this thread only works. */
+/* The budget's own thread checks the budget and ends the program; this thread only works. */
 static int be_spender(void)
 {
     joule_budget_options options = {

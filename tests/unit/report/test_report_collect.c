@@ -1,5 +1,5 @@
-/* From a scripted machine to a report: the total is the sum of its devices, unreadable domains are listed
- * with unknown energy, and regions become functions. */
+/* Tests that a scripted machine is reported correctly: the total is the sum of its devices, unreadable
+ * domains are listed with unknown energy, and regions become functions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ static void add_zone(struct joule_host *host, const char *id, const char *name, 
         host_script_error(host, path, EACCES);
 }
 
-/* Package 100 W, of which cores 60 W; memory 20 W. */
+/* The package draws 100 W, its cores 60 W of these; memory draws 20 W. */
 static int set_up(void **state)
 {
     static double package = 100, cores = 60, memory = 20;
@@ -90,7 +90,7 @@ static void test_total_is_the_sum_of_devices(void **state)
     assert_true(isnan(report.by_class[JOULE_CLASS_MODELLED].value));
     assert_null(report.first_advice);
     assert_true(report.ticks > 100);
-    /* Fields that only `joule run` fills. */
+    /* Only `joule run` fills these fields. */
     assert_int_equal(report.share.method, ATTRIBUTE_NONE);
     assert_true(isnan(report.net_joules.value) && isnan(report.budget_joules));
     report_free(&report);
@@ -105,7 +105,7 @@ static void test_what_cannot_be_read_is_listed(void **state)
     machine_run_until(bench, 6 * S);
     assert_int_equal(report_collect(&report, bench->meter, NULL, 2 * S, 6 * S), JOULE_OK);
     assert_true(report.is_partial);
-    assert_near(report.total_joules.value, 480, 4.8); /* package 1 is not estimated */
+    assert_near(report.total_joules.value, 480, 4.8); /* the energy of package 1 is not estimated */
     assert_int_equal(report.device_count, 3);
     const struct report_device *refused = &report.devices[2];
     assert_string_equal(refused->type, "cpu");

@@ -1,7 +1,7 @@
-/* Reports as JSON.
+/* Tests reports as JSON and CSV.
  *
- * With REPORT_SAMPLES=FOLDER it writes samples there instead of testing. tests/programs/test_report_schema.py
- * then validates them against docs/report.schema.json. */
+ * With REPORT_SAMPLES=FOLDER the program writes samples there instead. tests/programs/test_report_schema.py
+ * then validates the samples against docs/report.schema.json. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,14 +39,14 @@ static void test_strings_are_always_valid(void **state)
 static void test_bad_utf8_is_replaced(void **state)
 {
     (void)state;
-    /* stray continuation byte */
+    /* a continuation byte without a first byte */
     assert_string_equal(quoted("\x80z", 2), "\"" BAD "z\"");
-    assert_string_equal(quoted("\xc3", 1), "\"" BAD "\"");                         /* truncated */
-    assert_string_equal(quoted("\xc0\xaf", 2), "\"" BAD BAD "\"");                 /* overlong */
-    assert_string_equal(quoted("\xe0\x80\xaf", 3), "\"" BAD BAD BAD "\"");         /* overlong */
-    assert_string_equal(quoted("\xed\xa0\x80", 3), "\"" BAD BAD BAD "\"");         /* surrogate */
+    assert_string_equal(quoted("\xc3", 1), "\"" BAD "\"");                 /* a sequence that ends early */
+    assert_string_equal(quoted("\xc0\xaf", 2), "\"" BAD BAD "\"");         /* an overlong sequence */
+    assert_string_equal(quoted("\xe0\x80\xaf", 3), "\"" BAD BAD BAD "\""); /* an overlong sequence */
+    assert_string_equal(quoted("\xed\xa0\x80", 3), "\"" BAD BAD BAD "\""); /* a surrogate */
     assert_string_equal(quoted("\xf4\x90\x80\x80", 4), "\"" BAD BAD BAD BAD "\""); /* above U+10FFFF */
-    assert_string_equal(quoted("\xe2\x82!", 3), "\"" BAD BAD "!\"");               /* incomplete */
+    assert_string_equal(quoted("\xe2\x82!", 3), "\"" BAD BAD "!\""); /* an incomplete sequence */
 }
 
 static void test_commas_and_nothing(void **state)

@@ -1,4 +1,4 @@
-/* If any allocation for a report fails, the whole report is refused. */
+/* Tests that a report is refused as a whole if any allocation for the report fails. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #define TAGS 70 /* more than a report's initial capacity */
 
-static int allowed = -1; /* number of allocations before one fails; < 0: none fails */
+static int allowed = -1; /* number of allocations that succeed before one fails; < 0: none fails */
 
 void *__real_calloc(size_t count, size_t size);
 void *__wrap_calloc(size_t count, size_t size);
@@ -59,7 +59,7 @@ static void a_part_that_finds_no_memory_fails_the_whole(void **state)
     }
     assert_int_equal(status, JOULE_OK);
     assert_int_equal(parts_in(text), TAGS);
-    assert_true(failing > 3); /* text, and two lists of functions */
+    assert_true(failing > 3); /* at least the text and two lists of functions are allocated */
 }
 
 int main(void)

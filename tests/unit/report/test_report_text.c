@@ -1,4 +1,4 @@
-/* Reports for people: two headline lines, aligned tables, at most 100 columns, no terminal control
+/* Tests reports for people: two headline lines, aligned tables, at most 100 columns, and no terminal control
  * characters. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -91,7 +91,8 @@ static void test_without_a_sensor_the_command_leads(void **state)
     report_free(&report);
 }
 
-/* The headline is then the command's; a function's joules may exceed it. */
+/* Without a sensor, functions share the energy of the whole machine. The headline is that of the command, so
+ * a function may have more joules than the headline. */
 static void test_functions_without_a_sensor(void **state)
 {
     (void)state;
@@ -154,7 +155,8 @@ static void test_long_names_are_cut(void **state)
     char name[300];
     memset(name, 'x', sizeof name - 1);
     name[sizeof name - 1] = '\0';
-    memcpy(name, "\033[2J\xff\n\xc3\xa4\xc2\x9b", 10); /* control characters, invalid UTF-8, an umlaut, C1 */
+    /* the name has control characters, invalid UTF-8, an umlaut and a C1 control character */
+    memcpy(name, "\033[2J\xff\n\xc3\xa4\xc2\x9b", 10);
     sample_server(&report);
     report.functions[0].name = name;
     report.devices[0].model = name;
@@ -216,7 +218,7 @@ static void test_long_cells_are_cut_to_the_width(void **state)
     assert_string_equal(page, "  a  long        z\n"
                               "  x  a text t..  end\n");
     free(page);
-    page = print_table(&table, 4); /* never narrower than a word of 8 */
+    page = print_table(&table, 4); /* a table is never narrower than its longest word, here of 8 characters */
     assert_contains(page, "a text..");
     free(page);
     arena_free(&arena);

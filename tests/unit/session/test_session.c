@@ -1,4 +1,4 @@
-/* The shared memory of regions: tags, slots, rings, folding, the board. */
+/* Tests the shared memory of regions: tags, slots, rings, folding, and the board. */
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -31,7 +31,8 @@ static void long_names_are_cut_between_characters(void **state)
     (void)state;
     char long_name[SESSION_NAME + 10], name[SESSION_NAME];
     memset(long_name, 'x', sizeof long_name);
-    memcpy(long_name + SESSION_NAME - 2, "\xc3\xa9", 2); /* bytes 46 and 47: only the first one would fit */
+    /* a character of two bytes begins at the last byte that a name may have, so it does not fit */
+    memcpy(long_name + SESSION_NAME - 2, "\xc3\xa9", 2);
     long_name[sizeof long_name - 1] = '\0';
     session_tag_name(session_current(), joule_tag(long_name), name);
     assert_int_equal(strlen(name), SESSION_NAME - 2);
@@ -203,7 +204,7 @@ struct folded_sums {
 static void expect_folded(struct folded_sums *sums, const joule_region *region, double nested_s)
 {
     if (region->end_ns - region->begin_ns >= SESSION_LONG_NS)
-        return; /* the thread was interrupted in between */
+        return; /* the thread was interrupted, and the region has its own entry */
     sums->count++;
     sums->total_s += length_s(region);
     sums->own_s += length_s(region) - nested_s;
@@ -231,7 +232,7 @@ static void a_folded_region_knows_the_time_of_those_in_it(void **state)
     }
     struct seen filled = session_read_all(false);
     assert_true(filled.folded >= sums.count);
-    /* The fillers at the ring's end are folded, too, one by one. */
+    /* Fillers that found the ring full are folded, too, each without nested regions. */
     double fillers_s = filled.folded_s - sums.total_s;
     assert_true(fillers_s >= -1e-9);
     assert_true(fabs(filled.own_s - sums.own_s - fillers_s) < 1e-6);
@@ -314,7 +315,8 @@ static void regions_before_the_board_are_unknown(void **state)
 
 #define READING_NS 50000000LL
 
-/* Reading i shows 0.5 to 6.5 J more than the previous one; returns the sum since reading 0. */
+/* Returns the joules that reading i shows since reading 0. Each reading shows 0.5 to 6.5 J more than the
+ * previous one. */
 static double shown_joules(int64_t i)
 {
     return 0.5 * (double)i + 21.0 * (double)(i / 7) + (double)((i % 7) * (i % 7 + 1) / 2);
@@ -325,7 +327,8 @@ static bool about(double a, double b, double tolerance)
     return fabs(a - b) <= tolerance * fabs(b);
 }
 
-/* After many readings, queries the energy since a third of the way from reading 70 to the next. */
+/* Publishes many readings. Queries the energy since a time that is a third of the way from reading 70 to
+ * reading 71. */
 static bool publish_for_hours(void *unused)
 {
     (void)unused;
@@ -345,7 +348,7 @@ static bool publish_for_hours(void *unused)
             return false;
         before = w.joules.value;
     }
-    /* A first query at this time knows the beginning less exactly. */
+    /* A caller that queries this time for the first time gets its begin less exactly. */
     struct window late = session_energy(session, JOULE_TOTAL, begin_ns, late_base);
     struct window half =
         session_window(session, JOULE_TOTAL, 1000 + last / 2 * READING_NS, 1000 + last * READING_NS);

@@ -1,4 +1,4 @@
-/* Regions across threads, forks, signals and processes: ownership of slots. */
+/* Tests regions across threads, forks, signals and processes: which thread owns a slot. */
 #include <pthread.h>
 #include <math.h>
 #include <setjmp.h>
@@ -30,7 +30,7 @@ static void a_thread_that_exits_inside_a_region_gives_its_slot_back(void **state
         pthread_t thread;
         assert_int_equal(pthread_create(&thread, NULL, leave_one_open, NULL), 0);
         pthread_join(thread, NULL);
-        /* The kernel wakes the joining thread just before the thread's number is free. */
+        /* The kernel wakes the joining thread slightly before the number of the ended thread is free. */
         size_t spans = 0, over = 0;
         for (int tries = 0; tries < 10000 && !over; tries++) {
             struct seen seen = session_read_all(true);
@@ -134,7 +134,7 @@ static void threads_without_a_slot_are_folded_together(void **state)
     assert_true(session_in_child(more_threads_than_slots, NULL));
 }
 
-/* All slots are owned by threads that cannot be queried. */
+/* Makes threads that cannot be queried own all slots. */
 static void take_all_slots(void)
 {
     struct session_map *map = session_map(session_current());
@@ -152,13 +152,14 @@ static bool nest_without_slot(void *unused)
         joule_end(&inner);
         joule_end(&middle);
         joule_end(&outer);
-        joule_region left = joule_begin(4); /* never ended */
+        joule_region left = joule_begin(4); /* this region never ends */
         (void)left;
         outer_s += (double)(outer.end_ns - outer.begin_ns) * 1e-9;
         inner_s += (double)(middle.end_ns - middle.begin_ns + inner.end_ns - inner.begin_ns) * 1e-9;
     }
     struct seen seen = session_read_all(false);
-    /* Regions that never end use all of a thread's open entries; the first ones are exact. */
+    /* Regions that never end use up the thread's entries for open regions; the sums of the first ones are
+     * exact. */
     return seen.folded == 300 && fabs(seen.folded_s - outer_s - inner_s) < 1e-9 &&
            seen.own_s < seen.folded_s && seen.own_s >= outer_s - 1e-9;
 }
@@ -177,7 +178,7 @@ static void *do_one(void *unused)
     return NULL;
 }
 
-/* Many more threads than slots, all between two rounds of the reader. */
+/* Many more threads than slots begin and end, all between two rounds of the reader. */
 static bool many_threads_in_turn(void *unused)
 {
     (void)unused;
@@ -198,7 +199,7 @@ static void slots_of_ended_threads_are_used_again(void **state)
     assert_true(session_in_child(many_threads_in_turn, NULL));
 }
 
-/* A thread was killed between reserving an entry of its ring and filling it. */
+/* A thread is killed after it has reserved an entry of its ring and before it fills the entry. */
 static bool take_over_a_broken_ring(void *unused)
 {
     (void)unused;
@@ -294,7 +295,7 @@ static void on_timer(int signal)
     handled++;
 }
 
-/* Signals every 50 us until 500 of them have been handled, at most 5 s. */
+/* Sends signals every 50 us until 500 of them have been handled, for at most 5 s. */
 static void begin_and_end_in_a_signal_handler(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Sessions that processes share: who may join, and which failures the shared memory survives. */
+/* Tests sessions that processes share: who may join, and which failures the shared memory survives. */
 #include <fcntl.h>
 #include <sched.h>
 #include <math.h>
@@ -24,7 +24,8 @@ static void push_some(int count)
     }
 }
 
-/* The children of a shared session, one after another, or all before the first one is reaped. */
+/* Runs the children of a shared session one after another. collects: each is reaped before the next one
+ * begins; otherwise all are reaped at the end. */
 static bool many_children(bool collects)
 {
     enum { CHILDREN = 3 * SESSION_SLOTS / 2 };
@@ -134,7 +135,8 @@ static void a_child_cannot_end_the_parents_region(void **state)
     assert_true(session_in_child(share_and_fork_inside_a_region, NULL));
 }
 
-/* A child tries every way of removing the memory; other children and the parent continue. */
+/* A child tries every way to shrink the shared memory. All of them fail, and other processes can still use
+ * the memory. */
 static bool cut_off(void *path)
 {
     int file = open(path, O_RDWR), cut = open(path, O_RDWR | O_TRUNC);
@@ -170,8 +172,8 @@ static void no_child_can_take_the_memory_away(void **state)
     assert_true(session_in_child(share_with_a_hostile_child, NULL));
 }
 
-/* Runs as a command that cannot query the measuring process, because that has more rights or another /proc is
- * mounted. */
+/* Runs this program as a command that cannot query the measuring process, because that process has more
+ * rights or another /proc is mounted. */
 static bool join_by_inherited_descriptor(void *name)
 {
     const char *path = getenv("JOULE_SESSION");
@@ -183,7 +185,7 @@ static bool join_by_inherited_descriptor(void *name)
     return false;
 }
 
-/* A child of such a command that was started without its descriptors. */
+/* Runs a child of such a command, without the descriptor that the command inherited. */
 static bool join_by_parents_descriptor(void *name)
 {
     int status;
@@ -218,7 +220,8 @@ static void a_child_may_join_by_an_inherited_descriptor(void **state)
 
 #define CANNOT_MOUNT 2
 
-/* Runs body where /dev/shm has `shm` and, if wanted, there is no /proc, so that a session is a file. */
+/* Runs `body` in a namespace whose /dev/shm is mounted with the options `shm`. hides_proc: /proc is empty, so
+ * that the session is a file. */
 static void in_namespace(const char *shm, bool hides_proc, bool (*body)(void))
 {
     pid_t pid = fork();
@@ -239,7 +242,7 @@ static void in_namespace(const char *shm, bool hides_proc, bool (*body)(void))
     assert_int_equal(status, 0);
 }
 
-/* The next session removes a file that its owner could not remove, but keeps files that are in use or new. */
+/* A later session removes a file that its owner could not remove. It keeps files that are in use or new. */
 static bool leave_files(void)
 {
     char mine[256], dead[300], fresh[300];
@@ -277,8 +280,8 @@ static void files_of_dead_owners_are_removed(void **state)
     in_namespace("size=16m", true, leave_files);
 }
 
-/* With room for the session's header and a few names, but neither for the board nor for a slot: regions are
- * timed, names become "(other)", and no process is killed by SIGBUS. */
+/* The file system has space for the session's header and a few names, but not for the board or a slot.
+ * Regions are timed, names become "(other)", and no process is killed by SIGBUS. */
 static bool use_a_full_file_system(void)
 {
     char path[256];
@@ -314,7 +317,7 @@ static void full_file_system_kills_no_process(void **state)
     in_namespace("size=48k", true, use_a_full_file_system);
 }
 
-/* Sealed memory is in no file system. */
+/* The session is in sealed memory, which is in no file system. */
 static bool use_no_file_system(void)
 {
     char path[256];
@@ -341,8 +344,8 @@ static bool is_numbered_differently(void *unused)
     return session_is_client(session_current()) && session_process(session_current()) == 0;
 }
 
-/* Process ids of a child in its own namespace mean other processes outside, so the reader of the session must
- * not query them. */
+/* A child has its own namespace of process ids. Outside, its ids are those of other processes, so the reader
+ * of the session must not query them. */
 static int fork_into_a_namespace(void)
 {
     char path[256];
@@ -369,7 +372,7 @@ static void child_in_another_namespace_has_no_pid(void **state)
     assert_int_equal(status, 0);
 }
 
-/* With an argument it is the program of a child that joins a session. */
+/* With an argument, this program is the child that joins a session. */
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "joins") == 0) {
