@@ -1,5 +1,5 @@
-/* The promises of the public headers: results for NULL and invalid arguments, older and newer callers, and
- * handles from before a fork. */
+/* Tests the promises of the public headers: results for NULL and invalid arguments, for older and newer
+ * callers, and for handles from before a fork. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -20,7 +20,7 @@
 #define NOT_A_DOMAIN                9999
 #define assert_status(call, status) assert_int_equal(call, JOULE_##status)
 
-/* --- a meter that tells package and temperature --------------------------------------------------------- */
+/* --- a meter of one package and one temperature --------------------------------------------------------- */
 
 static struct joule_host *host;
 static joule_meter *meter;
@@ -28,7 +28,7 @@ static joule_meter *meter;
 static ssize_t energy_uj(void *context, int64_t time_ns, char *buffer, size_t size)
 {
     (void)context;
-    return snprintf(buffer, size, "%lld\n", (long long)(time_ns / 1000 * 50)); /* 50 W */
+    return snprintf(buffer, size, "%lld\n", (long long)(time_ns / 1000 * 50)); /* the microjoules of 50 W */
 }
 
 static int set_up(void **state)
@@ -63,7 +63,7 @@ static joule_region finished_region(void)
     return (joule_region){.begin_ns = 1000 * S + S / 4, .end_ns = 1000 * S + S / 2, .slot = 0xffffff};
 }
 
-/* --- NULL and nonsense ---------------------------------------------------------------------------------- */
+/* --- NULL and invalid arguments ------------------------------------------------------------------------- */
 
 static void test_opening_refuses_wrong_arguments(void **state)
 {
@@ -109,10 +109,10 @@ static void test_queries_refuse_wrong_arguments(void **state)
         assert_status(joule_gauge(meter, wrong[i], &value), INVALID);
         assert_true(isnan(value));
     }
-    assert_status(joule_energy_joules(meter, 1, &q), INVALID); /* a gauge */
+    assert_status(joule_energy_joules(meter, 1, &q), INVALID); /* domain 1 is a gauge */
     assert_status(joule_power_watts(meter, 1, &q), INVALID);
     assert_status(joule_rest_joules(meter, 1, &q), INVALID);
-    assert_status(joule_gauge(meter, 0, &value), INVALID); /* a counter */
+    assert_status(joule_gauge(meter, 0, &value), INVALID); /* domain 0 is a counter */
     assert_status(joule_gauge(meter, 1, &value), OK);
     assert_true(value == 51);
 }
@@ -138,7 +138,7 @@ static void test_windows_add_up(void **state)
     assert_true(isnan(part.value) && coverage == 0);
     assert_status(joule_window_joules(meter, NOT_A_DOMAIN, begin, end, &part, NULL), INVALID);
     assert_status(joule_window_joules(meter, JOULE_TOTAL, begin, end, NULL, NULL), INVALID);
-    host_script_set_time(host, last + S / 20); /* no later reading */
+    host_script_set_time(host, last + S / 20); /* the time advances, but no reading follows */
     assert_status(joule_window_joules(meter, JOULE_TOTAL, begin, last + S / 20, &part, &coverage), PENDING);
     assert_true(part.value > 49 && coverage < 1);
 }
@@ -157,7 +157,7 @@ static void test_ticks_are_ordered_and_inside_the_window(void **state)
     assert_int_equal(joule_ticks(meter, JOULE_TOTAL, ticks[0], NULL, 0), count - 2);
     assert_int_equal(joule_ticks(meter, JOULE_TOTAL, INT64_MAX, NULL, 0), 0);
     assert_int_equal(joule_ticks(meter, NOT_A_DOMAIN, begin, ticks, 64), 0);
-    assert_int_equal(joule_ticks(meter, 1, begin, ticks, 64), 0); /* a gauge */
+    assert_int_equal(joule_ticks(meter, 1, begin, ticks, 64), 0); /* domain 1 is a gauge */
 }
 
 static void test_regions_refuse_wrong_arguments(void **state)
@@ -218,7 +218,7 @@ static void test_measuring_and_budgets_refuse_wrong_arguments(void **state)
     options.flags = 0;
     assert_status(joule_budget_begin(meter, &options, NULL, NULL), INVALID);
     assert_status(joule_budget_begin(meter, NULL, &budget, NULL), INVALID);
-    options.domain = 1; /* a temperature */
+    options.domain = 1; /* domain 1 is a temperature */
     assert_status(joule_budget_begin(meter, &options, &budget, NULL), INVALID);
     options.domain = JOULE_TOTAL;
     options.max_joules = -1;
@@ -261,7 +261,8 @@ static void test_names_of_unknown_values_are_unknown(void **state)
     assert_status(joule_report_json(meter, NULL, NULL, 1, &length), INVALID);
 }
 
-/* Errors say why a value is unknown, so that callers do not wait for a reading that cannot give it. */
+/* The status is the reason why a value is unknown, so that callers do not wait for a reading that cannot
+ * help. */
 static void test_unknown_values_have_a_reason(void **state)
 {
     (void)state;
@@ -283,14 +284,14 @@ static void test_unknown_values_have_a_reason(void **state)
 
 /* --- older and newer callers ---------------------------------------------------------------------------- */
 
-/* Returns `size` bytes that end where the readable memory ends. */
+/* Returns `size` bytes that end at the last readable byte of a page. */
 static void *at_the_edge(size_t size)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), room = (size + page - 1) / page * page;
     char *start = mmap(NULL, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(start, MAP_FAILED);
     assert_int_equal(mprotect(start + room, page, PROT_NONE), 0);
-    return start + room - size; /* freed at the end of the program */
+    return start + room - size; /* freed when the program ends */
 }
 
 static void test_a_structure_too_small_is_left_alone(void **state)
@@ -359,7 +360,7 @@ static void test_unknown_options_of_a_newer_caller_are_refused(void **state)
 
 /* --- fork ----------------------------------------------------------------------------------------------- */
 
-/* Returns the number of the first promise that is broken, or 0. */
+/* Returns the number of the first check that failed, or 0. */
 static int broken_in_child(joule_region *running, joule_budget *budget)
 {
     joule_quantity q;
@@ -394,7 +395,7 @@ static int broken_in_child(joule_region *running, joule_budget *budget)
         if (!kept[i])
             return (int)i + 1;
     joule_close(meter);
-    joule_close(meter); /* nothing was freed */
+    joule_close(meter); /* the second call is allowed, because the child's close does not free the handle */
     return 0;
 }
 

@@ -1,4 +1,4 @@
-/* Budgets on a scripted machine whose power is known at every moment of virtual time. */
+/* Tests budgets on a scripted machine whose power is known at every moment of virtual time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 #define CHIP "/sys/class/hwmon/hwmon0"
 #define S    1000000000LL /* nanoseconds */
 
-/* 60 W for ten seconds, then 120 W. */
+/* Returns the joules used until a time: the power is 60 W for ten seconds, then 120 W. */
 static double true_joules(int64_t time_ns)
 {
     double t = (double)time_ns * 1e-9;
@@ -33,7 +33,7 @@ static ssize_t energy_uj(void *context, int64_t time_ns, char *buffer, size_t si
     return snprintf(buffer, size, "%.0f\n", true_joules(time_ns) * 1e6);
 }
 
-/* Rises by 1 kelvin per second. */
+/* The temperature rises by 1 kelvin per second. */
 static ssize_t millidegrees(void *context, int64_t time_ns, char *buffer, size_t size)
 {
     (void)context;
@@ -121,7 +121,8 @@ static void test_probability_decides_the_status(void **state)
     assert_int_equal(joule_budget_judge(modelled, 120), JOULE_BUDGET_UNDECIDED);
     assert_int_equal(joule_budget_judge(modelled, 201), JOULE_BUDGET_WITHIN);
     assert_int_equal(joule_budget_judge(modelled, 49), JOULE_BUDGET_OVER);
-    assert_int_equal(joule_budget_judge(normal(5, 0), 5), JOULE_BUDGET_NEAR); /* exact, and just spent */
+    /* the energy is known exactly and equals the limit */
+    assert_int_equal(joule_budget_judge(normal(5, 0), 5), JOULE_BUDGET_NEAR);
     assert_int_equal(joule_budget_judge(unknown, 100), JOULE_BUDGET_NOT_MEASURED);
     assert_int_equal(joule_budget_judge(normal(5, 1), NAN), JOULE_BUDGET_NOT_MEASURED);
 }
@@ -140,7 +141,7 @@ static void test_near_and_over_are_notified_once(void **state)
     assert_int_equal(witness.count, 2);
     assert_int_equal(witness.statuses[0], JOULE_BUDGET_NEAR);
     assert_int_equal(witness.statuses[1], JOULE_BUDGET_OVER);
-    /* 240 J are used 4 s after the begin, 300 J 5 s after it; each is detected within two readings. */
+    /* 240 J are used 4 s after the begin, 300 J 5 s after it. Both are detected within two readings. */
     assert_in_range(witness.when_ns[0], 6 * S - S / 5, 6 * S + S / 5);
     assert_in_range(witness.when_ns[1], 7 * S - S / 5, 7 * S + S / 5);
     joule_budget_result result = end(budget);
@@ -197,15 +198,15 @@ static void test_power_is_that_of_the_last_second(void **state)
     assert_int_equal(witness.count, 0);
     machine_run_until(bench, 13 * S);
     assert_int_equal(witness.statuses[witness.count - 1], JOULE_BUDGET_OVER);
-    /* The mean of 60 and 120 W passes 90 W half a second after the step. */
+    /* The mean of the last second passes 90 W half a second after the power has risen from 60 to 120 W. */
     assert_in_range(witness.when_ns[witness.count - 1], 10 * S + 2 * S / 5, 10 * S + 4 * S / 5);
     joule_budget_result result = end(budget);
     assert_int_equal(result.status, JOULE_BUDGET_OVER);
     assert_true(fabs(result.peak_watts - 120) < 2);
-    assert_true(isnan(result.probability)); /* joules had no limit */
+    assert_true(isnan(result.probability)); /* the budget has no limit of joules */
 }
 
-/* A budget that is shorter than the period of a mean is judged and reported at its end. */
+/* If a budget is shorter than the period of its mean power, it is judged and reported at its end. */
 static void test_excess_at_the_end_is_reported_at_the_end(void **state)
 {
     struct machine_bench *bench = *state;
@@ -235,7 +236,7 @@ static void test_temperature_rise_is_limited(void **state)
     joule_budget_result result = end(budget);
     assert_int_equal(result.status, JOULE_BUDGET_OVER);
     if (!(result.temperature_rise_kelvin > 5 &&
-          result.temperature_rise_kelvin < 6.2)) /* read once a second */
+          result.temperature_rise_kelvin < 6.2)) /* the temperature is read once per second */
         fail_msg("%f K", result.temperature_rise_kelvin);
 }
 
@@ -284,7 +285,7 @@ static void test_tag_budget_counts_regions_since_its_begin(void **state)
     uint32_t tag = joule_tag("budgeted"), other = joule_tag("other");
     bench->meter = machine_open(bench->host, "rapl_powercap");
     machine_run_until(bench, 2 * S);
-    add_span(bench, tag, 1 * S, 2 * S); /* 60 J from before the budget began */
+    add_span(bench, tag, 1 * S, 2 * S); /* 60 J that were used before the budget began */
     machine_run_until(bench, 4 * S);
     joule_budget *budget = begin(bench, (joule_budget_options){.max_joules = 100, .tag = tag}, &witness);
     machine_run_until(bench, 6 * S);
@@ -304,7 +305,7 @@ static void test_tag_budget_counts_regions_since_its_begin(void **state)
     assert_true(isnan(session_get_budget(session_current(), other)));
 }
 
-/* --- bad input, callbacks, signals, threads ------------------------------------------------------------- */
+/* --- invalid input, callbacks, signals, threads --------------------------------------------------------- */
 
 static void refuse(struct machine_bench *bench, joule_budget_options options)
 {
@@ -362,7 +363,7 @@ static void test_a_callback_may_use_the_meter(void **state)
         bench, (joule_budget_options){.max_joules = 60, .notify = use_everything, .context = bench}, NULL);
     machine_run_until(bench, 5 * S);
     assert_int_equal(end(budget).status, JOULE_BUDGET_OVER);
-} /* budgets that the callback began are freed with the meter */
+} /* the meter frees the budgets that the callback began */
 
 static volatile sig_atomic_t terminations;
 

@@ -1,8 +1,8 @@
-/* Scopes with a budget on a scripted machine of 60 W: which handler calls happen when, and many threads at
- * once.
+/* Tests scopes with a budget on a scripted machine of 60 W: which calls of a scope call the handler and when,
+ * with one or many threads.
  *
- * Note: regions use the true clock, so a scope's calls are made of spans in virtual time. The one region that
- * registers the scope never gets its energy, and no mean counts it. */
+ * Note: regions use the true clock, so the calls of a scope are simulated by spans in virtual time. One true
+ * region registers the scope. It never gets its energy, and no mean includes it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +49,7 @@ static void record_event(const joule_budget_event *event, void *context)
     snprintf(last.message, sizeof last.message, "%s", event->message);
     assert_int_equal(event->struct_size, sizeof *event);
     atomic_fetch_add(&calls_of_handler, 1);
-    if (context) /* a handler may query */
+    if (context) /* context: the handler also queries the meter */
         assert_int_equal(joule_sample_now(*(joule_meter **)context), JOULE_OK);
 }
 
@@ -74,7 +74,7 @@ static int tear_down(void **state)
     return machine_teardown(state);
 }
 
-/* Returns the tag of a site after entering it once. */
+/* Enters a site once and returns its tag. */
 static uint32_t enter(joule_budget_site *site)
 {
     joule_region region = joule_budget_scope_begin(site);
@@ -100,8 +100,9 @@ static void test_the_mean_call_decides(void **state)
     joule_budget_site over = {.budget = "max_joules=50J", .function = "over", .line = 7};
     joule_budget_site within = {.budget = "max_joules=50J", .function = "within", .line = 8};
     uint32_t over_tag = enter(&over), within_tag = enter(&within);
-    call(bench, within_tag, 2 * S, 2 * S + S / 10); /* 6 J */
-    call(bench, within_tag, 3 * S, 4 * S);          /* 60 J: over the limit if it were alone */
+    call(bench, within_tag, 2 * S, 2 * S + S / 10); /* the call uses 6 J */
+    /* the call uses 60 J, more than the limit; the mean of both calls is below the limit */
+    call(bench, within_tag, 3 * S, 4 * S);
     machine_run_until(bench, 6 * S);
     assert_int_equal(calls_of_handler, 0);
     call(bench, over_tag, 6 * S, 7 * S);
@@ -175,7 +176,7 @@ static joule_budget_site around = {.budget = "max_joules=1J", .function = "aroun
 static void jump(jmp_buf back)
 {
     joule_budget_scope_begin(&jumped);
-    joule_budget_scope_begin(&jumped); /* as in a recursive function */
+    joule_budget_scope_begin(&jumped); /* a second call, as in a recursive function */
     longjmp(back, 1);
 }
 
@@ -189,7 +190,7 @@ static void test_scopes_that_longjmp_left_are_ended(void **state)
     if (setjmp(back) == 0)
         jump(back);
     joule_budget_scope_unwind(mark);
-    bench->next_ns = clock_now_ns(); /* the regions' clock */
+    bench->next_ns = clock_now_ns(); /* regions use this clock */
     machine_run_until(bench, bench->next_ns + 2 * S);
     struct tag_row row;
     assert_true(tag_row_get(bench->meter, joule_tag("jumped:3"), &row));
@@ -197,7 +198,7 @@ static void test_scopes_that_longjmp_left_are_ended(void **state)
     assert_false(tag_row_get(bench->meter, joule_tag("around:4"), &row));
     assert_int_equal(joule_end(&outer), JOULE_OK);
     assert_int_equal(joule_end(&other), JOULE_OK);
-    joule_budget_scope_unwind(mark); /* nothing is left */
+    joule_budget_scope_unwind(mark); /* there is no scope left to end */
     machine_run_until(bench, bench->next_ns + 2 * S);
     assert_true(tag_row_get(bench->meter, joule_tag("jumped:3"), &row));
     assert_int_equal(row.result.count, 2);
@@ -238,7 +239,7 @@ static void test_stamps_are_subtracted(void **state)
     struct tag_row row;
     assert_true(tag_row_get(bench->meter, tag, &row));
     double part = row.timestamp_joules.value / (row.timestamp_joules.value + row.result.attributed.value);
-    double stamped = (double)row.result.count; /* including the region that made the tag */
+    double stamped = (double)row.result.count; /* this count includes the region that registered the scope */
     assert_true(fabs(part - stamped * stamp_s / row.result.duration_s) < 1e-6 * part);
 }
 
@@ -263,7 +264,7 @@ static void test_too_short_to_be_judged(void **state)
     joule_budget_site site = {.budget = "max_joules=1J", .function = "brief", .line = 6};
     uint32_t tag = enter(&site);
     struct tag_row row;
-    call(bench, tag, 2 * S + S / 20, 2 * S + S / 10); /* 3 J in 50 ticks of a millisecond */
+    call(bench, tag, 2 * S + S / 20, 2 * S + S / 10); /* the call uses 3 J in 50 ticks of a millisecond */
     machine_run_until(bench, 4 * S);
     assert_true(tag_row_get(bench->meter, tag, &row));
     assert_int_equal(report_function_status(&row), JOULE_BUDGET_BELOW_RESOLUTION);

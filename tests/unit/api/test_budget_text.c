@@ -1,4 +1,4 @@
-/* Budgets as text: which are accepted, and at which column errors are reported. */
+/* Tests budgets as text: which texts are accepted, and at which column an error is reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

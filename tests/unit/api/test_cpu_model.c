@@ -1,5 +1,5 @@
-/* libjoule's cost model for this machine's CPUs: it always returns a result, and fills an older caller's
- * smaller structure. */
+/* Tests libjoule's cost model for this machine's CPUs: it always returns a result, and fills an older
+ * caller's smaller structure. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

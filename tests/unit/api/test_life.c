@@ -1,5 +1,5 @@
-/* Regions in real processes: forks, clients of a session, a killed process, a library that is loaded and
- * unloaded. */
+/* Tests regions in real processes: forks, clients of a session, a killed process, and a library that is
+ * loaded and unloaded. */
 #include <dlfcn.h>
 #include <math.h>
 #include <pthread.h>
@@ -55,7 +55,7 @@ static void do_regions(int count)
     }
 }
 
-/* Queries one region as any program does. Exit status 0: the values came from the parent. */
+/* Queries one region as any program does. Returns exit status 0 if the values came from the parent. */
 static int query_as_client(void)
 {
     joule_meter *meter = NULL;
@@ -82,8 +82,8 @@ static void do_scopes(int count)
     }
 }
 
-/* For tests/programs/test_region_syscalls.sh: makes regions and scopes between two calls that a tracer can
- * see. */
+/* Makes regions and scopes between two calls that a tracer can see, for
+ * tests/programs/test_region_syscalls.sh. */
 static int make_marked_regions(void)
 {
     do_regions(1);
@@ -209,7 +209,7 @@ static void client_queries_its_parent(void **state)
     assert_true(in_child(serve_one_question, NULL));
 }
 
-/* Parent and session file are gone: such a child measures itself. */
+/* If the parent and the session's file are gone, a child is no client and measures itself. */
 static bool outlive_the_session(void *unused)
 {
     (void)unused;
@@ -248,7 +248,7 @@ static bool measure_in_child(void *unused)
     return good;
 }
 
-/* ThreadSanitizer does not let the child of a threaded parent start threads. */
+/* ThreadSanitizer does not let the child of a parent with threads start threads. */
 #if defined(__SANITIZE_THREAD__)
 #define CHILDREN_HAVE_THREADS false
 #elif defined(__has_feature)

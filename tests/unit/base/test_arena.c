@@ -1,4 +1,4 @@
-/* Arena memory is zeroed, aligned, does not overlap, and does not move. */
+/* Tests that arena memory is zeroed and aligned, and that its blocks do not overlap or move. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,8 @@ static void test_zeroed_aligned_and_apart(void **state)
     struct arena arena = {.block_size = 256};
     unsigned char *pieces[500];
     for (size_t i = 0; i < 500; i++) {
-        size_t size = i % 37 == 0 ? 1000 : i % 50; /* some larger than a block, some empty */
+        /* some are larger than a block of the arena, some are empty */
+        size_t size = i % 37 == 0 ? 1000 : i % 50;
         pieces[i] = arena_alloc(&arena, size);
         assert_non_null(pieces[i]);
         assert_int_equal((uintptr_t)pieces[i] % 16, 0);
@@ -26,7 +27,7 @@ static void test_zeroed_aligned_and_apart(void **state)
             assert_int_equal(pieces[i][b], i % 251 + 1);
     arena_free(&arena);
     assert_null(arena.last);
-    assert_non_null(arena_alloc(&arena, 1)); /* can be used again */
+    assert_non_null(arena_alloc(&arena, 1)); /* the arena can be used again */
     arena_free(&arena);
     arena_free(&arena);
 }
@@ -49,7 +50,7 @@ static void test_copies_are_terminated(void **state)
     assert_string_equal(arena_copy(&arena, "package-0", 7), "package");
     assert_string_equal(arena_copy(&arena, "abc", 100), "abc");
     assert_string_equal(arena_copy(&arena, "abc", 0), "");
-    char sixteen[16]; /* not terminated: only `length` bytes may be read */
+    char sixteen[16]; /* the text is not terminated: only `length` bytes may be read */
     memset(sixteen, 'x', sizeof sixteen);
     assert_int_equal(strlen(arena_copy(&arena, sixteen, sizeof sixteen)), 16);
     arena_free(&arena);

@@ -1,4 +1,4 @@
-/* CRC-32: the published check value, and equality with the bitwise algorithm of the first records. */
+/* Tests CRC-32 against the published check value and against the bitwise algorithm of the first records. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

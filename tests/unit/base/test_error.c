@@ -1,4 +1,4 @@
-/* Messages in a caller's joule_error: truncated, prefixed, optional. */
+/* Tests messages in a caller's joule_error: they may be truncated, prefixed or not wanted. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

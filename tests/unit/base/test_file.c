@@ -1,5 +1,5 @@
-/* Files whose names or contents are not trusted: no wait for a pipe, no change to other files, no temporary
- * files left. */
+/* Tests files whose names or contents are not trusted: the functions do not wait for a pipe, do not change
+ * other files, and leave no temporary file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -60,7 +60,7 @@ static void test_kinds_of_files_are_found_without_blocking(void **state)
     (void)state;
     assert_int_equal(mkfifo(path, 0600), 0);
     assert_int_equal(file_open_kind(path, FILE_REGULAR | FILE_DEVICE), -EOPNOTSUPP);
-    assert_int_equal(file_open_stream(path), -ENXIO); /* no reader */
+    assert_int_equal(file_open_stream(path), -ENXIO); /* the pipe has no reader */
     assert_int_equal(file_open_kind(scratch_folder, FILE_REGULAR | FILE_DEVICE | FILE_PIPE), -EISDIR);
     assert_int_equal(file_open_kind("/dev/null", FILE_REGULAR), -EOPNOTSUPP);
     assert_int_equal(file_open_kind(beside("none"), FILE_REGULAR), -ENOENT);
@@ -87,10 +87,10 @@ static void test_whole_files_have_a_limit(void **state)
     expect_text(path, "12345");
     assert_null(file_read_whole(path, FILE_REGULAR, 4, &size));
     assert_int_equal(errno, EFBIG);
-    assert_int_equal(truncate(path, (off_t)1 << 40), 0); /* refused before it is read */
+    assert_int_equal(truncate(path, (off_t)1 << 40), 0); /* the size is refused before the file is read */
     assert_null(file_read_whole(path, FILE_REGULAR, 1 << 20, &size));
     assert_int_equal(errno, EFBIG);
-    assert_null(file_read_whole("/dev/zero", FILE_DEVICE, 1 << 20, &size)); /* an endless device */
+    assert_null(file_read_whole("/dev/zero", FILE_DEVICE, 1 << 20, &size)); /* the device has no end */
     assert_int_equal(errno, EFBIG);
     assert_int_equal(truncate(path, 0), 0);
     expect_text(path, "");
@@ -162,8 +162,8 @@ static void test_another_writer_is_left_alone(void **state)
     expect_text(path, "mine");
 }
 
-/* An attacker who can write into the folder places links there, so that a privileged writer changes their
- * targets. */
+/* An attacker who may write into the folder has put a link at the temporary name. A privileged writer must
+ * not change the link's target. */
 static void expect_untouched(const char *victim)
 {
     assert_int_equal(replace("draft", true), 0);
@@ -173,7 +173,7 @@ static void expect_untouched(const char *victim)
         unlink(victim);
     }
     struct stat info;
-    assert_int_equal(lstat(partial, &info), 0); /* not removed either */
+    assert_int_equal(lstat(partial, &info), 0); /* the link was not removed either */
     assert_int_equal(unlink(partial), 0);
     assert_int_equal(unlink(path), 0);
 }
@@ -200,8 +200,8 @@ static void test_a_name_that_was_taken_is_not_touched(void **state)
     expect_untouched(NULL);
 }
 
-/* Many writers are killed at random: the file always has the content of one writer, and the last one leaves
- * no temporary file. */
+/* Many writers run and are killed at random. The file always has the content of one writer, and the last
+ * writer leaves no temporary file. */
 static void test_writers_at_once(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Index of names: inserted names are found, others are not, for any number of names. */
+/* Tests the index of names: inserted names are found and others are not, for any number of names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

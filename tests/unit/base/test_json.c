@@ -1,4 +1,4 @@
-/* JSON trees: which texts are valid, and the results of queries. */
+/* Tests JSON trees: which texts are valid, and the results of queries. */
 #include <locale.h>
 #include <math.h>
 #include <setjmp.h>
@@ -22,7 +22,7 @@ static const struct json_value *parse_bytes(struct parsed *p, const char *bytes,
     *p = (struct parsed){.root = NULL};
     assert_true(size < sizeof p->text);
     memcpy(p->text, bytes, size);
-    p->text[size] = 'x'; /* the text must end at `size` */
+    p->text[size] = 'x'; /* the parser must stop at `size` */
     p->root = json_parse(&p->arena, p->text, size, "tool", &p->error);
     assert_int_equal(p->root == NULL, p->error.status != JOULE_OK);
     return p->root;
@@ -122,7 +122,7 @@ static void test_numbers_are_read_and_checked(void **state)
     expect_number("49.5", 49.5);
     expect_number("1E+3", 1000);
     expect_number("25e-1", 2.5);
-    expect_number("1e999", NAN); /* valid JSON, but out of double's range */
+    expect_number("1e999", NAN); /* the number is valid JSON, but out of the range of double */
     for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++)
         expect_broken(broken[i], "invalid number");
     expect_broken("01", "where the end is expected");
@@ -132,7 +132,7 @@ static void test_numbers_are_read_and_checked(void **state)
     expect_broken("NaN", "where a value is expected");
 }
 
-/* Uses a locale with a decimal comma; setlocale() has no effect if it is not installed. */
+/* The locale has a decimal comma. If it is not installed, setlocale() has no effect. */
 static void test_numbers_in_another_locale(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
-/* Bounded text and numbers, in the C locale and in one with a decimal comma.
+/* Tests bounded text and numbers, in the C locale and in a locale with a decimal comma.
  *
- * The test builds the second locale itself (localedef), because a minimal system has none. Without localedef
- * that part is skipped. */
+ * Note: the test builds the second locale with localedef, because a minimal system lacks one. Without localedef
+ * this part is skipped. */
 #include <float.h>
 #include <locale.h>
 #include <math.h>
@@ -76,7 +76,7 @@ static void test_measures_hide_rounding_errors(void **state)
     assert_string_equal(measure_text(-0.30000000000000027), "-0.3");
     assert_string_equal(measure_text(1.0 / 3), "0.333333333333");
     assert_string_equal(measure_text(1.23456789012345678e17), "1.23456789012346e+17");
-    assert_string_equal(measure_text(9007199254740991), "9007199254740991");  /* a count */
+    assert_string_equal(measure_text(9007199254740991), "9007199254740991");  /* a large count */
     assert_string_equal(measure_text(1772533800.123456), "1772533800.12346"); /* seconds since 1970 */
     assert_string_equal(measure_text(1.5e-9), "1.5e-09");
     assert_string_equal(measure_text(0), "0");
@@ -128,10 +128,10 @@ static void test_doubles_where_the_point_is_a_comma(void **state)
     }
     char buffer[8];
     snprintf(buffer, sizeof buffer, "%.1f", 1.5);
-    assert_string_equal(buffer, "1,5"); /* the locale has the effect that this test needs */
+    assert_string_equal(buffer, "1,5"); /* the locale has a decimal comma */
     check_doubles();
     snprintf(buffer, sizeof buffer, "%.1f", 1.5);
-    assert_string_equal(buffer, "1,5"); /* and is still set */
+    assert_string_equal(buffer, "1,5"); /* the locale is still set */
     setlocale(LC_NUMERIC, "C");
 }
 
@@ -253,7 +253,7 @@ static void test_cpu_lists_are_read(void **state)
     assert_true(string_each_cpu("\n", see, &seen));
     assert_int_equal(seen.count, 0);
 
-    assert_false(string_each_cpu("0-1,x", see, &seen)); /* the valid part was passed on */
+    assert_false(string_each_cpu("0-1,x", see, &seen)); /* the part before the error was passed on */
     assert_int_equal(seen.count, 2);
     static const char *const bad[] = {"7-4",   "-1",          "1-",  "1,,2", "1,",
                                       "65536", "99999999999", "1 2", ",",    "a"};

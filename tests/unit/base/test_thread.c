@@ -1,5 +1,5 @@
-/* The thread pool: each item runs once, chunks do not depend on the thread count, nested loops, resizing,
- * sleep. */
+/* Tests the thread pool: each item runs once, chunks do not depend on the number of threads, loops may be
+ * nested, and the pool can be resized and sleeps. */
 #include <dirent.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -30,7 +30,7 @@ static struct pool *make_pool(unsigned width)
 
 #define ITEMS 1000
 struct record {
-    _Atomic unsigned char times[ITEMS]; /* how often an item was done */
+    _Atomic unsigned char times[ITEMS]; /* how often each item has run */
     _Atomic size_t begin_of[ITEMS];     /* begin of the item's chunk */
     _Atomic unsigned workers[64];       /* number of running chunks, by worker */
     unsigned width;
@@ -88,7 +88,7 @@ static void test_huge_counts_do_not_overflow(void **state)
     (void)state;
     struct pool *pool = make_pool(3);
     struct record done = {.width = 3};
-    /* three chunks whose ends would overflow SIZE_MAX if added */
+    /* There are three chunks. Adding the chunk size to their begin would overflow SIZE_MAX. */
     parallel_for(pool, SIZE_MAX, SIZE_MAX / 2, count_only, &done);
     assert_int_equal(done.times[0], 3);
     assert_false(done.is_wrong);
@@ -192,7 +192,7 @@ static void test_several_threads_may_run_loops(void **state)
     pool_free(pool);
 }
 
-/* Each chunk waits until `want` workers are in a chunk at once. */
+/* A loop in which each chunk waits until `want` chunks run at once. */
 struct meeting {
     _Atomic unsigned present;
     unsigned want;
@@ -215,7 +215,7 @@ static void test_resized_pool_uses_all_threads(void **state)
     for (size_t i = 0; i < 8; i++) {
         assert_int_equal(pool_resize(pool, widths[i], NULL), JOULE_OK);
         assert_int_equal(pool_width(pool), widths[i]);
-        struct meeting meeting = {.want = widths[i]}; /* hangs unless all workers take part */
+        struct meeting meeting = {.want = widths[i]}; /* the loop hangs unless all workers take part */
         parallel_for(pool, widths[i], 1, meet, &meeting);
         assert_int_equal(meeting.present, widths[i]);
     }
@@ -274,7 +274,7 @@ static void test_workers_stay_on_their_cpu_and_get_no_signals(void **state)
     assert_int_equal(pool_create(&options, &pool, &error), JOULE_INVALID);
 }
 
-/* Returns the number of workers of this process that run or are runnable. */
+/* Returns the number of threads of this process that run or are runnable. */
 static unsigned threads_not_asleep(void)
 {
     unsigned awake = 0;
@@ -329,7 +329,7 @@ static void test_after_fork_a_loop_runs_alone(void **state)
 
 int main(void)
 {
-    alarm(100); /* a lost wake-up would hang */
+    alarm(100); /* ends the program if a lost wake-up makes it hang */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_item_once_in_the_same_chunks),
         cmocka_unit_test(test_huge_counts_do_not_overflow),

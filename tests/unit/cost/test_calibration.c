@@ -1,4 +1,5 @@
-/* A calibration is written, read, rejected, found on a machine, and applied to a core and a table. */
+/* Tests that a calibration is written, read, rejected if it is invalid, found on a machine, and applied to a
+ * core and a table. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -25,7 +26,7 @@ static struct cost_term term(double value)
     return (struct cost_term){value, value * 0.9, value * 1.2};
 }
 
-/* Everything that can be calibrated has a distinct value. */
+/* Returns a calibration in which every value is different. */
 static struct calibrated *sample(bool has_energy)
 {
     static struct calibrated c;
@@ -59,7 +60,7 @@ static struct calibrated *sample(bool has_energy)
     return &c;
 }
 
-/* Returns the file's text; the caller calls free(). */
+/* Returns the text of the calibration's file; the caller calls free(). */
 static char *write_text(const struct calibrated *c)
 {
     struct text out;
@@ -121,7 +122,7 @@ static void test_written_calibration_reads_back(void **state)
     check_round_trip(false);
 }
 
-/* Asserts that the text is rejected after its first `from` is replaced. */
+/* Asserts that the text is rejected after the first `from` in it is replaced by `to`. */
 static void assert_broken(const char *from, const char *to)
 {
     char *text = write_text(sample(true)), *other = calloc(2, TEXT_SIZE), *at = strstr(text, from);
@@ -152,10 +153,10 @@ static void test_values_out_of_range_are_refused(void **state)
         {"\"log_sd\":0.125", "\"log_sd\":1e999"},
         {"\"hz\":{\"value\":2500000000", "\"hz\":{\"value\":0"},
         {"\"hz\":{\"value\":2500000000", "\"hz\":{\"value\":25000000000000"},
-        {"\"value\":5,\"low\":4.5", "\"value\":5,\"low\":5.5"}, /* overlaps */
+        {"\"value\":5,\"low\":4.5", "\"value\":5,\"low\":5.5"}, /* the interval does not contain the value */
         {"\"value\":5,\"low\":4.5", "\"value\":5,\"Low\":4.5"},
         {"\"uops\":{", "\"uopz\":{"},
-        {"\"uops\":{", "\"int_ops\":{"}, /* duplicate */
+        {"\"uops\":{", "\"int_ops\":{"}, /* a name occurs twice */
         {"\"uops\":{\"value\":", "\"uops\":{\"value\":-"},
         {"\"energy\":{", "\"energi\":{"},
         {"\"class\":\"measured\"", "\"class\":\"modelled\""},
@@ -216,7 +217,7 @@ static void put(struct found *f, const char *path, double days, unsigned steppin
     c->calibration.unix_seconds =
         f->host->ops->clock_ns(f->host, CLOCK_REALTIME) / 1000000000 - (int64_t)(days * DAY);
     c->calibration.stepping = stepping;
-    if (c->calibration.unix_seconds < 0) /* virtual time begins before that */
+    if (c->calibration.unix_seconds < 0) /* the calibration would be older than the begin of virtual time */
         host_script_suspend(f->host, (int64_t)(2 * days * DAY) * 1000000000),
             c->calibration.unix_seconds += (int64_t)(2 * days * DAY);
     char *text = write_text(c);
@@ -250,7 +251,7 @@ static void test_users_calibration_precedes_the_systems(void **state)
     host_script_env(f->host, "XDG_CONFIG_HOME", "/etc/ada");
     assert_int_equal(load(f), CALIBRATION_GOOD);
     assert_string_equal(f->found.path, CALIBRATION_SYSTEM_PATH);
-    host_script_env(f->host, "XDG_CONFIG_HOME", "relative"); /* counts as not set */
+    host_script_env(f->host, "XDG_CONFIG_HOME", "relative"); /* a relative path counts as not set */
     load(f);
     assert_string_equal(f->found.path, "/home/ada/.config/joule/calibration.json");
 }
@@ -271,7 +272,8 @@ static void test_old_foreign_and_broken(void **state)
     host_script_error(f->host, own, EACCES);
     assert_int_equal(load(f), CALIBRATION_BROKEN);
     put(f, CALIBRATION_SYSTEM_PATH, 1, 4);
-    assert_int_equal(load(f), CALIBRATION_GOOD); /* the user's file is ignored */
+    /* the user's file is ignored, and the system's file is used */
+    assert_int_equal(load(f), CALIBRATION_GOOD);
     assert_string_equal(f->found.path, CALIBRATION_SYSTEM_PATH);
 }
 
@@ -292,8 +294,8 @@ static void test_times_without_joules_keep_the_prices(void **state)
     assert_int_equal(core.cls, JOULE_CLASS_DERIVED);
     assert_true(fabs(core.hz - 2.5e9) < 1 && fabs(core.log_sd - 0.125) < 1e-12);
     assert_true(fabs(core.latency[COST_INT_MULS] - (1 + COST_INT_MULS)) < 1e-12);
-    assert_true(fabs(core.per_cycle[COST_SIMD_512] - seed.per_cycle[COST_SIMD_512]) <
-                1e-12); /* not measured */
+    /* this feature was not measured */
+    assert_true(fabs(core.per_cycle[COST_SIMD_512] - seed.per_cycle[COST_SIMD_512]) < 1e-12);
     assert_memory_equal(core.cache_bytes, seed.cache_bytes, sizeof core.cache_bytes);
     assert_memory_equal(&table, &guessed, sizeof table);
 }
@@ -313,7 +315,7 @@ static void test_joules_as_well(void **state)
     assert_true(fabs(table.joules[COST_UOPS] / 1e-10 - (COST_UOPS + 1)) < 1e-9);
     struct estimate total = cost_of(&table, &work).total;
     assert_true(fabs(estimate_sd(&total) / total.value - hypot(0.14, 0.05)) < 1e-6);
-    work.amount[COST_SIMD_512] = 1; /* not measured, so no value is assumed */
+    work.amount[COST_SIMD_512] = 1; /* this feature was not measured, so its price is unknown */
     assert_true(isnan(cost_joules(&table, &work)));
 }
 

@@ -1,5 +1,5 @@
-/* Costs of work on a core: the order of energies, sums, bounds of time, correlated errors, power and
- * temperature. */
+/* Tests the costs of work on a core: the order of energies, sums, bounds of time, correlated errors, power,
+ * and temperature. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,7 +46,7 @@ static struct cost_run run(const struct bench *b, const struct cost_features *wo
     return run;
 }
 
-/* Returns 1,000 of one feature and nothing else. */
+/* Returns 1,000 units of one feature and none of the others. */
 static struct cost_features only(enum cost_feature feature)
 {
     struct cost_features work = {.version = COST_VERSION};
@@ -54,7 +54,7 @@ static struct cost_features only(enum cost_feature feature)
     return work;
 }
 
-/* Returns iterations of a loop, as in compiled code. */
+/* Returns the features of `rounds` iterations of a compiled loop. */
 static struct cost_features loop(double rounds)
 {
     struct cost_features work = {.version = COST_VERSION};
@@ -130,7 +130,8 @@ static void test_every_row_is_whole(void **state)
     }
     struct cost_core unknown_core;
     cost_core_describe(unknown, NAN, &unknown_core);
-    assert_string_equal(unknown_core.id, "generic"); /* a model whose only rows are of other vendors */
+    /* the rows with this model number belong to other vendors */
+    assert_string_equal(unknown_core.id, "generic");
     for (size_t i = 0; &cpus[i] != unknown; i++)
         assert_string_not_equal(bench_of(&cpus[i]).core.id, "generic");
 }
@@ -186,9 +187,11 @@ static void test_time_lies_between_the_bounds(void **state)
         double flat = cost_core_throughput(&b.core, &work), serial = cost_core_serial(&b.core, &work);
         struct cost_range open = cost_core_cycles(&b.core, &work, &no_order);
         assert_true(flat < open.est && open.est < serial);
-        assert_true(open.low < flat && serial < open.high); /* the core's description has an error, too */
+        /* the description of the core has an error, too */
+        assert_true(open.low < flat && serial < open.high);
 
-        /* a known chain narrows the time; a long one determines it */
+        /* A known dependence chain narrows the interval of the time. A chain that is long enough determines
+         * the time. */
         struct cost_flow none = {0, 1}, chain = {10 * serial, 1};
         struct cost_range free = cost_core_cycles(&b.core, &work, &none),
                           bound = cost_core_cycles(&b.core, &work, &chain);
@@ -204,7 +207,8 @@ static void test_limits_of_a_core(void **state)
 {
     (void)state;
     struct cost_core core;
-    cost_core_describe(server, 2e9, &core); /* Skylake: 4 wide, 2 loads, 1 store, 1 multiplication */
+    /* the core is a Skylake: 4 wide, with 2 loads, 1 store and 1 multiplication per cycle */
+    cost_core_describe(server, 2e9, &core);
     NEAR(core.hz, 2e9);
     static const struct {
         enum cost_feature feature;
@@ -217,14 +221,15 @@ static void test_limits_of_a_core(void **state)
         NEAR(cost_core_throughput(&core, &work), cases[i].cycles);
     }
     struct cost_features floats = only(COST_FP_FMAS);
-    floats.amount[COST_FP_OPS] = 1000; /* on the same two units */
+    floats.amount[COST_FP_OPS] = 1000; /* these operations use the same two units */
     NEAR(cost_core_throughput(&core, &floats), 1000);
-    /* a restarted chain overlaps the previous one: the window of 224 holds one more, or half of one */
+    /* A restarted chain overlaps the previous one. The window of 224 micro-operations holds a whole next
+     * chain or half of it. */
     NEAR(cost_core_restarted(&core, 60, 224), 30);
     NEAR(cost_core_restarted(&core, 60, 448), 40);
     NEAR(cost_core_restarted(&core, 60, 0), 60);
     NEAR(cost_core_restarted(&core, 0, 10), 0);
-    /* memory time does not depend on the frequency */
+    /* The time for memory does not depend on the core's frequency. */
     struct cost_features lines = only(COST_DRAM_LINES);
     NEAR(cost_core_throughput(&core, &lines) / core.hz, 1000 * 64 / 12e9);
     NEAR(cost_core_serial(&core, &lines) / core.hz, 1000 * 90e-9);
@@ -241,7 +246,7 @@ static void test_the_level_that_holds(void **state)
     assert_int_equal(cost_core_level(&core, 2 << 20), COST_L3);
     assert_int_equal(cost_core_level(&core, 1e9), COST_DRAM);
     assert_int_equal(cost_core_level(&core, NAN), COST_DRAM);
-    core.cache_bytes[COST_L3] = 0; /* the core has no L3 */
+    core.cache_bytes[COST_L3] = 0; /* a core without L3 */
     assert_int_equal(cost_core_level(&core, 2 << 20), COST_DRAM);
 }
 
@@ -267,11 +272,11 @@ static void test_no_work_costs_nothing_and_unknown_work_is_unknown(void **state)
     assert_true(isnan(run(&b, &other, no_order).energy.total.value));
 
     struct bench small = bench_of(&cpus[9]);
-    struct cost_features wide = only(COST_SIMD_512); /* the core does not have it */
+    struct cost_features wide = only(COST_SIMD_512); /* this core lacks the feature */
     assert_true(isnan(run(&small, &wide, no_order).energy.total.value));
 }
 
-/* Two programs on one machine: the ratio of their costs is more certain than either cost. */
+/* Two programs on one machine: the ratio of their costs is more certain than each cost. */
 static void test_ratios_are_better_than_values(void **state)
 {
     (void)state;
@@ -283,7 +288,7 @@ static void test_ratios_are_better_than_values(void **state)
         other.amount[COST_FP_DIVS] += 100;
         other.amount[COST_DRAM_LINES] += 20;
         struct estimate a = run(&b, &one, known).energy.total, c = run(&b, &other, known).energy.total;
-        /* ln c - ln a, to first order */
+        /* the logarithm of the ratio c / a, to first order */
         struct estimate ratio = estimate_add(estimate_scale(c, 1 / c.value), -1 / a.value, &a);
         assert_true(log_sd(&a) > 0.4 && log_sd(&c) > 0.4);
         assert_true(estimate_sd(&ratio) < 0.6 * log_sd(&a));
@@ -310,7 +315,8 @@ static void test_an_unknown_machine_is_less_sure(void **state)
     assert_true(given.hz_log_sd < typical.hz_log_sd);
 }
 
-/* The bottom-up power of a busy core is near the watts that published measurements of whole servers give. */
+/* The power of a busy core, summed from its operations, is near the watts that measurements of whole servers
+ * imply. */
 static void test_both_kinds_of_features_agree(void **state)
 {
     (void)state;
@@ -335,8 +341,8 @@ static void test_both_kinds_of_features_agree(void **state)
     assert_true(fabs(sum) < log(2) * (double)(sizeof cpus / sizeof *cpus));
 }
 
-/* The product of two 64 x 64 integer matrices takes millijoules at most, and more than nanojoules: 262,144
- * iterations of a load, a multiplication and an addition, compiled without vectors. */
+/* A product of two 64 x 64 integer matrices uses between 0.1 and 10 mJ. It has 262,144 iterations of two
+ * loads, a multiplication and an addition, compiled without vectors. */
 static void test_a_matrix_product_is_plausible(void **state)
 {
     (void)state;
@@ -356,7 +362,7 @@ static void test_a_matrix_product_is_plausible(void **state)
             fail_msg("%s: %g J in %g s", b.table.id, q.value, r.seconds.est);
         assert_true(r.watts.value > 0.1 && r.watts.value < 20);
     }
-    struct bench laptop = bench_of(&cpus[1]); /* measured: 0.35 ms, 2 to 3.5 mJ at 5 to 10 W */
+    struct bench laptop = bench_of(&cpus[1]); /* a laptop measured 0.35 ms and 2 to 3.5 mJ, at 5 to 10 W */
     struct cost_run r = run(&laptop, &work, no_order);
     joule_quantity q = estimate_quantity(&r.energy.total);
     print_message("64^3: %.2f mJ [%.2f %.2f], %.2f ms [%.2f %.2f]\n", 1e3 * q.value, 1e3 * q.low,
@@ -376,11 +382,11 @@ static void test_sustained_power_raises_the_temperature(void **state)
     NEAR(sustained.value, 4 * cooling.kelvin_per_watt);
     assert_int_equal(sustained.cls, JOULE_CLASS_ASSUMED);
     assert_true(log_sd(&sustained) > 0.4);
-    /* a microsecond: the energy over the heat capacity, an unnoticeable rise */
+    /* After a microsecond, the rise is the energy divided by the heat capacity. */
     struct estimate brief = cost_cooling_rise(&cooling, &watts, 1e-6);
     double capacity = cooling.seconds / cooling.kelvin_per_watt;
     assert_true(fabs(brief.value / (4e-6 / capacity) - 1) < 1e-6 && brief.value < 1e-3);
-    assert_true(log_sd(&brief) > log_sd(&sustained)); /* tau is uncertain, too */
+    assert_true(log_sd(&brief) > log_sd(&sustained)); /* the error of the time constant is added */
     double last = 0;
     for (double s = 0.1; s < 1e3; s *= 2) {
         double rise = cost_cooling_rise(&cooling, &watts, s).value;
@@ -399,7 +405,7 @@ static void test_sustained_power_raises_the_temperature(void **state)
     }
 }
 
-/* Temperature changes the leakage of an idle package, but no switching power. */
+/* Temperature changes the leakage of an idle package, but not its switching power. */
 static void test_a_warm_package_leaks(void **state)
 {
     (void)state;

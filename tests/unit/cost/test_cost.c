@@ -1,4 +1,4 @@
-/* The cost model: sums, unknown values, correlated errors, and the choice of a seed. */
+/* Tests the cost model: sums, unknown values, correlated errors, and the choice of a seed. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -69,7 +69,8 @@ static void test_errors_of_one_table_cancel(void **state)
     struct estimate rest = estimate_add(b, -2, &a);
     assert_true(fabs(rest.value) < 1e-9 && estimate_sd(&rest) < 1e-9);
 
-    /* at the reference frequency the split of a core's power does not matter */
+    /* At the reference frequency it does not matter how a core's power is split into a linear and a cubic
+     * part. */
     struct cost_features core = features(0, 1, 1, 0);
     struct estimate watts = cost_of(&table, &core).total;
     for (size_t i = 0; i < ESTIMATE_CAUSES && watts.common[i].cause; i++)
@@ -80,7 +81,7 @@ static void test_errors_of_one_table_cancel(void **state)
     different.model = 143;
     cost_cpu_table(&different, &other);
     struct estimate c = cost_of(&other, &one).total, difference = estimate_add(a, -1, &c);
-    assert_true(estimate_sd(&difference) > estimate_sd(&a)); /* errors of two tables are independent */
+    assert_true(estimate_sd(&difference) > estimate_sd(&a)); /* the errors of two tables are independent */
 }
 
 static void test_processors_have_the_table_of_their_family(void **state)
@@ -117,7 +118,7 @@ static void test_processors_have_the_table_of_their_family(void **state)
     }
 }
 
-/* For any CPU, values are positive and within the range of known CPUs. */
+/* For any CPU, all values are positive and within the range of known CPUs. */
 static void test_every_seed_is_plausible(void **state)
 {
     (void)state;
@@ -169,9 +170,9 @@ static void test_energy_of_cpu_seconds(void **state)
     struct estimate one = cost_cpu_energy(&server, 1, NAN), ten = cost_cpu_energy(&server, 10, NAN);
     assert_true(one.value > 1 && one.value < 20);
     NEAR(ten.value, 10 * one.value);
-    NEAR(cost_cpu_energy(&server, 10, 1).value, ten.value); /* 10 cores of 40 */
+    NEAR(cost_cpu_energy(&server, 10, 1).value, ten.value); /* 10 of 40 cores are busy */
     NEAR(cost_cpu_energy(&server, 40, 1).value, 40 * one.value);
-    double both = cost_cpu_energy(&server, 80, 1).value; /* two threads on each core */
+    double both = cost_cpu_energy(&server, 80, 1).value; /* each core runs two threads */
     assert_true(both > 40 * one.value && both < 60 * one.value);
     assert_true(cost_cpu_energy(&server, 0, 1).value == 0);
     assert_true(isnan(cost_cpu_energy(&server, NAN, 1).value));

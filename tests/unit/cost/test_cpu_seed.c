@@ -1,4 +1,4 @@
-/* The CPU seeds against measured machines: packages by RAPL, whole servers at the plug. */
+/* Tests the CPU seeds against measured machines: packages by RAPL, and whole servers at the plug. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@ static struct cost_features features(double packages, double cores, double cubic
     return (struct cost_features){COST_VERSION, {packages, cores, cubic, shared}};
 }
 
-/* Returns the whole file. If it is missing, test_data has printed the reason, and the program ends as
+/* Returns the whole file. If it is missing, test_data has printed the reason, and the program exits as
  * skipped. */
 static char *read_data(const char *relative)
 {
@@ -43,7 +43,8 @@ static double column(const char *line, int index)
     return line && string_scan_double(line, &value) ? value : NAN;
 }
 
-/* Each row is 30 s of a load on all or some cores, with the RAPL energy in kWh that CodeCarbon read. */
+/* Compares the model with each row of a file: 30 s of a load on some or all cores, with the RAPL energy in
+ * kWh that CodeCarbon read. */
 static void compare_file(const char *name, const struct cost_cpu *cpu, double reference_mhz,
                          struct comparison *comparison)
 {
@@ -81,7 +82,8 @@ static void test_seeds_against_rapl(void **state)
                                  siena = {"amd", 0x19, 0xa0, "", 1, 8, 16, false},
                                  ryzen = {"amd", 0x17, 1, "", 1, 16, 32, false};
     struct comparison all = {0};
-    /* E5-1240_*.csv is left out: it is the same machine as E3-1240, and counts package and cores twice. */
+    /* E5-1240_*.csv is not used: it is the same machine as E3-1240, and its values count package and cores
+     * twice. */
     compare_file("E3-1240_all_cores.csv", &e3, 3600, &all);
     compare_file("E3-1240_some_cores.csv", &e3, 3600, &all);
     compare_file("E5-2620_all_cores.csv", &e5, 2770, &all);
@@ -98,7 +100,7 @@ static void test_seeds_against_rapl(void **state)
     assert_true(all.log_worst < log(4));
 }
 
-/* The six numbers before `description` in a line of SPECpower results. */
+/* The six numbers before the column `description` in a line of SPECpower results. */
 struct plug {
     double busy_watts, idle_watts, cores, chips, cores_per_chip, threads_per_core;
 };
@@ -114,8 +116,8 @@ static struct plug read_plug(const char *description)
     return (struct plug){numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5]};
 }
 
-/* Mean, in logarithms, of the fraction of the plug's watts that the model gives to a package, for each chip.
- * */
+/* For the servers with the chip `description`, returns their number and sets the geometric means of model
+ * over plug, busy and idle: watts of a package over plug watts per chip. */
 static size_t compare_plugs(const char *text, const char *description, const struct cost_cpu *cpu,
                             double *out_busy, double *out_idle)
 {
@@ -134,8 +136,9 @@ static size_t compare_plugs(const char *text, const char *description, const str
     return results;
 }
 
-/* A package takes a substantial part of its server's power at the plug. Rows are medians of these results, so
- * this finds typing errors, and rows that do not fit a chip of their family. */
+/* A package uses between a half and almost all of its server's power under load, and less when the server is
+ * idle. The seed's rows are medians of these results, so this test finds typing errors and rows that do not
+ * fit their family. */
 static void test_seeds_against_the_plug(void **state)
 {
     (void)state;

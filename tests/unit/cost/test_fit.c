@@ -1,5 +1,5 @@
-/* The fits of joule calibrate on known machines: fitted terms are within their ranges, left-out kernels
- * within the stated error, and impossible machines are refused.
+/* Tests the fits of joule calibrate on known machines: fitted terms are within their intervals, omitted
+ * kernels within the stated error, and impossible machines are refused.
  *
  * Kernels are the real ones; their times and joules are simulated. */
 #include <math.h>
@@ -17,7 +17,7 @@
 
 static const struct cost_cpu cpu = {"intel", 6, 85, "", 2, 40, 80, false};
 
-/* A machine that differs from the typical one. */
+/* A machine that differs from the typical machine. */
 struct world {
     struct cost_core typical, core;
     struct cost_table guessed, table;
@@ -53,7 +53,7 @@ static double joules_of(const struct world *w, const struct fit_kernel *k)
     return cost_joules(&w->table, &work);
 }
 
-/* Sets times and joules of all kernels on this machine, with some noise. */
+/* Simulates times and joules of all kernels on this machine, with noise of this relative size. */
 static void measure(struct world *w, double noise)
 {
     w->count = 0;
@@ -114,7 +114,7 @@ static void test_the_typical_machine_is_found_as_it_is(void **state)
                 isnan(speeds.latency[COST_BRANCHES].value));
 }
 
-/* Terms of which a kernel measures only one. */
+/* Each of these terms is measured by a kernel that measures no other term. */
 static void test_times_come_back_within_their_ends(void **state)
 {
     (void)state;
@@ -129,7 +129,8 @@ static void test_times_come_back_within_their_ends(void **state)
         struct cost_speeds speeds;
         struct fit_errors errors;
         joule_error error;
-        if (fit_time(&w, &speeds, &errors, &error) != JOULE_OK) /* the machine itself is invalid */
+        /* the random machine is invalid, so its fit is refused */
+        if (fit_time(&w, &speeds, &errors, &error) != JOULE_OK)
             continue;
         fitted++;
         assert_true(errors.residual_log_sd < 0.08);
@@ -184,7 +185,7 @@ static void test_prices_come_back_within_their_ends(void **state)
         fail_msg("%.2f of what was left out is within", part);
 }
 
-/* The idle power of the package and the power per core are separated for any values. */
+/* The idle power of the package is separated from the power per core, even if it is almost 0. */
 static void test_a_package_that_takes_nothing(void **state)
 {
     (void)state;
@@ -199,7 +200,7 @@ static void test_a_package_that_takes_nothing(void **state)
     assert_true(fabs(prices.joules[COST_CYCLES].value / w.table.joules[COST_CYCLES] - 1) < 0.2);
 }
 
-/* Chains only: single costs cannot be separated, but their sum is correct. */
+/* With only the chains, single prices cannot be separated, but their sum is correct. */
 static void test_classes_that_look_alike_share_a_price(void **state)
 {
     (void)state;
@@ -240,7 +241,7 @@ static void test_a_busy_machine_is_refused(void **state)
     struct cost_speeds speeds;
     struct fit_errors errors;
     w.kernels[3].cycles_log_sd = 0.4;
-    assert_int_equal(fit_time(&w, &speeds, &errors, NULL), JOULE_OK); /* one kernel is left out */
+    assert_int_equal(fit_time(&w, &speeds, &errors, NULL), JOULE_OK); /* the fit omits one kernel */
     assert_true(isnan(errors.residual[3]));
     for (size_t i = 0; i < w.count; i += 5)
         w.kernels[i].cycles_log_sd = 0.2;
@@ -290,9 +291,7 @@ static void test_joules_by_chance_are_no_table(void **state)
     assert_contains(error.message, "--full");
 }
 
-/* They run, end, and stay within their memory; their times are not checked. */
-
-/* They run, end, and stay within their memory; their times are not checked. */
+/* All kernels run, end, and stay within their memory. Their times are not checked. */
 static void test_every_kernel_runs(void **state)
 {
     (void)state;
@@ -300,7 +299,7 @@ static void test_every_kernel_runs(void **state)
     struct kernel_memory memory;
     size_t families[FIT_FAMILIES] = {0}, present = 0;
     cost_core_describe(&cpu, NAN, &core);
-    core.cache_bytes[COST_L3] = 4 << 20; /* less memory to allocate */
+    core.cache_bytes[COST_L3] = 4 << 20; /* a small L3 makes the arrays small */
     assert_true(kernel_memory_make(&core, &memory));
     for (size_t i = 0; i < kernel_count; i++) {
         struct kernel_state *own = &memory.of[i];
@@ -319,7 +318,7 @@ static void test_every_kernel_runs(void **state)
     kernel_memory_free(&memory);
 }
 
-/* Each line of a ring is visited once before the first one is visited again. */
+/* Each line of a ring is visited once before the first line is visited again. */
 static void test_rings_hold_all_lines(void **state)
 {
     (void)state;
@@ -343,7 +342,7 @@ static void test_rings_hold_all_lines(void **state)
     kernel_memory_free(&memory);
 }
 
-/* Each kind of work is in at least two families, so that one can be left out. */
+/* Each kind of work occurs in at least two families of kernels, so that the fit can omit one family. */
 static void test_each_term_stands_twice(void **state)
 {
     (void)state;
@@ -355,7 +354,7 @@ static void test_each_term_stands_twice(void **state)
         for (int family = 0; family < FIT_FAMILIES; family++)
             families += is_in[family];
         bool is_alone =
-            /* lines depend on the memory level */
+            /* the level of a kernel's memory determines which lines it reads */
             i == COST_ATOMICS || i == COST_SIMD_512 || i >= COST_L2_LINES;
         assert_true(families >= (is_alone ? 0 : 2));
     }

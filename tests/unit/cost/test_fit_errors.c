@@ -1,4 +1,4 @@
-/* Leave-one-out errors of a fit, with a fake fit that only reports which family was left out. */
+/* Tests the leave-one-out errors of a fit, with a fake fit whose result is the family that was omitted. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@ static const struct fit_kernel list[KERNELS] = {
 
 struct trial {
     enum fit_family impossible;
-    size_t unused; /* index of the kernel */
+    size_t unused; /* index of the kernel that must not be used */
 };
 
 static bool find(const void *of, enum fit_family without, double *out_x)
@@ -47,7 +47,8 @@ static void test_each_family_is_missed_by_the_fit_of_the_others(void **state)
     assert_true(find_errors(&(struct trial){FIT_FAMILIES, 3}, &errors));
     assert_true(errors.residual[0] == ALL && errors.residual[2] == ALL && isnan(errors.residual[3]));
     assert_true(errors.residual_log_sd == ALL);
-    assert_true(isnan(errors.left_out[0]) && isnan(errors.left_out[3])); /* the idle machine is in all fits */
+    /* all fits include the idle machine */
+    assert_true(isnan(errors.left_out[0]) && isnan(errors.left_out[3]));
     assert_true(errors.left_out[1] == FIT_CHAINS && errors.left_out[2] == FIT_UNITS);
     assert_true(isnan(errors.family_log_sd[FIT_IDLE]) && isnan(errors.family_log_sd[FIT_CACHES]));
     assert_true(errors.family_log_sd[FIT_UNITS] == FIT_UNITS);
@@ -71,7 +72,7 @@ static void test_too_much_is_refused(void **state)
     errors.log_sd = log(3);
     assert_int_equal(fit_check_errors(&errors, &error), JOULE_UNSUPPORTED);
     assert_contains(error.message, "a factor of 3:");
-    errors.log_sd = NAN; /* no kernel could be left out */
+    errors.log_sd = NAN; /* no kernel could be omitted */
     assert_int_equal(fit_check_errors(&errors, NULL), JOULE_UNSUPPORTED);
 }
 

@@ -1,5 +1,5 @@
-/* Non-negative least squares, compared with every choice of free unknowns, on problems with and without an
- * exact solution. */
+/* Tests non-negative least squares on problems with and without an exact solution: random steps must not
+ * improve the solution. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,8 +51,8 @@ static struct rows random_rows(size_t count, size_t columns, double noise)
     return rows;
 }
 
-/* No step from the solution that keeps unknowns non-negative improves it; as the problem is convex, it is
- * optimal. */
+/* Fails if one of many random steps that keep all unknowns non-negative improves the solution. The problem is
+ * convex, so a solution without such a step is optimal. */
 static void assert_best(const struct rows *rows, const double *x)
 {
     double best = squares(rows, x);
@@ -82,7 +82,7 @@ static void test_nothing_near_is_better(void **state)
         assert_true(fabs(nnls_residual(&problem, x) - squares(&rows, x)) <= 1e-9 * (1 + problem.squares));
         assert_best(&rows, x);
     }
-    assert_true(held > 100); /* else no constraint was active */
+    assert_true(held > 100); /* otherwise no constraint was active */
 }
 
 static void test_an_exact_answer_is_found(void **state)
@@ -98,7 +98,7 @@ static void test_an_exact_answer_is_found(void **state)
     assert_true(fabs(x[0] - 2) < 1e-9 && fabs(x[1] - 3) < 1e-9 && fabs(x[2]) < 1e-9);
 }
 
-/* Two equal columns: any split is optimal, and one is found. */
+/* Two columns are multiples of each other. Any split between them is optimal, and one is found. */
 static void test_columns_that_depend(void **state)
 {
     (void)state;
@@ -127,16 +127,16 @@ static void test_condition_of_orthogonal_columns_is_1(void **state)
     nnls_add(&problem, (double[]){1, 0, 0}, 1);
     nnls_add(&problem, (double[]){0, 100, 0}, 1);
     nnls_add(&problem, (double[]){0, 0, 0}, 1);
-    assert_true(fabs(nnls_condition(&problem, pair) - 1) <
-                1e-9); /* columns are scaled; empty ones have no effect */
-    double c = 0.6;    /* cosine of two columns: 1 + c over 1 - c */
+    /* columns are scaled to the same length; empty columns have no effect */
+    assert_true(fabs(nnls_condition(&problem, pair) - 1) < 1e-9);
+    double c = 0.6; /* for two columns with the cosine c, the condition is (1 + c) / (1 - c) */
     nnls_begin(&problem, 2);
     nnls_add(&problem, (double[]){1, c}, 1);
     nnls_add(&problem, (double[]){0, sqrt(1 - c * c)}, 1);
     assert_true(fabs(nnls_condition(&problem, pair) - (1 + c) / (1 - c)) < 1e-9);
 }
 
-/* Stated errors are those of repeated solutions with noise. */
+/* The stated errors equal those of many solutions with random noise. */
 static void test_errors_are_those_of_answers(void **state)
 {
     (void)state;
@@ -168,7 +168,7 @@ static void test_values_that_are_not_finite_are_refused(void **state)
     nnls_begin(&problem, 1);
     nnls_add(&problem, (double[]){NAN}, 1);
     assert_false(nnls_solve(&problem, x));
-    nnls_begin(&problem, 2); /* no rows */
+    nnls_begin(&problem, 2); /* the problem has no rows */
     assert_true(nnls_solve(&problem, x));
     assert_true(x[0] <= 0 && x[1] <= 0);
 }

@@ -1,4 +1,4 @@
-/* Counters: one case for each way in which published tools misread them. */
+/* Tests counters, with one case for each way in which published tools misread them. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +50,7 @@ static void test_many_wraps_of_an_epyc(void **state)
     const double watts = 500;
     double joules, truth = 0;
     int64_t t = 0;
-    for (int i = 0; i <= 36000; i++, t += 100 * MS) { /* an hour, 27 wraps */
+    for (int i = 0; i <= 36000; i++, t += 100 * MS) { /* one hour, in which the counter wraps 27 times */
         truth = watts * (double)t * 1e-9;
         enum counter_verdict v = counter_step(&c, t, (uint64_t)(truth / c.unit_joules) & 0xffffffff, &joules);
         assert_false(counter_verdict_is_gap(v));
@@ -62,7 +62,8 @@ static void test_many_wraps_of_an_epyc(void **state)
 static void test_too_long_between_readings_is_ambiguous(void **state)
 {
     (void)state;
-    struct counter c = make(1ULL << 32, 1.52587890625e-05); /* 65536 J: 32.8 s at 2 kW */
+    /* the range is 65536 J, which are 32.8 s at 2 kW */
+    struct counter c = make(1ULL << 32, 1.52587890625e-05);
     double joules;
     counter_step(&c, 0, 1000, &joules);
     assert_int_equal(counter_step(&c, 40000 * MS, 2000, &joules), COUNTER_AMBIGUOUS);
@@ -92,13 +93,13 @@ static void test_sign_extended_perf_step_is_no_64_bit_wrap(void **state)
     double joules;
     uint64_t before = (uint64_t)1 << 40;
     counter_step(&c, 0, before, &joules);
-    /* the kernel added a negative 32-bit difference */
+    /* The kernel has added a negative 32-bit difference. */
     assert_int_equal(counter_step(&c, 100 * MS, before - ((uint64_t)1 << 36), &joules), COUNTER_RESET);
     close_to(total_joules(&c), 0);
 }
 
-/* The energy PMU widens a 32-bit register of 2^-16 J. A difference of 2^31 units becomes negative, and one of
- * 2^32 is lost without any sign. */
+/* The kernel extends a 32-bit register of 2^-16 J to 64 bits. A difference of 2^31 units becomes negative,
+ * and 2^32 units are lost without any sign. */
 static void test_folded_register_bounds_a_64_bit_counter(void **state)
 {
     (void)state;
@@ -128,7 +129,8 @@ static void test_wrap_that_would_need_megawatts_is_impossible(void **state)
     struct counter c = make(1ULL << 32, UNIT);
     double joules;
     counter_step(&c, 0, 3000000000u, &joules);
-    assert_int_equal(counter_step(&c, 100 * MS, 1000, &joules), COUNTER_IMPOSSIBLE); /* a reset, not a wrap */
+    /* a step of this size is a reset, not a wrap */
+    assert_int_equal(counter_step(&c, 100 * MS, 1000, &joules), COUNTER_IMPOSSIBLE);
     close_to(total_joules(&c), 0);
 }
 
@@ -153,7 +155,8 @@ static void test_frozen_counter_is_noticed(void **state)
     assert_false(counter_is_frozen(&c, 2));
 }
 
-/* For any readings, the counted sum is that of the accepted steps, and never more than physics allows. */
+/* For any readings, the counted sum is that of the accepted steps, and never more than the maximum power
+ * allows. */
 static void test_random_readings_never_exceed_physics(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Curves: windows split and add up, edges add variance, thinning keeps all energy. */
+/* Tests curves: windows can be split and add up, edges add variance, and thinning keeps all energy. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #define MS 1000000LL
 static const struct curve_traits traits = {.cls = JOULE_CLASS_MEASURED, .tick_s = 0.001, .unit_joules = 1e-6};
 
-/* Returns a curve with `watts` at a point every 100 ms. */
+/* Returns a curve of constant power with a point every 100 ms. */
 static struct curve steady(double watts, size_t points, size_t limit)
 {
     struct curve c;
@@ -60,7 +60,7 @@ static void test_points_are_found_by_their_time(void **state)
             count++;
         assert_int_equal(curve_count_until(&c, ms * MS), count);
     }
-    curve_append(&c, c.points[c.count - 1]); /* several points may have one time */
+    curve_append(&c, c.points[c.count - 1]); /* several points may have the same time */
     assert_int_equal(curve_count_until(&c, 99900 * MS), 1001);
     assert_int_equal(curve_count_until(&c, 99900 * MS - 1), 999);
     curve_free(&c);
@@ -72,7 +72,7 @@ static void test_the_tail_reaches_as_far_as_the_sensor_was_read(void **state)
 {
     (void)state;
     struct curve c = steady(50, 11, 100);
-    c.read_ns = 1040 * MS; /* read again without a new tick */
+    c.read_ns = 1040 * MS; /* the sensor was read again, but had no new tick */
     struct window w = curve_window(&c, &traits, 0, 1040 * MS);
     assert_near(w.joules.value, 52, 1e-9);
     assert_false(w.is_final);
@@ -98,7 +98,8 @@ static void test_a_gap_is_not_covered(void **state)
     curve_free(&c);
 }
 
-/* Any split of a window adds up to the window, also over gaps, thinned parts and the tail. */
+/* If a window is split at any time, its parts add up to the window, also in gaps, thinned parts and the
+ * tail. */
 static void test_splits_add_up(void **state)
 {
     (void)state;
@@ -176,7 +177,8 @@ static void test_edge_between_ticks_adds_variance(void **state)
     curve_free(&c);
 }
 
-/* Within one segment, late timestamps scale the power; they do not add their whole error to every slice. */
+/* An error of the timestamps changes the power of the whole segment. A slice of the segment has its share of
+ * this error, not all of it. */
 static void test_a_slice_of_a_segment_errs_by_its_share(void **state)
 {
     (void)state;
@@ -193,7 +195,7 @@ static void test_a_slice_of_a_segment_errs_by_its_share(void **state)
     curve_free(&c);
 }
 
-/* A delay that all readings share moves a change of the level, and has no effect elsewhere. */
+/* If all readings are delayed alike, energy moves only where the power changes. */
 static void test_shared_delay_matters_where_power_changes(void **state)
 {
     (void)state;
@@ -208,13 +210,15 @@ static void test_shared_delay_matters_where_power_changes(void **state)
                                                   .joules = 100 * i * 0.1 + slope * 50 * i * i * 0.01,
                                                   .covered_s = i * 0.1,
                                                   .time_sd_s = 0.03});
-        struct window w = curve_window(&c, &sampled, 1000 * MS, 3000 * MS); /* 100 W/s for 2 s */
+        /* the power rises by 100 W/s for 2 s */
+        struct window w = curve_window(&c, &sampled, 1000 * MS, 3000 * MS);
         assert_near(estimate_sd(&w.joules), slope * 200 * 0.03, 1e-6);
         curve_free(&c);
     }
 }
 
-/* If a reading is a mean over more than one period, the time of its energy is uncertain at both edges. */
+/* If a reading is a mean over several periods, the time of its energy is uncertain at both edges of a
+ * window. */
 static void test_a_long_mean_blurs_both_edges(void **state)
 {
     (void)state;

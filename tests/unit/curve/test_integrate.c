@@ -1,4 +1,4 @@
-/* The integrator on signals whose energy is known analytically. */
+/* Tests the integrator on signals whose energy is known analytically. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ static double square(double t)
     return fmod(t, 2) < 1 ? 300 : 60;
 }
 
-/* Takes samples at `period_s` with jitter, for about 10 s. */
+/* Samples the signal every `period_s`, with jitter, for about 10 s. */
 static struct integrator run(signal_fn signal, double period_s, double jitter)
 {
     struct integrator in = {.period_s = period_s};
@@ -50,7 +50,7 @@ static void test_a_sine_converges_with_the_square_of_the_period(void **state)
 {
     (void)state;
     struct integrator coarse = run(sine, 0.04, 0), fine = run(sine, 0.02, 0);
-    assert_near(coarse.joules, 1000, 1e-6); /* whole periods: the trapezoid rule is exact */
+    assert_near(coarse.joules, 1000, 1e-6); /* for whole periods the trapezoid rule is exact */
     struct integrator part = {.period_s = 0.01};
     for (int i = 0; i <= 25; i++)
         integrate_power(&part, i * 10 * MS, true, sine(i * 0.01));
@@ -88,12 +88,12 @@ static void test_a_steady_reading_is_no_duplicate_for_ever(void **state)
     struct integrator in = {.period_s = 0.1};
     for (int ms = 0; ms <= 10000; ms += 10)
         integrate_power(&in, ms * MS, false, 250);
-    assert_near(in.covered_s, 9.85,
-                0.051); /* a change that began in the last period may not be visible yet */
+    /* a change in the last period may not be visible yet */
+    assert_near(in.covered_s, 9.85, 0.051);
     assert_near(in.joules / in.covered_s, 250, 1e-9);
 }
 
-/* A sensor that updates within 0.1 s is read once per second: an equal value is a new sample. */
+/* The sensor updates within 0.1 s and is read once per second, so an equal value is a new sample. */
 static void test_steady_reading_of_a_fast_sensor_is_new(void **state)
 {
     (void)state;
@@ -102,12 +102,12 @@ static void test_steady_reading_of_a_fast_sensor_is_new(void **state)
         integrate_power(&in, ms * MS, false, 110);
     assert_near(in.covered_s, 2, 1e-9);
     assert_near(in.joules, 220, 1e-9);
-    integrate_power(&in, 2050 * MS, false, 110); /* too early: possibly the same sample */
+    integrate_power(&in, 2050 * MS, false, 110); /* this reading is too early: it may be the same sample */
     assert_near(in.covered_s, 2, 1e-9);
 }
 
-/* Returns the mean over a minute as a percentage of the truth: `high` periods at 300 W, `low` at 60 W, polled
- * every poll_s. */
+/* Returns the mean power over a minute as a percentage of the truth. Periods of 300 W (`high` of them) and 60
+ * W (`low`) alternate, polled every poll_s. */
 static double percent_of_truth(int high, int low, double poll_s, double seen)
 {
     struct integrator in = {.period_s = 0.1, .averaged_part = seen};
@@ -119,8 +119,8 @@ static double percent_of_truth(int high, int low, double poll_s, double seen)
     return 100 * in.joules / in.covered_s * (high + low) / (300.0 * high + 60.0 * low);
 }
 
-/* An equal reading may be an old or a new sample. If equal ones were always dropped, constant levels would
- * appear too short. */
+/* An equal reading may be an old or a new sample. If equal readings were always dropped, levels of constant
+ * power would appear too short. */
 static void test_levels_that_stay_are_not_shortened(void **state)
 {
     (void)state;
@@ -144,8 +144,8 @@ static void test_gaps_are_not_bridged(void **state)
     assert_true(in.gaps == 1);
 }
 
-/* Gaps of up to three periods are bridged: by timestamps of readings, by polls, and by energies of samples.
- * */
+/* Gaps of up to three periods are bridged, for readings with timestamps, for polls, and for energies of
+ * samples. */
 static void test_a_gap_is_more_than_three_periods(void **state)
 {
     (void)state;
@@ -176,7 +176,8 @@ static void test_impossible_readings_are_rejected(void **state)
     assert_int_equal(integrate_power(&in, 100 * MS, true, 100), INTEGRATE_MOVED);
     assert_near(in.joules, 10, 1e-9);
     assert_true(in.rejected == 4);
-    assert_int_equal(integrate_power(&in, 50 * MS, true, 100), INTEGRATE_HELD); /* out of order */
+    /* the timestamp is before that of the previous reading */
+    assert_int_equal(integrate_power(&in, 50 * MS, true, 100), INTEGRATE_HELD);
     struct integrator sum = {.period_s = 0.1};
     assert_int_equal(integrate_energy(&sum, 100 * MS, true, 5), INTEGRATE_MOVED);
     assert_int_equal(integrate_energy(&sum, 100 * MS, true, 5), INTEGRATE_HELD);

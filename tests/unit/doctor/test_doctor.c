@@ -1,5 +1,5 @@
-/* Scripted machines with problems: the doctor reports the right finding and command, and nothing that would
- * not help.
+/* Tests the doctor on scripted machines with problems: it reports the right finding and command, and nothing
+ * that would not help.
  *
  * GPUs and cgroups have their own tests. */
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 
 #define ALL_CAPABILITY "CapEff:\t000001ffffffffff\nCapBnd:\t000001ffffffffff\n"
 
-/* Adds events that perf_event_open refuses, because none is scripted. */
+/* Adds events that perf_event_open refuses, because the host has no values for them. */
 static void add_events(struct joule_host *host)
 {
     host_script_text(host, PMU "/type", "21\n");
@@ -70,7 +70,7 @@ static void add_helper(struct joule_host *host, int error)
     host_script_error(host, "unix:/run/joule/helper.sock", error);
 }
 
-/* Only root may read a zone: the finding depends on how far the helper is installed. */
+/* Only root may read a zone. The finding depends on how much of the helper is installed. */
 static void test_helper_is_offered(void **state)
 {
     struct doctor_bench *bench = *state;
@@ -121,7 +121,8 @@ static void test_denied_events_get_advice(void **state)
     doctor_bench_add_zone(bench->host, false);
     doctor_bench_examine(bench, 25);
     doctor_bench_assert_finding(bench, "perf_denied", FINDING_ADVICE, "setcap cap_perfmon+ep");
-    doctor_bench_assert_absent(bench, "powercap_denied"); /* one solution is enough, and this one is safer */
+    /* one solution is enough, and the capability is the safer one */
+    doctor_bench_assert_absent(bench, "powercap_denied");
     doctor_bench_assert_absent(bench, "no_rapl_driver");
 }
 
@@ -248,7 +249,7 @@ static int stands_still(void *context, int64_t time_ns, uint64_t *out_value)
     return 0;
 }
 
-/* A sensor of another device counts as a sensor. */
+/* If the CPU has no sensor, a board's sensor is enough. */
 static void test_a_board_is_measured_where_the_cpu_is_not(void **state)
 {
     struct doctor_bench *bench = *state;
@@ -261,7 +262,7 @@ static void test_a_board_is_measured_where_the_cpu_is_not(void **state)
     assert_contains(doctor_bench_find(bench, "no_sensor")->why, "gpu-0 is derived, by hwmon");
 }
 
-/* The report names the variable that hides a board. */
+/* The finding names the variable that hides a board. */
 static void test_hidden_boards_are_named(void **state)
 {
     struct doctor_bench *bench = *state;
@@ -330,7 +331,7 @@ static void test_slow_clock_without_a_better_one(void **state)
 {
     struct doctor_bench *bench = *state;
     doctor_bench_add_zone(bench->host, true);
-    doctor_bench_examine(bench, 900); /* the clock is tsc, but slow: no better one exists */
+    doctor_bench_examine(bench, 900); /* the clock is tsc and slow; there is no better one */
     doctor_bench_assert_finding(bench, "clock_slow", FINDING_LIMIT, NULL);
 }
 

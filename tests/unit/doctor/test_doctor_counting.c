@@ -1,5 +1,5 @@
-/* The doctor's findings if `joule run` cannot create a cgroup: the reason, the method that replaces it, and a
- * solution. */
+/* Tests the doctor's findings if `joule run` cannot create a cgroup: the reason, the method that is used
+ * instead, and a solution. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #define READ_ONLY "35 24 0:30 / /sys/fs/cgroup ro,nosuid,nodev - cgroup2 cgroup rw\n"
 #define OLDER     "31 23 0:28 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu\n"
 
-/* Returns a machine without problems except the given trial and mounts. */
+/* Returns a machine on which `joule run` uses a subreaper, with these mounts and no other problem. */
 static struct doctor_bench *mounted(void **state, const char *mounts)
 {
     struct doctor_bench *bench = *state;
@@ -122,7 +122,8 @@ static void test_kernel_without_cgroups(void **state)
     doctor_bench_assert_finding(bench, "cgroup_missing", FINDING_LIMIT, NULL);
 }
 
-/* On a recorded machine there is no trial: mounts are known, but not whether they work. */
+/* On a recorded machine no trial run is possible. The mounts are known, but not whether a cgroup can be
+ * created. */
 static void test_mounts_of_a_recorded_machine_are_enough(void **state)
 {
     struct doctor_bench *bench = mounted(state, WRITABLE);

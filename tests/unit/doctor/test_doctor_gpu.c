@@ -1,4 +1,5 @@
-/* The doctor's findings about GPUs: those that can be read, and each reason why one cannot. */
+/* Tests the doctor's findings about GPUs: those that can be read, and each reason why a GPU cannot be
+ * read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,8 @@ static void add_board(struct joule_host *host, const char *driver)
 {
     host_script_text(host, "/sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n");
     host_script_text(host, "/sys/bus/pci/devices/0000:01:00.0/class", "0x030200\n");
-    host_script_text(host, "/sys/bus/pci/devices/0000:01:00.1/vendor", "0x10de\n"); /* its audio function */
+    /* the board's audio function */
+    host_script_text(host, "/sys/bus/pci/devices/0000:01:00.1/vendor", "0x10de\n");
     host_script_text(host, "/sys/bus/pci/devices/0000:01:00.1/class", "0x040300\n");
     if (driver)
         host_script_link(host, "/sys/bus/pci/devices/0000:01:00.0/driver", driver);
@@ -83,7 +85,7 @@ static void bind(struct joule_host *host, const char *address, const char *drive
     host_script_text(host, path, "1\n");
 }
 
-/* Adds an AMD card with its audio function, in a machine whose CPU is measured. */
+/* Adds an AMD card and its audio function to a machine whose CPU is measured. */
 static void add_amd_card(struct joule_host *host)
 {
     doctor_bench_add_zone(host, true);
@@ -166,7 +168,7 @@ static void test_amd_card_asleep(void **state)
     doctor_bench_assert_nothing_to_do(bench);
 }
 
-/* Eight accelerators whose driver gives no energy are one finding. */
+/* Eight accelerators whose driver reports no energy are one finding. */
 static void test_accelerators_without_meter(void **state)
 {
     struct doctor_bench *bench = *state;
@@ -212,8 +214,8 @@ static void test_intel_card_without_driver(void **state)
     doctor_bench_assert_finding(bench, "intel_gpu_no_driver", FINDING_ADVICE, "modprobe xe");
 }
 
-/* Integrated graphics of both vendors and an integrated accelerator: the package's energy includes them, with
- * or without driver. */
+/* The package's energy includes integrated graphics and an integrated accelerator, with or without a
+ * driver. */
 static void test_graphics_inside_processors(void **state)
 {
     struct doctor_bench *bench = *state;
@@ -226,7 +228,7 @@ static void test_graphics_inside_processors(void **state)
     doctor_bench_assert_nothing_to_do(bench);
 }
 
-/* In a virtual machine a card may be on the first bus. */
+/* In a virtual machine a card may be on bus 0. */
 static void test_card_of_a_virtual_machine(void **state)
 {
     struct doctor_bench *bench = *state;

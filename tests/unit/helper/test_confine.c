@@ -1,6 +1,7 @@
-/* joule-helper after it is confined: its loop works, but it cannot open, create, remove or execute anything.
+/* Tests joule-helper after it is confined: its loop works, but it cannot open, create, remove or execute
+ * anything.
  *
- * A child process makes each attempt, because the kernel kills it. */
+ * A child process makes each attempt, because the kernel kills that process. */
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -20,7 +21,7 @@
 
 static int pair[2], file;
 
-/* Returns the wait status of a child that was confined and then made the attempt. */
+/* Returns the wait status of a child that confines itself and then calls `deed`. */
 static int confined(void (*deed)(void))
 {
     pid_t pid = fork();

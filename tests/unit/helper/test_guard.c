@@ -1,5 +1,7 @@
-/* joule-helper and messages of the worker process that reads for it: values, silence, invalid ones and the
- * worker's end. The test plays the worker. */
+/* Tests joule-helper with messages of the worker process that reads for it: values, silence, invalid
+ * messages, and the worker's end.
+ *
+ * The test plays the worker. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +18,7 @@
 #define PACE_NS (NS_PER_S / 10)
 
 static struct guard guard;
-static int worker; /* its end of the socket */
+static int worker; /* the worker's end of the socket */
 static int64_t now_ns;
 
 static struct channel board(enum channel_mode mode)
@@ -106,7 +108,7 @@ static void test_values_are_received(void **state)
     receive();
     assert_int_equal(guard_value(&guard, 0, now_ns).raw, 6000);
     assert_true(helper_watts_of(guard_value(&guard, 1, now_ns).raw) == 100);
-    receive(); /* nothing has arrived, and the call does not wait */
+    receive(); /* no message has arrived, and the call does not wait */
     assert_int_equal(guard_value(&guard, 0, now_ns).status, JOULE_OK);
 }
 
@@ -123,7 +125,7 @@ static void test_silence_is_stale(void **state)
     assert_int_equal(guard_value(&guard, 0, now_ns).status, JOULE_OK);
 }
 
-/* One sensor fails: its status says so, and timestamps continue. */
+/* If one sensor fails, its status is the failure. The other sensor and later values are not affected. */
 static void test_a_sensor_fails(void **state)
 {
     (void)state;
@@ -145,36 +147,36 @@ static void test_ended_worker_is_a_failure(void **state)
     assert_int_equal(guard_value(&guard, 0, now_ns).status, JOULE_FAILED);
 }
 
-/* After each message for which a client would close the connection, the guard fails. A client never sees the
- * message. */
+/* The guard fails after each message for which a client would close the connection, so clients never receive
+ * such a message. */
 static void test_invalid_messages_are_failures(void **state)
 {
     uint8_t none[HELPER_VALUE_BYTES] = {0};
     for (int i = 0; i < 9; i++) {
         int64_t later = now_ns + 1;
         switch (i) {
-        case 0: /* too late */
+        case 0: /* the timestamp is in the future */
             send_values(at(now_ns + NS_PER_S, 1), at(later, helper_raw_of(90)));
             break;
         case 1:
             send_values(at(now_ns - NS_PER_S, 1), at(later, helper_raw_of(90)));
             break;
-        case 2: /* watts missing */
+        case 2: /* the watts are missing */
             send_values(at(later, 1), at(later, helper_raw_of(NAN)));
             break;
         case 3:
             send_values(at(later, 1), at(later, helper_raw_of(-1)));
             break;
-        case 4: /* status missing */
+        case 4: /* the status is missing */
             send_values((struct helper_value){1, 1, 1, (joule_status)77}, at(later, helper_raw_of(90)));
             break;
-        case 5: /* another count */
+        case 5: /* the number of values differs */
             send_message(HELPER_READ, 1, none, sizeof none);
             break;
-        case 6: /* truncated */
+        case 6: /* the message is truncated */
             send_message(HELPER_READ, 2, none, sizeof none);
             break;
-        case 7: /* another list */
+        case 7: /* the list of channels differs */
             send_list();
             break;
         default:
@@ -194,7 +196,7 @@ static void test_missing_values_end_the_wait(void **state)
     (void)state;
     guard.has_values = false;
     assert_int_equal(guard_wait_ready(&guard, clock_now_ns() + NS_PER_S / 100), JOULE_STALE);
-    assert_int_equal(guard_state(&guard, now_ns), JOULE_FAILED); /* there is no second wait for it */
+    assert_int_equal(guard_state(&guard, now_ns), JOULE_FAILED); /* there is no second wait for this guard */
 }
 
 #define GUARD_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

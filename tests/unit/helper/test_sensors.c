@@ -1,5 +1,5 @@
-/* joule-helper's sensors: one working way to read each domain of the total; coarse counters are reported in
- * steps. */
+/* Tests joule-helper's sensors: each domain of the total is read in one working way, and coarse counters are
+ * reported in steps. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #define HWMON "/sys/class/hwmon/hwmon0"
 
 static struct sensors sensors;
-static uint64_t count; /* of every register and event; each reading increases it */
+static uint64_t count; /* value of every register and event; increases with each reading */
 
 static int moving(void *context, int64_t time_ns, uint64_t *out_value)
 {
@@ -101,12 +101,12 @@ static void test_best_moving_view_is_used(void **state)
     add_pmu(*state, moving);
     add_zone(*state, "intel-rapl:0", "package-0\n");
     open_all();
-    assert_int_equal(sensors.count, 2); /* without cores */
+    assert_int_equal(sensors.count, 2); /* domains of cores are not included */
     expect(0, "cpu0/package", "rapl_perf");
     expect(1, "cpu0/dram", "rapl_perf");
 }
 
-/* If an event is constant and a register is not, the register is used. */
+/* If an event is constant and the register of the same domain is not, the register is used. */
 static void test_constant_counters_are_replaced(void **state)
 {
     add_pmu(*state, still);
@@ -162,7 +162,7 @@ static void test_values_are_multiples_of_the_grain(void **state)
     assert_true(sensors.channels[0]->counter.grain_joules == 10);
     assert_true(sensors.channels[0]->info.update_period_s == 1);
     assert_true(sensors.channels[0]->counter.tick_s == 0.001);
-    /* Values change on each full second, not on request. */
+    /* Reported values change at full seconds, not at each request. */
     host_script_text(*state, ZONE "/energy_uj", "139999999\n");
     sensors_read(&sensors, 5300000000);
     assert_int_equal(sensors.values[0].raw, 130000000);

@@ -1,4 +1,4 @@
-/* Paths: every link stays below the machine's root, and path resolution always ends. */
+/* Tests paths: every link stays below the machine's root, and the resolution of a path always ends. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Small files as text and numbers: trimmed if readable, else empty. */
+/* Tests that small files are read as trimmed text and numbers, and that unreadable files are empty. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
-/* Programs run on the real machine: their output, and no processes that remain.
+/* Tests programs that are run on the real machine: their output is read, and no process remains.
  *
- * The caller's own children and signals are not disturbed. */
+ * The caller's own children and signals must not be affected. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -40,16 +40,16 @@ static struct outcome shell(const char *commands, int64_t timeout_ns)
     return run((const char *[]){"sh", "-c", commands, NULL}, timeout_ns, 4096);
 }
 
-/* Expects that the process has ended or ends soon after a kill. */
+/* Fails unless the process has ended or ends soon. */
 static void expect_gone(pid_t pid)
 {
     assert_true(pid > 1);
     while (kill(pid, 0) == 0)
-        usleep(1000); /* the test's time limit ends this loop */
+        usleep(1000); /* the time limit of the test ends this loop */
 }
 
-/* Runs a shell that writes its number and does not end. It is killed at the deadline and has no exit status.
- * On a busy machine it gets more time to write. */
+/* Runs a shell that prints its process id and does not end. It is killed at the deadline and has no exit
+ * status. On a busy machine it gets more time to print. */
 static void expect_killed(const char *commands)
 {
     struct outcome outcome = {.length = 0};
@@ -58,7 +58,7 @@ static void expect_killed(const char *commands)
         assert_int_equal(outcome.length, -ETIMEDOUT);
         assert_int_equal(outcome.status, -1);
     }
-    expect_gone((pid_t)atoi(outcome.text)); /* its output is kept */
+    expect_gone((pid_t)atoi(outcome.text)); /* the output before the kill is returned */
 }
 
 static void test_output_and_status(void **state)
@@ -113,7 +113,7 @@ static void test_missing_and_denied_programs_are_refused(void **state)
     rmdir(folder);
 }
 
-/* Only absolute folders are searched, and the first one that has the program is used. */
+/* Only absolute folders of PATH are searched. The first folder that contains the program is used. */
 static void test_absolute_folders_of_path_are_searched(void **state)
 {
     char folder[] = "/tmp/joule-run-XXXXXX", path[64], list[256], *before = strdup(getenv("PATH"));
@@ -142,20 +142,21 @@ static void test_more_than_the_buffer_holds(void **state)
 {
     (void)state;
     struct outcome outcome = run((const char *[]){"printf", "1234567", NULL}, LONG_NS, 8);
-    assert_int_equal(outcome.length, 7); /* just fits */
+    assert_int_equal(outcome.length, 7); /* the output fits exactly */
     outcome = run((const char *[]){"printf", "12345678", NULL}, LONG_NS, 8);
     assert_int_equal(outcome.length, -ENOBUFS);
     assert_string_equal(outcome.text, "1234567");
     assert_int_equal(outcome.status, -1);
-    assert_int_equal(run((const char *[]){"yes", NULL}, LONG_NS, 4096).length,
-                     -ENOBUFS); /* does not end by itself */
+    /* this program does not end by itself */
+    assert_int_equal(run((const char *[]){"yes", NULL}, LONG_NS, 4096).length, -ENOBUFS);
 }
 
 static void test_hanging_program_is_killed(void **state)
 {
     (void)state;
     expect_killed("echo $$; exec sleep 1000");
-    expect_killed("echo $$; exec >/dev/null; exec sleep 1000"); /* closes the pipe, but continues to run */
+    /* the program closes the pipe, but continues to run */
+    expect_killed("echo $$; exec >/dev/null; exec sleep 1000");
 }
 
 static void test_program_that_ignores_signals_is_killed(void **state)
@@ -164,8 +165,8 @@ static void test_program_that_ignores_signals_is_killed(void **state)
     expect_killed("trap '' TERM INT HUP; echo $$; while :; do sleep 1000; done");
 }
 
-/* The end of the program counts, even if another process holds the pipe; its whole process group is killed.
- * */
+/* The call returns when the program ends, even if another process has the pipe open. The program's whole
+ * process group is then killed. */
 static void test_grandchild_holding_the_pipe(void **state)
 {
     (void)state;
@@ -175,7 +176,7 @@ static void test_grandchild_holding_the_pipe(void **state)
     expect_gone((pid_t)atoi(outcome.text));
 }
 
-/* If the caller is killed, the program leaves no processes. */
+/* If the caller is killed, its programs are killed, too. */
 static void test_the_caller_is_killed(void **state)
 {
     char path[] = "/tmp/joule-run-XXXXXX", command[64], text[32] = "";
@@ -199,7 +200,7 @@ static void test_the_caller_is_killed(void **state)
     unlink(path);
 }
 
-/* --- surroundings --------------------------------------------------------------------------------------- */
+/* --- signals, children and descriptors of the caller ---------------------------------------------------- */
 
 static volatile sig_atomic_t signals_received;
 
@@ -233,7 +234,7 @@ static void test_children_of_others_are_left_alone(void **state)
         close(ends[1]);
         _exit(read(ends[0], &byte, 1) == 1 ? 7 : 8);
     }
-    /* must not get any of our children */
+    /* This thread must not get any child of the host. */
     assert_int_equal(pthread_create(&waiter, NULL, wait_for_any, NULL), 0);
     assert_string_equal(shell("echo one", LONG_NS).text, "one\n");
     assert_int_equal(shell("exec sleep 1000", 1).length, -ETIMEDOUT);
@@ -252,7 +253,7 @@ static void test_children_of_others_are_left_alone(void **state)
     close(ends[1]);
 }
 
-/* If SIGCHLD is ignored, the kernel reaps children and their statuses would be lost. */
+/* If SIGCHLD is ignored, the kernel reaps children, and the status of a program would be lost. */
 static void test_where_children_and_pipes_are_ignored(void **state)
 {
     (void)state;
@@ -262,14 +263,14 @@ static void test_where_children_and_pipes_are_ignored(void **state)
     signal(SIGCHLD, SIG_DFL);
     signal(SIGPIPE, SIG_DFL);
     assert_string_equal(outcome.text, "5\n");
-    assert_int_equal(outcome.status, 128 + SIGPIPE); /* not inherited */
+    assert_int_equal(outcome.status, 128 + SIGPIPE); /* the program does not inherit the ignored signals */
 }
 
 static void test_descriptors_stay_and_are_not_lent(void **state)
 {
     char command[64];
     (void)state;
-    int fd = open("/dev/null", O_RDONLY); /* without O_CLOEXEC */
+    int fd = open("/dev/null", O_RDONLY); /* opened without O_CLOEXEC */
     snprintf(command, sizeof command, "test -e /proc/self/fd/%d; echo $?", fd);
     struct outcome outcome = shell(command, LONG_NS);
     assert_int_equal(fcntl(fd, F_GETFD), 0);

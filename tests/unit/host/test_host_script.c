@@ -1,4 +1,4 @@
-/* The scripted host: sources see what a test registers, in virtual time. */
+/* Tests the scripted host: sources see what a test has registered, in virtual time. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,7 +54,7 @@ static void test_clocks_never_go_back(void **state)
     int64_t real = host->ops->clock_ns(host, CLOCK_REALTIME);
     assert_true(begin > 0);
     host_script_set_time(host, begin + 5 * S);
-    host_script_set_time(host, begin); /* time never goes back */
+    host_script_set_time(host, begin); /* the time does not go back */
     assert_true(host->ops->clock_ns(host, CLOCK_MONOTONIC) == begin + 5 * S);
     assert_true(host->ops->clock_ns(host, CLOCK_BOOTTIME) == begin + 5 * S);
     host_script_suspend(host, 60 * S);
@@ -75,7 +75,7 @@ static void test_files_change_with_time(void **state)
     host_script_set_time(host, 7 * S);
     host->ops->read_handle(host, handle, buffer, sizeof buffer);
     assert_string_equal(buffer, "at 7\n");
-    host->ops->read_handle(host, handle, buffer, 3); /* truncated, but terminated */
+    host->ops->read_handle(host, handle, buffer, 3); /* the text is truncated, but terminated */
     assert_string_equal(buffer, "at");
 }
 
@@ -179,8 +179,8 @@ static void test_registers_and_events(void **state)
     assert_int_equal(host->ops->open_perf(host, &other), -EACCES);
 }
 
-/* Writes its last argument and the time; for "long" more than the buffer holds; for "hang" it does not end.
- * */
+/* Prints its last argument and the time. "long": prints more than fits in the buffer. "hang": does not
+ * end. */
 static ssize_t run_tool(void *context, int64_t time_ns, const char *const *argv, char *buffer, size_t size,
                         int *out_status)
 {

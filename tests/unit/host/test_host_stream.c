@@ -1,4 +1,4 @@
-/* Connections to services: on the real machine, on a recorded one, and scripted; deadlines, and services that
+/* Tests connections to services on a real, a recorded and a scripted machine: deadlines, and services that
  * end. */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "joule/host/host.h"
 
-#define LONG_NS (60 * NS_PER_S) /* deadline that no test reaches */
+#define LONG_NS (60 * NS_PER_S) /* a deadline that no test reaches */
 
 static char root[] = "/tmp/joule-stream-XXXXXX";
 static struct sockaddr_un place = {.sun_family = AF_UNIX};
@@ -47,7 +47,7 @@ static int tear_down(void **state)
     return rmdir(folder) == 0 && rmdir(root) == 0 ? 0 : -1;
 }
 
-/* Exchanges a few words, then expects silence and the end of the connection. */
+/* Sends and receives some text, then expects no data, and then the end of the connection. */
 static void talk(struct joule_host *host, int handle, int server)
 {
     char text[16] = "";
@@ -63,10 +63,10 @@ static void talk(struct joule_host *host, int handle, int server)
     assert_memory_equal(text, "answer", 6);
     close(server);
     assert_int_equal(host->ops->receive(host, handle, text, sizeof text, soon_ns), 0);
-    int rc = 0; /* over TCP the first write still succeeds */
+    int rc = 0; /* over TCP the first send after the end succeeds */
     for (int i = 0; i < 100 && rc == 0; i++)
         rc = host->ops->send(host, handle, "?", 1, soon_ns);
-    assert_true(rc < 0); /* and no SIGPIPE */
+    assert_true(rc < 0); /* the send fails without SIGPIPE */
     host->ops->close_handle(host, handle);
 }
 
@@ -84,7 +84,7 @@ static void test_recorded_machine_has_streams_below_its_root_only(void **state)
     struct joule_host *host = host_tree_open(root);
     int handle = host->ops->open_stream(host, "unix:/run/service", 0);
     talk(host, handle, accept(listener, NULL, NULL));
-    assert_int_equal(host->ops->open_stream(host, address, 0), -ENOENT); /* outside the root */
+    assert_int_equal(host->ops->open_stream(host, address, 0), -ENOENT); /* the address is outside the root */
     assert_int_equal(host->ops->open_stream(host, "tcp:127.0.0.1:1", 0), -ECONNREFUSED);
     host->ops->close(host);
 }
@@ -123,7 +123,7 @@ static void test_missing_services_are_refused(void **state)
     assert_int_equal(host->ops->open_stream(host, deep, 0), -ENAMETOOLONG);
 }
 
-/* A service that does not accept does not block the caller. */
+/* A service that does not accept connections does not block the caller. */
 static void test_full_queue_does_not_block(void **state)
 {
     (void)state;
@@ -133,7 +133,7 @@ static void test_full_queue_does_not_block(void **state)
         handles[count++] = last;
     assert_true(count > 0 && count < 64);
     assert_int_equal(last, -EAGAIN);
-    /* Nor does one that does not read. */
+    /* A service that does not read does not block the caller, either. */
     char bytes[4096] = "";
     int rc = 0;
     for (int i = 0; i < 4096 && rc == 0; i++)
@@ -182,7 +182,7 @@ static void test_scripted_services_answer(void **state)
     ops->close_handle(host, first);
     host_script_error(host, "unix:/run/service", EACCES);
     assert_int_equal(ops->open_stream(host, "unix:/run/service", 0), -EACCES);
-    ops->close(host); /* with one connection open */
+    ops->close(host); /* one connection is still open */
 }
 
 int main(void)

@@ -1,4 +1,5 @@
-/* The recorded tree and the real machine: files below a folder, nothing outside it, errors as recorded. */
+/* Tests recorded and real machines: files below a folder are read, none outside it, and errors are those of
+ * the recording. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -97,7 +98,7 @@ static void test_files_and_links(void **state)
     host->ops->close_handle(host, handle);
 }
 
-/* /etc/hostname exists on the real machine, but must not be visible. */
+/* /etc/hostname exists on the real machine, but must not be visible in the recording. */
 static void test_nothing_outside_is_seen(void **state)
 {
     struct joule_host *host = *state;
@@ -229,7 +230,8 @@ static void test_real_machine_is_read(void **state)
     assert_true(handle >= 0);
     assert_true(fcntl(handle, F_GETFD) & FD_CLOEXEC);
     assert_true(host->ops->read_handle(host, handle, buffer, sizeof buffer) > 0);
-    assert_true(host->ops->read_handle(host, handle, buffer, sizeof buffer) > 0); /* again from the start */
+    /* the second reading begins at the start of the file, too */
+    assert_true(host->ops->read_handle(host, handle, buffer, sizeof buffer) > 0);
     host->ops->close_handle(host, handle);
     assert_true(host->ops->list(host, "/proc/self", &arena, &names) > 10);
     assert_int_equal(host->ops->list(host, "/proc/self/comm", &arena, &names), -ENOTDIR);

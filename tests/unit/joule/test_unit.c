@@ -1,4 +1,4 @@
-/* Units: accepted texts, errors and their columns, and written values that are read back. */
+/* Tests units: which texts are accepted, errors and their columns, and that written values are read back. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -140,7 +140,7 @@ static void test_values_have_prefixes_and_digits(void **state)
         {567, ENERGY, 2, "570 J"},
         {0, ENERGY, 3, "0.00 J"},
         {-12, POWER, 2, "-12 W"},
-        {-0.0125, POWER, 2, "-13 mW"}, /* the double nearest to 0.0125 lies above it */
+        {-0.0125, POWER, 2, "-13 mW"}, /* the double nearest to 0.0125 is above 0.0125 */
         {1e9, POWER, 3, "1.00 GW"},
         {123e9, ENERGY, 3, "123 GJ"},
         {1e12, ENERGY, 3, "1.00e+12 J"},
@@ -176,7 +176,7 @@ static void test_short_buffer_cuts_as_snprintf(void **state)
     assert_int_equal(joule_format(1250, ENERGY, 3, NULL, 0), 7);
 }
 
-/* Digits and powers of ten of all kinds, from a fixed sequence. */
+/* The values have digits and powers of ten of all kinds, from a fixed sequence. */
 static void test_written_values_read_back(void **state)
 {
     (void)state;
@@ -191,7 +191,7 @@ static void test_written_values_read_back(void **state)
         joule_error error = {0};
         if (joule_parse(text, dimension, &back, &error) != JOULE_OK)
             fail_msg("%s: %s", text, error.message);
-        /* the error is at most that of the omitted digits; a second round trip changes nothing */
+        /* The error is at most that of the omitted digits. */
         if (fabs(back - value) > 0.5000001 * value * pow(10, 1 - digits))
             fail_msg("%.17g was written as %s", value, text);
         joule_format(back, dimension, digits, again, sizeof again);

@@ -1,7 +1,7 @@
-/* Energy of processes over time, on machines with known work: energy is conserved and attributed to the
- * process that worked.
+/* Tests the energy of processes over time, on machines with known work: energy is conserved and attributed to
+ * the process that worked.
  *
- * Note: /proc is rewritten before each update; the package's counter runs by itself. */
+ * Note: the test rewrites /proc before each update; the package's counter runs by itself. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -25,8 +25,8 @@ static struct {
     struct load load;
     struct sensor package;
     struct live *live;
-    double now_s;  /* after boot */
-    double busy_s; /* of all CPUs */
+    double now_s;  /* seconds since boot */
+    double busy_s; /* busy seconds of all CPUs */
 } rig;
 
 /* --- contents of /proc ---------------------------------------------------------------------------------- */
@@ -101,7 +101,7 @@ static int teardown(void **state)
     return machine_teardown(state);
 }
 
-/* Opens the meter with an idle power (NaN: unknown), and makes the first update. */
+/* Opens the meter with an idle power in watts (NaN: unknown), and makes the first update. */
 static void begin(struct machine_bench *bench, double idle_watts)
 {
     bench->meter = machine_open(bench->host, "rapl_powercap");
@@ -127,8 +127,8 @@ static const struct seen_process *process(int pid)
     return NULL;
 }
 
-/* Checks seen = alive + ended + idle + rest, that alive is the sum of the processes, and that no value is
- * negative. */
+/* Fails unless total = alive + ended + idle + rest, alive is the sum of the processes, and no value is
+ * negative. Returns the sums. */
 static const struct live_sum *conserved(void)
 {
     size_t sum_count, count;
@@ -158,7 +158,7 @@ static void test_shares_follow_cpu_time(void **state)
     begin(bench, 40);
     for (int i = 0; i < 10; i++) {
         pass(bench, 1);
-        one.own_s += 1, two.own_s += 0.5, rig.busy_s += 2; /* half a second by other processes */
+        one.own_s += 1, two.own_s += 0.5, rig.busy_s += 2; /* other processes used half a second */
         put_worker(bench, one);
         put_worker(bench, two);
         update_until_now(bench);
@@ -216,7 +216,7 @@ static void test_those_that_end_keep_their_joules(void **state)
     update_until_now(bench);
     assert_near(process(10)->cpu_joules, 200, 1);
     pass(bench, 1);
-    again.own_s = 0.5, rig.busy_s += 0.5; /* another process with its id */
+    again.own_s = 0.5, rig.busy_s += 0.5; /* another process has the same id */
     put_worker(bench, again);
     update_until_now(bench);
     const struct live_sum *sum = conserved();
@@ -235,7 +235,8 @@ static void test_time_before_the_first_update_is_not_counted(void **state)
     begin(bench, 0);
     pass(bench, 1);
     rig.busy_s += 1;
-    put_worker(bench, (struct worker){.pid = 10, .parent = 1, .own_s = 0.5}); /* was hidden until now */
+    /* until now the process was hidden */
+    put_worker(bench, (struct worker){.pid = 10, .parent = 1, .own_s = 0.5});
     put_worker(bench, (struct worker){.pid = 11, .parent = 1, .own_s = 0.25, .start_s = rig.now_s - 0.5});
     update_until_now(bench);
     conserved();
@@ -243,8 +244,9 @@ static void test_time_before_the_first_update_is_not_counted(void **state)
     assert_near(process(11)->cpu_joules, 25, 0.5);
 }
 
-/* A build: each second a child runs for 0.8 s and is reaped, between two updates. Another child lives on, and
- * one is reaped late. CPU time of processes that were seen alive is not counted again. */
+/* A build: each second a child runs for 0.8 s and is reaped, between two updates. Another child stays alive
+ * and is reaped late. CPU time of processes that were seen alive must not be counted a second time when they
+ * are reaped. */
 static void test_children_count_once(void **state)
 {
     struct machine_bench *bench = *state;
@@ -266,7 +268,7 @@ static void test_children_count_once(void **state)
     pass(bench, 1);
     child.own_s += 1, rig.busy_s += 1;
     child.state = 'Z';
-    put_worker(bench, child); /* not reaped yet */
+    put_worker(bench, child); /* the child has ended, but is not reaped yet */
     update_until_now(bench);
     pass(bench, 1);
     remove_worker(bench, 30);
@@ -275,12 +277,14 @@ static void test_children_count_once(void **state)
     update_until_now(bench);
     const struct live_sum *sum = conserved();
     assert_near(sum->ended_joules, 100, 1);
-    /* The child's last second showed only when it was reaped, a second later, when no other process ran. */
+    /* The child's last second became visible when it was reaped, a second later. In that second no other
+     * process ran. */
     assert_near(process(20)->cpu_joules, 500, 1);
     assert_near(sum->rest_joules, 100, 1);
 }
 
-/* A shell's command and its child end together after long work: none of it is the shell's. */
+/* A shell's command and its child end together after long work. None of their CPU time is attributed to the
+ * shell. */
 static void test_a_family_that_ends_at_once(void **state)
 {
     struct machine_bench *bench = *state;
@@ -302,13 +306,14 @@ static void test_a_family_that_ends_at_once(void **state)
     remove_worker(bench, 60);
     remove_worker(bench, 50);
     remove_worker(bench, 45);
-    shell.children_s = grandchild.own_s + command.own_s + 0.5; /* another half second at the end */
+    /* half a second of work at the end, which was not seen */
+    shell.children_s = grandchild.own_s + command.own_s + 0.5;
     rig.busy_s += 0.5;
     put_worker(bench, shell);
     update_until_now(bench);
     const struct live_sum *sum = conserved();
     assert_near(sum->ended_joules, 1000, 1);
-    assert_near(process(40)->cpu_joules, 100, 1); /* of that half second only */
+    assert_near(process(40)->cpu_joules, 100, 1); /* the energy of that half second only */
     pass(bench, 1);
     rig.busy_s += 1, shell.own_s += 0.5;
     put_worker(bench, shell);
@@ -353,7 +358,7 @@ static void test_without_proc_the_state_is_denied(void **state)
     assert_near(conserved()->total_joules, 200, 1);
 }
 
-/* For any processes, of which any part is visible. */
+/* The processes are random, and a random part of them is visible. */
 static void test_energy_is_conserved(void **state)
 {
     struct machine_bench *bench = *state;
@@ -368,7 +373,7 @@ static void test_energy_is_conserved(void **state)
         for (size_t i = 0; i < COUNT(workers); i++) {
             struct worker *w = &workers[i];
             double used_s = chance() * span_s * CPUS / COUNT(workers);
-            rig.busy_s += used_s * (chance_bits() % 4 ? 1 : 0.5); /* the kernel's tick counts may lag */
+            rig.busy_s += used_s * (chance_bits() % 4 ? 1 : 0.5); /* the kernel's total may lag behind */
             w->own_s += used_s;
             w->children_s += chance_bits() % 8 ? 0 : chance() * 3;
             w->parent = 100 + (int)(chance_bits() % COUNT(workers));

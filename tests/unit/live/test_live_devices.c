@@ -1,5 +1,5 @@
-/* Energy of processes on GPUs: joules by active time, for an AMD board through fdinfo and an NVIDIA board
- * through its driver. */
+/* Tests the energy of processes on GPUs by active time: on an AMD board through fdinfo, and on an NVIDIA
+ * board through its driver. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +33,7 @@ static void put_process(struct machine_bench *bench, int pid, double own_s)
     machine_put(bench, path, text);
 }
 
-/* File `number` of a process is client `id` of the board, with this active time. */
+/* Makes file `number` of a process a handle of client `id` on the board, with this active time. */
 static void put_client(struct machine_bench *bench, int pid, int number, int id, double active_s)
 {
     char path[64], text[256];
@@ -101,9 +101,9 @@ static void test_a_board_is_shared_by_active_time(void **state)
     put_process(bench, 11, 0);
     put_process(bench, 12, 0);
     put_client(bench, 10, 5, 1, 100);
-    put_client(bench, 10, 6, 1, 100); /* the same, duplicated */
+    put_client(bench, 10, 6, 1, 100); /* client 1 again, through a duplicated descriptor */
     put_client(bench, 11, 5, 2, 0);
-    put_client(bench, 12, 9, 2, 0); /* inherited from 11 */
+    put_client(bench, 12, 9, 2, 0); /* client 2 again, inherited from process 11 */
     struct live *live = open_and_run(bench);
     for (int i = 1; i <= 10; i++) {
         put_client(bench, 10, 5, 1, 100 + 0.5 * i);
@@ -119,7 +119,8 @@ static void test_a_board_is_shared_by_active_time(void **state)
     assert_near(process_of(live, 10)->gpu_joules, 1000, 10);
     assert_near(process_of(live, 11)->gpu_joules, 500, 10);
     assert_near(process_of(live, 12)->gpu_joules, 0, 0);
-    assert_near(sum->rest_joules, 300, 10); /* 90 % busy; for 75 % the process is known */
+    /* the board was busy for 90 % of the time; for 75 % the process is known */
+    assert_near(sum->rest_joules, 300, 10);
     assert_near(sum->idle_joules, 200, 10);
     assert_near(process_of(live, 10)->gpu_share, 0.5, 1e-3);
     assert_near(process_of(live, 10)->gpu_watts, 100, 1);
@@ -133,7 +134,7 @@ static void test_a_board_is_shared_by_active_time(void **state)
     live_close(live);
 }
 
-/* If it is unknown how busy the board was, unattributed joules are not called idle. */
+/* If it is unknown how busy the board was, unattributed joules do not count as idle. */
 static void test_nothing_is_idle_where_it_is_not_known_how_busy(void **state)
 {
     struct machine_bench *bench = *state;
@@ -189,7 +190,7 @@ static void test_nvidias_driver_names_processes(void **state)
     fake_nvml_run(&fake, 3);
     struct live *live = live_open(fake.meter);
     assert_int_equal(live_update(live), JOULE_OK);
-    assert_true(isnan(process_of(live, 1000)->gpu_share)); /* there was no earlier update */
+    assert_true(isnan(process_of(live, 1000)->gpu_share)); /* the share is unknown before the second update */
     assert_true(isnan(process_of(live, 1001)->gpu_share));
     for (int i = 0; i < 20; i++) {
         fake_nvml_run(&fake, 1);
@@ -199,7 +200,7 @@ static void test_nvidias_driver_names_processes(void **state)
     const struct live_sum *sum = sum_of(live, "gpu:0");
     assert_near(sum->total_joules, 20 * 250, 150);
     assert_near(process_of(live, 1000)->gpu_joules, 0.5 * sum->total_joules, 100);
-    const struct seen_process *other = process_of(live, 1001); /* in another container */
+    const struct seen_process *other = process_of(live, 1001); /* this process is in another container */
     assert_true(other->is_outside);
     assert_near(other->gpu_share, 0.25, 0.02);
     assert_near(other->gpu_joules, 0.25 * sum->total_joules, 100);

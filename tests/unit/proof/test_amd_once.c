@@ -1,7 +1,7 @@
-/* AMD's joules count once and do not jump, for every way to read them.
+/* Tests that AMD's joules are counted once and do not jump, for every way to read them.
  *
  * The same scripted boards are read through the kernel's files, librocm_smi64 of two releases and libamd_smi
- * of three. Each tenth of a second, the total must not have fallen, and must not exceed what the boards can
+ * of three. Every tenth of a second, the total must not have fallen, and must not exceed what the boards can
  * have used. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include "support/fake_amd.h"
 
-#define WATTS  200.0 /* of a socket */
+#define WATTS  200.0 /* power of one socket */
 #define RUN_S  10.0
 #define TICK_S 0.1
 
@@ -24,7 +24,8 @@ static double total_joules(void)
     return status == JOULE_OK ? joules.value : NAN;
 }
 
-/* Returns joules of the run; checks every step. */
+/* Runs the script and returns the total. Fails if a step of the total is impossible; `watts`: power of all
+ * boards. */
 static double run(const char *script, double watts)
 {
     double before = 0;
@@ -32,7 +33,7 @@ static double run(const char *script, double watts)
         fake_amd_run(&fake, TICK_S);
         double now = total_joules(), max_joules = watts * (step + 0.5) * TICK_S;
         if (isnan(now) && before == 0)
-            continue; /* the counter has not moved yet */
+            continue; /* the counter has not risen yet */
         if (!(now >= before - 1e-6 && now <= max_joules))
             fail_msg("%s %s \"%s\": from %g to %g J, at most %g J after %g s", fake.interface->source,
                      fake.interface->library, script, before, now, max_joules, step * TICK_S);
@@ -41,7 +42,7 @@ static double run(const char *script, double watts)
     return before;
 }
 
-/* Sockets of 200 W each; up to `lost_s` seconds may be missing. */
+/* Checks one way to read sockets of 200 W each; the energy of up to `lost_s` seconds may be missing. */
 static void expect_once(int interface, const char *script, unsigned sockets, double lost_s)
 {
     double watts = sockets * WATTS;
@@ -55,8 +56,8 @@ static void expect_once(int interface, const char *script, unsigned sockets, dou
     fake_amd_close(&fake);
 }
 
-#define COUNTED 0.001 /* in seconds; by a counter, to its last reading */
-#define SAMPLED 0.21  /* by power: two samples at constant power */
+#define COUNTED 0.001 /* lost seconds with a counter: the time after its last reading */
+#define SAMPLED 0.21  /* lost seconds with sampled power: two samples at constant power */
 
 static void by_all_ways(const char *script, unsigned sockets, double lost_s)
 {
@@ -64,7 +65,7 @@ static void by_all_ways(const char *script, unsigned sockets, double lost_s)
         expect_once(interface, script, sockets, lost_s);
 }
 
-/* ROCm 5.5 has no usable power. */
+/* Checks all ways that have a usable power; ROCm 5.5 has none. */
 static void by_power(const char *script, unsigned sockets)
 {
     static const int interfaces[] = {FAKE_ROCM_6, FAKE_ROCM_5, FAKE_AMD_24, FAKE_AMD_25, FAKE_FILES};
@@ -80,7 +81,7 @@ static void boards_add_up(void **test)
     by_power("boards=4; energy=0", 4);
 }
 
-/* MI250: the first die's sensors show the package, the second die's show 0. */
+/* MI250: the sensors of the first die show the whole package, those of the second die show 0. */
 static void second_dies_add_nothing(void **test)
 {
     (void)test;
@@ -89,7 +90,7 @@ static void second_dies_add_nothing(void **test)
     by_all_ways("boards=4; 1.energy=-2 1.power=-2 3.energy=-2 3.power=-2", 2, COUNTED);
 }
 
-/* MI300 in eight partitions: each repeats the socket's values. */
+/* MI300 in eight partitions: each partition repeats the values of its socket. */
 static void partitions_add_nothing(void **test)
 {
     (void)test;
@@ -98,7 +99,7 @@ static void partitions_add_nothing(void **test)
     by_power("partitions=8; energy=0", 1);
 }
 
-/* The counter is constant from the begin or from a later time on; then power is used, if available. */
+/* If the counter is constant from the begin or stops later, power is used where it exists. */
 static void constant_counters_are_not_used(void **test)
 {
     static const int interfaces[] = {FAKE_ROCM_6, FAKE_ROCM_5, FAKE_AMD_24, FAKE_AMD_25, FAKE_FILES};
@@ -109,7 +110,7 @@ static void constant_counters_are_not_used(void **test)
     by_power("boards=2; 0.energy=-1 1.energy=0", 2);
 }
 
-/* Only the interval in which the counter went back is lost. */
+/* If the counter goes back, only the energy of that interval is lost. */
 static void steps_back_are_no_joules(void **test)
 {
     (void)test;
@@ -117,14 +118,15 @@ static void steps_back_are_no_joules(void **test)
     by_all_ways("boards=2; 1.back_at_ms=3050", 2, TICK_S + COUNTED);
 }
 
-/* A 32-bit counter of unknown modulus. 61544 J at time 0 are 600 J before its end after 1000 s. */
+/* The counter has 32 bits, and its modulus is unknown. It is 61544 J at time 0, so it wraps 600 J after the
+ * begin of the run at 1000 s. */
 static void wraps_are_no_joules(void **test)
 {
     (void)test;
     by_all_ways("bits=32 start=61544", 1, TICK_S + COUNTED);
 }
 
-/* Energy used during a pause comes with the next reading. */
+/* Energy that is used during a pause appears with the next reading. */
 static void pauses_lose_nothing(void **test)
 {
     (void)test;

@@ -1,8 +1,8 @@
 /* Checks that 90 % intervals contain the truth in 90 % of trials, and are not wider than necessary.
  *
  * Every source reads a sensor of known true energy (support/trial.h), under loads of all kinds. Coverage
- * should be 87..93 %. The mean width should be at most 1.3 times the 5..95 % range of the errors, the width
- * that perfect knowledge of the noise would give. */
+ * should be 87 to 93 %. The mean width should be at most 1.3 times the 5 % to 95 % range of the errors. That
+ * range is the width for a perfectly known noise. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include "support/trial.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define TRIALS 20 /* sanitizers test memory, not statistics */
+#define TRIALS 20 /* with sanitizers the test finds faults in memory use, and no statistics are needed */
 #else
 #define TRIALS 2000
 #endif
@@ -38,37 +38,37 @@ struct bar {
     double lowest_percent, highest_percent, widest;
 };
 
-/* Required coverage and width, with 1.5 standard errors of 2,000 trials added. */
+/* Required coverage and width. The coverage allows for 1.5 standard errors of 2,000 trials. */
 static const struct bar asked_bar = {86, 94, 1.3};
-/* Without the sensor's scale error, which hides sampling errors. Users do not see these intervals, but
- * regressions show in them first. A ramp has no noise, so perfect knowledge would predict it. */
+/* Bars without the sensor's scale error, which would hide sampling errors. Users do not see these intervals,
+ * but regressions appear here first. A ramp has no noise, so its errors are small compared with any
+ * interval. */
 static const struct bar noise_bar = {76, 100, 1.6}, noise_of_ramp_bar = {65, 100, 5.5};
 
-/* Bars for cases that cannot meet the required one; docs/lab/intervals.md gives the reasons. */
+/* Bars for cases that cannot meet the required one. docs/lab/intervals.md gives the reasons. */
 static const struct {
     const char *sensor;
     double window_s;
     const char *load;
     struct bar bar;
 } exceptions[] = {
-    /* Windows of a fifth of the reading period: readings do not show what happens inside. */
+    /* The window is a fifth of the reading period, so the readings do not show what happens inside. */
     {"rapl_msr", 0.02, "square", {77, 94, 1.3}},
     {"rapl_msr", 0.02, "noisy", {85, 94, 1.3}},
     {"rapl_msr", 0.02, "ramp", {86, 95.5, 1.3}},
     {"nvml energy", 0.4, "steady", {86, 94.5, 1.3}},
-    /* A square wave in step with the readings, or faster. */
+    /* The square wave is in step with the readings, or faster. */
     {"hwmon instant", 0.5, "square", {83, 94, 1.3}},
     {"hwmon instant", 5, "square", {86, 94, 1.4}},
     {"hwmon V x I", 5, "square", {86, 94, 1.6}},
     {"nvml 10 of 20 ms", 2, "square", {86, 94, 1.35}},
-    /* A few readings hardly separate noise from wandering. */
+    /* A few readings are not enough to separate noise from a wandering level. */
     {"hwmon instant", 0.5, "noisy", {85, 94, 1.3}},
     {"battery", 5, "wandering", {86, 94, 1.4}},
     {"battery", 5, "square", {86, 94, 1.4}},
     {"battery", 5, "bursts", {86, 94, 1.4}},
     {"battery", 30, "bursts", {86, 94, 1.35}},
-    /* The variation of idle power is known for periods of half a second, which suits jobs of about a second.
-     * */
+    /* The variation of idle power is measured over half a second, which fits jobs of about a second. */
     {"rapl_perf", 0.5, "net", {84.5, 94, 1.3}},
     {"hwmon mean of 1 s", 2, "net", {85, 94, 1.3}},
     {"hwmon mean of 1 s", 10, "net", {86, 96.8, 1.35}},
@@ -83,7 +83,7 @@ static struct bar bar_for(const char *sensor, double window_s, const char *load)
     return asked_bar;
 }
 
-/* Compares intervals of many trials with their errors. */
+/* Errors and intervals of many trials. */
 struct tally {
     double errors[TRIALS];
     size_t count;

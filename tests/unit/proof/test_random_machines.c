@@ -1,6 +1,7 @@
-/* Random machines with random faults, read in random pieces: the meter never shows more energy than was used.
+/* Tests random machines with random faults, read in random pieces: the meter never shows more energy than was
+ * used.
  *
- * Note: faults here never make a counter show more than was used; test_replay.c has those that do. */
+ * Note: faults here never make a counter show more than was used; test_replay.c tests faults that do. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -23,12 +24,12 @@ static struct load random_load(double most_watts)
     return load;
 }
 
-/* At most one fault, which never makes the counter show more than was used. */
+/* Returns no fault or one fault; none makes the counter show more than was used. */
 static struct trouble random_trouble(void)
 {
     static const enum trouble_kind kinds[] = {TROUBLE_NONE, TROUBLE_FREEZE, TROUBLE_RESTART, TROUBLE_REFUSE};
     struct trouble trouble = {.kind = kinds[(int)(4 * chance())], .from_s = 2 + 8 * chance(), .error = EIO};
-    if (trouble.kind != TROUBLE_RESTART) /* a restarted count never returns to the old one */
+    if (trouble.kind != TROUBLE_RESTART) /* a restarted counter never returns to its old count */
         trouble.until_s = trouble.from_s + 3 * chance();
     return trouble;
 }
@@ -44,7 +45,7 @@ static void make_random_machine(struct rig *rig, struct random_machine *m)
         m->packages[i] = random_load(200);
         m->sensors[i] = sensor_amd(&m->packages[i]);
         m->sensors[i].troubles[0] = random_trouble();
-        /* A restart just below the maximum looks like a wrap. */
+        /* A restart just below the maximum would look like a wrap. */
         bool restarts = m->sensors[i].troubles[0].kind == TROUBLE_RESTART;
         m->sensors[i].start_joules = (restarts ? 50000 : 65530) * chance();
     }
@@ -63,7 +64,8 @@ static void make_random_machine(struct rig *rig, struct random_machine *m)
     }
 }
 
-/* Splits add up; a part that was not observed is unknown and adds nothing. */
+/* Fails unless the parts of a split window add up. A part that was not observed is unknown and adds
+ * nothing. */
 static void check_splits(const struct rig *rig, const char *name)
 {
     int32_t id = machine_domain(rig->meter, name);
@@ -80,7 +82,8 @@ static void check_splits(const struct rig *rig, const char *name)
     assert_near(sum, whole, 1e-9 * whole);
 }
 
-/* One package: the error is at most what the window's edges can hide, and covered time is complete. */
+/* For a machine with one package: fails if the error exceeds what the window's edges can hide, or if energy
+ * of the covered time is missing. */
 static void check_package(const struct rig *rig, const char *name, const struct load *load, bool is_whole)
 {
     struct window w = meter_window(rig->meter, machine_domain(rig->meter, name), rig->meter->begin_ns,

@@ -1,4 +1,5 @@
-/* Energy computed from recordings of real meters, compared with an independent value of each. */
+/* Tests energy that is computed from recordings of real meters, compared with an independent value of each
+ * recording. */
 #include <glob.h>
 #include <math.h>
 #include <setjmp.h>
@@ -116,7 +117,7 @@ struct analyzer {
     int samples;
 };
 
-/* Each reading is for its second; a negative one marks an error of the analyzer. */
+/* Each reading is the mean of its second. A negative reading marks an error of the analyzer. */
 static struct analyzer mean_of_log(const char *path)
 {
     struct integrator in = {.period_s = 1};
@@ -177,7 +178,7 @@ static void test_wrapped_rows_of_energy_languages(void **state)
                 sscanf(fields, "; %lf ; %lf ; %lf ; %lf ; %lf", &package, &core, &gpu, &dram, &ms) != 5 ||
                 package >= 0)
                 continue;
-            /* The authors' tool recorded an end value below the start. */
+            /* The authors' tool recorded an end value below the start value. */
             struct counter c = {
                 .modulus = 1ULL << 32, .unit_joules = 0x1p-14, .max_watts = 150, .tick_s = 0.001};
             uint64_t start = 4294967295u, end = start + (uint64_t)(int64_t)llround(package / c.unit_joules);
@@ -202,8 +203,8 @@ struct stretch {
     double begin_s, end_s;
 };
 
-/* Records of 18 bytes: tick counter, then voltage and current of four supply lines; see the notes of the
- * recording. */
+/* Sums the energy of the supply lines. A record has 18 bytes: tick counter, then voltage and current of four
+ * lines; see the notes of the recording. */
 static double pmd_joules(const char *folder, struct stretch *io_common, bool whole)
 {
     size_t length;
@@ -236,8 +237,8 @@ static double pmd_joules(const char *folder, struct stretch *io_common, bool who
     return in.joules;
 }
 
-/* The column as a curve: each row is a sample at its own time, or as a lane would have read it with the same
- * polls. */
+/* Returns the column as a curve. is_exact: each row is a sample at its own time; otherwise, as a lane would
+ * have read the sensor at the times of the rows. */
 static struct curve column_curve(const char *path, const char *column, bool is_exact,
                                  struct stretch *out_seen)
 {
@@ -261,7 +262,7 @@ static struct curve column_curve(const char *path, const char *column, bool is_e
             continue;
         tm.tm_year -= 1900;
         tm.tm_mon -= 1;
-        double at_s = (double)timegm(&tm) - 3600 + ms * 1e-3; /* the log's clock is UTC+1 */
+        double at_s = (double)timegm(&tm) - 3600 + ms * 1e-3; /* the clock of the log is UTC+1 */
         const char *field = line;
         for (int i = 0; i < wanted; i++)
             field = strchr(field, ',') + 1;
@@ -276,7 +277,8 @@ static struct curve column_curve(const char *path, const char *column, bool is_e
     return curve;
 }
 
-/* From the first to the last row within the window; this is what was published. */
+/* Returns the time from the first to the last row within `common`, which is the time of the published
+ * value. */
 static struct stretch rows_within(const struct curve *curve, struct stretch common)
 {
     size_t first = 0, last = curve->count - 1;

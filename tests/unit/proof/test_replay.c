@@ -1,9 +1,8 @@
-/* Machines of known truth, replayed in virtual time through the whole meter: one case for each known error of
- * programs that read energy counters.
+/* Tests machines of known truth, replayed in virtual time through the whole meter, with one case for each
+ * known error of programs that read energy counters.
  *
- * Each case gives the energy used, the meter's expected result, and the expected coverage. Note: unobserved
- * energy is missing from both joules and coverage, and is counted in rejected or resets; it is never
- * estimated. */
+ * Each case states the energy used, the meter's expected result, and the expected coverage. Note: unobserved
+ * energy is missing from joules and coverage, and increases `rejected` or `resets`; it is never estimated. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -47,7 +46,7 @@ static void test_many_wraps_in_an_hour(void **state)
     assert_true(rig_channel(rig, "package-0")->counter.rejected == 0);
 }
 
-/* The lane must read a small counter much more often than it can wrap, whatever period was requested. */
+/* The lane must read a small counter much more often than it can wrap, whatever period the user requests. */
 static void test_the_pace_keeps_counters_alive(void **state)
 {
     struct rig *rig = *state;
@@ -60,7 +59,7 @@ static void test_the_pace_keeps_counters_alive(void **state)
     assert_true(period_s > 0 && period_s <= 8.2);
 }
 
-/* As reported: a job of 1546 s shows 248,923 J, and one of 1795 s shows 30,811 J. */
+/* The case that was reported: a job of 1546 s showed 248,923 J, and a job of 1795 s showed 30,811 J. */
 static void test_a_longer_job_does_not_use_less(void **state)
 {
     struct rig *rig = *state;
@@ -74,7 +73,7 @@ static void test_a_longer_job_does_not_use_less(void **state)
     rig_expect(rig, JOULE_TOTAL, 288995, 1, 0);
 }
 
-/* Adding another domain's range gives peaks of hundreds of kilowatts. */
+/* Adding the range of another domain at a wrap would show peaks of hundreds of kilowatts. */
 static void test_each_domain_wraps_at_its_own_range(void **state)
 {
     struct rig *rig = *state;
@@ -92,8 +91,8 @@ static void test_each_domain_wraps_at_its_own_range(void **state)
     rig_expect(rig, machine_domain(rig->meter, "dram-0"), 120, 0.03, 0);
 }
 
-/* Without a range, a wrap loses one reading's energy, which is reported; the result is never negative and
- * never guessed. */
+/* Without a range, the energy of the reading with the wrap is lost, and the loss is reported. The result is
+ * never negative and never guessed. */
 static void wrap_without_a_range(struct rig *rig, const char *range, int error)
 {
     struct load load = load_steady(150);
@@ -128,7 +127,7 @@ static void test_invalid_range_is_ignored(void **state)
     wrap_without_a_range(*state, "-1\n", 0);
 }
 
-/* 40 s without a reading, while the counter may wrap in 33 s: the number of wraps is unknown. */
+/* For 40 s there is no reading, while the counter may wrap in 33 s. The number of wraps is unknown. */
 static void test_a_pause_longer_than_a_wrap_is_not_guessed(void **state)
 {
     struct rig *rig = *state;
@@ -180,7 +179,7 @@ static void test_a_jump_of_4e9_joules(void **state)
     assert_true(rig_channel(rig, "package-0")->counter.rejected == 1);
 }
 
-/* A driver is reloaded: the files are missing for a second, then the count begins at 0. */
+/* A driver is reloaded: its files are missing for a second, then the count begins at 0. */
 static void test_a_counter_that_starts_again(void **state)
 {
     struct rig *rig = *state;
@@ -195,8 +194,8 @@ static void test_a_counter_that_starts_again(void **state)
     assert_int_equal(rig_channel(rig, "package-0")->failures, 10);
 }
 
-/* Truncated to 32 bits, a count of microjoules wraps at 4295 J without any sign. Others show 300 to 4000 W.
- * */
+/* A count of microjoules that is truncated to 32 bits wraps at 4295 J without any sign. Other programs show
+ * 300 to 4000 W for this machine. */
 static void test_microjoules_cut_to_32_bits(void **state)
 {
     struct rig *rig = *state;
@@ -211,7 +210,7 @@ static void test_microjoules_cut_to_32_bits(void **state)
     rig_expect(rig, JOULE_TOTAL, 30000 - 7 * 50, 1, 7 * 0.5);
 }
 
-/* --- counters that stand still -------------------------------------------------------------------------- */
+/* --- counters that stay constant ------------------------------------------------------------------------ */
 
 static void test_a_counter_frozen_from_the_start(void **state)
 {
@@ -220,7 +219,7 @@ static void test_a_counter_frozen_from_the_start(void **state)
     struct sensor package = sensor_troubled(&load, (struct trouble){.kind = TROUBLE_FREEZE, .from_s = 0.5});
     rig_run_10_s(rig, INTEL_RANGE, &package);
     rig_expect_unknown(rig, JOULE_TOTAL);
-    assert_false(rig_is_partial(rig)); /* it can be read: no permission is missing */
+    assert_false(rig_is_partial(rig)); /* the counter can be read, so no permission is missing */
     assert_int_equal(rig_state(rig, "package-0"), JOULE_UNSUPPORTED);
 }
 
@@ -229,14 +228,15 @@ static void test_a_counter_that_freezes_on_the_way(void **state)
     struct rig *rig = *state;
     struct load load = load_steady(80);
     struct sensor package = sensor_troubled(&load, (struct trouble){.kind = TROUBLE_FREEZE, .from_s = 5});
-    rig_run_10_s(rig, INTEL_RANGE, &package);      /* from 1 s on */
-    rig_expect(rig, JOULE_TOTAL, 320, 1, 6 - 0.1); /* a window up to now adds a reading's delay */
+    rig_run_10_s(rig, INTEL_RANGE, &package); /* the window begins at 1 s */
+    /* in a window that ends now, one reading is not covered, either */
+    rig_expect(rig, JOULE_TOTAL, 320, 1, 6 - 0.1);
     joule_quantity watts;
     assert_int_equal(joule_power_watts(rig->meter, JOULE_TOTAL, &watts), JOULE_STALE);
     assert_int_equal(rig_state(rig, "package-0"), JOULE_UNSUPPORTED);
 }
 
-/* Energy counted during a constant period comes in one step when the counter moves again. */
+/* The energy of a constant period appears in one step when the counter moves again. */
 static void test_a_counter_that_ticks_every_two_seconds(void **state)
 {
     struct rig *rig = *state;
@@ -251,7 +251,7 @@ static void test_a_counter_that_ticks_every_two_seconds(void **state)
     assert_true(rig_channel(rig, "package-0")->counter.rejected == 0);
 }
 
-/* Between two ticks a region's energy is small; it is not the absolute count. */
+/* The energy of a region between two ticks is small. It must not be the absolute count. */
 static void test_a_region_within_one_tick(void **state)
 {
     struct rig *rig = *state;
@@ -265,7 +265,7 @@ static void test_a_region_within_one_tick(void **state)
 
 /* --- the kernel's 64-bit counts ------------------------------------------------------------------------- */
 
-#define KERNEL_TIMER_S 655.36 /* for a unit of 2^-14 J */
+#define KERNEL_TIMER_S 655.36 /* period of the kernel's timer for a unit of 2^-14 J */
 
 static void put_events(struct rig *rig, struct kernel_count *first, struct kernel_count *second)
 {
@@ -281,7 +281,7 @@ static struct kernel_count kernel_count_of(struct sensor *sensor)
     return (struct kernel_count){.sensor = sensor, .register_bits = 14, .timer_s = KERNEL_TIMER_S};
 }
 
-/* The kernel's timer assumes 200 W. With frequent readings nothing is lost above that either. */
+/* The kernel chooses its timer for 200 W. With frequent readings, nothing is lost above 200 W either. */
 static void test_perf_above_200_watts(void **state)
 {
     struct rig *rig = *state;
@@ -294,8 +294,8 @@ static void test_perf_above_200_watts(void **state)
     rig_expect(rig, JOULE_TOTAL, 3600 * 350, 1, 0);
 }
 
-/* After 11 minutes at 210 W without a reading, the register has moved by more than 2^31: the count fell by
- * 131 kJ. As a 64-bit wrap that would be 4e9 J. */
+/* For 11 minutes at 210 W there is no reading. The register moves by more than 2^31 units, and the count
+ * falls by 131 kJ. Read as a 64-bit wrap, this would be 4e9 J. */
 static void test_a_sign_extended_step_of_perf(void **state)
 {
     struct rig *rig = *state;
@@ -356,7 +356,8 @@ static void test_a_right_that_is_taken_away(void **state)
     assert_true(isnan(watts.value));
 }
 
-/* Energy used meanwhile is in the counter, and is reported when it can be read again. */
+/* The counter includes the energy used while it was denied, which is reported when the counter can be read
+ * again. */
 static void test_a_right_that_comes_back(void **state)
 {
     struct rig *rig = *state;
@@ -386,7 +387,7 @@ static void test_a_package_that_may_not_be_read(void **state)
     assert_true(isnan(q.value));
 }
 
-/* The measurement clock stands still during a suspend; the counter may not. */
+/* During a suspend the measurement clock stands still, but the counter may continue. */
 static void test_suspend_is_a_gap(void **state)
 {
     struct rig *rig = *state;
@@ -401,7 +402,8 @@ static void test_suspend_is_a_gap(void **state)
     rig_expect(rig, JOULE_TOTAL, 800 - 8, 0.3, 0.1);
 }
 
-/* A stopped process reads nothing for a minute. A range that cannot wrap in that time loses nothing. */
+/* A stopped process reads nothing for a minute. If the counter cannot wrap in that time, no energy is
+ * lost. */
 static void test_a_minute_without_reading(void **state)
 {
     struct rig *rig = *state;
@@ -435,7 +437,7 @@ static void test_an_hour_without_reading_64_bits(void **state)
     assert_near(q.value, 3610 * 300, 2 * 0.1 * 300);
 }
 
-/* A missing power file does not mean 0 W. */
+/* If a power file is missing, the power is unknown, not 0 W. */
 static void test_a_power_file_that_vanishes(void **state)
 {
     struct rig *rig = *state;

@@ -1,5 +1,5 @@
-/* Totals of scripted machines through the whole meter: units by model, duplicates, mirrored counters, parts
- * and wholes.
+/* Tests totals of scripted machines through the whole meter: units by model, duplicates, mirrored counters,
+ * parts and wholes.
  *
  * There is one case for each known way in which programs count energy twice, a quarter of it, or half of the
  * machine. */
@@ -14,7 +14,7 @@
 #include "support/check.h"
 #include "support/rig.h"
 
-/* Mean power 68 W, varying as under a real program. */
+/* Returns a load of 68 W on average that varies as under a real program. */
 static struct load restless(void)
 {
     struct load load = {.repeat_s = 0.7};
@@ -25,7 +25,8 @@ static struct load restless(void)
 
 /* --- mirrors, twins and totals -------------------------------------------------------------------------- */
 
-/* Two dies that both show the package: 68 + 68 W, but 125 W at the wall. */
+/* Each of two dies shows the energy of the package. Both together would show 136 W, but the machine uses 125
+ * W at the wall. */
 static void test_mirrored_dies_count_once(void **state)
 {
     struct rig *rig = *state;
@@ -36,11 +37,11 @@ static void test_mirrored_dies_count_once(void **state)
     machine_run(rig->meter, 10, 0.1);
     rig_expect(rig, JOULE_TOTAL, rig_truth(rig, &load), 0.3, 0);
     assert_string_equal(rig_cover_name(rig), "package-0");
-    rig_expect(rig, machine_domain(rig->meter, "package-1"), rig_truth(rig, &load), 0.3,
-               0); /* it remains for queries */
+    /* the mirror can still be queried */
+    rig_expect(rig, machine_domain(rig->meter, "package-1"), rig_truth(rig, &load), 0.3, 0);
 }
 
-/* The counted one fails: its mirror replaces it. */
+/* The counted die fails, and its mirror replaces it. */
 static void test_a_mirror_stands_in(void **state)
 {
     struct rig *rig = *state;
@@ -69,7 +70,7 @@ static void test_equal_mean_power_is_no_mirror(void **state)
     rig_expect(rig, JOULE_TOTAL, 1360, 0.6, 0);
 }
 
-/* Two sockets with the same synchronous work differ at least in their counts. */
+/* Two sockets that do the same work at the same time differ at least in their counts. */
 static void test_the_same_work_on_two_sockets_is_no_mirror(void **state)
 {
     struct rig *rig = *state;
@@ -82,7 +83,7 @@ static void test_the_same_work_on_two_sockets_is_no_mirror(void **state)
     rig_expect(rig, JOULE_TOTAL, 2 * rig_truth(rig, &load), 0.6, 0);
 }
 
-/* At constant power, two counters of the same energy cannot be recognised as one. */
+/* At constant power, it cannot be recognised that two counters show the same energy. */
 static void test_steady_power_is_no_mirror(void **state)
 {
     struct rig *rig = *state;
@@ -108,8 +109,8 @@ static int unit_register(void *value, int64_t time_ns, uint64_t *out_value)
     return 0;
 }
 
-/* Memory counts in 2^-16 J on servers whose unit register says 2^-14; programs that ignore this are wrong by
- * a factor of 4. Two ways to read the register must agree. */
+/* On servers, memory counts in 2^-16 J, although the unit register states 2^-14. Programs that use the
+ * register are wrong by a factor of 4. Both ways to read the memory's counter must agree. */
 static void test_memory_has_a_unit_of_its_own(void **state)
 {
     struct rig *rig = *state;
@@ -130,7 +131,7 @@ static void test_memory_has_a_unit_of_its_own(void **state)
     rig_expect(rig, JOULE_TOTAL, 200, 0.05, 0);
 }
 
-/* The platform counter of some servers moves in whole joules. */
+/* The platform counter of some servers rises in steps of a joule. */
 static void test_psys_in_steps_of_a_joule(void **state)
 {
     struct rig *rig = *state;
@@ -174,7 +175,7 @@ static void test_a_client_is_not_counted_twice(void **state)
     assert_near(unattributed.value, 170, 0.3);
 }
 
-/* If registers are filtered, only the mmio zone can be read. */
+/* If the registers may not be read, only the mmio zone can be read. */
 static void test_an_mmio_zone_speaks_for_a_denied_one(void **state)
 {
     struct rig *rig = *state;
@@ -189,7 +190,7 @@ static void test_an_mmio_zone_speaks_for_a_denied_one(void **state)
     assert_false(rig_is_partial(rig));
 }
 
-/* A zone's number is not a package's number. */
+/* The number of a zone is not the number of its package. */
 static void test_zones_in_another_order(void **state)
 {
     struct rig *rig = *state;
@@ -204,8 +205,8 @@ static void test_zones_in_another_order(void **state)
     assert_int_equal(rig_channel(rig, "package-1")->info.device_index, 1);
 }
 
-/* Every socket is read, not only that of CPU 0; AMD's core counters are single cores and not part of the sum;
- * registers that this model lacks are left out. */
+/* The counters of both sockets are read, not only that of CPU 0. AMD's core counters are of single cores and
+ * are not added. Registers that this model lacks are not listed. */
 static void test_registers_of_two_amd_sockets(void **state)
 {
     struct rig *rig = *state;

@@ -1,4 +1,4 @@
-/* Many machines in one view: values of their reports, old values, and totals. */
+/* Tests many machines in one view: values of their reports, old values, and totals. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,7 +60,7 @@ static void test_host_lists_are_read(void **state)
     assert_true(hosts.list[5].is_loopback && hosts.list[6].is_loopback && !hosts.list[0].is_loopback);
     hosts_free(&hosts);
     joule_error error;
-    assert_true(hosts_read(&hosts, "node", true, &error)); /* TLS for all hosts */
+    assert_true(hosts_read(&hosts, "node", true, &error)); /* all hosts use TLS */
     assert_string_equal(hosts.list[0].url, "https://node:9400/events");
 }
 
@@ -79,7 +79,8 @@ static void test_invalid_host_lists_are_refused(void **state)
     }
 }
 
-/* Energy counts from the first report here, across restarts and gaps, and never falls. */
+/* Energy is counted from the first report that this view received. It never falls, even if the host restarts
+ * or is unreachable for a time. */
 static void test_energy_counts_from_the_first_report(void **state)
 {
     (void)state;
@@ -90,10 +91,10 @@ static void test_energy_counts_from_the_first_report(void **state)
     assert_true(row->joules == 0);
     assert_true(report(0, 5100, 100, "measured", 51, 11 * SECOND));
     assert_true(row->joules == 100);
-    assert_true(
-        report(0, 7100, 100, "measured", 71, 31 * SECOND)); /* the connection was lost, not the server */
+    /* the connection was lost, but the server continued */
+    assert_true(report(0, 7100, 100, "measured", 71, 31 * SECOND));
     assert_true(row->joules == 2100);
-    assert_true(report(0, 30, 100, "measured", 0.3, 40 * SECOND)); /* it was restarted */
+    assert_true(report(0, 30, 100, "measured", 0.3, 40 * SECOND)); /* the server was restarted */
     assert_true(row->joules == 2130);
     assert_true(report(0, 40, 100, "modelled", 0.4, 41 * SECOND));
     assert_int_equal(row->joules_class, JOULE_CLASS_MODELLED);
@@ -115,13 +116,13 @@ static void test_states_and_totals(void **state)
     assert_true(fabs(total.watts.low - 135) < 1e-9 && fabs(total.watts.high - 165) < 1e-9);
     assert_int_equal(total.watts.cls, JOULE_CLASS_MODELLED);
     assert_int_equal(host_state_of(&hosts.list[2], 12 * SECOND), HOST_WAITING);
-    report(2, 10, NAN, "measured", 1, 13 * SECOND); /* reachable, but its power is unknown */
+    report(2, 10, NAN, "measured", 1, 13 * SECOND); /* the host answers, but its power is unknown */
     report(0, 300, 100, "measured", 4, 13 * SECOND);
-    hosts_sum(&hosts, 16 * SECOND, &total); /* b does not answer */
+    hosts_sum(&hosts, 16 * SECOND, &total); /* host b does not answer */
     assert_int_equal(host_state_of(&hosts.list[1], 16 * SECOND), HOST_STALE);
     assert_true(total.watts.value == 100 && total.joules == 400 && total.live == 2 && total.is_partial);
     assert_int_equal(total.watts.cls, JOULE_CLASS_MEASURED);
-    assert_int_equal(total.joules_class, JOULE_CLASS_MODELLED); /* includes the joules of b */
+    assert_int_equal(total.joules_class, JOULE_CLASS_MODELLED); /* the total includes the joules of b */
 }
 
 static void expect_row(int y, const char *piece, const char *absent)
@@ -134,7 +135,7 @@ static void expect_row(int y, const char *piece, const char *absent)
         fail_msg("'%s' in row %d: %s", piece, y, line);
 }
 
-/* Old values are marked as old, and unknown ones are "-": neither is 0 W. */
+/* Old values are marked as old, and unknown values are shown as "-". Neither is shown as 0 W. */
 static void test_old_and_unknown_values_are_marked(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The parts of a page: formatted values, columns that fit, the grid, histories and their bars. */
+/* Tests the parts of a page: formatted values, columns that fit, the grid, histories, and their bars. */
 #include <joule/devices.h>
 #include <locale.h>
 #include <math.h>
@@ -14,7 +14,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* --- parsing -------------------------------------------------------------------------------------------- */
+/* --- formatted values ----------------------------------------------------------------------------------- */
 
 static void test_figures_have_prefixes(void **state)
 {
@@ -93,14 +93,14 @@ static void test_the_least_important_column_goes_first(void **state)
     assert_int_equal(c[1].x, 10);
     assert_int_equal(c[2].x, 20);
     assert_int_equal(c[4].x, 28);
-    assert_int_equal(c[4].given, 33); /* up to column 60 */
+    assert_int_equal(c[4].given, 33); /* the column reaches to the edge of the page, 60 */
     columns_fit(c, COUNT(c), 0, 30);
     assert_true(!c[2].is_shown && c[1].is_shown);
     columns_fit(c, COUNT(c), 0, 20);
     assert_true(!c[1].is_shown && c[4].is_shown);
     assert_int_equal(c[4].given, 11);
     columns_fit(c, COUNT(c), 0, 3);
-    assert_true(c[0].is_shown && !c[4].is_shown); /* one column always stays */
+    assert_true(c[0].is_shown && !c[4].is_shown); /* one column is always shown */
 }
 
 /* --- the grid ------------------------------------------------------------------------------------------- */
@@ -122,7 +122,7 @@ static void test_text_is_cut_and_tamed(void **state)
     assert_int_equal(frame_text(&frame, 0, 1, -1, STYLE_PLAIN, "a\x1b[31m\xc3\xa9\xff"), 9);
     assert_string_equal(row_of(&frame, 0), " a?[31m\xc3\xa9?");
     frame_text(&frame, 1, 9, -1, STYLE_PLAIN, "too long");
-    frame_text(&frame, 1, -3, 5, STYLE_PLAIN, "abcdefgh"); /* text outside the edge is dropped */
+    frame_text(&frame, 1, -3, 5, STYLE_PLAIN, "abcdefgh"); /* text outside the grid is not drawn */
     frame_text(&frame, 7, 0, -1, STYLE_PLAIN, "below");
     assert_string_equal(row_of(&frame, 1), "de       too");
     frame_clear(&frame, 12, 2);
@@ -143,7 +143,8 @@ static void test_wide_characters_cannot_shift_a_row(void **state)
     (void)state;
     struct frame frame = {0};
     frame_clear(&frame, 8, 1);
-    frame_text(&frame, 0, 0, -1, STYLE_PLAIN, "\xe4\xb8\xad|e\xcc\x81|"); /* two columns; zero columns */
+    /* the first character is two columns wide, the accent has no width */
+    frame_text(&frame, 0, 0, -1, STYLE_PLAIN, "\xe4\xb8\xad|e\xcc\x81|");
     assert_string_equal(row_of(&frame, 0), "?|e?|");
     frame_free(&frame);
 }
@@ -158,11 +159,12 @@ static void test_bars_are_means(void **state)
     assert_true(isnan(history_bar(&history, 0, 1)));
     for (uint64_t t = 0; t < 10; t++)
         history_add(&history, t, (double)t);
-    assert_true(fabs(history_bar(&history, 1, 4) - 5.5) < 1e-6); /* 4 5 6 7 */
-    assert_true(fabs(history_bar(&history, 2, 4) - 8.5) < 1e-6); /* not full yet */
+    assert_true(fabs(history_bar(&history, 1, 4) - 5.5) < 1e-6); /* the mean of 4, 5, 6 and 7 */
+    /* the mean of the values so far; the bar is not full yet */
+    assert_true(fabs(history_bar(&history, 2, 4) - 8.5) < 1e-6);
     assert_true(fabs(history_peak(&history, 9, 4, 2) - 8.5) < 1e-6);
     assert_true(isnan(history_bar(&history, 3, 4)));
-    history_add(&history, 12, 100); /* 10 and 11 were missed */
+    history_add(&history, 12, 100); /* the times 10 and 11 have no value */
     assert_true(isnan(history_bar(&history, 5, 2)));
     assert_true(fabs(history_bar(&history, 3, 4) - 100) < 1e-6);
     history_add(&history, 13, NAN);
@@ -171,7 +173,8 @@ static void test_bars_are_means(void **state)
         history_add(&history, t, 7);
     assert_int_equal(history.end - history.begin, HISTORY_TICKS);
     assert_true(isnan(history_bar(&history, 12, 1)));
-    history_add(&history, history.end + 5 * HISTORY_TICKS, 3); /* after a long sleep */
+    /* the first value after a long time without values */
+    history_add(&history, history.end + 5 * HISTORY_TICKS, 3);
     assert_int_equal(history.end - history.begin, 1);
 }
 
@@ -206,7 +209,7 @@ static void test_bars_are_drawn(void **state)
     frame_clear(&frame, 8, 2);
     history_draw(&history, 4, 1, 100, &frame, 0, 0, 8, 1);
     assert_string_equal(row_of(&frame, 0), "   _=@ _");
-    history_draw(&history, 4, 1, 0, &frame, 0, 0, 8, 1); /* only zeros */
+    history_draw(&history, 4, 1, 0, &frame, 0, 0, 8, 1); /* a history that contains only zeros */
     frame_free(&frame);
 }
 

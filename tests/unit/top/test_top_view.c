@@ -1,4 +1,4 @@
-/* The view without a terminal: order and filter of rows, keys, and contents of pages of every size. */
+/* Tests the view without a terminal: order and filter of rows, keys, and contents of pages of every size. */
 #include <locale.h>
 #include <math.h>
 #include <setjmp.h>
@@ -149,7 +149,7 @@ static void test_processes_are_sorted(void **state)
     static const struct {
         enum sort_key key;
         const char *order, *reversed;
-    } cases[] = {{SORT_POWER, "30 200 4 7", "4 200 30 7"}, /* unknown values stay last */
+    } cases[] = {{SORT_POWER, "30 200 4 7", "4 200 30 7"}, /* unknown values are last in both orders */
                  {SORT_ENERGY, "4 30 200 7", "200 30 4 7"}, {SORT_CPU, "30 200 4 7", "4 200 30 7"},
                  {SORT_GPU, "4 7 30 200", "4 7 30 200"},    {SORT_PID, "4 7 30 200", "200 30 7 4"},
                  {SORT_NAME, "7 200 4 30", "30 4 200 7"}};
@@ -174,18 +174,18 @@ static void test_filter_selects_processes(void **state)
     type("zz");
     assert_string_equal(order(), "");
     assert_contains(page(80, 24), "no process matches");
-    press(UI_ESCAPE); /* as before */
+    press(UI_ESCAPE); /* the key removes the filter */
     assert_string_equal(order(), "30 200 4 7");
     type("/bob");
     press(UI_ENTER);
     assert_string_equal(order(), "200 7");
-    type("/q"); /* a letter of the filter, not a command */
+    type("/q"); /* the letter belongs to the filter and is not a command */
     press(UI_ESCAPE);
     assert_string_equal(ui.filter, "bob");
     press(UI_ESCAPE);
     assert_string_equal(order(), "30 200 4 7");
     type("/\xc3\xa9");
-    press(UI_BACKSPACE); /* one character, two bytes */
+    press(UI_BACKSPACE); /* one character of two bytes is removed */
     assert_string_equal(ui.filter, "");
     for (int i = 0; i < 200; i++)
         press('x');
@@ -201,7 +201,7 @@ static void test_a_selection_follows_its_process(void **state)
     assert_int_equal(ui.pid, 200);
     type("j");
     press(UI_UP);
-    model.processes[ui.shown[1]].watts = 500; /* it moves up */
+    model.processes[ui.shown[1]].watts = 500; /* the process moves up in the list */
     ui_refresh(&ui, &model);
     assert_int_equal(model.processes[ui.shown[ui.processes.selected]].pid, 200);
     assert_int_equal(ui.processes.selected, 0);
@@ -259,7 +259,7 @@ static void test_other_keys_pause_help_and_quit(void **state)
     press('r');
     assert_string_equal(order(), "4 200 30 7");
     for (int key = 0; key < 0x110020; key += key < 0x200 ? 1 : 0x3fff)
-        if (key != '/') /* no key causes a failure */
+        if (key != '/') /* no key may crash the view */
             press(key);
 }
 
@@ -287,7 +287,7 @@ static void test_page_shows_devices_and_processes(void **state)
     for (size_t i = 0; i < COUNT(pieces); i++)
         assert_contains(text, pieces[i]);
     shows_not(text, "nan");
-    shows_not(text, "TEMP"); /* no device has one */
+    shows_not(text, "TEMP"); /* no device has a temperature */
     model.devices[0].celsius = 66;
     model.devices[0].limit_watts = 700;
     text = page(100, 30);
@@ -343,8 +343,8 @@ static void test_pages_of_every_size(void **state)
                 continue;
             }
             assert_contains(text, "TOTAL");
-            assert_contains(text,
-                            ui.focus == FOCUS_DEVICES ? "node" : " 7 "); /* the last row scrolled into view */
+            /* the page has scrolled to the last row */
+            assert_contains(text, ui.focus == FOCUS_DEVICES ? "node" : " 7 ");
             press(UI_HOME);
             assert_contains(page(width, height), ui.focus == FOCUS_DEVICES ? "gpu:2 " : "30 ");
         }
