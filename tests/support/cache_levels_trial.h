@@ -1,9 +1,8 @@
-/* support/cache_levels_trial.h - builds functions by hand to test what their loads take from each memory
- * level.
+/* support/cache_levels_trial.h - builds functions by hand, to test from which memory levels their loads read.
  *
  * Blocks and loops are given as a graph, addresses as scalar evolution prints them. Results are cache lines
- * per call. The core has caches of 32 KiB, 1 MiB and 32 MiB; expectations are lines per call from L2, L3 and
- * DRAM. Note: include <cmocka.h> first. */
+ * per call from L2, L3 and DRAM. The core has caches of 32 KiB, 1 MiB and 32 MiB. Note: include <cmocka.h>
+ * first. */
 #ifndef SUPPORT_CACHE_LEVELS_TRIAL_H
 #define SUPPORT_CACHE_LEVELS_TRIAL_H
 
@@ -19,7 +18,8 @@
 #define MIB        (1024 * KIB)
 #define NEAR(a, b) assert_true(fabs((double)(a) - (double)(b)) <= 0.02 * fabs((double)(b)) + 1e-9)
 
-/* Loop nests whose headers are blocks 1, 2, 3; all accesses are in the innermost loop. */
+/* Edges "FROM>TO" of nests of 0 to 3 loops. The headers of the loops are blocks 1, 2 and 3; all accesses are
+ * in the innermost loop. */
 static const char *const nests[] = {"", "0>1 1>1 1>2", "0>1 1>2 2>2 2>3 3>1 3>4",
                                     "0>1 1>2 2>3 3>3 3>4 4>2 4>5 5>1 5>6"};
 static const char *const names[MAX_BLOCKS] = {"b0", "b1", "b2", "b3", "b4", "b5", "b6", "b7"};
@@ -61,7 +61,8 @@ static inline void add_edges(struct trial *t, const char *edges)
     }
 }
 
-/* `values` are lines as the printer of scalar evolution writes them. */
+/* Returns a function with `depth` nested loops; times[d]: iterations of loop d. `values`: lines as the
+ * printer of scalar evolution writes them. The caller frees the result. */
 static inline struct trial *trial_new(unsigned depth, const double *times, const char *values)
 {
     char words[1024];
@@ -105,7 +106,8 @@ static inline void add_value(struct trial *t, uint32_t block, const char *name)
     b->values[b->value_count++] = name;
 }
 
-/* Adds a value of block `header` that grows by 0 to `extent` per iteration. `from`: its start; NULL: 0. */
+/* Adds a value to block `header` that changes by 0 to `extent` per iteration. `from`: its initial value;
+ * NULL: 0. */
 static inline void add_monotonic_phi(struct trial *t, uint32_t header, const char *name, double extent,
                                      const char *from)
 {

@@ -1,7 +1,7 @@
 /* support/chance.h - random numbers for simulations, the same in every run of a test.
  *
- * The generator is a xorshift; its normal variates are inexact beyond three standard deviations. Note: the
- * program has one stream. Set chance_state to CHANCE_SEED to restart it. */
+ * The generator is a xorshift. Its normal variates are inexact beyond three standard deviations. Note: all
+ * users of a program share one sequence. Set chance_state to CHANCE_SEED to restart it. */
 #ifndef TEST_CHANCE_H
 #define TEST_CHANCE_H
 
@@ -43,8 +43,8 @@ static inline double chance_normal(void)
     const uint64_t lanes = UINT64_C(0x0000ffff0000ffff);
     uint64_t pairs = (a & lanes) + (a >> 16 & lanes) + (b & lanes) + (b >> 16 & lanes);
     double sum = (double)((pairs & 0xffffffff) + (pairs >> 32));
-    return (sum - 8 * 32767.5) * (1 / 53509.77); /* sum of eight uniform 16-bit numbers: sd = 65536 sqrt(8 /
-                                                  * 12) */
+    /* sum of eight uniform 16-bit numbers, whose standard deviation is 65536 sqrt(8 / 12) */
+    return (sum - 8 * 32767.5) * (1 / 53509.77);
 }
 
 #endif

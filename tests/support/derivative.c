@@ -16,7 +16,8 @@
 #define ABSOLUTE 1e-5
 #define RELATIVE 1e-3
 
-/* Returns the sum of `y` with fixed weights between -1 and 1, so that parts of the result do not cancel. */
+/* Returns the sum of the elements of `y` with fixed weights between -1 and 1. Equal weights would let parts
+ * of the result cancel. */
 static forge_value weigh(forge_builder *b, forge_value y, uint32_t stream)
 {
     forge_shape shape = forge_value_shape(b, y);
@@ -106,7 +107,6 @@ static double scalar(struct trial *t, const char *name)
     return *(double *)forge_tensor_data(&tensor);
 }
 
-/* d `what` / d every element of input i, by the program's `letter` and by differences. */
 void derivative_compare(struct trial *t, const struct function *f, size_t i, const char *what, char letter)
 {
     char name[32];

@@ -1,8 +1,8 @@
 /* support/derivative.h - compares derivatives of a function with finite differences.
  *
- * Tries one function in double precision: the first derivatives of a weighted sum of its result, and their
- * derivatives. Note: a failure ends the test with the function's name. Weights are fixed, so results can be
- * compared between runs. */
+ * For one function in double precision, compares the first derivatives of a weighted sum of its result, and
+ * their derivatives. Note: a failure ends the test with the function's name. Weights are fixed, so results
+ * can be compared between runs. */
 #ifndef SUPPORT_DERIVATIVE_H
 #define SUPPORT_DERIVATIVE_H
 
@@ -31,14 +31,14 @@ struct trial {
     forge_tensor x[DERIVATIVE_INPUTS];
 };
 
-/* Compares all derivatives; creates and frees its own trial. */
+/* Compares all derivatives of the function. Creates and frees the trial. */
 void derivative_check(const struct function *function);
 
 void derivative_begin(struct trial *trial, const struct function *function);
 /* Runs the program with the inputs in trial->x. */
 void derivative_run(struct trial *trial, const struct function *function);
-/* Compares d `what` ("loss" or "slope") / d each element of input i: the program's result `letter` (g or h)
- * with a finite difference. */
+/* Compares the derivative of the output `what` ("loss" or "slope") by each element of input i with a finite
+ * difference. `letter`: g or h, the first letter of the output that contains the derivative. */
 void derivative_compare(struct trial *trial, const struct function *function, size_t i, const char *what,
                         char letter);
 void derivative_end(struct trial *trial, const struct function *function);

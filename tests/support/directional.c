@@ -1,7 +1,7 @@
 /* support/directional.c - see directional.h.
  *
- * Note: directions are slots of the same program, so that products of gradients and directions are outputs.
- * All slots are restored before each run, so that each run draws the same random numbers. */
+ * Note: directions are slots of the same program, so that products of gradients and directions can be
+ * outputs. All slots are restored before each run, so that each run uses the same random numbers. */
 #include "support/directional.h"
 
 #include <math.h>
@@ -94,7 +94,7 @@ static void load(struct trial *t)
 
 /* --- points --------------------------------------------------------------------------------------------- */
 
-/* Copies all slots to `t->slots`, or back. */
+/* Copies all slots to `t->slots`; is_back: copies them back. */
 static void copy_slots(struct trial *t, bool is_back)
 {
     size_t at = 0;
@@ -111,7 +111,8 @@ static void copy_slots(struct trial *t, bool is_back)
     }
 }
 
-/* Initializes slots from the seed. Variables that are constant at first are changed, too. */
+/* Initializes slots from the seed. Then adds noise to all variables, also to those that are initially
+ * constant. */
 static void choose_point(struct trial *t, uint64_t seed)
 {
     struct workbench *m = &t->bench;
@@ -139,7 +140,7 @@ static double output(const struct trial *t, const char *name)
     return *(double *)forge_tensor_data(&tensor);
 }
 
-/* Returns the outputs after moving `steps` steps along the direction. */
+/* Returns the outputs after moving the variables by `steps` steps along the direction. */
 static struct facts evaluate_at(struct trial *t, double steps)
 {
     copy_slots(t, true);
@@ -159,7 +160,8 @@ static bool is_near(double a, double b)
     return fabs(a - b) <= ABSOLUTE + RELATIVE * fabs(b);
 }
 
-/* Returns true if the slopes on both sides agree. The arguments are outputs before, at and after a point. */
+/* Returns true if the slopes on both sides of a point agree. The arguments are outputs before, at and after
+ * the point. */
 static bool is_smooth(double before, double at, double behind)
 {
     return is_near((at - before) / EPSILON, (behind - at) / EPSILON);
@@ -174,7 +176,7 @@ static void compare(const struct trial *t, uint64_t seed, const char *what, doub
                  (unsigned long long)t->of->seed, (unsigned long long)seed, what, found, difference);
 }
 
-/* Returns false if a kink is near. */
+/* Tries the point of this seed. Returns false if the point is near a kink. */
 static bool try_point(struct trial *t, uint64_t seed)
 {
     choose_point(t, seed);

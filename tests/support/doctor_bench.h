@@ -1,7 +1,8 @@
-/* support/doctor_bench.h - a scripted machine and joule doctor's findings about it.
+/* support/doctor_bench.h - a scripted machine, and joule doctor's findings about the machine.
  *
  * Sets up the machine with which the doctor's tests begin, examines it, and asserts findings. Note: a test
- * breaks the machine before it examines it. Findings live until the next examination. */
+ * adds problems to the machine before it examines the machine. Findings are valid until the next
+ * examination. */
 #ifndef TEST_DOCTOR_BENCH_H
 #define TEST_DOCTOR_BENCH_H
 
@@ -10,7 +11,7 @@
 struct doctor_bench {
     struct joule_host *host;
     joule_meter *meter;
-    enum attribute_method run_method; /* result that the trial run is to have */
+    enum attribute_method run_method; /* method that the trial run of `joule run` will return */
     struct diagnosis diagnosis;
 };
 
@@ -22,10 +23,11 @@ extern const char doctor_bench_cpu[]; /* contents of /proc/cpuinfo; ends with an
 
 /* Adds a package that draws 60 W; is_readable: the user may read it. */
 void doctor_bench_add_zone(struct joule_host *host, bool is_readable);
-/* Makes it a KVM virtual machine. */
+/* Makes the machine a KVM virtual machine. */
 void doctor_bench_make_virtual(struct joule_host *host);
 
-/* Opens a meter, reads for two seconds, examines. clock_read_ns: cost of one clock reading. */
+/* Opens a meter, reads for two seconds, and examines the machine. clock_read_ns: duration of one reading of
+ * the clock. */
 void doctor_bench_examine(struct doctor_bench *bench, double clock_read_ns);
 /* Returns the finding with this id, or NULL. */
 const struct finding *doctor_bench_find(const struct doctor_bench *bench, const char *id);

@@ -67,7 +67,7 @@ static int errno_of(rocm_code code)
     return code == RSMI_STATUS_PERMISSION ? -EACCES : code == RSMI_STATUS_BUSY ? -EPERM : -EIO;
 }
 
-/* Gives a gpu_metrics table of revision 1.3. */
+/* Writes a gpu_metrics table of revision 1.3. */
 static ssize_t read_table(void *context, int64_t time_ns, char *buffer, size_t size)
 {
     uint64_t counts = UINT64_MAX, stamp;
@@ -93,7 +93,7 @@ static ssize_t read_microwatts(void *context, int64_t time_ns, char *buffer, siz
                                        : errno_of(code);
 }
 
-/* Adds a partition as a device without driver and sensors, on a bus of its own. */
+/* Adds a partition: a device without driver and sensors, on its own bus. */
 static void put_partition(struct fake_amd *fake, unsigned number)
 {
     char path[128];
@@ -133,7 +133,7 @@ static void put_files(struct fake_amd *fake)
     start(0);
     uint64_t bdfid;
     for (uint32_t device = 0; files.pci(device, &bdfid) == RSMI_STATUS_SUCCESS; device++) {
-        if (bdfid & 7) /* this library puts the partition number here */
+        if (bdfid & 7) /* this library stores the partition number in these bits */
             put_partition(fake, device);
         else
             put_board(fake, device, bdfid);

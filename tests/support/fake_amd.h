@@ -1,8 +1,8 @@
-/* support/fake_amd.h - a meter over scripted AMD boards in virtual time, through either library or the
+/* support/fake_amd.h - a meter over scripted AMD boards in virtual time, through one of the libraries or the
  * kernel's files.
  *
- * Loads the fake library, gives its symbols to a scripted host, and moves both clocks together. Note: only
- * one fixture at a time, because the fake library has one script. */
+ * Loads the fake library, registers its symbols at a scripted host, and advances the clocks of both together.
+ * Note: only one fixture can exist at a time, because the fake library has one script. */
 #ifndef TEST_FAKE_AMD_H
 #define TEST_FAKE_AMD_H
 
@@ -10,8 +10,8 @@
 
 /* One way to read a board. */
 struct fake_amd_interface {
-    const char *source;  /* "rocm_smi", ...; "amdgpu,hwmon": the kernel's files */
-    const char *folder;  /* of the fake library, below fakes/ */
+    const char *source;  /* names of sources, separated by commas; "amdgpu,hwmon": the kernel's files */
+    const char *folder;  /* folder of the fake library below fakes/ */
     const char *library; /* the library's file name */
 };
 enum { FAKE_ROCM_6, FAKE_ROCM_5, FAKE_AMD_1, FAKE_AMD_24, FAKE_AMD_25, FAKE_FILES, FAKE_INTERFACES };
@@ -32,16 +32,16 @@ struct fake_amd {
 bool fake_amd_prepare(struct fake_amd *fake, const char *folder, int interface, const char *script);
 /* Removes a symbol, as in another release of the library. */
 void fake_amd_remove(struct fake_amd *fake, const char *symbol);
-/* Opens a meter of these sources; NULL: of the way's own source. */
+/* Opens a meter with these sources; NULL: with the sources of fake->interface. */
 void fake_amd_open(struct fake_amd *fake, const char *sources);
-/* Advances the time by `seconds`, with a reading every 0.1 s. */
+/* Advances the time by `seconds` and reads every 0.1 s. */
 void fake_amd_run(struct fake_amd *fake, double seconds);
 /* Closes meter and host. */
 void fake_amd_close(struct fake_amd *fake);
 /* Makes the library use the machine's clock again. */
 void fake_amd_free_clock(struct fake_amd *fake);
-/* The first two return the channel or source with that name, or NULL. The third returns starts of the library
- * minus stops. */
+/* The first two return the channel or the source with that name, or NULL. The third returns how often the
+ * library was started, less how often it was stopped. */
 const struct channel *fake_amd_channel(struct fake_amd *fake, const char *name);
 const struct source *fake_amd_source(struct fake_amd *fake, const char *name);
 unsigned fake_amd_start_count(struct fake_amd *fake);

@@ -29,7 +29,7 @@ char *fake_smi_read(const char *name)
     return text;
 }
 
-/* Copies cell `column` of a line, trimmed and without unit, as with nounits. */
+/* Copies cell `column` of a line, trimmed and without its unit, as nvidia-smi does with "nounits". */
 static void cell(const char *line, size_t column, char *out_cell, size_t size)
 {
     for (; column > 0 && line; column--) {
@@ -68,7 +68,7 @@ static const char *next_row(const char *row)
 static void print_row(struct text *out, const char *row, const int *columns, size_t count, int power)
 {
     char value[128];
-    if (!memchr(row, ',', strcspn(row, "\n"))) { /* text besides the table */
+    if (!memchr(row, ',', strcspn(row, "\n"))) { /* the line is text, not a row of the table */
         text_add_bytes(out, row, strcspn(row, "\n"));
         count = 0;
     }

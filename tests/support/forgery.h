@@ -1,7 +1,7 @@
 /* support/forgery.h - builds records that no writer produces.
  *
- * Appends blocks one by one, with correct checksums whatever the contents. Note: a block's contents are not
- * checked against its type, because the reader under test must do that. */
+ * Appends blocks one by one. Checksums are correct, whatever a block contains. Note: a block's contents are
+ * not checked against its type, because the reader under test must do that. */
 #ifndef TESTS_SUPPORT_FORGERY_H
 #define TESTS_SUPPORT_FORGERY_H
 
@@ -21,8 +21,8 @@ void forge_double(struct forgery *f, double value);
 void forge_text(struct forgery *f, const char *text);
 void forge_end_of_block(struct forgery *f);
 
-/* Append whole blocks: the next domain (a counter of joules or a gauge), a point of its curve, a gauge's
- * reading, the end. */
+/* Append whole blocks: the next domain (a counter of joules or a gauge), a point of its curve, a reading of a
+ * gauge, the end. */
 void forge_domain(struct forgery *f, uint32_t id, joule_reading_kind reading, const char *name);
 void forge_point(struct forgery *f, uint32_t id, int64_t time_ns, double joules);
 void forge_reading(struct forgery *f, uint32_t id, int64_t time_ns, double value);

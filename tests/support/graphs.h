@@ -1,6 +1,6 @@
-/* support/graphs.h - graphs of builders, and checks of what a builder found.
+/* support/graphs.h - returns the graphs of builders, and checks a builder's errors and shapes.
  *
- * Note: each function that finishes a builder frees it, also when it fails. */
+ * Note: each function that finishes a builder frees the builder, also if it fails. */
 #ifndef SUPPORT_GRAPHS_H
 #define SUPPORT_GRAPHS_H
 
@@ -27,7 +27,7 @@ static inline void assert_builder_refused(forge_builder *b, const char *words)
     assert_contains(error.message, words);
 }
 
-/* Fails the test unless the value has this shape, as text with symbols, and the builder has no error. */
+/* Fails the test unless the value has this shape, printed with its symbols, and the builder has no error. */
 static inline void assert_value_shape(const forge_builder *b, forge_value value, const char *expected)
 {
     char buffer[200] = "";

@@ -1,7 +1,7 @@
 /* support/machine.h - a recorded or scripted machine with a meter, in virtual time.
  *
- * Loads a folder into a scripted host, opens a meter with one source, advances the time, and finds channels.
- * Note: a loaded file can be changed later with host_script_text. */
+ * Loads a folder into a scripted host, opens a meter with some sources, advances the time, and finds
+ * channels. Note: a loaded file can be changed later with host_script_text. */
 #ifndef TEST_MACHINE_H
 #define TEST_MACHINE_H
 
@@ -17,16 +17,16 @@ bool machine_add(struct joule_host *host, const char *root, const char *prefix);
 /* Returns the path of the folder that was extracted from tests/fixtures/machines/NAME.ttar, in static
  * storage. */
 const char *machine_fixture(const char *name);
-/* Returns a meter with only the sources in the comma-separated list; the caller keeps the host. Fails the
- * test on an error. */
+/* Returns a meter with only the sources in the comma-separated list. The caller closes the meter and then the
+ * host. Fails the test on an error. */
 joule_meter *machine_open(struct joule_host *host, const char *sources);
-/* The same, with devices. */
+/* Returns a meter like machine_open, with devices. */
 joule_meter *machine_open_devices(struct joule_host *host, const char *sources);
-/* Reads every step_s for `seconds` of virtual time. */
+/* Advances virtual time by `seconds` and reads every step_s. */
 void machine_run(joule_meter *meter, double seconds, double step_s);
 /* Returns the channel called `name`, or NULL. */
 const struct channel *machine_channel(joule_meter *meter, const char *name);
-/* The same; fails the test if there is none. */
+/* Returns the channel called `name`; fails the test if there is none. */
 const struct channel *machine_require_channel(joule_meter *meter, const char *name);
 /* Returns the source called `name`; fails the test if the meter did not try to open it. */
 const struct source *machine_source(joule_meter *meter, const char *name);
@@ -36,9 +36,10 @@ joule_device machine_device(joule_meter *meter, size_t position);
 int32_t machine_domain(joule_meter *meter, const char *name);
 /* Returns the joules of domain `name` since the meter was opened; fails the test if they are unknown. */
 double machine_joules(joule_meter *meter, const char *name);
-/* Returns the mean watts of a domain, or of JOULE_TOTAL ..., since the meter was opened; NaN if unknown. */
+/* Returns the mean watts of a domain or a total (JOULE_TOTAL ...) since the meter was opened; NaN if
+ * unknown. */
 double machine_mean_watts(joule_meter *meter, int32_t domain);
-/* The same, of the domain called `name`; fails the test if there is none. */
+/* Returns the mean watts of the domain called `name`; fails the test if there is none. */
 double machine_watts(joule_meter *meter, const char *name);
 
 /* --- a test's machine ----------------------------------------------------------------------------------- */
@@ -46,12 +47,12 @@ double machine_watts(joule_meter *meter, const char *name);
 struct machine_bench {
     struct joule_host *host;
     joule_meter *meter; /* NULL until the test opens it */
-    int64_t next_ns;    /* when machine_run_until reads next */
+    int64_t next_ns;    /* time at which machine_run_until reads next */
 };
-/* Set-up and tear-down of a test that begins with an empty scripted machine; *state is its bench. */
+/* Set-up and tear-down of a test that begins with an empty scripted machine. *state is the bench. */
 int machine_setup(void **state);
 int machine_teardown(void **state);
-/* Writes a file; fails the test if out of memory. */
+/* Writes a file; NULL removes it. Fails the test if out of memory. */
 void machine_put(struct machine_bench *bench, const char *path, const char *text);
 /* Reads every 0.1 s from bench->next_ns to end_ns. */
 void machine_run_until(struct machine_bench *bench, int64_t end_ns);
@@ -60,7 +61,7 @@ void machine_run_until(struct machine_bench *bench, int64_t end_ns);
 void machine_expect_absent(struct machine_bench *bench, const char *source, joule_status status,
                            const char *words);
 
-/* --- parts of a scripted machine; sensors and counts must outlive the host ------------------------------ */
+/* --- parts of a scripted machine; sensors and counts must live longer than the host --------------------- */
 
 /* Writes /proc/cpuinfo and the topology of `packages` packages with one CPU each. */
 void machine_put_cpus(struct joule_host *host, const char *vendor, unsigned family, unsigned model,

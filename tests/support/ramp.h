@@ -1,7 +1,7 @@
 /* support/ramp.h - a counter with known truth: constant watts from time 0 of the scripted machine.
  *
- * Gives the counter in both forms that a host uses, text and value. Note: it wraps at its modulus, as
- * hardware does. */
+ * Returns the count in both forms that a host uses, text and value. Note: the count wraps at its modulus, as
+ * in hardware. */
 #ifndef TEST_RAMP_H
 #define TEST_RAMP_H
 

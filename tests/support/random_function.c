@@ -1,8 +1,7 @@
 /* support/random_function.c - see random_function.h.
  *
  * Note: values have rank 3 at most and a standard deviation near 1. Results that could grow pass through a
- * bounded function. A maker that cannot use its values returns FORGE_NO_VALUE before it touches the builder.
- * */
+ * bounded function. A maker that cannot use its values returns FORGE_NO_VALUE before it calls the builder. */
 #include "support/random_function.h"
 
 #include <setjmp.h>
@@ -32,7 +31,7 @@ static uint32_t below(struct maker *m, uint32_t limit)
     return (uint32_t)((z ^ z >> 31) >> 32) % limit;
 }
 
-/* Returns a random value so far; prefers recent ones, so that functions are deep. */
+/* Returns one of the values so far. Recent values are preferred, so that functions become deep. */
 static forge_value any_value(struct maker *m)
 {
     uint32_t a = below(m, (uint32_t)m->count), b = below(m, (uint32_t)m->count);
@@ -54,7 +53,7 @@ static forge_value bounded(struct maker *m, forge_value x)
     return forge_unary(m->b, below(m, 2) ? FORGE_TANH : FORGE_SIN, x);
 }
 
-/* Returns a value of 0.5 or more. */
+/* Returns a function of `x` whose values are at least 0.5. */
 static forge_value positive(struct maker *m, forge_value x)
 {
     return forge_add(m->b, forge_unary(m->b, FORGE_SQUARE, x), number(m, 0.5));
@@ -192,7 +191,7 @@ static forge_value make_gather(struct maker *m)
     return forge_gather_along(m->b, x, indices(m, shape, shape.dims[axis]), axis);
 }
 
-/* Some updates have the same target, and some targets get none. */
+/* Some updates have the same target, and some targets have no update. */
 static forge_value make_scatter(struct maker *m)
 {
     forge_value x = any_value(m);
@@ -213,7 +212,7 @@ static forge_value make_scan(struct maker *m)
     static const forge_reduce_kind kinds[] = {FORGE_SUM, FORGE_PRODUCT, FORGE_MAXIMUM, FORGE_MINIMUM};
     forge_value x = any_value(m);
     uint32_t rank = shape_of(m, x).rank, kind = below(m, 4), flags = below(m, 4);
-    /* an exclusive extremum over no elements is infinite */
+    /* the result would be infinite: an exclusive extremum of no elements */
     if (rank == 0 || (kind > 1 && flags & FORGE_SCAN_EXCLUSIVE))
         return FORGE_NO_VALUE;
     return bounded(m, forge_scan(m->b, kinds[kind], x, below(m, rank), flags));
@@ -230,7 +229,7 @@ static forge_value make_sort(struct maker *m)
                        : forge_top_k(m->b, x, 1, axis, &indices);
 }
 
-/* Returns a value of rank 2 or 3 as [1, n, m]: a batch with channels. */
+/* Returns a random value of rank 2 or 3 as [1, n, m]: a batch with channels. */
 static forge_value image(struct maker *m)
 {
     forge_value x = any_value(m);
@@ -269,9 +268,9 @@ static forge_value make_window(struct maker *m)
     if (!x)
         return FORGE_NO_VALUE;
     const forge_window *window = &windows[below(m, 3)];
+    /* a window that contains only padding has no mean */
     uint32_t axes = 1u << (1 + below(m, 2));
-    if (shape_of(m, x).dims[axes == 2 ? 1 : 2] < 3) /* the mean of a window that holds only padding is
-                                                     * undefined */
+    if (shape_of(m, x).dims[axes == 2 ? 1 : 2] < 3)
         return FORGE_NO_VALUE;
     if (below(m, 3))
         return forge_window_reduce(m->b, (forge_reduce_kind)below(m, 4), x, axes, window, false);
@@ -329,7 +328,8 @@ static bool is_small(struct maker *m, forge_value x)
     return shape.rank <= 3 && forge_shape_elements(&shape) <= 64;
 }
 
-/* Begins and ends regions. Uses its own random numbers, so that the function is the same without regions. */
+/* Begins or ends regions at random. Uses its own random numbers, so that the function is the same with and
+ * without regions. */
 static void mark(struct maker *m, struct maker *marks, bool *is_in_region)
 {
     if (below(marks, 3))
@@ -338,7 +338,7 @@ static void mark(struct maker *m, struct maker *marks, bool *is_in_region)
     *is_in_region = !*is_in_region;
 }
 
-/* Returns a sum over all elements of the last few values, each transformed differently. */
+/* Returns the sum of all elements of the last few values, each transformed differently. */
 static forge_value loss_of(struct maker *m)
 {
     forge_value loss = FORGE_NO_VALUE;

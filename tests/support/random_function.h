@@ -1,9 +1,9 @@
 /* support/random_function.h - builds random differentiable functions in double precision.
  *
  * Builds a loss of a few parameters from a seed, with all families and modes of operations that have
- * gradients. Values are bounded, so that finite differences are exact enough; random_graph.h makes all other
- * graphs. Note: the same seed gives the same function, whatever the flags. A new family needs a line in
- * `makers`. */
+ * gradients. Values are bounded, so that finite differences are exact enough. random_graph.h builds graphs of
+ * all other operations. Note: the same seed gives the same function, whatever the flags. A new family needs a
+ * line in `makers`. */
 #ifndef SUPPORT_RANDOM_FUNCTION_H
 #define SUPPORT_RANDOM_FUNCTION_H
 

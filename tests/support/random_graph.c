@@ -1,7 +1,7 @@
 /* support/random_graph.c - see random_graph.h.
  *
- * Note: a maker gets random values. If they do not fit, it returns FORGE_NO_VALUE before it touches the
- * builder, because a builder that has refused an operation cannot be used any more. */
+ * Note: a maker gets random values. If they do not fit, it returns FORGE_NO_VALUE before it calls the
+ * builder, because a builder that has refused an operation is no longer usable. */
 #include "support/random_graph.h"
 
 #include <setjmp.h>
@@ -76,7 +76,8 @@ static forge_value make_constant(struct maker *m)
     forge_buffer *buffer;
     if (!is_known(&shape))
         return FORGE_NO_VALUE;
-    for (size_t i = 0; i < sizeof bytes; i++) /* any bits, NaNs included, but a bool must be 0 or 1 */
+    /* bytes may have any bits, also those of NaNs, but a bool must be 0 or 1 */
+    for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = dtype == FORGE_BOOL ? below(m, 2) : (unsigned char)next(m);
     assert_int_equal(forge_buffer_wrap(bytes, sizeof bytes, NULL, NULL, &buffer, NULL), JOULE_OK);
     assert_int_equal(forge_tensor_view(buffer, 0, dtype, &shape, &tensor, NULL), JOULE_OK);
@@ -211,7 +212,7 @@ static forge_value make_pad(struct maker *m)
     return rank && is_float(m, x) ? forge_pad(m->b, x, low, high, below(m, 2)) : FORGE_NO_VALUE;
 }
 
-/* Returns a value as [n, channels, rows, columns]. */
+/* Returns a random value as [n, channels, rows, columns]. */
 static forge_value image(struct maker *m)
 {
     return forge_reshape(m->b, m->reads[below(m, 4)], forge_shape_of(1, 2, 3, 1));
@@ -259,8 +260,8 @@ static forge_value make_share(struct maker *m)
 static forge_value make_random(struct maker *m)
 {
     forge_shape shape = any_shape(m);
-    forge_value sum =
-        forge_reduce(m->b, FORGE_SUM, m->values[2], 1, false); /* not constant; a constant would be folded */
+    /* the sum is not constant, because a constant would be folded */
+    forge_value sum = forge_reduce(m->b, FORGE_SUM, m->values[2], 1, false);
     return forge_random_numbers(m->b, (forge_random_kind)below(m, FORGE_RANDOM_KINDS), shape,
                                 forge_cast(m->b, FORGE_U64, sum), forge_scalar(m->b, FORGE_U32, 3),
                                 below(m, 5));
@@ -346,7 +347,7 @@ static forge_value (*const makers[])(struct maker *) = {
 
 /* --- whole graphs --------------------------------------------------------------------------------------- */
 
-/* Limits sizes so that programs are fast, and excludes empty values, which have no maximum. */
+/* Limits the sizes of values, so that programs are fast, and excludes empty values, which have no maximum. */
 static bool is_small(struct maker *m, forge_value x)
 {
     forge_shape shape = forge_value_shape(m->b, x);
@@ -394,7 +395,7 @@ static void grow(struct maker *m, unsigned nodes)
     }
 }
 
-/* Returns the sum of all f32 values; it may be NaN. */
+/* Returns the sum of all f32 values. It may be NaN. */
 static forge_value loss_of(struct maker *m)
 {
     forge_value loss = forge_scalar(m->b, FORGE_F32, 0.1);
@@ -410,7 +411,8 @@ static void end(struct maker *m)
 {
     static const char *const names[] = {"y", "an output", "z"};
     forge_place_set(m->b, NULL);
-    /* in place only if nothing else reads the value: otherwise it would not compile */
+    /* The write may only be in place if no other operation reads the value; otherwise the graph does not
+     * compile. */
     forge_slot own =
         forge_state(m->b, "own", FORGE_F32, forge_shape_of(3), (forge_init){FORGE_INIT_NORMAL, 0, 1});
     forge_write(m->b, own, forge_neg(m->b, forge_read(m->b, own)), true);

@@ -1,6 +1,6 @@
 /* support/random_graph.h - builds random graphs.
  *
- * Makes a graph from a seed: all families of operations, composites, slots with writes, scopes, and, if
+ * Builds a graph from a seed: all families of operations, composites, slots with writes, scopes, and, if
  * requested, gradients and symbols. Note: the same seed gives the same graph. A new family needs a line in
  * `makers`. */
 #ifndef SUPPORT_RANDOM_GRAPH_H
@@ -9,11 +9,11 @@
 #include <forge/graph.h>
 
 enum {
-    RANDOM_GRAPH_GRADIENTS = 1, /* gradients of an f32 loss with respect to parameters, which are then written
-                                 * */
-    RANDOM_GRAPH_SYMBOLS = 2,   /* some sizes are a symbol, "B": 2 to 64, even */
-    RANDOM_GRAPH_PLACES = 4,    /* some operations are on places "a" and "b" besides the program's own place
-                                 * */
+    /* adds gradients of an f32 loss by parameters, and writes the parameters */
+    RANDOM_GRAPH_GRADIENTS = 1,
+    RANDOM_GRAPH_SYMBOLS = 2, /* some sizes are the symbol "B", an even number from 2 to 64 */
+    /* some operations are on the places "a" and "b" instead of the program's own place */
+    RANDOM_GRAPH_PLACES = 4,
 };
 
 /* Returns a graph of about `nodes` operations, which the caller frees. Fails the test on an error. */

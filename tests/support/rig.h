@@ -1,8 +1,8 @@
 /* support/rig.h - a scripted machine, a meter on it, and checks of its results.
  *
- * The fixture of tests that replay machines through the whole meter: usual sensors, passing time, and
+ * This is the fixture of tests that replay machines through the whole meter: usual sensors, passing time, and
  * comparison with the truth. Note: the test opens the meter when its machine is complete; rig_tear_down
- * closes both. */
+ * closes meter and host. */
 #ifndef TEST_RIG_H
 #define TEST_RIG_H
 
@@ -24,12 +24,12 @@ struct rig {
 int rig_set_up(void **state);
 int rig_tear_down(void **state);
 
-/* Registers of 32 bits that tick each millisecond. The first has powercap's truncated unit, the second the
- * exact one. */
+/* Registers of 32 bits that tick each millisecond. sensor_exact_intel has the exact unit; the other two have
+ * the truncated unit of powercap. */
 struct sensor sensor_intel(const struct load *load);
 struct sensor sensor_amd(const struct load *load);
 struct sensor sensor_exact_intel(const struct load *load);
-/* an Intel register with a fault */
+/* Returns an Intel register with a fault. */
 struct sensor sensor_troubled(const struct load *load, struct trouble trouble);
 
 void rig_put_two_packages(struct rig *rig, struct sensor *first, struct sensor *second);
@@ -39,16 +39,16 @@ void rig_run_10_s(struct rig *rig, const char *range, struct sensor *package);
 /* Advances the time without readings, as when a process is stopped or blocked. */
 void rig_sleep(struct rig *rig, double seconds);
 
-/* Returns true joules since the meter was opened. */
+/* Returns the true joules since the meter was opened. */
 double rig_truth(const struct rig *rig, const struct load *load);
 const struct channel *rig_channel(const struct rig *rig, const char *name);
 joule_status rig_state(const struct rig *rig, const char *name);
-bool rig_is_partial(const struct rig *rig);        /* of the total */
-const char *rig_cover_name(const struct rig *rig); /* coverage of the total, as text; valid until the next
-                                                    * call */
+bool rig_is_partial(const struct rig *rig); /* returns true if the total is partial */
+/* Returns the coverage of the total as text, valid until the next call. */
+const char *rig_cover_name(const struct rig *rig);
 
-/* Checks a domain since the meter was opened: joules are within the tolerance and inside the meter's
- * interval, and unobserved seconds are as given. */
+/* Checks a domain since the meter was opened. The joules must be within the tolerance and inside the meter's
+ * interval, and the unobserved seconds must be unseen_s. */
 void rig_expect(const struct rig *rig, int32_t domain, double joules, double tolerance, double unseen_s);
 void rig_expect_unknown(const struct rig *rig, int32_t domain);
 

@@ -14,7 +14,7 @@ static joule_quantity unknown(void)
     return sample_quantity(NAN, NAN, NAN, JOULE_CLASS_NONE);
 }
 
-/* Begins a report that holds only the program's name and cost. */
+/* Begins a report that contains only the program's name and joule's cost. */
 static void start(struct report *report, const char *program)
 {
     report_init(report, program);

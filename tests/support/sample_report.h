@@ -1,7 +1,7 @@
 /* support/sample_report.h - reports filled by hand, for tests of printers.
  *
  * There are three machines: a GPU server with all values known, a virtual machine with modelled values only,
- * and one without values. Note: arrays are in the report's arena; report_free frees them. */
+ * and a machine without values. Note: arrays are in the report's arena; report_free frees them. */
 #ifndef SUPPORT_SAMPLE_REPORT_H
 #define SUPPORT_SAMPLE_REPORT_H
 

@@ -6,7 +6,7 @@
 #define SUPPORT_SCRATCH_H
 
 extern char scratch_folder[], scratch_path[];
-extern char scratch_partial[]; /* the file's name while it is written */
+extern char scratch_partial[]; /* name of the file while it is being written */
 
 int scratch_set_up(void **state);
 int scratch_tear_down(void **state);

@@ -18,7 +18,7 @@ void load_add(struct load *load, double from_s, double watts)
     }
 }
 
-/* Returns joules from time 0 to t_s if the levels do not repeat. */
+/* Returns the joules from time 0 to t_s, without repetition of the levels. */
 static double joules_of_levels(const struct load *load, double t_s)
 {
     double joules = 0;

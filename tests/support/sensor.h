@@ -1,8 +1,8 @@
-/* support/sensor.h - energy counters with known truth, and with the faults of real ones.
+/* support/sensor.h - energy counters with known truth, and with the faults of real counters.
  *
  * Models the true power of a part of a scripted machine, the register that counts it, and the kernel's 64-bit
- * count of that register. machine.h puts them into files and events. Note: a register counts from time 0 in
- * its own unit, wraps at its modulus, and changes at its ticks only. Faults change what it shows, not the
+ * count of that register. machine.h adds them as files and events. Note: a register counts from time 0 in its
+ * own unit, wraps at its modulus, and changes only at its ticks. Faults change what a register shows, not the
  * truth. */
 #ifndef TEST_SENSOR_H
 #define TEST_SENSOR_H
@@ -12,8 +12,8 @@
 #define LOAD_LEVELS     64
 #define SENSOR_TROUBLES 4
 
-/* Power by level: each level's watts hold from its time on, the first from 0. Repeats every repeat_s if that
- * is > 0. */
+/* True power as a list of levels. A level's watts apply from its time from_s on; the first level begins at 0.
+ * repeat_s > 0: the list repeats after this time. */
 struct load {
     struct {
         double from_s, watts;
@@ -25,13 +25,13 @@ struct load {
 struct load load_steady(double watts);
 /* Adds a level after the last one; from_s must increase. */
 void load_add(struct load *load, double from_s, double watts);
-/* Returns true joules from time 0 to t_s. */
+/* Returns the true joules from time 0 to t_s. */
 double load_joules(const struct load *load, double t_s);
 
 enum trouble_kind {
     TROUBLE_NONE,
-    TROUBLE_FREEZE,  /* shows the count of from_s until until_s */
-    TROUBLE_STEP,    /* counts `joules` more (fewer if negative) from from_s until until_s */
+    TROUBLE_FREEZE,  /* from from_s until until_s, shows the count of from_s */
+    TROUBLE_STEP,    /* from from_s until until_s, shows `joules` more (or fewer, if negative) */
     TROUBLE_RESTART, /* restarts from count 0 */
     TROUBLE_REFUSE,  /* fails with -error */
 };
@@ -55,11 +55,11 @@ struct sensor {
 
 int sensor_count(void *sensor, int64_t time_ns, uint64_t *out_count);               /* script_value_fn */
 ssize_t sensor_microjoules(void *sensor, int64_t time_ns, char *text, size_t size); /* script_file_fn */
-ssize_t sensor_microwatts(void *sensor, int64_t time_ns, char *text,
-                          size_t size); /* the second function shows the power at the last tick */
+/* script_file_fn that shows the power at the last tick. */
+ssize_t sensor_microwatts(void *sensor, int64_t time_ns, char *text, size_t size);
 
-/* The kernel's count in units of 2^-32 J. At each reading and each tick of the kernel's timer, the register's
- * difference (signed, 32 bits) is added. */
+/* The kernel's count in units of 2^-32 J. At each reading and each tick of its timer, the kernel adds the
+ * register's difference as a signed 32-bit number. */
 struct kernel_count {
     struct sensor *sensor;
     int register_bits; /* the register's unit is 2^-register_bits J */

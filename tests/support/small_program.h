@@ -1,7 +1,7 @@
 /* support/small_program.h - runs arbitrary programs if they are small.
  *
- * Limits the size of programs and runs them with fixed inputs. Note: a device may still refuse an accepted
- * program, or the program may be too large. It must never access memory outside its own. */
+ * Limits the size of programs, and runs them with fixed inputs. Note: a device may still refuse a program
+ * that is small. No program may access memory outside its own. */
 #ifndef SUPPORT_SMALL_PROGRAM_H
 #define SUPPORT_SMALL_PROGRAM_H
 
@@ -52,7 +52,8 @@ static inline void program_hash_bytes(const void *bytes, size_t size, void *cont
         *hash = (*hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
 }
 
-/* Runs with each symbol at its maximum minus `less` steps, if it has that many. */
+/* Runs the program with each symbol `less` steps below its maximum, or at its minimum if it has fewer
+ * steps. */
 static inline joule_status program_try_at(const forge_program *program, forge_instance *instance,
                                           int64_t less, program_take_fn *take, void *context)
 {
@@ -70,33 +71,34 @@ static inline joule_status program_try_at(const forge_program *program, forge_in
     if (values && !dim_evaluate(&dims, values))
         status = JOULE_INVALID;
     for (size_t i = 0; status == JOULE_OK && i < program->buffers.count; i++) {
-        const struct program_buffer *made = &program_buffers(program)[i];
-        forge_shape shape = dim_substitute_shape(&made->shape, values);
+        const struct program_buffer *declared = &program_buffers(program)[i];
+        forge_shape shape = dim_substitute_shape(&declared->shape, values);
         forge_tensor tensor;
-        if (made->kind != BUFFER_INPUT ||
-            forge_tensor_new((forge_dtype)made->dtype, &shape, &tensor, NULL) != JOULE_OK)
+        if (declared->kind != BUFFER_INPUT ||
+            forge_tensor_new((forge_dtype)declared->dtype, &shape, &tensor, NULL) != JOULE_OK)
             continue;
         char *bytes = forge_tensor_data(&tensor);
         for (size_t k = 0; k < forge_buffer_size_bytes(tensor.buffer); k++)
-            bytes[k] = made->dtype == FORGE_F32 ? "\x00\x00\x80\x3f"[k % 4] : (char)(k % 2);
-        forge_instance_set(instance, program_string(program, made->name), &tensor, NULL);
+            bytes[k] = declared->dtype == FORGE_F32 ? "\x00\x00\x80\x3f"[k % 4] : (char)(k % 2);
+        forge_instance_set(instance, program_string(program, declared->name), &tensor, NULL);
         forge_buffer_release(tensor.buffer);
     }
     free(values);
     if (status == JOULE_OK)
         status = forge_instance_run(instance, NULL);
     for (size_t i = 0; status == JOULE_OK && i < program->buffers.count; i++) {
-        const struct program_buffer *made = &program_buffers(program)[i];
+        const struct program_buffer *declared = &program_buffers(program)[i];
         forge_tensor tensor;
-        if (made->kind == BUFFER_OUTPUT &&
-            forge_instance_get(instance, program_string(program, made->name), &tensor, NULL) == JOULE_OK)
+        if (declared->kind == BUFFER_OUTPUT &&
+            forge_instance_get(instance, program_string(program, declared->name), &tensor, NULL) == JOULE_OK)
             take(forge_tensor_data(&tensor),
                  forge_dtype_size_bytes(tensor.dtype, forge_tensor_elements(&tensor)), context);
     }
     return status;
 }
 
-/* Runs on separate states, one for each of some sizes. Passes every output's bytes to `take`. */
+/* Runs the program with up to four sizes of its symbols on new states. Passes the bytes of every output to
+ * `take`. */
 static inline joule_status program_try(const forge_program *program, forge_device *device,
                                        program_take_fn *take, void *context)
 {

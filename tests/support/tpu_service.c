@@ -83,7 +83,8 @@ size_t tpu_service_frame(unsigned type, unsigned flags, unsigned stream, const v
     return sizeof header + length;
 }
 
-/* Returns true if the request asks for this metric. Its name is at the end of the client's first message. */
+/* Returns true if the request asks for this metric. The metric's name is at the end of the client's first
+ * message. */
 static bool asks_for(const uint8_t *request, size_t length, const char *metric)
 {
     size_t name = strlen(metric);
@@ -107,8 +108,8 @@ static size_t answer_message(const struct tpu_service *service, const uint8_t *r
     return tpu_service_message(is_total ? total : used, service->ids, NULL, integers, service->cores, out);
 }
 
-/* Writes settings, a ping (gRPC servers send one to estimate bandwidth), headers, data in two padded or plain
- * frames, and trailers. */
+/* Writes settings, a ping, headers, the message as a padded and a plain frame, and trailers. gRPC servers
+ * send a ping to estimate the bandwidth. */
 static size_t answer_call(const struct tpu_service *service, const uint8_t *request, size_t length,
                           uint8_t *out)
 {
@@ -134,8 +135,8 @@ static size_t answer_call(const struct tpu_service *service, const uint8_t *requ
     return count + tpu_service_frame(1, 4 | 1, 1, trailers, sizeof trailers, out + count);
 }
 
-/* Returns how many settings and pings the frames acknowledge. A client sends nothing else after its first
- * message. */
+/* Returns how many settings and pings the client's frames acknowledge. After its first message, a client
+ * sends only acknowledgements. */
 static unsigned count_acknowledged(const uint8_t *frames, size_t length)
 {
     unsigned count = 0;
@@ -146,7 +147,7 @@ static unsigned count_acknowledged(const uint8_t *frames, size_t length)
 
 #define FIRST_BYTES (9 + 6 + 9 + 9 + 8) /* settings, an acknowledgement and a ping */
 
-/* Sends only the first frames and keeps the rest for later. */
+/* Returns only the first frames of the answer and stores the rest for later. */
 static ssize_t hold(struct tpu_service *service, const uint8_t *answer, size_t length)
 {
     service->acknowledged = 0;

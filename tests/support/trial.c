@@ -17,11 +17,12 @@
 
 /* --- hardware ------------------------------------------------------------------------------------------- */
 
-/* How a sensor works, according to its vendor and to published measurements. */
+/* Properties of a sensor, according to its vendor and to published measurements. */
 struct hardware {
-    double tick_s; /* between two updates, each +-20 % */
-    double mean_s; /* power is the mean over this time before the update; 0: since the previous update */
-    double unit;   /* joules, watts */
+    double tick_s; /* mean time between two updates; each varies by 20 % */
+    /* power is the mean over this time before the update; 0: over the time since the previous update */
+    double mean_s;
+    double unit; /* joules of a counter, watts of power */
     double level_watts;
     bool keeps_samples;
 };
@@ -30,10 +31,10 @@ static struct {
     const struct hardware *hardware;
     int64_t begin_ns; /* virtual time at which the trial begins */
     double gain;
-    double tick_s, before_s, next_s; /* the last update up to now, the previous one, and the next one */
+    double tick_s, before_s, next_s; /* times of the last update, of the previous one, and of the next one */
 } now;
 
-/* The last samples, if the driver keeps them. */
+/* The samples since the trial began, if the driver stores samples. */
 static struct {
     struct nvml_sample samples[64];
     size_t count;
@@ -65,7 +66,7 @@ static double seconds_of(int64_t time_ns)
     return (double)(time_ns - now.begin_ns) * 1e-9;
 }
 
-/* The counter has a nonzero value when a trial begins. */
+/* Returns the counter's joules; the counter is not 0 when a trial begins. */
 static double counter_joules(int64_t time_ns)
 {
     advance(seconds_of(time_ns));
@@ -95,7 +96,7 @@ static ssize_t microwatts_file(void *context, int64_t time_ns, char *text, size_
     return snprintf(text, size, "%.0f\n", sensor_watts(time_ns) * 1e6);
 }
 
-/* Assumes 12 V; current and voltage are each rounded. */
+/* Writes the current for 12 V. The current and the voltage are each rounded. */
 static ssize_t milliamperes_file(void *context, int64_t time_ns, char *text, size_t size)
 {
     (void)context;
@@ -309,7 +310,7 @@ static void put_nvml_ring(struct joule_host *host)
 {
     put_nvml(host, HOPPER, false, false);
     board.has_ring = true;
-    advance(1); /* the board has already been running */
+    advance(1); /* the board was already running before the trial */
 }
 static void put_nvml_instant(struct joule_host *host)
 {
@@ -326,10 +327,10 @@ static void put_nvml_volta(struct joule_host *host)
 
 /* --- the kernel's time ---------------------------------------------------------------------------------- */
 
-#define TICKS 100 /* per second in /proc/stat */
+#define TICKS 100 /* ticks per second in /proc/stat */
 #define CPUS  4
 
-static double busy_cpu_s; /* CPU seconds of the machine */
+static double busy_cpu_s; /* busy CPU seconds of the machine */
 
 static ssize_t stat_file(void *context, int64_t time_ns, char *text, size_t size)
 {
@@ -372,7 +373,8 @@ struct trial {
 struct trial *trial_open(const char *name)
 {
     struct trial *trial = calloc(1, sizeof *trial);
-    chance_state = CHANCE_SEED; /* so that a sensor's results do not depend on the sensors tried before */
+    /* restarts the sequence, so that a sensor's results do not depend on the sensors tried before */
+    chance_state = CHANCE_SEED;
     for (size_t i = 0; i < sizeof sensors / sizeof sensors[0]; i++)
         if (strcmp(sensors[i].name, name) == 0)
             trial->kind = &sensors[i];
@@ -403,7 +405,7 @@ void trial_close(struct trial *trial)
     free(trial);
 }
 
-/* Resets the channel to its source's description, without history. */
+/* Resets the channel to the description by its source, and removes its history. */
 static void forget(struct channel *ch)
 {
     const struct counter c = ch->counter;
@@ -439,8 +441,8 @@ static void read_at(struct trial *trial, double t_s)
     lane_read(trial->lane);
 }
 
-/* Reads as the thread of the lane does: on time plus wake-up delay, or at random times if sensors are fast.
- * */
+/* Reads as the lane's thread does: on time plus a wake-up delay, or at random times if the sensor is faster
+ * than the lane. */
 static void read_until(struct trial *trial, double begin_s, double end_s)
 {
     double period_s = (double)trial->lane->period_ns * 1e-9;
@@ -484,9 +486,10 @@ struct trial_outcome trial_run(struct trial *trial, enum trial_load load, const 
 /* --- derived values of a report ------------------------------------------------------------------------- */
 
 #define IDLE_S         5.0
-#define COMMAND_LOG_SD 0.3 /* standard deviation of the log of the power per CPU second, between programs */
+#define COMMAND_LOG_SD 0.3 /* standard deviation of log(joules per CPU second) between programs */
 
-/* The command used `part` of the busy time. Its CPU seconds and those of others take different power. */
+/* Returns the attribution of a command that used `part` of the busy time. A CPU second of the command and one
+ * of other programs use different energy. */
 static struct attribution account(struct trial *trial, double begin_s, double end_s, double part)
 {
     double job_s = end_s - begin_s, own_s = part * job_s;

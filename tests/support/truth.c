@@ -10,14 +10,14 @@ const char *const trial_load_names[] = {"steady", "noisy", "wandering", "square"
 #define STEPS 3000
 
 static struct {
-    double joules[STEPS + 1]; /* cumulative true energy since the beginning of the trial */
+    double joules[STEPS + 1]; /* cumulative true energy since the begin of the trial */
     double step_s;
 } truth;
 
-/* Relative power of one load over time; its level is 1. */
+/* Relative power of one load over time, near 1. */
 struct shape {
     enum trial_load load;
-    double noise; /* added in each step */
+    double noise; /* standard deviation of the noise added in each step */
     double time_s, depth, duty, phase, slope;
     double drift;  /* for LOAD_WANDERING */
     double left_s; /* for LOAD_BURSTS: time until the next change */
@@ -77,7 +77,6 @@ double truth_joules_at(double t_s)
 
 #define IDLE_SPREAD 0.05 /* relative variation of idle power */
 
-/* Makes idle power and a job on top of it. *out_idle_joules: joules of the idle power during the job. */
 void truth_make_job(double begin_s, double end_s, double span_s, double level_watts, double *out_idle_joules)
 {
     double step_s = truth.step_s = span_s / STEPS, drift = chance_normal();

@@ -1,7 +1,7 @@
 /* support/truth.h - the true power of a simulated machine over time.
  *
- * Generates families of random loads, and gives the energy that the last one used up to any time. Note: there
- * is one truth at a time; it begins at time 0 of its trial. */
+ * Generates random loads of several families, and returns the energy that the last load used up to any time.
+ * Note: there is only one load at a time; it begins at time 0 of its trial. */
 #ifndef TEST_TRUTH_H
 #define TEST_TRUTH_H
 
@@ -16,9 +16,10 @@ enum trial_load {
 };
 extern const char *const trial_load_names[LOAD_COUNT];
 
-/* Makes a load of span_s seconds with a mean of about level_watts. */
+/* Generates a load of span_s seconds with a mean of about level_watts. */
 void truth_make(enum trial_load load, double span_s, double level_watts);
-/* Makes idle power and a job on top of it. *out_idle_joules: joules of the idle power during the job. */
+/* Generates idle power and a job in addition to it. Sets *out_idle_joules to the joules of the idle power
+ * during the job. */
 void truth_make_job(double begin_s, double end_s, double span_s, double level_watts, double *out_idle_joules);
 double truth_joules_at(double time_s);
 

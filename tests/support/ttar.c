@@ -1,5 +1,6 @@
-/* support/ttar.c - see ttar.h. An archive consists of lines: "Path: p", "Lines: n", n lines of content,
- * "SymlinkTo: t". */
+/* support/ttar.c - see ttar.h.
+ *
+ * An archive consists of lines: "Path: p", "Lines: n", n lines of content, "SymlinkTo: t". */
 #include "support/ttar.h"
 
 #include <stdio.h>
@@ -13,8 +14,8 @@ static bool starts(const char *line, const char *key, const char **out_value)
     return string_starts(line, key);
 }
 
-/* Returns the content of the next `count` lines. A line that ends with EOF has no newline; NULLBYTE stands
- * for a NUL byte. */
+/* Reads the content of the next `count` lines. A line that ends with EOF has no newline; NULLBYTE stands for
+ * a NUL byte. */
 static char *read_lines(FILE *archive, unsigned long count)
 {
     char *line = NULL, *content = calloc(1, 1);
@@ -22,7 +23,7 @@ static char *read_lines(FILE *archive, unsigned long count)
     for (; count > 0 && getline(&line, &line_size, archive) > 0; count--) {
         char *mark = strstr(line, "NULLBYTE");
         if (mark)
-            *mark = '\0'; /* readers take the text up to the NUL byte */
+            *mark = '\0'; /* readers use the text up to the NUL byte */
         else if (string_ends(line, "EOF\n"))
             line[strlen(line) - 4] = '\0';
         content = realloc(content, length + strlen(line) + 1);

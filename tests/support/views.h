@@ -1,7 +1,7 @@
 /* support/views.h - operations on elements in memory, without a graph.
  *
- * Makes views for tests, and runs a reference function in one piece and in several. Note: the second run uses
- * separate memory and must give the same bytes. */
+ * Makes views for tests, and runs a reference function at once and in pieces. Note: the second run uses
+ * separate memory and must write the same bytes. */
 #ifndef SUPPORT_VIEWS_H
 #define SUPPORT_VIEWS_H
 
@@ -11,21 +11,21 @@
 const void *view_address(const struct view *view, const forge_shape *shape, size_t position);
 /* Returns the element at this position of the view. */
 double view_number(const struct view *view, size_t position);
-/* Returns the size of the view's elements when packed. */
+/* Returns the size in bytes of the view's elements when packed. */
 size_t view_size_bytes(const struct view *view);
 
-/* Fills `space` with `count` random integers from `min` to `max`. Returns a view from their middle on,
+/* Fills `space` with `count` random integers from `min` to `max`. Returns a view that begins in their middle,
  * sometimes with strides of either sign, up to 30. */
 struct view view_of_numbers(forge_dtype dtype, void *space, size_t count, forge_shape shape, int64_t min,
                             int64_t max);
 
-/* Runs all of the work at once into `outputs`, then again from the last piece to the first, in pieces of
- * unequal size. */
+/* Runs all of the work at once into `outputs`. Then runs it again in pieces of unequal size, from the last
+ * piece to the first, and compares the bytes. */
 void run_reference(enum op op, const void *attributes, const struct view *inputs, size_t input_count,
                    const struct view *outputs, size_t output_count);
 
-/* Returns a packed view as it is, with reversed dimensions, or with the last dimension's first element
- * repeated. */
+/* Returns at random the packed view itself, the view with reversed dimensions, or the view with the first
+ * element of the last dimension repeated. */
 struct view view_any_way(struct view view);
 
 uint64_t random_bits(void);

@@ -78,13 +78,14 @@ static const struct program_buffer *input_of(const forge_program *program, const
 
 void workbench_set(struct workbench *bench, const char *input, const void *elements)
 {
-    const struct program_buffer *made = input_of(bench->program, input);
+    const struct program_buffer *declared = input_of(bench->program, input);
     forge_tensor tensor;
     forge_buffer *buffer;
-    assert_int_equal(forge_buffer_wrap((void *)elements, made->size_bytes, NULL, NULL, &buffer, NULL),
+    assert_int_equal(forge_buffer_wrap((void *)elements, declared->size_bytes, NULL, NULL, &buffer, NULL),
                      JOULE_OK);
-    assert_int_equal(forge_tensor_view(buffer, 0, (forge_dtype)made->dtype, &made->shape, &tensor, NULL),
-                     JOULE_OK);
+    assert_int_equal(
+        forge_tensor_view(buffer, 0, (forge_dtype)declared->dtype, &declared->shape, &tensor, NULL),
+        JOULE_OK);
     assert_int_equal(forge_instance_set(bench->instance, input, &tensor, NULL), JOULE_OK);
     forge_buffer_release(buffer);
 }

@@ -1,7 +1,7 @@
-/* support/workbench.h - a CPU device with slots, and one program at a time on it.
+/* support/workbench.h - a CPU device with slots, and one program at a time on the device.
  *
  * Compiles a builder's graph, sets inputs, runs, and compares outputs and slots. Functions without a status
- * fail the test on an error. Note: if another program is loaded, the slots stay. */
+ * fail the test on an error. Note: if another program is loaded, the slots keep their values. */
 #ifndef SUPPORT_WORKBENCH_H
 #define SUPPORT_WORKBENCH_H
 
@@ -18,31 +18,32 @@ struct workbench {
 int workbench_set_up(void **state);
 int workbench_tear_down(void **state);
 
-/* Opens device and slots, without a program. After a failure, too, the caller calls workbench_end. */
+/* Opens a device and slots, without a program. The caller calls workbench_end, also after a failure. */
 joule_status workbench_begin(struct workbench *bench, uint64_t seed, joule_error *error);
 void workbench_end(struct workbench *bench);
 
-/* Loads the builder's graph; frees the builder. */
+/* Compile and load the builder's graph, and free the builder. */
 joule_status workbench_try_load(struct workbench *bench, forge_builder *b, joule_error *error);
 void workbench_load(struct workbench *bench, forge_builder *b);
 void workbench_unload(struct workbench *bench);
 
-/* Sets all elements of an input from memory of the program's type and shape; `elements` must stay valid until
- * the next run has ended. */
+/* Sets all elements of an input. `elements` has the program's type and shape, and must stay valid until the
+ * next run has ended. */
 void workbench_set(struct workbench *bench, const char *input, const void *elements);
 void workbench_run(struct workbench *bench);
 forge_tensor workbench_output(const struct workbench *bench, const char *name);
 forge_tensor workbench_slot(const struct workbench *bench, const char *name);
 forge_program_facts workbench_facts(const struct workbench *bench);
 
-/* Bytes of tensors, concatenated, to compare later; initially zeros. The caller frees `bytes`. */
+/* Copies of the bytes of tensors, one after another, to compare later. Initially all zero. The caller frees
+ * `bytes`. */
 struct kept {
     unsigned char *bytes;
     size_t size;
 };
 void workbench_keep(struct kept *kept, const forge_tensor *tensor);
 
-/* Compares an f32 output with the expected elements. */
+/* Compare an f32 output or slot with the expected elements. */
 void workbench_assert_output(const struct workbench *bench, const char *name, const float *expected,
                              size_t count);
 void workbench_assert_slot(const struct workbench *bench, const char *name, const float *expected,

@@ -1,8 +1,9 @@
 /* tests/fakes/amd/fake_boards.h - scripted AMD boards behind fakes of both of AMD's libraries.
  *
- * Describes a fake board, its physics and its faults. rocm_smi/ and amd_smi/ give it the libraries'
- * interfaces. The script is text, "boards=2; watts=90; 1.energy=0"; a number and a dot select one board. It
- * comes from JOULE_FAKE_AMD or from fake_amd_script. Events are in milliseconds after the library's start. */
+ * Describes a fake board, its physics and its faults; rocm_smi/ and amd_smi/ implement the libraries'
+ * interfaces. The script is text, "boards=2; watts=90; 1.energy=0"; a number and a dot select one board. The
+ * script comes from JOULE_FAKE_AMD or from fake_amd_script. Events are in milliseconds after the library's
+ * start. */
 #ifndef FAKE_AMD_BOARDS_H
 #define FAKE_AMD_BOARDS_H
 
@@ -10,12 +11,12 @@
 #include <stdint.h>
 
 #define FAKE_MAX_BOARDS  8
-#define FAKE_STUCK_COUNT UINT64_C(8152136)  /* an MI100's counter stood at this value for weeks */
-#define FAKE_STEP_COUNTS UINT64_C(13952475) /* a counter was seen to go back by this much */
+#define FAKE_STUCK_COUNT UINT64_C(8152136)  /* an MI100's counter showed this value for weeks */
+#define FAKE_STEP_COUNTS UINT64_C(13952475) /* a counter was observed to go back by this many counts */
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* The result of a call; each library has its own code for it. */
+/* The result of a call. Each library has its own code for it. */
 enum fake_fate { FATE_FINE, FATE_UNSUPPORTED, FATE_DENIED, FATE_BUSY, FATE_FAILS, FATE_NOT_FOUND };
 
 struct fake_board {
@@ -24,17 +25,18 @@ struct fake_board {
     double
         energy;   /* 1: works; 0: no such call; -1: constantly FAKE_STUCK_COUNT; -2: reads 0; -3: not found */
     double start; /* joules at time 0 */
-    double bits;  /* of the counter: 64, or 32 as in the oldest tables */
+    double bits;  /* bits of the counter: 64, or 32 as in the oldest tables */
     double power; /* 1: average; 2: current; 0: no such call; -2: reads 0 W */
-    double celsius;    /* of the junction; the edge is 10 lower, memory 5 higher; 0: no sensor */
-    double busy;       /* percent */
-    double partitions; /* how many times it is listed, each with the board's energy and power */
+    double celsius; /* junction temperature; the edge is 10 lower, memory 5 higher; 0: no sensor */
+    double busy;    /* percent */
+    /* number of devices that the board is listed as; each has the board's energy and power */
+    double partitions;
     double denied;     /* 1: its calls are denied */
-    double back_at_ms; /* the counter goes back by FAKE_STEP_COUNTS; < 0: never */
+    double back_at_ms; /* at this time the counter goes back by FAKE_STEP_COUNTS; < 0: never */
     double stand_at_ms, fail_at_ms;
-    double busy_at_ms, busy_for_ms; /* another process holds the lock */
+    double busy_at_ms, busy_for_ms; /* from busy_at_ms on, another process holds the lock for busy_for_ms */
     double block_at_ms, block_s;    /* the first call after this time blocks for block_s */
-    double gone_at_ms;              /* other code shuts the library down */
+    double gone_at_ms;              /* at this time other code shuts the library down */
 };
 
 struct fake_script {
@@ -44,22 +46,22 @@ struct fake_script {
 };
 extern struct fake_script fake_script;
 
-/* For tests: replace the script, as if the library had just been loaded; stop the clock at a time (-1: it
- * runs). */
+/* For tests. fake_amd_script replaces the script, as if the library had just been loaded. fake_amd_set_time
+ * stops the clock at a time; -1: the clock runs. fake_amd_starts returns starts minus stops. */
 EXPORT void fake_amd_script(const char *text);
 EXPORT void fake_amd_set_time(int64_t monotonic_ns);
-EXPORT unsigned fake_amd_starts(void); /* minus stops */
+EXPORT unsigned fake_amd_starts(void);
 
 /* Start and end of the library. */
 int fake_start(void);
 void fake_stop(void);
 bool fake_is_started(void);
 
-/* Returns the device with this number, where partitions count as devices, or NULL if there are fewer. */
+/* Returns the device with this number, or NULL if there are fewer. Each partition counts as a device. */
 const struct fake_board *fake_device(unsigned number, unsigned *out_partition);
 unsigned fake_device_count(void);
-/* Every call on a device begins with fake_enter. The values of energy and power decide about their calls,
- * too. */
+/* Return the result of a call on the board. Every call on a device begins with fake_enter. The results of
+ * fake_counts and fake_watts also depend on the script's values of energy and power. */
 enum fake_fate fake_enter(const struct fake_board *board);
 enum fake_fate fake_counts(const struct fake_board *board, uint64_t *out_counts);
 enum fake_fate fake_watts(const struct fake_board *board, double *out_watts);

@@ -1,12 +1,11 @@
-/* fakes/faults/faults.c - a C library in which the n-th call of one kind fails: preloaded into the programs
- * under test.
+/* fakes/faults/faults.c - makes the n-th call of one kind fail in the programs into which it is preloaded.
  *
  * JOULE_FAULT           KIND:N, the failing call, counted from 1; with a '+' after N all later calls fail too
- * JOULE_FAULT_PROGRAMS  names of the programs concerned, separated by commas; other programs are unaffected
+ * JOULE_FAULT_PROGRAMS  names of the programs in which calls fail, separated by commas
  * JOULE_FAULT_STATE     a file of 16 bytes, mapped by all of these processes: two u64, calls and faults
  *
- * Note: calls by LLVM and the C++ library are left out, since they end the process at their first failure by
- * design, and so are calls inside getpwnam: glibc 2.36 crashes there if an allocation fails (nss_database.c).
+ * Note: calls by LLVM and the C++ library do not fail, because these end the process at their first failure.
+ * Calls inside getpwnam do not fail either: glibc 2.36 crashes there if an allocation fails (nss_database.c).
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -37,10 +36,10 @@ static struct state {
 } * state;
 static enum kind chosen = KINDS;
 static uint64_t first;
-static bool goes_on;
+static bool fails_later;
 static struct range {
     uintptr_t begin, end;
-} left_out[MAX_RANGES];
+} excluded[MAX_RANGES];
 static size_t range_count;
 static _Thread_local bool is_in_getpwnam;
 
@@ -60,12 +59,12 @@ static int note_object(struct dl_phdr_info *object, size_t size, void *context)
         const ElfW(Phdr) *part = &object->dlpi_phdr[i];
         uintptr_t begin = object->dlpi_addr + part->p_vaddr;
         if (part->p_type == PT_LOAD && part->p_flags & PF_X)
-            left_out[range_count++] = (struct range){begin, begin + part->p_memsz};
+            excluded[range_count++] = (struct range){begin, begin + part->p_memsz};
     }
     return 0;
 }
 
-/* Returns true if this program's name is in the list. */
+/* Returns true if this program is in JOULE_FAULT_PROGRAMS. */
 static bool is_concerned(void)
 {
     char path[4096];
@@ -100,7 +99,7 @@ __attribute__((constructor)) static void set_up(void)
     dl_iterate_phdr(note_object, NULL);
     char *end;
     first = strtoull(colon + 1, &end, 10);
-    goes_on = *end == '+';
+    fails_later = *end == '+';
     for (int kind = 0; kind < KINDS; kind++)
         if (strlen(kind_names[kind]) == (size_t)(colon - fault) &&
             strncmp(fault, kind_names[kind], (size_t)(colon - fault)) == 0)
@@ -108,16 +107,16 @@ __attribute__((constructor)) static void set_up(void)
     state = map;
 }
 
-/* Returns true and sets errno if this call has to fail. */
+/* Returns true and sets errno if this call must fail. */
 static bool fails(enum kind kind, const void *caller)
 {
     if (kind != chosen || !state || is_in_getpwnam)
         return false;
     for (size_t i = 0; i < range_count; i++)
-        if ((uintptr_t)caller >= left_out[i].begin && (uintptr_t)caller < left_out[i].end)
+        if ((uintptr_t)caller >= excluded[i].begin && (uintptr_t)caller < excluded[i].end)
             return false;
     uint64_t number = atomic_fetch_add(&state->calls, 1) + 1;
-    if (number != first && !(goes_on && number > first))
+    if (number != first && !(fails_later && number > first))
         return false;
     atomic_fetch_add(&state->faults, 1);
     errno = kind_errors[kind];
@@ -125,13 +124,13 @@ static bool fails(enum kind kind, const void *caller)
 }
 
 #define FAILS(kind) fails(kind, __builtin_return_address(0))
-/* Returns the function of this name in the next library. */
+/* Sets `real` to the function of this name in the next library. */
 #define REAL(name)                                                                                           \
     static __typeof__(name) *real;                                                                           \
     if (!real)                                                                                               \
     real = (__typeof__(name) *)(uintptr_t)dlsym(RTLD_NEXT, #name)
 
-/* --- left out ------------------------------------------------------------------------------------------- */
+/* --- calls that do not fail ----------------------------------------------------------------------------- */
 
 struct passwd *getpwnam(const char *name)
 {

@@ -1,8 +1,8 @@
 /* tests/fakes/hlml/fake_hlml.c - a libhlml.so with the vendor's interface and scripted boards.
  *
- * All boards draw constant power. A script is a list of "key=value", separated by blanks; times count from
- * the script's start. Note: the clock is the machine's until fake_hlml_set_time is called; then it stands at
- * the given time. */
+ * All boards draw constant power. A script is a list of "key=value", separated by blanks; times are in
+ * seconds from the script's start. Note: the clock is the machine's until fake_hlml_set_time is called. Then
+ * it stands at the given time. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,7 +17,8 @@
 #define DECLARE(name, parameters) EXPORT hlml_return hlml_##name parameters;
 HLML_FUNCTIONS(DECLARE)
 
-/* For tests: replaces the script. Returns false for an unknown key. */
+/* For tests. fake_hlml_script replaces the script; returns false for an unknown key. fake_hlml_set_time stops
+ * the clock. */
 EXPORT bool fake_hlml_script(const char *text);
 EXPORT void fake_hlml_set_time(int64_t monotonic_ns);
 
@@ -25,12 +26,12 @@ static struct script {
     double boards, watts;
     double init;   /* result of init */
     double energy; /* 0: not supported, as in Intel's own mock */
-    double first;  /* millijoules at the beginning */
-    /* Times at which the counter stops, calls fail, calls hang, other code shuts the library down; < 0:
+    double first;  /* millijoules of the counter at the begin */
+    /* Times at which the counter stops, calls fail, calls hang, and other code shuts the library down; < 0:
      * never. */
     double freeze_s, fail_s, hang_s, shut_s;
     double code, until_s; /* code: result of failing calls; until_s: end of the failures, 0: none */
-    double silent;        /* 1: neither energy nor power */
+    double silent;        /* 1: the boards have neither energy nor power */
     double lost;          /* number of the board without a handle; < 0: none */
 } script;
 

@@ -1,8 +1,9 @@
-/* fakes/ioreport/fake_ioreport.c - a fake of macOS' libIOReport and of the CoreFoundation functions that it
- * needs.
+/* fakes/ioreport/fake_ioreport.c - a fake of macOS' libIOReport and of the CoreFoundation functions that
+ * libjoule needs.
  *
- * Functions have the real names and signatures. Faults are counted for the test (fake_ioreport.h): extra
- * releases, objects of the wrong type, and arguments that Apple's own programs do not pass. */
+ * Functions have the real names and signatures. Faults of the caller are counted for the test
+ * (fake_ioreport.h): extra releases, objects of the wrong type, and arguments that Apple's own programs do
+ * not pass. */
 #include "fake_ioreport.h"
 
 #include <stdlib.h>
@@ -36,12 +37,12 @@ enum kind { STRING = 0x5354, DICTIONARY, SUBSCRIPTION, SAMPLE, ARRAY, CHANNEL };
 
 struct object {
     enum kind kind;
-    char text[64];                          /* STRING */
-    int64_t counts[FAKE_IOREPORT_CHANNELS]; /* SAMPLE */
+    char text[64];                          /* for STRING */
+    int64_t counts[FAKE_IOREPORT_CHANNELS]; /* for SAMPLE */
     struct object *array, *names[2];        /* results of Get functions; they live as long as their owner */
     struct object *items[FAKE_IOREPORT_CHANNELS];
     int index;
-    const struct object *sample; /* for arrays and channels */
+    const struct object *sample; /* for ARRAY and CHANNEL */
 };
 
 static struct object *make(enum kind kind)

@@ -1,7 +1,7 @@
 /* fakes/ioreport/fake_ioreport.h - the state of the fake libIOReport, which a test sets.
  *
- * It is the library's symbol `fake_ioreport`. Note: a channel's count is watts times now_ns, or times the
- * machine's clock if now_ns is negative. Objects have reference counts. */
+ * The state is the library's symbol `fake_ioreport`. Note: a channel's count is watts times now_ns, or times
+ * the machine's clock if now_ns is negative. Objects have reference counts. */
 #ifndef FAKE_IOREPORT_H
 #define FAKE_IOREPORT_H
 
@@ -12,13 +12,13 @@
 
 struct fake_ioreport {
     struct {
-        const char *name, *unit; /* NULL name ends the list; NULL unit: the channel has none */
+        const char *name, *unit; /* name NULL: end of the list; unit NULL: the channel has no unit */
         double watts, unit_joules;
     } channels[FAKE_IOREPORT_CHANNELS];
     int64_t now_ns;
     bool has_no_group, gives_no_sample, gives_no_delta, is_frozen, falls_back;
-    long objects;    /* number of objects that have not been released */
-    unsigned faults; /* uses of invalid objects or of the wrong type */
+    long objects;    /* number of objects that are not released */
+    unsigned faults; /* number of uses of invalid objects or of objects of the wrong type */
 };
 
 #endif

@@ -1,8 +1,9 @@
 /* tests/fakes/level_zero/fake_card.h - scripted Intel GPUs.
  *
- * Describes a fake device: its values, and its faults with their times. fake_level_zero.c gives it the
+ * Describes a fake device: its values, and its faults with their times. fake_level_zero.c implements the
  * vendor's interface. The script is text, "cards=2; watts=90; 1.type=5"; a number and a dot select one card.
- * It comes from JOULE_FAKE_LEVEL_ZERO, or from the file after an @ there. fake_card.c lists all keys. */
+ * JOULE_FAKE_LEVEL_ZERO contains the script, or '@' and the name of a file with it. fake_card.c lists all
+ * keys. */
 #ifndef FAKE_CARD_H
 #define FAKE_CARD_H
 
@@ -14,29 +15,29 @@
 struct fake_card {
     double type;       /* 1: GPU, 5: neural processor */
     double integrated; /* 1: part of a processor */
-    double bus;        /* of its PCI address; the other parts are 0 */
-    double tiles;      /* each with its own domains, sensors, engines and memory */
+    double bus;        /* bus number of the PCI address, whose other parts are 0 */
+    double tiles;      /* number of tiles, each with its own domains, sensors, engines and memory */
     double denied;     /* 1: reading is denied */
 
-    double card, package; /* 1: has this power domain */
+    double card, package; /* 1: the card has this power domain */
     double extension;     /* 1: the driver describes its domains */
     double energy;        /* 1: works; 0: not supported; -1: constant; -2: denied */
     double watts, start_joules;
-    double stamp_s;                      /* added to the driver's timestamps: another clock */
-    double refresh_ms;                   /* update period of count and timestamp; 0: at each reading */
-    double limit_watts, limits_extended; /* limits_extended 0: an older runtime without the extended function
-                                          * */
+    double stamp_s;    /* seconds added to the driver's timestamps, as if it had another clock */
+    double refresh_ms; /* update period of count and timestamp; 0: at each reading */
+    /* limits_extended 0: the function for extended limits is missing, as in older runtimes */
+    double limit_watts, limits_extended;
 
-    double celsius, memory_celsius; /* below -273: no sensor */
+    double celsius, memory_celsius; /* a value below -273: no sensor */
     double engine_all;              /* 1: one group for all engines; 0: single engines only */
     double engines;                 /* 1: activity works; 0: not supported; -1: denied */
     double busy, copy_busy;         /* busy fractions of the first and the second engine */
     double memory_gib, used_gib;
 
-    /* In milliseconds after the driver's start; < 0: never. */
-    double fall_at_ms, fall_joules; /* the counter falls to this value and continues */
+    /* Times in milliseconds after the driver's start; < 0: never. */
+    double fall_at_ms, fall_joules; /* the counter falls to fall_joules and continues */
     double lost_at_ms;              /* all calls return DEVICE_LOST */
-    double sleep_at_ms;             /* for 3 s all calls return LOW_POWER_STATE */
+    double sleep_at_ms;             /* from this time on, for 3 s, all calls return LOW_POWER_STATE */
     double block_at_ms, block_s;    /* the first call after this time blocks for block_s */
 };
 

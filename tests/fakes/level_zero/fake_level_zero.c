@@ -1,8 +1,8 @@
 /* tests/fakes/level_zero/fake_level_zero.c - a libze_loader.so.1 with the vendor's interface and scripted
  * cards.
  *
- * Models the loader's life cycle (two modes that exclude each other), its rules (structures must hold their
- * type, one function counts and fills lists, return codes), and a card's parts. With FAKE_MINOR 3 it is
+ * Models the loader's life cycle (two modes that exclude each other), its rules (structures must contain
+ * their type, one function counts and fills lists, return codes), and a card's parts. With FAKE_MINOR 3 it is
  * version 1.3: without zesInit and later functions. Note: a handle is a pointer to a part. The clock is the
  * machine's until fake_level_zero_set_time is called. */
 #include <pthread.h>
@@ -18,8 +18,9 @@
 #define EXPORT                    __attribute__((visibility("default")))
 #define DECLARE(name, parameters) EXPORT lz_code name parameters;
 LZ_FUNCTIONS(DECLARE)
-/* For tests: replace the script, as if the library had just been loaded; stop the clock at a time. The last
- * two return whether both modes were started, and the number of calls on cards. */
+/* For tests. The first function replaces the script, as if the library had just been loaded. The second stops
+ * the clock at a time. The last two return whether both modes were started, and the number of calls on
+ * cards. */
 EXPORT void fake_level_zero_script(const char *text);
 EXPORT void fake_level_zero_set_time(int64_t monotonic_ns);
 EXPORT bool fake_level_zero_is_mixed(void);
@@ -32,7 +33,7 @@ enum part_kind { PART_DEVICE, PART_POWER, PART_TEMPERATURE, PART_ENGINE, PART_ME
 struct part {
     struct fake_card *card;
     enum part_kind kind;
-    uint32_t type; /* number in the vendor's interface */
+    uint32_t type; /* the type's number in the vendor's interface */
     int tile;      /* -1: the whole card */
 };
 
@@ -52,7 +53,7 @@ static void add_part(unsigned c, enum part_kind kind, uint32_t type, int tile)
         parts[c][part_counts[c]++] = (struct part){&script.cards[c], kind, type, tile};
 }
 
-/* A card with tiles lists their parts before its own; its memory belongs to the tiles. */
+/* A card with tiles lists the parts of the tiles before its own parts. Its memory belongs to the tiles. */
 static void add_parts(unsigned c)
 {
     const struct fake_card *card = &script.cards[c];
@@ -66,7 +67,7 @@ static void add_parts(unsigned c)
         if (card->memory_celsius > -273 && (tile >= 0 || card->tiles == 0))
             add_part(c, PART_TEMPERATURE, ZES_TEMP_SENSORS_MEMORY, tile);
         for (uint32_t type = card->engine_all != 0 ? ZES_ENGINE_GROUP_ALL : 5; type <= 6; type++)
-            /* 5: render; 6: copy, which has its own busy fraction */
+            /* types 5 and 6 are render and copy; copy has its own busy fraction */
             if (type == ZES_ENGINE_GROUP_ALL || type >= 5)
                 add_part(c, PART_ENGINE, type, tile);
         if (card->memory_gib > 0 && (tile >= 0 || card->tiles == 0))
@@ -139,7 +140,7 @@ static void block_once(const struct fake_card *card)
     nanosleep(&length, NULL);
 }
 
-/* Every call begins with this. */
+/* Begins every call on a card or part: checks the handle, and returns the scripted faults. */
 static lz_code enter(lz_handle handle, enum part_kind kind, const struct part **out_part)
 {
     const struct part *part = handle;
@@ -192,7 +193,7 @@ lz_code zeInit(uint32_t flags)
     return begin(&is_core);
 }
 
-/* Counts if *count is 0, else fills the list. */
+/* If *count is 0, sets it to the number of handles; otherwise, fills the list with up to *count handles. */
 static lz_code give(uint32_t *count, lz_handle *list, const lz_handle *source, size_t source_count)
 {
     NEED(count && (*count == 0 || list));
@@ -250,7 +251,7 @@ lz_code zesDeviceGet(lz_handle driver, uint32_t *count, lz_handle *list)
 
 /* --- identity of a card --------------------------------------------------------------------------------- */
 
-/* Without the environment variable, system management refuses handles of the compute API. */
+/* Without the environment variable, system management refuses handles of the compute interface. */
 static bool may_manage(void)
 {
     return is_sysman || script.sysman != 0;
@@ -334,8 +335,8 @@ lz_code zesPowerGetProperties(lz_handle power, struct lz_power_properties *prope
     return ZE_RESULT_SUCCESS;
 }
 
-/* Returns a domain's power: the card has all of it, the package nine tenths, and each tile an equal part of
- * these. */
+/* Returns a domain's power: the card has all of the power, the package nine tenths of it, and each tile an
+ * equal part of the package's. */
 static double domain_watts(const struct part *part)
 {
     double share = part->type == ZES_POWER_DOMAIN_CARD ? 1 : 0.9;
@@ -374,7 +375,7 @@ lz_code zesPowerGetLimitsExt(lz_handle power, uint32_t *count, struct lz_power_l
     if (part->card->limits_extended == 0)
         return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
     NEED(count && *count >= 2 && limits && limits[0].head.type == ZES_STRUCTURE_TYPE_POWER_LIMIT_EXT_DESC);
-    limits[0].level = 3; /* peak current, in milliamperes */
+    limits[0].level = 3; /* the limit of the peak current, in milliamperes */
     limits[0].unit = 1;
     limits[0].limit = 40000;
     limits[1].level = ZES_POWER_LEVEL_SUSTAINED;
@@ -405,7 +406,7 @@ lz_code zesTemperatureGetState(lz_handle sensor, double *celsius)
 {
     ENTER(sensor, PART_TEMPERATURE);
     double own = part->type == ZES_TEMP_SENSORS_MEMORY ? part->card->memory_celsius : part->card->celsius;
-    /* each tile is 1 degree warmer than the previous one */
+    /* Each tile is 1 degree warmer than the previous tile. */
     *celsius = own + (part->tile > 0 ? part->tile : 0);
     return ZE_RESULT_SUCCESS;
 }
@@ -457,7 +458,7 @@ lz_code zesEngineGetActivity(lz_handle engine, struct lz_engine_stats *stats)
                                        : ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
     double share = part->type == 6 ? part->card->copy_busy : part->card->busy;
     double since_start_us = (double)(now_ns() - start_ns) / 1e3;
-    stats->time_us = (uint64_t)(since_start_us + 5e6); /* the timestamp is of the hardware's own clock */
+    stats->time_us = (uint64_t)(since_start_us + 5e6); /* the timestamp comes from the hardware's own clock */
     stats->active_us = (uint64_t)(since_start_us * share + 7e6);
     return ZE_RESULT_SUCCESS;
 }

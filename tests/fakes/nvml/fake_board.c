@@ -136,7 +136,8 @@ double fake_joules(const struct fake_board *board, double time_s)
 {
     double periods = time_s * 1e3 / board->period_ms;
     double whole = floor(periods);
-    double high = whole * board->duty + fmin(periods - whole, board->duty); /* periods spent at peak power */
+    /* number of periods' lengths spent at peak power */
+    double high = whole * board->duty + fmin(periods - whole, board->duty);
     return (board->watts * periods + (board->peak_watts - board->watts) * high) * board->period_ms / 1e3;
 }
 

@@ -1,9 +1,9 @@
 /* tests/fakes/nvml/fake_board.h - scripted NVIDIA boards.
  *
  * Models a board's physics: power is a square wave, energy its integral; sensors show both with an update
- * period. The other files here give it the vendor's interface. The script is text, "boards=2; watts=90;
- * 1.denied=1"; a number and a dot select one board. It comes from JOULE_FAKE_NVML, or from the file after an
- * @ there. script_keys lists all keys. */
+ * period. The other files here implement the vendor's interface. The script is text, "boards=2; watts=90;
+ * 1.denied=1"; a number and a dot select one board. JOULE_FAKE_NVML contains the script, or '@' and the name
+ * of a file with it. script_keys lists all keys. */
 #ifndef FAKE_BOARD_H
 #define FAKE_BOARD_H
 
@@ -11,28 +11,31 @@
 #include <stdint.h>
 
 #define FAKE_MAX_BOARDS 16
-#define FAKE_MAX_PARTS  7 /* MIG instances of a board */
+#define FAKE_MAX_PARTS  7 /* maximum number of MIG instances of a board */
 #define FAKE_RING       120
 
 struct fake_board {
     unsigned index;
     int part;                                  /* number of a MIG instance, 0 ..; -1: the board itself */
-    double watts, peak_watts, period_ms, duty; /* peak_watts for duty * period_ms, then watts */
-    double memory_watts;                       /* in the memory scope; 0: not supported */
-    /* in the module scope, in addition to the board's; 0: the module is the board; < 0: not supported */
+    double watts, peak_watts, period_ms, duty; /* power is peak_watts for duty * period_ms, then watts */
+    double memory_watts;                       /* power of the memory scope; 0: not supported */
+    /* Power of the module scope, in addition to the board's. 0: the module is the board; < 0: not
+     * supported. */
     double module_watts;
     double counts_module; /* 1: the energy counter of the GPU scope includes module_watts */
     double module_energy; /* 1: the energy field supports the module scope */
-    double update_ms;     /* update period of counter and power */
-    double ring_ms;       /* interval of the ring's samples; 0: no ring */
+    double update_ms;     /* period at which counter and power change */
+    double ring_ms;       /* time between samples of the ring; 0: no ring */
     double energy;        /* 1: the counter works; 0: not supported; -1: constant */
     double power;         /* 1: GetPowerUsage works; 0: not supported */
-    double fields;        /* 1: all fields work; 0: this driver has none (185 and up fail one by one) */
+    /* 1: all fields work; 0: this driver has no fields, and those from 185 on fail one by one */
+    double fields;
     double average_field, instant_field, scoped_energy_field; /* 1: works; 0: this field fails */
-    double energy_field_type; /* of the value: NVML_VALUE_TYPE_UNSIGNED_LONG_LONG, or an unknown type */
-    double gpm;               /* 1: supported */
+    /* type of the energy field's value: NVML_VALUE_TYPE_UNSIGNED_LONG_LONG, or an unknown type */
+    double energy_field_type;
+    double gpm; /* 1: GPM is supported */
     double architecture, major, minor;
-    double mig;       /* number of instances; 0: MIG is off */
+    double mig;       /* number of MIG instances; 0: MIG is off */
     double superchip; /* 1: its name is that of a GPU on a module with a CPU */
     double denied;    /* 1: its handle is denied */
     double limit_watts, celsius, memory_celsius, processes;
@@ -43,17 +46,16 @@ struct fake_board {
     double transient_at_ms;  /* for 300 ms calls return TIMEOUT */
     double encoder, decoder; /* percent; < 0: not supported */
     double fans, fan_percent;
-    /* 1: the driver counts bytes in 64 bits; 2: in 32 bits; 0: not at all. Traffic in megabytes per second.
-     * */
+    /* pcie_counts: 1: the driver counts bytes in 64 bits; 2: in 32 bits; 0: not at all. Traffic is in
+     * megabytes per second. */
     double pcie_counts, transmit_mb, receive_mb;
     double replays;
-    double ecc,
-        ecc_uncorrected; /* errors since the driver was loaded, 10 fewer than over the lifetime; < 0: no ECC
-                          * */
-    double xid_events;   /* 1: Xid errors are reported as events */
+    /* Errors since the driver was loaded; over the lifetime there are 10 more. < 0: the board has no ECC. */
+    double ecc, ecc_uncorrected;
+    double xid_events; /* 1: Xid errors are reported as events */
     double xid_at_ms, xid;
-    double block_at_ms, block_s; /* the first call after this time blocks for block_s; other calls wait for it
-                                  * */
+    /* From block_at_ms on, the first call blocks for block_s, and all other calls wait for it. */
+    double block_at_ms, block_s;
 };
 
 struct fake_script {
@@ -67,10 +69,10 @@ struct fake_script {
 /* Sets boards to their defaults, then parses the script. Returns false for an unknown key. */
 bool fake_script_parse(struct fake_script *script, const char *text);
 
-/* Return true power in watts, and joules since time 0, at a time in seconds. */
+/* Return the true power in watts, and the joules since time 0, at a time in seconds. */
 double fake_power(const struct fake_board *board, double time_s);
 double fake_joules(const struct fake_board *board, double time_s);
-/* Return what the sensors show: values at the last update before time_s. Instant power is the mean of the
+/* Return what the sensors show at time_s: the values at their last update. Instant power is the mean of the
  * last quarter of the update period, average power that of the last second. */
 double fake_counter_joules(const struct fake_board *board, double time_s);
 double fake_instant_watts(const struct fake_board *board, double time_s);

@@ -1,6 +1,6 @@
 /* tests/fakes/nvml/fake_condition.c - fans, video engines, the PCIe link and errors of the fake library.
  *
- * Traffic is constant, so byte counts are rate times time. A board has one Xid error, at xid_at_ms. */
+ * Traffic is constant, so byte counts are traffic times time. A board has one Xid error, at xid_at_ms. */
 #include <stdlib.h>
 #include "fake_driver.h"
 
@@ -34,7 +34,7 @@ nvml_return nvmlDeviceGetNumFans(nvml_device device, unsigned *count)
     return NVML_SUCCESS;
 }
 
-/* Each fan turns 1 % slower than the previous one. */
+/* Each fan turns 1 % slower than the previous fan. */
 nvml_return nvmlDeviceGetFanSpeed_v2(nvml_device device, unsigned fan, unsigned *percent)
 {
     ENTER(device);
@@ -66,7 +66,7 @@ nvml_return nvmlDeviceGetFanSpeedRPM(nvml_device device, struct nvml_fan *fan)
 
 /* --- the PCIe link -------------------------------------------------------------------------------------- */
 
-/* A driver that counts in 32 bits lets the count wrap. */
+/* In a driver that counts in 32 bits, the count wraps. */
 void fake_put_bytes(const struct fake_board *board, struct nvml_field *field)
 {
     double megabytes = field->id == NVML_FI_DEV_PCIE_COUNT_TX_BYTES ? board->transmit_mb : board->receive_mb;
@@ -135,7 +135,7 @@ nvml_return nvmlDeviceRegisterEvents(nvml_device device, unsigned long long type
     return NVML_SUCCESS;
 }
 
-/* Errors before the registration are lost, as with the driver; the test's errors come later. */
+/* As in the real driver, errors before the registration are lost. The tests' errors come later. */
 nvml_return nvmlEventSetWait_v2(nvml_event_set set, struct nvml_event *event, unsigned timeout_ms)
 {
     (void)timeout_ms;

@@ -1,9 +1,9 @@
 /* tests/fakes/nvml/fake_nvml.c - a libnvidia-ml.so.1 with the vendor's interface and scripted boards.
  *
  * Models the driver's life cycle, its rules (size queries, versions in structs, fields that fail one by one,
- * return codes) and the search for boards. fake_board.c has the boards and their power. With FAKE_535 it is a
- * 535 driver: process records of 32 bytes, and no later symbols. Note: the clock is the machine's until
- * fake_nvml_set_time is called; then it stands at the given time. */
+ * return codes) and the search for boards. fake_board.c models the boards and their power. With FAKE_535 it
+ * is a driver of version 535: process records of 32 bytes, and no later symbols. Note: the clock is the
+ * machine's until fake_nvml_set_time is called. Then it stands at the given time. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,16 +18,16 @@ EXPORT nvml_return nvmlDeviceGetHandleByUUID(const char *uuid, nvml_device *devi
 EXPORT nvml_return nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, nvml_device *device);
 EXPORT nvml_return nvmlDeviceGetIndex(nvml_device device, unsigned *index);
 EXPORT nvml_return nvmlDeviceGetMinorNumber(nvml_device device, unsigned *number);
-/* For tests: replace the script, as if the driver had just been loaded; stop the clock at a time; count the
- * calls. */
+/* For tests. The first function replaces the script, as if the driver had just been loaded. The second stops
+ * the clock at a time. The third returns the number of calls. */
 EXPORT void fake_nvml_script(const char *text);
 EXPORT void fake_nvml_set_time(int64_t monotonic_ns, int64_t realtime_ns);
 EXPORT unsigned long fake_nvml_calls(void);
 
 struct fake_script fake_script;
 static pthread_once_t script_once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t driver_lock =
-    PTHREAD_MUTEX_INITIALIZER; /* one for the driver, as in the real one: a blocked call blocks all others */
+/* The driver has one lock, as the real driver: a call that blocks also blocks all others. */
+static pthread_mutex_t driver_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic int64_t fixed_monotonic_ns = -1, fixed_realtime_ns = -1, first_init_ns = -1, last_init_ns = -1;
 static _Atomic bool has_blocked;
 static _Atomic unsigned long calls;

@@ -1,7 +1,8 @@
-/* tests/fakes/nvml/fake_power.c - the fake library's energy and power: calls, fields, the ring of samples,
+/* tests/fakes/nvml/fake_power.c - energy and power of the fake library: calls, fields, the ring of samples,
  * limits.
  *
- * Note: the board's script says which of these exist. On a real board, this depends on its age. */
+ * Note: the script defines which of these a board supports. With real boards, this depends on the board's
+ * age. */
 #include "fake_driver.h"
 
 static uint64_t counter_millijoules(const struct fake_board *board)
@@ -25,7 +26,8 @@ nvml_return nvmlDeviceGetTotalEnergyConsumption(nvml_device device, unsigned lon
     return NVML_SUCCESS;
 }
 
-/* From Ampere on, power usage is the mean of 1 s, except on GA100, whose compute capability is 8.0. */
+/* From Ampere on, the power usage is a mean over 1 s. GA100, whose compute capability is 8.0, is an
+ * exception. */
 static bool usage_is_average(const struct fake_board *board)
 {
     return board->architecture >= NVML_DEVICE_ARCH_AMPERE && !(board->major == 8 && board->minor == 0);
@@ -42,7 +44,7 @@ nvml_return nvmlDeviceGetPowerUsage(nvml_device device, unsigned *milliwatts)
     return NVML_SUCCESS;
 }
 
-/* Returns the power of a scope, given that of the board; negative: not supported. */
+/* Returns the power of a scope, computed from that of the board; negative: not supported. */
 static double in_scope(const struct fake_board *board, uint32_t scope, double watts)
 {
     if (scope == NVML_POWER_SCOPE_GPU)

@@ -16,7 +16,8 @@ nvml_return nvmlDeviceGetUtilizationRates(nvml_device device, struct nvml_utiliz
 static const uint64_t memory_bytes = 143771ull << 20, reserved_bytes = 600ull << 20,
                       used_bytes = 1024ull << 20;
 
-/* A MIG instance has an eighth of the board's memory; each next instance uses 100 MiB more. */
+/* A MIG instance has an eighth of the board's memory. Each instance uses 100 MiB more than the previous
+ * one. */
 static struct nvml_memory_v2 memory_of(const struct fake_board *board)
 {
     uint64_t total = board->part < 0 ? memory_bytes : memory_bytes / 8;
@@ -102,8 +103,8 @@ nvml_return nvmlDeviceGetRunningProcessDetailList(nvml_device device, void *unus
     return NVML_ERROR_NOT_SUPPORTED;
 }
 
-/* Each process uses as much of the board's time as all later ones together: a half, a quarter ... The result
- * also has older samples, and one of a process that has ended. */
+/* Process i uses the board for the fraction duty / 2^i of the time. The result also has older samples, and a
+ * sample of a process that has ended. */
 nvml_return nvmlDeviceGetProcessUtilization(nvml_device device, struct nvml_process_sample *samples,
                                             unsigned *count, unsigned long long last_seen_us)
 {

@@ -1,7 +1,7 @@
 /* tests/fakes/rocm_smi/fake_rocm_smi.c - a librocm_smi64 with AMD's interface and scripted boards.
  *
  * Note: with FAKE_ROCM_5 it is a library of ROCm 5, whose only power call is rsmi_dev_power_ave_get. As in
- * the real library, a NULL result pointer asks whether the call is supported. */
+ * the real library, a call with a NULL result pointer asks whether the call is supported. */
 #include "fake_boards.h"
 #include "joule/sources/amd/rocm_smi_abi.h"
 
@@ -62,7 +62,7 @@ rocm_code rsmi_dev_energy_count_get(uint32_t device, uint64_t *counter, float *m
     return code_of(fake_counts(board, counter));
 }
 
-/* Writes microwatts if the board has this kind of power. */
+/* Writes the board's power in microwatts if the board supports this kind of power. */
 static rocm_code put_watts(const struct fake_board *board, double kind, uint64_t *microwatts)
 {
     double watts = 0;

@@ -4,9 +4,9 @@
  *              | "{" expression {",+," expression} "}" flags "<" name ">"
  *   sum        = cast type expression "to" type | expression { operator expression }
  *
- * Note: all operators in one pair of parentheses must be equal. Parentheses that are not understood, such as
- * casts of pointers, are an unknown expression, and reading continues after them. Names of globals keep their
- * '@'; no other name begins with it.
+ * Note: all operators in one pair of parentheses must be equal. If the text in parentheses is not understood,
+ * such as a cast of pointers, the expression is unknown, and reading continues after the parentheses.
+ * Names of globals keep their '@'; no other name begins with '@'.
  */
 #include "support/joulec/scev_text.h"
 
@@ -255,7 +255,7 @@ static const struct expr *read_atom(struct reader *reader)
     return read_integer(reader, &value) ? expr_integer(reader->pool, value) : NULL;
 }
 
-/* Returns NULL if the text is not understood. */
+/* Reads an expression. Returns NULL if the text is not understood. */
 static const struct expr *read_expression(struct reader *reader)
 {
     if (reader->depth >= EXPR_MAX_DEPTH)

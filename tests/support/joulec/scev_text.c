@@ -26,8 +26,8 @@ static bool accept(struct line *line, const char *words)
     return true;
 }
 
-/* Removes a name, which may be quoted, from the beginning of the line and returns it. Empty: there is none,
- * or it contains an escape. */
+/* Removes a name, which may be quoted, from the beginning of the line and returns it. Returns an empty line
+ * if there is no name or the name contains an escape. */
 static struct line read_name(struct line *line)
 {
     bool is_quoted = accept(line, "\"");
@@ -40,7 +40,7 @@ static struct line read_name(struct line *line)
     return name;
 }
 
-/* Returns the first occurrence of `words`; the end of the line: there is none. */
+/* Returns the first occurrence of `words`, or the end of the line if there is none. */
 static const char *find(const struct line *line, const char *words)
 {
     size_t length = strlen(words);
@@ -68,7 +68,8 @@ static void begin_function(struct reading *reading, struct line line)
         reading->is_out_of_memory = true;
 }
 
-/* Returns the loop with this header, which is the last one or a new one; NULL: out of memory, or no name. */
+/* Returns the loop with this header: the last loop, or a new one. Returns NULL if out of memory or if the
+ * header has no name. */
 static struct scev_loop *loop_named(struct reading *reading, struct line header)
 {
     struct scev_function *function = current(reading);
@@ -88,7 +89,7 @@ static const struct expr *expression(struct reading *reading, struct line line)
     return scev_expression(&current(reading)->pool, line.at, (size_t)(line.end - line.at));
 }
 
-/* Reads a number, with or without its type. Returns `otherwise` if it is negative or no number. */
+/* Reads a number, with or without its type. Returns `otherwise` if the text is negative or not a number. */
 static int64_t number(struct reading *reading, struct line line, int64_t otherwise)
 {
     line.end = find(&line, ",");

@@ -8,9 +8,10 @@
 #include "joulec/trips/scev_facts.h"
 
 /* Reads text[0..size), which need not end with a zero. Returns false if out of memory; *out is then empty.
- * Free with scev_facts_free(). */
+ * The caller frees *out with scev_facts_free(). */
 bool scev_text_read(const char *text, size_t size, struct scev_facts *out);
-/* Reads one expression, which must be all of text[0..length); unknown if it is not understood. */
+/* Reads one expression, which must fill text[0..length). Returns the unknown expression if the text is not
+ * understood. The pool owns the result. */
 const struct expr *scev_expression(struct expr_pool *pool, const char *text, size_t length);
 
 #endif

@@ -1,7 +1,7 @@
 /* Tests bounded text and numbers, in the C locale and in a locale with a decimal comma.
  *
- * Note: the test builds the second locale with localedef, because a minimal system lacks one. Without localedef
- * this part is skipped. */
+ * Note: the test builds the second locale with localedef, because a minimal system lacks it. Without
+ * localedef this part is skipped. */
 #include <float.h>
 #include <locale.h>
 #include <math.h>

@@ -483,7 +483,7 @@ static void a_device_has_its_joules_and_processes(void **state)
     assert_int_equal(joule_device_processes(fake.meter, "gpu:0", processes, 4), 3);
     assert_int_equal(processes[2].pid, 1002);
     assert_true(processes[2].memory_bytes == 1024ull << 20);
-    /* the first process uses half of the board's busy time, this one half of the rest */
+    /* the first process uses the board for half of the time, the second for half as long */
     assert_near(processes[1].busy, 0.25, 1e-9);
     assert_near(processes[0].busy, 0.5, 1e-9);
     assert_int_equal(joule_device_processes(fake.meter, "gpu:7", processes, 4), 0);
