@@ -23,7 +23,7 @@ bool fake_nvml_prepare(struct fake_nvml *fake, const char *folder, const char *l
 void fake_nvml_remove(struct fake_nvml *fake, const char *symbol);
 /* Opens a meter with the nvml source only. */
 void fake_nvml_open(struct fake_nvml *fake);
-/* Opens a meter with the nvml source only, and with devices. */
+/* Opens a meter with the nvml source and with devices. */
 void fake_nvml_open_devices(struct fake_nvml *fake);
 /* Advances the time by `seconds` and reads every 0.1 s. */
 void fake_nvml_run(struct fake_nvml *fake, double seconds);

@@ -29,7 +29,7 @@ struct fake_board {
     double power; /* 1: average; 2: current; 0: no such call; -2: reads 0 W */
     double celsius; /* junction temperature; the edge is 10 lower, memory 5 higher; 0: no sensor */
     double busy;    /* percent */
-    /* number of devices that the board is listed as; each has the board's energy and power */
+    /* number of devices that the library lists for the board; each has the board's energy and power */
     double partitions;
     double denied;     /* 1: its calls are denied */
     double back_at_ms; /* at this time the counter goes back by FAKE_STEP_COUNTS; < 0: never */

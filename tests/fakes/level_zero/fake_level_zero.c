@@ -1,8 +1,8 @@
 /* tests/fakes/level_zero/fake_level_zero.c - a libze_loader.so.1 with the vendor's interface and scripted
  * cards.
  *
- * Models the loader's life cycle (two modes that exclude each other), its rules (structures must contain
- * their type, one function counts and fills lists, return codes), and a card's parts. With FAKE_MINOR 3 it is
+ * Models the loader's life cycle (two modes that exclude each other), its return codes, and a card's parts.
+ * Structures must contain their type, and one function counts and fills each list. With FAKE_MINOR 3 it is
  * version 1.3: without zesInit and later functions. Note: a handle is a pointer to a part. The clock is the
  * machine's until fake_level_zero_set_time is called. */
 #include <pthread.h>

@@ -1,5 +1,4 @@
-/* tests/fakes/nvml/fake_board.c - parses the script and models the physics of the boards. See fake_board.h.
- * */
+/* tests/fakes/nvml/fake_board.c - parses the script and models the boards' physics. See fake_board.h. */
 #include "fake_board.h"
 
 #include <math.h>
@@ -136,7 +135,7 @@ double fake_joules(const struct fake_board *board, double time_s)
 {
     double periods = time_s * 1e3 / board->period_ms;
     double whole = floor(periods);
-    /* number of periods' lengths spent at peak power */
+    /* time at peak power, in periods */
     double high = whole * board->duty + fmin(periods - whole, board->duty);
     return (board->watts * periods + (board->peak_watts - board->watts) * high) * board->period_ms / 1e3;
 }

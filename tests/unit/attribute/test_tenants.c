@@ -412,8 +412,8 @@ static const struct tenant_name *pod_after(struct tenants *tenants, struct fake_
     return tenants_pod_on(tenants, "gpu:0");
 }
 
-/* Two processes use the board: first both in one container, then in two containers of a pod, then one of them
- * in no pod or of unknown origin. */
+/* Two processes use the board. Both are first in one container, then in two containers of one pod. Then one
+ * of them is in no pod, or its cgroup is unknown. */
 static void test_pod_that_has_a_board_alone(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Tests the thread pool: each item runs once, chunks do not depend on the number of threads, loops may be
- * nested, and the pool can be resized and sleeps. */
+/* Tests the thread pool: each item runs once, chunks do not depend on the number of threads, and loops may be
+ * nested. The pool can be resized, and its idle threads sleep. */
 #include <dirent.h>
 #include <sched.h>
 #include <setjmp.h>

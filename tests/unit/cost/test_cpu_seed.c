@@ -43,8 +43,8 @@ static double column(const char *line, int index)
     return line && string_scan_double(line, &value) ? value : NAN;
 }
 
-/* Compares the model with each row of a file: 30 s of a load on some or all cores, with the RAPL energy in
- * kWh that CodeCarbon read. */
+/* Compares the model with each row of a file. A row is a load of 30 s on some or all cores, with the RAPL
+ * energy in kWh that CodeCarbon read. */
 static void compare_file(const char *name, const struct cost_cpu *cpu, double reference_mhz,
                          struct comparison *comparison)
 {
@@ -116,8 +116,8 @@ static struct plug read_plug(const char *description)
     return (struct plug){numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5]};
 }
 
-/* For the servers with the chip `description`, returns their number and sets the geometric means of model
- * over plug, busy and idle: watts of a package over plug watts per chip. */
+/* Compares the model's watts of a package with the plug's watts per chip, for all servers with the chip
+ * `description`. Sets the geometric means of the ratios, busy and idle, and returns the number of servers. */
 static size_t compare_plugs(const char *text, const char *description, const struct cost_cpu *cpu,
                             double *out_busy, double *out_idle)
 {

@@ -1,7 +1,7 @@
 /* Tests joule-helper with messages of the worker process that reads for it: values, silence, invalid
  * messages, and the worker's end.
  *
- * The test plays the worker. */
+ * The test acts as the worker. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

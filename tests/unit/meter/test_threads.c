@@ -1,5 +1,5 @@
-/* Tests one meter that many threads use for a second or two: they call every function documented for "any
- * thread", while lanes read a machine at 1 kHz.
+/* Tests one meter that many threads use for a second or two, while lanes read a machine at 1 kHz. The threads
+ * call every function that is documented for "any thread".
  *
  * With the thread sanitizer this test also finds data races. */
 #include <math.h>

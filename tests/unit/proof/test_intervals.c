@@ -41,7 +41,7 @@ struct bar {
 /* Required coverage and width. The coverage allows for 1.5 standard errors of 2,000 trials. */
 static const struct bar asked_bar = {86, 94, 1.3};
 /* Bars without the sensor's scale error, which would hide sampling errors. Users do not see these intervals,
- * but regressions appear here first. A ramp has no noise, so its errors are small compared with any
+ * but regressions appear here first. A ramp has no noise, so its errors are small compared with its
  * interval. */
 static const struct bar noise_bar = {76, 100, 1.6}, noise_of_ramp_bar = {65, 100, 5.5};
 

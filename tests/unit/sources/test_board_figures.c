@@ -1,5 +1,5 @@
-/* Tests figures of AMD's and Intel's boards other than joules: product names by PCI id, clocks, memory
- * activity, fans, and the fields of each revision of AMD's gpu_metrics table. */
+/* Tests figures of AMD's and Intel's boards other than joules: product names, clocks, memory activity, fans,
+ * and the fields of each revision of AMD's gpu_metrics table. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
