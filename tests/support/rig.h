@@ -10,7 +10,7 @@
 
 #define INTEL_UNIT  61.035e-6 /* 2^-14 J, truncated as by the kernel */
 #define INTEL_RANGE "262143328850\n"
-#define INTEL_WRAP  (4294967296.0 * INTEL_UNIT) /* joules */
+#define INTEL_WRAP  (4294967296.0 * INTEL_UNIT) /* joules from one wrap to the next */
 #define AMD_UNIT    15.258e-6
 #define AMD_RANGE   "65532610987\n"
 #define AMD_WRAP    (4294967296.0 * AMD_UNIT)

@@ -22,7 +22,7 @@ static char path[] = "/tmp/joule-test-record-XXXXXX";
 
 static ssize_t energy_uj(void *context, int64_t time_ns, char *buffer, size_t size)
 {
-    (void)context; /* the joules of 50 W */
+    (void)context; /* the counter of a package that draws 50 W */
     return snprintf(buffer, size, "%lld\n", (long long)(time_ns / 20));
 }
 

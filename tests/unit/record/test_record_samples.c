@@ -225,7 +225,7 @@ static bool note_ends(const struct report_sample *sample, void *context)
 
 static ssize_t energy_uj(void *context, int64_t time_ns, char *buffer, size_t size)
 {
-    (void)context; /* the joules of 50 W */
+    (void)context; /* the counter of a package that draws 50 W */
     return snprintf(buffer, size, "%lld\n", (long long)(time_ns / 20));
 }
 
