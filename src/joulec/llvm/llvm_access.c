@@ -1,7 +1,7 @@
 /* joulec/llvm/llvm_access.c - see llvm_module.h: loads and stores with their addresses, and variables in
  * memory.
  *
- * Note: only the name of an address is read here; scalar evolution gives its formula. Before LLVM 15 a
+ * Note: only the name of an address is read here; scalar evolution provides the formula. Before LLVM 15 a
  * pointer's type states the pointed-to type, so there are casts between a global and its uses.
  */
 #include "joulec/llvm/llvm_module.h"
@@ -30,11 +30,11 @@ LLVMValueRef llvm_address_of(LLVMValueRef value)
 LLVMValueRef llvm_underlying_object(LLVMValueRef address)
 {
     for (int steps = 0; steps < MAX_BASE_STEPS; steps++) {
-        bool is_made =
+        bool is_computed =
             LLVMIsAConstantExpr(address) || LLVMIsAGetElementPtrInst(address) || LLVMIsABitCastInst(address);
         if (LLVMIsAPHINode(address) && LLVMCountIncoming(address) > 0)
             address = LLVMGetIncomingValue(address, 0);
-        else if (is_made && LLVMGetNumOperands(address) > 0)
+        else if (is_computed && LLVMGetNumOperands(address) > 0)
             address = LLVMGetOperand(address, 0);
         else
             break;
@@ -42,8 +42,8 @@ LLVMValueRef llvm_underlying_object(LLVMValueRef address)
     return address;
 }
 
-/* Returns true for a scalable vector, and for types that contain one. LLVM aborts when it is asked for the
- * size of one. */
+/* Returns true for a scalable vector, and for a type that contains a scalable vector. LLVM aborts if the size
+ * of such a type is requested. */
 static bool is_scalable(LLVMTypeRef type, int depth)
 {
     switch (LLVMGetTypeKind(type)) {
@@ -71,8 +71,8 @@ struct part {
     double low, high;
 };
 
-/* Applies an index to *type and *part, which become those of the element. Returns false if the index is
- * unknown. */
+/* Replaces *type and *part by the type and the bytes of the element with this index. Returns false if the
+ * index is unknown. */
 static bool apply_index(LLVMTargetDataRef layout, LLVMValueRef index, LLVMTypeRef *type, struct part *part)
 {
     int64_t number;
@@ -148,12 +148,12 @@ static const char *global_name(struct arena *arena, LLVMValueRef global)
 {
     size_t length;
     const char *name = LLVMGetValueName2(global, &length);
-    char *kept = arena_alloc(arena, length + 2);
-    if (kept) {
-        kept[0] = '@';
-        memcpy(kept + 1, name, length);
+    char *copy = arena_alloc(arena, length + 2);
+    if (copy) {
+        copy[0] = '@';
+        memcpy(copy + 1, name, length);
     }
-    return kept;
+    return copy;
 }
 
 const char *llvm_address_name(struct arena *arena, LLVMValueRef address)
@@ -174,8 +174,8 @@ static double bytes_of(LLVMTargetDataRef layout, LLVMValueRef value)
     return bytes > 0 ? bytes : 8;
 }
 
-/* Returns true for values by which formulas can be named: integers and pointers that scalar evolution may not
- * expand. */
+/* Returns true for values that may occur in formulas by name: integers and pointers for which scalar
+ * evolution may have no formula. */
 static bool is_opaque(LLVMValueRef value)
 {
     LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(value));

@@ -1,7 +1,7 @@
 /* joulec/llvm/llvm_branch.c - see llvm_module.h: whether a branch depends on data, and what it tests.
  *
- * Note: induction variables and comparisons with a null pointer are not data. Such branches go the same way
- * nearly always, so they are predicted.
+ * Note: induction variables and comparisons with a null pointer are not data. Branches that test these nearly
+ * always go the same way, so processors predict such branches.
  */
 #include "joulec/llvm/llvm_module.h"
 
@@ -17,7 +17,7 @@ static bool is_invariant(LLVMValueRef value)
     return !LLVMIsAInstruction(value);
 }
 
-/* Returns true if `value` is the phi plus, minus or shifted by an invariant. */
+/* Returns true if `value` is the phi plus or minus an invariant, or the phi shifted by an invariant. */
 static bool is_step_from(LLVMValueRef value, LLVMValueRef phi)
 {
     if (!LLVMIsAInstruction(value))
@@ -44,7 +44,7 @@ bool llvm_is_induction(LLVMValueRef phi)
     return false;
 }
 
-/* Adds a value to be visited, unless it was added before. */
+/* Adds an instruction to the values to visit, unless it is already in the list or the list is full. */
 static void add(struct search *search, LLVMValueRef value)
 {
     if (!LLVMIsAInstruction(value) || search->count == MAX_STEPS)
@@ -93,7 +93,7 @@ static bool is_equality(LLVMValueRef comparison)
     return kind == LLVMRealOEQ || kind == LLVMRealUEQ || kind == LLVMRealONE || kind == LLVMRealUNE;
 }
 
-/* Returns true for a load of a _Bool, which has a range. */
+/* Returns true for a load of a _Bool. clang attaches a range to such a load. */
 static bool is_loaded_bool(LLVMValueRef value)
 {
     LLVMTypeRef type = LLVMTypeOf(value);
@@ -123,8 +123,8 @@ static enum branch_test branch_test_of(LLVMValueRef condition)
     return is_of_two ? BRANCH_TEST_ORDER : BRANCH_TEST_LIMIT;
 }
 
-/* Returns true if all cases of a switch have the same successor, so that it tests whether a value is one of
- * them. */
+/* Returns true if all cases of a switch have the same successor. Such a switch tests whether a value is one
+ * of several constants. */
 static bool has_one_successor(LLVMValueRef last)
 {
     for (unsigned i = 2; i < LLVMGetNumSuccessors(last); i++)

@@ -1,8 +1,7 @@
-/* joulec/llvm/llvm_built_loop.c - see llvm_module.h: the loops of the build, from LLVM's own vectoriser.
+/* joulec/llvm/llvm_built_loop.c - see llvm_module.h: the loops as the user's build compiles them.
  *
- * A copy of the counted module runs the passes that the count build left out: short loops are unrolled,
- * others vectorised, for the target and the features of each function. This takes part of the time of a
- * second build.
+ * The passes that the count build omits run on a copy of its module. They unroll short loops and vectorise
+ * other loops, for the target and the features of each function. This takes less time than a second build.
  * Note: clang disables unrolling in the metadata of loops, which also prevents the vectoriser from
  * interleaving. This metadata is removed first.
  */
@@ -22,13 +21,13 @@
 #define MAX_OPERANDS      32
 #define MAX_BLOCKS_BEFORE 4
 
-/* Without this option, versions from 18 on abort if the pass would change more in another iteration. */
+/* Without this option, LLVM 18 and later abort if another iteration of the pass would change more. */
 #if LLVM_VERSION_MAJOR >= 18
 #define COMBINE "instcombine<no-verify-fixpoint>,"
 #else
 #define COMBINE "instcombine,"
 #endif
-/* In the order of clang's pipeline. */
+/* The passes, in the order of clang's pipeline. */
 #define UNROLL    "loop-simplify,lcssa,loop(indvars,loop-unroll-full),sroa," COMBINE "simplifycfg,"
 #define VECTORISE "loop-simplify,lcssa,loop(loop-rotate),loop-vectorize,"
 #define PACK      "slp-vectorizer,"
@@ -96,7 +95,7 @@ static bool is_constant_within(LLVMValueRef value, int64_t low, int64_t high)
     return LLVMIsAConstantDataVector(value) != NULL;
 }
 
-/* Returns true if the value fits into 16 bits. */
+/* Returns true if each element fits into 16 bits. */
 static bool fits_16_bits(LLVMValueRef value, bool is_signed)
 {
     if (LLVMIsAZExtInst(value))
@@ -109,14 +108,15 @@ static bool fits_16_bits(LLVMValueRef value, bool is_signed)
 static bool is_narrow_product(LLVMValueRef value)
 {
     if (LLVMGetInstructionOpcode(value) != LLVMMul)
-        return false; /* a division by a constant, whose inverse is wide */
+        return false; /* a division by a constant: the constant's inverse is wide */
     LLVMValueRef a = LLVMGetOperand(value, 0), b = LLVMGetOperand(value, 1);
     return (fits_16_bits(a, true) && fits_16_bits(b, true)) ||
            (fits_16_bits(a, false) && fits_16_bits(b, false));
 }
 
-/* Returns the micro-operations of a product on one register. Narrow values are multiplied as 16 bits: both
- * halves of the products, which are then combined. */
+/* Returns the micro-operations of a product on one register. Sets *out_products to the multiplications among
+ * them. Narrow values are multiplied as 16-bit integers: two multiplications compute the lower and upper
+ * halves of two registers of products, and two more micro-operations combine the halves. */
 static double product_uops(LLVMValueRef value, bool is_old, double *out_products)
 {
     static const double uops_of_64 = 8, uops_of_8 = 9;
@@ -141,8 +141,8 @@ double llvm_vector_multiplies(LLVMValueRef value)
     return products;
 }
 
-/* Returns the micro-operations that replace a missing vector instruction: x86 lacks some integer operations,
- * and more of them before SSE4.1 (Intel's Intrinsics Guide). */
+/* Returns more than 1 if several micro-operations replace a missing vector instruction. x86 lacks some
+ * integer operations, and before SSE4.1 even more (Intel's Intrinsics Guide). */
 double llvm_vector_uops(LLVMValueRef value)
 {
     LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(value));
@@ -154,7 +154,7 @@ double llvm_vector_uops(LLVMValueRef value)
     case LLVMUDiv:
     case LLVMSDiv:
     case LLVMURem:
-    case LLVMSRem: /* by a constant: multiplications */
+    case LLVMSRem: /* a division by a constant is a multiplication */
     case LLVMMul:
         return product_uops(value, is_old, &(double){0});
     case LLVMUIToFP:
@@ -167,7 +167,7 @@ double llvm_vector_uops(LLVMValueRef value)
         return !has_512 && is_unsigned_order(value) ? 3 : 1;
     case LLVMShl:
     case LLVMLShr:
-    case LLVMAShr: /* each element by its own amount */
+    case LLVMAShr: /* shifts each element by a different amount */
         return LLVMIsAConstant(LLVMGetOperand(value, 1)) || has_feature(function, "+avx2") ? 1 : 6;
     case LLVMTrunc:
         return bits == 8 ? 3 : 2;
@@ -190,11 +190,12 @@ static bool forbids_unrolling(LLVMValueRef operand)
         LLVMGetMDNodeNumOperands(operand) != 1)
         return false;
     LLVMGetMDNodeOperands(operand, first);
-    const char *words = first[0] ? LLVMGetMDString(first[0], &length) : NULL;
-    return words && string_starts(words, "llvm.loop.unroll.disable");
+    const char *text = first[0] ? LLVMGetMDString(first[0], &length) : NULL;
+    return text && string_starts(text, "llvm.loop.unroll.disable");
 }
 
-/* The first operand of a loop's metadata node is the node itself. */
+/* Removes the entries that forbid unrolling from the loop's metadata. The first operand of a loop's node is
+ * the node itself. */
 static void allow_unrolling(LLVMContextRef context, LLVMValueRef last, unsigned kind)
 {
     LLVMValueRef node = LLVMGetMetadata(last, kind), operands[MAX_OPERANDS];
@@ -208,9 +209,9 @@ static void allow_unrolling(LLVMContextRef context, LLVMValueRef last, unsigned 
         if (operands[i] && !forbids_unrolling(operands[i]))
             list[count++] = LLVMValueAsMetadata(operands[i]);
     list[0] = LLVMTemporaryMDNode(context, NULL, 0);
-    LLVMMetadataRef own = LLVMMDNodeInContext2(context, list, count);
-    LLVMMetadataReplaceAllUsesWith(list[0], own);
-    LLVMSetMetadata(last, kind, LLVMMetadataAsValue(context, own));
+    LLVMMetadataRef new_node = LLVMMDNodeInContext2(context, list, count);
+    LLVMMetadataReplaceAllUsesWith(list[0], new_node);
+    LLVMSetMetadata(last, kind, LLVMMetadataAsValue(context, new_node));
 }
 
 static void allow_all(LLVMModuleRef module)
@@ -225,13 +226,13 @@ static void allow_all(LLVMModuleRef module)
         }
 }
 
-/* Returns NULL if this LLVM generates no code for the module's target. */
+/* Returns NULL if this LLVM cannot generate code for the module's target. */
 static LLVMTargetMachineRef open_machine(LLVMModuleRef module)
 {
     LLVMTargetRef target;
-    char *words = NULL;
-    if (LLVMInitializeNativeTarget() || LLVMGetTargetFromTriple(LLVMGetTarget(module), &target, &words)) {
-        LLVMDisposeMessage(words);
+    char *message = NULL;
+    if (LLVMInitializeNativeTarget() || LLVMGetTargetFromTriple(LLVMGetTarget(module), &target, &message)) {
+        LLVMDisposeMessage(message);
         return NULL;
     }
     return LLVMCreateTargetMachine(target, LLVMGetTarget(module), "", "", LLVMCodeGenLevelDefault,
@@ -281,8 +282,8 @@ static double step_of(LLVMBasicBlockRef header)
     return 0;
 }
 
-/* Runtime checks of the vectoriser at the end of a block, recognised by the names that it gives: of address
- * ranges, or (since LLVM 15) of distances. */
+/* Runtime checks that the vectoriser adds at the end of a block: comparisons of address ranges, or (since
+ * LLVM 15) of distances between addresses. They are recognised by the names of their results. */
 enum comparing { COMPARES_NOTHING, COMPARES_RANGES, COMPARES_DISTANCES };
 
 static enum comparing compares(LLVMBasicBlockRef block)
@@ -296,7 +297,7 @@ static enum comparing compares(LLVMBasicBlockRef block)
     return string_starts(name, "diff.check") ? COMPARES_DISTANCES : COMPARES_NOTHING;
 }
 
-/* Returns the runtime check in one of the last blocks before the loop. */
+/* Returns the kind of runtime check in the last MAX_BLOCKS_BEFORE blocks before the loop. */
 static enum comparing compared_before(LLVMBasicBlockRef *blocks, const struct loops *loops, size_t loop)
 {
     const struct flow *flow = &loops->flow;
@@ -304,9 +305,9 @@ static enum comparing compared_before(LLVMBasicBlockRef *blocks, const struct lo
     enum comparing found = COMPARES_NOTHING;
     for (int steps = 0; steps < MAX_BLOCKS_BEFORE && found == COMPARES_NOTHING; steps++) {
         uint32_t next = FLOW_NONE;
-        for (uint32_t i = flow->before_begin[at]; i < flow->before_begin[at + 1]; i++)
-            if (!loop_has(loops, (int32_t)loop, flow->before[i]))
-                next = next == FLOW_NONE ? flow->before[i] : at;
+        for (uint32_t i = flow->predecessor_begin[at]; i < flow->predecessor_begin[at + 1]; i++)
+            if (!loop_has(loops, (int32_t)loop, flow->predecessors[i]))
+                next = next == FLOW_NONE ? flow->predecessors[i] : at;
         if (next == FLOW_NONE || next == at)
             break;
         found = compares(blocks[next]);
@@ -315,7 +316,8 @@ static enum comparing compared_before(LLVMBasicBlockRef *blocks, const struct lo
     return found;
 }
 
-/* Blocks that run only for some elements of a vector are assumed to run half of the time. */
+/* Adds the work of a block. A block that runs only for some elements of a vector ("pred.") is assumed to run
+ * in half of the iterations. */
 static void add_block(struct block *iteration, const struct block *block)
 {
     double part = string_starts(block->name, "pred.") ? 0.5 : 1;

@@ -1,35 +1,36 @@
 /* joulec/llvm/llvm_chain.c - see llvm_module.h: the longest loop-carried dependence chain of each innermost
  * loop.
  *
- * A chain begins with a phi of the header, goes through operations that depend on one another, and ends where
- * its value enters that phi again. Of several paths the one with the highest latency counts, whatever the
- * branches do. A chain may also be carried through memory: by a store to the location that the next iteration
- * loads, or to one of the same variable that depends on what was loaded from that variable. Cores predict
- * such dependences and delay the loads. For blocks outside of such loops, the critical path of the block is
- * found.
- * Note: chains include the addresses of loads. For memory, only accesses that run in each iteration are used,
- * and no addresses that follow an induction variable, because later iterations access other locations.
+ * A chain begins at a phi of the header, passes through operations that depend on one another, and ends where
+ * its result enters the same phi again. If there are several paths, the path with the highest latency is
+ * used, whichever branches are taken. A chain may also pass through memory: an iteration stores to a location
+ * that the next iteration loads. If the location varies, it must lie in the same variable and depend on the
+ * loaded value. Cores predict such dependences and delay the loads. For each block outside of such loops, the
+ * critical path of the block is found.
+ * Note: chains include the computation of load addresses. A chain through memory uses only accesses that run
+ * in each iteration. Their addresses must not follow an induction variable, because later iterations would
+ * access other locations.
  */
 #include "joulec/llvm/llvm_dependence.h"
 
 #define MAX_STEPS       (1 << 22) /* instructions of a loop times its phis; larger loops have no chain */
-#define MAX_STORE_STEPS (1 << 19) /* instructions of a loop times its stores; likewise */
+#define MAX_STORE_STEPS (1 << 19) /* instructions of a loop times its stores; further stores are ignored */
 
 struct search {
     struct dependence_graph graph; /* of one loop */
     const struct loops *loops;
     size_t loop; /* index of the loop */
-    size_t phis; /* number of phis in its header, which are the first nodes */
+    size_t phis; /* number of phis in the loop's header; they are the first nodes */
 };
 
-/* Extends the end of a chain, which is no node itself, by an operand. */
+/* Makes *end the end of the path through `operand`, if that path is longer. *end is no node of the graph. */
 static void extend_end(const struct search *w, struct dependence_node *end, LLVMValueRef operand)
 {
     dependence_extend_path(&w->graph, end,
                            (struct dependence){llvm_number_of(&w->graph.numbers, operand), 0});
 }
 
-/* Returns the end of the chain through the values that enter the phi. */
+/* Returns the end of the longest chain through the values that enter the phi. */
 static struct dependence_node end_at_phi(const struct search *w, size_t first)
 {
     struct dependence_node back = dependence_empty_path();
@@ -46,16 +47,16 @@ static void mark_induction_users(struct search *w)
     for (size_t i = 0; i < w->graph.count; i++) {
         struct dependence_node *node = &w->graph.list[i];
         node->follows_induction = i < w->phis && llvm_is_induction(node->value);
-        bool is_made = i >= w->phis && !LLVMIsALoadInst(node->value);
-        for (uint32_t k = 0; k < node->dependence_count && is_made; k++)
+        bool is_computed = i >= w->phis && !LLVMIsALoadInst(node->value);
+        for (uint32_t k = 0; k < node->dependence_count && is_computed; k++)
             node->follows_induction =
                 node->follows_induction ||
                 w->graph.list[w->graph.dependences[node->first_dependence + k].on].follows_induction;
     }
 }
 
-/* Returns true if the load may read what the store wrote in the previous iteration: the same location, or
- * both at varying places of one variable. */
+/* Returns true if the load may read what the store wrote in the previous iteration: both access the same
+ * location, or varying locations of one variable. */
 static bool may_read_from(const struct search *w, size_t store, size_t load)
 {
     LLVMValueRef to = llvm_address_of(w->graph.list[store].value),
@@ -66,8 +67,8 @@ static bool may_read_from(const struct search *w, size_t store, size_t load)
     return llvm_may_alias(w->graph.layout, to, from) && (at < 0 || !w->graph.list[at].follows_induction);
 }
 
-/* Returns true for a store that the next iteration may read: its address is constant or follows no
- * induction variable. */
+/* Returns true for a store that the next iteration may read: its address is computed outside of the loop, or
+ * follows no induction variable. */
 static bool is_writer(const struct search *w, size_t i)
 {
     if (!LLVMIsAStoreInst(w->graph.list[i].value))
@@ -90,22 +91,24 @@ static bool overwrites(const struct search *w, size_t i, size_t writer)
  * there are none. */
 static bool start_at_readers(struct search *w, size_t writer)
 {
-    bool is_fresh = false, is_any = false; /* is_fresh: the location was overwritten in this iteration */
+    bool is_overwritten = false; /* this iteration has stored to the same location */
+    bool is_any = false;
     if (!loop_always_runs(w->loops, (int32_t)w->loop, w->graph.list[writer].block))
         return false;
     for (size_t i = 0; i < w->graph.count; i++) {
         struct dependence_node *node = &w->graph.list[i];
         bool is_loaded = LLVMIsALoadInst(node->value) && may_read_from(w, writer, i);
-        node->is_begin = !is_fresh && is_loaded && loop_always_runs(w->loops, (int32_t)w->loop, node->block);
+        node->is_begin =
+            !is_overwritten && is_loaded && loop_always_runs(w->loops, (int32_t)w->loop, node->block);
         is_any = is_any || node->is_begin;
-        is_fresh = is_fresh ||
-                   (overwrites(w, i, writer) && loop_always_runs(w->loops, (int32_t)w->loop, node->block));
+        is_overwritten = is_overwritten || (overwrites(w, i, writer) &&
+                                            loop_always_runs(w->loops, (int32_t)w->loop, node->block));
     }
     return is_any;
 }
 
-/* Returns the end of a chain through the operands of a store. A varying address counts only if it depends on
- * the chain, too. */
+/* Returns the end of the longest chain through the operands of a store. If the store's address varies, the
+ * address must depend on the chain too; otherwise there is no chain. */
 static struct dependence_node end_at_store(const struct search *w, size_t writer)
 {
     struct dependence_node back = dependence_empty_path();
@@ -117,8 +120,8 @@ static struct dependence_node end_at_store(const struct search *w, size_t writer
 
 /* --- one chain ------------------------------------------------------------------------------------------ */
 
-/* Finds the longest chain that returns to a phi of the header or through a store; its last node is `from`.
- * Negative cycles: none. */
+/* Finds the longest chain that returns to node `i`, a phi of the header or a store. Returns the end of the
+ * chain, whose `from` is the last node; negative cycles: there is no chain. */
 static struct dependence_node find_chain_from(struct search *w, size_t i)
 {
     bool is_phi = i < w->phis;
@@ -161,8 +164,8 @@ static bool find_critical_path(struct search *w, uint32_t block)
 
 /* --- loops ---------------------------------------------------------------------------------------------- */
 
-/* Finds the longest chain of the loop and adds its work to the blocks. Returns false if the loop is too
- * large. */
+/* Finds the longest chain of the loop and adds its work to the blocks. Sets *out_is_stored to true if the
+ * chain passes through memory. Returns false if the loop is too large. */
 static bool find_longest_chain(struct search *w, bool *out_is_stored)
 {
     double longest = 0;
@@ -189,7 +192,7 @@ static bool find_longest_chain(struct search *w, bool *out_is_stored)
     return true;
 }
 
-/* Finds the chain of an innermost loop, whose first block is its header. */
+/* Finds the chain of an innermost loop, whose first block is its header. Returns false if out of memory. */
 static bool find_chain(struct search *w, size_t loop)
 {
     const struct loops *loops = w->loops;
@@ -213,8 +216,8 @@ static bool find_chain(struct search *w, size_t loop)
     return true;
 }
 
-/* Sets has_chain in the blocks of an outer loop if all its phis are induction variables: the work of its own
- * blocks then does not depend on the previous iteration. */
+/* Sets has_chain in the blocks of an outer loop that are in no inner loop, if all phis of the outer loop's
+ * header are induction variables. The work of these blocks then does not depend on the previous iteration. */
 static void find_outer_chain(const struct search *w, const struct loops *loops, size_t loop)
 {
     const uint32_t *nodes = loops->nodes + loops->node_begin[loop + 1];

@@ -23,7 +23,7 @@ static void describe(struct dependence_node *node)
                                                            : 0;
 }
 
-/* Lists the operands of each node, once for all walks. */
+/* Lists the dependences of each node. All searches use this list. */
 static bool list_dependences(struct dependence_graph *s)
 {
     uint32_t count = 0;
@@ -87,16 +87,16 @@ struct dependence_node dependence_empty_path(void)
 void dependence_extend_path(const struct dependence_graph *s, struct dependence_node *node,
                             struct dependence dependence)
 {
-    double before = dependence.on >= 0 ? s->list[dependence.on].cycles : -1;
-    if (before >= 0 && before + dependence.times * node->latency > node->cycles) {
-        node->cycles = before + dependence.times * node->latency;
+    double operand_cycles = dependence.on >= 0 ? s->list[dependence.on].cycles : -1;
+    if (operand_cycles >= 0 && operand_cycles + dependence.times * node->latency > node->cycles) {
+        node->cycles = operand_cycles + dependence.times * node->latency;
         node->from = dependence.on;
         node->path_factor = dependence.times;
     }
 }
 
-/* Finds the longest path to a node, from itself or through its operands. In irreducible cycles an operand may
- * come later in the list; it is then ignored. */
+/* Finds the longest path to a node: a path that begins at the node, or one through an operand. In irreducible
+ * cycles an operand may be later in the list; such an operand is ignored. */
 static void find_path_to(const struct dependence_graph *s, size_t number, bool is_begin, bool has_dependences)
 {
     struct dependence_node *node = &s->list[number];

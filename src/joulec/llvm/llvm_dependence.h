@@ -9,18 +9,19 @@
 
 /* A dependence on another node. */
 struct dependence {
-    int32_t on;   /* index of that node */
-    double times; /* latency, in multiples of the node's latency */
+    int32_t on;   /* index of the other node */
+    double times; /* latency of the dependence, as a multiple of the dependent node's latency */
 };
 
+/* An instruction. */
 struct dependence_node {
     LLVMValueRef value;
-    double latency;
-    uint32_t first_dependence, dependence_count;
-    double ready_factor;    /* latency factor if all operands are ready */
-    uint32_t block;         /* index in the function */
-    struct call *call;      /* NULL: not a real call */
-    bool follows_induction; /* depends on an induction variable */
+    double latency;                              /* cycles */
+    uint32_t first_dependence, dependence_count; /* part of graph->dependences */
+    double ready_factor;                         /* latency factor if all operands are ready */
+    uint32_t block;                              /* index in the function */
+    struct call *call;                           /* NULL: not a real call */
+    bool follows_induction;                      /* depends on an induction variable */
     /* The longest path to this node in the current search. */
     bool is_begin;      /* paths may begin here */
     double cycles;      /* latency up to the node's result; negative: no path */
@@ -39,23 +40,26 @@ struct dependence_graph {
     struct dependence *dependences; /* of all nodes */
 };
 
-/* Builds the graph of these blocks. Returns false if out of memory. */
+/* Builds the graph of blocks[0..block_count), which are indices in graph->from. The caller sets arena,
+ * layout, from and function before. Returns false if out of memory. */
 bool dependence_build(struct dependence_graph *graph, const uint32_t *blocks, size_t block_count);
-/* Finds the longest path to each node from the begin of the chain. The first `phis` nodes have no
- * dependences. */
+/* Finds the longest path to each node from a node with is_begin. Ignores the dependences of the first `phis`
+ * nodes, which are the phis of the loop's header. */
 void dependence_find_paths(struct dependence_graph *graph, size_t phis);
-/* Finds the longest path to each node if paths may begin anywhere. Returns the last node of the longest one;
- * -1: there are no nodes. */
+/* Finds the longest path to each node if paths may begin anywhere. Returns the last node of the longest of
+ * these paths; -1: there are no nodes. */
 int32_t dependence_find_critical_path(struct dependence_graph *graph);
-/* Return the end of an empty path; and extend a path by a dependence, if it becomes longer. */
+/* Returns the end of an empty path. */
 struct dependence_node dependence_empty_path(void);
+/* Makes *end the end of the path through `dependence`, if that path is longer than the current one. */
 void dependence_extend_path(const struct dependence_graph *graph, struct dependence_node *end,
                             struct dependence dependence);
-/* Adds a node's work on a path. */
+/* Adds the work of a node on its path to out_chain. */
 void dependence_add_work(const struct dependence_node *node, double out_chain[WORK_KINDS]);
-/* Adds the work of the path with this end to the chains of its blocks. */
+/* Adds the work of each node on the path that ends at *end to `chain` of the node's block. */
 void dependence_add_path(struct dependence_graph *graph, const struct dependence_node *end);
-/* Returns the node that computes the address of an access; -1: it is computed outside of the blocks. */
+/* Returns the node that computes the address of node `access`, a load or store; -1: the address is computed
+ * outside of the blocks. */
 int32_t dependence_address_node(const struct dependence_graph *graph, size_t access);
 
 #endif

@@ -1,24 +1,28 @@
 /* joulec/llvm/llvm_division.c - see llvm_module.h: integer divisions as compilers generate them.
  *
- * A division by a constant is a multiplication with its inverse, of which the upper half is used, and some
- * shifts (Granlund and Montgomery, "Division by Invariant Integers using Multiplication", 1994). A division
- * by a power of two consists of shifts. A remainder is cheap if the quotient of the same operands is computed
- * too. Divisions of more than 64 bits are calls of the compiler's runtime (such as __divti3), also by
- * constants.
- * Note: clang's passes leave this to the code generator, so the IR still contains the division.
+ * A division by a constant is a multiplication by the constant's inverse, followed by shifts of the product's
+ * upper half (Granlund and Montgomery, "Division by Invariant Integers using Multiplication", 1994). A
+ * division by a power of two consists of shifts. A remainder is cheap if the quotient of the same operands is
+ * computed too. Divisions of integers wider than 64 bits, even by most constants, are calls of the compiler's
+ * runtime library (such as __divti3).
+ * Note: the code generator makes these replacements after clang's passes, so the IR still contains the
+ * division.
  */
 #include <math.h>
 #include <stdlib.h>
 #include "joulec/llvm/llvm_module.h"
 
-/* Cycles for 64 bits relative to 32: Golden Cove, Ice Lake and Zen 3; on older cores 3 to 6 (uops.info). */
+/* Cycles of a 64-bit division divided by those of a 32-bit division, on Golden Cove, Ice Lake and Zen 3. On
+ * older cores the factor is 3 to 6 (uops.info). */
 #define WIDE_DIVISION (5.0 / 3)
 
-/* For 128 bits relative to 32 on Golden Cove: 10 to 20 cycles instead of 6; integer micro-operations in
- * addition to the division, for finding the highest bits and testing for zero halves; latency relative to one
- * instruction. Measured. */
-#define LONG_DIVISION       3
-#define LONG_INTS           20
+/* A division of 128 bits on Golden Cove, measured: */
+/* time relative to a division of 32 bits (10 to 20 cycles instead of 6) */
+#define LONG_DIVISION 3
+/* integer micro-operations in addition to the division; they find the highest bits and test for zero
+ * halves */
+#define LONG_INTS 20
+/* latency relative to one division instruction */
 #define LONG_LATENCY_FACTOR 1.5
 
 #define MAX_USES 16 /* maximum uses of an operand that are searched for the quotient */
@@ -130,7 +134,7 @@ double llvm_division_latency_factor(LLVMValueRef division)
         cycles += product + 1;
     switch (kind_of(division)) {
     case KIND_DIVIDE:
-        return is_long(division) ? LONG_LATENCY_FACTOR : 1; /* a wide division has little more latency */
+        return is_long(division) ? LONG_LATENCY_FACTOR : 1; /* of 64 bits: little more latency */
     case KIND_PRODUCT:
         return cycles / product;
     default:

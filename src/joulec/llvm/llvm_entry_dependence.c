@@ -1,9 +1,9 @@
 /* joulec/llvm/llvm_entry_dependence.c - see llvm_module.h: whether an inner loop depends on its own previous
- * entry. If not, a core overlaps the entries.
+ * entry. If the loop does not, a core overlaps the entries.
  *
- * Note: a dependence may be carried by values from outside of the loop, or by memory. For memory only the
- * variables are compared: different rows of an array count as equal, and pointers from different places as
- * different.
+ * Note: a dependence may be carried by values that are computed outside of the loop, or by memory. Only the
+ * underlying objects of addresses are compared: different rows of an array count as equal, and pointers with
+ * different origins count as different.
  */
 #include "joulec/llvm/llvm_module.h"
 
@@ -24,7 +24,7 @@ struct origins {
     size_t count;
 };
 
-/* Adds an instruction once. Returns false if there are too many. */
+/* Adds an instruction, unless it is already in the list. Returns false if the list is full. */
 static bool add_origin(struct origins *origins, LLVMValueRef value)
 {
     if (!LLVMIsAInstruction(value))
@@ -38,7 +38,8 @@ static bool add_origin(struct origins *origins, LLVMValueRef value)
     return true;
 }
 
-/* Adds the operands of a value, except those in `passed`. Returns false if there are too many. */
+/* Adds the operands of a value, except those in `passed` (NULL: adds all). Returns false if the list is
+ * full. */
 static bool add_operands(struct origins *origins, LLVMValueRef value, const struct numbering *passed)
 {
     bool is_phi = LLVMIsAPHINode(value);
@@ -52,6 +53,8 @@ static bool add_operands(struct origins *origins, LLVMValueRef value, const stru
     return true;
 }
 
+/* Returns true if no value that enters the loop was computed from the loop's own instructions, in its
+ * previous entry. */
 static bool uses_only_new_values(const struct inside *in)
 {
     struct origins origins = {.count = 0};
@@ -72,8 +75,8 @@ struct stores {
     size_t count;
 };
 
-/* Adds the variables to which the own blocks of a loop store; -1: those of the function. Returns false if
- * there are too many. */
+/* Adds the variables to which the nodes of a loop's region store (see loops.h). loop -1: the region of the
+ * function. Returns false if the list is full. */
 static bool add_stores(const struct inside *in, int32_t loop, struct stores *out)
 {
     const uint32_t *begin = in->loops->node_begin + loop + 1;

@@ -1,7 +1,7 @@
 /* joulec/llvm/llvm_inlined.c - see llvm_module.h: functions that were inlined into another one.
  *
- * Note: debug locations of instructions name them. A function of which no instruction is left is not found;
- * it costs nothing there.
+ * Note: these functions are found through the debug locations of instructions. An inlined function without
+ * remaining instructions is not found, but costs nothing.
  */
 #include "joulec/llvm/llvm_module.h"
 
@@ -21,13 +21,13 @@ static LLVMMetadataRef program_of(LLVMContextRef context, LLVMMetadataRef place)
         int count = node ? LLVMGetMDNodeNumOperands(node) : 0;
         if (count < 2 || count > MAX_OPERANDS)
             return NULL;
-        LLVMGetMDNodeOperands(node, operands); /* the file, and the enclosing scope */
+        LLVMGetMDNodeOperands(node, operands); /* 0: the file; 1: the enclosing scope */
         scope = operands[1] ? LLVMValueAsMetadata(operands[1]) : NULL;
     }
     return scope;
 }
 
-/* Adds a function once. Returns false if out of memory. */
+/* Adds a function, unless it is already in the list. Returns false if out of memory. */
 static bool add(struct arena *arena, struct function *out, const struct function *inlined)
 {
     for (size_t i = 0; i < out->inlined_count; i++)

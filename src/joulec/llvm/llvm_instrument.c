@@ -1,10 +1,9 @@
 /* joulec/llvm/llvm_instrument.c - see instrument.h: inserts calls of libjoule into LLVM IR.
  *
- * This file contains the IR form of <joule/budget.h>: joule_region, the sites and the five functions. Both
- * must change together; tests/programs/test_joulec_run.py runs the result.
- * Note: the functions that end scopes at setjmp may be missing when the program is linked, because a file
- * that only calls setjmp must not need libjoule. They are declared weak, and functions that do nothing
- * replace them.
+ * This file repeats in IR what <joule/budget.h> declares: joule_region, the sites and five functions. Both
+ * files must change together; tests/programs/test_joulec_run.py runs the result.
+ * Note: a file that only calls setjmp must not need libjoule. So the functions that end scopes at setjmp are
+ * declared weak. If libjoule is not linked, functions that do nothing are called instead.
  */
 #include "joulec/verdict/instrument.h"
 
@@ -20,7 +19,7 @@ struct writer {
     LLVMModuleRef module;
     LLVMBuilderRef builder;
     LLVMTypeRef none, i32, i64, real, pointer;
-    LLVMTypeRef region, site; /* of <joule/region.h> and <joule/budget.h> */
+    LLVMTypeRef region, site; /* joule_region and joule_budget_site */
     unsigned noreturn, returns_twice;
 };
 
@@ -41,14 +40,14 @@ static void find_types(struct writer *w)
     LLVMStructSetBody(w->site, site, 5, false);
 }
 
-/* Casts to a generic pointer; from LLVM 15 on all pointers are generic. */
+/* Casts a constant to a generic pointer. From LLVM 15 on, all pointers are generic. */
 static LLVMValueRef as_pointer(const struct writer *w, LLVMValueRef constant)
 {
     return LLVMConstBitCast(constant, w->pointer);
 }
 
-/* Returns a declaration of the function, or the one of the source. If the source declares it with another
- * type, LLVM reports the error. */
+/* Returns the function's declaration in the module; adds one if there is none. If the source declares the
+ * function with another type, LLVM reports the error. */
 static LLVMValueRef function_named(struct writer *w, const char *name, LLVMTypeRef type)
 {
     LLVMValueRef known = LLVMGetNamedFunction(w->module, name);
@@ -68,7 +67,7 @@ static LLVMValueRef string_constant(struct writer *w, const char *text)
 
 /* --- sites ---------------------------------------------------------------------------------------------- */
 
-/* Line 0: the region has the name of the function. */
+/* Returns the site of a function. Line 0 means that the region has the name of the function. */
 static LLVMValueRef site_value(struct writer *w, const struct instrument_function *f)
 {
     LLVMValueRef zero = LLVMConstInt(w->i32, 0, false);
@@ -133,7 +132,8 @@ static void build_end(struct writer *w, LLVMValueRef before, LLVMValueRef region
 
 /* --- exits of a function -------------------------------------------------------------------------------- */
 
-/* No instruction may be inserted between a tail call and its return. */
+/* Returns the instruction before which code can be inserted: the return, or a tail call directly before it.
+ * No instruction may be inserted between a tail call and its return. */
 static LLVMValueRef before_return(LLVMValueRef last)
 {
     LLVMValueRef call = LLVMGetPreviousInstruction(last);
@@ -167,7 +167,8 @@ static LLVMValueRef exit_of(const struct writer *w, LLVMBasicBlockRef block)
     }
 }
 
-/* Removes attributes that let callers drop, merge or repeat calls; they no longer hold. */
+/* Removes attributes by which LLVM may remove, merge or repeat calls of the function. The inserted calls make
+ * these attributes invalid. */
 static void remove_memory_attributes(LLVMValueRef function)
 {
     static const char *const attributes[] = {"readnone",   "readonly", "writeonly",
@@ -199,7 +200,8 @@ static void instrument(struct writer *w, LLVMValueRef function, const struct ins
 
 /* --- setjmp --------------------------------------------------------------------------------------------- */
 
-/* Returns `name` if it is linked into the program, else a function that does nothing. */
+/* Returns a value that is at run time the function `name` if it is linked into the program, else `stand_in`,
+ * which does nothing. */
 static LLVMValueRef if_linked(struct writer *w, const char *name, const char *stand_in, LLVMTypeRef type)
 {
     LLVMValueRef wanted = LLVMGetNamedFunction(w->module, name);
@@ -221,23 +223,23 @@ static LLVMValueRef if_linked(struct writer *w, const char *name, const char *st
     }
     LLVMTypeRef pointer = LLVMPointerType(type, 0);
     wanted = LLVMConstBitCast(wanted, pointer);
-    LLVMValueRef is_there = LLVMBuildICmp(w->builder, LLVMIntNE, wanted, LLVMConstNull(pointer), "");
-    return LLVMBuildSelect(w->builder, is_there, wanted, instead, "");
+    LLVMValueRef is_linked = LLVMBuildICmp(w->builder, LLVMIntNE, wanted, LLVMConstNull(pointer), "");
+    return LLVMBuildSelect(w->builder, is_linked, wanted, instead, "");
 }
 
-/* When setjmp returns again, regions that began since its first return were left by longjmp, and are
- * ended. */
+/* Inserts code that ends regions when setjmp returns again: longjmp has left the regions that began after the
+ * first return. */
 static void instrument_setjmp(struct writer *w, LLVMValueRef function, LLVMValueRef call)
 {
     LLVMTypeRef mark = type_of(w->i64, NULL), unwind = type_of(w->none, w->i64);
     LLVMPositionBuilderBefore(w->builder, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(function)));
-    LLVMValueRef kept = LLVMBuildAlloca(w->builder, w->i64, "joule.mark");
+    LLVMValueRef saved_mark = LLVMBuildAlloca(w->builder, w->i64, "joule.mark");
     LLVMPositionBuilderBefore(w->builder, call);
     LLVMValueRef now =
         build_call(w, mark, if_linked(w, "joule_budget_scope_mark", "joule.no_mark", mark), NULL);
-    LLVMSetVolatile(LLVMBuildStore(w->builder, now, kept), true);
+    LLVMSetVolatile(LLVMBuildStore(w->builder, now, saved_mark), true);
     LLVMPositionBuilderBefore(w->builder, LLVMGetNextInstruction(call));
-    LLVMValueRef since = LLVMBuildLoad2(w->builder, w->i64, kept, "");
+    LLVMValueRef since = LLVMBuildLoad2(w->builder, w->i64, saved_mark, "");
     LLVMSetVolatile(since, true);
     build_call(w, unwind, if_linked(w, "joule_budget_scope_unwind", "joule.no_unwind", unwind), since);
 }
@@ -288,7 +290,8 @@ joule_status module_instrument(const char *path, const char *output, const struc
         w.builder = LLVMCreateBuilderInContext(w.context);
         instrument_all(&w, plan);
         if (LLVMWriteBitcodeToFile(w.module, output))
-            status = error_set(out_error, JOULE_FAILED, "%s cannot be written; is there room?", output);
+            status = error_set(out_error, JOULE_FAILED,
+                               "cannot write %s; check the free space and the permissions", output);
         LLVMDisposeBuilder(w.builder);
         LLVMDisposeModule(w.module);
     }

@@ -1,22 +1,22 @@
 /* joulec/llvm/llvm_intrinsic.c - see llvm_module.h: calls of LLVM's intrinsics, and inline assembly.
  *
  * Contains the list of known intrinsics: instructions, intrinsics without code, and functions of the C
- * library. Others are calls of unknown functions, and so is assembly that is not empty.
+ * library. Other intrinsics count as calls of unknown functions. So does assembly that contains instructions.
  */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
 #include "joulec/llvm/llvm_module.h"
 
-#define CONSTRAINED                                                                                          \
-    "experimental.constrained." /* the same operation, with regard to rounding and exceptions */
-#define MAX_WORDS    40         /* maximum characters of assembly in messages */
+/* Prefix of operations for which the mode of rounding and the exceptions are specified. */
+#define CONSTRAINED  "experimental.constrained."
+#define MAX_ASSEMBLY 40         /* maximum characters of assembly in messages */
 #define MAX_ELEMENTS 64         /* assumed elements of a scalable vector */
-#define NOTHING      WORK_KINDS
+#define NOTHING      WORK_KINDS /* the intrinsic needs no instruction */
 
-/* Intrinsics by the beginning of their names after "llvm."; the first match is used. library: name of the C
- * library's function for double. It is called always, or, if `needs` is set, for scalars on machines without
- * this feature. */
+/* Known intrinsics. begin: first characters of the name after "llvm."; the first match is used. library: the
+ * C library's function for double; NULL: none. If `needs` is NULL, the library function is always called.
+ * Otherwise it is called for scalars if the processor lacks the feature `needs`. */
 static const struct intrinsic {
     const char *begin;
     enum work work;
@@ -163,12 +163,12 @@ static const struct intrinsic {
     {"vector.splice.", WORK_INT, NULL, NULL},
 };
 
-/* The processor's own intrinsics for vectors and bits. If they do not access memory, they are one
- * instruction. */
-static const char *const own[] = {"x86.avx",    "x86.bmi",       "x86.f16c",        "x86.fma",
-                                  "x86.mmx",    "x86.sse.",      "x86.sse2.",       "x86.sse3.",
-                                  "x86.sse41.", "x86.ssse3.",    "x86.sse42.crc32", "x86.pclmulqdq",
-                                  "x86.aesni.", "aarch64.neon.", "aarch64.crc32"};
+/* Prefixes of the processors' own intrinsics for vectors and bits. Such an intrinsic is one instruction if it
+ * does not access memory. */
+static const char *const own_names[] = {"x86.avx",    "x86.bmi",       "x86.f16c",        "x86.fma",
+                                        "x86.mmx",    "x86.sse.",      "x86.sse2.",       "x86.sse3.",
+                                        "x86.sse41.", "x86.ssse3.",    "x86.sse42.crc32", "x86.pclmulqdq",
+                                        "x86.aesni.", "aarch64.neon.", "aarch64.crc32"};
 
 /* --- kinds of calls ------------------------------------------------------------------------------------- */
 
@@ -202,11 +202,11 @@ static bool is_library(const struct intrinsic *of, LLVMValueRef call)
     return of->library && (!of->needs || (is_number(call) && llvm_lacks_feature(call, of->needs)));
 }
 
-static bool is_own(LLVMValueRef call, const char *name, enum work *out_work)
+static bool is_of_processor(LLVMValueRef call, const char *name, enum work *out_work)
 {
     *out_work = strstr(name, ".div") || strstr(name, ".sqrt") ? WORK_FLOAT_DIV : WORK_FLOAT;
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (string_starts(name, own[i]))
+    for (size_t i = 0; i < sizeof own_names / sizeof *own_names; i++)
+        if (string_starts(name, own_names[i]))
             return llvm_accesses_no_memory(call);
     return false;
 }
@@ -217,15 +217,15 @@ bool llvm_is_intrinsic(LLVMValueRef call, enum work *out_work)
     const struct intrinsic *of = name ? find(name) : NULL;
     *out_work = NOTHING;
     if (!of)
-        return name && is_own(call, name, out_work);
+        return name && is_of_processor(call, name, out_work);
     if (is_library(of, call))
         return false;
     *out_work = of->work;
     return true;
 }
 
-/* A reduction combines halves of a vector; with a defined rounding order, its elements are combined one by
- * one. */
+/* A reduction repeatedly combines two halves of the vector. If the order of rounding is defined, the elements
+ * are combined one by one. */
 double llvm_reduction_uops(LLVMValueRef call)
 {
     const char *name = name_of(call);
@@ -240,9 +240,9 @@ double llvm_reduction_uops(LLVMValueRef call)
 
 /* --- assembly ------------------------------------------------------------------------------------------- */
 
-/* Returns the text of assembly as LLVM prints it, with its length: the contents of the last but one pair of
- * quotes. */
-static const char *find_words(const char *printed, size_t *out_length)
+/* Returns the text of the assembly in LLVM's printed form, and its length; NULL: not found. The text is in
+ * the last but one pair of quotes; the last pair contains the constraints. */
+static const char *find_assembly(const char *printed, size_t *out_length)
 {
     const char *quotes[4] = {0};
     size_t found = 0;
@@ -253,31 +253,32 @@ static const char *find_words(const char *printed, size_t *out_length)
     return found == 4 ? quotes[3] + 1 : NULL;
 }
 
-/* Returns false for empty assembly, which is a barrier for the compiler, and for a single comment. */
+/* Returns false for empty assembly, which is a barrier for the compiler, and for assembly that is only a
+ * comment. */
 static bool has_instructions(LLVMValueRef assembly)
 {
     size_t length, blank = 0;
     char *printed = LLVMPrintValueToString(assembly);
-    const char *words = find_words(printed, &length);
-    while (words && blank < length && (words[blank] == ' ' || words[blank] == '\t'))
+    const char *text = find_assembly(printed, &length);
+    while (text && blank < length && (text[blank] == ' ' || text[blank] == '\t'))
         blank++;
-    bool is_note = words && blank < length && words[blank] == '#' && !memchr(words, '\\', length);
-    bool says = !words || (blank < length && !is_note);
+    bool is_comment = text && blank < length && text[blank] == '#' && !memchr(text, '\\', length);
+    bool has_any = !text || (blank < length && !is_comment);
     LLVMDisposeMessage(printed);
-    return says;
+    return has_any;
 }
 
-/* Returns the name for messages: the first line of the text. */
+/* Returns the name of assembly for messages, which contains the first line of its text. */
 static const char *name_assembly(struct arena *arena, LLVMValueRef assembly)
 {
-    char name[MAX_WORDS + 32];
+    char name[MAX_ASSEMBLY + 32];
     size_t length = 0;
     char *printed = LLVMPrintValueToString(assembly);
-    const char *words = find_words(printed, &length);
-    size_t kept = words ? strcspn(words, "\\\"") : 0;
-    kept = kept < MAX_WORDS ? kept : MAX_WORDS;
-    string_print(name, sizeof name, "asm(%.*s%s)", (int)kept, words ? words : "",
-                 kept < length ? " ..." : "");
+    const char *text = find_assembly(printed, &length);
+    size_t shown = text ? strcspn(text, "\\\"") : 0;
+    shown = shown < MAX_ASSEMBLY ? shown : MAX_ASSEMBLY;
+    string_print(name, sizeof name, "asm(%.*s%s)", (int)shown, text ? text : "",
+                 shown < length ? " ..." : "");
     LLVMDisposeMessage(printed);
     return arena_copy(arena, name, strlen(name));
 }
@@ -306,13 +307,14 @@ bool llvm_returns_twice(LLVMValueRef call)
            llvm_attribute(call, llvm_attribute_kind("returns_twice"));
 }
 
-/* A call that returns twice is the header of an unknown loop, so the figures of one run would be too low. */
+/* Returns a name that has no figures. longjmp may repeat the code after such a call, so the figures of one
+ * run would be too low. */
 static const char *name_returns_twice(struct arena *arena, LLVMValueRef callee)
 {
     const char *name = callee ? LLVMGetValueName2(callee, &(size_t){0}) : "this";
-    char words[128];
-    string_print(words, sizeof words, "%s (what a longjmp repeats is not seen)", name);
-    return arena_copy(arena, words, strlen(words));
+    char text[128];
+    string_print(text, sizeof text, "%s (what a longjmp repeats is not seen)", name);
+    return arena_copy(arena, text, strlen(text));
 }
 
 const char *llvm_call_name(struct arena *arena, LLVMValueRef call)

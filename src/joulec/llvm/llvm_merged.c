@@ -1,13 +1,14 @@
 /* joulec/llvm/llvm_merged.c - finds loops that may be two nested loops of the source.
  *
- * LLVM merges two nested loops if it knows that the inner one runs at least once: both then have one header.
- * Their common header resets the inner loop's count on some back edges, and continues it on the others.
+ * LLVM may merge an inner loop with the loop around it if the inner loop certainly runs at least once: both
+ * then have one header. On some back edges this header resets the inner loop's counter, on the others the
+ * counter continues.
  */
 #include "joulec/llvm/llvm_module.h"
 
 #define MAX_LEAVES  64  /* values that a phi may have after one iteration */
-#define MAX_DEPTH   6   /* operands between a phi and a value that is made of it ... */
-#define MAX_VISITED 512 /* ... and values that are visited on the way */
+#define MAX_DEPTH   6   /* maximum operands between a phi and a value that is computed from it */
+#define MAX_VISITED 512 /* maximum values that are visited between both */
 
 /* Values that a header's phi may have after one iteration. */
 struct leaves {
@@ -17,22 +18,23 @@ struct leaves {
     bool is_full;
 };
 
-/* Returns true if `value` is computed from the phi in the same iteration; *left: values that may still be
- * visited. */
-static bool is_made_of(LLVMValueRef value, LLVMValueRef phi, LLVMBasicBlockRef header, int depth, int *left)
+/* Returns true if `value` is computed from the phi in the same iteration. Decreases *left, the number of
+ * values that may still be visited, for each visit. */
+static bool is_computed_from(LLVMValueRef value, LLVMValueRef phi, LLVMBasicBlockRef header, int depth,
+                             int *left)
 {
     if (value == phi)
         return true;
     if (depth == 0 || --*left < 0 || !LLVMIsAInstruction(value))
         return false;
-    bool is_phi = LLVMIsAPHINode(value), is_made = false;
+    bool is_phi = LLVMIsAPHINode(value), is_computed = false;
     if (is_phi && LLVMGetInstructionParent(value) == header)
         return false;
     unsigned count = is_phi ? LLVMCountIncoming(value) : (unsigned)LLVMGetNumOperands(value);
-    for (unsigned i = 0; i < count && !is_made; i++)
-        is_made = is_made_of(is_phi ? LLVMGetIncomingValue(value, i) : LLVMGetOperand(value, i), phi, header,
-                             depth - 1, left);
-    return is_made;
+    for (unsigned i = 0; i < count && !is_computed; i++)
+        is_computed = is_computed_from(is_phi ? LLVMGetIncomingValue(value, i) : LLVMGetOperand(value, i),
+                                       phi, header, depth - 1, left);
+    return is_computed;
 }
 
 static void add_leaf(struct leaves *leaves, LLVMValueRef value)
@@ -52,7 +54,7 @@ static bool is_choice(const struct leaves *leaves, LLVMValueRef value)
            (LLVMIsAPHINode(value) && LLVMGetInstructionParent(value) != leaves->header);
 }
 
-/* Adds the values that each choice among the leaves chooses from. */
+/* Adds the possible values of each choice among the leaves. */
 static void expand_choices(struct leaves *leaves)
 {
     for (size_t i = 0; i < leaves->count; i++) {
@@ -65,7 +67,8 @@ static void expand_choices(struct leaves *leaves)
     }
 }
 
-/* Returns true if some iterations continue the phi's value, and others reset it. */
+/* Returns true if some iterations continue the phi's value and others reset it, or if there are too many
+ * values to decide. */
 static bool is_reset(LLVMValueRef phi, struct leaves *leaves)
 {
     bool continues = false, resets = false;
@@ -75,9 +78,9 @@ static bool is_reset(LLVMValueRef phi, struct leaves *leaves)
         LLVMValueRef value = leaves->list[i];
         if (value == phi || is_choice(leaves, value))
             continue;
-        bool is_made = is_made_of(value, phi, leaves->header, MAX_DEPTH, &left);
-        continues = continues || is_made;
-        resets = resets || !is_made;
+        bool is_computed = is_computed_from(value, phi, leaves->header, MAX_DEPTH, &left);
+        continues = continues || is_computed;
+        resets = resets || !is_computed;
     }
     return leaves->is_full || (continues && resets);
 }
@@ -100,24 +103,24 @@ static bool has_reset(LLVMBasicBlockRef header, const struct numbering *blocks, 
     return has;
 }
 
-/* Returns true if a block does nothing but bring several paths together. */
+/* Returns true if a block only joins several paths: it contains only phis and an unconditional branch. */
 static bool only_joins(const struct flow *flow, LLVMBasicBlockRef from, uint32_t block)
 {
     LLVMValueRef first = LLVMGetFirstInstruction(from);
     while (LLVMIsAPHINode(first) || LLVMIsADbgInfoIntrinsic(first))
         first = LLVMGetNextInstruction(first);
     return LLVMIsATerminatorInst(first) && LLVMGetNumSuccessors(first) == 1 &&
-           flow->before_begin[block + 1] - flow->before_begin[block] > 1;
+           flow->predecessor_begin[block + 1] - flow->predecessor_begin[block] > 1;
 }
 
-/* Returns the number of paths back to the header, as far as the loop's last blocks show them. */
+/* Returns the number of paths back to the header. A latch that only joins paths counts as 2 paths. */
 static size_t count_back_edges(LLVMBasicBlockRef *from, const struct loops *loops, int32_t loop)
 {
     const struct flow *flow = &loops->flow;
     uint32_t header = loops->list[loop].header;
     size_t count = 0;
-    for (uint32_t i = flow->before_begin[header]; i < flow->before_begin[header + 1]; i++) {
-        uint32_t block = flow->before[i];
+    for (uint32_t i = flow->predecessor_begin[header]; i < flow->predecessor_begin[header + 1]; i++) {
+        uint32_t block = flow->predecessors[i];
         if (flow->rank[block] != FLOW_NONE && loop_has(loops, loop, block))
             count += only_joins(flow, from[block], block) ? 2 : 1;
     }

@@ -1,9 +1,9 @@
 /* joulec/llvm/llvm_module.c - see module.h: reads a module through LLVM's C interface, versions 14 to 19,
- * which differ in how pointers are written.
+ * which differ in the types of pointers.
  *
- * Note: LLVM's reader aborts on many invalid inputs. So only files that clang has just written to a directory
- * of joulec are read. Users' bitcode, IR and profiles are given to clang in a process of its own. All code
- * after this file treats its output as untrusted (tests/fuzz/fuzz_module.c).
+ * Note: LLVM's reader aborts on many invalid inputs. So this file reads only files that clang has just
+ * written to a directory of joulec. Only clang, in a separate process, reads users' bitcode, IR and profiles.
+ * All other code treats the module that this file returns as untrusted (tests/fuzz/fuzz_module.c).
  */
 #include "joulec/llvm/llvm_module.h"
 
@@ -21,7 +21,7 @@
 #include "joulec/llvm/llvm_scev.h"
 #include "joulec/source/place.h"
 
-/* Gives names to all values, by which formulas refer to them. */
+/* The pass that names all values. Formulas refer to values by these names. */
 #define NAMES "function(instnamer)"
 
 #define MAX_WEIGHTS 64 /* maximum edges of a branch whose weights are read */
@@ -34,19 +34,20 @@ struct reader {
     struct pointers functions; /* in the order of out->functions */
     unsigned loop_kind, weight_kind;
     char here[PATH_MAX];  /* working directory; empty: unknown */
-    LLVMMetadataRef file; /* the last file whose path was read, and that path */
-    const char *path;
+    LLVMMetadataRef file; /* the last file whose path was read */
+    const char *path;     /* path of `file` */
 };
 
 /* --- names and places ----------------------------------------------------------------------------------- */
 
 static const char *copy(struct reader *r, const char *text, size_t length)
 {
-    const char *kept = arena_copy(r->arena, text ? text : "", text ? length : 0);
-    return kept ? kept : "";
+    const char *result = arena_copy(r->arena, text ? text : "", text ? length : 0);
+    return result ? result : "";
 }
 
-/* Returns the path as seen from this program's directory; clang may use another one. */
+/* Returns a file's path from this program's working directory; clang may have used another directory. NULL:
+ * unknown. */
 static const char *path_of(struct reader *r, LLVMMetadataRef file)
 {
     unsigned length = 0, folder_length = 0;
@@ -95,7 +96,7 @@ static struct source_place own_place_of(struct reader *r, LLVMValueRef instructi
     return place_at(r, place);
 }
 
-/* Returns the loop's place: !llvm.loop contains the places of its begin and end. */
+/* Returns the place where the loop begins. !llvm.loop contains the places of the loop's begin and end. */
 static struct source_place loop_place(struct reader *r, LLVMValueRef last)
 {
     LLVMValueRef node = LLVMGetMetadata(last, r->loop_kind), operands[32];
@@ -109,7 +110,7 @@ static struct source_place loop_place(struct reader *r, LLVMValueRef last)
     return place_at(r, place);
 }
 
-static void read_last(struct reader *r, LLVMValueRef last, struct block *out)
+static void read_branch_places(struct reader *r, LLVMValueRef last, struct block *out)
 {
     out->loop_place = loop_place(r, last);
     out->branch_place = place_of(r, last);
@@ -117,14 +118,14 @@ static void read_last(struct reader *r, LLVMValueRef last, struct block *out)
 
 /* --- functions ------------------------------------------------------------------------------------------ */
 
-/* Adds an assumption; block->assumptions has room. */
+/* Adds an assumption to block->assumptions, which is large enough. */
 static void read_assumption(struct reader *r, LLVMValueRef instruction, struct block *block)
 {
     block->assumptions[block->assumption_count++] = (struct assumption){
         llvm_condition(r->arena, LLVMGetOperand(instruction, 0)), .calls_before = block->call_count};
 }
 
-/* Adds a call; block->calls has room. */
+/* Adds a call to block->calls, which is large enough. Returns false if out of memory. */
 static bool read_call(struct reader *r, LLVMValueRef instruction, struct function *function,
                       struct block *block)
 {
@@ -146,7 +147,7 @@ static bool read_call(struct reader *r, LLVMValueRef instruction, struct functio
     return call.arguments && is_good;
 }
 
-static bool make_room_for_calls(struct reader *r, LLVMBasicBlockRef from, struct block *out)
+static bool alloc_calls(struct reader *r, LLVMBasicBlockRef from, struct block *out)
 {
     size_t count = 1;
     for (LLVMValueRef v = LLVMGetFirstInstruction(from); v; v = LLVMGetNextInstruction(v))
@@ -156,8 +157,9 @@ static bool make_room_for_calls(struct reader *r, LLVMBasicBlockRef from, struct
     return out->calls && out->assumptions;
 }
 
-/* Reads !prof of a branch: weights after a name, and since LLVM 19 also after their origin. Weights from a
- * profile are counts + 1, possibly scaled down. Returns false if there are none. */
+/* Reads the weights of a branch's edges from its !prof node, where they follow a name and, since LLVM 19,
+ * their origin. Weights from a profile are counts + 1, possibly scaled down. Returns false if the branch has
+ * no weights. */
 static bool read_weights(struct reader *r, LLVMValueRef last, size_t edge_count, double *out_weights)
 {
     LLVMValueRef node = last ? LLVMGetMetadata(last, r->weight_kind) : NULL;
@@ -196,8 +198,9 @@ static bool read_edges(struct reader *r, LLVMValueRef last, const struct numberi
     return out->edges != NULL;
 }
 
-/* Returns the part of a vector product's micro-operations that multiplies. Cores start two of these per
- * cycle, but one scalar product. The other micro-operations shuffle the operands. */
+/* Returns the fraction of a product's micro-operations that is counted as multiplications. In vector
+ * products, two multiplications count as one, because cores start two per cycle but only one scalar
+ * multiplication. The other micro-operations shuffle the operands. */
 static double multiply_part(LLVMValueRef value, double bits)
 {
     bool is_vector = bits > 0 && LLVMGetInstructionOpcode(value) == LLVMMul;
@@ -223,7 +226,7 @@ static bool read_block(struct reader *r, LLVMBasicBlockRef from, const struct nu
 {
     LLVMValueRef last = LLVMGetBasicBlockTerminator(from);
     *out = (struct block){.name = llvm_name(r->arena, LLVMBasicBlockAsValue(from))};
-    if (!make_room_for_calls(r, from, out))
+    if (!alloc_calls(r, from, out))
         return false;
     for (LLVMValueRef v = LLVMGetFirstInstruction(from); v; v = LLVMGetNextInstruction(v)) {
         enum work work = llvm_work(v);
@@ -237,7 +240,7 @@ static bool read_block(struct reader *r, LLVMBasicBlockRef from, const struct nu
         }
     }
     if (last)
-        read_last(r, last, out);
+        read_branch_places(r, last, out);
     if (last && LLVMIsABranchInst(last) && LLVMIsConditional(last))
         out->condition = llvm_condition(r->arena, LLVMGetCondition(last));
     else if (last && LLVMIsASwitchInst(last) && LLVMGetNumSuccessors(last) > 2)
@@ -247,7 +250,7 @@ static bool read_block(struct reader *r, LLVMBasicBlockRef from, const struct nu
     return read_edges(r, last, blocks, function, out) && llvm_read_accesses(r->arena, r->layout, from, out);
 }
 
-static void note_calls_in_loops(struct function *function, const struct loops *loops)
+static void mark_calls_in_loops(struct function *function, const struct loops *loops)
 {
     for (size_t i = 0; i < loops->flow.reached; i++) {
         uint32_t block = loops->flow.order[i];
@@ -264,14 +267,14 @@ static bool read_loops(struct reader *r, LLVMBasicBlockRef *blocks, const struct
                    llvm_find_chains(r->layout, blocks, function, &loops) &&
                    llvm_find_monotonic_phis(r->arena, r->layout, blocks, numbers, function, &loops);
     if (is_good)
-        note_calls_in_loops(function, &loops);
+        mark_calls_in_loops(function, &loops);
     if (is_good)
         llvm_find_merged(blocks, numbers, function, &loops);
     function->has_loops = is_good && loops.count > 0;
     return is_good;
 }
 
-/* Returns the number of calls in a profile; NaN: there is none. */
+/* Returns the number of the function's calls in a profile; NaN: there is no profile. */
 static double read_profiled_calls(struct reader *r, LLVMValueRef function)
 {
     size_t count = 0;
@@ -318,7 +321,7 @@ static bool read_function(struct reader *r, LLVMValueRef value, struct function 
            read_loops(r, blocks, &numbers, out);
 }
 
-/* Returns false if out of memory. */
+/* Lists for each function the functions that were inlined into it. Returns false if out of memory. */
 static bool read_inlined(struct reader *r)
 {
     size_t count = r->out->function_count;
@@ -360,7 +363,7 @@ static bool read_functions(struct reader *r)
 
 /* --- annotations ---------------------------------------------------------------------------------------- */
 
-/* Removes casts of typed pointers, before LLVM 15. */
+/* Removes casts between typed pointers, which LLVM uses before version 15. */
 static LLVMValueRef strip_casts(LLVMValueRef value)
 {
     while (value && LLVMIsAConstantExpr(value))
@@ -379,10 +382,10 @@ static bool add_annotation(struct reader *r, LLVMValueRef entry)
         r->out->bodiless = llvm_name(r->arena, function);
     if (index < 0 || !text || !LLVMIsConstantString(text))
         return true;
-    const char *words = LLVMGetAsString(text, &length);
+    const char *annotation = LLVMGetAsString(text, &length);
     struct function *f = &r->out->functions[index];
-    const char **list =
-        arena_push(r->arena, f->annotations, f->annotation_count, copy(r, words, strnlen(words, length)));
+    const char **list = arena_push(r->arena, f->annotations, f->annotation_count,
+                                   copy(r, annotation, strnlen(annotation, length)));
     if (!list)
         return false;
     f->annotations = list;
@@ -403,16 +406,16 @@ static bool read_annotations(struct reader *r)
 
 /* --- scalar evolution ----------------------------------------------------------------------------------- */
 
-static joule_status give_names(struct reader *r, joule_error *error)
+static joule_status name_values(struct reader *r, joule_error *error)
 {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     LLVMErrorRef problem = LLVMRunPasses(r->module, NAMES, NULL, options);
     LLVMDisposePassBuilderOptions(options);
     if (!problem)
         return JOULE_OK;
-    char *words = LLVMGetErrorMessage(problem);
-    joule_status status = error_set(error, JOULE_FAILED, "LLVM's %s: %s", NAMES, words);
-    LLVMDisposeErrorMessage(words);
+    char *message = LLVMGetErrorMessage(problem);
+    joule_status status = error_set(error, JOULE_FAILED, "cannot run LLVM's pass %s: %s", NAMES, message);
+    LLVMDisposeErrorMessage(message);
     return status;
 }
 
@@ -441,7 +444,8 @@ static bool read_built_loops(struct reader *r, LLVMValueRef value, struct functi
     return llvm_read_built_loops(r->arena, blocks, &built, &loops, out);
 }
 
-/* Reads a copy of the module, because the passes change it. Returns false if out of memory. */
+/* Reads the loops of the user's build from a copy of the module, because the passes change the module.
+ * Returns false if out of memory. */
 static bool read_build(struct reader *r, const struct module_build *build)
 {
     r->out->is_built = build && !build->vectorises && !build->packs && !build->unrolls;
@@ -452,7 +456,7 @@ static bool read_build(struct reader *r, const struct module_build *build)
     size_t i = 0;
     copy.module = LLVMCloneModule(r->module);
     copy.layout = LLVMGetModuleDataLayout(copy.module);
-    /* Calls in it are not resolved; their work is that of the other module */
+    /* Calls in the copy are not resolved; their work is counted in the original module */
     copy.functions.numbers.count = 0;
     r->out->is_built = llvm_build_loops(copy.module, build);
     for (LLVMValueRef f = LLVMGetFirstFunction(copy.module); f && r->out->is_built && is_good;
@@ -475,7 +479,8 @@ static void architecture_of(const char *triple, char out[16])
         string_copy(out, 16, "aarch64");
 }
 
-/* Returns false if out of memory. */
+/* Sets out->foreign if the module is for another architecture than this machine's. Returns false if out of
+ * memory. */
 static bool read_architecture(struct reader *r)
 {
     char own[16], here[16], *triple = LLVMGetDefaultTargetTriple();
@@ -492,7 +497,7 @@ static bool read_architecture(struct reader *r)
 static joule_status read_parsed(struct reader *r, const struct module_build *build, joule_error *error)
 {
     llvm_fold_phi_sums(r->module);
-    joule_status status = give_names(r, error);
+    joule_status status = name_values(r, error);
     r->layout = LLVMGetModuleDataLayout(r->module);
     if (status == JOULE_OK &&
         !(read_architecture(r) && read_functions(r) && read_annotations(r) &&
@@ -504,15 +509,16 @@ static joule_status read_parsed(struct reader *r, const struct module_build *bui
 joule_status llvm_parse(LLVMContextRef context, const char *path, LLVMModuleRef *out_module,
                         joule_error *out_error)
 {
-    char *words = NULL;
+    char *message = NULL;
     LLVMMemoryBufferRef buffer;
     joule_status status = JOULE_OK;
-    if (LLVMCreateMemoryBufferWithContentsOfFile(path, &buffer, &words))
-        status = error_set(out_error, JOULE_INVALID, "%s: %s", path, words);
-    else if (LLVMParseIRInContext(context, buffer, out_module, &words))
-        status = error_set(out_error, JOULE_INVALID, "%s is not LLVM's: %s", path, words);
+    if (LLVMCreateMemoryBufferWithContentsOfFile(path, &buffer, &message))
+        status = error_set(out_error, JOULE_INVALID, "%s: %s", path, message);
+    else if (LLVMParseIRInContext(context, buffer, out_module, &message))
+        status =
+            error_set(out_error, JOULE_INVALID, "%s is neither LLVM bitcode nor LLVM IR: %s", path, message);
     if (status != JOULE_OK)
-        LLVMDisposeMessage(words);
+        LLVMDisposeMessage(message);
     return status;
 }
 

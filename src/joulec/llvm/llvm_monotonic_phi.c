@@ -14,7 +14,7 @@
 #define MAX_STEPS  64  /* maximum values between a phi and its back edges; phis with more are ignored */
 #define MAX_VISITS 256 /* maximum operations that are visited in increments, per phi */
 #define MAX_DEPTH  16  /* maximum nesting of operations in an increment */
-#define MAX_BITS   8   /* maximum bits after a mask or a shift; larger increments are arbitrary jumps */
+#define MAX_BITS   8   /* maximum bits of an increment after a mask or a shift; others are arbitrary jumps */
 
 struct range {
     double low, high;
@@ -50,7 +50,7 @@ static struct range add_scaled(struct range a, struct range b, double scale)
     return (struct range){a.low + low, a.high + high};
 }
 
-/* Returns the number of a block; -1: it is unreachable. */
+/* Returns the index of a block; -1: the block is unreachable. */
 static int32_t number_of(const struct search *w, LLVMBasicBlockRef block)
 {
     int32_t number = llvm_number_of(w->blocks, block);
@@ -63,7 +63,7 @@ static bool is_inside(const struct search *w, LLVMBasicBlockRef block)
     return number >= 0 && loop_has(w->loops, w->loop, (uint32_t)number);
 }
 
-/* Returns true for a phi in the header of any loop; its value depends on the iteration. */
+/* Returns true for a phi in the header of any loop, because its value depends on the iteration. */
 static bool is_of_header(const struct search *w, LLVMValueRef phi)
 {
     int32_t block = number_of(w, LLVMGetInstructionParent(phi));
@@ -84,7 +84,7 @@ static bool constant_of(LLVMValueRef value, double *out)
 
 static bool increment_of(struct search *w, LLVMValueRef value, unsigned depth, struct range *out);
 
-/* Returns the union of the incoming values. */
+/* Sets *out to the union of the ranges of the incoming values. Returns false if it is unknown. */
 static bool increment_of_phi(struct search *w, LLVMValueRef phi, unsigned depth, struct range *out)
 {
     struct range all = {INFINITY, -INFINITY}, one;
@@ -130,7 +130,7 @@ static bool is_bit(LLVMValueRef value)
     return llvm_integer_bits(value) == 1;
 }
 
-/* Sets *out to the range of an integer. Returns false if it is unknown. */
+/* Sets *out to the range of an integer. Returns false if the range is unknown. */
 static bool increment_of(struct search *w, LLVMValueRef value, unsigned depth, struct range *out)
 {
     struct range two[2];
@@ -185,9 +185,9 @@ static bool change_of_sum(struct search *w, LLVMValueRef value, struct range *ou
     bool is_sub = LLVMGetInstructionOpcode(value) == LLVMSub;
     LLVMValueRef left = LLVMGetOperand(value, 0), right = LLVMGetOperand(value, 1);
     if (!increment_of(w, right, 0, &increment)) {
-        LLVMValueRef kept = left;
+        LLVMValueRef other = left;
         left = right;
-        if (is_sub || !increment_of(w, kept, 0, &increment))
+        if (is_sub || !increment_of(w, other, 0, &increment))
             return false;
     }
     if (!change_of_value(w, left, out))
@@ -210,7 +210,7 @@ static bool change_of_address(struct search *w, LLVMValueRef value, struct range
     return true;
 }
 
-/* Returns the union of the values that enter the phi from inside the loop. */
+/* Sets *out to the union of the changes of the values that enter the phi from inside the loop. */
 static bool change_of_incoming(struct search *w, LLVMValueRef phi, struct range *out)
 {
     struct range all = {INFINITY, -INFINITY}, one;
@@ -258,8 +258,8 @@ static bool change_of_operation(struct search *w, LLVMValueRef value, struct ran
     }
 }
 
-/* Sets *out to the difference between `value` in the loop and the phi in the same iteration. Each value is
- * visited once. Returns false if it is unknown. */
+/* Sets *out to the range of `value` minus the phi in the same iteration. Each value is visited once. Returns
+ * false if the range is unknown. */
 static bool change_of_value(struct search *w, LLVMValueRef value, struct range *out)
 {
     for (size_t i = 0; i < w->count; i++)
@@ -280,8 +280,8 @@ static bool change_of_value(struct search *w, LLVMValueRef value, struct range *
 
 /* --- monotonic phis ------------------------------------------------------------------------------------- */
 
-/* Sets *out to the change of the phi per iteration. Returns false if it is unknown, constant, or may have
- * both signs. */
+/* Sets *out to the change of the phi per iteration. Returns false if the change is unknown, constant, or may
+ * have both signs. */
 static bool change_of_phi(struct search *w, struct range *out)
 {
     w->steps[0] = (struct step){.value = w->phi, .is_known = true};

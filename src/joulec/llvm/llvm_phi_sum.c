@@ -1,10 +1,11 @@
-/* joulec/llvm/llvm_phi_sum.c - see llvm_module.h: replaces phis of equal sums, into which LLVM has split a
- * sum by cases.
+/* joulec/llvm/llvm_phi_sum.c - see llvm_module.h: replaces phis whose incoming values equal one sum. LLVM
+ * creates such phis when it splits a sum by cases.
  *
  * If an iteration begins with a test such as j == 0, LLVM knows j on one path, and replaces j + 1 by 1 there.
- * The next j is then a phi of 1 and j + 1, which scalar evolution cannot analyse, so that the loop has no
- * trip count.
- * Note: all incoming values equal the same sum, whose operands dominate the phi; so the sum can replace it.
+ * The next j is then a phi of 1 and j + 1. Scalar evolution cannot analyse this phi, so the loop has no trip
+ * count.
+ * Note: all incoming values equal the same sum, whose operands dominate the phi. So the sum can replace the
+ * phi.
  */
 #include "joulec/llvm/llvm_module.h"
 
@@ -32,8 +33,8 @@ static LLVMValueRef only_branch_to(LLVMBasicBlockRef block)
     return user && LLVMIsABranchInst(user) ? user : NULL;
 }
 
-/* Sets *out to the value that an equality test gives to `value` on the edge to `to`. Returns false if there
- * is none. */
+/* Sets *out to the constant that `value` equals on the edge to `to`, if `branch` tests for equality. Returns
+ * false if there is no such constant. */
 static bool value_by_branch(LLVMValueRef branch, LLVMBasicBlockRef to, LLVMValueRef value, int64_t *out)
 {
     if (!LLVMIsABranchInst(branch) || !LLVMIsConditional(branch) ||
@@ -43,12 +44,13 @@ static bool value_by_branch(LLVMValueRef branch, LLVMBasicBlockRef to, LLVMValue
     if (!LLVMIsAICmpInst(condition) || LLVMGetOperand(condition, 0) != value)
         return false;
     LLVMIntPredicate kind = LLVMGetICmpPredicate(condition);
-    bool is_there = LLVMGetSuccessor(branch, kind == LLVMIntEQ ? 0 : 1) == to;
-    return (kind == LLVMIntEQ || kind == LLVMIntNE) && is_there &&
+    bool is_on_edge = LLVMGetSuccessor(branch, kind == LLVMIntEQ ? 0 : 1) == to;
+    return (kind == LLVMIntEQ || kind == LLVMIntNE) && is_on_edge &&
            llvm_constant(LLVMGetOperand(condition, 1), out);
 }
 
-/* Does the same for the path through the end of `from` to `to`. */
+/* Sets *out to the constant that `value` equals if control goes from the block `from` to the block `to`.
+ * Returns false if the branches in or before `from` show no such constant. */
 static bool value_on_path(LLVMValueRef value, LLVMBasicBlockRef from, LLVMBasicBlockRef to, int64_t *out)
 {
     if (value_by_branch(LLVMGetBasicBlockTerminator(from), to, value, out))
@@ -57,7 +59,7 @@ static bool value_on_path(LLVMValueRef value, LLVMBasicBlockRef from, LLVMBasicB
     return branch && value_by_branch(branch, from, value, out);
 }
 
-/* Returns true if all incoming values equal one sum. */
+/* Returns true if all incoming values equal one sum, and sets *out to this sum. */
 static bool is_one_sum(LLVMValueRef phi, struct sum *out)
 {
     unsigned count = LLVMCountIncoming(phi);

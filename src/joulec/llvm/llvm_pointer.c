@@ -1,8 +1,10 @@
 /* joulec/llvm/llvm_pointer.c - see llvm_module.h: the possible targets of calls through a pointer.
  *
  * If the pointer is a choice between functions, or is loaded from a constant table, all targets are known.
- * Otherwise they are the functions of the module with the same type whose address is taken, and unknown ones.
- * Note: LLVM's own lists, such as that of annotations, do not take addresses.
+ * Otherwise the possible targets are all functions of the module with the call's type whose address is taken,
+ * and unknown functions.
+ * Note: an entry in one of LLVM's own lists, such as the list of annotations, does not count as taking an
+ * address.
  */
 #include <string.h>
 #include "base/string.h"
@@ -14,7 +16,7 @@
 
 /* --- taken addresses ------------------------------------------------------------------------------------ */
 
-/* Returns true if the use is the callee of a call, which is its last operand. */
+/* Returns true if `user` is a call and `use` is the callee, which is the last operand of a call. */
 static bool is_called(LLVMUseRef use, LLVMValueRef user)
 {
     bool is_call = LLVMIsACallInst(user) || LLVMIsAInvokeInst(user);
@@ -37,7 +39,8 @@ static bool is_address_taken(LLVMValueRef value, unsigned depth)
     return is;
 }
 
-/* Assembly may call any function that it names. An alias is another name that other modules may see. */
+/* Assembly may call any function by name, so no function is local then. An alias is another name of a
+ * function, which other modules may use. */
 bool llvm_is_local(LLVMModuleRef module, LLVMValueRef function)
 {
     size_t length = 0;
@@ -97,7 +100,8 @@ static void add_value(struct targets *t, LLVMValueRef value)
         t->is_open = true;
 }
 
-/* Adds all functions in a constant, whatever their types, because the caller may have cast them. */
+/* Adds all functions in a constant. Their types are not compared, because the caller may have cast the
+ * pointer. */
 static void add_constant(struct targets *t, LLVMValueRef value, unsigned depth)
 {
     bool is_other = LLVMIsAGlobalValue(value) && !LLVMIsAGlobalVariable(value); /* an alias of a function */
@@ -110,8 +114,8 @@ static void add_constant(struct targets *t, LLVMValueRef value, unsigned depth)
             add_constant(t, LLVMGetOperand(value, (unsigned)i), depth + 1);
 }
 
-/* Adds the functions that the indices of `address` select, from index `next` on, as far as they are
- * constant. */
+/* Adds the functions in `value` that the operands of `address` select from number `next` on. An index that is
+ * not constant selects all elements. */
 static void add_part(struct targets *t, LLVMValueRef value, LLVMValueRef address, unsigned next)
 {
     bool is_aggregate = LLVMIsAConstantArray(value) || LLVMIsAConstantStruct(value);
@@ -126,7 +130,7 @@ static void add_part(struct targets *t, LLVMValueRef value, LLVMValueRef address
             add_part(t, LLVMGetOperand(value, (unsigned)i), address, next + 1);
 }
 
-/* Returns true if an address consists of indices into a table. */
+/* Returns true if `address` is the address of `table` with indices into the table. */
 static bool is_within(LLVMValueRef address, LLVMValueRef table)
 {
     int64_t first;
@@ -167,12 +171,12 @@ static void add_possible_values(struct targets *t, LLVMValueRef value)
             add_value(t, LLVMGetOperand(value, i));
     else if (LLVMIsALoadInst(value))
         add_loaded(t, LLVMGetOperand(value, 0));
-    /* Calls of these are undefined */
+    /* The call of a null pointer or an undefined pointer is undefined behaviour */
     else if (!LLVMIsAConstantPointerNull(value) && !LLVMIsAUndefValue(value))
         t->is_open = true;
 }
 
-/* Adds all functions with a matching type; none if there are too many. */
+/* Adds all functions of the call's type whose address is taken; none if there are too many. */
 static void add_all_taken(struct targets *t)
 {
     const struct pointers *p = t->pointers;

@@ -55,7 +55,7 @@ const expr *Reader::convert_cast(const SCEVCastExpr *cast, expr_kind kind)
     return expr_cast(pool, kind, convert(operand), std::min(from, to), to);
 }
 
-/* For a recurrence, EXPR_RECURRENCE. */
+/* Converts a formula with a list of operands: a sum, product, minimum, maximum or recurrence. */
 const expr *Reader::convert_operands(const SCEVNAryExpr *scev, expr_kind kind)
 {
     const expr *operands[max_operands];
@@ -79,7 +79,8 @@ const expr *Reader::convert_symbol(const Value *value)
     return NULL;
 }
 
-/* The value is that of a signed integer. Truth values are not numbers. */
+/* Converts a constant, read as a signed integer. Returns NULL for a truth value (one bit), or more than 64
+ * bits. */
 const expr *Reader::convert_constant(const SCEVConstant *constant)
 {
     const APInt &value = constant->getAPInt();
@@ -125,15 +126,16 @@ const expr *Reader::convert_kind(const SCEV *scev)
     }
 }
 
-/* Returns the unknown expression for a formula that is too large or not understood. The size is tested first,
- * because it limits the depth of the recursion. */
+/* Returns the unknown expression for a formula that is too large or of an unsupported kind. The size is
+ * tested first, because it limits the depth of the recursion. */
 const expr *Reader::convert(const SCEV *scev)
 {
     const expr *converted = scev->getExpressionSize() > EXPR_MAX_NODES ? NULL : convert_kind(scev);
     return converted ? converted : expr_unknown();
 }
 
-/* Returns the range of the signed value; unknown if it is no narrower than the type, or wraps around. */
+/* Returns the range of a value as a signed integer; unknown if the range is no narrower than the type, or
+ * wraps around. */
 expr_range Reader::signed_range(const SCEV *scev)
 {
     ConstantRange range = evolution.getSignedRange(scev);

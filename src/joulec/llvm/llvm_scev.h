@@ -1,4 +1,5 @@
-/* joulec/llvm/llvm_scev.h - reads LLVM's scalar evolution, to which its C interface gives no access. */
+/* joulec/llvm/llvm_scev.h - reads the results of scalar evolution, which LLVM's C interface does not
+ * provide. */
 #ifndef JOULEC_LLVM_SCEV_H
 #define JOULEC_LLVM_SCEV_H
 
@@ -9,8 +10,8 @@
 extern "C" {
 #endif
 
-/* Adds the facts about all functions with bodies to *facts, which is empty. All values, blocks and arguments
- * must have names. Returns false if out of memory; *facts is then incomplete. */
+/* Reads the facts about all functions with bodies into *facts, which must be empty. All values, blocks and
+ * arguments must have names. Returns false if out of memory; *facts is then incomplete. */
 bool llvm_read_scev(LLVMModuleRef module, struct scev_facts *facts);
 
 #ifdef __cplusplus

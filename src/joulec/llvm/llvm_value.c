@@ -1,7 +1,7 @@
 /* joulec/llvm/llvm_value.c - see llvm_module.h: integer operands, conditions, parameters and arguments.
  *
- * Note: LLVM's integers have no sign. Constants are read as signed, except those of one bit and unsigned
- * arguments that C extends.
+ * Note: LLVM's integers have no sign. Constants are read as signed, except constants of one bit and arguments
+ * that the callee declares as zero-extended.
  */
 #include "joulec/llvm/llvm_module.h"
 
@@ -17,8 +17,8 @@ const char *llvm_name(struct arena *arena, LLVMValueRef value)
 {
     size_t length = 0;
     const char *name = LLVMGetValueName2(value, &length);
-    const char *kept = arena_copy(arena, name ? name : "", name ? length : 0);
-    return kept ? kept : "";
+    const char *copy = arena_copy(arena, name ? name : "", name ? length : 0);
+    return copy ? copy : "";
 }
 
 unsigned llvm_integer_bits(LLVMValueRef value)
@@ -27,7 +27,8 @@ unsigned llvm_integer_bits(LLVMValueRef value)
     return LLVMGetTypeKind(type) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(type) : 0;
 }
 
-/* Returns an operand. is_unsigned: constants narrower than 32 bits are unsigned. */
+/* Returns the operand for a value; all 0: no integer of at most 64 bits. is_unsigned: constants narrower than
+ * 32 bits are unsigned. */
 static struct operand operand_of(struct arena *arena, LLVMValueRef value, bool is_unsigned)
 {
     unsigned bits = llvm_integer_bits(value);
@@ -44,7 +45,7 @@ static struct operand operand_of(struct arena *arena, LLVMValueRef value, bool i
                : (struct operand){0};
 }
 
-/* Returns one side of a comparison. */
+/* Returns the operand for one side of a comparison, which may be an address. */
 static struct operand compared(struct arena *arena, LLVMValueRef value)
 {
     if (LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMPointerTypeKind &&
@@ -85,7 +86,7 @@ static bool is_bit(LLVMValueRef value, unsigned long long bit)
            LLVMConstIntGetZExtValue(value) == bit;
 }
 
-/* Splits `a && b` or `a || b`, which clang may compile to a select. Returns false if it is neither. */
+/* Splits `a && b` or `a || b`, which clang may compile to a select. Returns false if the value is neither. */
 static bool split(LLVMValueRef value, bool *out_is_any, LLVMValueRef parts[2])
 {
     if (llvm_integer_bits(value) != 1 || !LLVMIsAInstruction(value))
@@ -102,7 +103,8 @@ static bool split(LLVMValueRef value, bool *out_is_any, LLVMValueRef parts[2])
     return true;
 }
 
-/* Collects the comparisons of a condition. Returns false if there are other parts, or no room. */
+/* Collects the comparisons of a condition. Returns false if the condition contains other parts or too many
+ * comparisons. */
 static bool collect(struct arena *arena, LLVMValueRef value, struct comparison list[MAX_PARTS],
                     struct condition *out)
 {
@@ -126,8 +128,8 @@ static bool collect(struct arena *arena, LLVMValueRef value, struct comparison l
     return is_whole;
 }
 
-/* A part that is no comparison is left out: a conjunction remains necessary, but a disjunction would be
- * wrong. */
+/* Parts that are no comparisons are omitted. The rest of a conjunction is still a necessary condition. The
+ * rest of a disjunction is not, so it is discarded. */
 struct condition llvm_condition(struct arena *arena, LLVMValueRef value)
 {
     struct comparison list[MAX_PARTS];
@@ -145,7 +147,7 @@ struct condition llvm_switch_condition(struct arena *arena, LLVMValueRef last)
 {
     unsigned cases = LLVMGetNumSuccessors(last) - 1;
     struct condition out = {.list = arena_alloc(arena, MAX_PARTS * sizeof *out.list)};
-    struct operand asked = operand_of(arena, LLVMGetOperand(last, 0), false);
+    struct operand tested = operand_of(arena, LLVMGetOperand(last, 0), false);
     for (unsigned i = 1; i <= cases && out.list; i++) {
         if (LLVMGetSuccessor(last, i) == LLVMGetSuccessor(last, 0))
             continue;
@@ -153,7 +155,7 @@ struct condition llvm_switch_condition(struct arena *arena, LLVMValueRef last)
         if (out.is_part)
             break;
         out.list[out.count++] = (struct comparison){
-            COMPARE_NE, asked, operand_of(arena, LLVMGetOperand(last, 2 * i), false), false};
+            COMPARE_NE, tested, operand_of(arena, LLVMGetOperand(last, 2 * i), false), false};
     }
     return out;
 }
@@ -201,20 +203,21 @@ static char letter_of(LLVMTypeRef type)
     }
 }
 
-static bool has_words(LLVMValueRef function, const char *attribute)
+static bool has_string_attribute(LLVMValueRef function, const char *attribute)
 {
     LLVMAttributeIndex index = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
     return LLVMGetStringAttributeAtIndex(function, index, attribute, (unsigned)strlen(attribute));
 }
 
-/* Returns true with -ffreestanding or -fno-builtin: the name is not that of the C library. */
+/* Returns true if the build uses -ffreestanding or -fno-builtin, so that `name` is not the C library's
+ * function. */
 static bool is_programs_own(LLVMValueRef call, const char *name)
 {
     LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(call));
-    char words[MAX_LETTERS];
-    string_print(words, sizeof words, "no-builtin-%s", name);
-    return llvm_attribute(call, llvm_attribute_kind("nobuiltin")) || has_words(function, "no-builtins") ||
-           has_words(function, words);
+    char attribute[MAX_LETTERS];
+    string_print(attribute, sizeof attribute, "no-builtin-%s", name);
+    return llvm_attribute(call, llvm_attribute_kind("nobuiltin")) ||
+           has_string_attribute(function, "no-builtins") || has_string_attribute(function, attribute);
 }
 
 const char *llvm_call_type(struct arena *arena, LLVMValueRef call)
@@ -234,6 +237,6 @@ const char *llvm_call_type(struct arena *arena, LLVMValueRef call)
         letters[length++] = letter_of(parameters[i]);
     if (LLVMIsFunctionVarArg(type))
         letters[length++] = '.';
-    const char *kept = arena_copy(arena, letters, length);
-    return kept ? kept : "";
+    const char *copy = arena_copy(arena, letters, length);
+    return copy ? copy : "";
 }

@@ -1,4 +1,4 @@
-/* joulec/llvm/llvm_work.c - see llvm_module.h: instructions as micro-operations.
+/* joulec/llvm/llvm_work.c - see llvm_module.h: micro-operations and latencies of instructions.
  *
  * Note: addresses are computed by the load or store that uses them, and a comparison is fused with its
  * branch.
@@ -47,8 +47,8 @@ static bool is_compare_of_branch(LLVMValueRef value)
     return use && !LLVMGetNextUse(use) && LLVMIsABranchInst(LLVMGetUser(use));
 }
 
-/* Handles opcodes of a fixed kind. Returns WORK_KINDS for phis, bitcasts, addresses that a load or store
- * computes, and similar. */
+/* Returns the kind of work of an opcode that has only one kind. Returns WORK_KINDS for phis, bitcasts,
+ * addresses that a load or store computes, and similar. */
 static enum work work_of_opcode(LLVMOpcode opcode)
 {
     switch (opcode) {
@@ -101,7 +101,7 @@ static enum work work_of_opcode(LLVMOpcode opcode)
     }
 }
 
-/* Returns WORK_KINDS if the instruction costs nothing of its own. */
+/* Returns the kind of an instruction's work; WORK_KINDS: it needs no micro-operations of its own. */
 static enum work work_of_instruction(LLVMValueRef value)
 {
     LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
@@ -132,7 +132,7 @@ LLVMValueRef llvm_called_function(LLVMValueRef call)
 }
 
 /* -fsemantic-interposition also allows the replacement of visible functions of a shared library. */
-static bool lets_replace(LLVMValueRef global)
+static bool is_interposable(LLVMValueRef global)
 {
     static const char flag[] = "SemanticInterposition";
     return LLVMGetVisibility(global) == LLVMDefaultVisibility &&
@@ -147,11 +147,11 @@ bool llvm_is_replaceable(LLVMValueRef global)
     case LLVMCommonLinkage:
     case LLVMExternalWeakLinkage:
         return true;
-    /* Clang uses it for weak constants of C too, whose other definitions may differ */
+    /* Clang also uses this linkage for weak constants of C, whose other definitions may differ */
     case LLVMWeakODRLinkage:
         return LLVMIsAGlobalVariable(global);
     case LLVMExternalLinkage:
-        return lets_replace(global);
+        return is_interposable(global);
     default:
         return false;
     }
@@ -178,7 +178,7 @@ LLVMAttributeRef llvm_attribute(LLVMValueRef call, unsigned kind)
     return found || !callee || !kind ? found : LLVMGetEnumAttributeAtIndex(callee, index, kind);
 }
 
-/* Since LLVM 16, one attribute has two bits for each kind of memory: read and written. */
+/* Since LLVM 16, the attribute "memory" contains two bits for each kind of memory: read and written. */
 bool llvm_accesses_no_memory(LLVMValueRef call)
 {
     LLVMAttributeRef memory = llvm_attribute(call, llvm_attribute_kind("memory"));
@@ -199,7 +199,7 @@ static LLVMValueRef intrinsic_of(LLVMValueRef value)
     return LLVMIsACallInst(value) ? llvm_called_function(value) : NULL;
 }
 
-/* Returns true if a multiplication and an addition are one instruction. */
+/* Returns true if a multiplication and an addition may be one fused instruction. */
 static bool can_fuse(LLVMValueRef instruction)
 {
     return !llvm_lacks_feature(instruction, "+fma");
@@ -228,7 +228,7 @@ static unsigned bits_of(LLVMTypeRef type)
     }
 }
 
-/* Returns true for intrinsics that need a comparison and a select on scalars. */
+/* Returns true for intrinsics that become a comparison and a select if the operands are scalars. */
 static bool is_choice(const char *intrinsic)
 {
     static const char *const names[] = {"llvm.smax.", "llvm.smin.", "llvm.umax.", "llvm.umin.", "llvm.abs."};
@@ -238,8 +238,9 @@ static bool is_choice(const char *intrinsic)
     return false;
 }
 
-/* Returns true if the result of a comparison is used as a number, and must be copied from the flags. */
-static bool is_answer_kept(LLVMValueRef comparison)
+/* Returns true if the result of a comparison is used as a number, so that it must be copied from the
+ * flags. */
+static bool is_result_copied(LLVMValueRef comparison)
 {
     for (LLVMUseRef use = LLVMGetFirstUse(comparison); use; use = LLVMGetNextUse(use))
         if (!LLVMIsABranchInst(LLVMGetUser(use)) && !LLVMIsASelectInst(LLVMGetUser(use)))
@@ -247,7 +248,7 @@ static bool is_answer_kept(LLVMValueRef comparison)
     return false;
 }
 
-/* Returns the micro-operations of one instruction on one register. */
+/* Returns the number of micro-operations of an instruction on one register. */
 static double uops_of(LLVMValueRef value, bool is_vector)
 {
     LLVMValueRef callee = intrinsic_of(value);
@@ -260,7 +261,7 @@ static double uops_of(LLVMValueRef value, bool is_vector)
         return is_vector ? 1 : 2; /* includes the move between kinds of registers */
     case LLVMICmp:
     case LLVMFCmp:
-        return !is_vector && is_answer_kept(value) ? 2 : 1;
+        return !is_vector && is_result_copied(value) ? 2 : 1;
     case LLVMShl:
     case LLVMLShr:
     case LLVMAShr: /* without BMI2, a shift by a variable amount also updates the flags */
@@ -281,7 +282,7 @@ static double uops_of(LLVMValueRef value, bool is_vector)
     }
 }
 
-/* Returns the bits of all elements of an instruction's vector; 0: no vector. */
+/* Returns the bits of all elements of the vector that an instruction processes; 0: it processes no vector. */
 static double whole_bits(LLVMValueRef value)
 {
     LLVMTypeRef type =
@@ -310,7 +311,7 @@ double llvm_latency(enum work work)
     return work < WORK_KINDS ? latency[work] : 0;
 }
 
-/* The addend of a fused multiplication and addition does not wait for the product. */
+/* The addend of llvm.fmuladd does not wait for the product, so it has the latency of one operation. */
 double llvm_latency_factor(LLVMValueRef value, unsigned operand)
 {
     LLVMValueRef callee = intrinsic_of(value);

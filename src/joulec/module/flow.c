@@ -58,7 +58,7 @@ static void find_order(struct walk *w, size_t blocks)
 
 static void find_predecessors(struct flow *flow, const struct function *f)
 {
-    uint32_t *begin = flow->before_begin;
+    uint32_t *begin = flow->predecessor_begin;
     for (size_t b = 0; b < f->block_count; b++)
         for (size_t e = 0; e < f->blocks[b].edge_count; e++)
             begin[f->blocks[b].edges[e].to + 2]++;
@@ -66,7 +66,7 @@ static void find_predecessors(struct flow *flow, const struct function *f)
         begin[b] += begin[b - 1];
     for (uint32_t b = 0; b < f->block_count; b++)
         for (size_t e = 0; e < f->blocks[b].edge_count; e++)
-            flow->before[begin[f->blocks[b].edges[e].to + 1]++] = b;
+            flow->predecessors[begin[f->blocks[b].edges[e].to + 1]++] = b;
 }
 
 /* --- dominators, by preorder number --------------------------------------------------------------------- */
@@ -93,8 +93,8 @@ static void find_semi(struct walk *w, uint32_t v)
 {
     const struct flow *flow = w->out;
     uint32_t block = w->block[v];
-    for (uint32_t k = flow->before_begin[block]; k < flow->before_begin[block + 1]; k++) {
-        uint32_t from = w->met[flow->before[k]];
+    for (uint32_t k = flow->predecessor_begin[block]; k < flow->predecessor_begin[block + 1]; k++) {
+        uint32_t from = w->met[flow->predecessors[k]];
         uint32_t semi = from == FLOW_NONE ? FLOW_NONE : w->semi[find_min_semi(w, from)];
         if (semi < w->semi[v])
             w->semi[v] = semi;
@@ -156,13 +156,13 @@ static bool alloc_flow(struct arena *arena, const struct function *f, struct flo
         edges += f->blocks[b].edge_count;
     *out = (struct flow){.order = arena_alloc(arena, size),
                          .rank = arena_alloc(arena, size),
-                         .before = arena_alloc(arena, (edges + 1) * sizeof(uint32_t)),
-                         .before_begin = arena_alloc(arena, size),
+                         .predecessors = arena_alloc(arena, (edges + 1) * sizeof(uint32_t)),
+                         .predecessor_begin = arena_alloc(arena, size),
                          .tree_first = arena_alloc(arena, size),
                          .tree_last = arena_alloc(arena, size),
                          .dominator = arena_alloc(arena, size)};
-    return out->order && out->rank && out->before && out->before_begin && out->tree_first && out->tree_last &&
-           out->dominator;
+    return out->order && out->rank && out->predecessors && out->predecessor_begin && out->tree_first &&
+           out->tree_last && out->dominator;
 }
 
 /* Allocates the temporary arrays. Returns false if out of memory. */

@@ -16,8 +16,8 @@ struct flow {
     uint32_t *order; /* reachable blocks in reverse postorder */
     size_t reached;  /* number of reachable blocks: the length of `order` */
     uint32_t *rank;  /* position of each block in `order`; FLOW_NONE: unreachable */
-    /* The predecessors of block b are before[before_begin[b] .. before_begin[b + 1]). */
-    uint32_t *before, *before_begin;
+    /* The predecessors of block b are predecessors[predecessor_begin[b] .. predecessor_begin[b + 1]). */
+    uint32_t *predecessors, *predecessor_begin;
     /* Preorder number of each block in the dominator tree, and the last number in its subtree. */
     uint32_t *tree_first, *tree_last;
     uint32_t *dominator; /* immediate dominator of each reachable block; of the entry: the entry */

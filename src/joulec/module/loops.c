@@ -107,10 +107,11 @@ static const struct source_place *place_of_latch(const struct search *s, uint32_
 {
     const struct flow *flow = &s->out->flow;
     const struct source_place *place = &s->function->blocks[last].loop_place;
-    uint32_t first = flow->before_begin[last];
-    bool is_inserted = !place->file && flow->before_begin[last + 1] == first + 1 &&
-                       flow->rank[flow->before[first]] != FLOW_NONE && !goes_back(s, flow->before[first]);
-    return is_inserted ? &s->function->blocks[flow->before[first]].loop_place : place;
+    uint32_t first = flow->predecessor_begin[last];
+    bool is_inserted = !place->file && flow->predecessor_begin[last + 1] == first + 1 &&
+                       flow->rank[flow->predecessors[first]] != FLOW_NONE &&
+                       !goes_back(s, flow->predecessors[first]);
+    return is_inserted ? &s->function->blocks[flow->predecessors[first]].loop_place : place;
 }
 
 /* Finds the body of a loop: all blocks from which a path leads to a back edge without passing through the
@@ -123,8 +124,8 @@ static void find_body(struct search *s, int32_t number)
     size_t depth = 0;
     s->top[number] = number;
     s->out->innermost[header] = number;
-    for (uint32_t k = flow->before_begin[header]; k < flow->before_begin[header + 1]; k++) {
-        uint32_t from = flow->before[k];
+    for (uint32_t k = flow->predecessor_begin[header]; k < flow->predecessor_begin[header + 1]; k++) {
+        uint32_t from = flow->predecessors[k];
         if (flow->rank[from] != FLOW_NONE && flow_dominates(flow, header, from)) {
             if (!goes_back_further(s, from, header))
                 set_place(loop, place_of_latch(s, from));
@@ -137,8 +138,8 @@ static void find_body(struct search *s, int32_t number)
     set_place(loop, &s->function->blocks[header].place);
     while (depth) {
         uint32_t block = s->stack[--depth];
-        for (uint32_t k = flow->before_begin[block]; k < flow->before_begin[block + 1]; k++)
-            depth = push(s, number, flow->before[k], depth);
+        for (uint32_t k = flow->predecessor_begin[block]; k < flow->predecessor_begin[block + 1]; k++)
+            depth = push(s, number, flow->predecessors[k], depth);
     }
 }
 
@@ -335,8 +336,8 @@ bool loop_always_runs(const struct loops *loops, int32_t loop, uint32_t block)
 {
     const struct flow *flow = &loops->flow;
     uint32_t header = loops->list[loop].header;
-    for (uint32_t i = flow->before_begin[header]; i < flow->before_begin[header + 1]; i++) {
-        uint32_t from = flow->before[i];
+    for (uint32_t i = flow->predecessor_begin[header]; i < flow->predecessor_begin[header + 1]; i++) {
+        uint32_t from = flow->predecessors[i];
         if (flow->rank[from] != FLOW_NONE && loop_has(loops, loop, from) &&
             !flow_dominates(flow, block, from))
             return false;

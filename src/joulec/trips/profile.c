@@ -31,11 +31,11 @@ static double outgoing_count(const struct counts *c, uint32_t block)
 static double incoming_count(const struct counts *c, uint32_t block)
 {
     double sum = block == 0 ? c->function->profiled_calls : 0;
-    for (uint32_t k = c->flow->before_begin[block]; k < c->flow->before_begin[block + 1]; k++) {
-        uint32_t from = c->flow->before[k];
+    for (uint32_t k = c->flow->predecessor_begin[block]; k < c->flow->predecessor_begin[block + 1]; k++) {
+        uint32_t from = c->flow->predecessors[k];
         const struct block *b = &c->function->blocks[from];
         if (c->flow->rank[from] == FLOW_NONE ||
-            (k > c->flow->before_begin[block] && c->flow->before[k - 1] == from))
+            (k > c->flow->predecessor_begin[block] && c->flow->predecessors[k - 1] == from))
             continue; /* both edges of a branch lead to it; they are counted once */
         for (size_t e = 0; e < b->edge_count; e++)
             if (b->edges[e].to == block)

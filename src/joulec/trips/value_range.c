@@ -191,12 +191,12 @@ static void add_predecessor_branch(struct constraints *constraints, uint32_t blo
     int32_t loop = loops->innermost[block];
     bool is_header = loop >= 0 && loops->list[loop].header == block;
     const struct block *from = NULL;
-    for (uint32_t i = flow->before_begin[block]; i < flow->before_begin[block + 1]; i++) {
-        if (is_header && loop_has(loops, loop, flow->before[i]))
+    for (uint32_t i = flow->predecessor_begin[block]; i < flow->predecessor_begin[block + 1]; i++) {
+        if (is_header && loop_has(loops, loop, flow->predecessors[i]))
             continue;
         if (from)
             return;
-        from = &constraints->ranges->function->blocks[flow->before[i]];
+        from = &constraints->ranges->function->blocks[flow->predecessors[i]];
     }
     if (from && from->edge_count == 2 && from->edges[0].to != from->edges[1].to)
         add_condition(constraints, &from->condition, from->edges[1].to == block);
