@@ -46,8 +46,8 @@ bool child_start(struct child *child, const struct signals *signals, struct attr
 /* Waits for a signal until `until_ns` (INT64_MAX: forever). Forwards the signal, records the state of the
  * child, and stops this process if the terminal stopped the child. Returns the signal; 0: none. */
 int child_wait(struct child *child, int64_t until_ns);
-/* Returns true if the signal requests the end of a program and this program does not ignore it, as it ignores
- * SIGHUP under nohup. */
+/* Returns true if the signal requests the end of a program and this program does not ignore the signal.
+ * (Under nohup, for example, it ignores SIGHUP.) */
 bool signal_asks_to_end(int signal);
 /* Returns true if a signal that requests the end is pending. */
 bool signals_ask_to_end(void);

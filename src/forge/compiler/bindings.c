@@ -120,7 +120,7 @@ static int64_t largest(struct lowering *l, forge_dim dim)
 {
     int64_t number = dim_value(&l->dims, dim, l->largest);
     if (number < 0)
-        lower_fail(l, JOULE_INVALID, "at the symbols' largest values a stride is too large");
+        lower_fail(l, JOULE_INVALID, "a stride is too large if the symbols have their largest values");
     return number;
 }
 

@@ -197,7 +197,8 @@ static bool is_old(const struct process_shares *shares, const struct seen_proces
     return (double)(shares->table.updated_ns - PICK_NS) * 1e-9 >= begin_s;
 }
 
-/* Chooses the processes with rows by their joules since the last choice. */
+/* Gives rows to the processes with the most joules since the last choice, and sets these joules to 0. A young
+ * process gets a new row only while fewer than half of the rows are in use. */
 static void pick(struct process_shares *shares, int64_t now_ns)
 {
     const struct seen_process *top[MAX_PICKED_PROCESSES];

@@ -50,8 +50,9 @@ struct process_shares {
     int64_t picked_ns;     /* time of the last choice, or of the first update; 0: neither */
 };
 
-/* Divides the processors' joules of a window by CPU time. capacity_s: the CPU seconds that the window
- * offered, number of CPUs times its length. If joules->value is NaN, no process gets joules. */
+/* Divides the processors' joules of a window among the processes, in proportion to their CPU time.
+ * capacity_s: the CPU seconds that the window offered, number of CPUs times its length. If joules->value is
+ * NaN, no process gets joules. */
 void process_share_cpu(struct process_shares *shares, const joule_quantity *joules, double capacity_s);
 /* Adds joules of a device to a process. Returns the joules added; 0 if /proc does not show the process. */
 double process_share_device(struct process_shares *shares, uint64_t pid, double joules);

@@ -30,7 +30,8 @@ struct seen_process {
     double cpu_watts, gpu_watts;   /* attributed over the last interval */
     /* For attribution. */
     double own_s, children_s; /* CPU seconds that /proc last showed */
-    /* CPU seconds of ended descendants that are counted but not yet in children_s */
+    /* CPU seconds of ended descendants that were counted while the descendants lived; /proc does not include
+     * them in children_s yet */
     double owed_s;
     double step_s; /* CPU seconds for which no energy is attributed yet */
     /* Joules of the window that is being settled; used by attribute_process.c. */

@@ -73,8 +73,8 @@ struct smi_board {
 
 /* --- the meaning of values ------------------------------------------------------------------------------ */
 
-/* Returns OK for a number or another value. Returns UNSUPPORTED for "N/A" in all its spellings, or a missing
- * value; DENIED or FAILED for an error text. */
+/* Returns UNSUPPORTED for a missing value and for "N/A" in all its spellings; DENIED or FAILED for an error
+ * text; OK for any other text, number or not. */
 joule_status smi_value_status(const char *value);
 /* Returns the number at the start of the field, without its unit; NaN if there is no number. */
 double smi_get_number(const struct smi_board *board, enum smi_field field);
