@@ -80,7 +80,7 @@ static joule_class class_of(const struct attribution_answer *answer, double rela
 {
     if (answer->meter >= JOULE_CLASS_MODELLED || answer->meter == JOULE_CLASS_NONE)
         return answer->meter;
-        /* If the sum is that of all groups, it equals the meter's sum. Then relative_sd and prior_sd are both
+    /* If the sum is that of all groups, it equals the meter's sum. Then relative_sd and prior_sd are both
      * about 0, and their ratio is meaningless; the second test accepts this case. */
     bool is_determined = relative_sd <= 0.5 * prior_sd || relative_sd < 1e-3;
     return is_determined ? JOULE_CLASS_DERIVED : JOULE_CLASS_MODELLED;

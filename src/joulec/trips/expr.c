@@ -1,7 +1,7 @@
 /* joulec/trips/expr.c - see expr.h: builds formulas, and finds properties that need no values.
  *
- * Note: each tree stores its depth and size, which are limited; so recursive walks need no limit of their
- * own.
+ * Note: each tree stores its depth and size, which are limited. So recursive functions need not limit their
+ * depth.
  */
 #include "joulec/trips/expr.h"
 

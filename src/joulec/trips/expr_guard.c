@@ -1,10 +1,10 @@
 /* joulec/trips/expr_guard.c - see expr.h: the backedge-taken count of a bottom-tested loop behind its guard.
  *
  * For a rotated `for (i = s; i < n; i += t)`, LLVM knows that the body has run once before the exit is
- * tested, and gives (-1 - s + max(s + t, n)) / t. The operand s + t stands for this first iteration: if it
- * replaces the whole maximum, the count is 0 for all s. Without this operand the count is negative exactly if
- * the guard is not passed.
- * Note: whether a formula is 0 for all values of its names is tested with a few odd values.
+ * tested. Its count is (-1 - s + max(s + t, n)) / t. The operand s + t represents this first iteration: if s
+ * + t replaces the whole maximum, the count is 0 for all s. If s + t is removed from the maximum, the count
+ * is negative exactly if the guard is not passed.
+ * Note: whether a formula is 0 for all values of its names is tested with a few arbitrary values.
  */
 #include "joulec/trips/expr.h"
 
@@ -39,7 +39,7 @@ static const struct expr *replace(struct expr_pool *pool, const struct expr *in,
     return expr_nary(pool, in->kind, operands, in->count);
 }
 
-/* Gives each name in a formula an odd value; factor 0: makes them unknown again. */
+/* Sets each name in a formula to an arbitrary value; factor 0: sets each name to unknown. */
 static void set_names(struct expr_pool *pool, const struct expr *expr, int64_t factor)
 {
     if (expr->kind == EXPR_SYMBOL || expr->kind == EXPR_RECURRENCE)
@@ -63,8 +63,8 @@ static bool is_zero(const struct search *search, const struct expr *expr)
     return is;
 }
 
-/* Makes room for all names in pool->trial. Returns false if out of memory. */
-static bool make_room(struct expr_pool *pool)
+/* Makes pool->trial large enough for all names. Returns false if out of memory. */
+static bool alloc_trial(struct expr_pool *pool)
 {
     size_t count = 2 * pool->name_count;
     if (pool->trial_count >= pool->name_count)
@@ -78,7 +78,7 @@ static bool make_room(struct expr_pool *pool)
     return true;
 }
 
-/* Returns the root with `maximum` replaced by the maximum of its other operands. */
+/* Returns the root, in which operand number `out` is removed from `maximum`. */
 static const struct expr *without(const struct search *search, const struct expr *maximum, uint32_t out)
 {
     const struct expr *rest[MAX_NODES];
@@ -90,8 +90,8 @@ static const struct expr *without(const struct search *search, const struct expr
     return replace(search->pool, search->root, maximum, less);
 }
 
-/* Searches `expr` for a maximum with an operand that stands for the first iteration. Returns the root without
- * this operand; NULL: there is none. */
+/* Searches `expr` for a maximum with an operand that represents the first iteration. Returns the root without
+ * this operand; NULL: there is no such operand. */
 static const struct expr *search_in(struct search *search, const struct expr *expr)
 {
     if ((expr->kind == EXPR_UMAX || expr->kind == EXPR_SMAX) && expr->count >= 2) {
@@ -121,6 +121,6 @@ const struct expr *expr_behind_guard(struct expr_pool *pool, const struct expr *
     if (taken->nodes > MAX_NODES || !has_maximum(taken))
         return taken;
     struct search search = {pool, taken, 0};
-    const struct expr *found = make_room(pool) ? search_in(&search, taken) : NULL;
+    const struct expr *found = alloc_trial(pool) ? search_in(&search, taken) : NULL;
     return found ? found : taken;
 }

@@ -59,7 +59,8 @@ static expr_int floor_divide(expr_int a, expr_int b)
     return a / b - (a % b < 0);
 }
 
-/* A negative dividend stays negative, because the sign shows that the loop behind a guard is not entered. */
+/* Returns the range of a quotient. A negative dividend gives a negative quotient, because the sign of a count
+ * shows that a loop behind a guard is not entered. */
 static struct expr_range quotient(struct expr_range a, struct expr_range b)
 {
     if (b.low < 1)
@@ -69,7 +70,7 @@ static struct expr_range quotient(struct expr_range a, struct expr_range b)
                    a.has_wrapped || b.has_wrapped || a.low < 0);
 }
 
-/* Returns the unsigned minimum; negative values are greater than all others. */
+/* Returns the unsigned minimum, for which negative values are greater than all others. */
 static struct expr_range unsigned_min(struct expr_range a, struct expr_range b)
 {
     bool has_wrapped = a.has_wrapped || b.has_wrapped;
@@ -105,8 +106,9 @@ static struct expr_range signed_extreme(struct expr_range a, struct expr_range b
     return bounded(select(a.low, b.low), select(a.high, b.high), a.has_wrapped || b.has_wrapped);
 }
 
-/* Returns unknown if the type cannot hold the value, because the machine's value is then another one. A
- * negative value may stand for a large unsigned one; operations on unsigned values check this. */
+/* Returns unknown if the type cannot represent the value, because the machine's value is then different; else
+ * the value. A negative value may represent a large unsigned value; operations on unsigned values check
+ * this. */
 static struct expr_range as_typed(struct expr_range value, bool is_signed)
 {
     if (!value.is_known || value.bits < 1 || value.bits >= 100)
@@ -151,7 +153,8 @@ static struct expr_range join(enum expr_kind kind, struct expr_range a, struct e
     return joined;
 }
 
-/* The value is unchanged if it fits the narrower type, as signed or as unsigned. */
+/* A cast does not change a value that fits the narrower type, signed or unsigned. All other results are
+ * unknown. */
 static struct expr_range cast(const struct expr *expr, struct expr_range value)
 {
     if (expr->bits < 100) {

@@ -14,7 +14,8 @@ static bool is_parameter(const struct scev_function *facts, const struct functio
     return false;
 }
 
-/* Returns true if all names are parameters. Sets *first to the first one, unless it is already set. */
+/* Returns true if all names in a formula are parameters. Sets *first to the first parameter, unless *first is
+ * already set. */
 static bool is_of_parameters(const struct scev_function *facts, const struct function *function,
                              const struct expr *expr, const char **first)
 {
@@ -81,7 +82,8 @@ static void add_number(struct text *out, expr_int number, bool is_first)
     text_printf(out, "%" PRId64, (int64_t)size);
 }
 
-/* Prints the expression plus `more`. */
+/* Prints the expression plus `more`. Returns false if the expression contains other operations than sums,
+ * products, quotients, minima and maxima. */
 static bool add_sum(const struct scev_function *facts, const struct expr *expr, expr_int more,
                     struct text *out)
 {

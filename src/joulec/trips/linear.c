@@ -1,7 +1,7 @@
 /* joulec/trips/linear.c - see linear.h.
  *
- * Note: a comparison is converted to a sum that is >= 0 exactly where it holds. A formula that exceeds this
- * sum by a constant of at least 0 is then >= 0 too.
+ * Note: a comparison is converted to a sum that is >= 0 exactly where the comparison holds. If a formula
+ * equals this sum plus a constant >= 0, the formula is >= 0 too.
  */
 #include "joulec/trips/linear.h"
 
@@ -29,7 +29,7 @@ static bool is_same_factor(const struct linear_factor *a, const struct linear_fa
     return !a->other || is_same_expr(a->other, b->other);
 }
 
-/* Compares the factors in any order. */
+/* Returns true if both products have the same factors, in any order. */
 static bool is_same_product(const struct linear_term *a, const struct linear_term *b)
 {
     bool is_used[LINEAR_MAX_FACTORS] = {false};
@@ -195,7 +195,8 @@ static expr_int common_divisor(expr_int a, expr_int b)
     return a < 0 ? -a : a;
 }
 
-/* c + k a is negative exactly where floor(c / k) + a is. */
+/* Divides the sum by the common divisor k of its coefficients: c + k a is negative exactly where floor(c / k)
+ * + a is negative. */
 static void reduce(struct linear *sum)
 {
     expr_int common = 0;
@@ -209,7 +210,7 @@ static void reduce(struct linear *sum)
     sum->constant = (sum->constant - rest) / common - (rest < 0);
 }
 
-/* c + a / k is negative exactly where a + c k is. */
+/* Replaces c + a / k by a + c k, which is negative exactly where c + a / k is negative. */
 bool linear_of_sign(const struct expr *expr, struct linear *out)
 {
     if (!linear_of(expr, out))
@@ -232,12 +233,12 @@ bool linear_of_sign(const struct expr *expr, struct linear *out)
 
 /* --- comparisons ---------------------------------------------------------------------------------------- */
 
-/* Sets *out to the excess of `that` over `more` - `less` - strict, which is >= 0. Returns false if the excess
- * is not constant. */
+/* Sets *out to the difference between `goal` and the reduced sum `more` - `less` - strict, which is known to
+ * be >= 0. Returns false if the difference is not constant. */
 static bool slack_of(const struct linear *more, const struct linear *less, int strict,
-                     const struct linear *that, expr_int *out)
+                     const struct linear *goal, expr_int *out)
 {
-    struct linear rest = *that, given = *more;
+    struct linear rest = *goal, given = *more;
     if (!linear_add(&given, less, -1))
         return false;
     given.constant -= strict;
@@ -247,52 +248,52 @@ static bool slack_of(const struct linear *more, const struct linear *less, int s
     return is_number;
 }
 
-/* Returns true if `that` >= 0 follows from `more` - `less` - strict >= 0. */
+/* Returns true if `goal` >= 0 follows from `more` - `less` - strict >= 0. */
 static bool follows(const struct linear *more, const struct linear *less, int strict,
-                    const struct linear *that)
+                    const struct linear *goal)
 {
     expr_int slack;
-    return slack_of(more, less, strict, that, &slack) && slack >= 0;
+    return slack_of(more, less, strict, goal, &slack) && slack >= 0;
 }
 
-/* Returns true if `that` >= 0 is equivalent to `more` - `less` - strict >= 0. */
-static bool goes_with(const struct linear *more, const struct linear *less, int strict,
-                      const struct linear *that)
+/* Returns true if `goal` >= 0 is equivalent to `more` - `less` - strict >= 0. */
+static bool is_equivalent(const struct linear *more, const struct linear *less, int strict,
+                          const struct linear *goal)
 {
     expr_int slack;
-    return slack_of(more, less, strict, that, &slack) && slack == 0;
+    return slack_of(more, less, strict, goal, &slack) && slack == 0;
 }
 
 static bool is_implied(enum compare kind, const struct linear *left, const struct linear *right,
-                       const struct linear *that)
+                       const struct linear *goal)
 {
     switch (kind) {
     case COMPARE_EQ:
-        return follows(left, right, 0, that) || follows(right, left, 0, that);
-    /* Assumes that `that` >= -1, so that the other side of the inequality cannot occur. */
+        return follows(left, right, 0, goal) || follows(right, left, 0, goal);
+    /* Assumes that `goal` >= -1, so that the opposite inequality cannot hold. */
     case COMPARE_NE:
-        return goes_with(left, right, 1, that) || goes_with(right, left, 1, that);
+        return is_equivalent(left, right, 1, goal) || is_equivalent(right, left, 1, goal);
     case COMPARE_SLT:
     case COMPARE_ULT:
-        return follows(right, left, 1, that);
+        return follows(right, left, 1, goal);
     case COMPARE_SLE:
     case COMPARE_ULE:
-        return follows(right, left, 0, that);
+        return follows(right, left, 0, goal);
     case COMPARE_SGT:
     case COMPARE_UGT:
-        return follows(left, right, 1, that);
+        return follows(left, right, 1, goal);
     default:
-        return follows(left, right, 0, that);
+        return follows(left, right, 0, goal);
     }
 }
 
 bool linear_implies(const struct comparison *comparison, bool is_inverse, const struct expr *left,
-                    const struct expr *right, const struct linear *that,
+                    const struct expr *right, const struct linear *goal,
                     struct linear_assumptions *assumptions)
 {
     struct linear l, r;
     enum compare kind = is_inverse ? compare_inverse(comparison->kind) : comparison->kind;
-    if (!linear_of(left, &l) || !linear_of(right, &r) || !is_implied(kind, &l, &r, that))
+    if (!linear_of(left, &l) || !linear_of(right, &r) || !is_implied(kind, &l, &r, goal))
         return false;
     if (assumptions->side_count + 2 > LINEAR_MAX_SIDES)
         return false;

@@ -1,7 +1,7 @@
 /* joulec/trips/loop_entry.c - see loop_entry.h.
  *
- * Note: a region can be passed through without a block if this block does not dominate all ends of the
- * region. So only the first and the last end in the preorder of the dominator tree are stored.
+ * Note: each iteration of a region runs a block if the block dominates all ends of the region. For this test
+ * only the first and the last end in the preorder of the dominator tree are needed.
  */
 #include "joulec/trips/loop_entry.h"
 
@@ -12,9 +12,9 @@
 #include "joulec/trips/value_range.h"
 
 #define MAX_CONDITIONS 4
-#define MAX_STEPS      (1 << 24) /* per function; the guards of the remaining loops stay unknown */
+#define MAX_STEPS      (1 << 24) /* of all walks in a function; guards of the remaining loops are unknown */
 
-/* The ends of iterations of a region, as preorder numbers in the dominator tree. */
+/* The first and the last end of a region's iterations, as preorder numbers in the dominator tree. */
 struct ends {
     bool has_any;
     uint32_t first, last;
@@ -27,8 +27,9 @@ struct nest {
     struct ends *ends;               /* of each region, by loop + 1 */
     enum trips_last *last_iteration; /* by loop: whether the last iteration reaches the loops inside */
     const struct scev_function *facts;
-    uint32_t *stack, *mark; /* by block: number of the last walk that visited it */
-    uint32_t walk;
+    uint32_t *stack;
+    uint32_t *mark; /* by block: number of the last walk that visited the block */
+    uint32_t walk;  /* number of the current walk */
     uint64_t steps; /* total of all walks */
 };
 
@@ -45,7 +46,7 @@ static void add_end(const struct nest *nest, int32_t loop, uint32_t block)
     ends->has_any = true;
 }
 
-/* Returns true if an iteration of `loop`, or a call if it is -1, can end without running the block
+/* Returns true if an iteration of `loop` (-1: a call of the function) can end without running the block
  * `without`. */
 static bool ends_without(const struct nest *nest, int32_t loop, uint32_t without)
 {
@@ -58,7 +59,7 @@ static bool ends_without(const struct nest *nest, int32_t loop, uint32_t without
            ends->last > flow->tree_last[without];
 }
 
-/* Returns true if the loop has an exit in a call that returns. */
+/* Returns true if the loop has an exit that a returning call can take. */
 static bool has_live_exit(const struct nest *nest, int32_t number)
 {
     const struct loop *loop = &nest->loops->list[number];
@@ -136,37 +137,39 @@ static bool read_guard(const struct scev_loop *facts, struct guard *out)
     return is_good && out->count;
 }
 
-/* Returns true if an edge is taken only where `that` >= 0. */
+/* Returns true if an edge is taken only where `goal` >= 0. Adds to *assumptions what must also hold. */
 static bool edge_implies(const struct nest *nest, const struct block *block, size_t edge,
-                         const struct linear *that, struct linear_assumptions *assumptions)
+                         const struct linear *goal, struct linear_assumptions *assumptions)
 {
     const struct condition *condition = &block->condition;
-    struct expr left_room, right_room;
+    struct expr left_storage, right_storage;
     bool is_inverse = edge == 1, is_each = condition->is_any == is_inverse || condition->count == 1;
-    bool is_said = block->edge_count == 2 ? block->edges[0].to != block->edges[1].to : edge == 0;
-    if (!is_said || !condition->count || (condition->is_part && is_inverse))
+    bool is_conditional = block->edge_count == 2 ? block->edges[0].to != block->edges[1].to : edge == 0;
+    if (!is_conditional || !condition->count || (condition->is_part && is_inverse))
         return false;
     for (size_t i = 0; i < condition->count; i++) {
         const struct comparison *c = &condition->list[i];
-        bool does = linear_implies(c, is_inverse, operand_formula(nest->facts, &c->left, &left_room),
-                                   operand_formula(nest->facts, &c->right, &right_room), that, assumptions);
-        if (does == is_each)
-            return does;
+        bool follows =
+            linear_implies(c, is_inverse, operand_formula(nest->facts, &c->left, &left_storage),
+                           operand_formula(nest->facts, &c->right, &right_storage), goal, assumptions);
+        if (follows == is_each)
+            return follows;
     }
     return !is_each;
 }
 
-/* Returns true if an edge is taken only where the loop runs (has_passed), or only where it does not. */
+/* Returns true if an edge is taken only where the loop's condition holds (has_passed), or only where the
+ * condition does not hold. */
 static bool edge_decides(const struct nest *nest, const struct block *block, size_t edge, struct guard *guard,
                          bool has_passed)
 {
     for (size_t i = 0; i < guard->count; i++) {
-        struct linear that = {.constant = -1};
+        struct linear goal = {.constant = -1};
         if (has_passed)
-            that = guard->taken[i];
-        else if (!linear_add(&that, &guard->taken[i], -1))
+            goal = guard->taken[i];
+        else if (!linear_add(&goal, &guard->taken[i], -1))
             return false;
-        if (edge_implies(nest, block, edge, &that, &guard->assumptions))
+        if (edge_implies(nest, block, edge, &goal, &guard->assumptions))
             return true;
     }
     return false;
@@ -177,8 +180,9 @@ static bool is_dead_end(const struct nest *nest, uint32_t block)
     return nest->function->blocks[block].is_dead_end || nest->loops->heat[block] == HEAT_NEVER;
 }
 
-/* Returns true if an iteration of `region` can reach `header` without passing the guard (has_passed), or can
- * end without reaching `header` although the guard would let it pass. */
+/* If has_passed: returns true if an iteration of `region` can reach `header` although the guard's condition
+ * does not hold. Otherwise: returns true if an iteration can end without reaching `header` although the
+ * condition holds. */
 static bool can_bypass_guard(struct nest *nest, int32_t region, uint32_t header, struct guard *guard,
                              bool has_passed)
 {
@@ -220,10 +224,10 @@ static uint32_t skip_forward(const struct nest *nest, uint32_t block)
 static const struct block *bypass_branch(const struct nest *nest, int32_t loop)
 {
     const struct loops *loops = nest->loops;
-    uint32_t before = loops->flow.dominator[loops->list[loop].header];
-    for (int steps = 0; steps < 4 && nest->function->blocks[before].edge_count == 1; steps++)
-        before = loops->flow.dominator[before];
-    const struct block *b = &nest->function->blocks[before];
+    uint32_t block = loops->flow.dominator[loops->list[loop].header];
+    for (int steps = 0; steps < 4 && nest->function->blocks[block].edge_count == 1; steps++)
+        block = loops->flow.dominator[block];
+    const struct block *b = &nest->function->blocks[block];
     if (b->edge_count != 2)
         return NULL;
     for (uint32_t i = loops->exit_begin[loop]; i < loops->exit_begin[loop + 1]; i++) {
@@ -237,8 +241,9 @@ static const struct block *bypass_branch(const struct nest *nest, int32_t loop)
 
 enum guard_owner { GUARD_OWN, GUARD_OTHER, GUARD_UNKNOWN };
 
-/* Returns whether that branch is the loop's first test, which has the loop's place in the source, or an `if`
- * around the loop. If an `if` surrounds both, the loop is conditional in any case. */
+/* Returns whether the branch `bypass` is the loop's first test or an `if` around the loop. The first test has
+ * the same place in the source as the loop. If an `if` surrounds branch and loop, the loop is conditional in
+ * any case. */
 static enum guard_owner guard_owner_of(const struct nest *nest, const struct loop *loop,
                                        const struct block *bypass)
 {
@@ -251,12 +256,12 @@ static enum guard_owner guard_owner_of(const struct nest *nest, const struct loo
 
 /* --- loops ---------------------------------------------------------------------------------------------- */
 
-static const struct linear_side *keep_sides(const struct nest *nest,
+static const struct linear_side *copy_sides(const struct nest *nest,
                                             const struct linear_assumptions *assumptions)
 {
     size_t size = assumptions->side_count * sizeof *assumptions->sides;
-    struct linear_side *kept = size ? arena_alloc(nest->arena, size) : NULL;
-    return kept ? memcpy(kept, assumptions->sides, size) : NULL;
+    struct linear_side *sides = size ? arena_alloc(nest->arena, size) : NULL;
+    return sides ? memcpy(sides, assumptions->sides, size) : NULL;
 }
 
 static void describe_entry(struct nest *nest, int32_t loop, struct trips_loop *out)
@@ -280,7 +285,7 @@ static void describe_entry(struct nest *nest, int32_t loop, struct trips_loop *o
         out->entry = TRIPS_GUARDED;
     out->is_equality_test = guard.assumptions.is_equality_test;
     out->compared_count = guard.assumptions.side_count;
-    out->compared = keep_sides(nest, &guard.assumptions);
+    out->compared = copy_sides(nest, &guard.assumptions);
 }
 
 joule_status loop_entry_find(struct arena *arena, const struct function *function, const struct loops *loops,
@@ -316,8 +321,8 @@ joule_status loop_entry_find(struct arena *arena, const struct function *functio
     return JOULE_OK;
 }
 
-/* Returns true if another loop in or around loop `i` has the same mark: LLVM has split one loop of the
- * source. Each of them runs at most as often as the loop in the source. */
+/* Returns true if another loop inside or around `loop` has the same mark, because LLVM has split one loop of
+ * the source. Each part runs at most as often as the loop in the source. */
 static bool shares_mark(const struct loops *loops, const uint32_t *mark_of, size_t loop)
 {
     for (size_t i = 0; i < loops->count; i++)

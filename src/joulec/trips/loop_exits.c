@@ -5,15 +5,15 @@
 #include <string.h>
 
 #define MAX_EXITS 16
-#define RARE      0.01 /* exits that are no more likely are used in inner loops too */
-/* Probability that __builtin_expect gives to the unexpected value (LLVM's LowerExpectIntrinsic). It means
- * "hardly ever", and is no estimate of a number of iterations. */
+#define RARE      0.01 /* maximum probability at which hints at exits from inner loops are used */
+/* Probability that __builtin_expect gives to the unexpected value (LLVM's LowerExpectIntrinsic). The hint
+ * means "hardly ever"; it is no estimate of a number of iterations. */
 #define HARDLY_EVER (1.0 / 2001)
 #define MAX_HINTS   8
 
 enum exit_kind {
-    EXIT_NONE,
-    EXIT_NEVER,
+    EXIT_NONE,   /* the edge stays in the loop */
+    EXIT_NEVER,  /* no call that returns takes the exit */
     EXIT_EARLY,  /* dead, cold, or unlikely by a hint */
     EXIT_REGULAR /* the exit that the loop is written for */
 };
@@ -27,7 +27,8 @@ struct exits {
     size_t count[EXIT_REGULAR + 1];
 };
 
-/* Returns true if the probability is that of several hints that LLVM combined into one branch. */
+/* Returns true if the probability comes from __builtin_expect: from one hint, or from several hints that LLVM
+ * combined into one branch. */
 static bool is_hardly_ever(double probability)
 {
     double none = 1;
@@ -39,8 +40,8 @@ static bool is_hardly_ever(double probability)
     return false;
 }
 
-/* Returns the probability, from hints, that a block leaves the loop; NaN: there is no hint, or the block is
- * in an inner loop. */
+/* Returns the probability, from hints, that a block leaves the loop. NaN: there is no hint, the function has
+ * a profile, or the block is in an inner loop and the exit is not rare. */
 static double hinted_probability(const struct exits *x, uint32_t block)
 {
     const struct block *b = &x->function->blocks[block];
@@ -87,7 +88,8 @@ static size_t exit_of(const struct scev_loop *facts, const char *block)
     return i;
 }
 
-/* Counts the loop's exits by kind and marks those of LLVM's exits that are left out. */
+/* Counts the loop's exits by kind. Sets is_left_out of each exit in `facts` that does not determine the
+ * loop's count. */
 static void judge_blocks(struct exits *x, const struct scev_loop *facts, bool is_left_out[MAX_EXITS])
 {
     const struct loop *loop = &x->loops->list[x->loop];

@@ -1,7 +1,7 @@
 /* joulec/trips/profile.c - see profile.h.
  *
  * Note: clang counts at branches. The counts of the other blocks follow from flow conservation (a block runs
- * as often as its predecessors lead to it), which is applied until no new count follows.
+ * as often as its incoming edges are taken). This rule is applied until no new count follows.
  */
 #include "joulec/trips/profile.h"
 
@@ -36,7 +36,7 @@ static double incoming_count(const struct counts *c, uint32_t block)
         const struct block *b = &c->function->blocks[from];
         if (c->flow->rank[from] == FLOW_NONE ||
             (k > c->flow->predecessor_begin[block] && c->flow->predecessors[k - 1] == from))
-            continue; /* both edges of a branch lead to it; they are counted once */
+            continue; /* both edges of a branch lead to the block, so `from` is listed twice */
         for (size_t e = 0; e < b->edge_count; e++)
             if (b->edges[e].to == block)
                 sum += c->of_edge[b->edges[e].number];
@@ -44,7 +44,7 @@ static double incoming_count(const struct counts *c, uint32_t block)
     return sum;
 }
 
-/* Computes unknown counts of a block and its edges. Returns true if one has become known. */
+/* Computes unknown counts of a block and its edges. Returns true if a count has become known. */
 static bool propagate(struct counts *c, uint32_t block)
 {
     const struct block *b = &c->function->blocks[block];
@@ -56,8 +56,8 @@ static bool propagate(struct counts *c, uint32_t block)
     is_new = is_new && !isnan(c->of_block[block]);
     for (size_t e = 0; e < b->edge_count; e++) {
         double *edge = &c->of_edge[b->edges[e].number];
-        bool says = b->edge_count == 1 || c->of_block[block] == 0;
-        if (!isnan(*edge) || !says || isnan(c->of_block[block]))
+        bool is_determined = b->edge_count == 1 || c->of_block[block] == 0;
+        if (!isnan(*edge) || !is_determined || isnan(c->of_block[block]))
             continue;
         *edge = c->of_block[block];
         is_new = true;
@@ -76,7 +76,7 @@ static bool count_blocks(struct arena *arena, const struct function *f, const st
         out->of_block[b] = NAN;
         for (size_t e = 0; e < f->blocks[b].edge_count; e++) {
             const struct edge *edge = &f->blocks[b].edges[e];
-            /* clang makes such an edge for a `continue` past the end of a variable's lifetime. */
+            /* clang generates such an edge for a `continue` past the end of a variable's lifetime. */
             bool is_impossible = isnan(edge->profiled_count) && f->blocks[edge->to].is_dead_end;
             out->of_edge[edge->number] = is_impossible ? 0 : edge->profiled_count;
         }
@@ -92,8 +92,8 @@ static bool count_blocks(struct arena *arena, const struct function *f, const st
 
 /* --- loops ---------------------------------------------------------------------------------------------- */
 
-/* Counts the loop's entries at its exits. An iteration that is left in the middle counts; the last test of a
- * `for` does not. */
+/* Returns the counts of a loop. Each entry ends with an exit, so the exits are counted as entries. An
+ * iteration that ends in the middle counts; the last test of a `for` does not. */
 static struct profile_loop count_loop(const struct counts *c, const struct loops *loops, size_t number)
 {
     const struct loop *loop = &loops->list[number];
@@ -120,7 +120,7 @@ static int by_place(const void *a, const void *b)
     return source_place_order(left, right);
 }
 
-/* Merges loops at the same place, which a macro can make. */
+/* Merges loops at the same place, which may come from one macro. */
 static void merge_equal(struct profile *profile)
 {
     size_t kept = 0;
@@ -141,7 +141,7 @@ static void merge_equal(struct profile *profile)
 struct reading {
     const struct module *module;
     struct profile *profile;
-    size_t loop_room;
+    size_t loop_capacity;
     struct arena scratch;
     struct groups groups;
     double *outside; /* calls of each group from outside of it; NaN: unknown */
@@ -150,9 +150,9 @@ struct reading {
 static bool add_loops(struct reading *r, const struct loops *loops, const struct counts *counts)
 {
     struct profile *profile = r->profile;
-    if (profile->loop_count + loops->count > r->loop_room) {
-        r->loop_room = 2 * (profile->loop_count + loops->count);
-        struct profile_loop *list = arena_alloc(&profile->arena, r->loop_room * sizeof *list);
+    if (profile->loop_count + loops->count > r->loop_capacity) {
+        r->loop_capacity = 2 * (profile->loop_count + loops->count);
+        struct profile_loop *list = arena_alloc(&profile->arena, r->loop_capacity * sizeof *list);
         if (!list)
             return false;
         if (profile->loop_count)
@@ -182,7 +182,7 @@ static bool may_be_divided(const struct function *f)
 }
 
 /* Returns true if the incoming and outgoing counts of a block differ. Some versions of clang miscount a `?:`
- * after the colon of another one. */
+ * after the colon of another `?:`. */
 static bool is_contradicted(const struct counts *c)
 {
     for (size_t i = 0; i < c->flow->reached; i++) {
@@ -193,7 +193,7 @@ static bool is_contradicted(const struct counts *c)
     return false;
 }
 
-/* Adds the calls of a function, without those from its own group. */
+/* Adds the calls of a function from outside of its group to the group's count. */
 static void count_outside(struct reading *r, const struct counts *counts)
 {
     const struct function *f = counts->function;
@@ -230,7 +230,7 @@ static bool add_function(struct reading *r, const struct function *f)
     return is_good;
 }
 
-/* Divides calls by the calls of the group from outside. */
+/* Divides the calls of each function by the calls of its group from outside. */
 static void count_frames(struct reading *r)
 {
     size_t known = 0;
@@ -298,8 +298,8 @@ static bool header_runs_once_more(const struct function *function, const struct 
     return does;
 }
 
-/* Returns the only loop that LLVM made of calls of the function by itself; loops->count: there is none, or it
- * is unclear. */
+/* Returns the loop by which LLVM replaced calls of the function by itself; loops->count: there is no such
+ * loop, or it is unclear which loop it is. */
 static size_t loop_of_calls(const struct profile_function *profiled, const struct loops *loops)
 {
     size_t loop = next_without_keyword(loops, 0);
@@ -316,8 +316,8 @@ static bool has_loop_at(const struct loops *loops, const struct source_place *pl
     return has;
 }
 
-/* Returns true if LLVM may have merged the loop with its neighbour in the source: the neighbour has no loop
- * of its own in the function. The counts are then those of only one of the two. */
+/* Returns true if LLVM may have merged the loop with its neighbour in the source: no loop of the function has
+ * the neighbour's place. The profiled counts are then those of only one of the two loops. */
 static bool may_be_merged(const struct profile *profile, const struct profile_loop *profiled,
                           const struct loops *loops)
 {

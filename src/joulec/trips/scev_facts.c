@@ -58,20 +58,20 @@ bool scev_add_value(struct scev_function *function, const char *name, size_t len
     return true;
 }
 
-/* Sets the count behind the guard. If several conditions end the loop, it is unclear which of them the guard
- * tests; behind the guard none of their counts is negative, so the minimum is used. */
+/* Sets taken_guarded. If several conditions end the loop, it is unclear which condition the guard tests. If
+ * the guard is passed, no condition's count is negative, so the minimum of the counts is used. */
 static void add_guarded(struct expr_pool *pool, struct scev_loop *loop)
 {
     const struct expr *taken[MAX_EXITS], *all = loop->taken;
-    bool is_several = loop->has_several_exits && loop->taken->kind != EXPR_UNKNOWN;
-    loop->is_guard_ambiguous = is_several || all->kind == EXPR_UMIN;
+    bool has_several = loop->has_several_exits && loop->taken->kind != EXPR_UNKNOWN;
+    loop->is_guard_ambiguous = has_several || all->kind == EXPR_UMIN;
     if (!loop->is_guard_ambiguous) {
         loop->taken_guarded = expr_behind_guard(pool, loop->taken);
         return;
     }
-    size_t count = is_several ? loop->exit_count : all->count;
+    size_t count = has_several ? loop->exit_count : all->count;
     for (size_t i = 0; i < count && count <= MAX_EXITS; i++)
-        taken[i] = expr_behind_guard(pool, is_several ? loop->exits[i].taken : all->operand[i]);
+        taken[i] = expr_behind_guard(pool, has_several ? loop->exits[i].taken : all->operand[i]);
     loop->taken_guarded =
         count && count <= MAX_EXITS ? expr_nary(pool, EXPR_SMIN, taken, count) : expr_unknown();
 }
@@ -164,7 +164,7 @@ const struct expr *scev_value_of(const struct scev_function *function, const cha
     return found ? found->value : NULL;
 }
 
-/* Returns the minimum of all counts; unknown if one is unknown. */
+/* Returns the minimum of the counts of all exits; unknown if one of them is unknown. */
 static const struct expr *min_of_exits(struct expr_pool *pool, const struct scev_loop *loop)
 {
     const struct expr *taken[MAX_EXITS];

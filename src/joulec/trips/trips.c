@@ -1,10 +1,10 @@
 /* joulec/trips/trips.c - see trips.h: the count of each loop, and its sum over the nest around it.
  *
  * Each loop gets a plan: LLVM's formula if all its names are known, else a range. Then the nest from the
- * outermost loop to this one is summed three times: with all unknown values at their low, estimated and high
- * ends. This is sound because sums grow with every count. If formulas of the nest both grow and fall with a
- * symbol, no end of the symbol gives the bound of the sum. Then low and high are the products of the ranges
- * per entry, which always hold.
+ * outermost loop to this loop is summed three times: with all unknown values at their low end, at their
+ * estimate, and at their high end. This is sound because sums grow with every count. If formulas of the nest
+ * both grow and fall with a symbol, neither end of the symbol's range gives a bound of the sum. Then low and
+ * high are the products of the ranges per entry, which always hold.
  */
 #include "joulec/trips/trips.h"
 
@@ -14,7 +14,7 @@
 #include "joulec/trips/trips_analysis.h"
 #include "joulec/trips/trips_sum.h"
 
-#define MAX_NODES_PER_LOOP     (1 << 21) /* some 2^19 evaluations */
+#define MAX_NODES_PER_LOOP     (1 << 21) /* about 2^19 evaluations of formulas */
 #define MAX_NODES_PER_FUNCTION (1 << 22)
 
 enum end { LOW, EST, HIGH };
@@ -42,8 +42,7 @@ static double default_count(const struct trips_analysis *analysis, size_t loop)
     return TRIPS_GUESS;
 }
 
-/* Returns true if an entry contradicts the annotation. A single value is what happens; not all of a range may
- * happen. */
+/* Returns true if every count that the code allows contradicts the annotation. */
 static bool is_refuted(const struct trips_loop *loop, const struct trips_range *by_code)
 {
     return loop->has_annotation &&
@@ -58,9 +57,9 @@ static bool is_counted(const struct trips_analysis *analysis, size_t at)
     return facts && facts->taken && trips_is_bound(analysis, facts->taken, at, &unused);
 }
 
-/* Returns true if a loop without a formula repeats passes over data until they need no further pass: it
- * contains a loop with a formula. Inner loops of fewer than MIN_PASS iterations do not count, since they may
- * visit the neighbours of one element. */
+/* Returns true if a loop without a formula contains a loop with a formula. Such a loop is assumed to repeat a
+ * pass over data until no further pass is needed. Inner loops of fewer than MIN_PASS iterations are ignored,
+ * because they may visit the neighbours of one element. */
 #define MIN_PASS 16
 static bool repeats_passes(const struct trips_analysis *analysis, size_t at)
 {
@@ -75,10 +74,10 @@ static bool repeats_passes(const struct trips_analysis *analysis, size_t at)
     return false;
 }
 
-/* Returns the estimate of a count that depends on data, of which only the range is known. A loop that is
- * entered once processes all data: the middle. A loop inside another one is entered many times, mostly for
- * few iterations, and so is a loop of passes, which ends soon if nothing changes. There each order of
- * magnitude is equally likely (Jeffreys' prior of a scale; 1 is added because the count may be 0). */
+/* Returns the estimate of a count that depends on data, if only its range is known. An outermost loop
+ * processes all data, so its estimate is the middle of the range. A loop inside another loop mostly runs few
+ * iterations. So does a loop that repeats passes, because it ends when nothing changes. For both, each order
+ * of magnitude is equally likely (Jeffreys' prior of a scale; 1 is added because the count may be 0). */
 static double data_dependent_estimate(const struct trips_analysis *analysis, size_t at,
                                       const struct trips_range *range)
 {
@@ -89,15 +88,15 @@ static double data_dependent_estimate(const struct trips_analysis *analysis, siz
     return sqrt((range->low + 1) * (range->high + 1)) - 1;
 }
 
-/* Returns the mean iterations of a loop with at most `most` iterations that ends in each iteration with this
- * probability. */
+/* Returns the mean iterations of a loop that runs at most `max` iterations and ends with this probability in
+ * each iteration. */
 static double mean_iterations(double max, double probability)
 {
     return probability > 0 ? -expm1(max * log1p(-fmin(probability, 1 - 1e-12))) / probability : max;
 }
 
 /* Returns the smallest bound that is evidence of the likely number of iterations. Bounds from failing
- * assertions and from types are none. Infinite: there is no such bound. */
+ * assertions and from types are no evidence. Infinite: there is no such bound. */
 static double likely_max(struct trips_analysis *analysis, size_t at, double by_exits)
 {
     const struct trips_loop *loop = &analysis->loops[at];
@@ -130,8 +129,8 @@ static void use_profile(const struct trips_loop *loop, struct trips *out, struct
     out->is_guess_within = false;
 }
 
-/* Sets the range and its class where no formula gives them, or one that holds almost always. by_formula:
- * range of one entry; NULL: there is no formula. */
+/* Sets the range and its class if there is no formula, or if the loop may end earlier than by its formula.
+ * by_formula: range of one entry from the formula; NULL: there is no formula. */
 static void plan_range(struct trips_analysis *analysis, size_t at, const struct trips_range *by_formula)
 {
     const struct trips_loop *loop = &analysis->loops[at];
@@ -161,7 +160,7 @@ static void plan_range(struct trips_analysis *analysis, size_t at, const struct 
                                           fmax(range.est, fmin(1, range.high)), range.high};
     out->per_entry.low = fmax(range.low, out->per_entry.low);
     if (loop->entry != TRIPS_ALWAYS && (!loop->has_annotation || loop->may_be_passed_by))
-        range.low = 0; /* its guard is unknown */
+        range.low = 0; /* the loop's guard is unknown */
     plan->fixed = range;
     plan->taken = NULL;
 }
@@ -208,7 +207,7 @@ static void plan(struct trips_analysis *analysis, size_t at)
         plan_range(analysis, at, NULL);
 }
 
-/* Fills the nest from the outermost loop to this one. Returns false if it is too deep. */
+/* Fills the nest from the outermost loop to this loop. Returns false if the nest is too deep. */
 static bool build_nest(const struct trips_analysis *analysis, size_t loop, enum end end,
                        struct trips_nest *nest)
 {
@@ -236,27 +235,28 @@ static bool build_nest(const struct trips_analysis *analysis, size_t loop, enum 
     return true;
 }
 
-static bool has_its_symbols(const struct trips_analysis *analysis, const struct expr *expr)
+static bool has_all_symbols(const struct trips_analysis *analysis, const struct expr *expr)
 {
     if (expr->kind == EXPR_SYMBOL)
         return expr->name < analysis->name_count && analysis->symbol_of[expr->name];
     for (uint32_t i = 0; i < expr->count; i++)
-        if (!has_its_symbols(analysis, expr->operand[i]))
+        if (!has_all_symbols(analysis, expr->operand[i]))
             return false;
     return true;
 }
 
-/* Returns true if this loop's list of symbols contains all those in the formulas of the loops around it.
- * Lists have limited room, so that an outer list may contain others. */
+/* Returns true if this loop's list of symbols contains all symbols in the formulas of the nest. The length of
+ * lists is limited, so the list of an outer loop may contain other symbols. */
 static bool has_symbols_around(const struct trips_analysis *analysis, const struct trips_nest *nest)
 {
     for (size_t k = 0; analysis->has_lists && k < nest->count; k++)
-        if (nest->levels[k].taken && !has_its_symbols(analysis, nest->levels[k].taken))
+        if (nest->levels[k].taken && !has_all_symbols(analysis, nest->levels[k].taken))
             return false;
     return true;
 }
 
-/* Sets symbols to the values for which the nest's sum is at this end. Returns false if there are none. */
+/* Sets each symbol to the value for which the nest's sum is at this end. Returns false if a symbol has no
+ * such value. */
 static bool choose_values(struct trips_analysis *analysis, const struct trips_nest *nest, enum end end)
 {
     for (size_t i = 0; i < analysis->symbol_count; i++) {
@@ -294,7 +294,8 @@ static enum trips_status sum_at(struct trips_analysis *analysis, size_t loop, en
     return status;
 }
 
-/* Returns the product of the ranges per entry. It always holds, because it does not use guards. */
+/* Returns the product of the ranges per entry at this end. This bound always holds, because it does not use
+ * guards. */
 static struct trips_sums product_at(const struct trips_analysis *analysis, size_t loop, enum end end)
 {
     struct trips_sums sums = {1, 1, false};
@@ -319,7 +320,7 @@ static bool is_conditional(const struct trips_analysis *analysis, size_t loop)
     return false;
 }
 
-/* Returns true if the nest has only one sum. */
+/* Returns true if the nest's sum is the same at all ends. */
 static bool has_single_sum(const struct trips_analysis *analysis, size_t loop)
 {
     return !is_conditional(analysis, loop) && trips_nest_is_exact(analysis, loop);
@@ -330,7 +331,7 @@ static void weaken(enum trips_class *cls, enum trips_class limit)
     *cls = *cls < limit ? limit : *cls;
 }
 
-/* Sets the class of the total to the weakest of the loop and those around it. */
+/* Sets the class of the total to the weakest class of the loop and the loops around it. */
 static void weaken_total(const struct trips_analysis *analysis, size_t loop)
 {
     for (uint32_t at = (uint32_t)loop; at != TRIPS_NONE; at = analysis->loops[at].parent)
@@ -373,7 +374,7 @@ static void count_loop(struct trips_analysis *analysis, size_t loop)
     plan(analysis, loop);
     sum_all(analysis, loop, sums, status);
     bool is_invalid = status[EST] == TRIPS_NO_FORMULA || status[HIGH] == TRIPS_NO_FORMULA;
-    /* The loops around it were already checked when they were counted */
+    /* the loops around this loop were already checked when they were counted */
     if (is_invalid && analysis->plans[loop].taken) {
         plan_range(analysis, loop, NULL);
         sum_all(analysis, loop, sums, status);
@@ -406,7 +407,7 @@ static void unbind_symbols(struct trips_analysis *analysis)
     }
 }
 
-/* Binds a list of symbols. Of several with one name, the first is used. */
+/* Binds a list of symbols. If several symbols have one name, the first is used. */
 static void bind_symbols(struct trips_analysis *analysis, const struct trips_symbol *symbols, size_t count)
 {
     size_t names = analysis->name_count;

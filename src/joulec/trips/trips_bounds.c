@@ -1,16 +1,18 @@
 /* joulec/trips/trips_bounds.c - see trips_analysis.h: bounds of formulas over all iterations of the loops
  * around them.
  *
- * Interval arithmetic bounds most formulas. It is too wide where one part falls as another one grows, as in n
- * - 1 - i with i < n. Then the last iteration of a loop is substituted for its iteration number, and the
- * condition under which a loop around was entered (its formula is >= 0) is subtracted. Both are linear.
+ * Interval arithmetic bounds most formulas. Its result is too wide if one part of a formula falls while
+ * another part grows, as in n - 1 - i with i < n. Then two linear steps are tried. The last iteration of a
+ * loop is substituted for its iteration number. The formula of an outer loop is subtracted, which is >= 0
+ * because the outer loop was entered.
  */
 #include <math.h>
 #include "joulec/trips/trips_analysis.h"
 
-#define MAX_NODES      256 /* maximum nodes of formulas that are analysed beyond their range */
-#define UNBOUNDED      ((expr_int)1 << 62) /* more iterations than any loop can run */
-#define UNBOUNDED_EXIT 0x1p40 /* over a quarter of an hour: such a bound is the size of the address space */
+#define MAX_NODES 256                 /* formulas with more nodes are bounded only by interval arithmetic */
+#define UNBOUNDED ((expr_int)1 << 62) /* more iterations than any loop can run */
+#define UNBOUNDED_EXIT                                                                                       \
+    0x1p40 /* over a quarter of an hour: such a bound is only the size of the address space */
 
 static bool is_around(const struct trips_analysis *analysis, uint32_t outer, size_t loop)
 {
@@ -50,7 +52,7 @@ bool trips_is_unguarded(const struct trips_loop *loop)
            (loop->facts && loop->facts->is_guard_ambiguous);
 }
 
-/* Sets every name in this loop's formulas to all values that it may have after the loop was entered. */
+/* Sets every name in this loop's formulas to the range of its values after the loop was entered. */
 static void bind_full_ranges(struct trips_analysis *analysis, size_t loop)
 {
     const struct trips_symbol *entered = analysis->loops[loop].entered;
@@ -95,7 +97,7 @@ static struct expr_range factor_range(const struct trips_analysis *analysis,
     return (struct expr_range){low.low, high.high, low.is_known && high.is_known, false, 0};
 }
 
-/* Adds the lower bounds of the products. Returns false if one has none. */
+/* Sets *out to the sum of the lower bounds of all terms. Returns false if a term has no lower bound. */
 static bool sum_lower_bound(const struct trips_analysis *analysis, const struct linear *sum, expr_int *out)
 {
     *out = sum->constant;
@@ -114,7 +116,7 @@ static bool sum_lower_bound(const struct trips_analysis *analysis, const struct 
     return true;
 }
 
-/* Substitutes the last iteration of each loop around for its iteration number, if the sum falls with that
+/* Substitutes the last iteration of each outer loop for its iteration number, if the sum falls with that
  * number. Returns false if there are too many terms. */
 static bool substitute_last_iterations(const struct trips_analysis *analysis, size_t loop, struct linear *sum)
 {
@@ -133,8 +135,8 @@ static bool substitute_last_iterations(const struct trips_analysis *analysis, si
     return true;
 }
 
-/* Subtracts a formula that is >= 0 because a loop around was entered, as often as the sum contains a product
- * of it, if this raises the lower bound. */
+/* Subtracts from the sum a multiple of `entered`, which is >= 0 because an outer loop was entered, if this
+ * raises the lower bound *min. The multiple cancels one term of the sum. */
 static void subtract_entry_condition(const struct trips_analysis *analysis, size_t loop,
                                      const struct linear *entered, struct linear *sum, expr_int *min)
 {
@@ -180,7 +182,7 @@ static bool never_wraps(const struct trips_analysis *analysis, const struct expr
     return is;
 }
 
-/* Returns true if the formula is at least `least` after the loops around were entered. */
+/* Returns true if the formula is at least `min` after the outer loops were entered. */
 static bool is_at_least(const struct trips_analysis *analysis, const struct expr *expr, size_t loop,
                         expr_int min)
 {
@@ -241,7 +243,7 @@ static struct expr_range range_of_type(unsigned bits, bool is_unsigned)
                        : (struct expr_range){-half, half - 1, true, false, bits};
 }
 
-/* Gives each unknown symbol the range of its type, or makes it unknown again. */
+/* Sets each unknown symbol to the range of its type (is_typed), or back to unknown. */
 static void assume_type_ranges(struct trips_analysis *analysis, const struct expr *expr, bool is_typed)
 {
     const struct expr_pool *pool = analysis->pool;
@@ -301,7 +303,7 @@ static bool guard_never_wraps(const struct trips_analysis *analysis, size_t at)
     return true;
 }
 
-/* Returns a subexpression that is negative exactly where the formula is. */
+/* Returns a subexpression that is negative exactly where the formula is negative. */
 static const struct expr *sign_of(const struct expr *expr)
 {
     while (
@@ -319,8 +321,8 @@ bool trips_nest_is_exact(const struct trips_analysis *analysis, size_t loop)
     return is;
 }
 
-/* A formula of single values is evaluated in each iteration, and is linear between those. For ranges only the
- * ends are evaluated. */
+/* trips_sum() evaluates a formula without ranges in each iteration, unless the formula is linear. With ranges
+ * it evaluates only the ends, so the values between them are checked here. */
 bool trips_formula_is_valid(struct trips_analysis *analysis, size_t loop)
 {
     const struct plan *plan = &analysis->plans[loop];

@@ -1,7 +1,7 @@
 /* joulec/trips/value_range.c - see value_range.h.
  *
  * Note: a signed comparison of n + 1 shows nothing about n, because n + 1 may have overflowed. An unsigned
- * comparison with a non-negative number does: compilers write 1 <= n && n <= 64 in this way.
+ * comparison of n - 1 with a non-negative number bounds n: compilers write 1 <= n && n <= 64 in this way.
  */
 #include "joulec/trips/value_range.h"
 
@@ -16,7 +16,7 @@ struct constraint {
     unsigned bits;
     expr_int low, high;
     bool has_low, has_high;
-    expr_int excluded[MAX_EXCLUDED]; /* values that it cannot have; they matter at the ends of the range */
+    expr_int excluded[MAX_EXCLUDED]; /* impossible values; used at the ends of the range */
     size_t excluded_count;
 };
 
@@ -27,20 +27,20 @@ struct constraints {
 };
 
 const struct expr *operand_formula(const struct scev_function *facts, const struct operand *operand,
-                                   struct expr *room)
+                                   struct expr *storage)
 {
-    *room = (struct expr){.kind = EXPR_UNKNOWN, .nodes = 1, .depth = 1};
+    *storage = (struct expr){.kind = EXPR_UNKNOWN, .nodes = 1, .depth = 1};
     if (operand->is_constant) {
-        room->kind = EXPR_INTEGER;
-        room->integer = operand->constant;
+        storage->kind = EXPR_INTEGER;
+        storage->integer = operand->constant;
     } else if (operand->name) {
-        room->name = expr_find_name(&facts->pool, operand->name);
-        room->kind = room->name == INDEX_NONE ? EXPR_UNKNOWN : EXPR_SYMBOL;
-        const struct scev_value *value = scev_find_value(facts, room->name);
+        storage->name = expr_find_name(&facts->pool, operand->name);
+        storage->kind = storage->name == INDEX_NONE ? EXPR_UNKNOWN : EXPR_SYMBOL;
+        const struct scev_value *value = scev_find_value(facts, storage->name);
         if (value)
             return value->value;
     }
-    return room;
+    return storage;
 }
 
 static struct expr_range value_of(const struct value_ranges *ranges, const struct expr *expr)
@@ -50,7 +50,7 @@ static struct expr_range value_of(const struct value_ranges *ranges, const struc
 
 /* --- conditions ----------------------------------------------------------------------------------------- */
 
-/* Returns the constraint of a name, which is added if it is new; NULL: no room. */
+/* Returns the constraint of a name; adds the constraint if it is new. NULL: the list is full. */
 static struct constraint *constraint_of(struct constraints *constraints, uint32_t name, unsigned bits)
 {
     for (size_t i = 0; i < constraints->count; i++)
@@ -84,12 +84,12 @@ static void exclude(struct constraint *constraint, expr_int value)
 
 /* Splits a symbol, an extended symbol, or a symbol plus a constant. Returns false for other expressions. */
 static bool is_symbol_plus_constant(const struct expr *expr, uint32_t *out_name, expr_int *out_shift,
-                                    bool *out_is_natural)
+                                    bool *out_is_zero_extended)
 {
     *out_shift = 0;
-    *out_is_natural = false;
+    *out_is_zero_extended = false;
     if (expr->kind == EXPR_ZEXT || expr->kind == EXPR_SEXT) {
-        *out_is_natural = expr->kind == EXPR_ZEXT;
+        *out_is_zero_extended = expr->kind == EXPR_ZEXT;
         expr = expr->operand[0];
     } else if (expr->kind == EXPR_ADD && expr->count == 2 && expr->operand[0]->kind == EXPR_INTEGER) {
         *out_shift = expr->operand[0]->integer;
@@ -139,7 +139,7 @@ static void narrow(struct constraints *constraints, enum compare kind, const str
         limit_low(constraint, limit.low);
         break;
     default:
-        break; /* a negative number is also above any limit */
+        break; /* no bound: as unsigned, a negative number is above any limit */
     }
     if (kind == COMPARE_ULT || kind == COMPARE_ULE || (is_zero_extended && constraint->has_high))
         limit_low(constraint, -shift);
@@ -158,9 +158,10 @@ static enum compare swapped(enum compare kind)
 static void add_comparison(struct constraints *constraints, const struct comparison *comparison,
                            bool is_inverse)
 {
-    struct expr left_room, right_room;
-    const struct expr *left = operand_formula(constraints->ranges->facts, &comparison->left, &left_room),
-                      *right = operand_formula(constraints->ranges->facts, &comparison->right, &right_room);
+    struct expr left_storage, right_storage;
+    const struct expr *left = operand_formula(constraints->ranges->facts, &comparison->left, &left_storage),
+                      *right =
+                          operand_formula(constraints->ranges->facts, &comparison->right, &right_storage);
     enum compare kind = is_inverse ? compare_inverse(comparison->kind) : comparison->kind;
     narrow(constraints, kind, &comparison->left, left, right);
     narrow(constraints, swapped(kind), &comparison->right, right, left);
@@ -242,8 +243,8 @@ static struct expr_range without_excluded(const struct constraint *constraint, s
     return range;
 }
 
-/* Returns the range of a constraint; it is unknown without an upper end. If the lower end is unknown, the
- * minimum of the type is used. */
+/* Returns the range of a constraint. Without an upper end, the range is unknown. Without a lower end, the
+ * range begins at the minimum of the type. */
 static struct expr_range range_of(const struct constraint *constraint)
 {
     if (!constraint->has_high || !constraint->bits || constraint->bits > 64)
@@ -255,8 +256,8 @@ static struct expr_range range_of(const struct constraint *constraint)
     return range;
 }
 
-/* A number with an upper limit is rarely far below 0, so the middle is taken from 0 if the range contains
- * 0. */
+/* Returns the middle of the range, or of its part from 0 on if the range contains negative and positive
+ * values. A number with an upper limit is rarely far below 0. */
 static struct expr_range likely_value(struct expr_range range)
 {
     expr_int from = range.low < 0 && range.high > 0 ? 0 : range.low;
@@ -271,14 +272,14 @@ static bool is_useful(struct expr_range range)
     return range.is_known && !range.has_wrapped && range.low >= INT64_MIN && range.high <= limit;
 }
 
-/* Returns the range that LLVM prints; unknown if it is no narrower than a type. */
+/* Returns LLVM's range of the operand; unknown if the range is no narrower than a type. */
 static struct expr_range range_from_llvm(const struct value_ranges *ranges, const struct operand *operand)
 {
     const struct scev_value *value =
         operand->name ? scev_find_value(ranges->facts, expr_find_name(&ranges->facts->pool, operand->name))
                       : NULL;
-    bool says = value && value->range.is_known && value->range.high <= SCEV_MAX_TAKEN;
-    return says ? value->range : (struct expr_range){0};
+    bool is_narrow = value && value->range.is_known && value->range.high <= SCEV_MAX_TAKEN;
+    return is_narrow ? value->range : (struct expr_range){0};
 }
 
 /* Returns true if a range covers all values of a type with this many bits. */
@@ -296,9 +297,9 @@ bool value_range_of_argument(const struct value_ranges *ranges, uint32_t block, 
                              const struct operand *operand, struct trips_symbol *out)
 {
     struct constraints constraints = {.ranges = ranges};
-    struct expr room;
-    struct expr_range kept[MAX_CONSTRAINTS][2];
-    const struct expr *formula = operand_formula(ranges->facts, operand, &room);
+    struct expr storage;
+    struct expr_range saved[MAX_CONSTRAINTS][2];
+    const struct expr *formula = operand_formula(ranges->facts, operand, &storage);
     out->bits = operand->bits;
     out->is_by_type = false;
     if (operand->is_constant) {
@@ -308,10 +309,10 @@ bool value_range_of_argument(const struct value_ranges *ranges, uint32_t block, 
     collect_constraints(&constraints, block, call);
     for (size_t i = 0; i < constraints.count; i++) {
         uint32_t name = constraints.list[i].name;
-        kept[i][0] = ranges->values[name];
-        kept[i][1] = ranges->points[name];
-        ranges->values[name] = intersect(kept[i][0], range_of(&constraints.list[i]));
-        struct expr_range now = ranges->values[name], point = kept[i][1];
+        saved[i][0] = ranges->values[name];
+        saved[i][1] = ranges->points[name];
+        ranges->values[name] = intersect(saved[i][0], range_of(&constraints.list[i]));
+        struct expr_range now = ranges->values[name], point = saved[i][1];
         if (!point.is_known || point.low < now.low || point.high > now.high)
             ranges->points[name] = likely_value(now);
     }
@@ -319,8 +320,8 @@ bool value_range_of_argument(const struct value_ranges *ranges, uint32_t block, 
     struct expr_range range = intersect(value, range_from_llvm(ranges, operand));
     struct expr_range point = expr_value(formula, (struct expr_values){ranges->points, ranges->count});
     for (size_t i = constraints.count; i-- > 0;) {
-        ranges->values[constraints.list[i].name] = kept[i][0];
-        ranges->points[constraints.list[i].name] = kept[i][1];
+        ranges->values[constraints.list[i].name] = saved[i][0];
+        ranges->points[constraints.list[i].name] = saved[i][1];
     }
     if (!is_useful(range))
         return false;
@@ -336,7 +337,7 @@ bool value_range_of_argument(const struct value_ranges *ranges, uint32_t block, 
 }
 
 size_t value_range_assumed(const struct value_ranges *ranges, uint32_t block, struct trips_symbol *out,
-                           size_t room)
+                           size_t capacity)
 {
     struct constraints constraints = {.ranges = ranges};
     size_t count = 0;
@@ -345,7 +346,7 @@ size_t value_range_assumed(const struct value_ranges *ranges, uint32_t block, st
         add_assumptions(&constraints, &ranges->function->blocks[block], SIZE_MAX);
     if (ranges->function->block_count)
         add_assumptions(&constraints, &ranges->function->blocks[0], SIZE_MAX);
-    for (size_t i = 0; i < constraints.count && count < room; i++) {
+    for (size_t i = 0; i < constraints.count && count < capacity; i++) {
         struct expr_range range = range_of(&constraints.list[i]);
         if (is_useful(range))
             out[count++] = (struct trips_symbol){ranges->facts->pool.names[constraints.list[i].name],
@@ -402,16 +403,16 @@ static enum truth less(struct expr_range a, struct expr_range b)
     return a.high < b.low ? TRUTH_TRUE : a.low >= b.high ? TRUTH_FALSE : TRUTH_UNKNOWN;
 }
 
-static enum truth negate(enum truth evaluate)
+static enum truth negate(enum truth truth)
 {
-    return evaluate == TRUTH_UNKNOWN ? evaluate : evaluate == TRUTH_TRUE ? TRUTH_FALSE : TRUTH_TRUE;
+    return truth == TRUTH_UNKNOWN ? truth : truth == TRUTH_TRUE ? TRUTH_FALSE : TRUTH_TRUE;
 }
 
 static enum truth evaluate(const struct value_ranges *ranges, const struct comparison *c)
 {
-    struct expr left_room, right_room;
-    struct expr_range left = value_of(ranges, operand_formula(ranges->facts, &c->left, &left_room)),
-                      right = value_of(ranges, operand_formula(ranges->facts, &c->right, &right_room));
+    struct expr left_storage, right_storage;
+    struct expr_range left = value_of(ranges, operand_formula(ranges->facts, &c->left, &left_storage)),
+                      right = value_of(ranges, operand_formula(ranges->facts, &c->right, &right_storage));
     bool is_unsigned = c->kind >= COMPARE_ULT;
     unsigned bits = c->left.bits ? c->left.bits : c->right.bits;
     if (!fits(left, bits, is_unsigned) || !fits(right, bits, is_unsigned))
@@ -440,7 +441,7 @@ static enum truth evaluate(const struct value_ranges *ranges, const struct compa
 
 enum truth value_range_evaluate(const struct value_ranges *ranges, const struct condition *condition)
 {
-    /* one comparison with this answer decides the whole condition */
+    /* one comparison with this result decides the whole condition */
     enum truth decides = condition->is_any ? TRUTH_TRUE : TRUTH_FALSE;
     bool has_open = condition->is_part || !condition->count;
     for (size_t i = 0; i < condition->count; i++) {

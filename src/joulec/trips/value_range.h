@@ -1,7 +1,8 @@
 /* joulec/trips/value_range.h - ranges of integers at a place in a function.
  *
- * The ranges follow from conditions: branches that dominate the place, and JOULE_ASSUME before it. They are
- * combined with scalar evolution's formulas and with the known ranges of the function's arguments and loops.
+ * The ranges follow from conditions: branches that dominate the place, and JOULE_ASSUME before the place.
+ * These conditions are combined with scalar evolution's formulas and with the known ranges of the function's
+ * arguments and loops.
  * Note: a range that is no narrower than its type is unknown.
  */
 #ifndef JOULEC_VALUE_RANGE_H
@@ -15,17 +16,18 @@ struct value_ranges {
     const struct function *function;
     const struct loops *loops;
     const struct scev_function *facts;
-    struct expr_range
-        *values; /* by name of facts->pool: ranges of arguments, of iteration numbers, and from LLVM */
-    struct expr_range *points; /* the same names at their likely values */
+    /* By name in facts->pool: ranges of arguments, of iteration numbers, and from LLVM. */
+    struct expr_range *values;
+    struct expr_range *points; /* by name: the likely value */
     size_t count;
 };
 
-/* Returns the formula of an operand: scalar evolution's, or *room, which is set to the operand itself. */
+/* Returns the formula of an operand: scalar evolution's formula, or else *storage, which is set to the
+ * operand itself. */
 const struct expr *operand_formula(const struct scev_function *facts, const struct operand *operand,
-                                   struct expr *room);
-/* Sets *out, which is allocated in `arena`. symbols: ranges of the function's arguments; trips: counts of its
- * loops, NULL: unknown. Returns JOULE_OK or JOULE_NO_MEMORY. */
+                                   struct expr *storage);
+/* Sets *out, whose arrays are allocated in `arena`. symbols: ranges of the function's arguments; trips:
+ * counts of its loops, NULL: unknown. Returns JOULE_OK or JOULE_NO_MEMORY. */
 joule_status value_range_prepare(struct arena *arena, const struct function *function,
                                  const struct loops *loops, const struct scev_function *facts,
                                  const struct trips_symbol *symbols, size_t symbol_count,
@@ -37,12 +39,12 @@ bool value_range_of_argument(const struct value_ranges *ranges, uint32_t block, 
 enum truth { TRUTH_UNKNOWN, TRUTH_TRUE, TRUTH_FALSE };
 /* Returns whether a condition is true in all of the function, or false in all of it. */
 enum truth value_range_evaluate(const struct value_ranges *ranges, const struct condition *condition);
-/* Writes at most `room` ranges that JOULE_ASSUME states in blocks that dominate `block`, or in `block`. For
- * block 0 they hold in the whole function. Returns their number. */
+/* Writes at most `capacity` ranges that JOULE_ASSUME states in `block`, or in blocks that dominate `block`.
+ * For block 0, the ranges hold in the whole function. Returns the number of ranges. */
 size_t value_range_assumed(const struct value_ranges *ranges, uint32_t block, struct trips_symbol *out,
-                           size_t room);
-/* Narrows the ranges of symbols to their ranges where a loop is entered, as branches that dominate the entry
- * show. */
+                           size_t capacity);
+/* Narrows the ranges of symbols to those at the entry of a loop. The ranges follow from the branches that
+ * dominate the entry. */
 void value_range_narrow_at_entry(const struct value_ranges *ranges, int32_t loop,
                                  struct trips_symbol *symbols, size_t count);
 
