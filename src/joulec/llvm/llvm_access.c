@@ -108,7 +108,7 @@ bool llvm_is_indexed(LLVMValueRef address)
 }
 
 /* Sets *out to the bytes of the object that an indexed address can reach, as far as the leading constant
- * indices determine them. Returns false if not all indices are constant. */
+ * indices determine them. Returns false if an index is not constant. */
 static bool narrow(LLVMTargetDataRef layout, LLVMValueRef address, struct part *out)
 {
     int64_t first;

@@ -1,19 +1,19 @@
 /* joulec/llvm/llvm_chain.c - see llvm_module.h: the longest loop-carried dependence chain of each innermost
  * loop.
  *
- * A chain begins at a phi of the header, passes through operations that depend on one another, and ends where
- * its result enters the same phi again. If there are several paths, the path with the highest latency is
- * used, whichever branches are taken. A chain may also pass through memory: an iteration stores to a location
- * that the next iteration loads. If the location varies, it must lie in the same variable and depend on the
- * loaded value. Cores predict such dependences and delay the loads. For each block outside of such loops, the
- * critical path of the block is found.
+ * A chain begins at a phi of the header and passes through operations that depend on one another. It ends
+ * where its result enters the same phi again. If there are several paths, the path with the highest latency
+ * is used, whichever branches are taken. A chain may also pass through memory: an iteration stores to a
+ * location that the next iteration loads. If the location varies, it must lie in the same variable and depend
+ * on the loaded value. Cores predict such dependences and delay the loads. For each block outside of such
+ * loops, the critical path of the block is found.
  * Note: chains include the computation of load addresses. A chain through memory uses only accesses that run
  * in each iteration. Their addresses must not follow an induction variable, because later iterations would
  * access other locations.
  */
 #include "joulec/llvm/llvm_dependence.h"
 
-#define MAX_STEPS       (1 << 22) /* instructions of a loop times its phis; larger loops have no chain */
+#define MAX_STEPS       (1 << 22) /* instructions of a loop times its phis; larger loops are not searched */
 #define MAX_STORE_STEPS (1 << 19) /* instructions of a loop times its stores; further stores are ignored */
 
 struct search {
@@ -216,8 +216,8 @@ static bool find_chain(struct search *w, size_t loop)
     return true;
 }
 
-/* Sets has_chain in the blocks of an outer loop that are in no inner loop, if all phis of the outer loop's
- * header are induction variables. The work of these blocks then does not depend on the previous iteration. */
+/* Sets has_chain in an outer loop's blocks that are in no inner loop, if all phis of the outer header are
+ * induction variables. The work of these blocks then does not depend on the previous iteration. */
 static void find_outer_chain(const struct search *w, const struct loops *loops, size_t loop)
 {
     const uint32_t *nodes = loops->nodes + loops->node_begin[loop + 1];

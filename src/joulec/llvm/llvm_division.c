@@ -1,7 +1,7 @@
 /* joulec/llvm/llvm_division.c - see llvm_module.h: integer divisions as compilers generate them.
  *
  * A division by a constant is a multiplication by the constant's inverse, followed by shifts of the product's
- * upper half (Granlund and Montgomery, "Division by Invariant Integers using Multiplication", 1994). A
+ * upper half. Source: Granlund and Montgomery, "Division by Invariant Integers using Multiplication", 1994. A
  * division by a power of two consists of shifts. A remainder is cheap if the quotient of the same operands is
  * computed too. Divisions of integers wider than 64 bits, even by most constants, are calls of the compiler's
  * runtime library (such as __divti3).

@@ -1,5 +1,5 @@
 /* joulec/llvm/llvm_entry_dependence.c - see llvm_module.h: whether an inner loop depends on its own previous
- * entry. If the loop does not, a core overlaps the entries.
+ * entry. Without such a dependence, a core overlaps the entries.
  *
  * Note: a dependence may be carried by values that are computed outside of the loop, or by memory. Only the
  * underlying objects of addresses are compared: different rows of an array count as equal, and pointers with

@@ -1,4 +1,4 @@
-/* joulec/llvm/llvm_inlined.c - see llvm_module.h: functions that were inlined into another one.
+/* joulec/llvm/llvm_inlined.c - see llvm_module.h: functions that were inlined into another function.
  *
  * Note: these functions are found through the debug locations of instructions. An inlined function without
  * remaining instructions is not found, but costs nothing.

@@ -142,7 +142,7 @@ static LLVMValueRef before_return(LLVMValueRef last)
     return call && LLVMIsACallInst(call) && LLVMIsTailCall(call) ? call : last;
 }
 
-/* Returns the last call in a block if it does not return; else NULL. */
+/* Returns the last call before `last` if this call never returns; else NULL. */
 static LLVMValueRef last_call(const struct writer *w, LLVMValueRef last)
 {
     for (LLVMValueRef v = LLVMGetPreviousInstruction(last); v; v = LLVMGetPreviousInstruction(v))

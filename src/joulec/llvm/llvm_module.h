@@ -46,8 +46,8 @@ enum work llvm_work(LLVMValueRef instruction);
 double llvm_uops(LLVMValueRef instruction);
 /* Returns true for an integer division or remainder. */
 bool llvm_is_division(LLVMValueRef value);
-/* For an integer division or remainder, return the kind of its main micro-operations, their number, the
- * number of additional integer micro-operations, and its latency as a multiple of llvm_latency() of that
+/* Return properties of an integer division or remainder: the kind of its main micro-operations, their number,
+ * and the number of additional integer micro-operations. The latency is a multiple of llvm_latency() of that
  * kind. */
 enum work llvm_division_work(LLVMValueRef division);
 double llvm_division_uops(LLVMValueRef division);
@@ -138,8 +138,8 @@ double llvm_size_of(LLVMTargetDataRef layout, LLVMTypeRef type);
 /* Returns the name of a value as in struct scev_facts, allocated in `arena`: "@name" for a global variable or
  * a constant address within it. NULL: out of memory. */
 const char *llvm_address_name(struct arena *arena, LLVMValueRef address);
-/* Read the accesses and values of a block, the local variables of a function (from its first block), and the
- * global variables of a module. The lists are allocated in `arena`. Return false if out of memory. */
+/* Read the accesses and values of a block, the local variables in a function's first block, and the global
+ * variables of a module. The lists are allocated in `arena`. Return false if out of memory. */
 bool llvm_read_accesses(struct arena *arena, LLVMTargetDataRef layout, LLVMBasicBlockRef from,
                         struct block *out);
 bool llvm_read_locals(struct arena *arena, LLVMTargetDataRef layout, LLVMBasicBlockRef entry,

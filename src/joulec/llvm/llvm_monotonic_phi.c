@@ -20,7 +20,7 @@ struct range {
     double low, high;
 };
 
-/* A visited value, and its difference to the phi. */
+/* A visited value, and the range of its difference from the phi. */
 struct step {
     LLVMValueRef value;
     struct range range;
@@ -84,7 +84,7 @@ static bool constant_of(LLVMValueRef value, double *out)
 
 static bool increment_of(struct search *w, LLVMValueRef value, unsigned depth, struct range *out);
 
-/* Sets *out to the union of the ranges of the incoming values. Returns false if it is unknown. */
+/* Sets *out to the union of the ranges of the incoming values. Returns false if one of them is unknown. */
 static bool increment_of_phi(struct search *w, LLVMValueRef phi, unsigned depth, struct range *out)
 {
     struct range all = {INFINITY, -INFINITY}, one;
@@ -325,7 +325,7 @@ static bool add(struct search *w, struct block *header, LLVMValueRef value, stru
 }
 
 /* Returns true for values that scalar evolution names separately, although they equal the phi or are slightly
- * beyond it. */
+ * beyond the phi. */
 static bool is_equal_or_beyond(const struct step *step)
 {
     LLVMOpcode opcode = LLVMGetInstructionOpcode(step->value);

@@ -143,7 +143,7 @@ static enum expr_trend reversed(enum expr_trend trend)
     return (enum expr_trend)((trend & EXPR_GROWS ? EXPR_FALLS : 0) | (trend & EXPR_FALLS ? EXPR_GROWS : 0));
 }
 
-/* Returns the trend of a product. It is known only for a constant times one other factor. */
+/* Returns the trend of a product. The trend is known only for a constant times one other factor. */
 static enum expr_trend trend_of_product(const struct expr *expr, uint32_t symbol)
 {
     enum expr_trend trend = EXPR_CONSTANT;

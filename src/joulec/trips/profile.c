@@ -144,7 +144,7 @@ struct reading {
     size_t loop_capacity;
     struct arena scratch;
     struct groups groups;
-    double *outside; /* calls of each group from outside of it; NaN: unknown */
+    double *outside; /* calls of each group from outside of the group; NaN: unknown */
 };
 
 static bool add_loops(struct reading *r, const struct loops *loops, const struct counts *counts)
@@ -170,8 +170,8 @@ static bool add_loops(struct reading *r, const struct loops *loops, const struct
     return true;
 }
 
-/* Returns true if clang may have scaled counts down to 32 bits. The divisor differs from branch to branch; a
- * scaled count is at least half of the maximum. */
+/* Returns true if clang may have scaled counts down to 32 bits. The divisor differs from branch to branch.
+ * The largest scaled count of a branch is at least half of UINT32_MAX. */
 static bool may_be_divided(const struct function *f)
 {
     for (size_t b = 0; b < f->block_count; b++)

@@ -39,7 +39,7 @@ struct scev_value {
 
 struct scev_function {
     char *name;                /* without '@' */
-    struct expr_pool pool;     /* names and expressions of this function, and the memory of its names */
+    struct expr_pool pool;     /* names and expressions of this function; its arena contains their memory */
     struct scev_loop *loops;   /* inner loops first */
     struct scev_value *values; /* sorted by name; without unknown values */
     size_t loop_count, loop_capacity, value_count, value_capacity;

@@ -6,9 +6,9 @@
  * Terms: control *arrives* at a loop once per call, or in each iteration of the loop around it. The loop is
  * *entered* if its header then runs; the guard of a rotated loop may prevent this. An *iteration* is one run
  * of the header. So `iterations` counts the runs of the blocks of a bottom-tested loop (backedge-taken count
- * + 1 per entry), and `entries` counts the runs of its preheader. In a top-tested loop, whose only exit is in
- * the header, the rest of the body runs `iterations - entries` times. In a loop with several exits, a block
- * after an exit that is not the last runs between `iterations - entries` and `iterations` times.
+ * + 1 per entry). `entries` counts the runs of the loop's preheader. In a top-tested loop, whose only exit is
+ * in the header, the rest of the body runs `iterations - entries` times. In a loop with several exits, a
+ * block after an exit that is not the last runs between `iterations - entries` and `iterations` times.
  * Note: LLVM's formula holds for a loop that was entered. A negative value means that a guard was not passed.
  */
 #ifndef JOULEC_TRIPS_H
@@ -30,7 +30,7 @@
 enum trips_class {
     TRIPS_EXACT,    /* follows from the code alone */
     TRIPS_SYMBOLIC, /* follows from the code and the values of arguments */
-    TRIPS_BOUNDED,  /* LLVM, an annotation or several exits give a range */
+    TRIPS_BOUNDED,  /* a range that follows from LLVM, an annotation or several exits */
     TRIPS_PROFILED, /* from a profile */
     TRIPS_GUESSED   /* the default */
 };
@@ -105,7 +105,7 @@ struct trips_range {
 
 /* The counts of a loop. */
 struct trips {
-    /* Per entry. `est` is the mean of all entries; low and high contain each of them. */
+    /* Iterations per entry: `est` is the mean over all entries; each entry lies between low and high. */
     enum trips_class cls;
     struct trips_range per_entry;
     /* The count that follows from the code contradicts the annotation. The code's count is used. */

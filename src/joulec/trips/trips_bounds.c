@@ -2,17 +2,16 @@
  * around them.
  *
  * Interval arithmetic bounds most formulas. Its result is too wide if one part of a formula falls while
- * another part grows, as in n - 1 - i with i < n. Then two linear steps are tried. The last iteration of a
+ * another grows: for example n - 1 - i with i < n. Then two linear steps are tried. The last iteration of a
  * loop is substituted for its iteration number. The formula of an outer loop is subtracted, which is >= 0
  * because the outer loop was entered.
  */
 #include <math.h>
 #include "joulec/trips/trips_analysis.h"
 
-#define MAX_NODES 256                 /* formulas with more nodes are bounded only by interval arithmetic */
-#define UNBOUNDED ((expr_int)1 << 62) /* more iterations than any loop can run */
-#define UNBOUNDED_EXIT                                                                                       \
-    0x1p40 /* over a quarter of an hour: such a bound is only the size of the address space */
+#define MAX_NODES      256 /* formulas with more nodes are bounded only by interval arithmetic */
+#define UNBOUNDED      ((expr_int)1 << 62) /* more iterations than any loop can run */
+#define UNBOUNDED_EXIT 0x1p40 /* a quarter of an hour; more is only the size of the address space */
 
 static bool is_around(const struct trips_analysis *analysis, uint32_t outer, size_t loop)
 {
@@ -135,8 +134,8 @@ static bool substitute_last_iterations(const struct trips_analysis *analysis, si
     return true;
 }
 
-/* Subtracts from the sum a multiple of `entered`, which is >= 0 because an outer loop was entered, if this
- * raises the lower bound *min. The multiple cancels one term of the sum. */
+/* Subtracts from the sum a multiple of `entered`, if this raises the lower bound *min. `entered` is >= 0
+ * because an outer loop was entered. The multiple cancels one term of the sum. */
 static void subtract_entry_condition(const struct trips_analysis *analysis, size_t loop,
                                      const struct linear *entered, struct linear *sum, expr_int *min)
 {

@@ -1,7 +1,7 @@
 /* joulec/trips/trips_sum.c - see trips_sum.h.
  *
- * Closed sums use forward differences: a polynomial of degree d in i follows from d + 1 values, and the sum
- * of C(i, k) for i < n is C(n, k + 1). Counts are polynomials only where no guard limits them to 0, which may
+ * Closed sums use forward differences: a polynomial of degree d in i follows from d + 1 values. The sum of
+ * C(i, k) for i < n is C(n, k + 1). Counts are polynomials only where no guard limits them to 0, which may
  * happen in the first or last iterations. So the first and last iterations are added one by one, and two more
  * values must agree with the polynomial. If any of these counts is negative, all iterations are added one by
  * one.
@@ -153,8 +153,8 @@ static double cost_of_each(const struct trips_nest *nest, size_t at, double n)
 }
 
 /* Estimates the sum from a sample: each of the first and last iterations, and one iteration from each
- * interval between them. An interval's length is a fixed part of the distance to the nearer end, because
- * functions such as 1 / i change as much from 100 to 110 as from 1,000 to 1,100. */
+ * interval between them. An interval's length is a fixed part of the distance to the nearer end. Functions
+ * such as 1 / i change by the same factor from 100 to 110 as from 1,000 to 1,100. */
 #define SAMPLED_EDGE 64 /* minimum number of first and of last iterations that are all added */
 #define SAMPLED_PART 32 /* distance to the nearer end, divided by the length of an interval */
 static enum trips_status sum_sampled(struct trips_nest *nest, size_t at, double n, struct trips_sums *sum)

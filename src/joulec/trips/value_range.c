@@ -282,7 +282,7 @@ static struct expr_range range_from_llvm(const struct value_ranges *ranges, cons
     return is_narrow ? value->range : (struct expr_range){0};
 }
 
-/* Returns true if a range covers all values of a type with this many bits. */
+/* Returns true if a range consists of all values of an integer type of 8, 16 or 32 bits. */
 static bool is_whole_type(struct expr_range range)
 {
     for (unsigned bits = 8; bits <= 32; bits *= 2) {

@@ -11,7 +11,7 @@
 #include "joulec/module/loops.h"
 #include "joulec/trips/trips.h"
 
-/* A function, and the ranges that hold in all of it. */
+/* A function, and the ranges that hold in the whole function. */
 struct value_ranges {
     const struct function *function;
     const struct loops *loops;
@@ -37,7 +37,7 @@ joule_status value_range_prepare(struct arena *arena, const struct function *fun
 bool value_range_of_argument(const struct value_ranges *ranges, uint32_t block, size_t call,
                              const struct operand *operand, struct trips_symbol *out);
 enum truth { TRUTH_UNKNOWN, TRUTH_TRUE, TRUTH_FALSE };
-/* Returns whether a condition is true in all of the function, or false in all of it. */
+/* Returns whether a condition is true in the whole function, or false in the whole function. */
 enum truth value_range_evaluate(const struct value_ranges *ranges, const struct condition *condition);
 /* Writes at most `capacity` ranges that JOULE_ASSUME states in `block`, or in blocks that dominate `block`.
  * For block 0, the ranges hold in the whole function. Returns the number of ranges. */
