@@ -336,7 +336,7 @@ bool lower_nodes(struct lowering *l)
         return no_memory(l);
     dim_set_max(&graph->dims, l->largest);
     if (!dim_evaluate(&graph->dims, l->largest))
-        return lower_fail(l, JOULE_INVALID, "at the symbols' largest values a size is too large");
+        return lower_fail(l, JOULE_INVALID, "a size is too large if the symbols have their largest values");
     for (size_t i = 0; i < graph->output_count; i++)
         l->needs_own[graph->outputs[i].value] = true;
     for (size_t i = 0; i < graph->slot_count; i++)
