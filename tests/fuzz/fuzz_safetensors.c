@@ -28,7 +28,7 @@ static size_t size_bytes(const forge_tensor *tensor)
 }
 
 /* Reads all tensors; their total size cannot exceed that of the file. */
-static forge_named_tensor *read_all(const forge_safetensors *file, size_t most_bytes)
+static forge_named_tensor *read_all(const forge_safetensors *file, size_t max_bytes)
 {
     size_t count = forge_safetensors_count(file), all = 0;
     forge_named_tensor *tensors = calloc(count + 1, sizeof *tensors);
@@ -42,7 +42,7 @@ static forge_named_tensor *read_all(const forge_safetensors *file, size_t most_b
         require(forge_safetensors_read(file, i, &tensors[i].tensor, NULL) == JOULE_OK);
         all += size_bytes(&tensors[i].tensor);
     }
-    require(all <= most_bytes);
+    require(all <= max_bytes);
     return tensors;
 }
 

@@ -1,7 +1,9 @@
 /* tests/unit/forge/composite_trial.h - compares kernels of composites with their bodies.
  *
- * The reference computes the composite's body in f64; each instruction set's kernel gets the same inputs.
- * Note: the body comes from the library by name and attributes. A test only gives inputs and a tolerance. */
+ * The reference computes the composite's body in f64; the kernel of each instruction set gets the same
+ * inputs. Note: the body comes from the library by name and attributes. A test supplies only inputs and a
+ * tolerance.
+ */
 #ifndef COMPOSITE_TRIAL_H
 #define COMPOSITE_TRIAL_H
 
@@ -15,7 +17,7 @@ struct trial {
     struct composite_attributes attributes;
     size_t input_count;
     struct view inputs[16]; /* packed */
-    double tolerance;       /* relative to the size of a result plus 1 */
+    double tolerance;       /* allowed error, relative to the magnitude of the result plus 1 */
 };
 
 static inline bool is_float(const struct view *view)
@@ -23,7 +25,7 @@ static inline bool is_float(const struct view *view)
     return forge_dtype_is_float(view->dtype);
 }
 
-/* Returns the body with f64 in place of f32. */
+/* Returns the composite's body with all f32 values replaced by f64. */
 static inline forge_graph *wide_body(const struct trial *t)
 {
     struct value values[16];
@@ -63,8 +65,8 @@ static inline void give_inputs(struct workbench *bench, const struct trial *t)
     }
 }
 
-/* If the body's gradient is infinite or NaN, the kernel's may be either. Bodies have terms that cancel for
- * finite numbers only. */
+/* Compares a kernel's result with that of the body. If a gradient of the body is infinite or NaN, the
+ * kernel's may be either: the body has terms that cancel only for finite numbers. */
 static inline void compare(const struct trial *t, const char *isa, size_t number, const struct view *got,
                            const double *exact)
 {
@@ -81,7 +83,8 @@ static inline void compare(const struct trial *t, const char *isa, size_t number
     }
 }
 
-/* Runs again with each output on its input, if that is allowed, and expects the same bytes. */
+/* Repeats the launch with each output in the memory of an input, where the kernel allows it. Expects the same
+ * bytes. */
 static inline void assert_in_place(enum isa isa, const struct launch *launch)
 {
     const struct cpu_kernel *kernel = kernel_for(isa, launch);

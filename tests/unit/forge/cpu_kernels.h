@@ -1,7 +1,9 @@
 /* tests/unit/forge/cpu_kernels.h - runs CPU kernels without a device, for each available instruction set.
  *
- * Makes random elements, and runs a kernel in two ways. run_kernel checks the rules for all kernels: pieces
- * in any order and grouping give the same bytes, and old elements of the output (NaN) are not read. */
+ * Creates random elements, and runs a kernel in two ways. run_kernel checks rules that all kernels must
+ * follow. Pieces in any order and grouping give the same bytes, and old elements of the output (NaN) are not
+ * read.
+ */
 #ifndef CPU_KERNELS_H
 #define CPU_KERNELS_H
 
@@ -22,7 +24,7 @@
     for (enum isa isa = 0; isa < ISA_COUNT; isa++)                                                           \
         if (isa_is_here(isa))
 
-/* Returns a number between -1 and 1 with a full mantissa. */
+/* Returns a random number between -1 and 1; all mantissa bits are random. */
 static inline double random_number(void)
 {
     return (double)(int64_t)random_bits() * 0x1p-63;
@@ -39,7 +41,7 @@ static inline void *random_floats(forge_dtype dtype, size_t count)
     return data;
 }
 
-/* Returns the kernel that a device would choose; NULL: the reference. */
+/* Returns the kernel that a device would choose; NULL: the reference is used. */
 static inline const struct cpu_kernel *kernel_for(enum isa isa, const struct launch *launch)
 {
     for (const struct cpu_kernel *kernel = isa_kernels(isa); kernel->name; kernel++)
@@ -60,8 +62,8 @@ static inline void run_some(const struct cpu_kernel *kernel, const struct launch
         kernel->run(launch, first, end);
 }
 
-/* Runs all pieces at once, or from the last to the first in groups of unequal size. Their shared memory is
- * full of NaN at first. */
+/* Runs all pieces at once, or from the last to the first in groups of unequal size. The pieces' shared memory
+ * is filled with NaN before. */
 static inline void run_rounds(const struct cpu_kernel *kernel, const struct launch *launch, bool is_cut)
 {
     size_t grain, bytes = kernel->shared_bytes ? kernel->shared_bytes(launch) : 0;
@@ -81,8 +83,8 @@ static inline void run_rounds(const struct cpu_kernel *kernel, const struct laun
     free(shared);
 }
 
-/* Runs all at once into memory full of NaN, then from the last piece to the first in groups of unequal size.
- * Results must be equal. */
+/* Runs the kernel twice and asserts equal results. The first run computes all pieces at once into memory full
+ * of NaN. The second computes them from the last to the first, in groups of unequal size. */
 static inline void run_kernel(enum isa isa, const struct launch *launch)
 {
     const struct cpu_kernel *kernel = kernel_for(isa, launch);

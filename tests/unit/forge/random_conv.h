@@ -12,8 +12,8 @@ struct conv_case {
     forge_conv_options options;
 };
 
-/* Limits of a case: images, channels of a group, spatial sizes (if transposed; else in addition to the
- * kernel's span). */
+/* Limits of a random case: images, channels of a group, and spatial sizes. `beyond` is added to the kernel's
+ * span if the case is not transposed. */
 struct conv_limits {
     int64_t images, in, out, transposed, beyond;
 };

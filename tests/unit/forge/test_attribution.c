@@ -1,10 +1,11 @@
-/* Attribution of a meter's joules to operations, on a simulated machine whose truth is known, in virtual
- * time.
+/* Checks the attribution of a meter's joules to operations, on a simulated machine whose true joules are
+ * known, in virtual time.
  *
- * The machine repeats a step of about a second: 24 operations of 8 classes. Each class has its own watts over
- * idle power, operations differ a little from their class, and idle power drifts. The cost model at the start
- * is wrong by about 30 % for each class. A meter ticks each 10 ms or 1 s with noise. Run with the argument
- * "report" to print the results. */
+ * The machine repeats a step of about a second: 24 operations of 8 classes. Each class has its own watts
+ * above idle power, operations differ slightly from their class, and idle power drifts. The initial cost
+ * model is wrong by about 30 % for each class. A meter ticks each 10 ms or 1 s with noise. Run with the
+ * argument "report" to print the results.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +25,7 @@ enum { CLASSES = 8, OPERATIONS = 24, GROUPS = OPERATIONS + 1, BETWEEN = OPERATIO
 
 /* --- chance --------------------------------------------------------------------------------------------- */
 
-/* SplitMix64: the same numbers everywhere. */
+/* Returns a random number from 0 to 1 (SplitMix64), the same sequence on every machine. */
 static double uniform(uint64_t *state)
 {
     uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -43,27 +44,28 @@ static double normal(uint64_t *state)
 
 struct machine {
     uint64_t chance;
-    double watts[GROUPS];     /* while the group runs, without drift */
-    double typical_s[GROUPS]; /* length of one launch */
-    double drift_watts;       /* amplitude; 0: none */
+    double watts[GROUPS];     /* power of the machine while the group runs, without drift */
+    double typical_s[GROUPS]; /* typical seconds of one launch */
+    double drift_watts;       /* amplitude of the drift; 0: no drift */
     double now_s;
-    double joules[GROUPS], seconds[GROUPS];           /* the truth */
-    double window_joules, window_s, active_s[GROUPS]; /* since the last tick */
+    double joules[GROUPS], seconds[GROUPS];           /* true values of each group */
+    double window_joules, window_s, active_s[GROUPS]; /* values since the last tick */
 };
 
 struct meter {
-    double period_s, noise; /* noise: sd of a window's joules, relative to them */
-    /* as a counter: an error at a tick adds to one window and is missing in the next */
+    double period_s, noise; /* noise: standard deviation of a window's joules, relative to the joules */
+    /* true: errors are those of a counter; an error at a tick adds to one window and is missing in the
+     * next */
     bool errs_at_ticks;
-    double claim;      /* the sd that the meter states, relative to the true one */
-    double seen;       /* joules that it has reported */
-    double last_error; /* of the last tick */
+    double claim;      /* standard deviation that the meter states, relative to the true one */
+    double seen;       /* joules that the meter has reported */
+    double last_error; /* error of the last tick, in J */
 };
 
 static double drift_integral(const struct machine *m, double t)
 {
-    /* Warm-up with a time constant of half a minute, and an oscillation with a period of about two minutes.
-     * */
+    /* The drift is a warm-up with a time constant of 30 s, and an oscillation with a period of about two
+     * minutes. */
     return m->drift_watts * (t + 30 * exp(-t / 30) - 10 * cos(t / 20));
 }
 
@@ -107,7 +109,7 @@ static void tick(struct machine *m, struct meter *meter, struct attribution *a)
     memset(m->active_s, 0, sizeof m->active_s);
 }
 
-/* Runs a group for a while, with the meter's ticks during that time. */
+/* Runs a group for the given time, and all ticks of the meter during this time. */
 static void launch(struct machine *m, struct meter *meter, struct attribution *a, int group, double seconds)
 {
     while (seconds > 0) {
@@ -130,15 +132,16 @@ static void run_steps(struct machine *m, struct meter *meter, struct attribution
     for (int step = 0; step < steps; step++)
         for (int i = 0; i < GROUPS; i++)
             launch(m, meter, a, i, m->typical_s[i] * exp(0.02 * normal(&m->chance)));
-    if (m->window_s > 0) /* the last reading */
+    if (m->window_s > 0) /* the window since the last tick */
         tick(m, meter, a);
 }
 
 /* --- verdicts ------------------------------------------------------------------------------------------- */
 
 struct verdict {
-    int operations, covered; /* operations with at least 1 % of the energy; `covered`: those within their 90 %
-                              * interval */
+    /* operations with at least 1 % of the energy; `covered`: how many of these have their true energy in the
+     * 90 % interval */
+    int operations, covered;
     double worst, worst_by_time, squares, squares_by_time;
 };
 
@@ -192,7 +195,7 @@ struct trial {
     struct meter meter;
     int seeds;
     double drift_watts;
-    double speed; /* of the machine: if over 1, steps are shorter than a second by this factor */
+    double speed; /* speed of the machine; above 1, steps are shorter than a second by this factor */
 };
 
 static struct verdict simulate(struct trial t)
@@ -228,7 +231,8 @@ static double rms(double squares, const struct verdict *v)
     return sqrt(squares / v->operations);
 }
 
-/* Noise of the same sensor: white, so that the relative error over 1 s is a tenth of that over 10 ms. */
+/* Both trials have the same sensor. The noise is white, so the relative error over 1 s is a tenth of the
+ * error over 10 ms. */
 static const struct trial fast = {{.period_s = 0.01, .noise = 0.01, .claim = 1}, 12, 4, 1},
                           slow = {{.period_s = 1, .noise = 0.001, .claim = 1}, 60, 4, 1};
 
@@ -255,7 +259,7 @@ static void test_a_meter_of_1_s(void **state)
     assert_recovers(&v, 0.2);
 }
 
-/* The meter's statement about its noise has no great effect. */
+/* A wrong statement of the meter about its noise has only a small effect. */
 static void test_a_meter_that_is_wrong_about_itself(void **state)
 {
     (void)state;
@@ -268,7 +272,7 @@ static void test_a_meter_that_is_wrong_about_itself(void **state)
     }
 }
 
-/* Intervals hold for errors of counters and of power sensors, and if there are few windows. */
+/* Intervals contain the truth for errors of counters and of power sensors, and if there are few windows. */
 static void test_intervals_contain_the_truth_for_other_meters(void **state)
 {
     (void)state;
@@ -291,7 +295,8 @@ static void feed(struct attribution *a, double joules, const double *active_s, s
     attribution_add_window(a, &window, active_s);
 }
 
-/* Two classes that always run for the same time, and a third one. The prior is far off for the first two. */
+/* Two classes always run for the same time, and a third one varies. The prior is far off for the first
+ * two. */
 static void test_items_that_always_run_together_are_a_group(void **state)
 {
     (void)state;
@@ -315,7 +320,7 @@ static void test_items_that_always_run_together_are_a_group(void **state)
     assert_true(first.low < 0.75 * both && first.high > 0.75 * both);
     assert_true(third.cls == JOULE_CLASS_DERIVED);
     attribution_answer_free(answer);
-    /* If the cost model knows both well, they are not joined. */
+    /* If the cost model is precise for both classes, they are not joined. */
     prior[A] = prior[B] = (struct attribution_group){50, 0, 0.5, 0.02};
     answer = solve(a, prior);
     assert_int_equal(attribution_merge(answer, set), JOULE_OK);
@@ -339,13 +344,14 @@ static void test_one_window_is_shared_out_by_the_model(void **state)
     assert_float_equal(q[1].value, 11 * 3 / 5.6, 1e-6);
     assert_true(q[0].cls == JOULE_CLASS_MODELLED && q[0].low < 3.5 && q[0].high > 4.5);
     joule_quantity all = attribution_sum(answer, (bool[]){true, true, true});
-    assert_true(all.cls == JOULE_CLASS_DERIVED); /* no joules were attributed */
+    /* the sum needs no attribution, so its class is not MODELLED */
+    assert_true(all.cls == JOULE_CLASS_DERIVED);
     assert_float_equal(all.value, 11, 1e-9);
     attribution_answer_free(answer);
     attribution_free(a);
 }
 
-/* An operation that never ran used no energy. Windows without energy, without length or with invalid values
+/* An operation that never ran used no energy. Windows without energy, without duration or with invalid values
  * change nothing. */
 static void test_unused_operations_get_no_energy(void **state)
 {
@@ -398,7 +404,7 @@ static void test_without_windows_there_is_no_answer(void **state)
     attribution_free(a);
 }
 
-/* A share is never more certain than the total. */
+/* An operation's share is never more certain than the total. */
 static void test_a_meter_lends_its_class_and_error(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Networks that run out of memory while they are built, compiled or loaded: each allocation fails in turn,
- * and the error reports it. */
+/* Checks networks that run out of memory while they are built, compiled or loaded. Each allocation fails in
+ * turn, and the error must report it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +46,7 @@ static forge_value residual(forge_builder *b)
     return forge_cross_entropy(b, y, forge_input(b, "labels", FORGE_I32, forge_shape_of(2)));
 }
 
-/* Builds and compiles a training step from scratch. */
+/* Builds and compiles a training step from an empty builder. */
 static joule_status make(model_fn model, joule_error *error)
 {
     forge_device *device = NULL;
@@ -68,8 +68,8 @@ static joule_status make(model_fn model, joule_error *error)
     return status;
 }
 
-/* Makes about `max_trials` of the allocations fail, at equal distances, or all if there are fewer. A full
- * test makes ten times as many fail. */
+/* Makes about `max_trials` allocations fail, one in each trial, evenly distributed; all if there are fewer. A
+ * full test makes ten times as many fail. */
 static void check(model_fn model, unsigned max_trials)
 {
     joule_error error = {0};
@@ -82,7 +82,8 @@ static void check(model_fn model, unsigned max_trials)
         failing_allocation = number;
         joule_status status = make(model, &error);
         failing_allocation = 0;
-        /* Some allocations only improve speed; if one of the others fails there is no program. */
+        /* Some allocations only improve speed, so their failure is not an error. Any other failure must give
+         * JOULE_NO_MEMORY. */
         if (status != JOULE_OK && status != JOULE_NO_MEMORY)
             fail_msg("allocation %u of %u: %s: %s", number, count, joule_status_name(status), error.message);
     }

@@ -1,4 +1,5 @@
-/* `forge check` finds wrong kernels: it runs on a device that changes one element of the results. */
+/* Checks that `forge check` finds wrong kernels. The device in this test changes one element of the
+ * results. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,8 +11,8 @@
 #include "forge/core/dtype.h"
 #include "forge/hal/backend.h"
 
-static double spoilt_by;        /* relative to the element; 0: no change */
-static const char *spoilt_name; /* name of a composite; NULL: the last launch */
+static double spoilt_by;        /* relative change of the element; 0: no change */
+static const char *spoilt_name; /* name of the composite to change; NULL: the last launch is changed */
 
 static const struct bound_launch *launch_to_spoil(const struct bound_launch *launches, size_t count)
 {
@@ -97,18 +98,20 @@ static void test_size_of_an_error_is_reported(void **state)
     (void)state;
     forge_device *device = open_spoiling();
     for (uint64_t seed = 1; seed <= 20; seed++) {
-        spoilt_by = 1e-3; /* an ulp of f16 */
+        spoilt_by = 1e-3; /* an ulp of f16; coarser types may not represent the change */
         double coarse = worst_of(device, OP_RESHAPE, CASE_VALUE, seed);
-        assert_true(coarse == 0 || coarse > 1); /* moved elements must be exact */
+        assert_true(coarse == 0 || coarse > 1); /* moves must be exact: any visible change is an error */
         spoilt_by = 1e-1;
         assert_true(worst_of(device, OP_MATMUL, CASE_VALUE, seed) > 1);
         spoilt_by = 1e-12;
-        assert_true(worst_of(device, OP_MATMUL, CASE_VALUE, seed) < 2000); /* f64 has the same tolerance */
+        /* an f64 product may have an error of a few DBL_EPSILON */
+        assert_true(worst_of(device, OP_MATMUL, CASE_VALUE, seed) < 2000);
     }
     forge_device_close(device);
 }
 
-/* Loss and gradients are outputs. If any of them is changed, the two slopes differ. */
+/* Loss and gradients are outputs. If one of them is changed, the slope from the gradients differs from that
+ * of the losses. */
 static void test_wrong_gradients_fail(void **state)
 {
     (void)state;
@@ -125,14 +128,14 @@ static void test_wrong_gradients_fail(void **state)
 
 static unsigned subject_of(const char *name)
 {
-    size_t length = strcspn(name, "."); /* without ".gradient" */
+    size_t length = strcspn(name, "."); /* the name without ".gradient" */
     unsigned subject = OP_COUNT;
     while (strlen(case_name(subject)) != length || strncmp(case_name(subject), name, length) != 0)
         subject++;
     return subject;
 }
 
-/* Kernels of composites and kernels of their gradients. */
+/* Changes results of composites' kernels and of kernels of their gradients. */
 static void test_wrong_kernels_of_composites_fail(void **state)
 {
     (void)state;
@@ -162,7 +165,7 @@ static void test_wrong_kernels_of_composites_fail(void **state)
             if (is_found != (times_spoilt > before))
                 fail_msg("%s, seed %llu: a wrong element was not found", names[i], (unsigned long long)seed);
         }
-        assert_true(times_spoilt >= 3); /* cases that have such a kernel */
+        assert_true(times_spoilt >= 3); /* at least three cases run this kernel */
     }
     spoilt_name = NULL;
     forge_device_close(device);

@@ -1,7 +1,8 @@
-/* Checkpoints: contents are restored, training continues with the same bits, and a writer that ends at any
- * byte leaves the previous one whole.
+/* Checks checkpoints: contents are restored, training continues with the same bits, and a writer that is
+ * killed at any byte leaves the previous checkpoint whole.
  *
- * JOULE_TEST_FULL=1 kills more often. */
+ * JOULE_TEST_FULL=1 kills more often.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -37,7 +38,7 @@ static joule_status begin(struct workbench *m, forge_builder *b, uint64_t seed)
     return status == JOULE_OK ? workbench_try_load(m, b, &error) : status;
 }
 
-/* Two slots; every element is the number of runs. */
+/* Two slots of this many elements; the value of each element is the number of runs. */
 static forge_builder *counters(int64_t elements)
 {
     forge_builder *b = forge_builder_new();
@@ -58,7 +59,7 @@ static forge_checkpoint checkpoint_of(uint64_t step)
                               .energy = {NAN, NAN, NAN, JOULE_CLASS_NONE, 0}};
 }
 
-/* Returns the step of a checkpoint of counters, after checking every element of both slots. */
+/* Reads a checkpoint of counters and checks every element of both slots. Returns the checkpoint's step. */
 static uint64_t read_whole(const char *file_path)
 {
     forge_checkpoint c = {.struct_size = sizeof c};
@@ -163,7 +164,7 @@ static void test_other_files_are_refused(void **state)
     assert_int_equal(forge_checkpoint_query(path, &c, NULL), JOULE_ABSENT);
 }
 
-/* A checkpoint of another network is refused, and changes neither slots nor seed. */
+/* A checkpoint of another network is refused. The slots and the seed do not change. */
 static void test_checkpoint_of_another_model_is_refused(void **state)
 {
     (void)state;
@@ -242,7 +243,7 @@ static void end_training(struct training *t)
     forge_dataset_free(t->data);
 }
 
-/* *cursor: position of the next batch. */
+/* Trains for some steps. *cursor gets the position of the next batch. */
 static void train(struct training *t, int steps, forge_cursor *cursor)
 {
     forge_tensor columns[2];
@@ -303,9 +304,9 @@ static int rounds(void)
     return full && strcmp(full, "1") == 0 ? 50 : 10;
 }
 
-/* Counts, and writes a checkpoint after each run, for ever; starts from the last checkpoint. From the second
- * checkpoint on, the kernel ends the process at this file size (0: no limit). */
-_Noreturn static void write_for_ever(int pipe_ends, rlim_t most_bytes)
+/* Loads the last checkpoint. Then repeats a run and a checkpoint until the process is killed. From the second
+ * checkpoint on, the kernel kills the process if a file exceeds max_bytes; 0: no limit. */
+_Noreturn static void write_until_killed(int pipe_ends, rlim_t max_bytes)
 {
     struct workbench m;
     forge_checkpoint c = {.struct_size = sizeof c};
@@ -320,14 +321,14 @@ _Noreturn static void write_for_ever(int pipe_ends, rlim_t most_bytes)
             _exit(3);
         if (is_first && write(pipe_ends, "", 1) != 1)
             _exit(4);
-        const struct rlimit none = {0, 0}, limit = {most_bytes, most_bytes};
-        if (most_bytes && (setrlimit(RLIMIT_CORE, &none) != 0 || setrlimit(RLIMIT_FSIZE, &limit) != 0))
+        const struct rlimit none = {0, 0}, limit = {max_bytes, max_bytes};
+        if (max_bytes && (setrlimit(RLIMIT_CORE, &none) != 0 || setrlimit(RLIMIT_FSIZE, &limit) != 0))
             _exit(5);
     }
 }
 
-/* Starts such a writer; returns when it has written its first checkpoint. */
-static pid_t start_writer(rlim_t most_bytes)
+/* Starts a process with write_until_killed. Returns when it has written its first checkpoint. */
+static pid_t start_writer(rlim_t max_bytes)
 {
     int pipe_ends[2];
     char byte;
@@ -337,7 +338,7 @@ static pid_t start_writer(rlim_t most_bytes)
     if (child == 0) {
         close(pipe_ends[0]);
         alarm(60);
-        write_for_ever(pipe_ends[1], most_bytes);
+        write_until_killed(pipe_ends[1], max_bytes);
     }
     close(pipe_ends[1]);
     assert_int_equal(read(pipe_ends[0], &byte, 1), 1);
@@ -367,17 +368,17 @@ static void test_killed_writer_leaves_a_whole_checkpoint(void **state)
         expect_killed(child, SIGKILL);
         in_the_middle += access(partial, F_OK) == 0;
         uint64_t step = read_whole(path);
-        assert_true(step > last); /* each writer has continued from where the last one was killed */
+        assert_true(step > last); /* each writer continued from the last checkpoint of the killed one */
         last = step;
     }
     print_message("%d of %d kills came while a file was half written\n", in_the_middle, rounds());
 }
 
-/* The same at chosen bytes: the kernel ends a process that writes beyond its limit. */
+/* Writers are killed at chosen bytes: the kernel kills a process that writes beyond its file size limit. */
 static void test_writer_killed_at_any_byte_leaves_a_whole_checkpoint(void **state)
 {
     (void)state;
-    const rlim_t size = 2 << 20; /* plus a header */
+    const rlim_t size = 2 << 20; /* without the header */
     unlink(path);
     srand(6);
     for (int i = 0; i < rounds(); i++) {
@@ -390,7 +391,7 @@ static void test_writer_killed_at_any_byte_leaves_a_whole_checkpoint(void **stat
     }
 }
 
-/* A writer that survives gets an error, and no temporary files stay. */
+/* A writer that is not killed returns an error and removes its temporary file. */
 static void test_failed_write_keeps_the_old_checkpoint(void **state)
 {
     (void)state;
@@ -431,8 +432,8 @@ static bool write_text(const char *file, const char *text)
     return done;
 }
 
-/* Mounts a file system of 1 MiB on the folder, visible only to this process. If it is not root, it becomes
- * root of a user namespace. */
+/* Mounts a file system of 1 MiB on the folder. Only this process sees it. Without root privileges, the
+ * process becomes root of a user namespace. */
 static bool mount_small(void)
 {
     char users[40], groups[40];
@@ -449,7 +450,8 @@ static bool mount_small(void)
            mount("tmpfs", scratch_folder, "tmpfs", 0, "size=1m") == 0;
 }
 
-/* For the child process, where a failed cmocka assertion would run the remaining tests. */
+/* Ends the child process if `holds` is false. Note: a failed cmocka assertion would run the remaining tests
+ * in the child. */
 static void require(bool holds, const char *what)
 {
     if (holds)
@@ -477,7 +479,7 @@ _Noreturn static void write_to_a_full_disk(void)
     if (!mount_small())
         _exit(77);
     snprintf(filler, sizeof filler, "%s/filler", scratch_folder);
-    require(begin(&m, counters(1 << 15), 7) == JOULE_OK, "begin"); /* 256 KiB */
+    require(begin(&m, counters(1 << 15), 7) == JOULE_OK, "begin"); /* the slots have 256 KiB */
     require(forge_instance_run(m.instance, NULL) == JOULE_OK, "run");
     require(forge_checkpoint_write(path, m.states, &c, NULL, 0, &error) == JOULE_OK, "first");
     fill_disk(filler);

@@ -1,4 +1,5 @@
-/* Operations between processes: results, text form, gradients, and groups of one and of more processes. */
+/* Checks operations between processes: results, text form, gradients, and groups of one and of several
+ * processes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -102,7 +103,7 @@ static void written_collectives_read_back(void **state)
 
 /* --- gradients ------------------------------------------------------------------------------------------ */
 
-/* The gradient of a collective is another collective of the incoming gradient. */
+/* The gradient of a collective is another collective, applied to the incoming gradient. */
 static void assert_goes_back(forge_collective_kind kind, forge_collective_kind back, uint32_t axis,
                              uint32_t root)
 {
@@ -168,12 +169,12 @@ static void a_group_of_one_costs_nothing(void **state)
     forge_program *program = compile(&one, input, device, JOULE_OK);
     forge_program_facts facts = {.struct_size = sizeof facts};
     assert_int_equal(forge_program_query(program, &facts), JOULE_OK);
-    assert_int_equal(facts.launches, 1); /* only neg, applied to x */
+    assert_int_equal(facts.launches, 1); /* the collective is removed; only neg is launched, on x */
     forge_program_free(program);
     forge_device_close(device);
 }
 
-/* Even where the operation could be taken for a constant. */
+/* Larger groups are refused, even if the operand is a constant. */
 static void larger_groups_wait_for_a_transport(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* The library's composites in graphs and programs: names, attributes and gradients; a kernel replaces only
- * the library's own body. */
+/* Checks the library's composites in graphs and programs: names, attributes and gradients. A kernel may
+ * replace only the library's own body. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ static bool has_launch(const forge_program *program, const char *name)
     return false;
 }
 
-/* Inputs "a", "b" ...: parameter, gradient and moments of this shape, and the numbers. */
+/* Creates the inputs "a", "b", ...: parameter, gradient and moments of this shape, and the scalars. */
 static void adamw_inputs(forge_builder *b, forge_shape shape, forge_value in[ADAMW_INPUTS])
 {
     for (size_t i = 0; i < ADAMW_INPUTS; i++)
@@ -55,7 +55,7 @@ static forge_graph *step(void)
 
 /* --- untrusted names ------------------------------------------------------------------------------------ */
 
-/* The library's body, except for one sign. */
+/* This body differs from the library's in one sign. */
 static void nearly(forge_builder *b, const forge_value *in, size_t count, const void *context,
                    forge_value *out)
 {
@@ -88,7 +88,7 @@ static void test_other_body_of_the_same_name_runs_as_written(void **state)
     }
 }
 
-/* Returns the program of a graph's text in which one word is replaced. */
+/* Replaces one word in a graph's text. Returns the program of the changed graph. */
 static forge_program *program_of(struct workbench *bench, const char *word, const char *other)
 {
     forge_graph *graph = step(), *changed = NULL;
@@ -189,7 +189,8 @@ static forge_value product(forge_builder *b, const forge_value *in, size_t count
     return all;
 }
 
-/* More values than a node can have, more inputs, and a name at the maximal length. */
+/* A product of up to 16 inputs has more gradients than a node can have outputs. The composite's name has the
+ * maximum length. */
 static void test_a_gradient_that_is_no_node(void **state)
 {
     struct workbench *bench = *state;
@@ -203,7 +204,7 @@ static void test_a_gradient_that_is_no_node(void **state)
             whole *= factors[i];
         }
         forge_value y = forge_composite(b, "a name of 31 characters, no less", x, count, product, NULL);
-        assert_int_equal(y, FORGE_NO_VALUE); /* 32 */
+        assert_int_equal(y, FORGE_NO_VALUE); /* the name has 32 characters */
         forge_builder_free(b);
         b = forge_builder_new();
         for (size_t i = 0; i < count; i++)
@@ -223,7 +224,8 @@ static void test_a_gradient_that_is_no_node(void **state)
 
 /* --- operands ------------------------------------------------------------------------------------------- */
 
-/* A kernel that needs packed operands gets copies of others. One value may be used as two operands. */
+/* If a kernel needs packed operands, other operands are copied first. One value may be used as two
+ * operands. */
 static void test_operands_that_are_not_packed(void **state)
 {
     struct workbench *bench = *state;
@@ -256,8 +258,8 @@ static void test_operands_that_are_not_packed(void **state)
 
 /* --- symbols -------------------------------------------------------------------------------------------- */
 
-/* The kernel needs runs of 8 elements or more. If a run may be shorter, the composite is expanded for all
- * sizes. */
+/* The kernel needs at least 8 contiguous elements. If a symbol permits fewer, the composite is expanded for
+ * all sizes. */
 static void test_a_kernel_for_some_sizes(void **state)
 {
     struct workbench *bench = *state;
@@ -285,7 +287,8 @@ static forge_program *compile(struct workbench *bench, forge_graph *graph)
     return program;
 }
 
-/* Changes one word and corrects the hash: the program is refused, or runs within its own memory. */
+/* Changes one word of the program and corrects the hash. The program must be refused, or run within its own
+ * memory. */
 static void try_with(struct workbench *bench, const forge_program *program, size_t at, uint32_t word)
 {
     forge_program *other = aligned_alloc(PROGRAM_ALIGNMENT, program->size_bytes);
@@ -310,7 +313,7 @@ static void assert_trusted_but_for_harm(struct workbench *bench, forge_program *
     forge_program_free(program);
 }
 
-/* Forward and backward pass of a training step through these layers. */
+/* Returns the forward and backward pass of a training step through these layers. */
 static forge_graph *training(bool has_runs)
 {
     forge_builder *b = forge_builder_new();
@@ -366,14 +369,14 @@ static void test_composites_have_their_own_items(void **state)
             back += strcmp(items.list[i].operation, "softmax.gradient") == 0 ||
                     strcmp(items.list[i].operation, "log_softmax.gradient") == 0;
     }
-    assert_int_equal(back, 2); /* of one scope and phase */
+    assert_int_equal(back, 2); /* both gradients have the same scope and phase */
     items_free(&items);
     forge_program_free(program);
 }
 
 /* --- threads -------------------------------------------------------------------------------------------- */
 
-/* Large enough to be split between threads. */
+/* The operands are large enough to be split between threads. */
 static forge_graph *large_training(void)
 {
     forge_builder *b = forge_builder_new();
@@ -407,7 +410,7 @@ static void test_bits_do_not_depend_on_threads(void **state)
     forge_program_free(program);
 }
 
-/* A wrong name, a composite without a kernel, and an invalid body. */
+/* The launches have a wrong name, a composite without a kernel, and an invalid body. */
 static void test_invalid_launches_are_refused(void **state)
 {
     struct workbench *bench = *state;

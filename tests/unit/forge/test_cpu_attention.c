@@ -1,5 +1,5 @@
-/* The CPU's attention kernels, for each instruction set, against the body in f64: forward and backward,
- * causal or not, grouped, several blocks of queries, any strides. */
+/* Checks the CPU's attention kernels, forward and backward, for each instruction set, against the body in
+ * f64. The cases are causal or not, and include groups, several blocks of queries, and any strides. */
 #include "unit/forge/composite_trial.h"
 
 enum { B, HEADS, KV_HEADS, T, S, D, E, SIZES };
@@ -9,7 +9,7 @@ static const int64_t cases[][SIZES] = {
     {1, 6, 1, 17, 33, 8, 2}, {1, 2, 1, 70, 70, 16, 9}, {2, 2, 2, 130, 141, 33, 32},
 };
 
-/* Inputs in `data`, concatenated: q, k, v, and for a gradient that of the result. */
+/* data: the inputs q, k and v, one after the other; for a gradient, also the gradient of the result. */
 static struct trial trial_of(const int64_t *n, bool is_causal, bool is_gradient, float *data)
 {
     struct trial t = {.attributes = {.name = "attention", .reals = {0.4}, .numbers = {is_causal}},
@@ -23,7 +23,7 @@ static struct trial trial_of(const int64_t *n, bool is_causal, bool is_gradient,
         t.attributes.given = 1;
         t.attributes.wanted = 7;
         t.input_count = 4;
-        t.tolerance = 2e-5; /* sums over up to 130 queries */
+        t.tolerance = 2e-5; /* results are sums over up to 130 queries */
     }
     for (size_t i = 0; i < t.input_count; i++) {
         t.inputs[i] = view_packed(FORGE_F32, data, shapes[i]);
@@ -53,7 +53,7 @@ static void test_gradients_of_attention_equal_their_definition(void **state)
     check_cases(*state, true);
 }
 
-/* Scores far from 0: only differences of scores can be exponents. */
+/* The scores are far from 0, so exp() overflows unless it is applied to differences of scores. */
 static void test_large_scores_do_not_overflow(void **state)
 {
     float *data = random_floats(FORGE_F32, 2000);
@@ -65,7 +65,8 @@ static void test_large_scores_do_not_overflow(void **state)
     free(data);
 }
 
-/* q, k and v as slices of one [b, t, heads, 3 d], as in a layer: the same bytes. */
+/* q, k and v are slices of one [b, t, heads, 3 d], as in a layer. Results must have the same bytes as for
+ * packed operands. */
 static void test_slices_give_the_bytes_of_packed_operands(void **state)
 {
     (void)state;

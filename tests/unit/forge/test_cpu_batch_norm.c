@@ -1,9 +1,9 @@
-/* The CPU's batch_norm kernels, forward and backward, for each instruction set, against their bodies in f64.
- * */
+/* Checks the CPU's batch_norm kernels, forward and backward, for each instruction set, against their bodies
+ * in f64. */
 #include "unit/forge/composite_trial.h"
 
-/* Inputs are x and g, then the values for each channel. Terms of a gradient are up to 1 / sqrt(epsilon) times
- * as large as the gradient. */
+/* data: x and g, then the values for each channel. Terms of a gradient are up to 1 / sqrt(epsilon) times as
+ * large as the gradient. */
 static void check_batch_norm(struct workbench *bench, float *data, forge_shape shape)
 {
     size_t count = forge_shape_elements(&shape), channels = (size_t)shape.dims[1];
@@ -59,7 +59,7 @@ static void test_nan_and_infinity_equal_the_definition(void **state)
     free(data);
 }
 
-/* If a channel's elements are not contiguous, the expanded body is used. */
+/* If a channel's elements are not contiguous, the device has no kernel, and the expanded body is used. */
 static void test_short_runs_use_the_expanded_body(void **state)
 {
     (void)state;

@@ -1,7 +1,8 @@
-/* The CPU's convolutions, for each instruction set, against the reference.
+/* Checks the CPU's convolutions, for each instruction set, against the reference.
  *
- * Elements are small integers, whose sums are exact, so results must be equal. Random elements show the order
- * of addition: it must not depend on the pieces or the number of threads. */
+ * Elements are small integers, whose sums are exact, so results must be equal. Sums of random elements depend
+ * on the order of addition. They show that this order does not depend on the pieces or the number of threads.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +20,7 @@ static struct view whole_numbers(forge_dtype dtype, forge_shape shape, bool is_t
 {
     size_t count = forge_shape_elements(&shape);
     size_t bytes = forge_dtype_block_bytes(dtype);
-    char *data = malloc(count * bytes); /* exact size, so that reads beyond it are detected */
+    char *data = malloc(count * bytes); /* exact size, so that sanitizers detect reads beyond the end */
     assert_true(data || count == 0);
     for (size_t i = 0; i < count; i++) {
         double number = (double)pick(-2, 2);
@@ -27,7 +28,7 @@ static struct view whole_numbers(forge_dtype dtype, forge_shape shape, bool is_t
     }
     struct view view = view_packed(dtype, data, shape);
     int64_t stride = 1;
-    for (uint32_t k = 0; is_turned && k < shape.rank; k++) { /* the dimensions are in reverse order */
+    for (uint32_t k = 0; is_turned && k < shape.rank; k++) { /* the dimensions are reversed in memory */
         view.strides[k] = stride;
         stride *= shape.dims[k];
     }
@@ -81,7 +82,8 @@ static void test_random_convolutions_equal_the_reference(void **state)
         check_random(i & 1);
 }
 
-/* More rows, columns and depth than one block, and more taps than outputs (gradient of a weight). */
+/* The shapes have more rows, columns and depth than one block. Some have more taps than outputs, as in the
+ * gradient of a weight. */
 static void test_shapes_beyond_a_block_equal_the_reference(void **state)
 {
     (void)state;
@@ -94,8 +96,8 @@ static void test_shapes_beyond_a_block_equal_the_reference(void **state)
     check(forge_shape_of(1, 40, 17, 17), forge_shape_of(40, 20, 3, 3), &o);
 }
 
-/* Transposed, with strides: outputs that no tap reaches, taps that share factors with the dilation, and
- * pieces that only some phases have, because others have half as many outputs. */
+/* Transposed convolutions with strides. Some outputs have no tap, some taps share factors with the dilation,
+ * and some phases have half as many outputs as others and therefore fewer pieces. */
 static void test_strides_of_transposed_convolutions_equal_the_reference(void **state)
 {
     (void)state;
@@ -162,7 +164,7 @@ static void test_pieces_give_the_same_bits(void **state)
     }
 }
 
-/* A convolution, the square of its result, and the gradients of image and weight. */
+/* Computes a convolution, the square of its result, and the gradients for image and weight. */
 static forge_builder *there_and_back(bool is_transposed)
 {
     forge_conv_options o = {

@@ -1,4 +1,4 @@
-/* The CPU as a device: instruction sets by name, and equal bits with any number of threads. */
+/* Checks the CPU as a device: instruction sets by name, and equal bits with any number of threads. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -174,7 +174,7 @@ static bool caller_has_subnormals(void)
 
 enum { TINY = 1 << 16 };
 
-/* Computes a sum and a copy of subnormals, in one type, on this many threads. */
+/* Computes a sum and a copy of subnormal numbers, in one type, on this many threads. */
 static void add_tiny(unsigned threads, forge_dtype dtype, const void *tiny, void *out_sum, void *out_copy)
 {
     struct workbench bench;
@@ -194,8 +194,9 @@ static void add_tiny(unsigned threads, forge_dtype dtype, const void *tiny, void
     workbench_end(&bench);
 }
 
-/* As documented in program.h and libforge(3): arithmetic of kernels in f32 and f64, in all threads, flushes
- * subnormals. Copies and arithmetic in narrower types keep them, and the caller's setting does not change. */
+/* Kernels flush subnormals in f32 and f64 arithmetic, in all threads, as documented in program.h and
+ * libforge(3). Copies and arithmetic in narrower types preserve subnormals. The caller's setting does not
+ * change. */
 static void test_subnormals_are_zero_in_kernels_alone(void **state)
 {
     (void)state;

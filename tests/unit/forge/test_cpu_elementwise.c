@@ -1,7 +1,8 @@
-/* The CPU's elementwise kernels, for each instruction set and type, against the reference.
+/* Checks the CPU's elementwise kernels, for each instruction set and type, against the reference.
  *
- * Results are equal if there is only one rounding, else within an ulp; for any view, any position in a run,
- * and in place. */
+ * Results are equal if there is only one rounding, else within an ulp. They do not depend on the view, the
+ * position in a run, or whether the operation is in place.
+ */
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
@@ -23,7 +24,7 @@ static double ulps(float x, float exact)
     int32_t a, b;
     if (isnan(x) || isnan(exact))
         return isnan(x) && isnan(exact) ? 0 : INFINITY;
-    if (fabsf(x) <= FLT_MIN && fabsf(exact) <= FLT_MIN) /* smaller results may be flushed to zero */
+    if (fabsf(x) <= FLT_MIN && fabsf(exact) <= FLT_MIN) /* kernels may flush smaller results to zero */
         return 0;
     memcpy(&a, &x, 4);
     memcpy(&b, &exact, 4);
@@ -39,18 +40,18 @@ static void *at(forge_dtype type, void *data, size_t element)
     return (char *)data + element * forge_dtype_block_bytes(type);
 }
 
-/* Equal within this many ulps; f64 must be exactly equal. */
-static bool is_near(const struct view *out, const struct view *wanted, size_t i, double most_ulps)
+/* Returns true if the elements differ by at most this many ulps; f64 elements must be equal. */
+static bool is_near(const struct view *out, const struct view *wanted, size_t i, double max_ulps)
 {
     double x = view_number(out, i), exact = view_number(wanted, i);
     if (out->dtype == FORGE_F32)
-        return ulps((float)x, (float)exact) <= most_ulps;
+        return ulps((float)x, (float)exact) <= max_ulps;
     return x == exact || (isnan(x) && isnan(exact));
 }
 
 /* --- one operand ---------------------------------------------------------------------------------------- */
 
-/* Numbers of all magnitudes of f32, and special values. */
+/* Returns numbers of all magnitudes of f32, and special values. */
 static void *inputs(forge_dtype type, size_t count)
 {
     char *data = random_floats(type, count);
@@ -68,7 +69,7 @@ static void *inputs(forge_dtype type, size_t count)
     return data;
 }
 
-static void check_unary(enum isa isa, forge_dtype type, forge_unary_kind kind, double most_ulps)
+static void check_unary(enum isa isa, forge_dtype type, forge_unary_kind kind, double max_ulps)
 {
     enum { COUNT = 30011 };
     const struct kind_attributes attributes = {kind};
@@ -81,7 +82,7 @@ static void check_unary(enum isa isa, forge_dtype type, forge_unary_kind kind, d
     if (kernel_for(isa, &launch))
         run_kernel(isa, &launch);
     for (size_t i = 0; kernel_for(isa, &launch) && i < COUNT; i++)
-        if (!is_near(&out, &wanted, i, most_ulps))
+        if (!is_near(&out, &wanted, i, max_ulps))
             fail_msg("%s %s(%a): %a, not %a", isa_name(isa), unary_name(kind), view_number(&in, i),
                      view_number(&out, i), view_number(&wanted, i));
     free(in.data);
@@ -158,7 +159,7 @@ static forge_dtype type_of(forge_dtype type, forge_binary_kind kind)
     return kind >= FORGE_EQ ? FORGE_BOOL : type;
 }
 
-/* All pairs of special values. */
+/* The operands are all pairs of special values. */
 static void test_every_binary_operation_equals_the_reference(void **state)
 {
     (void)state;
@@ -179,7 +180,7 @@ static void test_every_binary_operation_equals_the_reference(void **state)
     }
 }
 
-/* Run lengths up to two vectors plus one, with each memory layout of each operand. */
+/* Runs have lengths up to two vectors plus one element. Each operand has each memory layout. */
 static void test_runs_and_steps_of(forge_dtype type)
 {
     static const int64_t strides[][2] = {{40, 1}, {0, 1}, {1, 0}, {0, 0}, {1, 33}, {-40, -1}, {80, 2}};

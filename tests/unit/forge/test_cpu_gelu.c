@@ -1,4 +1,4 @@
-/* The CPU's kernel of gelu's gradient, for each instruction set, against its body in f64. */
+/* Checks the CPU's kernel of gelu's gradient, for each instruction set, against its body in f64. */
 #include "unit/forge/composite_trial.h"
 
 static void check(struct workbench *bench, float *g, float *x, size_t count)

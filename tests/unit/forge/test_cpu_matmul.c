@@ -1,6 +1,8 @@
-/* The CPU's matrix products, for each instruction set, against the reference.
+/* Checks the CPU's matrix products, for each instruction set, against the reference.
  *
- * The error is within 4 sqrt(K) eps sum |a||b|, and bits depend only on row, column and depth. */
+ * The error is within 4 sqrt(K) eps sum |a||b|, and the bits of an element depend only on its row, column and
+ * depth.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +22,7 @@ static struct launch matmul(const struct matmul_attributes *attributes, const st
     return (struct launch){OP_MATMUL, attributes, in, 2, out, 1};
 }
 
-/* Returns a buffer of magnitudes, into which strided views can point. */
+/* Returns a buffer of the elements' magnitudes, to which strided views can refer. */
 static void *magnitudes(forge_dtype dtype, const void *data, size_t count)
 {
     char *copy = malloc(count * 8 + 1);
@@ -34,7 +36,8 @@ static void *magnitudes(forge_dtype dtype, const void *data, size_t count)
     return copy;
 }
 
-/* Checks views into two buffers of `count` elements. `out` gets the result of the last instruction set. */
+/* Checks a product of views into two buffers of `count` elements. `out` gets the result of the last
+ * instruction set. */
 static void check(struct view in[2], uint32_t flags, forge_dtype dtype, void *const buffers[2], size_t count,
                   const struct view *out)
 {
@@ -79,7 +82,7 @@ static void check_packed(forge_dtype dtype, forge_shape a, forge_shape b, uint32
     free(out.data);
 }
 
-/* [m, k] x [k, n], stored as the flags say. */
+/* Checks [m, k] x [k, n]. The flags state which operands are stored transposed. */
 static void check_sizes(forge_dtype dtype, uint32_t flags, int64_t m, int64_t n, int64_t k)
 {
     check_packed(dtype, flags & FORGE_TRANSPOSE_A ? forge_shape_of(k, m) : forge_shape_of(m, k),
@@ -112,7 +115,8 @@ static void test_sizes_beyond_every_block_equal_the_reference(void **state)
     check_sizes(FORGE_F64, 1, 171, 515, 30);
 }
 
-/* A product of some rows and columns equals that part of a larger product, bit by bit. */
+/* Checks that a product of the first rows and columns has the same bits as that part of the larger
+ * product. */
 static void check_part(enum isa isa, const struct launch *whole, int64_t m, int64_t n)
 {
     struct view in[2] = {whole->inputs[0], whole->inputs[1]};
@@ -210,7 +214,7 @@ static void test_strided_views_equal_the_reference(void **state)
         struct view out = view_packed(dtype, results, forge_shape_of(2, 20, 20));
         check(in, flags, dtype, buffers, COUNT, &out);
         in[0].data = (char *)buffers[0] + 5000 * bytes;
-        in[0].strides[1] = 1; /* overlapping rows, and one that is repeated */
+        in[0].strides[1] = 1; /* the rows of in[0] overlap, and in[1] repeats one row */
         in[1].data = (char *)buffers[1] + bytes;
         in[1].strides[0] = 0;
         in[1].strides[1] = 1;
@@ -233,7 +237,7 @@ static void test_operands_of_f16_have_no_kernel(void **state)
 
 /* --- numbers -------------------------------------------------------------------------------------------- */
 
-/* Products with a factor 0 are computed, and the zeros that pad panels do not reach the result. */
+/* Products with a factor 0 are computed. The zeros that pad panels must not reach the result. */
 static void test_nan_and_infinity_are_propagated(void **state)
 {
     (void)state;
@@ -248,7 +252,7 @@ static void test_nan_and_infinity_are_propagated(void **state)
         b[i] = 1;
     a[3 * N + 36] = NAN;
     a[20 * N + 1] = INFINITY;
-    b[5 * N + 36] = -INFINITY; /* meets only zeros of a */
+    b[5 * N + 36] = -INFINITY; /* multiplied by zeros of a only */
     EACH_ISA (isa) {
         run_kernel(isa, &launch);
         for (size_t i = 0; i < N; i++)

@@ -1,9 +1,10 @@
-/* The CPU's kernels of layer_norm and rms_norm, forward and backward, for each instruction set, against their
- * bodies in f64. */
+/* Checks the CPU's kernels of layer_norm and rms_norm, forward and backward, for each instruction set,
+ * against their bodies in f64. */
 #include "unit/forge/composite_trial.h"
 
-/* x, g, weight and bias are concatenated; the last `dims` dimensions are normalised. Tries each choice of
- * requested gradients. Terms of a gradient are up to 1 / sqrt(epsilon) times as large as the gradient. */
+/* data: x, g, weight and bias, one after the other. The last `dims` dimensions are normalised. Each subset of
+ * the gradients is requested. Terms of a gradient are up to 1 / sqrt(epsilon) times as large as the
+ * gradient. */
 static void check_norm(struct workbench *bench, const char *name, float *data, forge_shape shape,
                        uint32_t dims, size_t own)
 {
@@ -44,7 +45,7 @@ static void test_rows_of_every_length(void **state)
     free(data);
 }
 
-/* More rows than blocks have groups, and a last group that is not full. */
+/* Some cases have more rows than a block has groups, or a last group that is not full. */
 static void test_every_number_of_rows(void **state)
 {
     float *data = random_floats(FORGE_F32, 40000);
@@ -56,7 +57,7 @@ static void test_every_number_of_rows(void **state)
     free(data);
 }
 
-/* A mean much larger than the deviations from it. */
+/* The mean is much larger than the deviations from the mean. */
 static void test_rows_far_from_zero(void **state)
 {
     float *data = random_floats(FORGE_F32, 2 * 6 * 100 + 200);

@@ -1,5 +1,5 @@
-/* The CPU's reductions, for each instruction set and type, against the reference: sums within rounding,
- * extremes exact; rows, columns, views, empty ones. */
+/* Checks the CPU's reductions, for each instruction set and type, against the reference. Sums are within
+ * rounding, and extremes are exact. Rows, columns, views and empty inputs are tested. */
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
@@ -12,7 +12,8 @@
 
 static const forge_reduce_kind kinds[] = {FORGE_SUM, FORGE_MEAN, FORGE_MAXIMUM, FORGE_MINIMUM};
 
-/* `depth`: number of terms; finite terms are at most 1. f64 sums have no wider accumulator. */
+/* Compares an element with the exact result. depth: number of terms, of which finite ones are at most 1. f64
+ * sums have a larger error, because no wider type accumulates them. */
 static bool is_right(const struct view *got, const struct view *exact, size_t i, forge_reduce_kind kind,
                      size_t depth)
 {
@@ -51,7 +52,7 @@ static void check_view(struct view x, uint32_t axes)
     free(wanted.data);
 }
 
-/* Reduces f32 from `data` on, and the same number of f64 with full mantissas. */
+/* Reduces the f32 elements of `x`, and the same number of f64 elements with random mantissas. */
 static void check(struct view x, uint32_t axes)
 {
     int64_t min = 0, max = 0;

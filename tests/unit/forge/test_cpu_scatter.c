@@ -1,7 +1,8 @@
-/* The CPU's scatters, for each instruction set, against the reference.
+/* Checks the CPU's scatters, for each instruction set, against the reference.
  *
- * Every kind, rows of all lengths up to some tiles, rows that are updated many times, indices out of range,
- * NaN, in place. */
+ * The test covers all kinds, row lengths up to several tiles, repeated updates of a row, indices out of
+ * range, NaN, and updates in place.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +11,8 @@
 #include <cmocka.h>
 #include "unit/forge/cpu_kernels.h"
 
-/* Random floats, sometimes NaN or infinite; sometimes with reversed or repeated dimensions. */
+/* Returns a view of random floats. Some are NaN or infinite, and some views have reversed or repeated
+ * dimensions. */
 static struct view floats(forge_dtype dtype, forge_shape shape)
 {
     size_t count = forge_shape_elements(&shape);
@@ -31,7 +33,7 @@ static void expect_same(const struct launch *launch, const struct view *wanted, 
     }
 }
 
-/* The output is in the memory of x. */
+/* Runs the scatter with its output in the memory of x, and compares with `wanted`. */
 static void check_in_place(enum isa isa, const struct launch *launch, const struct view *wanted)
 {
     struct view in[] = {*wanted, launch->inputs[1], launch->inputs[2]};
@@ -46,7 +48,7 @@ static void check_in_place(enum isa isa, const struct launch *launch, const stru
     expect_same(&in_place, wanted, isa_name(isa));
 }
 
-/* Three dimensions; the axis is the middle one. */
+/* Scatters into an array of three dimensions, along the middle one. */
 static void check(forge_dtype dtype, int64_t outer, int64_t size, int64_t inner, int64_t count, bool is_along)
 {
     forge_shape x = forge_shape_of(outer, size, inner), taken = forge_shape_of(outer, count, inner);
@@ -98,9 +100,9 @@ static void test_sums_have_the_order_of_the_reference(void **state)
     int32_t indices[] = {0, 0, 0, 0};
     for (int i = 0; i < 20; i++) {
         updates[i] = 0x1p24f;
-        updates[20 + i] = 1; /* is lost to rounding */
+        updates[20 + i] = 1; /* rounding removes this 1, because the sum is 2^24 */
         updates[40 + i] = -0x1p24f;
-        updates[60 + i] = 1; /* is kept */
+        updates[60 + i] = 1; /* this 1 is added to 0 and stays */
     }
     struct view in[] = {view_packed(FORGE_F32, zeros, forge_shape_of(1, 20)),
                         view_packed(FORGE_I32, indices, forge_shape_of(4)),

@@ -1,10 +1,10 @@
-/* The CPU's kernels of softmax and cross_entropy, forward and backward, for each instruction set, against
- * their bodies in f64. */
+/* Checks the CPU's kernels of softmax and cross_entropy, forward and backward, for each instruction set,
+ * against their bodies in f64. */
 #include "unit/forge/composite_trial.h"
 
 static const char *const names[] = {"softmax", "log_softmax"};
 
-/* Rows of x; for gradients, the same number of rows of g after them. */
+/* data: the rows of x, then the same number of rows of the gradient g. */
 static void check_rows(struct workbench *bench, float *data, forge_shape shape)
 {
     size_t count = forge_shape_elements(&shape);
@@ -56,7 +56,7 @@ static void test_rows_with_nan_or_infinity_equal_the_definition(void **state)
     data[47] = data[48] = -INFINITY;
     for (int i = 60; i < 80; i++)
         data[i] = -INFINITY;
-    data[200 + 90] = NAN; /* of the gradient */
+    data[200 + 90] = NAN; /* an element of g */
     data[200 + 110] = INFINITY;
     check_rows(*state, data, forge_shape_of(10, 20));
     free(data);
@@ -105,7 +105,8 @@ static void test_cross_entropy_equals_its_definition(void **state)
     for (int64_t n = 1; n <= 2 * 16 + 1; n++)
         check_entropy(*state, logits + 1, dtypes[n % 6], 13, n);
     check_entropy(*state, logits, FORGE_I32, 13, 1001);
-    check_entropy(*state, logits, FORGE_U8, 13, 200); /* more than the maximum of i8 */
+    /* U8 labels: 200 classes are more than the maximum of i8 */
+    check_entropy(*state, logits, FORGE_U8, 13, 200);
     check_entropy(*state, logits, FORGE_U8, 13, 256);
     check_entropy(*state, logits, FORGE_I32, 1, 5);
     check_entropy(*state, logits, FORGE_I32, 0, 5);
@@ -116,7 +117,7 @@ static void test_cross_entropy_of_nan_equals_its_definition(void **state)
 {
     float *logits = spread(20 * 8, 5);
     logits[9] = NAN;
-    logits[34] = logits[35] = NAN; /* its label is not a class */
+    logits[34] = logits[35] = NAN; /* a row whose label is not a class */
     check_entropy(*state, logits, FORGE_I64, 20, 8);
     logits[9] = logits[34] = logits[35] = 1;
     logits[17] = -INFINITY;
@@ -126,7 +127,8 @@ static void test_cross_entropy_of_nan_equals_its_definition(void **state)
     free(logits);
 }
 
-/* The body counts classes in the labels' type, which cannot represent 300 of them. */
+/* The body counts classes in the labels' type. This type cannot represent 300 classes, so there is no
+ * kernel. */
 static void test_classes_without_numbers(void **state)
 {
     (void)state;
@@ -139,7 +141,7 @@ static void test_classes_without_numbers(void **state)
     assert_null(kernel_for(ISA_PLAIN, &launch));
     in[1].dtype = FORGE_I16;
     assert_non_null(kernel_for(ISA_PLAIN, &launch));
-    in[0] = view_packed(FORGE_F32, NULL, forge_shape_of(3, 256)); /* bytes of a text */
+    in[0] = view_packed(FORGE_F32, NULL, forge_shape_of(3, 256)); /* 256 classes: the bytes of a text */
     in[1].dtype = FORGE_U8;
     assert_non_null(kernel_for(ISA_PLAIN, &launch));
     in[1].dtype = FORGE_I8;

@@ -1,5 +1,5 @@
-/* The CPU's optimiser kernels, for each instruction set, against their bodies in f64; and the memory that a
- * step uses. */
+/* Checks the CPU's optimiser kernels, for each instruction set, against their bodies in f64, and the memory
+ * that a step uses. */
 #include "unit/forge/composite_trial.h"
 
 #include "forge/ir/program.h"
@@ -59,7 +59,7 @@ static forge_value slot_value(forge_builder *b, const char *name, forge_shape sh
     return forge_read(b, forge_state(b, name, FORGE_F32, shape, (forge_init){FORGE_INIT_UNIFORM, 0, 1}));
 }
 
-/* A step whose gradient and numbers are inputs. */
+/* Returns an optimiser step. Its gradient and scalars are inputs. */
 static forge_builder *step_of(forge_shape shape)
 {
     static const char *const slots[] = {"w", "w.exp_avg", "w.exp_avg_sq"};

@@ -1,7 +1,8 @@
-/* The CPU's window kernels, for each instruction set, against the reference.
+/* Checks the CPU's window kernels, for each instruction set, against the reference.
  *
  * Elements are small integers, so that sums are exact and many elements are equal. Results must be equal,
- * except after a division. */
+ * except after a division.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +12,7 @@
 #include "forge/ir/builder.h"
 #include "unit/forge/cpu_kernels.h"
 
-/* Windows of any size along the last two dimensions or one of them, and their input. */
+/* An input shape, and windows of any size along the last two dimensions or one of them. */
 struct trial {
     forge_shape shape;
     uint32_t axes;
@@ -38,7 +39,8 @@ static struct trial any_trial(int64_t most_columns)
     return t;
 }
 
-/* Integers, sometimes an infinity or NaN; sometimes with reversed or repeated dimensions. */
+/* Returns a view of integers. Some views have reversed or repeated dimensions; has_specials: some elements
+ * are infinite or NaN. */
 static struct view numbers(forge_shape shape, bool has_specials)
 {
     size_t count = forge_shape_elements(&shape);
@@ -52,13 +54,14 @@ static struct view numbers(forge_shape shape, bool has_specials)
     return view_any_way(view);
 }
 
-/* Numbers are at most 2 x 16 here. */
+/* Compares two results, whose magnitude is at most 2 x 16 in this file. */
 static bool is_same(double a, double b, bool is_exact)
 {
     return a == b || (isnan(a) && isnan(b)) || (!is_exact && fabs(a - b) <= 0x1p-18);
 }
 
-/* Checks the node of y. A sum of shares may be rounded more than once. */
+/* Runs the kernel for the node that computes y. is_exact is false for shares, whose sums may be rounded more
+ * than once. */
 static void check(forge_builder *b, forge_value y, const struct view *in, size_t count, bool is_exact)
 {
     if (b->has_failed)
@@ -119,7 +122,7 @@ static void test_random_windows_equal_the_reference(void **state)
     }
 }
 
-/* Pools as networks use them, at all widths up to two vectors plus one. */
+/* Pools as in real networks, at all widths up to two vectors plus one element. */
 static void test_pools_of_every_width_equal_the_reference(void **state)
 {
     (void)state;
@@ -133,7 +136,7 @@ static void test_pools_of_every_width_equal_the_reference(void **state)
         }
 }
 
-/* All elements are equal, also all -infinity: padding has no share. */
+/* If all elements are equal, even all -infinity, padding gets no share. */
 static void test_equal_elements_at_edges_share_alike(void **state)
 {
     (void)state;

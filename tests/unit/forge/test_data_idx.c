@@ -1,4 +1,5 @@
-/* IDX files of every type, plain and compressed, are read as written; errors name the byte of the damage. */
+/* Checks that IDX files of every type, plain or compressed, are read as they were written. Errors must name
+ * the byte of the damage. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +25,7 @@ static void write_file(const void *bytes, size_t size)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Writes one gzip member; returns its size. */
+/* Compresses `bytes` to one gzip member in `out`. Returns its size in bytes. */
 static size_t pack(const void *bytes, size_t size, uint8_t *out, size_t room)
 {
     z_stream z = {.next_in = (Bytef *)(uintptr_t)bytes,
@@ -44,7 +45,7 @@ static joule_status read_bytes(const void *bytes, size_t size, forge_tensor *out
     return forge_idx_read(path, out_tensor, &error);
 }
 
-/* Expects an error whose message has the file's name and `part`. */
+/* Expects an error whose message contains the file's name and `part`. */
 static void expect_invalid(const void *bytes, size_t size, const char *part)
 {
     forge_tensor tensor = {0};
@@ -77,7 +78,7 @@ static void test_every_type_is_read(void **state)
 {
     (void)state;
     static const struct {
-        uint8_t file[8 + 16]; /* two elements of up to 8 bytes */
+        uint8_t file[8 + 16]; /* a header and two elements of up to 8 bytes */
         forge_dtype dtype;
         union {
             uint8_t u8[2];
@@ -118,7 +119,7 @@ static void test_shapes_are_read(void **state)
     expect_tensor(deep, sizeof deep, FORGE_U8, &forge_shape_of(1, 1, 1, 1, 1, 1, 1, 1), "*");
 }
 
-/* Larger than any piece in which it is read. */
+/* The file is larger than any buffer with which it is read. */
 static void test_large_files_are_read(void **state)
 {
     (void)state;
@@ -132,7 +133,7 @@ static void test_large_files_are_read(void **state)
     expect_tensor(file, 8 + COUNT, FORGE_U8, &forge_shape_of(COUNT), file + 8);
     size_t size = pack(file, 8 + COUNT, packed, 2 * COUNT);
     expect_tensor(packed, size, FORGE_U8, &forge_shape_of(COUNT), file + 8);
-    /* Consecutive members are one file, wherever the boundary is. */
+    /* Consecutive gzip members are one file, wherever the boundary between members is. */
     size = pack(file, 500000, packed, 2 * COUNT);
     size += pack(file + 500000, 8 + COUNT - 500000, packed + size, 2 * COUNT - size);
     expect_tensor(packed, size, FORGE_U8, &forge_shape_of(COUNT), file + 8);
@@ -177,7 +178,7 @@ static void test_truncated_files_are_refused(void **state)
     }
 }
 
-/* A file that was truncated before it was compressed. */
+/* The file was truncated before compression, so the gzip data itself is valid. */
 static void test_truncated_contents_of_gzip_are_refused(void **state)
 {
     (void)state;
@@ -203,15 +204,15 @@ static void test_longer_files_are_refused(void **state)
     snprintf(part, sizeof part, "byte %zu: the gzip data ends here", size);
     packed[size] = 0;
     expect_invalid(packed, size + 1, part);
-    packed[size] = 0x1f; /* looks like the begin of another member */
+    packed[size] = 0x1f; /* looks like the first byte of another member */
     packed[size + 1] = 0;
     expect_invalid(packed, size + 2, "invalid gzip data");
     size += pack("", 0, packed + size, sizeof packed - size);
     expect_tensor(packed, size, FORGE_I16, &forge_shape_of(2, 3), sample_elements);
 }
 
-/* A flipped bit is found, except in gzip header fields without influence on the contents, and in padding bits
- * at the end of the compressed data. The contents are correct in these cases. */
+/* A flipped bit must be detected. Exceptions are gzip header fields without influence on the contents, and
+ * padding bits at the end of the compressed data. In these cases the contents must be correct. */
 static void test_flipped_bits_of_gzip_are_found(void **state)
 {
     (void)state;
@@ -244,7 +245,7 @@ static void test_false_sizes_allocate_nothing(void **state)
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     long before_kib = usage.ru_maxrss;
-    /* claims 2^50 elements of 8 bytes in a small file */
+    /* the header claims 2^50 elements of 8 bytes, but the file is small */
     uint8_t file[12 + 100000] = {0, 0, 0x0e, 2, 0x02, 0, 0, 0, 0x02, 0, 0, 0};
     expect_invalid(file, sizeof file, "the file ends after 100000 bytes of elements; its header (f64");
     uint8_t *packed = malloc(sizeof file);

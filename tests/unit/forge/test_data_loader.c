@@ -1,5 +1,5 @@
-/* Batches are a pure function of seed, epoch and number: each example once per epoch, for any number of
- * workers, after any seek. */
+/* Checks that batches depend only on seed, epoch and number. Each example occurs once per epoch, for any
+ * number of workers and after any seek. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static int set_up(void **state)
     }
     if (forge_dataset_new(columns, 2, &dataset, &error) != JOULE_OK)
         return -1;
-    forge_buffer_release(columns[0].buffer); /* the dataset has its own reference */
+    forge_buffer_release(columns[0].buffer); /* the dataset still holds a reference to the buffer */
     forge_buffer_release(columns[1].buffer);
     return 0;
 }
@@ -59,7 +59,8 @@ static forge_loader *new_loader(const forge_loader_options *options)
     return loader;
 }
 
-/* Returns the next batch's size and examples, after checking that its columns agree. */
+/* Gets the next batch and checks that its columns agree. Returns its number of examples; `out` gets the
+ * examples. */
 static size_t take(forge_loader *loader, int32_t out[EXAMPLES], forge_cursor *out_cursor)
 {
     forge_tensor columns[2];
@@ -77,7 +78,7 @@ static size_t take(forge_loader *loader, int32_t out[EXAMPLES], forge_cursor *ou
     return count;
 }
 
-/* Returns an epoch's examples in order. */
+/* Gets a whole epoch. Returns the number of examples; `out` gets them in the order of the batches. */
 static size_t take_epoch(forge_loader *loader, int32_t out[EXAMPLES + BATCH])
 {
     size_t count = 0;
@@ -107,7 +108,8 @@ static void test_each_epoch_has_each_example_once(void **state)
         for (int epoch = 0; epoch < 5; epoch++) {
             assert_int_equal(take_epoch(loader, examples), EXAMPLES);
             expect_each_once(examples, EXAMPLES);
-            assert_memory_not_equal(examples, before, sizeof *examples * EXAMPLES); /* another order */
+            /* each epoch has a different order */
+            assert_memory_not_equal(examples, before, sizeof *examples * EXAMPLES);
             memcpy(before, examples, sizeof before);
         }
         forge_loader_free(loader);
@@ -134,12 +136,13 @@ static void test_last_batch_is_smaller(void **state)
     }
     forge_loader_free(loader);
 
-    options.batch_size = EXAMPLES; /* one batch, and it is full */
+    options.batch_size = EXAMPLES; /* the epoch is one full batch */
     loader = new_loader(&options);
     assert_int_equal(take_epoch(loader, examples), EXAMPLES);
     forge_loader_free(loader);
 
-    options.batch_size = UINT32_MAX; /* one incomplete batch, whose memory is that of the examples */
+    /* the epoch is one incomplete batch, which allocates memory for EXAMPLES rows only */
+    options.batch_size = UINT32_MAX;
     options.keep_last = true;
     options.workers = 1;
     loader = new_loader(&options);
@@ -217,7 +220,7 @@ static void test_seek_equals_streaming(void **state)
         options.workers = workers;
         options.prefetch = 4;
         forge_loader *sought = new_loader(&options);
-        for (uint64_t place = 50; place-- > 0;) { /* backwards, into positions that workers are preparing */
+        for (uint64_t place = 50; place-- > 0;) { /* seeks backwards, to batches that workers are preparing */
             options.workers = 0;
             forge_loader *streamed = new_loader(&options);
             int32_t skipped[EXAMPLES];
@@ -233,7 +236,7 @@ static void test_seek_equals_streaming(void **state)
     }
 }
 
-/* A seek while workers copy long rows for positions that are no longer needed. */
+/* Seeks while workers still copy long rows for batches that the seek makes unnecessary. */
 static void test_seek_during_prefetch_gives_the_right_batch(void **state)
 {
     (void)state;
@@ -273,7 +276,7 @@ static void test_seek_reaches_any_epoch(void **state)
     forge_loader *loader = new_loader(&options);
     static const uint64_t epochs[] = {0, 1, UINT64_C(1) << 32, (UINT64_C(1) << 32) + 1};
     int32_t examples[4][EXAMPLES + BATCH];
-    for (size_t i = 0; i < 4; i++) { /* both halves of the epoch's number matter */
+    for (size_t i = 0; i < 4; i++) { /* the order depends on the low and the high 32 bits of the epoch */
         forge_cursor cursor = {.epoch = epochs[i]}, first;
         assert_int_equal(forge_loader_seek(loader, cursor, &error), JOULE_OK);
         size_t count = take(loader, examples[i], &first);
@@ -290,12 +293,12 @@ static void test_seek_reaches_any_epoch(void **state)
     assert_int_equal(forge_loader_seek(loader, (forge_cursor){.epoch = UINT64_MAX / 11}, &error),
                      JOULE_INVALID);
     forge_cursor next;
-    take(loader, batch, &next); /* a refused seek changes nothing */
+    take(loader, batch, &next); /* a refused seek does not move the loader */
     assert_true(next.epoch == epochs[3] + 1 && next.batch == 0);
     forge_loader_free(loader);
 }
 
-/* A batch stays unchanged until the next call, however far ahead the workers are. */
+/* A batch stays unchanged until the next call, even if workers prepare later batches. */
 static void test_batch_is_valid_until_the_next_call(void **state)
 {
     (void)state;
@@ -333,7 +336,8 @@ static void test_loader_can_be_freed_in_an_epoch(void **state)
     forge_loader_free(NULL);
 }
 
-/* Every third example, from a start that changes with the epoch, in an order that changes, too. */
+/* Each epoch uses every third example. With shuffling, the first example and the order change with the
+ * epoch. */
 static void test_stride_takes_every_nth_example(void **state)
 {
     (void)state;
@@ -358,12 +362,12 @@ static void test_stride_takes_every_nth_example(void **state)
     options.shuffle = false;
     loader = new_loader(&options);
     for (int epoch = 0; epoch < 2; epoch++) {
-        assert_int_equal(take_epoch(loader, examples), OF_EPOCH + 1); /* 0 to 102 */
+        assert_int_equal(take_epoch(loader, examples), OF_EPOCH + 1); /* examples 0, 3, ... 102 */
         for (int i = 0; i <= OF_EPOCH; i++)
             assert_int_equal(examples[i], STRIDE * i);
     }
     forge_loader_free(loader);
-    options.stride = UINT32_MAX; /* one example; with shuffling, it may be any */
+    options.stride = UINT32_MAX; /* the epoch has one example; with shuffling, it may be any */
     options.shuffle = true;
     loader = new_loader(&options);
     int32_t first = -1;
@@ -428,14 +432,14 @@ static void test_wrong_datasets_are_refused(void **state)
     columns[1].dtype = FORGE_U4;
     assert_int_equal(forge_dataset_new(columns, 2, &made, &error), JOULE_INVALID);
     columns[1] = first;
-    columns[1].shape.dims[1]++; /* larger than the buffer */
+    columns[1].shape.dims[1]++; /* the column is now larger than its buffer */
     assert_int_equal(forge_dataset_new(columns, 2, &made, &error), JOULE_INVALID);
     assert_int_equal(forge_dataset_new(columns, 0, &made, &error), JOULE_INVALID);
     assert_int_equal(forge_dataset_new(columns, 9, &made, &error), JOULE_INVALID);
     assert_null(made);
 
     columns[0] = first;
-    columns[0].shape.dims[0] = 0; /* without examples the dataset is valid, but has no batch */
+    columns[0].shape.dims[0] = 0; /* a dataset without examples is valid, but has no batch */
     assert_int_equal(forge_dataset_new(columns, 1, &made, &error), JOULE_OK);
     forge_loader_options options = usual();
     forge_loader *loader;

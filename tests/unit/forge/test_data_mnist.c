@@ -1,4 +1,5 @@
-/* MNIST is found in a folder, whole or in parts; the published data set has its known properties. */
+/* Checks that MNIST is found in a folder, as one file or in parts, and that the published data set has its
+ * known properties. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,7 @@
 enum { PIXELS = 28 * 28 };
 
 static char folder[] = "/tmp/test_data_mnist.XXXXXX";
-static char names[16][64]; /* of the files in the folder */
+static char names[16][64]; /* names of the files in the folder */
 static size_t name_count;
 static joule_error error;
 
@@ -38,8 +39,8 @@ static int tear_down(void **state)
     return rmdir(folder);
 }
 
-/* Writes `count` rows whose bytes are all first, first + 1, ...; a row has `row` bytes, and PIXELS means a
- * header of images. gzopen compresses if the name ends in .gz. */
+/* Writes `count` rows of `row` bytes; all bytes of row i are first + i. If `row` is PIXELS, the header is
+ * that of images. gzopen compresses if the name ends in .gz. */
 static void put(const char *name, size_t row, unsigned first, unsigned count)
 {
     const uint8_t header[16] = {0, 0, 8, row == PIXELS ? 3 : 1, 0, 0, 0, (uint8_t)count, 0, 0, 0, 28, 0,
@@ -57,7 +58,7 @@ static void put(const char *name, size_t row, unsigned first, unsigned count)
     assert_int_equal(gzclose(file), Z_OK);
 }
 
-/* Expects images and labels 0, 1, ... count - 1 in the folder's training set. */
+/* Expects the folder's training set to have images and labels 0, 1, ... count - 1. */
 static void expect_counting(size_t count)
 {
     forge_dataset *dataset;
@@ -89,7 +90,7 @@ static void test_whole_files_are_read(void **state)
     (void)state;
     put("train-images-idx3-ubyte.gz", PIXELS, 0, 5);
     put("train-labels-idx1-ubyte", 1, 0, 5);
-    put("t10k-images-idx3-ubyte", PIXELS, 100, 9); /* not requested */
+    put("t10k-images-idx3-ubyte", PIXELS, 100, 9); /* images of the other set, which is not requested here */
     expect_counting(5);
     forge_dataset *dataset;
     assert_int_equal(forge_dataset_mnist(folder, true, &dataset, &error), JOULE_ABSENT);
@@ -118,7 +119,7 @@ static void test_duplicate_files_are_read_once(void **state)
     put("train-images-part0-idx3-ubyte.gz", PIXELS, 0, 3);
     put("train-images-part1-idx3-ubyte.gz", PIXELS, 3, 1);
     expect_counting(4);
-    put("train-images-idx3-ubyte.gz", PIXELS, 0, 4); /* the whole file replaces the parts */
+    put("train-images-idx3-ubyte.gz", PIXELS, 0, 4); /* if the whole file exists, the parts are not read */
     expect_counting(4);
 }
 
@@ -140,7 +141,7 @@ static void test_wrong_contents_are_refused(void **state)
     put("train-images-part0-idx3-ubyte", PIXELS, 0, 4);
     put("train-labels-idx1-ubyte", 1, 0, 5);
     expect_status(JOULE_INVALID, "4 images but 5 labels");
-    put("train-images-part1-idx3-ubyte", 1, 4, 1); /* labels in a file named as images */
+    put("train-images-part1-idx3-ubyte", 1, 4, 1); /* a file of labels with a name for images */
     expect_status(JOULE_INVALID, "train-images-part1-idx3-ubyte: contains u8[1] where MNIST has u8[n,28,28]");
 }
 
@@ -155,7 +156,7 @@ static void expect_labels(const forge_dataset *dataset, const unsigned expected[
         assert_int_equal(counts[i], expected[i]);
 }
 
-/* The published data set has these counts. */
+/* Compares the published data set with its known counts. */
 static void test_published_data_set_has_its_counts(void **state)
 {
     (void)state;

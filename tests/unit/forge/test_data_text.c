@@ -1,4 +1,4 @@
-/* Text as tokens: sorted characters, bytes, windows over the text, and invalid text. */
+/* Checks text as tokens: sorted characters, bytes, windows over the text, and invalid text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static forge_text *read_text(const char *string, forge_text_kind kind)
     return text;
 }
 
-/* Expects that the tokens spell the string. */
+/* Expects the tokens to be those of the string. */
 static void expect_spelt(const forge_text *text, const char *string)
 {
     forge_tensor tokens = forge_text_tokens(text);
@@ -51,9 +51,9 @@ static void expect_spelt(const forge_text *text, const char *string)
 static void test_characters_are_tokens(void **state)
 {
     (void)state;
-    static const char string[] =
-        "b\xc3\xa4"
-        "aab\n\xe2\x82\xac\xf0\x9f\x98\x80\xc3\xa4"; /* baeaab, newline, euro, a face, ae */
+    /* b, a umlaut, a, a, b, newline, euro sign, an emoji of 4 bytes, a umlaut */
+    static const char string[] = "b\xc3\xa4"
+                                 "aab\n\xe2\x82\xac\xf0\x9f\x98\x80\xc3\xa4";
     static const uint8_t expected[] = {2, 3, 1, 1, 2, 0, 4, 5, 3};
     forge_text *text = read_text(string, FORGE_TEXT_CHARACTERS);
     forge_tensor tokens = forge_text_tokens(text);
@@ -100,7 +100,7 @@ static void test_bytes_are_tokens(void **state)
     forge_text_free(text);
 }
 
-/* 100 different bytes: 90 for training, 10 for evaluation. */
+/* The text has 100 different bytes: 90 for training, 10 for evaluation. */
 static void test_examples_are_windows_of_the_text(void **state)
 {
     (void)state;
@@ -112,7 +112,7 @@ static void test_examples_are_windows_of_the_text(void **state)
     forge_dataset *parts[2];
     for (int i = 0; i < 2; i++)
         assert_int_equal(forge_dataset_text(text, i == 1, CONTEXT, &parts[i], &error), JOULE_OK);
-    forge_text_free(text); /* the datasets keep the tokens */
+    forge_text_free(text); /* the datasets still hold the tokens */
     assert_int_equal(forge_dataset_examples(parts[0]), 86);
     assert_int_equal(forge_dataset_examples(parts[1]), 6);
     for (int i = 0; i < 2; i++) {

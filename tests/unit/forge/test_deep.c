@@ -1,7 +1,8 @@
-/* Deep networks: the work per layer is constant from layers to an instance.
+/* Checks that the work per layer of a deep network is constant, from layers to an instance.
  *
- * The test counts comparisons of names, keys and attributes; a search among all of them would grow with their
- * number. */
+ * The test counts comparisons of names, keys and attributes. A search among all of them would take more
+ * comparisons per layer in deeper networks.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +63,7 @@ static forge_value loss_of(forge_builder *b, unsigned layers, bool checkpoint_ac
     return forge_cross_entropy(b, logits, labels);
 }
 
-/* A training step; each parameter's gradient is an output, too. */
+/* Returns a training step. Each parameter's gradient is also an output. */
 static forge_graph *graph_of(unsigned layers, bool checkpoint_activations)
 {
     joule_error error;
@@ -106,7 +107,8 @@ static void print_and_parse(const forge_graph *graph)
     free(text);
 }
 
-/* Goes from layers to an instance, and to text and back. */
+/* Compiles layers to an instance, prints the graph as text and parses the text. Returns the number of
+ * comparisons. */
 static size_t comparisons_for(forge_device *device, unsigned layers, bool checkpoint_activations)
 {
     joule_error error;

@@ -1,4 +1,5 @@
-/* Sizes that are expressions: equal polynomials have one number, bounds hold, and overflow is reported. */
+/* Checks sizes that are expressions: equal polynomials have one number, bounds hold, and overflow is
+ * reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +46,7 @@ static void test_symbols_are_unique_by_name(void **state)
                 DIM_FAILED);
 }
 
-/* Laws of arithmetic: both sides have the same number. */
+/* Both sides of each law must have the same number. */
 static void test_laws_of_arithmetic_hold(void **state)
 {
     struct fixture *f = *state;
@@ -72,13 +73,13 @@ static void test_laws_of_arithmetic_hold(void **state)
                 assert_true(dim_mul(t, all[i], dim_add(t, all[j], all[k])) ==
                             dim_add(t, dim_mul(t, all[i], all[j]), dim_mul(t, all[i], all[k])));
             }
-            bool is_term = j < 6 || j == 7; /* a sum is drawn below the fraction bar */
+            bool is_term = j < 6 || j == 7; /* dim_div cancels a divisor that is a term, but not a sum */
             if (all[j] != 0 && is_term)
                 assert_true(dim_div(t, dim_mul(t, all[i], all[j]), all[j]) == all[i]);
         }
 }
 
-/* Every expression has its arithmetic value, which lies within its bounds. */
+/* The value of each expression must equal that of the arithmetic, and must lie within the bounds. */
 static void test_values_are_within_their_bounds(void **state)
 {
     struct fixture *f = *state;

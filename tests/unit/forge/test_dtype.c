@@ -1,7 +1,8 @@
-/* Element types: names, sizes, all patterns of small floats, rounding, integer wrapping and saturation, 4-bit
- * elements, block formats.
+/* Checks element types: names, sizes, all patterns of small floats, rounding, integer wrapping and
+ * saturation, 4-bit elements and block formats.
  *
- * Rounding is compared with a search by definition, block formats with encodings written by hand. */
+ * Rounding is compared with a search by definition, block formats with encodings written by hand.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +14,7 @@
 #include <cmocka.h>
 #include "forge/core/dtype.h"
 
-/* Returns the next of a well-distributed sequence of 64-bit numbers (SplitMix64). */
+/* Returns the next number of a well-distributed sequence of 64-bit numbers (SplitMix64). */
 static uint64_t next_scattered(uint64_t *state)
 {
     uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -126,7 +127,8 @@ static double to_double(const struct format *format, uint32_t pattern)
     return value;
 }
 
-/* Returns the value of a pattern without sign, if all patterns were finite. */
+/* Returns the value of a pattern without sign. Patterns of infinity and NaN are evaluated as finite
+ * numbers. */
 static double meaning(const struct format *format, uint32_t pattern)
 {
     int bias = (1 << (format->exponent_bits - 1)) - 1;
@@ -135,7 +137,7 @@ static double meaning(const struct format *format, uint32_t pattern)
     return exponent == 0 ? ldexp(fraction, 1 - bias) : ldexp(1 + fraction, exponent - bias);
 }
 
-/* Returns the pattern after the largest finite number. */
+/* Returns the pattern that follows the largest finite number. */
 static uint32_t beyond(const struct format *format)
 {
     uint32_t ones = ((1u << format->exponent_bits) - 1) << format->mantissa_bits;
@@ -162,7 +164,7 @@ static void test_every_pattern_round_trips(void **state)
     }
 }
 
-/* Finds the nearest pattern by bisection; at a tie, the even one. */
+/* Returns the pattern nearest to `magnitude`, found by bisection. At a tie, this is the even pattern. */
 static uint32_t search_nearest(const struct format *format, double magnitude)
 {
     uint32_t low = 0, high = beyond(format);
@@ -216,7 +218,8 @@ static void test_random_values_round_to_even(void **state)
 static void test_nan_stays_nan(void **state)
 {
     (void)state;
-    /* The lowest bits of a NaN do not fit; the rest must not be read as infinity. */
+    /* The lowest bits of a NaN do not fit in a smaller type. The remaining bits must not be read as
+     * infinity. */
     static const uint64_t nans[] = {UINT64_C(0x7ff0000000000001), UINT64_C(0xfff8000000000000),
                                     UINT64_C(0x7fffffffffffffff)};
     for (size_t f = 0; f < FORMATS; f++)
@@ -240,7 +243,7 @@ static void test_known_values_convert_exactly(void **state)
     assert_int_equal(half_from_double(-0.0), 0x8000);
     assert_true(half_to_float(0x3555) == 0x1.554p-2f);
     assert_int_equal(bfloat_from_double(0x1.01p0), 0x3f80);
-    /* not a tie, but it would be one after rounding to float */
+    /* This value is not a tie. It would be a tie if it were first rounded to float. */
     assert_int_equal(bfloat_from_double(0x1.0100000000001p0), 0x3f81);
     assert_true(bfloat_to_float(0xc0a0) == -5.0f);
     assert_int_equal(from_double(&formats[2], 448), 0x7e);
@@ -266,7 +269,7 @@ static int bits_of_dtype(forge_dtype dtype)
     return atoi(forge_dtype_name(dtype) + 1);
 }
 
-/* Returns `value` modulo 2^bits, as an element of `dtype` is read in 64 bits. */
+/* Returns `value` modulo 2^bits, extended to 64 bits as for an element of `dtype`. */
 static uint64_t wrap(uint64_t value, forge_dtype dtype)
 {
     int bits = bits_of_dtype(dtype);
@@ -311,7 +314,7 @@ static void test_floats_saturate_when_converted_to_integers(void **state)
         int bits = bits_of_dtype(dtype);
         uint64_t max = UINT64_MAX >> (64 - bits + is_signed(dtype));
         int64_t min = is_signed(dtype) ? -(int64_t)max - 1 : 0;
-        double limit = ldexp(1, bits - is_signed(dtype)); /* the first number above the range */
+        double limit = ldexp(1, bits - is_signed(dtype)); /* the first integer above the range */
         assert_true((uint64_t)to_i64(dtype, limit) == max);
         assert_true((uint64_t)to_i64(dtype, limit * 3) == max);
         assert_true((uint64_t)to_i64(dtype, INFINITY) == max);
@@ -322,7 +325,7 @@ static void test_floats_saturate_when_converted_to_integers(void **state)
         assert_true(to_i64(dtype, 6.99) == 6);
         assert_true(to_i64(dtype, -0.99) == 0);
         assert_true(to_i64(dtype, -6.99) == (is_signed(dtype) ? -6 : 0));
-        /* The largest double in the range, and the same without its fraction. */
+        /* The largest double in the range is converted to its integer part. */
         double inside = nextafter(limit, 0);
         assert_true((uint64_t)to_i64(dtype, inside) == (uint64_t)inside);
     }
@@ -336,7 +339,7 @@ static void test_integers_round_once(void **state)
     uint64_t seed = 3;
     for (int i = 0; i < 50000; i++) {
         uint64_t value = next_scattered(&seed) >> (i % 40);
-        /* A tie of f32, or next to one. */
+        /* Odd numbers i give a tie of f32, or a value next to a tie. */
         if (i % 2)
             value = (value >> 40 | 1) << 39 | (uint64_t)(i % 3 - 1);
         int64_t signed_value = (int64_t)value;
@@ -369,7 +372,7 @@ static void test_bool_is_false_for_zeros_only(void **state)
     const uint64_t high = UINT64_C(1) << 63;
     assert_int_equal(forge_convert(FORGE_U64, &high, FORGE_BOOL, bools, 1), JOULE_OK);
     assert_int_equal(bools[0], 1);
-    const uint8_t odd = 200; /* as it may come from a file */
+    const uint8_t odd = 200; /* a file may contain such a bool */
     float number;
     assert_int_equal(forge_convert(FORGE_BOOL, &odd, FORGE_F32, &number, 1), JOULE_OK);
     assert_true(number == 1);
@@ -464,13 +467,13 @@ static void test_blocks_by_hand(void **state)
 {
     (void)state;
     float values[32] = {127, -127, 0.5f, -0.5f, 1.5f, 2.4f}, back[32];
-    /* halves are rounded away from 0 */
+    /* Ties are rounded away from 0. */
     uint8_t packed[34], expected[34] = {0x00, 0x3c, 127, 0x81, 1, 0xff, 2, 2};
     assert_int_equal(forge_convert(FORGE_F32, values, FORGE_Q8_0, packed, 32), JOULE_OK);
     assert_memory_equal(packed, expected, 34);
 
     float small[32] = {-8, 8, 7, -0.5f, 0.4f, [16] = 3, [17] = -3};
-    /* Twice 8 would be 16: saturates at 15. */
+    /* The encoding of 8 would be 16, which saturates at 15. */
     uint8_t nibbles[18] = {0x00, 0x3c, 0xb0, 0x5f, 0x8f, 0x88, 0x88};
     memset(nibbles + 7, 0x88, 11);
     assert_int_equal(forge_convert(FORGE_F32, small, FORGE_Q4_0, packed, 32), JOULE_OK);
@@ -492,11 +495,11 @@ static void test_blocks_at_the_edges(void **state)
                 values[i] = i == 17 ? losses[k] : 0;
             assert_int_equal(forge_convert(FORGE_F64, values, types[t], packed, 32), JOULE_OK);
             assert_int_equal(forge_convert(types[t], packed, FORGE_F64, back, 32), JOULE_OK);
-            assert_true(isnan(back[0])); /* not silently 0 */
+            assert_true(isnan(back[0])); /* a NaN must not become 0 */
             assert_false(isfinite(back[17]));
         }
         for (int i = 0; i < 32; i++)
-            values[i] = 1e-42 * i; /* a scale too small for f16 */
+            values[i] = 1e-42 * i; /* these values need a scale that is too small for f16 */
         assert_int_equal(forge_convert(FORGE_F64, values, types[t], packed, 32), JOULE_OK);
         assert_int_equal(forge_convert(types[t], packed, FORGE_F64, back, 32), JOULE_OK);
         for (int i = 0; i < 32; i++)
@@ -508,8 +511,8 @@ static void test_blocks_at_the_edges(void **state)
 
 /* --- all pairs --- */
 
-/* Converts every type to every other at an odd address, and to itself as bytes. All can hold 0 and 1, except
- * q8_0: 1 becomes 127 times an f16 just below 1/127, which is 0 as an integer. */
+/* Converts every type to every other at an odd address, and to itself as bytes. All types represent 0 and 1
+ * exactly, except q8_0. There, 1 becomes 127 times an f16 just below 1/127, which is 0 as an integer. */
 static void test_all_pairs_of_types_convert(void **state)
 {
     (void)state;

@@ -1,7 +1,8 @@
-/* Energy of operations: launches are joined with windows of a real meter, since the CPU model works on every
- * machine.
+/* Checks the energy of operations, with windows of a real meter.
  *
- * test_attribution shows how accurate shares are. The wait for sensors is limited. */
+ * The CPU model works on every machine, so the meter needs no sensor. The accuracy of shares is checked by
+ * test_attribution. The wait for sensors is limited.
+ */
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -34,7 +35,7 @@
 struct machine {
     struct workbench bench;
     joule_meter *meter;
-    /* Folder of a package's counter, which a thread advances; empty: there is none. */
+    /* folder with a package's counter, which a thread advances; empty: the machine has no counter */
     char root[64];
     pthread_t counter;
     atomic_bool has_ended;
@@ -70,7 +71,7 @@ static void write_zone(const struct machine *m, const char *name, const char *te
     assert_int_equal(fclose(file), 0);
 }
 
-/* Counts 30 W, whatever runs. */
+/* Advances the counter at 30 W, independent of the load. */
 static void *move_counter(void *context)
 {
     struct machine *m = context;
@@ -114,7 +115,7 @@ static int open_machine(void **state)
            workbench_begin(&m->bench, 1, NULL) != JOULE_OK;
 }
 
-/* Two layers, one in its own scope, and an operation of another phase. */
+/* Loads two layers, one in its own scope, and an operation of another phase. */
 static int load(struct machine *m)
 {
     forge_builder *b = forge_builder_new();
@@ -151,7 +152,7 @@ static void run(struct machine *m, int times)
         assert_int_equal(forge_instance_run(m->bench.instance, NULL), JOULE_OK);
 }
 
-/* Runs until the meter has this many windows. */
+/* Runs the program until the meter has this many windows. */
 static forge_energy_sum run_windows(struct machine *m, uint64_t windows)
 {
     forge_energy_sum sum = {.struct_size = sizeof sum};
@@ -239,7 +240,7 @@ static pid_t be_busy(void)
     return child;
 }
 
-/* Where a model replaces sensors, work of other processes is not attributed to operations. */
+/* If a model replaces sensors, the work of other processes is not attributed to operations. */
 static void test_energy_of_other_processes_is_not_attributed(void **state)
 {
     struct machine *m = *state;
@@ -268,7 +269,7 @@ static void test_energy_of_other_processes_is_not_attributed(void **state)
     assert_true(now.value >= sum.all_joules.value * (1 - 1e-9));
 }
 
-/* A training saves its energy after each epoch, and an epoch may be shorter than a window. */
+/* A training program saves its energy after each epoch. An epoch may be shorter than a window. */
 static void test_energy_is_known_after_a_run_shorter_than_a_window(void **state)
 {
     struct machine *m = *state;
@@ -280,8 +281,8 @@ static void test_energy_is_known_after_a_run_shorter_than_a_window(void **state)
     assert_true(now.value > 0);
 }
 
-/* Launches that were dropped because they were not collected leave unattributed joules, which the heading
- * includes. */
+/* Runs are dropped if their spans are not collected in time. Their joules stay unattributed, but the total
+ * includes them. */
 static void test_joules_without_launches_are_unattributed(void **state)
 {
     struct machine *m = *state;
@@ -352,7 +353,8 @@ static void test_launches_share_their_item(void **state)
     assert_string_equal(facts.op, "matmul");
     assert_string_equal(facts.scope, "net/first");
     assert_true(matmuls == 2 && facts.launches == 2 && facts.flop == 2 * 2 * 48.0 * 48 * 48);
-    assert_relative_error(of_item, facts.joules.value, 0.2); /* the meter has not reached the last runs yet */
+    /* not exact: the meter has no window for the last runs yet */
+    assert_relative_error(of_item, facts.joules.value, 0.2);
     joule_quantity joules;
     assert_int_equal(forge_launch_energy(m->bench.instance, launches, &joules), JOULE_INVALID);
 }
@@ -385,19 +387,20 @@ static void test_spans_allocate_nothing(void **state)
 {
     struct machine *m = *state;
     start(m);
-    joule_meter *meter = m->meter; /* its threads allocate, too */
+    joule_meter *meter = m->meter; /* the meter's threads allocate, too */
     m->meter = NULL;
     joule_close(meter);
     run(m, 2);
     unsigned before = allocations;
     run(m, 200);
     assert_int_equal(allocations, before);
-    void *volatile memory = malloc(1); /* allocations are counted */
+    void *volatile memory = malloc(1); /* shows that the counter counts allocations */
     free(memory);
     assert_true(allocations == before + 1);
 }
 
-/* From now on any system call but exit ends the process. Strict mode would also forbid reading the clock. */
+/* After this call, any system call except exit ends the process. Note: seccomp's strict mode would also
+ * forbid reading the clock. */
 static bool forbid_system_calls(void)
 {
     struct sock_filter rules[] = {
@@ -453,7 +456,7 @@ static void test_time_is_taken_once(void **state)
     (void)state;
     struct spans spans;
     uint32_t item_of[] = {0, 1, 0};
-    assert_true(spans_init(&spans, 3, 0)); /* two runs */
+    assert_true(spans_init(&spans, 3, 0)); /* the buffer has capacity for two runs */
     for (int64_t begin = 100; begin <= 200; begin += 100) {
         memcpy(spans_next_row(&spans), (int64_t[]){begin, begin + 10, begin + 10, begin + 40},
                4 * sizeof(int64_t));
@@ -466,10 +469,10 @@ static void test_time_is_taken_once(void **state)
     assert_relative_error(active_s[0], 30e-9, 1e-9);
     assert_true(spans_take(&spans, 130, 205, item_of, active_s));
     assert_relative_error(active_s[0], 45e-9, 1e-9);
-    assert_true(active_s[1] == 0); /* a launch without length */
+    assert_true(active_s[1] == 0); /* the launch took no time */
     assert_true(spans_take(&spans, 205, 300, item_of, active_s));
     assert_relative_error(active_s[0], 80e-9, 1e-9);
-    for (int64_t begin = 300; begin <= 500; begin += 100) { /* one too many */
+    for (int64_t begin = 300; begin <= 500; begin += 100) { /* adds three runs, one more than the capacity */
         memcpy(spans_next_row(&spans), (int64_t[]){begin, begin + 10, begin + 20, begin + 30},
                4 * sizeof(int64_t));
         spans_add_row(&spans);
@@ -502,7 +505,7 @@ static void test_number_of_scopes_is_limited(void **state)
     workbench_load(&m->bench, b);
     start(m);
     size_t count = forge_energy_count(m->bench.instance);
-    assert_true(count == 2 * MAX_ITEMS / 64 + 1); /* unary operations have one kind */
+    assert_true(count == 2 * MAX_ITEMS / 64 + 1); /* several unary operations count as one kind */
     assert_string_equal(m->bench.instance->energy->items.list[1].scope, "block1");
     assert_int_equal(m->bench.instance->energy->items.list[1].launches, 64);
 }

@@ -1,5 +1,5 @@
-/* The device that only estimates: times and joules follow the roofline model for a given machine; no values
- * are computed. */
+/* Checks the device that only estimates. Times and joules follow the roofline model of a given machine, and
+ * no values are computed. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #include "forge/reference/reference.h"
 #include "support/check.h"
 
-/* 1 GFLOP/s, 1 GB/s, 1 ms, 2 W + 8 W, 1 nJ/FLOP, 10 nJ/byte. */
+/* The machine has 1 GFLOP/s, 1 GB/s, 1 ms per launch, 2 W idle + 8 W busy, 1 nJ/FLOP and 10 nJ/byte. */
 #define MACHINE                                                                                              \
     "flop_per_s=1e9,bytes_per_s=1e9,launch_seconds=1e-3,idle_watts=2,busy_watts=8,flop_joules=1e-9,"         \
     "byte_joules=1e-8"
@@ -30,7 +30,8 @@ struct bench {
     forge_instance *instance;
 };
 
-/* y = relu(x w), one launch limited by FLOP and one by bytes; in addition w = w + 1. */
+/* y = relu(x w) has one launch limited by FLOP and one limited by bytes. The graph also computes w = w +
+ * 1. */
 static forge_graph *layer(void)
 {
     forge_builder *b = forge_builder_new();
@@ -86,12 +87,12 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Returns the time of a launch of `layer`, computed by hand. */
+/* Returns the expected seconds of a launch of `layer`. The work was counted by hand. */
 static double seconds_of(const forge_launch_facts *launch)
 {
     bool is_product = strcmp(launch->op, "matmul") == 0;
     double bytes = (is_product ? 3.0 : 2.0) * N * N * 4;
-    bytes += strcmp(launch->op, "binary") == 0 ? 4 : 0; /* the constant 1 */
+    bytes += strcmp(launch->op, "binary") == 0 ? 4 : 0; /* the constant 1 is also read */
     double flop = is_product ? 2.0 * N * N * N : (double)N * N;
     assert_near(launch->flop, flop, 0.5);
     assert_near(launch->read_bytes + launch->written_bytes, bytes, 0.5);
@@ -111,7 +112,7 @@ static void assert_modelled(joule_quantity q, double value)
     assert_int_equal(q.cls, JOULE_CLASS_MODELLED);
 }
 
-/* The device has its own clock: launches take their expected time, however long the test sleeps. */
+/* The device has a virtual clock. Launches take their expected time, even if the test sleeps. */
 static void test_launches_take_the_time_of_the_roofline_model(void **state)
 {
     struct bench *bench = *state;
@@ -140,14 +141,14 @@ static void test_telemetry_counts_from_a_reset_on(void **state)
     assert_int_equal(forge_expected_run(bench->instance, &seconds, &joules), JOULE_OK);
     assert_int_equal(forge_energy_consumed(bench->device, &q), JOULE_OK);
     assert_true(q.value == 0 && q.high == 0);
-    assert_near(forge_power_draw_watts(bench->device), 2, 1e-9); /* idle */
+    assert_near(forge_power_draw_watts(bench->device), 2, 1e-9); /* power of the idle machine */
     for (int i = 0; i < 3; i++)
         assert_int_equal(forge_instance_run(bench->instance, NULL), JOULE_OK);
     assert_int_equal(forge_energy_consumed(bench->device, &q), JOULE_OK);
     assert_modelled(q, 3 * joules.value);
     assert_int_equal(forge_power_draw(bench->device, &q), JOULE_OK);
     assert_modelled(q, joules.value / seconds.value);
-    assert_true(q.high / q.value < joules.high / joules.value); /* errors of time do not apply to power */
+    assert_true(q.high / q.value < joules.high / joules.value); /* errors of time cancel in power */
     assert_int_equal(forge_reset_counters(bench->device), JOULE_OK);
     assert_near(forge_energy_consumed_joules(bench->device), 0, 0);
     assert_int_equal(forge_instance_run(bench->instance, NULL), JOULE_OK);
@@ -165,7 +166,8 @@ static void test_steps_phases_and_operations_add_up(void **state)
     forge_energy_sum sum = {.struct_size = sizeof sum};
     double items = 0;
     assert_int_equal(forge_expected_run(instance, &seconds, &joules), JOULE_OK);
-    assert_int_equal(forge_instance_run(instance, NULL), JOULE_OK); /* before the start: not counted */
+    /* runs before forge_energy_start are not counted */
+    assert_int_equal(forge_instance_run(instance, NULL), JOULE_OK);
     assert_int_equal(forge_energy_start(instance, NULL, JOULE_TOTAL, NULL), JOULE_OK);
     assert_int_equal(forge_step_energy(instance, FORGE_ALL_PHASES, &step), JOULE_PENDING);
     assert_true(isnan(step.value));
@@ -185,7 +187,7 @@ static void test_steps_phases_and_operations_add_up(void **state)
         assert_int_equal(item.group, i);
         items += item.joules.value;
     }
-    assert_string_equal(item.op, ""); /* the last item: no time is between launches */
+    assert_string_equal(item.op, ""); /* the last item is the time between launches, which is 0 here */
     assert_near(item.joules.value, 0, 0);
     assert_int_equal(forge_energy_total(instance, &sum), JOULE_OK);
     assert_modelled(sum.joules, items);
@@ -239,20 +241,21 @@ static void test_programs_are_exchangeable_with_those_of_the_cpu(void **state)
     assert_int_equal(forge_expected_run(cpu.instance, &seconds, &joules), JOULE_UNSUPPORTED);
     assert_true(isnan(seconds.value) && isnan(joules.value));
     assert_int_equal(forge_instance_new(bench->program, cpu.device, cpu.states, &crossed, NULL), JOULE_OK);
-    assert_int_equal(forge_instance_run(crossed, NULL), JOULE_INVALID); /* a CPU needs inputs */
+    /* unlike this device, a CPU needs inputs */
+    assert_int_equal(forge_instance_run(crossed, NULL), JOULE_INVALID);
     assert_int_equal(forge_instance_set_zeros(crossed, NULL, NULL), JOULE_OK);
     assert_int_equal(forge_instance_run(crossed, NULL), JOULE_OK);
     assert_int_equal(forge_instance_get(crossed, "y", &y, NULL), JOULE_OK);
     forge_instance_free(crossed);
     assert_int_equal(forge_instance_new(cpu.program, bench->device, bench->states, &crossed, NULL), JOULE_OK);
     assert_int_equal(forge_instance_run(crossed, NULL), JOULE_OK);
-    forge_instance_free(crossed); /* and once more in the same memory */
+    forge_instance_free(crossed); /* another instance uses the same memory again */
     assert_int_equal(forge_instance_new(cpu.program, bench->device, bench->states, &crossed, NULL), JOULE_OK);
     forge_instance_free(crossed);
     unload(&cpu);
 }
 
-/* 64 GiB of weights: more than the machine has; none of it is touched. */
+/* The weights have 64 GiB, more than this machine's memory. They are never accessed. */
 static void test_programs_larger_than_memory_can_be_estimated(void **state)
 {
     (void)state;
@@ -270,7 +273,7 @@ static void test_programs_larger_than_memory_can_be_estimated(void **state)
     unsetenv("FORGE_MACHINE");
     assert_int_equal(forge_instance_run(bench.instance, NULL), JOULE_OK);
     assert_int_equal(forge_expected_run(bench.instance, &seconds, &joules), JOULE_OK);
-    assert_near(seconds.value, 0x1p36 * 1e-9, 0.01); /* bytes at 1 GB/s */
+    assert_near(seconds.value, 0x1p36 * 1e-9, 0.01); /* 2^36 bytes at 1 GB/s */
     unload(&bench);
 }
 
@@ -328,7 +331,7 @@ static double expected_of(const forge_instance *instance, const char *op)
     return NAN;
 }
 
-/* Returns the expected seconds of an operation on this many elements in rows of this length. */
+/* Returns the expected seconds of an operation on elements in rows of this length. */
 static double expect_rows(const char *op, int64_t columns)
 {
     struct bench bench = {0};
@@ -354,7 +357,8 @@ static double expect_rows(const char *op, int64_t columns)
     return seconds;
 }
 
-/* A copy of long rows is not a loop over elements; a copy of short rows costs more, and a sort most. */
+/* A copy of long rows is faster than a loop over elements. A copy of short rows takes longer, and a sort
+ * takes longest. */
 static void test_kernels_of_the_reference_have_rates_of_their_own(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Gradients against finite differences in double: every operation, mode and kind of broadcasting, and
+/* Checks gradients against finite differences in double: every operation, mode and kind of broadcasting, and
  * compositions. */
 #include <math.h>
 #include <setjmp.h>
@@ -67,7 +67,7 @@ static forge_value chosen(forge_builder *b, const forge_value *x, int kind)
 
 static forge_value twice_cast(forge_builder *b, const forge_value *x, int kind)
 {
-    (void)kind; /* i64 has no gradient; a cast from f64 to f64 is not a node */
+    (void)kind; /* a cast through i64 has no gradient; a cast from f64 to f64 would be no node */
     forge_value whole = forge_cast(b, FORGE_F64, forge_cast(b, FORGE_I64, x[0]));
     return forge_add(b, forge_mul(b, x[0], x[0]), whole);
 }
@@ -114,7 +114,7 @@ static void test_slopes_of_reductions_equal_differences(void **state)
 
 static forge_value zero_product(forge_builder *b, const forge_value *x, int kind)
 {
-    (void)kind; /* rows with no, one and two factors that are exactly 0 */
+    (void)kind; /* the rows have zero, one and two factors that are exactly 0 */
     double numbers[] = {1, 1, 1, 0, 1, 1, 0, 0, 1};
     forge_tensor mask;
     forge_shape shape = forge_shape_of(3, 3);
@@ -123,7 +123,8 @@ static forge_value zero_product(forge_builder *b, const forge_value *x, int kind
     forge_value m = forge_constant(b, &mask);
     forge_buffer_release(mask.buffer);
     forge_value one = forge_scalar(b, FORGE_F64, 1);
-    /* x - x0 where the mask is 0: it is 0 at the tested point, but still a function of x. */
+    /* Subtract x0 where the mask is 0. The factor is then 0 at the tested point, but still a function of
+     * x. */
     forge_value moved = forge_sub(b, x[0], forge_mul(b, x[1], forge_sub(b, one, m)));
     return forge_reduce(b, FORGE_PRODUCT, moved, 2, false);
 }
@@ -194,7 +195,8 @@ static forge_value same_twice_body(forge_builder *b, const forge_value *x, size_
     return forge_mul(b, forge_exp(b, x[0]), forge_unary(b, FORGE_SIN, x[1]));
 }
 
-/* A composite whose two operands are one value; and one of a value and a result of its body. */
+/* kind 0: both operands of the composite are one value; 1: they differ; 2: one operand is another composite's
+ * result. */
 static forge_value composed(forge_builder *b, const forge_value *x, int kind)
 {
     forge_value inputs[] = {x[0], kind == 0 ? x[0] : kind == 1 ? forge_exp(b, x[0]) : x[0]};
@@ -203,7 +205,7 @@ static forge_value composed(forge_builder *b, const forge_value *x, int kind)
                      : y;
 }
 
-/* Three values; two of them are the same. */
+/* Returns three values, two of which are the same. */
 static void three_values_body(forge_builder *b, const forge_value *x, size_t count, const void *context,
                               forge_value *out_values)
 {
@@ -214,7 +216,7 @@ static void three_values_body(forge_builder *b, const forge_value *x, size_t cou
     out_values[2] = product;
 }
 
-/* Uses all of a composite's values; only its second; or its first and third. */
+/* Uses all of a composite's values, only its second, or its first and third. */
 static forge_value composed_of_many(forge_builder *b, const forge_value *x, int kind)
 {
     forge_value y[3];
@@ -286,8 +288,8 @@ static forge_value summed_unary(forge_builder *b, const forge_value *x, int kind
 static void test_kinks_have_a_defined_slope(void **state)
 {
     (void)state;
-    /* Weights of the trial are factors here, so exact bits can be compared only if the slope is 0 or the
-     * ratio is known. */
+    /* Results are multiplied by the trial's weights. Exact bits can therefore be compared only if the slope
+     * is 0 or the ratio is known. */
     double zero = 0, none = 0;
     struct function relu = {"relu at 0", summed_unary, FORGE_RELU, 1, {forge_shape_of(1)}, 0, 0, false};
     expect(relu, &zero, NULL, &none, NULL);
@@ -295,7 +297,7 @@ static void test_kinks_have_a_defined_slope(void **state)
     expect(absolute, &zero, NULL, &none, NULL);
 }
 
-/* Returns the slopes of a binary operation at one point, times the trial's weight. */
+/* Computes the slopes of a binary operation at the point (x, z), times the trial's weight. */
 static void slopes_at(int kind, double x, double z, double out[2])
 {
     struct function f = {"a place", binary, kind, 2, {forge_shape_of(1), forge_shape_of(1)}, 0, 0, false};
@@ -316,7 +318,8 @@ static void test_slopes_at_ends_of_ranges_are_defined(void **state)
 {
     (void)state;
     double slopes[2];
-    slopes_at(FORGE_MOD, 1, 0.1, slopes); /* 0.1 in binary fits nine times into 1, and 1 / 0.1 is 10 */
+    /* 0.1 as a binary fraction fits nine times into 1, although 1 / 0.1 is rounded to 10 */
+    slopes_at(FORGE_MOD, 1, 0.1, slopes);
     assert_true(slopes[0] != 0 && slopes[1] == -9 * slopes[0]);
     slopes_at(FORGE_POW, 0, 2, slopes);
     assert_true(slopes[0] == 0 && slopes[1] == 0);
@@ -345,7 +348,7 @@ static void test_equal_maxima_share_the_slope(void **state)
     forge_instance_get(t.instance, "g0", &a, NULL);
     for (int i = 0; i < 4; i++)
         assert_true(((double *)forge_tensor_data(&a))[i] ==
-                    half / 2); /* with the same weight: 1/4 of it, not 1/2 */
+                    half / 2); /* the gradient is 1/4 of the weight, not 1/2 */
     derivative_end(&t, &maximum);
 }
 

@@ -1,5 +1,5 @@
-/* Layers in every mode, and whole models, against finite differences along random directions in all
- * parameters and inputs. */
+/* Checks gradients of layers in every mode, and of whole models, against finite differences along random
+ * directions in all parameters and inputs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,8 @@
 #include <cmocka.h>
 #include "support/directional.h"
 
-/* Returns a weighted sum, because mean and norm of a normalised value are constant. */
+/* Returns a weighted sum. Note: an unweighted sum would not show errors, because mean and norm of a
+ * normalised value are constant. */
 static forge_value weigh(forge_builder *b, forge_value y)
 {
     forge_shape shape = forge_value_shape(b, y);
@@ -36,7 +37,7 @@ struct layer {
     int64_t kernel[3], channels;
     forge_conv_options conv;
     int mode;
-    bool is_switched; /* bias, weight, training ... */
+    bool is_switched; /* the mode's flag, such as bias, weight or training */
 };
 
 static forge_value conv(forge_builder *b, forge_value x, const struct layer *layer)

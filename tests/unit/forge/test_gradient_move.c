@@ -1,4 +1,4 @@
-/* Gradients of operations that move elements, against finite differences. */
+/* Checks gradients of operations that move elements against finite differences. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -107,7 +107,8 @@ static forge_value indices_of(forge_builder *b, const int64_t *numbers, forge_sh
 
 static forge_value gathered(forge_builder *b, const forge_value *x, int kind)
 {
-    static const int64_t rows[] = {2, 0, -1, 2, 1, -3}; /* some twice, some counted from the end */
+    /* some rows are taken twice, some are counted from the end */
+    static const int64_t rows[] = {2, 0, -1, 2, 1, -3};
     forge_value indices = indices_of(b, rows, kind & 4 ? forge_shape_of(3, 2) : forge_shape_of(2, 3));
     uint32_t axis = kind & 1;
     return square(b, kind & 2 ? forge_gather_along(b, x[0], indices, axis)
@@ -123,7 +124,8 @@ static void test_slopes_of_gather_equal_differences(void **state)
     derivative_check(&(struct function){"gather along", gathered, 3, 1, {forge_shape_of(2, 3)}, -1, 1, true});
 }
 
-/* Two updates of one element, one that is dropped, one index from the end. */
+/* Two updates have the same element, one is out of range and dropped, and one index is counted from the
+ * end. */
 static forge_value scattered(forge_builder *b, const forge_value *x, int kind)
 {
     static const int64_t places[] = {2, 0, 9, -1, 2, 0, 1, 1};
@@ -159,7 +161,7 @@ static forge_value scanned(forge_builder *b, const forge_value *x, int kind)
     return square(b, forge_scan(b, (forge_reduce_kind)(kind & 7), x[0], kind >> 3 & 1, (uint32_t)kind >> 4));
 }
 
-/* Only inclusive extremes: infinities have no slope. */
+/* Exclusive extremes contain infinities, which have no slope, so only inclusive ones are tested. */
 static void test_slopes_of_scan_equal_differences(void **state)
 {
     (void)state;
@@ -171,7 +173,7 @@ static void test_slopes_of_scan_equal_differences(void **state)
                     "scan", scanned, kinds[k] | mode << 3, 1, {forge_shape_of(4, 3)}, -1.5, 1.5, true});
 }
 
-/* Returns the finite part of an exclusive extreme. */
+/* Returns the finite elements of an exclusive extreme. */
 static forge_value later_extremes(forge_builder *b, const forge_value *x, int kind)
 {
     bool is_reverse = kind >> 4 & FORGE_SCAN_REVERSE;
@@ -194,7 +196,7 @@ static void test_slopes_of_exclusive_extremes_equal_differences(void **state)
                                                 true});
 }
 
-/* Lines with zero, one and two elements that are exactly 0 at the tested point. */
+/* The lines have zero, one and two elements that are exactly 0 at the tested point. */
 static forge_value products_with_zeros(forge_builder *b, const forge_value *x, int flags)
 {
     static const double mask[] = {1, 1, 1, 1, 1, 0, 1, 1, 0, 1, 0, 1};
@@ -232,7 +234,7 @@ static forge_value sorted(forge_builder *b, const forge_value *x, int kind)
 {
     forge_value indices, y = kind & 4 ? forge_top_k(b, x[0], 2, kind & 1, &indices)
                                       : forge_sort(b, x[0], kind & 1, kind & 2, &indices);
-    /* Indices are used, too, but have no gradient. */
+    /* The result also depends on the indices, which have no gradient. */
     return forge_mul(b, square(b, y), forge_cast(b, FORGE_F64, indices));
 }
 
@@ -243,8 +245,8 @@ static void test_slopes_of_sort_equal_differences(void **state)
         derivative_check(&(struct function){"sort", sorted, kind, 1, {forge_shape_of(4, 3)}, -1, 1, true});
 }
 
-/* Slices of [4, 6] that divide x[0]'s columns among them, with gaps (kind 1), with a use of the whole (kind
- * 2), or in reverse order (kind 3). */
+/* Slices of [4, 6] that divide the columns of x[0] (kind 0), with gaps (1), with another use of all columns
+ * (2), or in reverse order (3). */
 static forge_value side_by_side(forge_builder *b, const forge_value *x, int kind)
 {
     static const int64_t cuts[][4] = {{0, 1, 4, 6}, {1, 2, 4, 6}, {0, 2, 4, 6}, {6, 4, 1, 0}};
@@ -289,7 +291,8 @@ static void test_slices_side_by_side(void **state)
     }
 }
 
-/* Rows that are taken once or twice, before a use of the whole (kind 0), after it (1) or both (2). */
+/* Rows are taken once or twice, before another use of the whole value (kind 0), after it (1), or before and
+ * after (2). */
 static forge_value taken_beside(forge_builder *b, const forge_value *x, int kind)
 {
     static const int64_t rows[][3] = {{1, 3, 1}, {0, 1, 2}};

@@ -1,7 +1,8 @@
-/* First and second derivatives of random functions against finite differences, also with parts recomputed in
- * the backward pass.
+/* Checks first and second derivatives of random functions against finite differences, also with parts
+ * recomputed in the backward pass.
  *
- * JOULE_TEST_FULL=1 tries 10,000. */
+ * JOULE_TEST_FULL=1 tests 10,000 functions.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,7 @@
 
 static unsigned functions(void)
 {
-#ifdef __SANITIZE_THREAD__ /* no threads are involved, and each function takes twenty times as long */
+#ifdef __SANITIZE_THREAD__ /* the test has one thread, and the sanitizer makes it twenty times slower */
     return 40;
 #endif
     const char *full = getenv("JOULE_TEST_FULL");

@@ -1,5 +1,5 @@
-/* Gradients of convolutions and windows against finite differences: every kind of window, with first and
- * second derivatives. */
+/* Checks first and second derivatives of convolutions and of every kind of window against finite
+ * differences. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +62,7 @@ static void test_slopes_of_convolutions_equal_differences(void **state)
     }
 }
 
-/* Third order: the loss is quadratic in x, through both inputs. */
+/* The result is of third order in x, because x is the image and both weights. */
 static forge_value conv_of_itself(forge_builder *b, const forge_value *x, int kind)
 {
     (void)kind;
@@ -105,7 +105,7 @@ static const struct window_case {
 };
 enum { WINDOW_CASES = sizeof window_cases / sizeof *window_cases };
 
-/* kind: reduction, counts padding, case */
+/* kind: a number that encodes the reduction, whether padding is counted, and the case */
 static forge_value window(forge_builder *b, const forge_value *x, int kind)
 {
     const struct window_case *c = &window_cases[kind >> 4];
@@ -124,7 +124,7 @@ static void test_slopes_of_windows_equal_differences(void **state)
             }
 }
 
-/* Has a second derivative other than 0, through the shared gradient. */
+/* The square has a second derivative other than 0, which depends on the gradient's shares. */
 static forge_value square_of_window(forge_builder *b, const forge_value *x, int kind)
 {
     forge_value y = window(b, x, kind);
@@ -163,7 +163,7 @@ static forge_value ties(forge_builder *b, const forge_value *x, int kind)
     return forge_window_reduce(b, (forge_reduce_kind)kind, x[0], 1, &window, false);
 }
 
-/* [0 0 | 0 0 -1 | 5 5]: padding at both ends is not a zero that could be a maximum. */
+/* The windows are [0 0 | 0 0 -1 | 5 5]. Padding at both ends is not a zero that could be the maximum. */
 static void test_equals_share_and_padding_does_not(void **state)
 {
     (void)state;

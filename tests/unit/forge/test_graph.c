@@ -1,4 +1,5 @@
-/* Building graphs: shapes and types, messages, common subexpressions, dropped nodes, provenance, copies. */
+/* Checks the construction of graphs: shapes and types, messages, common subexpressions, removed nodes,
+ * provenance and copies. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,7 +72,7 @@ static void test_symbols_in_shapes(void **state)
     assert_builder_refused(b, "reshape(f32[B,8]): [8,8] has another number");
 }
 
-/* -1 stands for the remaining size, even if -1 is also the id of a symbol. */
+/* A size of -1 means the remaining size, even if -1 is also the id of a symbol. */
 static void test_reshape_finds_the_size_that_is_left(void **state)
 {
     (void)state;
@@ -88,7 +89,7 @@ static void test_reshape_finds_the_size_that_is_left(void **state)
     assert_int_equal(flat.dims[1], forge_dim_mul(b, time, 8));
     forge_shape cut = forge_value_shape(b, forge_reshape(b, y, forge_shape_of(batch, 2, FORGE_REST)));
     assert_int_equal(cut.dims[2], forge_dim_mul(b, time, 4));
-    assert_int_equal(batch, -1); /* although -1 is the symbol's id */
+    assert_int_equal(batch, -1); /* the symbol's id is also -1 */
     assert_shape(b, forge_reshape(b, x, forge_shape_of(-1, 8)), "[3,8]");
     forge_builder_free(b);
     static const forge_dim wrong[][2] = {{-1, 7}, {-1, -1}, {-1, 0}, {-2, 4}, {FORGE_REST, FORGE_REST}};
@@ -110,7 +111,8 @@ static void test_messages_name_operation_and_shapes(void **state)
     forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(2, 3));
     forge_value bad = forge_matmul(b, x, x, 0);
     assert_int_equal(bad, FORGE_NO_VALUE);
-    assert_int_equal(forge_add(b, bad, x), FORGE_NO_VALUE); /* returns an error value without a message */
+    /* an operand without value gives no value and no second message */
+    assert_int_equal(forge_add(b, bad, x), FORGE_NO_VALUE);
     assert_builder_refused(b, "encoder/fc1: matmul(f32[2,3], f32[2,3]): the inner dimensions differ");
 
     b = forge_builder_new();
@@ -155,7 +157,7 @@ static void test_equal_nodes_are_one_and_unused_ones_go(void **state)
     assert_int_not_equal(forge_log(b, x), one);
     assert_int_equal(forge_scalar(b, FORGE_F32, 0.5), forge_scalar(b, FORGE_F32, 0.5));
     assert_int_not_equal(forge_scalar(b, FORGE_F32, 0.0), forge_scalar(b, FORGE_F32, -0.0));
-    for (int i = 0; i < 1000; i++) /* enough to fill the table several times */
+    for (int i = 0; i < 1000; i++) /* enough constants to fill the hash table several times */
         assert_int_equal(forge_scalar(b, FORGE_F64, i), forge_scalar(b, FORGE_F64, i));
     forge_output(b, "y", one);
     forge_graph *graph = finish(b);
@@ -204,7 +206,7 @@ static void test_constants_are_folded(void **state)
     assert_int_equal(two->op, OP_CONSTANT);
     assert_true(*(const float *)((const struct constant_attributes *)two->attributes)->bytes == 2);
     assert_int_equal(graph_producer(folded, folded->outputs[1].value)->op, OP_BROADCAST);
-    assert_int_equal(folded->node_count, 5); /* x, 2, the product, 6, and 6 broadcast */
+    assert_int_equal(folded->node_count, 5); /* the nodes are x, 2, the product, 6, and 6 broadcast */
     forge_graph_free(graph);
     forge_graph_free(folded);
 }

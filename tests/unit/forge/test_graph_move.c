@@ -1,4 +1,4 @@
-/* Building operations that move elements: shapes, sizes that are expressions, and refused arguments. */
+/* Checks operations that move elements: shapes, sizes that are expressions, and refused arguments. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,7 +71,7 @@ static void test_slices_may_have_symbolic_sizes(void **state)
     forge_value x = input(b, "x", forge_shape_of(2, more));
     forge_value rows = forge_slice_along(b, x, 1, 0, time), next = forge_slice_along(b, x, 1, 1, more);
     assert_value_shape(b, rows, "[2,T]");
-    assert_value_shape(b, forge_add(b, rows, next), "[2,T]"); /* each with the next one */
+    assert_value_shape(b, forge_add(b, rows, next), "[2,T]"); /* adds each row to the next one */
     assert_value_shape(b, forge_flip(b, x, 2), "[2,(T+1)]");
     assert_value_shape(b, forge_slice(b, x, NULL, NULL, (int64_t[]){1, 2}), "[2,((T+2)/2)]");
     assert_value_shape(b, forge_slice_along(b, x, 1, 0, 4), "[2,4]");
@@ -198,7 +198,7 @@ static void test_shapes_of_scans_and_sorts_are_inferred(void **state)
     assert_value_shape(b, forge_top_k(b, x, 4, 1, &first), "[2,4]");
     assert_value_shape(b, first, "[2,4]");
     assert_value_shape(b, forge_top_k(b, x, forge_dim_div(b, time, 2), 1, NULL), "[2,(T/2)]");
-    assert_right(b, indices); /* the values are not used */
+    assert_right(b, indices); /* the indices are an output, although the sorted values are not used */
     b = forge_builder_new();
     forge_top_k(b, input(b, "x", forge_shape_of(forge_symbol(b, "T", 4, 64, 1))), 5, 0, &indices);
     assert_int_equal(indices, FORGE_NO_VALUE);

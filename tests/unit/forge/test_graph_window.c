@@ -1,4 +1,5 @@
-/* Shapes of convolutions, windows and random numbers, also with symbols, and messages of refused ones. */
+/* Checks the shapes of convolutions, windows and random numbers, also with symbols, and the messages for
+ * invalid ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Layers of convolutions, dropout, and models made of them. */
+/* Checks layers of convolutions, dropout, and models built from them. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -147,7 +147,8 @@ static void test_dropout_masks_follow_key_and_step(void **state)
             dropped += factor == 0;
             same += (y[i] == 0) == (z[i] == 0);
         }
-        assert_true(dropped > 190 && dropped < 310 && same < 750); /* about five standard deviations */
+        /* limits of about five standard deviations */
+        assert_true(dropped > 190 && dropped < 310 && same < 750);
         assert_memory_not_equal(y, first, sizeof first);
         memcpy(first, y, sizeof first);
     }
@@ -158,7 +159,7 @@ static void test_dropout_masks_follow_key_and_step(void **state)
 
 /* --- models --------------------------------------------------------------------------------------------- */
 
-/* Horizontal or vertical bars: a few steps suffice to classify them. */
+/* The images are horizontal or vertical bars, so a few training steps suffice to classify them. */
 static void test_cnn_learns(void **state)
 {
     struct workbench *m = *state;
@@ -189,7 +190,7 @@ static void test_cnn_learns(void **state)
     assert_int_equal(workbench_slot(m, "cnn.fc1.weight").shape.rank, 2);
 }
 
-/* Dropout and both batch norms, forward and backward. */
+/* The network uses dropout and both batch norms, forward and backward. */
 static void test_norm_cnn_trains(void **state)
 {
     struct workbench *m = *state;
@@ -216,7 +217,7 @@ static void test_norm_cnn_trains(void **state)
     assert_int_equal(*(int64_t *)forge_tensor_data(&batches), 16);
 }
 
-/* Fills a slot from a valid safetensors file in memory. */
+/* Copies the tensor `name` of a valid safetensors file in memory to the slot `name`. */
 static void take(struct workbench *m, const char *file, const char *name)
 {
     char key[80];
@@ -231,7 +232,8 @@ static void take(struct workbench *m, const char *file, const char *name)
     memcpy(forge_tensor_data(&tensor), file + 8 + header + begin, end - begin);
 }
 
-/* A network trained elsewhere classifies the first 100 images, with the same results as in PyTorch. */
+/* A network that was trained in PyTorch classifies the first 100 images. The results must equal those of
+ * PyTorch. */
 static void test_imported_network_gives_the_results_of_pytorch(void **state)
 {
     struct workbench *m = *state;

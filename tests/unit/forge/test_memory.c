@@ -1,4 +1,4 @@
-/* Memory of a device: size classes, kept and released blocks, the limit, and the users named in the
+/* Checks a device's memory: size classes, cached and released blocks, the limit, and the users named in the
  * out-of-memory message. */
 #include <pthread.h>
 #include <setjmp.h>
@@ -99,7 +99,8 @@ static void limit_error_names_the_request_and_the_largest_user(void **state)
     forge_buffer *held = take(device, 3 * MIB, "gone"), *buffer = NULL;
     forge_buffer_release(held);
     forge_buffer *small = take(device, 100 * KIB, "input 'x'");
-    forge_buffer *large = take(device, 5 * MIB, "slot 'wte.weight'"); /* kept blocks are released */
+    /* cached blocks are released to make space */
+    forge_buffer *large = take(device, 5 * MIB, "slot 'wte.weight'");
     assert_int_equal(facts_of(device).held_bytes, 0);
     joule_error error = {0};
     assert_int_equal(device_take(device, 4 * MIB, "slot 'h.0.weight'", &buffer, &error), JOULE_NO_MEMORY);
@@ -108,7 +109,8 @@ static void limit_error_names_the_request_and_the_largest_user(void **state)
         "out of memory on cpu for slot 'h.0.weight': 4.0 MiB needed, 5.1 MiB of the limit of 8.0 MiB "
         "in use; largest: slot 'wte.weight' with 5.0 MiB, input 'x' with 104.0 KiB");
     assert_null(buffer);
-    forge_device_limit_memory(device, MIB); /* less than is in use: only new requests are refused */
+    /* the limit is below the current use: only new requests are refused */
+    forge_device_limit_memory(device, MIB);
     assert_int_equal(device_take(device, 1, "a byte", &buffer, &error), JOULE_NO_MEMORY);
     forge_device_limit_memory(device, 0);
     forge_buffer_release(take(device, 4 * MIB, "slot 'h.0.weight'"));
@@ -117,7 +119,7 @@ static void limit_error_names_the_request_and_the_largest_user(void **state)
     forge_device_close(device);
 }
 
-/* A system with 2 MiB in total. */
+/* Simulates a system with 2 MiB in total. */
 static size_t left_bytes;
 
 static void give_to_small(void *size_bytes)

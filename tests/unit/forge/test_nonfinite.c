@@ -1,5 +1,5 @@
-/* The origin of NaNs and infinities: found by a checked run, also for results in place, and after a training
- * has diverged. */
+/* Checks that a checked run finds the origin of NaNs and infinities, also for results in place and after a
+ * training has diverged. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,7 +70,8 @@ static void test_a_product_that_overflows(void **state)
     forge_scope_push(b, "fc1");
     forge_value y = forge_matmul(b, x, w, 0);
     forge_scope_pop(b);
-    forge_output(b, "z", forge_sub(b, forge_relu(b, y), forge_relu(b, y))); /* inf - inf comes later */
+    /* inf - inf is NaN, but is computed after the origin */
+    forge_output(b, "z", forge_sub(b, forge_relu(b, y), forge_relu(b, y)));
     forge_scope_pop(b);
     workbench_load(bench, b);
     workbench_set(bench, "x", (float[]){1, 2, -1e30f, 0.5f});
@@ -89,7 +90,7 @@ static void test_a_product_that_overflows(void **state)
                                    "f32[2,3] 1 to 1e+30");
 }
 
-/* The slot is multiplied in place: the report has its previous contents. */
+/* The slot is multiplied in place. The report must describe its previous contents. */
 static void test_result_in_place_reports_its_previous_contents(void **state)
 {
     struct workbench *bench = *state;
@@ -107,7 +108,8 @@ static void test_result_in_place_reports_its_previous_contents(void **state)
     assert_int_equal(found.made.infinities, 1000);
     assert_int_equal(found.operands[0].infinities, 0);
     assert_true(found.operands[0].max == (double)3e20f);
-    check(bench, JOULE_OK); /* from here on the slot is infinite, and no operation is its origin */
+    /* the slot is infinite before this run, so no operation of the run is the origin */
+    check(bench, JOULE_OK);
 }
 
 static void test_invalid_slot_is_named(void **state)
@@ -156,7 +158,7 @@ static void test_a_cast_that_overflows(void **state)
     assert_contains(error.message, "of \"y\" f16[2]; from \"x\" f32[2] 6.55e+04 to 1e+06");
 }
 
-/* -infinity as a mask, and as padding below a maximum, is not an error. */
+/* An infinity that serves as a mask, or as padding of a maximum, is not an error. */
 static void test_infinities_that_are_meant(void **state)
 {
     struct workbench *bench = *state;
@@ -173,7 +175,8 @@ static void test_infinities_that_are_meant(void **state)
     check(bench, JOULE_OK);
 }
 
-/* An unused log(0): it is reported once, then known, and does not hide later origins. */
+/* The graph has an unused log(0). It is reported once; after that it is known and does not hide later
+ * origins. */
 static void test_infinities_that_are_usual(void **state)
 {
     struct workbench *bench = *state;
@@ -190,7 +193,7 @@ static void test_infinities_that_are_usual(void **state)
     assert_string_equal(check(bench, JOULE_FAILED).kind, "sqrt");
 }
 
-/* y = mlp(x), trained towards 0. */
+/* Loads a training of y = mlp(x) towards 0. */
 static void load_training(struct workbench *bench)
 {
     forge_builder *b = forge_builder_new();
@@ -228,7 +231,7 @@ static void test_a_learning_rate_that_is_too_high(void **state)
     while (isfinite(step(bench, rate)))
         bad++;
     assert_in_range(bad, 1, 5);
-    /* too late: all values are non-finite */
+    /* too late to find the origin: all values are non-finite */
     assert_int_equal(check(bench, JOULE_FAILED).origin, FORGE_ORIGIN_SLOT);
     assert_int_equal(forge_states_restore(bench->states, NULL), JOULE_OK);
     for (int i = 0; i < bad; i++)
@@ -275,7 +278,7 @@ static void test_checked_run_gives_the_same_bits(void **state)
     assert_memory_equal(forge_tensor_data(&again), &loss, sizeof loss);
     forge_launch_facts launch = {.struct_size = sizeof launch};
     assert_int_equal(forge_instance_launch(bench->instance, 0, &launch), JOULE_OK);
-    assert_int_equal(launch.runs, 2); /* its time is not counted */
+    assert_int_equal(launch.runs, 2); /* two normal runs; checked runs are not counted */
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, workbench_set_up, workbench_tear_down)

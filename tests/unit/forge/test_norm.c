@@ -1,4 +1,4 @@
-/* Normalisations against plain loops in double, their running statistics, and their gradients. */
+/* Checks normalisations against plain loops in double, their running statistics, and their gradients. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@ static forge_shape input_shape(void)
     return forge_shape_of(N, CHANNELS, HEIGHT, WIDTH);
 }
 
-/* Keeps existing states of the layer. */
+/* Builds a program of the layer. States that the layer already has are used again. */
 static void build(struct layer *layer, forge_dtype dtype, layer_fn *fn)
 {
     joule_error error = {0};
@@ -57,7 +57,8 @@ static double *slot(const struct layer *layer, const char *name)
     return forge_tensor_data(&tensor);
 }
 
-/* Runs the layer in double on numbers between low and high, which *out_x gets; returns the result. */
+/* Runs the layer on random numbers between low and high. *out_x: the input; returns the output. Both are in
+ * double. */
 static const double *run(struct layer *layer, double low, double high, uint32_t stream, const double **out_x)
 {
     double *x = forge_tensor_data(&layer->x);
@@ -82,11 +83,11 @@ static void set(double *values, size_t count, double first, double step)
 /* --- plain loops ---------------------------------------------------------------------------------------- */
 
 struct moments {
-    double mean, variance, square; /* of the elements that a predicate selects */
+    double mean, variance, square; /* moments of the elements that a predicate selects */
     size_t count;
 };
 
-/* Computes moments of the elements in the same part as element i. */
+/* Computes the moments of all elements that `together` groups with element i. */
 static struct moments moments_of(const double *x, size_t i, bool (*together)(size_t a, size_t b))
 {
     struct moments m = {0};
@@ -124,7 +125,7 @@ static bool in_image(size_t a, size_t b)
     return a / AREA == b / AREA;
 }
 
-static bool in_group(size_t a, size_t b) /* two groups of two channels */
+static bool in_group(size_t a, size_t b) /* a group is two channels */
 {
     return a / (2 * AREA) == b / (2 * AREA);
 }
@@ -159,7 +160,7 @@ static forge_value instance_norm(forge_builder *b, forge_value x)
 static const struct kind {
     layer_fn *fn;
     bool (*together)(size_t a, size_t b);
-    size_t weights; /* number of elements */
+    size_t weights; /* number of elements of the weight */
     bool has_bias, by_channel;
 } kinds[] = {
     {layer_norm, in_row, WIDTH, true, false},        {layer_norm_of_images, in_image, AREA, false, false},
@@ -189,7 +190,7 @@ static void test_norms_equal_their_definitions(void **state)
             double wanted = kind->fn == rms_norm ? x[i] / sqrt(m.square + EPSILON)
                                                  : (x[i] - m.mean) / sqrt(m.variance + EPSILON);
             double found = y[i] - bias[own] - wanted * weight[own];
-            assert_true(fabs(found) < 1e-9); /* the mean cancels 4 of 16 digits */
+            assert_true(fabs(found) < 1e-9); /* subtracting the mean loses 4 of 16 digits */
         }
         end(&layer);
     }
@@ -239,12 +240,13 @@ static void test_batch_norm_equals_its_definition(void **state)
         size_t c = channel_of(i);
         assert_relative(y[i], (x[i] - mean[c]) / sqrt(variance[c] + EPSILON) * weight[c] + bias[c], 1e-12);
     }
-    assert_relative(slot(&layer, "norm.running_mean")[0], mean[0], 1e-12); /* untouched */
+    /* evaluation does not change the statistics */
+    assert_relative(slot(&layer, "norm.running_mean")[0], mean[0], 1e-12);
     assert_int_equal(*(int64_t *)slot(&layer, "norm.num_batches_tracked"), 3);
     end(&layer);
 }
 
-/* Far from 0, a one-pass sum in f32 would lose all digits, and sums would overflow f16. */
+/* The elements are far from 0. A one-pass sum in f32 would lose all digits, and sums would overflow f16. */
 static void test_narrow_types_lose_no_digits(void **state)
 {
     (void)state;

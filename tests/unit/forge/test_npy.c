@@ -1,4 +1,4 @@
-/* .npy files of all versions, orders and types; errors name the byte of the damage. */
+/* Checks .npy files of all versions, orders and types. Errors must name the byte of the damage. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -70,7 +70,8 @@ static void test_versions_and_spelling(void **state)
 static void test_fortran_and_c_order_are_read(void **state)
 {
     (void)state;
-    /* a[i][j][k] = 100 i + 10 j + k, of shape (2, 3, 2), with the first index fastest. */
+    /* The array has shape (2, 3, 2) and a[i][j][k] = 100 i + 10 j + k. In Fortran order, the first index
+     * changes fastest. */
     int16_t fortran[12], c[12];
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < 3; j++)
@@ -176,7 +177,7 @@ static void test_written_files_read_back(void **state)
     }
 }
 
-/* A transposed view is written in the order of its indices; the data of every file is aligned. */
+/* A transposed view is written in the order of its indices. The data of every file is aligned. */
 static void test_written_views_read_back(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Optimisers against plain loops in double, over 100 steps; schedules against their formulas. */
+/* Checks optimisers against plain loops in double, over 100 steps, and schedules against their formulas. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,14 +15,13 @@
 
 enum { WEIGHTS = 6, BIASES = 3, ALL = WEIGHTS + BIASES, STEPS = 100 };
 
-/* A training step. Loss: half the sum of curvature * (p - target)^2 over all parameters. */
+/* A training. Its loss is half the sum of curvature * (p - target)^2 over all parameters. */
 struct trial {
     forge_dtype dtype;
     forge_sgd_options sgd;
     forge_adamw_options adamw;
     bool is_adamw;
-    bool is_given; /* gradients are computed, summed over a group of one process, and passed to the optimiser
-                    * */
+    bool is_given; /* the caller computes the gradients and sums them over a group of one process */
     struct workbench bench;
 };
 
@@ -100,7 +99,7 @@ static void begin(struct trial *t)
     workbench_load(&t->bench, build(t));
 }
 
-/* Reads the elements of a slot as doubles. */
+/* Reads the elements of a slot, converted to double. */
 static void get(struct trial *t, const char *slot, double *out)
 {
     forge_tensor tensor = workbench_slot(&t->bench, slot);
@@ -115,7 +114,7 @@ static void get_parameters(struct trial *t, double *out)
     get(t, "fc.bias", out + WEIGHTS);
 }
 
-/* Runs a step; returns the norm of its gradients. */
+/* Runs a step. Returns the norm of its gradients. */
 static double step(struct trial *t, double rate)
 {
     workbench_set(&t->bench, "rate", &rate);
@@ -136,7 +135,7 @@ static double rate_of(int s)
     return 0.02 / (1 + 0.05 * s);
 }
 
-/* Computes the clipped gradients; returns their norm before clipping. */
+/* Computes the gradients, clipped to max_norm. Returns their norm before clipping. */
 static double gradients(const double *p, double max_norm, double *out)
 {
     double squares = 0;
@@ -217,7 +216,7 @@ static void test_adamw_equals_its_definition(void **state)
     }
 }
 
-/* The state has names, types and shapes that checkpoints can rely on. */
+/* Names, types and shapes of the state must not change, because checkpoints contain them. */
 static void test_slots_of_adamw(void **state)
 {
     (void)state;
@@ -237,7 +236,7 @@ static void test_slots_of_adamw(void **state)
     workbench_end(&t.bench);
 }
 
-/* The slots stay at their addresses. */
+/* The slots must not move to other addresses. */
 static void test_adamw_writes_in_place(void **state)
 {
     (void)state;
@@ -257,7 +256,7 @@ static void test_adamw_writes_in_place(void **state)
 
 /* --- groups --------------------------------------------------------------------------------------------- */
 
-/* If the gradient is 0, only decay changes a parameter. */
+/* The gradients are 0, so only weight decay changes parameters. */
 static void test_parameter_groups_have_their_own_options(void **state)
 {
     (void)state;
@@ -346,8 +345,8 @@ static void test_wrong_options_are_refused(void **state)
 
 /* --- gradients from the caller -------------------------------------------------------------------------- */
 
-/* The optimiser's own gradients give the same bits as gradients that are computed, summed over a group of
- * one, and passed to it. */
+/* Gradients that are computed, summed over a group of one, and passed to the optimiser must give the same
+ * bits as the optimiser's own gradients. */
 static void test_given_gradients_have_the_bits_of_the_optimisers_own(void **state)
 {
     (void)state;
@@ -403,7 +402,7 @@ static void test_rates_follow_their_schedule(void **state)
     for (uint64_t i = 10; i < 110; i++)
         assert_rate(s, i, 0.6 + 0.4 * cos(M_PI * (double)(i - 10) / 100));
     assert_rate(s, 110, 0.2);
-    s.steps = 3; /* shorter than the warm-up */
+    s.steps = 3; /* the schedule is shorter than the warm-up */
     assert_rate(s, 9, 1);
     assert_rate(s, 10, 0.2);
     s = (forge_schedule){.kind = FORGE_SCHEDULE_STEP, .rate = 8, .factor = 0.5, .period_steps = 30};

@@ -1,5 +1,5 @@
-/* Optimisers with the caller's gradients: accumulated over runs, from two losses in one program, and invalid
- * ones. */
+/* Checks optimisers with the caller's gradients: accumulated over runs, from two losses in one program, and
+ * invalid ones. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include "support/check.h"
 #include "support/workbench.h"
 
-/* Mean squared error of y = x w against t, by rows. */
+/* Returns the mean squared error of y = x w against t, for this many rows. */
 static forge_value fit(forge_builder *b, int rows)
 {
     forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(rows, 4));
@@ -56,8 +56,8 @@ static void run_rows(struct workbench *bench, const float *x, const float *t)
     workbench_run(bench);
 }
 
-/* Computes the parameters after some steps, each on all rows: at once if parts is 1, else in parts with
- * accumulated gradients. */
+/* Computes the parameters after some steps. Each step uses all rows: at once if parts is 1, else in parts
+ * with accumulated gradients. */
 static void train_rows(int parts, bool is_adamw, float *out)
 {
     struct workbench bench;
@@ -103,8 +103,8 @@ static void test_accumulated_gradients_are_those_of_the_batch(void **state)
     }
 }
 
-/* Two players in one program, each with its own optimiser; the loss of one does not change the parameters of
- * the other. */
+/* Two networks (maker and judge) in one program have their own optimisers. The loss of one does not change
+ * the parameters of the other. */
 static void test_two_optimisers_in_one_program(void **state)
 {
     (void)state;
@@ -141,11 +141,12 @@ static void test_two_optimisers_in_one_program(void **state)
     workbench_load(&bench, b);
     workbench_run(&bench);
     forge_tensor weight = workbench_slot(&bench, "maker.weight"), steps;
-    double wanted = 0.5 - 0.1 * 0.5; /* the gradient is the other player's value */
+    double wanted = 0.5 - 0.1 * 0.5; /* the gradient is the weight of the other network */
     assert_true(fabs(*(double *)forge_tensor_data(&weight) - wanted) < 1e-15);
     forge_tensor once = workbench_output(&bench, "once"), never = workbench_output(&bench, "never");
     for (int i = 0; i < 3; i++) {
-        assert_true(((double *)forge_tensor_data(&once))[i] == 0.5); /* a square would give 1 */
+        /* the gradient of the square would be 1 */
+        assert_true(((double *)forge_tensor_data(&once))[i] == 0.5);
         assert_true(((double *)forge_tensor_data(&never))[i] == 0);
     }
     weight = workbench_slot(&bench, "judge.weight");

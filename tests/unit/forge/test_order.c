@@ -1,5 +1,5 @@
-/* The order of updates: each follows its gradient, readers of old values come before it, all else stays; and
- * the memory that this saves. */
+/* Checks the order of updates, and the memory that it saves. Each update follows its gradient and all readers
+ * of the old value; other nodes keep their order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,8 @@ static forge_graph *ordered(forge_builder *b, forge_graph **out_graph)
     return made;
 }
 
-/* A deep network of equally wide layers; max_norm: limit for all gradients together. */
+/* Returns a training step of a deep network whose layers have equal width. max_norm: limit for the norm of
+ * all gradients together. */
 static forge_builder *training(double max_norm)
 {
     forge_builder *b = forge_builder_new();
@@ -60,7 +61,7 @@ static uint32_t last_of_phase(const forge_graph *graph, forge_phase phase)
     return last;
 }
 
-/* Nodes that read a slot's old value must come before the node that updates it. */
+/* Asserts that nodes that read a slot's old value come before the node that updates the slot. */
 static void assert_readers_come_first(const forge_graph *graph)
 {
     for (uint32_t n = 0; n < graph->node_count; n++)
@@ -121,7 +122,7 @@ static void test_other_phases_stay(void **state)
     }
 }
 
-/* Also through a transposition: the matrix is still used for x's gradient. */
+/* A transposed view of the matrix is also a reader: the gradient for x needs the old matrix. */
 static void test_readers_through_views(void **state)
 {
     (void)state;
@@ -142,7 +143,7 @@ static void test_readers_through_views(void **state)
     forge_graph_free(after);
 }
 
-/* Only some gradients of weights are alive at once. */
+/* At any time, the gradients of only some weights are alive. */
 static void test_few_gradients_are_alive_at_once(void **state)
 {
     struct workbench *m = *state;

@@ -1,4 +1,4 @@
-/* Passes: their order and reports, passes that callers add, and errors in these. */
+/* Checks passes: their order and reports, passes that callers add, and errors in these passes. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -177,7 +177,7 @@ static void test_work_is_counted(void **state)
     run_with_facts(graph_of(b), facts);
     double flop = 2 * 8 * 16 * 4 + 32 + 32, bytes = 4 * (8 * 16 + 16 * 4 + 32) + 4 * 96 + 4 * 65;
     assert_int_equal(facts[0].nodes_before, 9);
-    assert_int_equal(facts[0].nodes_after, 9); /* x + x is one node, too */
+    assert_int_equal(facts[0].nodes_after, 9); /* the composite is expanded to one node, x + x */
     assert_int_equal(facts[1].nodes_after, 7);
     assert_true(facts[0].flop_before == flop + 1 && facts[0].flop_after == flop + 1);
     assert_true(facts[1].flop_before == flop + 1 && facts[1].flop_after == flop);
@@ -204,7 +204,7 @@ static void test_work_with_symbols_is_unknown(void **state)
 
 /* --- rewriting ------------------------------------------------------------------------------------------ */
 
-/* Replaces exp(log(x)) by x. */
+/* This rule replaces exp(log(x)) by x. */
 static forge_value simplify(forge_builder *b, const forge_node *node, const forge_value *inputs,
                             void *context)
 {
@@ -239,11 +239,12 @@ static void test_callers_may_add_a_pass(void **state)
     forge_graph *graph = small_graph();
     assert_int_equal(forge_compile_with(graph, m->device, &options, &m->program, &error), JOULE_OK);
     forge_graph_free(graph);
-    assert_int_equal(asked, 4);                       /* all but the input */
-    assert_int_equal(workbench_facts(m).launches, 2); /* the product, and its copy for one of two places */
+    assert_int_equal(asked, 4); /* the rule is called for all nodes but the input */
+    /* the launches are the product, and a copy because the product is also a slot's value */
+    assert_int_equal(workbench_facts(m).launches, 2);
     assert_int_equal(forge_instance_new(m->program, m->device, m->states, &m->instance, &error), JOULE_OK);
     workbench_set(m, "x", (float[]){1, -2, 3, 0});
-    workbench_run(m); /* without the logarithms, a negative number stays negative */
+    workbench_run(m); /* with the logarithms, a negative number would give NaN */
     workbench_assert_output(m, "y", (float[]){2, -4, 6, 0}, 4);
     workbench_assert_slot(m, "w", (float[]){2, -4, 6, 0}, 4);
 }
@@ -300,7 +301,7 @@ static joule_status replace(const forge_graph *graph, forge_device *device, void
     return JOULE_OK;
 }
 
-/* Simulates a faulty pass of the library: the graph breaks an invariant. */
+/* Simulates a faulty pass of the library, whose graph violates an invariant. */
 static joule_status break_graph(const forge_graph *graph, forge_device *device, void *context,
                                 forge_graph **out_graph, joule_error *out_error)
 {

@@ -1,5 +1,5 @@
-/* One graph on several devices: the same bits as on one, parallel work, failures that reach the caller, and
- * refused graphs. */
+/* Checks one graph on several devices: the same bits as on one device, parallel work, failures that reach the
+ * caller, and refused graphs. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,12 +23,12 @@ static joule_error error;
 
 /* --- devices that can be watched ------------------------------------------------------------------------ */
 
-/* State of a wrapped device; its run calls the real one. */
+/* A wrapper around a real device, with its state. Its run function calls the real one. */
 static struct watched {
     forge_device *device;
     struct device_ops ops;
-    unsigned runs, fails_at; /* fails_at 0: never */
-    bool meets;              /* meets: waits for the other while both run */
+    unsigned runs, fails_at; /* number of the run that fails; 0: none */
+    bool meets;              /* each run waits until the other device also runs */
 } watched[2];
 static const struct device_ops *real;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -36,7 +36,7 @@ static pthread_cond_t came = PTHREAD_COND_INITIALIZER;
 static unsigned arrived;
 static bool have_met;
 
-/* Returns when both have arrived, or after a timeout. */
+/* Returns when both devices have called meet(), or after a timeout. */
 static void meet(void)
 {
     struct timespec end;
@@ -92,7 +92,7 @@ struct side {
     forge_states *states[DEVICES];
     forge_program *program;
     forge_instance *instance;
-    forge_placed *placed; /* NULL: on one device */
+    forge_placed *placed; /* NULL: the graph runs on one device */
     forge_placed_instance *placed_instance;
 };
 
@@ -181,7 +181,7 @@ static void compare(const struct side *plain, const struct side *placed, const f
         }
 }
 
-/* Frees the graph. */
+/* Runs the graph on one and on several devices and compares all bits. Frees the graph. */
 static void assert_same_bits(forge_graph *graph, uint64_t seed)
 {
     static const char *const names[] = {NULL, "a", "b"};
@@ -200,7 +200,7 @@ static void assert_same_bits(forge_graph *graph, uint64_t seed)
 
 /* --- the same bits -------------------------------------------------------------------------------------- */
 
-/* Layers alternate between a and b; the loss is on neither. */
+/* Layers alternate between places a and b; the loss is on the program's own place. */
 static forge_graph *training(void)
 {
     forge_builder *b = forge_builder_new();
@@ -234,8 +234,8 @@ static void random_graphs_give_the_bits_of_one_device(void **state)
         assert_same_bits(random_graph(seed, 50, RANDOM_GRAPH_PLACES | (seed % 2)), seed);
 }
 
-/* Slots exchange their old values, on the same device and across devices; some old values are read after the
- * new ones are computed. */
+/* Slots exchange their old values, on one device and across devices. Some old values are read after the new
+ * values were computed. */
 static void slots_may_change_places(void **state)
 {
     (void)state;
@@ -263,7 +263,7 @@ static void slots_may_change_places(void **state)
     assert_same_bits(graph_of(b), 0);
 }
 
-/* Outputs that are an input, a constant or an old value; and an input without users. */
+/* The outputs are an input, a constant and an old value. One input is not used. */
 static void results_without_launches_are_copied(void **state)
 {
     (void)state;
@@ -281,7 +281,7 @@ static void results_without_launches_are_copied(void **state)
 
 /* --- segments ------------------------------------------------------------------------------------------- */
 
-/* Two batches through two devices, alternating. */
+/* Two batches pass through two devices in turns. */
 static forge_graph *pipeline(void)
 {
     forge_builder *b = forge_builder_new();
@@ -305,13 +305,14 @@ static void segment_ends_where_the_device_changes(void **state)
     for (size_t i = 0; i < 4; i++) {
         assert_ok(forge_placed_segment(s.placed, i, &facts), &error);
         assert_ptr_equal(facts.device, s.devices[i % 2]);
-        assert_int_equal(facts.transfer_count, i % 2); /* once, for both operands */
+        /* the value is transferred once, although both operands use it */
+        assert_int_equal(facts.transfer_count, i % 2);
         assert_int_equal(facts.transfer_bytes, i % 2 * 8);
     }
     assert_int_equal(forge_placed_segment(s.placed, 4, &facts), JOULE_INVALID);
     unload(&s);
     s = (struct side){0};
-    assert_ok(forge_device_open("cpu", &s.devices[0], &error), &error); /* both places on one device */
+    assert_ok(forge_device_open("cpu", &s.devices[0], &error), &error); /* both places are the same device */
     assert_ok(forge_compile_placed(graph, (forge_place[]){{"a", s.devices[0]}, {"b", s.devices[0]}}, 2,
                                    &s.placed, &error),
               &error);
@@ -330,7 +331,7 @@ struct placed_run {
     forge_placed_instance *instance;
 };
 
-/* On the watched devices. */
+/* Starts the graph on the two wrapped devices. */
 static struct placed_run begin(forge_graph *graph)
 {
     struct placed_run r = {.graph = graph};
@@ -355,8 +356,8 @@ static void end(struct placed_run *r)
     forge_graph_free(r->graph);
 }
 
-/* Each device waits for the other in the middle of its work, which would not end if they ran one after the
- * other. */
+/* Each device waits for the other in the middle of its work. If they ran one after the other, the wait would
+ * time out. */
 static void two_devices_work_at_once(void **state)
 {
     (void)state;
@@ -388,7 +389,7 @@ static void a_failure_reaches_the_caller(void **state)
     assert_ok(forge_placed_instance_run(r.instance, &error), &error);
     assert_int_equal(forge_placed_instance_run(r.instance, &error), JOULE_FAILED);
     assert_string_equal(error.message, "segment 1, on the device cpu: the board is gone");
-    assert_int_equal(watched[1].runs, 3); /* later work on this device has not begun */
+    assert_int_equal(watched[1].runs, 3); /* later work of this device has not started */
     assert_int_equal(forge_placed_instance_run(r.instance, &error), JOULE_FAILED);
     assert_string_equal(error.message, "an earlier run failed midway: state may be partially updated");
     end(&r);

@@ -1,4 +1,4 @@
-/* Places of nodes: merging of places, text form, locations of slots and values, and transfers. */
+/* Checks places of nodes: merging of places, text form, locations of slots and values, and transfers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -182,11 +182,13 @@ static void operands_are_transferred_once(void **state)
     forge_output(b, "there", forge_exp(b, forge_transfer(b, x, "b")));
     forge_graph *graph = graph_of(b), *placed = transferred(graph);
     assert_int_equal(count_of(graph, OP_TRANSFER), 2);
-    assert_int_equal(count_of(placed, OP_TRANSFER), 2); /* to b, one for all three uses; and back */
+    /* one transfer to b for all three uses, and one back */
+    assert_int_equal(count_of(placed, OP_TRANSFER), 2);
     assert_int_equal(count_of(placed, OP_CONSTANT), 1);
+    /* the constant is computed on b instead of transferred */
     for (forge_value v = 1; v < placed->value_count; v++)
         if (graph_producer(placed, v)->op == OP_CONSTANT)
-            assert_string_equal(place_of(placed, v), "b"); /* computed there instead of transferred */
+            assert_string_equal(place_of(placed, v), "b");
     forge_graph *again = transferred(placed);
     assert_int_equal(again->node_count, placed->node_count);
     forge_graph_free(again);
@@ -207,7 +209,7 @@ static void value_transferred_back_needs_no_transfer(void **state)
     forge_graph_free(graph);
 }
 
-/* A later pass that omits the transfers. */
+/* A pass that runs later and removes the transfers. */
 static joule_status forgetful(const forge_graph *graph, forge_device *device, void *context,
                               forge_graph **out_graph, joule_error *out_error)
 {
@@ -236,7 +238,8 @@ static void once_placed_nothing_may_be_missing(void **state)
                         "pass mine: binary(f32[2], f32[2]): the operation runs on 'b', but operand 0 "
                         "is stored on 'a': a transfer is missing");
     forge_graph *placed = transferred(graph);
-    for (forge_value v = 1; v < placed->value_count; v++) /* the verifier finds it, too */
+    /* the verifier also detects transfers on a wrong place */
+    for (forge_value v = 1; v < placed->value_count; v++)
         placed->values[v].place = graph_producer(placed, v)->op == OP_TRANSFER ? 0 : placed->values[v].place;
     assert_int_equal(graph_verify(placed, &error), JOULE_FAILED);
     assert_contains(error.message,
@@ -263,7 +266,7 @@ static void gradients_are_transferred_back(void **state)
     forge_output(b, "dx", gradient);
     forge_graph *graph = graph_of(b);
     const struct node *last = graph_producer(graph, graph->outputs[0].value);
-    assert_int_equal(last->op, OP_TRANSFER); /* of the gradient of tanh, on b */
+    assert_int_equal(last->op, OP_TRANSFER); /* the gradient of tanh, computed on b, is transferred */
     assert_string_equal(place_of(graph, node_input(graph, last, 0)), "b");
     for (size_t n = 0; n < graph->node_count; n++)
         if (graph->nodes[n].op == OP_BROADCAST)
@@ -272,7 +275,7 @@ static void gradients_are_transferred_back(void **state)
     forge_graph_free(graph);
 }
 
-/* Two layers on two places; the loss is on the program's own. */
+/* Returns the training of two layers on two places. The loss is on the program's own place. */
 static forge_graph *training(const char *first, const char *second)
 {
     forge_builder *b = forge_builder_new();
@@ -307,7 +310,7 @@ static void an_update_runs_where_its_slot_lives(void **state)
         assert_string_equal(place_of(placed, slot->write), place);
         found++;
     }
-    assert_int_equal(found, 6); /* with both moments */
+    assert_int_equal(found, 6); /* parameters and both moments of each */
     forge_graph_free(placed);
     forge_graph_free(graph);
 }

@@ -1,7 +1,8 @@
-/* Memory plans: items alive at one time never overlap, the size is the end of the highest item, and each item
- * is in the lowest gap.
+/* Checks memory plans: items alive at one time never overlap, the size is the end of the highest item, and
+ * each item is in the lowest gap.
  *
- * The gap is found without comparing an item with all others. */
+ * The planner must find this gap without comparing an item with all others.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +44,7 @@ static void test_plans_never_overlap(void **state)
 
 enum { MANY = 2000, SPAN = 2 * MANY };
 
-/* As in training: most items live for a few launches, others until the backward pass. */
+/* As in training, most items are alive for a few launches, and others until the backward pass. */
 static struct plan_item *many_items(uint64_t sizes)
 {
     struct plan_item *items = calloc(MANY, sizeof *items);
@@ -72,7 +73,7 @@ static bool meet(const struct plan_item *a, const struct plan_item *b)
     return a->first <= b->last && b->first <= a->last;
 }
 
-/* Checks the item's end only: no lower offset is free, for any order of earlier items. */
+/* Returns the lowest free offset of item `i`, given the offsets of earlier items in any order. */
 static uint64_t lowest(const struct plan_item *items, size_t i)
 {
     uint64_t offset = 0;
@@ -80,12 +81,13 @@ static uint64_t lowest(const struct plan_item *items, size_t i)
         if (meet(&items[k], &items[i]) && items[k].offset_bytes < offset + items[i].size_bytes &&
             offset < items[k].offset_bytes + items[k].size_bytes) {
             offset = items[k].offset_bytes + items[k].size_bytes;
-            k = SIZE_MAX; /* once more from the first */
+            k = SIZE_MAX; /* restart with the first item at the new offset */
         }
     return offset;
 }
 
-/* Computes each offset by the definition: in order of size, as low as earlier items permit. */
+/* The test computes each offset by definition: items are placed in order of size, each as low as earlier
+ * items permit. */
 static void test_each_item_is_in_the_lowest_gap(void **state)
 {
     (void)state;
@@ -102,8 +104,8 @@ static void test_each_item_is_in_the_lowest_gap(void **state)
     }
 }
 
-/* Counts examined items: a small part of all pairs, although half of all items are alive at one time. Each
- * layer keeps one item until the backward pass, and another for a short time. */
+/* The test counts examined items: they are a small part of all pairs, although half of all items are alive at
+ * one time. Each layer has one item until the backward pass, and another for a short time. */
 static void test_search_visits_few_items(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Whole networks, compiled but not run: plans are at most 2 % larger than what is alive at once. */
+/* Checks that memory plans of whole networks are at most 2 % larger than the values alive at one time. The
+ * networks are compiled, but not run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +21,7 @@ static int close_device(void **state)
     return 0;
 }
 
-/* Frees the builder. */
+/* Compiles the builder's graph and checks the plan. Frees the builder. */
 static void check(const char *name, forge_device *device, forge_builder *b)
 {
     forge_graph *graph = NULL;

@@ -1,4 +1,5 @@
-/* From graph to results: views instead of copies, launches with several results, and refused inputs. */
+/* Checks programs from graph to results: views instead of copies, launches with several results, and refused
+ * inputs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,14 +23,14 @@ static void test_moves_leave_no_launch(void **state)
     workbench_assert_output(m, "y", (float[]){-1, -1, -4, -4, -2, -2, -5, -5, -3, -3, -6, -6}, 12);
 }
 
-/* Part of every second column, from the right, of the transposed matrix. */
+/* The output is a part of every second column of the transposed matrix, in reverse order. */
 static void test_slices_leave_no_launch(void **state)
 {
     struct workbench *m = *state;
     forge_builder *b = forge_builder_new();
     forge_value x = forge_input(b, "x", FORGE_F32, forge_shape_of(5, 3));
-    forge_value t =
-        forge_flip(b, forge_transpose(b, x, (uint32_t[]){1, 0}), 1); /* rows 2 5 8 .. 1 4 7 .. 0 3 6 .. */
+    /* the rows of t are 2 5 8 .., 1 4 7 .. and 0 3 6 .. */
+    forge_value t = forge_flip(b, forge_transpose(b, x, (uint32_t[]){1, 0}), 1);
     t = forge_slice(b, t, (forge_dim[]){0, 1}, (forge_dim[]){2, 5}, (int64_t[]){1, -2});
     forge_value last = forge_slice_along(b, x, 0, 4, 5), none = forge_slice_along(b, x, 0, 0, 0);
     forge_output(b, "y", forge_neg(b, t));
@@ -44,7 +45,7 @@ static void test_slices_leave_no_launch(void **state)
     workbench_assert_output(m, "none", NULL, 0);
 }
 
-/* A size may be known although the offset is not. */
+/* A slice's size may be known although its offset is a symbol. */
 static void test_places_that_are_symbols(void **state)
 {
     struct workbench *m = *state;
@@ -68,7 +69,7 @@ static void test_places_that_are_symbols(void **state)
     }
 }
 
-/* A reshape of a value that is not packed moves elements; so does an output that is a view. */
+/* A reshape of a value that is not packed must copy. An output that is a view must be copied, too. */
 static void test_moves_that_must_copy(void **state)
 {
     struct workbench *m = *state;
@@ -92,7 +93,7 @@ static void test_moves_that_must_copy(void **state)
     workbench_assert_output(m, "ends", (float[]){1, 4, 1, 4, 2, 5, 2, 5, 3, 6, 3, 6}, 12);
 }
 
-/* Both results of one launch are used, one through a view and one in a slot. */
+/* Both results of one launch are used, one through a view and one by a slot. */
 static void test_a_launch_with_two_results(void **state)
 {
     struct workbench *m = *state;
@@ -112,7 +113,7 @@ static void test_a_launch_with_two_results(void **state)
     workbench_assert_output(m, "sorted", (float[]){-1, -1, -3, -4, -2, -5, -6, -9}, 8);
 }
 
-/* Updates of one element are added in order, for any number of threads. */
+/* Updates of one element are added in the same order with any number of threads. */
 static void test_sums_do_not_depend_on_threads(void **state)
 {
     struct workbench *m = *state;

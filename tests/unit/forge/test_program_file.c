@@ -1,4 +1,4 @@
-/* Programs in files: the same bits in another process, no partial files, and malicious files. */
+/* Checks program files: the same bits in another process, no partially written files, and malicious files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,7 +64,7 @@ static uint64_t hash_of_outputs(const forge_program *program)
 
 /* --- another process ------------------------------------------------------------------------------------ */
 
-/* Runs if this program is started with a path: prints the hash of the outputs. */
+/* Prints the hash of the program's outputs. Runs if this test is started with a path. */
 static int run_file(const char *path)
 {
     forge_program *program = NULL;
@@ -121,7 +121,7 @@ static void test_written_programs_read_back(void **state)
     joule_error error = {0};
     const char *path = in_folder("program.fprog");
     assert_int_equal(forge_program_write(program, path, NULL), JOULE_OK);
-    assert_int_equal(forge_program_write(program, path, NULL), JOULE_OK); /* over the same file */
+    assert_int_equal(forge_program_write(program, path, NULL), JOULE_OK); /* replaces the existing file */
     assert_int_equal(forge_program_read(path, &again, NULL), JOULE_OK);
     assert_memory_equal(program, again, program->size_bytes);
     forge_program_free(again);
@@ -132,7 +132,8 @@ static void test_written_programs_read_back(void **state)
     assert_contains(error.message, "it is a directory, not a file");
     assert_int_equal(forge_program_read("/dev/zero", &again, &error), JOULE_UNSUPPORTED);
     assert_contains(error.message, "not a regular file");
-    assert_int_equal(mkdir(path, 0700), 0); /* cannot be replaced: no temporary file stays */
+    /* a folder cannot be replaced, and no temporary file may remain */
+    assert_int_equal(mkdir(path, 0700), 0);
     assert_int_equal(forge_program_write(program, path, &error), JOULE_FAILED);
     rmdir(path);
     forge_program_free(program);
@@ -200,12 +201,13 @@ static void test_every_damage_of_the_head(void **state)
     forge_program_free(program);
 }
 
-/* Changes one word and corrects the hash: the program is refused, or runs within its own memory. */
+/* Changes one word of the program and corrects the hash. The program must be refused, or run within its own
+ * memory. */
 static void try_with(const forge_program *program, size_t at, uint32_t word)
 {
     forge_program *other = copy_of(program);
     memcpy((char *)other + at, &word, sizeof word);
-    if (other->size_bytes != program->size_bytes) { /* the contents do not match the header */
+    if (other->size_bytes != program->size_bytes) { /* the size in the header is not that of the contents */
         assert_refused(other, program->size_bytes, "");
         free(other);
         return;

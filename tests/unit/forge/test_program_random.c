@@ -1,5 +1,5 @@
-/* Random graphs give the same bits with the compiler's shared memory and with a separate buffer for each
- * value. */
+/* Checks that random graphs give the same bits with memory shared by the compiler and with a separate buffer
+ * for each value. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,7 +74,7 @@ static void compare(const struct side *a, const struct side *b, const forge_grap
     }
 }
 
-/* Makes each other value an output, so that no other value shares its buffer. */
+/* Makes every value an output, so that no value shares its buffer with another one. */
 static void show_everything(forge_graph *graph)
 {
     for (forge_value v = 1; v < graph->value_count; v++) {

@@ -1,4 +1,5 @@
-/* Slots of programs: when a write takes effect, which writes are in place, and what prevents that. */
+/* Checks slots of programs: when writes take effect, which writes are in place, and what prevents a write in
+ * place. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +33,7 @@ static void test_a_write_takes_effect_at_the_end(void **state)
     }
 }
 
-/* More elements than are filled at once, and fewer bytes than elements. */
+/* The input has more elements than are filled in one step, and fewer bytes than elements. */
 static void test_an_input_that_was_never_set_is_refused(void **state)
 {
     struct workbench *bench = *state;
@@ -52,11 +53,12 @@ static void test_an_input_that_was_never_set_is_refused(void **state)
     assert_contains(error.message, "input 'second' was never set");
     assert_int_equal(forge_instance_run_checked(bench->instance, &found, &error), JOULE_INVALID);
     assert_contains(error.message, "input 'second' was never set");
-    workbench_assert_slot(bench, "sum", (float[]){0, 0}, 2); /* nothing ran */
+    workbench_assert_slot(bench, "sum", (float[]){0, 0}, 2); /* the refused run changed no slot */
     assert_int_equal(forge_instance_set_zeros(bench->instance, "third", &error), JOULE_ABSENT);
     assert_int_equal(forge_instance_set_zeros(bench->instance, NULL, &error), JOULE_OK);
     workbench_run(bench);
-    workbench_assert_output(bench, "y", (float[]){1, 2}, 2); /* the inputs are kept */
+    /* inputs that were set before keep their values */
+    workbench_assert_output(bench, "y", (float[]){1, 2}, 2);
     workbench_set(bench, "second", (float[]){10, 20});
     workbench_run(bench);
     workbench_assert_output(bench, "y", (float[]){12, 24}, 2);
@@ -101,7 +103,7 @@ static void test_slots_can_be_exchanged(void **state)
     workbench_assert_slot(m, "kept", (float[]){3, 3}, 2);
 }
 
-/* The same value for two slots and an output. */
+/* The same value is written to two slots and is an output. */
 static void test_one_value_goes_to_many_places(void **state)
 {
     struct workbench *m = *state;
@@ -145,7 +147,7 @@ static void test_programs_share_slots_by_name(void **state)
     assert_contains(error.message, "slot 'shared' is f32[1], but the program needs f32[2]");
 }
 
-/* A slot's initial contents depend on the seed and its name only. */
+/* A slot's initial contents depend only on the seed and the slot's name. */
 static void test_slots_begin_by_seed_and_name(void **state)
 {
     struct workbench *m = *state;
@@ -177,7 +179,7 @@ static void test_slots_begin_by_seed_and_name(void **state)
 
 /* --- in place ------------------------------------------------------------------------------------------- */
 
-/* An update in place needs no memory, however large the slot. */
+/* An update in place needs no memory, for slots of any size. */
 static void test_in_place_costs_no_memory(void **state)
 {
     struct workbench *m = *state;
@@ -185,7 +187,8 @@ static void test_in_place_costs_no_memory(void **state)
     forge_shape shape = forge_shape_of(1024, 1024);
     forge_slot w = forge_state(b, "w", FORGE_F32, shape, (forge_init){FORGE_INIT_CONSTANT, 4, 0});
     forge_value x = forge_input(b, "x", FORGE_F32, (forge_shape){0});
-    forge_value step = forge_mul(b, forge_read(b, w), x); /* reads w; the subtraction reads it again */
+    /* this product reads w, and the subtraction reads w again */
+    forge_value step = forge_mul(b, forge_read(b, w), x);
     forge_write(b, w, forge_sub(b, forge_read(b, w), forge_mul(b, forge_neg(b, step), x)), true);
     workbench_load(m, b);
     assert_int_equal(workbench_facts(m).state_bytes, 4 << 20);
@@ -196,8 +199,7 @@ static void test_in_place_costs_no_memory(void **state)
     assert_true(((float *)forge_tensor_data(&tensor))[12345] == 20);
 }
 
-/* A slot of 256 MiB: planned memory, transfers and counted work are those of a row. Nothing runs, so nothing
- * is allocated. */
+/* A slot of 256 MiB is planned, transferred and counted as a row. Nothing runs, so nothing is allocated. */
 static void test_a_row_written_in_place_costs_a_row(void **state)
 {
     struct workbench *m = *state;
@@ -239,7 +241,8 @@ static void test_rows_written_in_place(void **state)
     workbench_assert_slot(m, "rows", (float[]){0, 0, 0, 0, -1, -1}, 6);
 }
 
-/* Intermediate results of an update are in the slot, too, unless another node needs them or the old value. */
+/* Intermediate results of an update also use the slot's memory, unless another node needs them or the old
+ * value. */
 static void test_chains_of_updates_cost_no_memory(void **state)
 {
     struct workbench *m = *state;
@@ -252,7 +255,7 @@ static void test_chains_of_updates_cost_no_memory(void **state)
                 row = forge_broadcast(b, x, forge_shape_of(1, 256));
     forge_value one = forge_scatter(b, forge_mul(b, old, x), first, row, 0, FORGE_SCATTER_ADD);
     forge_value two = forge_scatter(b, one, forge_add(b, first, first), row, 0, FORGE_SCATTER_ADD);
-    forge_write(b, v, two, true); /* 2 x everywhere, and another 2 x in row 0 */
+    forge_write(b, v, two, true); /* v is now 2 x in all rows, and row 0 has another 2 x */
     forge_value more = forge_sub(b, x, forge_read(b, p));
     forge_write(b, p, forge_mul(b, more, x), true);
     forge_output(b, "more", more);
@@ -269,8 +272,8 @@ static void test_chains_of_updates_cost_no_memory(void **state)
     assert_true(((float *)forge_tensor_data(&tensor))[999] == -2);
 }
 
-/* A part of a larger value cannot be in the slot, nor can a value that is computed before the old one is
- * read. */
+/* A part of a larger value cannot use the slot's memory. A value that is computed before the slot's last read
+ * cannot use it either. */
 static void test_chains_that_end(void **state)
 {
     struct workbench *m = *state;
@@ -293,7 +296,7 @@ static void test_chains_that_end(void **state)
     workbench_assert_slot(m, "u", (float[]){3, 9}, 2);
 }
 
-/* Nor can a value that is copied into another slot at the end. */
+/* A value that is copied into another slot at the end cannot use the first slot's memory. */
 static void test_chains_mind_other_slots(void **state)
 {
     struct workbench *m = *state;
@@ -314,7 +317,8 @@ static void test_chains_mind_other_slots(void **state)
     workbench_assert_output(m, "old", (float[]){-7, -7}, 2);
 }
 
-/* If the updates were the slot's own old value, they would change while they are read. */
+/* A scatter cannot update a slot in place if its updates are the slot's old value: they would change while
+ * they are read. */
 static void test_in_place_minds_the_updates(void **state)
 {
     struct workbench *m = *state;
@@ -342,7 +346,7 @@ static void test_in_place_minds_the_updates(void **state)
     }
 }
 
-/* A product cannot overwrite its operand; the message names the obstacle. */
+/* A product cannot overwrite its operand. The message states the reason. */
 static void test_in_place_that_cannot_be(void **state)
 {
     struct workbench *m = *state;
@@ -353,7 +357,7 @@ static void test_in_place_that_cannot_be(void **state)
     forge_write(b, w, forge_matmul(b, forge_read(b, w), forge_read(b, w), 0), true);
     assert_int_equal(workbench_try_load(m, b, &error), JOULE_FAILED);
     assert_contains(error.message, "slot 'w' cannot be written in place: matmul in 'square'");
-    /* If in place is not requested, it is computed elsewhere and copied. */
+    /* Without a request for in place, the result is computed in other memory and copied. */
     b = forge_builder_new();
     w = forge_state(b, "v", FORGE_F32, forge_shape_of(2, 2), (forge_init){FORGE_INIT_CONSTANT, 1, 0});
     forge_write(b, w, forge_matmul(b, forge_read(b, w), forge_read(b, w), 0), false);
@@ -363,7 +367,7 @@ static void test_in_place_that_cannot_be(void **state)
     workbench_assert_slot(m, "v", (float[]){8, 8, 8, 8}, 4);
 }
 
-/* Reading the transposed old value while overwriting it would be wrong. */
+/* The update reads the old value transposed, so it must not overwrite the old value. */
 static void test_in_place_minds_other_views(void **state)
 {
     struct workbench *m = *state;

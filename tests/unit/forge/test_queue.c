@@ -1,4 +1,4 @@
-/* Timelines and queues: dependencies, failures that propagate, and two devices that work in turns. */
+/* Checks timelines and queues: dependencies, failures that propagate, and two devices that take turns. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,7 +55,8 @@ static void failed_timeline_has_its_first_reason(void **state)
     assert_ok(forge_timeline_signal(timeline, 2, &error), &error);
     forge_timeline_fail(timeline, "the first reason");
     forge_timeline_fail(timeline, "the second");
-    assert_int_equal(forge_timeline_wait(timeline, 2, -1, &error), JOULE_OK); /* reached before the wait */
+    /* point 2 was reached before the failure */
+    assert_int_equal(forge_timeline_wait(timeline, 2, -1, &error), JOULE_OK);
     assert_int_equal(forge_timeline_wait(timeline, 3, 1e300, &error), JOULE_FAILED);
     assert_string_equal(error.message, "the first reason");
     assert_int_equal(forge_timeline_signal(timeline, 3, &error), JOULE_FAILED);
@@ -64,7 +65,7 @@ static void failed_timeline_has_its_first_reason(void **state)
 
 struct relay {
     forge_timeline *mine, *other;
-    uint64_t *sum; /* only the timelines synchronise it */
+    uint64_t *sum; /* accesses are synchronised by the timelines only */
 };
 
 static void *run_relay(void *argument)
@@ -190,7 +191,7 @@ static void bad_orders_are_refused(void **state)
 
 /* --- two devices ---------------------------------------------------------------------------------------- */
 
-/* y = tanh(x w) on its own device. */
+/* One device with a program y = tanh(x w). */
 struct half {
     forge_device *device;
     forge_states *states;
@@ -257,7 +258,7 @@ static void read_result(struct half *half, float out[33 * 17])
     memcpy(out, forge_tensor_data(&y), 33 * 17 * sizeof *out);
 }
 
-/* a -> b -> a -> ..., each with a queue, ordered by timeline points only. */
+/* Runs a, b, a, ... in turns. Each device has a queue; only timeline points order the runs. */
 static void run_with_queues(struct half *a, struct half *b)
 {
     forge_queue *queues[2] = {make_queue(), make_queue()};

@@ -1,6 +1,8 @@
-/* Philox: known answers, distributions made of its bits, and independence of the size of requests.
+/* Checks Philox: known answers, distributions of its random numbers, and independence of the size of
+ * requests.
  *
- * Known answers are three of our own copy, and all of Random123's if its file is available. */
+ * Known answers are three in this file, and all of Random123's if its file is available.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +25,7 @@ static void check_answer(const struct known_answer *known)
     forge_philox4x32(known->counter, known->key, out);
     assert_memory_equal(out, known->expected, sizeof out);
     memcpy(out, known->counter, sizeof out);
-    forge_philox4x32(out, known->key, out); /* in place */
+    forge_philox4x32(out, known->key, out); /* the result overwrites the counter */
     assert_memory_equal(out, known->expected, sizeof out);
 }
 
@@ -35,7 +37,7 @@ static void test_blocks_equal_published_values(void **state)
         {{UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX},
          {UINT32_MAX, UINT32_MAX},
          {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
-        {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, /* digits of pi */
+        {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, /* the counter and key are digits of pi */
          {0xa4093822, 0x299f31d0},
          {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
     };
@@ -71,7 +73,7 @@ static void test_numbers_are_those_of_philox_blocks(void **state)
     (void)state;
     const forge_random random = {
         .key = UINT64_C(0x299f31d0a4093822), .step = 0x13198a2e, .stream = 0x03707344};
-    const uint64_t block = UINT64_C(0x05a308d3243f6a88); /* 4 times this block fits in 64 bits */
+    const uint64_t block = UINT64_C(0x05a308d3243f6a88); /* 4 times this block number fits in 64 bits */
     const uint32_t counter[4] = {0x243f6a88, 0x05a308d3, 0x13198a2e, 0x03707344},
                    key[2] = {0xa4093822, 0x299f31d0};
     uint32_t expected[4], bits[4];
@@ -97,8 +99,8 @@ static void test_any_split_gives_the_same(void **state)
     (void)state;
     enum { COUNT = 131 };
     const forge_random random = {.key = 7, .step = 3, .stream = 1};
-    const uint64_t start = (UINT64_C(1) << 34) - 50; /* the low word of the counter overflows within the
-                                                      * request */
+    /* the low word of the counter overflows within the request */
+    const uint64_t start = (UINT64_C(1) << 34) - 50;
     uint32_t bits[COUNT], part_bits[COUNT];
     float uniform[COUNT], normal[COUNT], part[COUNT];
     forge_random_bits(&random, start, COUNT, bits);
@@ -129,7 +131,7 @@ static void test_keys_steps_and_streams_give_other_numbers(void **state)
     }
 }
 
-/* Computes means of x, x^2, x^3 and x^4, and of x times the next x. */
+/* Computes the means of x, x^2, x^3 and x^4, and of x times the next x. */
 static void find_moments(const float *x, int count, double moments[5])
 {
     memset(moments, 0, 5 * sizeof *moments);
@@ -194,7 +196,7 @@ static void test_permutation_has_each_number_once(void **state)
     assert_int_equal(order[0], 0);
 }
 
-/* The shuffle as random.h defines it, draw by draw. */
+/* The expected permutation is the shuffle defined in random.h, computed draw by draw. */
 static void test_permutation_equals_its_definition(void **state)
 {
     (void)state;
@@ -214,7 +216,7 @@ static void test_permutation_equals_its_definition(void **state)
     assert_memory_equal(order, expected, sizeof order);
 }
 
-/* All 24 orders of four come up equally often. */
+/* All 24 permutations of four elements must be equally frequent. */
 static void test_permutations_are_fair(void **state)
 {
     (void)state;
@@ -233,7 +235,7 @@ static void test_permutations_are_fair(void **state)
             chi_square += (counts[i] - 1000.0) * (counts[i] - 1000.0) / 1000;
         }
     assert_int_equal(orders, 24);
-    assert_true(chi_square < 57); /* 23 degrees of freedom: one seed in 10,000 exceeds this */
+    assert_true(chi_square < 57); /* 23 degrees of freedom: 1 seed of 10,000 exceeds this limit */
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* Recomputation in the backward pass: the same bits, less memory, and exactly the stated work. */
+/* Checks recomputation in the backward pass: the same bits, less memory, and exactly the stated work. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ struct trace {
     struct kept kept;
 };
 
-/* A network with regions of this many layers; 0: no regions. */
+/* Builds a network. region: number of layers in each recomputed region; 0: nothing is recomputed. */
 typedef forge_value (*network_fn)(forge_builder *b, forge_value x, int region);
 
 static void begin_at(forge_builder *b, int layer, int region)
@@ -96,7 +96,7 @@ static void print_saving(const char *what, const struct trace *plain, const stru
 /* --- networks ------------------------------------------------------------------------------------------- */
 
 enum { LAYERS = 36, ROWS = 256, WIDTH = 16, LAYER_BYTES = ROWS * WIDTH * 4 };
-/* Gradients of all parameters: the optimiser needs them all at once. */
+/* The gradients of all parameters are alive at one time, because the optimiser needs them together. */
 enum { GRADIENT_BYTES = LAYERS * (WIDTH * WIDTH + WIDTH) * 4 };
 
 static forge_value deep(forge_builder *b, forge_value x, int region)
@@ -111,8 +111,8 @@ static forge_value deep(forge_builder *b, forge_value x, int region)
     return x;
 }
 
-/* In each region all layers but the last are recomputed; the next region stores the last one's result. At one
- * time, the inputs of all regions, one region's layers, and gradients are alive. */
+/* All layers of a region but the last are recomputed; the next region stores the last one's result. Alive at
+ * one time are the inputs of all regions, one region's layers, and gradients. */
 static void test_recomputed_deep_network_gives_the_same_bits(void **state)
 {
     (void)state;
@@ -150,7 +150,8 @@ static forge_value blocks(forge_builder *b, forge_value x, int region)
     return x;
 }
 
-/* With attention, norms and dropout, which are composites, and random numbers, which differ in each step. */
+/* The blocks contain attention, norms and dropout, which are composites, and random numbers, which differ in
+ * each step. */
 static void test_recomputed_transformer_blocks_give_the_same_bits(void **state)
 {
     (void)state;
@@ -164,7 +165,7 @@ static void test_recomputed_transformer_blocks_give_the_same_bits(void **state)
     free(marked.kept.bytes);
 }
 
-/* The smallest GPT-2, 4 x 256 tokens, compiled but not run. */
+/* Plans a step of the smallest GPT-2 with 4 x 256 tokens. Nothing runs. */
 static forge_program_facts plan_gpt(bool checkpoint_activations)
 {
     forge_gpt_options options = {.struct_size = sizeof options,
@@ -203,9 +204,10 @@ static void test_recomputation_shrinks_the_arena_of_gpt_2(void **state)
     (void)state;
     struct trace plain = {.facts = plan_gpt(false)}, marked = {.facts = plan_gpt(true)};
     print_saving("GPT-2 by blocks", &plain, &marked);
-    double block_bytes = 4.0 * 256 * 768 * 4; /* result of one block */
+    double block_bytes = 4.0 * 256 * 768 * 4; /* size of one block's result */
     double saved = (double)plain.facts.arena_bytes - (double)marked.facts.arena_bytes;
-    assert_true(saved > 11 * 4 * block_bytes); /* at least the inner layer of eleven blocks */
+    /* in eleven blocks, at least the inner MLP layer is not stored */
+    assert_true(saved > 11 * 4 * block_bytes);
     assert_true((double)marked.facts.arena_bytes <= 1.02 * (double)marked.facts.arena_bound_bytes);
     assert_true(marked.facts.flop < 1.25 * plain.facts.flop);
 }
@@ -220,7 +222,7 @@ static forge_value norms(forge_builder *b, forge_value x, int region)
     return forge_conv2d(b, "last", x, 3, 3, 1, 0, true);
 }
 
-/* Running statistics are written once, by the forward pass. */
+/* Running statistics are written once, by the forward pass; recomputation does not write them. */
 static void test_recomputed_norms_and_dropout_give_the_same_bits(void **state)
 {
     (void)state;
@@ -263,7 +265,7 @@ static forge_graph *marked_graph(void)
     return graph;
 }
 
-/* Passes and text keep equal nodes apart if one is a recomputation. */
+/* Passes and the text format must not merge equal nodes if one of them is a recomputation. */
 static void test_marks_are_kept(void **state)
 {
     (void)state;
@@ -292,7 +294,7 @@ static void test_marks_are_kept(void **state)
     forge_graph_free(graph);
 }
 
-/* Values used outside a region are kept, and so are values from before it. */
+/* Values that are used outside their region are stored. Values from before the region are stored, too. */
 static void test_values_used_outside_a_region_are_kept(void **state)
 {
     (void)state;

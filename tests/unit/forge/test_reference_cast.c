@@ -1,5 +1,5 @@
-/* Casts between all pairs of types, at the limits of their ranges, and of elements that share a byte or block
- * with the next row. */
+/* Checks casts between all pairs of types, at the limits of their ranges, and of elements that share a byte
+ * or block with the next row. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 /* --- types ---------------------------------------------------------------------------------------------- */
 
-/* All numbers of u4 exist in every type; bool has two of them. */
+/* All types can represent all numbers of u4, except bool, which represents 0 and 1. */
 static void test_cast_between_all_types(void **state)
 {
     (void)state;
@@ -61,13 +61,14 @@ static void test_cast_at_the_ends(void **state)
     cast(FORGE_I8, &(int8_t){-1}, FORGE_U64, &large);
     assert_true(large == UINT64_MAX);
     cast(FORGE_U64, &(uint64_t){(UINT64_C(1) << 60) + (UINT64_C(1) << 36) + 1}, FORGE_F32, &number);
-    assert_true(number == 0x1.000002p60f); /* rounded once, not twice */
+    /* the value was rounded once, not first to double and then to float */
+    assert_true(number == 0x1.000002p60f);
     cast(FORGE_F64, &(double){1e39}, FORGE_F32, &number);
     assert_true(number == INFINITY);
 }
 
-/* Rows of 8, 37, 64 and 320 elements: a block has several rows, begins within a row, is one row, or is part
- * of one. */
+/* Rows have 8, 37, 64 and 320 elements. A block then spans several rows, begins within a row, is one row, or
+ * is part of a row. */
 static void test_casts_of_block_formats_are_exact(void **state)
 {
     (void)state;

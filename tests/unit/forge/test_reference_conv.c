@@ -1,5 +1,5 @@
-/* Convolutions against plain loops of their definition: random shapes and strides, integers, so that results
- * are exact in every type. */
+/* Checks convolutions against plain loops of their definition. Shapes and strides are random. Elements are
+ * integers, so that results are exact in every type. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "forge/ir/builder.h"
 #include "unit/forge/random_conv.h"
 
-/* An array of small integers; is_turned: another order of dimensions in memory. */
+/* Returns an array of small integers. is_turned: the dimensions have another order in memory. */
 static struct view array_of(forge_dtype dtype, forge_shape shape, bool is_turned)
 {
     size_t count = forge_shape_elements(&shape);
@@ -30,7 +30,8 @@ static struct view array_of(forge_dtype dtype, forge_shape shape, bool is_turned
     return view;
 }
 
-/* Returns an element of a view of rank 2 + axes, with up to 3 axes; 0 if it is outside. */
+/* Returns an element of a view with two leading dimensions and up to 3 axes; 0 if the position is outside the
+ * view. */
 static double at(const struct view *view, int64_t first, int64_t second, const int64_t *place)
 {
     uint32_t axes = view->shape.rank - 2;
@@ -60,7 +61,7 @@ static void index_of(const forge_shape *shape, uint32_t from, int64_t position, 
         out[k - from] = position % shape->dims[k];
 }
 
-/* Adds each product to its output. The loop is the same for a transposed convolution, with input and output
+/* Adds each product to its output. A transposed convolution uses the same loop with input and output
  * exchanged. */
 static void convolve(const struct view *x, const struct view *weight, const forge_shape *out,
                      const forge_conv_options *o, double *sums)

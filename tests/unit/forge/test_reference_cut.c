@@ -1,4 +1,4 @@
-/* Concat, slice and pad against plain indexing, on views of every kind. */
+/* Checks concat, slice and pad against plain indexing, on views of every kind. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@ enum { SPACE = 6000, MIDDLE = SPACE / 2 };
 
 static unsigned char data[SPACE * 8], results[SPACE * 8];
 
-/* Random elements of the type, and a view of this shape within them: strides of either sign, or 0. */
+/* Returns a view of this shape into random elements of the type. Strides may be positive, negative or 0. */
 static struct view any_view(forge_dtype dtype, forge_shape shape)
 {
     size_t size = forge_dtype_block_bytes(dtype);
@@ -38,7 +38,8 @@ static int64_t first_of(const struct cut *cut, uint32_t k)
     return cut->step[k] > 0 ? cut->start[k] : cut->limit[k] - 1;
 }
 
-/* A random cut of an array of this shape, and the part's shape, counted element by element. */
+/* Returns a random cut of an array of the shape `whole`. *out_part: shape of the part, counted element by
+ * element. */
 static struct cut any_cut(const forge_shape *whole, forge_shape *out_part)
 {
     static const int64_t steps[] = {1, 1, 2, 3, -1, -2, -5};
@@ -55,7 +56,7 @@ static struct cut any_cut(const forge_shape *whole, forge_shape *out_part)
     return cut;
 }
 
-/* Returns the position in the whole array of the element at this position of the part. */
+/* Returns the position in the whole array of the element at `position` in the part. */
 static size_t place_of(const struct cut *cut, const forge_shape *whole, const forge_shape *part,
                        size_t position)
 {

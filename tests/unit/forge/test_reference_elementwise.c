@@ -1,5 +1,5 @@
-/* Unary and binary operations on floats against libm in long double, and select: every kind, type and memory
- * layout. */
+/* Checks unary and binary operations on floats against libm in long double, and select. Every kind, type and
+ * memory layout is tested. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@ enum { FLOATS = 4 };
 
 /* --- floats --------------------------------------------------------------------------------------------- */
 
-/* The formulas of <forge/unary.def>, unchanged. */
+/* Computes the formulas of <forge/unary.def> in long double. */
 static long double unary_wanted(forge_unary_kind kind, long double x)
 {
     const long double root_2_pi = sqrtl(2 / acosl(-1));
@@ -77,7 +77,8 @@ static long double unary_wanted(forge_unary_kind kind, long double x)
     }
 }
 
-/* Equal within a rounding of the type; doubles within this error. */
+/* Asserts that the element is correct within a rounding of the type. of_double: allowed relative error of
+ * f64. */
 static void assert_close(forge_dtype dtype, const void *element, long double wanted, double of_doubles)
 {
     unsigned char rounded[8];
@@ -108,7 +109,8 @@ static void fill_numbers(forge_dtype dtype, void *data, double *out_exact)
     dtype_row(dtype)->load(data, 0, NUMBERS, out_exact);
 }
 
-/* Returns the error for doubles. The exponent in gelu is itself rounded, so the error grows with it. */
+/* Returns the allowed relative error of f64. The exponent in gelu is itself rounded, so the error grows with
+ * the exponent. */
 static double error_of(uint32_t kind, double x)
 {
     bool is_steep = kind == FORGE_GELU || kind == FORGE_GELU_TANH;
@@ -159,12 +161,12 @@ static void test_unary_operations_of_nan_and_infinity_equal_the_definition(void 
     assert_true(unary(FORGE_LOG, 0) == -INFINITY);
     assert_true(unary(FORGE_SIGMOID, -INFINITY) == 0);
     assert_true(unary(FORGE_SIGMOID, INFINITY) == 1);
-    assert_true(unary(FORGE_SIGMOID, -740) > 0); /* where e^-x overflows */
+    assert_true(unary(FORGE_SIGMOID, -740) > 0); /* e^740 overflows, but the result must not be 0 */
     assert_true(unary(FORGE_SOFTPLUS, 1e300) == 1e300);
     assert_true(unary(FORGE_SOFTPLUS, -INFINITY) == 0);
     assert_true(unary(FORGE_SILU, INFINITY) == INFINITY);
     assert_true(unary(FORGE_GELU, INFINITY) == INFINITY);
-    assert_true(unary(FORGE_GELU, -20) < 0); /* small, but not flushed to 0 */
+    assert_true(unary(FORGE_GELU, -20) < 0); /* the result is small, but not flushed to 0 */
     assert_true(unary(FORGE_GELU_TANH, -10) < 0);
     assert_true(unary(FORGE_GELU_TANH, 1e200) == 1e200);
     assert_true(unary(FORGE_RELU, INFINITY) == INFINITY);
@@ -255,7 +257,7 @@ static long double binary_wanted(forge_binary_kind kind, double a, double b)
     }
 }
 
-/* A view with a reversed dimension, a repeated one and gaps; and one that lacks a dimension. */
+/* One operand has a reversed dimension, a repeated one and gaps. The other one lacks a dimension. */
 static void test_binary_operations_of_any_views_equal_the_definition(void **state)
 {
     (void)state;
@@ -267,7 +269,7 @@ static void test_binary_operations_of_any_views_equal_the_definition(void **stat
                 continue;
             size_t size = forge_dtype_block_bytes(floats[t]);
             for (size_t i = 0; i < NUMBERS;
-                 i++) /* small, so that some are equal and quotients of MOD are exact */
+                 i++) /* numbers are small, so that some are equal and quotients of MOD are exact */
                 numbers[i] = (double)(random_bits() % 64) / 8 + 0.125;
             dtype_row(floats[t])->store(data, 0, NUMBERS, numbers);
             dtype_row(floats[t])->store(more, 1, NUMBERS - 1, numbers);
@@ -298,7 +300,7 @@ static void test_select_equals_the_definition(void **state)
     unsigned char condition[300], data[300 * 8], other[8], results[600 * 8];
     for (forge_dtype dtype = FORGE_BOOL; dtype <= FORGE_F64; dtype++) {
         size_t size = forge_dtype_block_bytes(dtype);
-        for (size_t i = 0; i < sizeof data; i++) /* any bytes, also NaNs with a payload */
+        for (size_t i = 0; i < sizeof data; i++) /* bytes are random, so some NaNs have a payload */
             data[i] = (unsigned char)random_bits();
         for (size_t i = 0; i < 300; i++)
             condition[i] = random_bits() % 2;

@@ -1,5 +1,5 @@
-/* Gather and scatter against plain loops, on views of every kind; and the memory that a scatter in place
- * touches. */
+/* Checks gather and scatter against plain loops, on views of every kind, and which memory a scatter in place
+ * accesses. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,8 @@ static bool is_signed(forge_dtype dtype)
     return dtype >= FORGE_I8;
 }
 
-/* Three dimensions with the axis in the middle; indices have two dimensions or, along the axis, three. */
+/* An array of three dimensions, gathered along the middle one. Indices have two dimensions or, along the
+ * axis, three. */
 struct layout {
     int64_t size, count;
     bool is_along;
@@ -44,7 +45,7 @@ static struct layout any_layout(void)
     return l;
 }
 
-/* Returns the position in x of a gathered element; -1: out of range. */
+/* Returns the position in x of a gathered element; -1: its index is out of range. */
 static int64_t place_in_x(const struct layout *l, const struct view *indices, size_t position)
 {
     size_t per_outer = forge_shape_elements(&l->taken) / OUTER, outer = position / per_outer;
@@ -151,7 +152,7 @@ static void test_max_keeps_nan(void **state)
     assert_true(isnan(out[0]) && isnan(out[1]) && out[2] == 4);
 }
 
-/* 256 MiB, of which only one row may be accessed: any other access ends the test. */
+/* The array has 256 MiB. Only one row is accessible, so any other access crashes the test. */
 static void test_update_in_place_touches_only_its_rows(void **state)
 {
     (void)state;
@@ -176,8 +177,9 @@ static void test_update_in_place_touches_only_its_rows(void **state)
         reference_scatter(&launch, 0, pieces / 3);
         reference_scatter(&launch, pieces / 3, pieces);
     }
+    /* set gives the value, add doubles it, and min restores it */
     for (int i = 0; i < COLUMNS; i++)
-        assert_true(((float *)row)[i] == (float)i); /* the value, twice the value, and the lower of both */
+        assert_true(((float *)row)[i] == (float)i);
     munmap(memory, ROWS * row_bytes);
 }
 

@@ -1,5 +1,5 @@
-/* Unary and binary operations on integers and bool against 128-bit arithmetic: all pairs of 8 bits; limits
- * and random numbers of wider types. */
+/* Checks unary and binary operations on integers and bool against 128-bit arithmetic: all pairs of 8-bit
+ * numbers, and limits and random numbers of wider types. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -81,7 +81,7 @@ static uint64_t integers_wanted(forge_binary_kind kind, wide a, wide b)
     }
 }
 
-/* Checks every a with every b. */
+/* Checks all operations for each a with each b. */
 static void check_integers(forge_dtype dtype, const uint64_t *a, size_t a_count, const uint64_t *b,
                            size_t b_count)
 {

@@ -1,5 +1,5 @@
-/* Matrix products against three plain loops: every type and flag, broadcast leading dimensions, sizes above a
- * tile, strided views, empty ones. */
+/* Checks matrix products against three plain loops: every type and flag, broadcast leading dimensions, sizes
+ * above a tile, strided views and empty matrices. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,8 @@
 
 /* --- against loops -------------------------------------------------------------------------------------- */
 
-/* Returns element [row, column] of the operand's matrix for this matrix of the output. */
+/* Returns the address of element [row, column] of an operand, in the matrix that is multiplied for matrix
+ * number `matrix` of the output. */
 static const void *element(const struct view *view, const forge_shape *out, size_t matrix, bool is_transposed,
                            size_t row, size_t column)
 {
@@ -55,7 +56,7 @@ static void check_element(const struct view in[2], const struct view *out, uint3
         dtype->load_bits(wanted, 0, 1, &bits);
         dtype->load_bits(out->data, position, 1, &got_bits);
         assert_true(bits == got_bits);
-    } else { /* products are multiples of 1/64 and exact, so that the order of the sum does not matter */
+    } else { /* products are multiples of 1/64 and exact, so their sum does not depend on the order */
         dtype->store(wanted, 0, 1, &sum);
         dtype->load(wanted, 0, 1, &sum);
         dtype->load(out->data, position, 1, &got);
@@ -79,7 +80,7 @@ static void *random_elements(forge_dtype dtype, size_t count)
     return data;
 }
 
-/* Packed operands of these shapes, before transposition. */
+/* Checks a product of packed operands. a and b: shapes in memory, before a flag transposes them. */
 static void check(forge_dtype dtype, forge_shape a, forge_shape b, uint32_t flags, forge_shape out_shape)
 {
     struct view in[2] = {view_packed(dtype, random_elements(dtype, forge_shape_elements(&a)), a),
@@ -165,7 +166,7 @@ static void test_nan_goes_through_zeros(void **state)
     assert_true(isnan(results[0]) && isnan(results[1]) && isnan(results[2]) && results[3] == INFINITY);
 }
 
-/* In f16 or f32 the small terms would be lost one by one. */
+/* Sums in f16 or f32 would lose the small terms one by one. */
 static void test_sums_are_rounded_once(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Reshape, broadcast, transpose and iota against plain indexing; and the table of all functions. */
+/* Checks reshape, broadcast, transpose and iota against plain indexing, and that the table has a function for
+ * each family. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +16,8 @@
 
 enum { SPACE = 4000 };
 
-/* Writes random bytes; returns the address of an element in their middle, for views in either direction. */
+/* Writes random bytes. Returns the address of an element in the middle, so that views can extend in both
+ * directions. */
 static char *fill(unsigned char *data, size_t size_bytes)
 {
     for (size_t i = 0; i < SPACE * 8; i++)
@@ -71,7 +73,7 @@ static void test_broadcast_repeats_elements(void **state)
     }
 }
 
-/* Maps each index of the result to that of x. */
+/* Compares each element of the result with the element of x from which transpose must copy it. */
 static void check_transpose(const struct view *x, const struct transpose_attributes *attributes)
 {
     static unsigned char results[SPACE * 8];
@@ -144,7 +146,7 @@ static void test_iota_counts_along_its_axis(void **state)
                 if (dtype == FORGE_U8 || dtype == FORGE_I8)
                     wanted = dtype == FORGE_U8 ? (uint8_t)(unsigned)wanted
                                                : (int8_t)(uint8_t)((unsigned)wanted % 256);
-                if (dtype == FORGE_BF16) /* bf16 holds 8 bits of a number */
+                if (dtype == FORGE_BF16) /* bf16 represents 8 significant bits */
                     wanted = bfloat_to_float(bfloat_from_double(wanted));
                 dtype_row(dtype)->load(results, i, 1, &got);
                 assert_true(got == wanted);

@@ -1,4 +1,5 @@
-/* Reductions against plain loops: every kind, type and set of axes, and sums that plain doubles get wrong. */
+/* Checks reductions against plain loops: every kind, type and set of axes, and sums for which plain double
+ * arithmetic is wrong. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +14,7 @@
 
 enum { A = 3, B = 5, C = 70, ELEMENTS = A * B * C };
 
-/* The result of a reduction so far. */
+/* The result of a reduction after some elements. */
 struct best {
     long double value;
     uint64_t bits;
@@ -43,7 +44,7 @@ static void take(struct best *best, uint32_t kind, double x, uint64_t bits, bool
     }
 }
 
-/* Returns the result element to which the input at this position belongs. */
+/* Returns the index of the result to which the input at this position contributes. */
 static size_t result_of(size_t position, uint32_t axes)
 {
     size_t index[3] = {position / (B * C), position / C % B, position % C}, dims[3] = {A, B, C}, result = 0;
@@ -115,7 +116,7 @@ static void check_reduction(const struct view *x, uint32_t kind, uint32_t axes, 
             check_integers(&out, i, &best[i]);
 }
 
-/* The first view is packed and uses all elements; the other has strides and is reversed. */
+/* The first view is packed and uses all elements. The second has strides and is reversed. */
 static void test_every_kind_type_and_axes(void **state)
 {
     (void)state;
@@ -189,10 +190,11 @@ static void test_sums_lose_nothing(void **state)
     assert_true(reduce(FORGE_SUM, swamped, 4) == 2);
     for (size_t i = 0; i < COUNT; i++) {
         data[i] = 0.1f;
-        numbers[i] = i == 0 ? 1 : 0x1p-53; /* each one alone is rounded away */
+        /* rounding removes each of these terms if they are added one by one */
+        numbers[i] = i == 0 ? 1 : 0x1p-53;
     }
     assert_true(reduce(FORGE_SUM, numbers, COUNT) == 1 + (COUNT - 1) * 0x1p-53);
-    exact = (double)0.1f * COUNT; /* fits in 53 bits */
+    exact = (double)0.1f * COUNT; /* the exact sum fits in 53 bits */
     struct view in = view_packed(FORGE_F32, data, forge_shape_of(COUNT)),
                 out = view_packed(FORGE_F32, &sum, (forge_shape){0});
     run_reference(OP_REDUCE, &(struct reduce_attributes){FORGE_SUM, 1, 0, FORGE_F32}, &in, 1, &out, 1);
@@ -241,7 +243,7 @@ static void test_reductions_of_no_elements_give_the_neutral_element(void **state
             assert_true(kind == FORGE_ARGMAX
                             ? places[i] == 0
                             : results[i] == wanted[kind] || (isnan(results[i]) && isnan(wanted[kind])));
-        out.shape = forge_shape_of(0); /* and no results of nothing */
+        out.shape = forge_shape_of(0); /* also if there are no results */
         run_reference(OP_REDUCE, &(struct reduce_attributes){kind, 1, 0, FORGE_F64}, &in, 1, &out, 1);
     }
     int8_t lowest[1];

@@ -1,4 +1,4 @@
-/* Scans and sorts against plain loops, on views of every kind and of every type. */
+/* Checks scans and sorts of every type against plain loops, on views of every kind. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,8 +35,8 @@ static bool is_unsigned(forge_dtype dtype)
     return dtype <= FORGE_U64;
 }
 
-/* Small numbers, so that sums and products are exact in every type; -1 and 0 change the sign and end a
- * product. */
+/* Elements are small, so that sums and products are exact in every type. Elements of -1 change a product's
+ * sign, and 0 makes all later products 0. */
 static void check_scan(uint32_t kind, forge_dtype dtype, int64_t count, uint32_t flags)
 {
     struct scan_attributes attributes = {kind, 1, flags};
@@ -70,7 +70,7 @@ static void test_random_scans_equal_the_definition(void **state)
     for (int round = 0; round < 1200; round++)
         check_scan(kinds[random_bits() % 4], (forge_dtype)(FORGE_U8 + random_bits() % 12),
                    (int64_t)(random_bits() % LONGEST), (uint32_t)(random_bits() % 4));
-    check_scan(FORGE_MAXIMUM, FORGE_F32, 1000, 0); /* more than a tile */
+    check_scan(FORGE_MAXIMUM, FORGE_F32, 1000, 0); /* a line of more than one tile */
     check_scan(FORGE_SUM, FORGE_I16, 600, FORGE_SCAN_REVERSE | FORGE_SCAN_EXCLUSIVE);
 }
 
@@ -90,7 +90,7 @@ static void test_exclusive_scans_begin_with_the_neutral_element(void **state)
                   1);
     assert_true(max[0] == UINT64_MAX && max[1] == UINT64_MAX);
     run_reference(OP_SCAN, &(struct scan_attributes){FORGE_SUM, 0, 0}, &in, 1, &out, 1);
-    assert_true(max[1] == 6); /* modulo 2^64 */
+    assert_true(max[1] == 6); /* the product wraps modulo 2^64 */
 }
 
 static void test_scans_lose_nothing_and_keep_nan(void **state)
@@ -116,8 +116,8 @@ static bool comes_before(double a, double b, bool is_descending)
     return is_descending ? a > b : a < b;
 }
 
-/* Each result is the element with the stated index, results are in order, and no element that was left out or
- * came earlier should precede it. */
+/* Checks that each result is the element with the stated index and that results are in order. No omitted
+ * element may belong before the last result. */
 static void check_sort(struct view x, int64_t kept, bool is_descending)
 {
     int64_t count = x.shape.dims[1];
@@ -177,7 +177,7 @@ static void test_nan_is_sorted_last(void **state)
     }
 }
 
-/* Integers that are equal when converted to double. */
+/* The integers differ, but are equal when converted to double. */
 static void test_large_integers_are_compared_exactly(void **state)
 {
     (void)state;
@@ -189,7 +189,7 @@ static void test_large_integers_are_compared_exactly(void **state)
     run_reference(OP_SORT, &(struct sort_attributes){0}, &in, 1, out, 2);
     assert_true(indices[0] == 1 && indices[1] == 3 && indices[2] == 0 && indices[3] == 2 &&
                 sorted[3] == UINT64_MAX);
-    in.dtype = out[0].dtype = FORGE_I64; /* -2, 1, -1, the minimum */
+    in.dtype = out[0].dtype = FORGE_I64; /* the same bits are now -2, 1, -1 and the minimum */
     run_reference(OP_SORT, &(struct sort_attributes){0}, &in, 1, out, 2);
     assert_true(indices[0] == 3 && indices[1] == 0 && indices[2] == 2 && indices[3] == 1);
 }

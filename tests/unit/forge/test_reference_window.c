@@ -1,4 +1,5 @@
-/* Windows against plain loops of their definition; and random numbers against their function. */
+/* Checks windows against plain loops of their definition, and random numbers against the generator's
+ * function. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +13,7 @@
 #include "forge/ir/builder.h"
 #include "support/views.h"
 
-/* Integers from 0 (or, if signed, -9) to 9; floats sometimes have a NaN or infinity. */
+/* Returns an array of integers from -9 (or, if unsigned, 0) to 9. Floats sometimes have a NaN or infinity. */
 static struct view array_of(forge_dtype dtype, forge_shape shape)
 {
     size_t count = forge_shape_elements(&shape);
@@ -34,8 +35,8 @@ static void index_of(const forge_shape *shape, size_t position, int64_t *out)
         out[k] = (int64_t)(position % (size_t)shape->dims[k]);
 }
 
-/* Returns the position in `shape` of an element of the window at `place`; -1: padding. `taps` has an entry
- * for each axis, in order. */
+/* Returns the position in `shape` of an element of the window at `place`; -1: padding. taps: the element's
+ * position in the window, for each axis in order. */
 static int64_t find(const forge_shape *shape, uint32_t axes, const forge_window *windows,
                     const int64_t *place, const int64_t *taps)
 {
@@ -58,7 +59,7 @@ static bool is_same(double a, double b)
     return a == b || (isnan(a) && isnan(b));
 }
 
-/* Returns the value of one window, element by element. */
+/* Reduces one window, element by element. Returns the result. */
 static double reduce(forge_reduce_kind kind, const struct view *parts, const struct view *inside,
                      size_t first, size_t size, bool count_padding, double min, double max)
 {
@@ -79,10 +80,10 @@ static double reduce(forge_reduce_kind kind, const struct view *parts, const str
 }
 
 struct trial {
-    forge_shape shape, wide; /* of x, and with the windows' own dimensions */
+    forge_shape shape, wide; /* shape of x; shape of the unfolded windows, with the windows' own dimensions */
     uint32_t axes;
     forge_window windows[4];
-    size_t size; /* number of elements of a window */
+    size_t size; /* number of elements in a window */
 };
 
 static struct trial any_trial(void)
@@ -104,7 +105,7 @@ static struct trial any_trial(void)
     return t;
 }
 
-/* Runs unfold on x, and compares the result with find(). */
+/* Runs unfold on x and compares the result with find(). Returns the result. */
 static struct view lay_out(struct trial *t, const struct view *x, double padding)
 {
     forge_builder *b = forge_builder_new();
@@ -137,7 +138,7 @@ static void check_window(const struct trial *t, forge_reduce_kind kind, bool cou
     size_t count = forge_shape_elements(&shape);
     struct view out = view_packed(x->dtype, calloc(count + 1, 8), shape);
     run_reference(OP_WINDOW, graph_producer(b->graph, y)->attributes, x, 1, &out, 1);
-    double min = -INFINITY, max = INFINITY; /* for integers: the ends of their range */
+    double min = -INFINITY, max = INFINITY; /* neutral elements; for integers, the limits of the type */
     if (!forge_dtype_is_float(x->dtype)) {
         min = x->dtype == FORGE_U8 ? 0 : x->dtype == FORGE_I16 ? -32768 : -0x1p63;
         max = x->dtype == FORGE_U8 ? 255 : x->dtype == FORGE_I16 ? 32767 : 0x1p63;
@@ -155,7 +156,7 @@ static void check_window(const struct trial *t, forge_reduce_kind kind, bool cou
     forge_builder_free(b);
 }
 
-/* Windows of doubles give the expected results for all types. */
+/* Checks windows of one type. The expected results are computed in double. */
 static void check(forge_dtype dtype)
 {
     struct trial t = any_trial();
@@ -187,7 +188,7 @@ static void test_random_windows_equal_the_definition(void **state)
         check(types[i % 5]);
 }
 
-/* Each element of the windows is added at the position that it came from. */
+/* Fold adds each element of the windows at the position in x from which unfold copied it. */
 static void test_fold_adds_elements_at_their_origin(void **state)
 {
     (void)state;
@@ -215,7 +216,8 @@ static void test_fold_adds_elements_at_their_origin(void **state)
     }
 }
 
-/* Each window's share goes to the elements that equal its y, as the unfolded windows show. */
+/* Each window's share goes to the elements that equal the window's y. The test finds them in the unfolded
+ * windows. */
 static void test_shares_go_to_equal_elements(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Residual networks: torchvision's names, shapes and parameter counts; initial values, gradients of both
- * blocks, and learning. */
+/* Checks residual networks: torchvision's names, shapes and parameter counts, initial values, gradients of
+ * both blocks, and learning. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@ static uint64_t parameters_of(const forge_builder *b)
     return count;
 }
 
-/* Counts and entries of the state_dict are those of torchvision. */
+/* Parameter counts and the entries of the state_dict must equal those of torchvision. */
 static void test_counts_equal_those_of_torchvision(void **state)
 {
     (void)state;
@@ -127,7 +127,8 @@ static void test_initial_weights_have_their_distribution(void **state)
         sum += (double)w[i];
         squares += (double)w[i] * (double)w[i];
     }
-    assert_true(fabs(sqrt(squares / count) / sqrt(2. / (128 * 9)) - 1) < 0.02); /* 73,728 numbers: 7 sigma */
+    /* for 73,728 numbers, 2 % is 7 sigma */
+    assert_true(fabs(sqrt(squares / count) / sqrt(2. / (128 * 9)) - 1) < 0.02);
     assert_true(fabs(sum / count) < 0.02 * sqrt(2. / (128 * 9)));
     assert_true(*(float *)forge_tensor_data(&scale) == 1);
 }
@@ -155,7 +156,7 @@ static void test_blocks_that_start_as_identity(void **state)
 
 /* --- gradients ------------------------------------------------------------------------------------------ */
 
-/* kind: the stride, plus 4 for a bottleneck. */
+/* Builds a block. kind: the stride, plus 4 for a bottleneck block. */
 static forge_value block(forge_builder *b, const forge_value *x, int kind)
 {
     forge_resnet_options o = {.struct_size = sizeof o, .is_training = true};

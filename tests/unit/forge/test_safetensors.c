@@ -1,5 +1,5 @@
-/* safetensors files are read as written, also those of other programs; errors name the byte of the damage and
- * cost no memory. */
+/* Checks that safetensors files are read as they were written, also files of other programs. Errors must name
+ * the byte of the damage, and false sizes must not allocate memory. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -188,7 +188,7 @@ static void test_truncated_and_foreign_files_are_refused(void **state)
     assert_int_equal(forge_safetensors_open(NULL, &file, &error), JOULE_INVALID);
 }
 
-/* A file that shrinks after it was opened must not cause a crash. */
+/* Reading a file that became shorter after it was opened must not crash. */
 static void test_shrinking_file_is_an_error(void **state)
 {
     (void)state;
@@ -201,12 +201,13 @@ static void test_shrinking_file_is_an_error(void **state)
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-static const bool is_sanitized = true; /* a sanitizer's own memory exceeds any limit */
+static const bool is_sanitized = true; /* the sanitizer's own memory exceeds any limit */
 #else
 static const bool is_sanitized = false;
 #endif
 
-/* A header may claim any size: with 64 MiB in total, memory suffices for no claim. */
+/* A header may state any size. The process has 64 MiB in total, so an allocation of a false size would
+ * fail. */
 static void test_false_sizes_allocate_nothing(void **state)
 {
     (void)state;
@@ -293,7 +294,7 @@ static void test_invalid_tensors_are_not_written(void **state)
                      "two tensors 'a'");
     expect_unwritten((forge_named_tensor[]){{"\xff", x}}, 1, NULL, JOULE_INVALID, "cannot be the name");
     expect_unwritten((forge_named_tensor[]){{"b", x}, {"a\nb", x}}, 2, NULL, JOULE_INVALID,
-                     "the name of tensor 1 contains a control character"); /* no reader would accept it */
+                     "the name of tensor 1 contains a control character"); /* readers would refuse it */
     assert_null(strchr(error.message, '\n'));
     expect_unwritten((forge_named_tensor[]){{"a\x7f", x}}, 1, NULL, JOULE_INVALID, "control character");
     expect_unwritten((forge_named_tensor[]){{NULL, x}}, 1, NULL, JOULE_INVALID, "cannot be the name");
@@ -307,8 +308,8 @@ static void test_invalid_tensors_are_not_written(void **state)
     forge_buffer_release(q.buffer);
 }
 
-/* Two writers of one path do not mix: one gets an error and may retry. A killed writer's temporary file is
- * reused. */
+/* Two writers of one path do not mix their data: one returns an error, and the caller may retry. The
+ * temporary file of a killed writer is reused. */
 static void test_one_writer_at_a_time(void **state)
 {
     (void)state;

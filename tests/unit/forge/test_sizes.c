@@ -1,5 +1,5 @@
-/* Programs with symbolic sizes: one program for all sizes, without allocation, with the bits of a program for
- * each size. */
+/* Checks programs with symbolic sizes: one program runs all sizes without allocation and gives the bits of a
+ * program for each size. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,7 +66,7 @@ static void end(struct side *side)
     forge_states_free(side->states);
 }
 
-/* Makes the inputs of both sides; shapes are those of a graph without symbols. */
+/* Creates the inputs of both sides. `graph` has no symbols, so the inputs have its shapes. */
 static size_t make_inputs(const forge_graph *graph, uint32_t round, forge_tensor *out)
 {
     for (size_t i = 0; i < graph->input_count; i++) {
@@ -113,7 +113,7 @@ static void compare(const struct side *a, const struct side *b, const forge_grap
     }
 }
 
-/* Sets inputs and runs; returns the number of allocations. */
+/* Sets the inputs and runs the program. Returns the number of allocations. */
 static unsigned run_counted(const struct side *side, const forge_graph *graph, const forge_tensor *inputs)
 {
     unsigned before = allocations;
@@ -132,7 +132,7 @@ static void mlp(forge_builder *b, forge_dim batch, forge_dim length)
     forge_output(b, "y", forge_log_softmax(b, forge_mlp(b, "mlp", x, (int64_t[]){24, 5}, 2)));
 }
 
-/* The mean over the batch, in loss and gradient, has a factor that depends on the batch size. */
+/* Loss and gradient are means over the batch, so they have a factor that depends on the batch size. */
 static void mlp_training(forge_builder *b, forge_dim batch, forge_dim length)
 {
     (void)length;
@@ -157,7 +157,7 @@ static void attention(forge_builder *b, forge_dim batch, forge_dim length)
     forge_output(b, "mean", forge_reduce(b, FORGE_MEAN, weights, 3, false));
 }
 
-/* Heads, a causal mask, layer norms, dropout, the gradient, and an update. */
+/* The step has attention heads, a causal mask, layer norms, dropout, the gradient, and an update. */
 static void block_training(forge_builder *b, forge_dim batch, forge_dim length)
 {
     forge_gpt_options options = {.struct_size = sizeof options,
@@ -175,7 +175,7 @@ static void block_training(forge_builder *b, forge_dim batch, forge_dim length)
               &(forge_sgd_options){.struct_size = sizeof(forge_sgd_options)});
 }
 
-/* A composite for which the device has a kernel, of variable size. */
+/* The device has a kernel for this composite, whose operands have a variable size. */
 static void update(forge_builder *b, forge_dim batch, forge_dim length)
 {
     forge_value in[ADAMW_INPUTS], out[3];
@@ -254,7 +254,7 @@ static void test_training_a_transformer_block(void **state)
     run_sizes(block_training);
 }
 
-/* The work is that of the composite's body, which the program does not contain. */
+/* The stated work is that of the composite's body, although the program runs a kernel instead. */
 static void test_a_composite_with_a_kernel(void **state)
 {
     (void)state;
@@ -313,7 +313,7 @@ static void test_random_graphs_of_any_size_give_the_bits_of_specialised_ones(voi
 
 /* --- incompatible sizes --------------------------------------------------------------------------------- */
 
-/* y = a + b, z = -c, and a slot that counts runs. */
+/* The program computes y = a + b and z = -c, and has a slot that counts runs. */
 static forge_program *sums(void)
 {
     forge_builder *b = forge_builder_new();
@@ -436,7 +436,7 @@ static void test_invalid_sizes_cannot_be_bound(void **state)
 
 /* --- malicious files ------------------------------------------------------------------------------------ */
 
-/* A view whose offset is 512 / n: inside the buffer if n is 64, far outside if n is 4. */
+/* The view's offset is 512 / n: inside the buffer if n is 64, far outside if n is 4. */
 static void test_a_view_that_leaves_its_buffer_at_some_sizes(void **state)
 {
     (void)state;
@@ -488,7 +488,7 @@ static double flop_of(const forge_instance *instance)
     return flop;
 }
 
-/* n m + 2 n + 1 FLOP in each. */
+/* Each run has n m + 2 n + 1 FLOP. */
 static void test_work_is_that_of_the_sizes_that_ran(void **state)
 {
     (void)state;
@@ -525,7 +525,7 @@ static void test_joules_are_those_of_the_sizes_that_ran(void **state)
     run_at(side.instance, 4, 3);
     assert_true(small.value < large.value);
     assert_int_equal(forge_energy_collect(side.instance), JOULE_OK);
-    run_at(side.instance, 64, 4); /* not collected */
+    run_at(side.instance, 64, 4); /* these runs are not collected */
     assert_int_equal(forge_energy_total(side.instance, &sum), JOULE_OK);
     assert_true(fabs(sum.joules.value / (2 * large.value + 3 * small.value) - 1) < 1e-12);
     end(&side);

@@ -1,4 +1,4 @@
-/* Slots are written to files and read back; and messages if file and slots do not match. */
+/* Checks that slots are written to files and read back, and the messages if file and slots do not match. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 static const char *const path = scratch_path;
 static joule_error error;
 
-/* A layer called `name` whose weights come from `seed`. */
+/* Creates a layer called `name`, whose initial weights depend on `seed`. */
 static struct workbench layer(const char *name, forge_dtype dtype, int64_t in, int64_t out, uint64_t seed)
 {
     struct workbench n;
@@ -115,7 +115,7 @@ static void test_other_shapes_are_refused_and_types_converted(void **state)
     workbench_end(&c);
 }
 
-/* More elements than one piece of the conversion. */
+/* The slot has more elements than are converted in one step. */
 static void test_converting_a_large_slot(void **state)
 {
     (void)state;
@@ -129,7 +129,7 @@ static void test_converting_a_large_slot(void **state)
     workbench_end(&b);
 }
 
-/* Reads one layer's weights from a network that was trained in PyTorch. */
+/* Loads one layer's weights from a file of a network that was trained in PyTorch. */
 static void test_published_weights_are_loaded(void **state)
 {
     (void)state;

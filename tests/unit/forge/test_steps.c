@@ -1,5 +1,5 @@
-/* Training steps: equal bits in all slots with any number of threads, for each instruction set, and no
- * allocation once they run. */
+/* Checks that training steps give equal bits in all slots with any number of threads and allocate nothing
+ * after the first step. Each instruction set is tested. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "support/allocations.h"
 #include "support/workbench.h"
 
-/* A network on x and labels. */
+/* A network that computes logits from the input x and the labels. */
 struct network {
     const char *name;
     forge_shape x;
@@ -42,7 +42,7 @@ static forge_value norm_cnn(forge_builder *b, forge_value x, forge_value labels)
     return forge_norm_cnn(b, NULL, x, 10, true);
 }
 
-/* Its tokens are the labels. */
+/* The labels are also the tokens of the input. */
 static forge_value gpt(forge_builder *b, forge_value x, forge_value labels)
 {
     const forge_gpt_options options = {.struct_size = sizeof options,
@@ -120,7 +120,7 @@ static void step(struct workbench *m, const struct network *network, struct inpu
 
 /* --- bits ----------------------------------------------------------------------------------------------- */
 
-/* Returns the losses of a few steps, and all slots after them. */
+/* Trains for a few steps. Returns the losses, followed by the contents of all slots. */
 static struct kept train(const struct network *network, unsigned threads)
 {
     struct workbench m;
@@ -150,7 +150,8 @@ static void compare_threads(const struct network *network, const char *isa)
     struct kept alone = train(network, 1);
     float loss[STEPS];
     memcpy(loss, alone.bytes, sizeof loss);
-    assert_true(loss[0] > 1 && loss[0] < 10 && loss[1] != loss[0]); /* the loss changes */
+    /* the first loss is plausible, and training changes it */
+    assert_true(loss[0] > 1 && loss[0] < 10 && loss[1] != loss[0]);
     for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
         struct kept together = train(network, threads[i]);
         if (together.size != alone.size || memcmp(together.bytes, alone.bytes, alone.size) != 0)
@@ -194,7 +195,7 @@ static void test_steps_ask_for_no_memory(void **state)
             step(&m, &networks[i], &in, k, &loss);
         if (allocations != before)
             fail_msg("%s: %u allocations in %d steps", networks[i].name, allocations - before, COUNTED);
-        void *volatile memory = malloc(1); /* allocations are counted */
+        void *volatile memory = malloc(1); /* shows that the counter counts allocations */
         free(memory);
         assert_true(allocations == before + 1);
         free_inputs(&in);

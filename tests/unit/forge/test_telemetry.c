@@ -1,4 +1,4 @@
-/* A device's energy: counted from a reset on, never decreasing, and NaN if unknown. */
+/* Checks a device's energy: it is counted since the last reset, never decreases, and is NaN if unknown. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,7 @@ static void test_energy_counts_from_a_reset_on(void **state)
     assert_true(isnan(after.value) || after.value < before.value);
     joule_quantity all;
     assert_int_equal(joule_energy_joules(NULL, JOULE_CPU, &all), JOULE_OK);
-    assert_true(all.value >= before.value); /* the meter itself is not reset */
+    assert_true(all.value >= before.value); /* the reset concerns the device, not the meter */
     assert_true(forge_energy_consumed_joules(device) > 0);
     double celsius = forge_temperature_celsius(device);
     assert_true(isnan(celsius) || (celsius > -40 && celsius < 150));

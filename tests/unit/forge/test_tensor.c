@@ -1,4 +1,5 @@
-/* Shapes, buffers and tensors: arithmetic overflow, references from many threads, and refused views. */
+/* Checks shapes, buffers and tensors: arithmetic overflow, references from many threads, and invalid
+ * views. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +49,8 @@ static void test_shapes_are_printed(void **state)
     assert_int_equal(forge_shape_format(&forge_shape_of(2, 3, 4), text, 5), 7);
     assert_string_equal(text, "[2,3");
     assert_int_equal(forge_shape_format(&forge_shape_of(2, 3, 4), NULL, 0), 7);
-    forge_shape_format(&(forge_shape){.rank = UINT32_MAX}, text, sizeof text); /* stays within the array */
+    /* must not read beyond the array of dimensions */
+    forge_shape_format(&(forge_shape){.rank = UINT32_MAX}, text, sizeof text);
 }
 
 static void count_release(void *context)

@@ -1,4 +1,4 @@
-/* Graphs as text: format, complete round trips, messages, and malicious text. */
+/* Checks graphs as text: format, complete round trips, messages, and malicious text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +61,8 @@ static void assert_same_value(const forge_graph *a, const forge_graph *b, size_t
 {
     struct value x = a->values[v], y = b->values[v];
     assert_true(x.place ? y.place && strcmp(a->places[x.place], b->places[y.place]) == 0 : !y.place);
-    x.place = y.place; /* numbered in order of appearance */
+    /* numbers of places may differ, since text numbers them in order of appearance; names must be equal */
+    x.place = y.place;
     assert_memory_equal(&x, &y, sizeof x);
 }
 
@@ -116,7 +117,7 @@ static void assert_same_graph(const forge_graph *a, const forge_graph *b)
     assert_same_symbols(&a->dims, &b->dims);
 }
 
-/* Returns the text. */
+/* Prints, parses and prints the graph, and asserts that nothing changes. Returns the text. */
 static char *assert_round_trip(const forge_graph *graph)
 {
     char *text = print(graph);
@@ -167,7 +168,7 @@ static void test_spaces_and_comments_are_accepted(void **state)
         parse("# a graph\nforge graph 1 \n\n  symbol \"B\" : 1..8\r\n"
               "%1 = input x:f32[B] # no quotes\n\n%2=unary . neg ( %1 ):f32[B]\n"
               "%3 = unary.neg(%1) : f32[B] @twice\n%4 = binary.add(%2, %3) : f32[B]\noutput y = %4");
-    assert_int_equal(forge_graph_nodes(graph), 3); /* equal nodes are one */
+    assert_int_equal(forge_graph_nodes(graph), 3); /* equal nodes are merged */
     forge_graph_free(graph);
 }
 
@@ -213,7 +214,7 @@ static void test_random_graphs_read_back(void **state)
         for (size_t n = 0; n < graph->node_count; n++)
             has[graph->nodes[n].op] = true;
         free(assert_round_trip(graph));
-        if (seed % 4 == 0) { /* also after passes */
+        if (seed % 4 == 0) { /* graphs after passes must also survive */
             assert_int_equal(pass_expand(graph, NULL, NULL, &plain, NULL), JOULE_OK);
             free(assert_round_trip(plain));
             forge_graph_free(plain);
@@ -241,10 +242,10 @@ static void test_longest_scope_reads_back(void **state)
     b = forge_builder_new();
     forge_scope_push(b, "s");
     forge_scope_push(b, name);
-    assert_builder_refused(b, "s: '"); /* the name fills the rest of the message */
+    assert_builder_refused(b, "s: '"); /* the long name fills the rest of the message */
 }
 
-/* A body is built with its graph's sizes, and makes new ones. */
+/* The body uses its operand's size and adds a new size expression. */
 static forge_value halves(forge_builder *b, const forge_value *inputs, size_t count, const void *context)
 {
     (void)count, (void)context;
@@ -379,8 +380,8 @@ static void test_truncated_and_damaged_texts_are_harmless(void **state)
     forge_graph_free(graph);
     for (size_t i = 0; i < length; i += 1 + i / 100) {
         joule_error error = {0};
-        char *cut = malloc(i ? i : 1), kept = text[i]; /* a separate allocation, so that a sanitizer finds
-                                                        * reads beyond it */
+        /* separate allocation, so that a sanitizer finds reads beyond the end */
+        char *cut = malloc(i ? i : 1), kept = text[i];
         memcpy(cut, text, i);
         graph = NULL;
         if (forge_graph_parse(cut, i, &graph, &error) == JOULE_OK)

@@ -1,5 +1,5 @@
-/* Attention against a plain loop in double, rotary positions against a closed form, gradients, and GPT-2's
- * names and sizes. */
+/* Checks attention against a plain loop in double, rotary positions against a closed form, gradients, and
+ * GPT-2's names and sizes. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,7 @@ static void fill(double *x, size_t count, uint32_t stream)
     }
 }
 
-/* Attention of one query of one head. */
+/* Computes attention for one query of one head. */
 static void attend_row(const struct sizes *c, double scale, const double *q, const double *k, const double *v,
                        int64_t i, double *y)
 {
@@ -113,7 +113,7 @@ static void test_attention_equals_its_definition(void **state)
     }
 }
 
-/* Scores that need f32: in bf16 the larger two would be equal. */
+/* The scores need f32: bf16 would round the larger two to the same value. */
 static void test_softmax_is_wide(void **state)
 {
     struct workbench *m = *state;
@@ -191,7 +191,7 @@ static void test_slopes_of_attention_equal_differences(void **state)
 
 /* --- rotary positions ----------------------------------------------------------------------------------- */
 
-/* Rotates pairs as complex numbers. */
+/* The test rotates each pair of elements as one complex number. */
 static void test_rotary_positions_equal_complex_rotation(void **state)
 {
     struct workbench *m = *state;
@@ -254,7 +254,7 @@ static const forge_gpt_options gpt2 = {.struct_size = sizeof gpt2,
                                        .context = 1024,
                                        .width = 768};
 
-/* The graph's text has a slot such as "h.0.mlp.c_fc.bias [3072]". */
+/* Asserts that the graph's text has this slot with this shape, such as "h.0.mlp.c_fc.bias [3072]". */
 static void assert_has(const char *text, const char *name, const char *shape)
 {
     char quoted[100];
@@ -314,7 +314,7 @@ static void test_untied_head_adds_its_parameters(void **state)
     forge_builder_free(b);
 }
 
-/* A repeated sequence of letters: each letter follows from the previous one. */
+/* The text repeats one sequence of letters, so each letter determines the next one. */
 static void test_gpt_learns(void **state)
 {
     struct workbench *m = *state;
@@ -349,11 +349,12 @@ static void test_gpt_learns(void **state)
         last = *(float *)forge_tensor_data(&tensor);
         first = i ? first : last;
     }
-    assert_true(fabs((double)first - log(VOCABULARY)) < 0.2); /* untrained: all letters are equally likely */
+    /* before training, all letters are equally likely */
+    assert_true(fabs((double)first - log(VOCABULARY)) < 0.2);
     assert_true(last < 0.2f);
 }
 
-/* A later token must not change earlier results. */
+/* Changing a later token must not change results of earlier positions. */
 static void test_later_tokens_change_no_earlier_result(void **state)
 {
     struct workbench *m = *state;
@@ -419,7 +420,7 @@ static void test_wrong_operands_are_refused(void **state)
     assert_builder_refused(b, "an even d");
 }
 
-/* Batch and length are known at run time only. */
+/* Batch size and length are known only at run time. */
 static void test_batch_and_length_may_be_symbols(void **state)
 {
     (void)state;

@@ -213,7 +213,7 @@ static unsigned body_of(const struct graph *g, uint32_t header)
 }
 
 /* Without back edges of loops, a reducible graph has no cycle. */
-static bool has_circle(const struct graph *g)
+static bool has_cycle(const struct graph *g)
 {
     unsigned left = led_to(g, 0, UINT32_MAX), before;
     do { /* removes blocks without successors */
@@ -284,7 +284,7 @@ static void check_loops(const struct graph *g)
         assert_int_equal(g->loops.list[i].is_outer, has_inner[i]);
     for (uint32_t b = 0; b < g->function.block_count; b++)
         assert_int_equal(g->loops.innermost[b], smallest_with(g, b, bodies, 0));
-    assert_int_equal(g->loops.is_irregular, has_circle(g));
+    assert_int_equal(g->loops.is_irregular, has_cycle(g));
 }
 
 /* --- lists, by definition ------------------------------------------------------------------------------- */
