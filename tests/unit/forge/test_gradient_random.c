@@ -95,16 +95,16 @@ static struct result results(uint64_t seed, unsigned flags)
 static void test_recomputed_gradients_have_the_same_bits(void **state)
 {
     (void)state;
-    unsigned dearer = 0;
+    unsigned recomputed = 0;
     for (uint64_t seed = 0; seed < 150; seed++) {
         struct result plain = results(seed, 0), again = results(seed, RANDOM_FUNCTION_RECOMPUTES);
         if (memcmp(&plain.loss, &again.loss, sizeof plain.loss) != 0 ||
             memcmp(plain.gradients, again.gradients, sizeof plain.gradients) != 0)
             fail_msg("seed %llu: other bits where parts are computed again", (unsigned long long)seed);
-        dearer += again.flop > plain.flop;
+        recomputed += again.flop > plain.flop;
     }
-    print_message("%u of 150 compute something again\n", dearer);
-    assert_true(dearer > 50);
+    print_message("%u of 150 compute something again\n", recomputed);
+    assert_true(recomputed > 50);
 }
 
 int main(void)

@@ -1,7 +1,9 @@
-/* joulec's work grows about linearly with the size of a translation unit, for any graph.
+/* Checks that joulec's work grows about linearly with the size of a translation unit, for any graph.
  *
- * The test counts joulec's steps for files of two sizes. joulec's sources are compiled again for it, with a
- * counter in each block (-fsanitize-coverage=trace-pc). Steps of the C library and LLVM are not counted. */
+ * The test counts joulec's steps for files of two sizes. For this test, joulec's sources are compiled again
+ * with a counter in each block (-fsanitize-coverage=trace-pc). Steps of the C library and LLVM are not
+ * counted.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +19,7 @@
 
 #define SMALL 400
 #define TIMES 8
-/* Sorting and union-find grow slightly more than linearly. */
+/* Sorting and union-find grow slightly faster than linearly. */
 #define MAX_GROWTH (1.4 * TIMES)
 
 static uint64_t steps;
@@ -35,7 +37,7 @@ static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
 
 struct unit {
     struct module module;
-    char *text; /* LLVM's printed text */
+    char *text; /* the unit's facts, as LLVM prints them */
     size_t text_size;
 };
 
@@ -92,7 +94,7 @@ static void call(struct unit *u, struct function *f, size_t block, size_t callee
         .name = name_of(u, "f", callee), .callee = (int32_t)callee, .number = (uint32_t)f->call_count++};
 }
 
-/* Each block leads to the next one. */
+/* Adds a function in which each block leads to the next one. */
 static struct function *add_chain(struct unit *u, size_t blocks)
 {
     struct function *f = add_function(u, blocks);
@@ -126,7 +128,7 @@ static void loops_in_a_row(struct unit *u, size_t n)
 {
     struct function *f = add_chain(u, n);
     for (size_t b = 1; b + 2 < n; b += 2) {
-        lead(u, f, b - 1, n - 1); /* a guard that skips the loops */
+        lead(u, f, b - 1, n - 1); /* the edge of a guard that skips the loop */
         lead(u, f, b, b);
     }
 }
@@ -152,7 +154,7 @@ static void nests_of_sixty(struct unit *u, size_t n)
     for (size_t first = 1; first + 122 < n; first += 122)
         for (size_t d = 0; d < 60; d++) {
             lead(u, f, first + 120 - d, first + d);
-            lead(u, f, first + 60, first + 121 - d); /* exits several loops at once */
+            lead(u, f, first + 60, first + 121 - d); /* this edge leaves several loops at once */
         }
 }
 
@@ -210,7 +212,8 @@ static void bound_depth(struct function *f)
     f->annotation_count = 1;
 }
 
-/* All functions call each other in the end; one has a depth, which does not bound the others. */
+/* All functions call each other, directly or through others. One has a depth, which does not bound the
+ * others. */
 static void calls_round(struct unit *u, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -230,7 +233,7 @@ static void calls_of_itself(struct unit *u, size_t n)
     }
 }
 
-/* Loops and addresses for which scalar evolution has text. */
+/* Scalar evolution has text for all loops and addresses. */
 static void formulas(struct unit *u, size_t n)
 {
     struct function *f = add_chain(u, n);

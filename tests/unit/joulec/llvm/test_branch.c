@@ -1,4 +1,4 @@
-/* Detects branches of a loop that depend on data, in LLVM IR: %i counts, %limit was loaded before the loop
+/* Checks which branches of a loop in LLVM IR depend on data. %i counts, %limit was loaded before the loop,
  * and %x inside it. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,8 +32,8 @@ static const char behind[] = "\n  br i1 %c, label %then, label %e\n"
                              "  ret void\n"
                              "}\n";
 
-/* Expects this for the branch in the middle. The one at the end depends on data, because %limit was loaded.
- * */
+/* Checks the branch in the middle of the loop. The branch at the end depends on data, because %limit was
+ * loaded. */
 static void expect(const char *condition, bool is_by_data)
 {
     const char *const parts[] = {before, condition, behind};

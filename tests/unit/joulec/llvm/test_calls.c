@@ -1,8 +1,9 @@
-/* Known arguments at calls, compared with counts from execution.
+/* Compares known arguments at calls with counts from execution.
  *
- * CALLS names a text: the path of the bitcode of tests/fixtures/calls/calls.c, then a line "F COUNT" for each
- * run of function F. tests/programs/test_joulec_calls.py makes it. Without it, the test only checks that a
- * module can be read. */
+ * CALLS names a text: first the path of the bitcode of tests/fixtures/calls/calls.c, then a line "F COUNT"
+ * for each run of function F. tests/programs/test_joulec_calls.py creates this text. Without it, the test
+ * only checks that a module can be read.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,8 +19,8 @@
 
 static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
 
-/* Integers only, which all LLVM versions write the same way. `ticks` multiplies n times; its callers pass
- * constants. */
+/* The text has only integers, which all LLVM versions print in the same way. `ticks` multiplies n times, and
+ * its callers pass constants. */
 static const char module_text[] = "define i32 @ticks(i32 %n) {\n"
                                   "entry:\n"
                                   "  %some = icmp sgt i32 %n, 0\n"
@@ -166,7 +167,8 @@ static void test_cost_of_a_callee_depends_on_its_arguments(void **state)
     "  ret void\n"                                                                                           \
     "}\n"
 
-/* Unbounded inner loops are assumed to be short, for direct and indirect calls. */
+/* For direct and indirect calls, an inner loop without bounds is assumed to have the same small number of
+ * iterations. */
 static void test_through_a_pointer_a_guess_is_as_short(void **state)
 {
     (void)state;
@@ -189,7 +191,8 @@ struct tally {
     unsigned runs, exact, bounded, open;
 };
 
-/* The observed count lies between the bounds, and equals them if everything is known. */
+/* The executed count must be within the bounds. If everything is known, the bounds must be equal to the
+ * count. */
 static void check_run(const struct subject *subject, const char *name, double counted, struct tally *tally)
 {
     const struct function_sum *sum = &result_of(subject, name)->sum;

@@ -1,5 +1,7 @@
-/* Dependence chains through memory from one iteration to the next, written in many forms of LLVM IR. %i
- * counts, %v and %w are variables, %x is from a table. */
+/* Checks dependence chains through memory from one iteration to the next, in many forms of LLVM IR.
+ *
+ * %i counts, %v and %w are variables, and %x is loaded from a table.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +27,8 @@ static const char behind[] = "\n  br label %e\n"
                              "  ret void\n"
                              "}\n";
 
-/* Expects these steps of each kind in the loop's chain; %i alone is one addition. */
+/* Expects this number of steps of each kind in the loop's chain. Without a chain through memory, %i is one
+ * addition. */
 static void expect(const char *round, bool is_stored, double loads, double products, double others)
 {
     const char *const parts[] = {before, round, behind};
@@ -97,7 +100,8 @@ static void test_places_that_are_loaded(void **state)
     static const char counted[] =
         PLACE("p", "%v", "%x") "  %a = load i32, POINTER %p\n"
                                "  %m = mul i32 %a, 3\n"
-                               /* the table gives the address: rarely the same one twice */
+                               /* The table contains the index, so consecutive iterations rarely use the same
+                                * address. */
                                "  store i32 %m, POINTER %p\n";
     expect(counted, false, 0, 0, 1);
     static const char in_place[] = "  %p = getelementptr i32, POINTER %v, i64 %i\n"
@@ -108,13 +112,13 @@ static void test_places_that_are_loaded(void **state)
     static const char into_other[] =
         "  %a = load i32, POINTER %v\n" PLACE("p", "%w", "%a") "  store i32 %x, POINTER %p\n";
     expect(into_other, false, 0, 0, 1);
-    static const char read_on[] = /* no later iteration reads what is stored */
+    static const char read_on[] = /* no later iteration loads the stored value */
         "  %p = getelementptr i32, POINTER %v, i64 %i\n"
         "  %a = load i32, POINTER %p\n" PLACE("q", "%v", "%a") "  store i32 %x, POINTER %q\n";
     expect(read_on, false, 0, 0, 1);
 }
 
-/* Members of one variable at an index from %x; offsets are 0 and 1. */
+/* Members 0 and 1 of one variable, at an index that depends on %x. */
 #define MEMBER(name, member, index)                                                                          \
     "  %" name                                                                                               \
     " = getelementptr { [9 x i32], [9 x i32] }, POINTER<{ [9 x i32], [9 x i32] }> @s, i64 0, i32 " member    \

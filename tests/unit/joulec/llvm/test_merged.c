@@ -1,4 +1,4 @@
-/* Finds loops that may be two nested loops of the source, merged by LLVM. */
+/* Checks which loops may be two nested loops of the source that LLVM merged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static void check(const char *body, bool may_be_two)
     "  %next = add i64 %i, 1\n"                                                                              \
     "  %done = icmp eq i64 %next, 8\n"
 
-/* %i goes from 0 to 7; then a condition is tested, and %i restarts. */
+/* %i goes from 0 to 7. Then a condition is tested, and %i starts again. */
 static void test_a_count_that_is_reset(void **state)
 {
     (void)state;
@@ -49,7 +49,7 @@ static void test_a_count_that_is_reset(void **state)
           "  %chosen = select i1 %done, i64 %n, i64 %next\n"
           "  br i1 %either, label %b, label %end\n",
           true);
-    /* depends on a loaded value */
+    /* The next value of %i is loaded. */
     check("  %i = phi i64 [ 0, %entry ], [ %chosen, %b ]\n"
           "  %at = getelementptr i64, POINTER<i64> %p, i64 %i\n"
           "  %next = load i64, POINTER<i64> %at\n"
@@ -85,7 +85,7 @@ static void test_one_loop_is_not_merged(void **state)
     (void)state;
     check("  %i = phi i64 [ 0, %entry ], [ %next, %b ]\n" ROUND "  br i1 %done, label %end, label %b\n",
           false);
-    /* a sum of some elements, and a step of two lengths */
+    /* %s is a sum of some elements, and %i grows by 1 or 2. */
     check("  %i = phi i64 [ 0, %entry ], [ %chosen, %b ]\n"
           "  %s = phi i64 [ 0, %entry ], [ %sum, %b ]\n" ROUND "  %if = call i1 @asks()\n"
           "  %more = add i64 %s, %n\n"

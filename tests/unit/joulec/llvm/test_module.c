@@ -1,4 +1,4 @@
-/* Reading a module leaves no open files, also if the file cannot be opened. */
+/* Checks that reading a module leaves no file open, even if the file cannot be opened. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ static int first_free(void)
     return fd;
 }
 
-/* Allows this many files in addition to the open ones. */
+/* Reads a module while the process may open `room` more files. */
 static joule_status read_with(int room)
 {
     struct rlimit limit, own;

@@ -1,5 +1,5 @@
-/* Values that grow by a bounded step per iteration, in LLVM IR: increments of the phi %c and of a pointer phi
- * %p, in many forms. `%bit` depends on data. */
+/* Checks values that grow by a bounded step per iteration, in LLVM IR: increments of the phi %c and of a
+ * pointer phi %p, in many forms. `%bit` depends on data. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,8 @@
 #include <cmocka.h>
 #include "support/module_text.h"
 
-/* The test inserts the increment between the two texts; it defines %c1 and %p1, and ends in its own block. */
+/* The test inserts the increment between the texts `before` and `behind`. The increment defines %c1 and %p1
+ * and may end in another block. */
 static const char before[] = "declare i64 @llvm.ctpop.i64(i64)\n"
                              "define i64 @f(i64 %n, POINTER %out) {\n"
                              "entry:\n"
@@ -58,7 +59,7 @@ static void expect(const struct module *module, const char *name, double low, do
 
 struct creep_case {
     const char *text;
-    double low, high; /* equal: %c has no bounded growth */
+    double low, high; /* expected bounds of the step; equal: %c has no bounded growth */
 };
 
 static void test_numbers(void **state)
@@ -87,7 +88,7 @@ static void test_numbers(void **state)
         {"br i1 %bit, label %t, label %m\nt:\n br label %m\n"
          "m:\n %y = phi i64 [ 2, %b ], [ 5, %t ]\n %c1 = add i64 %c, %y",
          2, 5},
-        {"%c1 = add i64 %c, 1", 0, 0}, /* scalar evolution has a formula */
+        {"%c1 = add i64 %c, 1", 0, 0}, /* scalar evolution has a formula for %c */
         {"%s = select i1 %bit, i64 1, i64 -1\n %c1 = add i64 %c, %s", 0, 0},
         {"%c2 = add i64 %c, 1\n %c1 = select i1 %bit, i64 %c2, i64 0", 0, 0},
         {"%c2 = add i64 %c, 1\n %c1 = select i1 %bit, i64 %c2, i64 %x", 0, 0},
@@ -149,7 +150,7 @@ static void test_where_it_begins(void **state)
     module_free(&module);
 }
 
-/* The merged value of both paths has its own name; it equals %c or is slightly larger. */
+/* The merged value of both paths has its own name. It is %c or slightly larger. */
 static void test_merged_values_follow_the_growing_one(void **state)
 {
     (void)state;
@@ -159,12 +160,12 @@ static void test_merged_values_follow_the_growing_one(void **state)
                 SAME_POINTER, &module);
     expect(&module, "c1", 0, 0);
     assert_string_equal(find(&module, "c1")->from, "c");
-    assert_null(find(&module, "c2")); /* a formula exists */
+    assert_null(find(&module, "c2")); /* scalar evolution has a formula for %c2 */
     module_free(&module);
 }
 
-/* %d grows in the inner loop, starting at %c. Nothing is known about %c, since the inner loop may run any
- * number of times. */
+/* %d grows in the inner loop and starts at %c. Nothing is known about %c, because the inner loop may have any
+ * number of iterations. */
 static void test_nests(void **state)
 {
     (void)state;
@@ -194,8 +195,8 @@ static void test_nests(void **state)
     }
 }
 
-/* So many paths that they cannot be followed one by one: each value is visited once, and above a limit
- * nothing is assumed. */
+/* There are too many paths to follow each of them. Each value is visited once, and above a limit nothing is
+ * assumed. */
 static void test_many_ways(void **state)
 {
     (void)state;

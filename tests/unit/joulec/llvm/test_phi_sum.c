@@ -1,6 +1,8 @@
-/* Sums that LLVM turned into a select between the sum and its value in one case.
+/* Checks sums that LLVM replaced by a select between the sum and its known value in one case.
  *
- * Once they are restored, scalar evolution counts the loop. A select between different values stays. */
+ * After joulec restores such a sum, scalar evolution counts the loop. A select between different values is
+ * not changed.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +11,7 @@
 #include "joulec/trips/scev_facts.h"
 #include "support/module_text.h"
 
-/* A loop over %j, whose next value %next is computed after the condition. */
+/* The loop counts %j. Its next value %next is computed after the condition. */
 static const char before[] = "define i64 @f(i64 %n) {\n"
                              "entry:\n"
                              "  br label %b\n"
@@ -50,7 +52,7 @@ static void test_a_sum_in_two_cases(void **state)
     assert_true(is_counted(WAYS("eq", "%j", "4", "one", "other") "  %j1 = add i64 %j, 1\n" MEET("5")));
 }
 
-/* The replacement of the first sum comes after the last one. */
+/* The replacement of the first sum is placed after the last phi. */
 static void test_two_sums_of_one_place(void **state)
 {
     (void)state;
@@ -98,7 +100,7 @@ static void test_other_choices_stay(void **state)
     assert_false(is_counted(WAYS("eq", "%j", "0", "one", "other") "  %j1 = add i64 %k, 1\n" MEET("1")));
 }
 
-/* Another edge leads into the block whose condition is known. */
+/* Another edge leads into the block in which the condition would be known. */
 static void test_second_edge_into_the_block_prevents_a_decision(void **state)
 {
     (void)state;

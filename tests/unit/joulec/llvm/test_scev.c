@@ -1,4 +1,4 @@
-/* Facts of LLVM's scalar evolution about real functions, compared with formulas in LLVM's notation. */
+/* Compares facts of LLVM's scalar evolution about real functions with formulas in LLVM's notation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,7 +72,7 @@ static void test_loops_of_a_nest(void **state)
     assert_true(!outer->has_several_exits && outer->exit_count == 0);
     check_formula(f, inner->taken, "{98,+,-2}<%outer>");
     check_formula(f, value_named(f, "j")->value, "{{0,+,2}<%outer>,+,1}<%inner>");
-    assert_null(value_named(f, "more")); /* comparisons are no formulas */
+    assert_null(value_named(f, "more")); /* a comparison has no formula */
     module_free(&module);
 }
 
@@ -138,11 +138,11 @@ static void test_kinds_of_values(void **state)
     check_formula(f, value_named(f, "max")->value, "(4 smax %m)");
     check_formula(f, value_named(f, "min")->value, "(9 umin %m)");
     check_formula(f, value_named(f, "place")->value, "((8 * %m) + @table)");
-    assert_null(value_named(f, "beyond")); /* too large for 64 bits */
+    assert_null(value_named(f, "beyond")); /* the formula's constant is too large for 64 bits */
     const struct scev_value *bits = value_named(f, "bits"), *wide = value_named(f, "wide");
     assert_true(bits->range.is_known && bits->range.low == 0 && bits->range.high == 24);
     assert_true(wide->range.is_known && wide->range.low == 0 && wide->range.high == UINT32_MAX);
-    assert_false(value_named(f, "product")->range.is_known); /* all values of its type */
+    assert_false(value_named(f, "product")->range.is_known); /* the range is that of the type */
     module_free(&module);
 }
 

@@ -1,4 +1,4 @@
-/* Blocks rarely run if every path from them ends the program or calls a cold function. */
+/* Checks that blocks are cold if every path from them ends the program or calls a cold function. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ struct graph {
     uint32_t edge_count;
 };
 
-/* "01 02": edges between blocks. */
+/* Creates a graph of blocks; "01 02" are edges from block 0 to 1 and from 0 to 2. */
 static void make(struct graph *g, const char *edges)
 {
     *g = (struct graph){.function = {.blocks = g->blocks}};

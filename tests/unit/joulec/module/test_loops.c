@@ -1,7 +1,8 @@
-/* Loops of hand-made functions, and of random graphs, against the definitions of dominators and natural
- * loops.
+/* Checks the loops of graphs written by hand, and of random graphs, against the definitions of dominators and
+ * natural loops.
  *
- * "0>1 1>1" is a graph of two blocks with two edges; the block with the highest number is its last. */
+ * "0>1 1>1" is a graph of two blocks with two edges. The block with the highest number is the last one.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,7 +61,7 @@ static void graph_free(struct graph *g)
     free(g);
 }
 
-/* innermost: for each block a letter, its loop's index in the list from 'a'; '.': in no loop. */
+/* innermost: for each block the letter of its innermost loop, 'a' for the first in the list; '.': no loop. */
 static const struct shape {
     const char *name, *edges, *innermost;
     size_t count;
@@ -87,10 +88,10 @@ static const struct shape {
      {{1, -1, 1}, {2, 0, 2}}},
     {"one after the other", "0>1 1>1 1>2 2>3 3>2 3>4", ".abb.", 2, {{1, -1, 1}, {2, -1, 1}}},
     {"two ways back to one header", "0>1 1>2 1>3 2>1 3>1 3>4", ".aaa.", 1, {{1, -1, 1}}},
-    /* while (1) { if (2) continue; if (3) break; 4 } 5; with a return at 6. */
+    /* The source is while (1) { if (2) continue; if (3) break; 4 } 5; with a return at 6. */
     {"exits and continue", "0>1 1>2 1>5 2>1 2>3 3>5 3>4 4>1 4>6", ".aaaa..", 1, {{1, -1, 1}}},
     {"a way into the middle", "0>1 0>2 1>2 2>1 1>3", "....", 0, .is_irregular = true},
-    /* The cycle 2, 3 has two entries; the loop around it has one. */
+    /* The cycle of blocks 2 and 3 has two entries. The loop around the cycle has one. */
     {"a way into the middle of an inner one",
      "0>1 1>2 1>3 2>3 3>2 3>4 4>1 4>5",
      ".aaaa.",
@@ -134,7 +135,7 @@ static void test_function_without_body_has_no_loops(void **state)
     graph_free(g);
 }
 
-/* Block 1 leads into the loop and back, but is unreachable. */
+/* Block 1 has an edge into the loop and one back, but is unreachable. */
 static void test_unreachable_blocks_have_no_loops(void **state)
 {
     (void)state;
@@ -161,7 +162,8 @@ static void test_nesting_is_known(void **state)
     graph_free(g);
 }
 
-/* The last block has the loop's source position; else the header's position is used. */
+/* A loop has the source position of its last block. If the last block has none, the loop has that of its
+ * header. */
 static void test_loop_has_the_position_of_its_last_block(void **state)
 {
     (void)state;
@@ -177,7 +179,8 @@ static void test_loop_has_the_position_of_its_last_block(void **state)
 
 /* --- by definition -------------------------------------------------------------------------------------- */
 
-/* Returns the blocks reachable from `from`, itself included, on paths without `without`. */
+/* Returns the set of blocks that are reachable from `from` on paths without the block `without`. The set
+ * contains `from`. */
 static unsigned led_to(const struct graph *g, uint32_t from, uint32_t without)
 {
     unsigned seen = from == without ? 0 : 1u << from, before;
@@ -196,7 +199,7 @@ static bool dominates(const struct graph *g, uint32_t a, uint32_t b)
     return !(led_to(g, 0, a) >> b & 1);
 }
 
-/* Returns the blocks of the loop at `header`; 0: there is none. */
+/* Returns the set of blocks in the loop whose header is `header`; 0: there is no such loop. */
 static unsigned body_of(const struct graph *g, uint32_t header)
 {
     unsigned reached = led_to(g, 0, UINT32_MAX), body = 0;
@@ -212,11 +215,12 @@ static unsigned body_of(const struct graph *g, uint32_t header)
     return body;
 }
 
-/* Without back edges of loops, a reducible graph has no cycle. */
+/* Returns true if the graph has a cycle after the back edges of all loops are removed. A reducible graph then
+ * has none. */
 static bool has_cycle(const struct graph *g)
 {
     unsigned left = led_to(g, 0, UINT32_MAX), before;
-    do { /* removes blocks without successors */
+    do { /* removes blocks without successors until nothing changes */
         before = left;
         for (uint32_t b = 0; b < g->function.block_count; b++) {
             bool loop_successors = false;
@@ -249,7 +253,8 @@ static void check_order(const struct graph *g)
                     assert_true(dominates(g, g->loops.flow.order[k], g->loops.flow.order[i]));
 }
 
-/* Returns the smallest loop with block `b` that is larger than `than`; -1: none. */
+/* Returns the smallest loop with block `b` that contains all blocks of `than` and at least one more; -1:
+ * none. */
 static int32_t smallest_with(const struct graph *g, uint32_t b, const unsigned *bodies, unsigned than)
 {
     int32_t best = -1;
@@ -302,7 +307,7 @@ static void check_members(const struct graph *g)
     }
 }
 
-/* Returns true if the block is a node of the region: directly in it, or the header of a loop that is. */
+/* Returns true if the block is directly in the region, or is the header of a loop directly in the region. */
 static bool is_node(const struct graph *g, uint32_t b, int32_t region)
 {
     int32_t inner = -1;
@@ -324,7 +329,7 @@ static void check_nodes(const struct graph *g)
     }
 }
 
-/* Returns how often an edge is among the exits of `loop`. */
+/* Returns the number of times that an edge is among the exits of `loop`. */
 static size_t count_exits(const struct graph *g, size_t loop, uint32_t block, uint32_t edge)
 {
     size_t count = 0;
@@ -352,7 +357,8 @@ static uint32_t below(uint32_t count)
     return (uint32_t)(chance_bits() >> 32) % count;
 }
 
-/* Mostly short forward edges and some back edges, as in real code; sometimes an edge to any block. */
+/* As in real code, most edges lead forward by a few blocks, and some lead back. A few edges lead to any
+ * block. */
 static void add_random_edges(struct graph *g)
 {
     uint32_t count = 2 + below(MAX_BLOCKS - 1);
@@ -389,7 +395,8 @@ static void test_loops_of_random_graphs_equal_a_search(void **state)
 
 /* --- depth ---------------------------------------------------------------------------------------------- */
 
-/* Headers 1 to depth, each inside the previous one, followed by their last blocks. */
+/* Checks nested loops. Blocks 1 to `depth` are the headers, each inside the previous loop; the last blocks of
+ * the loops follow. */
 static void check_depth(unsigned depth)
 {
     struct arena arena = {0};

@@ -1,4 +1,5 @@
-/* Groups of mutually recursive functions and their numbers of frames, against a simulation of every call. */
+/* Checks groups of mutually recursive functions, and their numbers of frames, against a simulation of every
+ * call. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +22,8 @@ struct program {
     struct groups groups;
 };
 
-/* "01 12 20": function 0 calls 1, and so on; '-': a function outside the module. */
+/* Finds the groups of `count` functions. calls: "01 12 20" means that function 0 calls 1, 1 calls 2, and 2
+ * calls 0; '-': a function outside the module. */
 static void find_groups(struct program *p, size_t count, const char *calls)
 {
     *p = (struct program){.module = {.functions = p->functions, .function_count = count}};
@@ -36,7 +38,7 @@ static void find_groups(struct program *p, size_t count, const char *calls)
     assert_int_equal(groups_find(&p->arena, &p->module, &p->groups), JOULE_OK);
 }
 
-/* Functions with the same letter are a group; groups of callees come first. */
+/* letters: functions with the same letter must be in one group. Groups of callees must come first. */
 static void check_groups(size_t count, const char *calls, const char *letters)
 {
     struct program p;
@@ -78,7 +80,8 @@ struct trial {
     struct recursion recursion;
 };
 
-/* "00:2 01:1" are calls with their counts; `depth` is for each member. */
+/* Fills a recursion. calls: "00:2 01:1" means two calls from 0 to 0 and one from 0 to 1. depth: for each
+ * function; 0: none. */
 static struct recursion *set(struct trial *t, const char *calls, size_t count, const double *depth)
 {
     size_t n = 0;
@@ -91,7 +94,8 @@ static struct recursion *set(struct trial *t, const char *calls, size_t count, c
     return &t->recursion;
 }
 
-/* Makes every permitted call. */
+/* Simulates a call of function f and all further calls that the remaining depth `left` permits. Counts the
+ * frames of each function. */
 static void call(const struct recursion *r, uint32_t f, double left, double *out)
 {
     if (r->depth[f] > 0 && left-- < 1)
@@ -153,7 +157,7 @@ static void test_frames_are_calls(void **state)
     check_frames("01:1 10:1", 2, (double[]){4, 0});
     check_frames("01:2 10:3 00:1", 2, (double[]){3, 0});
     check_frames("01:1 12:2 20:1 02:1", 3, (double[]){4, 0, 0});
-    check_frames("01:1 10:1 11:1", 2, (double[]){2, 3}); /* different depths in one group */
+    check_frames("01:1 10:1 11:1", 2, (double[]){2, 3}); /* the functions of a group have different depths */
     check_frames("01:2 12:1 13:2 20:1 30:1 23:1", 4, (double[]){3, 0, 0, 0});
 }
 
@@ -175,7 +179,8 @@ static void test_rounds_that_no_depth_bounds(void **state)
 
 static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
 
-/* One branch of a function calls it once, the other three times. */
+/* Returns the maximum number of frames of a function. One branch calls the function once, the other calls it
+ * three times. */
 static double most_frames(uint32_t first_arm, const struct target *target)
 {
     static const char *words[] = {"joule.depth:12"};
@@ -205,7 +210,7 @@ static double most_frames(uint32_t first_arm, const struct target *target)
     return frames;
 }
 
-/* Calls are counted for any cost: a calibration may have found that micro-operations cost nothing. */
+/* Calls are counted for any cost. A calibration may have found that micro-operations cost nothing. */
 static void test_frames_whatever_they_cost(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* joulec reads compile_commands.json: a shell's words, and which of them are compiler options. */
+/* Checks how joulec reads compile_commands.json: the words of a shell command, and which of them are compiler
+ * options. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +10,8 @@
 #include "joulec/source/database.h"
 #include "support/check.h"
 
-/* Words are separated by bars; "!": the command is refused. */
+/* Splits a shell command and compares its words. words: separated by bars; "!": the command must be
+ * refused. */
 static void expect_split(const char *command, const char *words)
 {
     struct arena arena = {0};
@@ -41,7 +43,8 @@ static void commands_are_split_as_by_a_shell(void **state)
     expect_split("cc a\\", "cc|a");
 }
 
-/* Returns the first entry of a database in "/db", its words separated by bars. */
+/* Returns the first entry of a database in the folder "/db". words: gets the entry's words, separated by
+ * bars. */
 static struct database_entry read_one(struct arena *arena, const char *json, char *words, size_t size)
 {
     struct database database;

@@ -1,5 +1,5 @@
-/* JOULE_LOOP in the output of clang's preprocessor: numbers and their errors, the keyword after each mark,
- * and the loops that LLVM keeps. */
+/* Checks how JOULE_LOOP is read from the output of clang's preprocessor: numbers and their errors, the
+ * keyword after each mark, and the loops that LLVM keeps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,7 +85,7 @@ static struct marks read_text(const char *text)
     return marks;
 }
 
-/* Returns the keyword that has a mark; there must be exactly one. */
+/* Returns the keyword that has a mark. Fails unless exactly one keyword has a mark. */
 static const struct marks_keyword *only_keyword(const struct marks *marks)
 {
     const struct marks_keyword *found = NULL;
@@ -98,7 +98,8 @@ static const struct marks_keyword *only_keyword(const struct marks *marks)
     return found;
 }
 
-/* `behind` follows a mark in line 3 of a function; its loop is in line `line`. */
+/* Checks that the mark belongs to the loop in line `line`. behind: the text after a mark in line 3 of a
+ * function. */
 static void check_loop(const char *behind, unsigned line)
 {
     char text[1024];
@@ -156,7 +157,7 @@ static void test_a_mark_without_a_loop(void **state)
                 "it is before the end of the file: write it directly before for, while or do");
     check_fault("f() {\n#pragma joule loop(1, 2)\n[[x; for (;;) ; }\n",
                 "it is before ';': write it directly before for, while or do");
-    /* The `while` at the end of a `do` is not a loop. */
+    /* The `while` at the end of a `do` is not a loop's keyword. */
     check_fault("f() { do { x();\n#pragma joule loop(1, 2)\n} while (x); }\n",
                 "it is before '}': write it directly before for, while or do");
     check_fault("f() { do { x(); }\n#pragma joule loop(1, 2)\n while (x); }\n",
@@ -165,8 +166,8 @@ static void test_a_mark_without_a_loop(void **state)
                 "it is before 'while': write it directly before for, while or do");
 }
 
-/* Checks whether the last `while` belongs to a loop; first keyword's line, and the line in which its loop
- * ends. */
+/* Checks the number of keywords, which shows whether the last `while` begins a loop. last_line: line in which
+ * the loop of the first keyword ends. */
 static void check_do(const char *text, size_t keywords, unsigned last_line)
 {
     char whole[256] = "f() {\n#pragma joule loop(1, 2)\n";
@@ -238,7 +239,7 @@ static void test_files_and_lines(void **state)
     marks_free(&marks);
 }
 
-/* Ten megabytes, with a mark in every hundredth function. */
+/* The text has ten megabytes, and each hundredth function has a mark. */
 static void test_a_large_text(void **state)
 {
     (void)state;
@@ -266,7 +267,7 @@ static void test_a_large_text(void **state)
     free(text);
 }
 
-/* A million loops that end with one brace: the stack is no deeper than for one. */
+/* A million nested loops end with one brace. The stack must not be deeper than for one loop. */
 static void test_many_loops_end_at_once(void **state)
 {
     (void)state;
@@ -298,8 +299,8 @@ struct trial {
     bool is_unclear[MAX_LOOPS];
 };
 
-/* Loops at "line:column", separated by blanks. Prefix '>': inside the previous loop; then 'u': may be two
- * loops of the source; then '-': without its own source position. */
+/* Finds the marks of loops. places: a "line:column" for each loop, separated by blanks. Prefixes, in this
+ * order: '>': inside the previous loop; 'u': may be two loops of the source; '-': without source position. */
 static struct trial join(const char *text, const char *places)
 {
     struct trial t = {.marks = read_text(text), .loops = {.count = 0}};
@@ -318,7 +319,8 @@ static struct trial join(const char *text, const char *places)
     return t;
 }
 
-/* `marks`: for each loop its mark's number or '.'; `unclear`: marks that fit no single loop. */
+/* marks: for each loop the number of its mark, or '.'. unclear: numbers of marks that belong to no single
+ * loop. */
 static void check_join(const char *text, const char *places, const char *marks, const char *unclear)
 {
     struct trial t = join(text, places);
@@ -338,25 +340,25 @@ static void test_loops_are_found_again(void **state)
     (void)state;
     check_join(FILE_OF(MARK "for (;;) ;\n"), "3:1", "0", "");
     check_join(FILE_OF(MARK "for (;;) ;\nfor (;;) ;\n"), "3:1 4:1", "0.", "");
-    /* LLVM may have turned it into several loops, or removed it. */
+    /* LLVM may have split the loop or removed it. */
     check_join(FILE_OF(MARK "for (;;) ;\n"), "3:1 3:1", "00", "");
     check_join(FILE_OF(MARK "for (;;) ;\n"), "3:1 >3:1", "00", "");
-    /* An invalid mark bounds nothing. */
+    /* An invalid mark sets no bound. */
     check_join(FILE_OF("#pragma joule loop(9, 1)\nfor (;;) ;\n"), "3:1", ".", "");
 }
 
-/* A loop without source position belongs to one of the statements around its first instruction that no other
- * loop belongs to. */
+/* The place of a loop without source position is that of its first instruction. It belongs to a statement
+ * around this instruction that no other loop belongs to. */
 static void test_loops_without_a_place(void **state)
 {
     (void)state;
-#define WALK MARK "while (x) {\nint y = 2;\nif (y)\nbreak;\n}\n" /* lines 3 to 7 */
+#define WALK MARK "while (x) {\nint y = 2;\nif (y)\nbreak;\n}\n" /* the loop has lines 3 to 7 */
     check_join(FILE_OF(WALK), "-4:1", "0", "");
     check_join(FILE_OF(WALK), "-7:1", "0", "");
     check_join(FILE_OF(WALK "x = 1;\n"), "-8:1", ".", "");
-    check_join(FILE_OF(WALK), "3:1 -4:1", "0.", ""); /* goto may have made it */
+    check_join(FILE_OF(WALK), "3:1 -4:1", "0.", ""); /* a goto may be the reason for the second loop */
     check_join(FILE_OF(MARK "for (;;)\nfor (;;)\nx++;\ny++;\n"), "-5:1", ".",
-               "0"); /* it may be the inner one */
+               "0"); /* the loop may be the inner one */
     check_join(FILE_OF(MARK "for (;;)\nfor (;;)\nx++;\ny++;\n"), "-5:1 >4:1", "0.", "");
     check_join(FILE_OF(MARK "for (;;)\nfor (;;)\nx++;\ny++;\n"), "4:1 -6:1", "..", "");
     check_join(FILE_OF(MARK "for (;;)\nfor (;;) {\nx++;\n}\ny++;\n"), "-6:1 >4:1", "0.", "");
@@ -368,7 +370,7 @@ static void test_loops_without_a_place(void **state)
 #undef WALK
 }
 
-/* One loop lost its position, the other was removed: the mark belongs to neither. */
+/* One loop lost its position and the other was removed. The mark then belongs to neither. */
 static void test_loops_without_a_place_around_a_loop_that_is_gone(void **state)
 {
     (void)state;
@@ -377,11 +379,12 @@ static void test_loops_without_a_place_around_a_loop_that_is_gone(void **state)
     check_join(FILE_OF("while (x) {\n" MARK "for (;;)\nx++;\ny++;\n}\n"), "-6:1", ".", "");
     check_join(FILE_OF("while (x)\n" MARK "for (;;)\nx++;\n"), "2:1 >-4:1", ".0", "");
     check_join(FILE_OF(MARK "while (x)\n" MARK "for (;;)\nx++;\n"), "-5:1", ".", "01");
-    /* The inner loop twice, once without its position; the outer one was removed. */
+    /* The inner loop exists twice, once without position. The outer loop was removed. */
     check_join(FILE_OF(MARK "for (;;)\nfor (;;)\nx++;\n"), "4:1 -5:1", "..", "0");
 }
 
-/* It may be two loops if there are two keywords; with one keyword, it gets the mark. */
+/* A merged loop may be two loops if the source has two keywords. If there is only one, the loop gets its
+ * mark. */
 static void test_a_loop_that_may_be_two(void **state)
 {
     (void)state;
@@ -393,12 +396,13 @@ static void test_a_loop_that_may_be_two(void **state)
     check_join(FILE_OF(MARK "while (x) {\nx = 0;\ny++;\n}\n"), "u-5:1", ".", "0");
 }
 
-/* For the loop and a goto around it, LLVM has one loop at the keyword's position, unless another loop is
- * around that. */
+/* A goto around a loop is a second loop. If LLVM has only one loop for both, at the keyword's position, the
+ * mark is unclear. */
 static void test_loops_by_goto(void **state)
 {
     (void)state;
-#define AGAIN "again:\n" MARK "while (x)\nif (y) { y--; goto again; }\n" /* lines 2 to 5 */
+    /* the goto and its loop have lines 2 to 5 */
+#define AGAIN "again:\n" MARK "while (x)\nif (y) { y--; goto again; }\n"
     check_join(FILE_OF(AGAIN), "4:1", ".", "0");
     check_join(FILE_OF(AGAIN), "-4:1 >4:1", ".0", "");
     check_join(FILE_OF("for (;;) {\nagain:\n" MARK "while (x)\nif (y) goto again;\n}\n"), "2:1 >5:1", "..",
@@ -407,18 +411,19 @@ static void test_loops_by_goto(void **state)
                "..0", "");
     check_join(FILE_OF("again:\nwhile (x) {\n" MARK "for (;;)\ny++;\nif (y) goto again;\n}\n"), "3:1 >5:1",
                ".0", "");
-    /* The goto is not around it, goes forward, is in another function, or its label is missing. */
+    /* These gotos do not repeat the loop: one is before the loop, one goes forward, one is in another
+     * function, and one label is missing. */
     check_join(FILE_OF("again:\nif (y) { y--; goto again; }\n" MARK "while (x)\ny++;\n"), "5:1", "0", "");
     check_join(FILE_OF(MARK "while (x)\nif (y) goto behind;\nbehind:\ny = 3;\n"), "3:1", "0", "");
     check_join(FILE_OF("again:\n;\n}\ng() {\n" MARK "while (x)\nif (y) goto again;\n"), "7:1", "0", "");
     check_join(FILE_OF("x = y ? again : 3;\n" MARK "while (x)\nif (y) again(1);\n"), "4:1", "0", "");
     check_join(FILE_OF(MARK "while (x) { again: y++; if (y) goto again; }\n"), "3:1", ".",
-               "0"); /* only lines are known */
+               "0"); /* unclear, because only lines are known, not columns */
     check_join(FILE_OF(MARK "while (x) {\nagain: y++;\nif (y) goto again;\n}\n"), "3:1", "0", "");
 #undef AGAIN
 }
 
-/* Macros are often written this way. */
+/* A macro's body is often written as do ... while (0), which is not a loop. */
 static void test_do_while_0_is_no_loop(void **state)
 {
     (void)state;
@@ -437,9 +442,9 @@ static void test_loops_of_one_line(void **state)
     (void)state;
     check_join(FILE_OF(MARK "for (;;) for (;;) ;\n"), "3:1 3:10", "0.", "");
     check_join(FILE_OF("for (;;)\n" MARK "# 2 \"a.c\"\n         for (;;) ;\n"), "2:1 2:10 2:10", ".00", "");
-    /* All code of a macro has one position. */
+    /* All code of a macro has one position, so two loops may share it. */
     check_join(FILE_OF(MARK "for (;;) for (;;) ;\n"), "3:1 3:1", "0.", "");
-    /* One of the two was removed, or one of them was duplicated. */
+    /* One of the two loops was removed, or one was duplicated. */
     check_join(FILE_OF(MARK "for (;;) for (;;) ;\n"), "3:1", ".", "0");
     check_join(FILE_OF(MARK "for (;;) for (;;) ;\n"), "3:1 3:1 3:1", "...", "0");
     check_join(FILE_OF(MARK "for (;;) for (;;) ;\n"), "3:1 3:10 3:10", "0..", "");

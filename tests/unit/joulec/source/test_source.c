@@ -1,4 +1,4 @@
-/* joulec's source positions: their order, displayed paths, names and columns in a line. */
+/* Checks joulec's source positions: their order, displayed paths, names, and columns in a line. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,8 +51,7 @@ static void names_and_columns_of_a_line(void **state)
     struct function f = {.name = "f", .place = {path, 2, 0}};
     struct source_place place = source_place_of_name(&f);
     assert_int_equal(place.column,
-                     32); /* not in "if" and "of", nor a parameter; columns count bytes, one more than
-                           * characters */
+                     32); /* not the f in "if" or "of"; columns count bytes: one character has two */
     assert_int_equal(source_column(&place), 31);
     place.line = 3;
     assert_null(source_line(&place));

@@ -1,5 +1,5 @@
-/* Files that joulec reads at once: complete contents with a NUL at the end, and errors for unreadable files.
- * */
+/* Checks that joulec reads files as a whole, with a NUL after the contents, and reports errors for unreadable
+ * files. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,9 +11,9 @@
 #include <cmocka.h>
 #include "joulec/source/whole_file.h"
 
-#define LONG 100000 /* more than a stdio buffer */
+#define LONG 100000 /* longer than a stdio buffer */
 
-/* Returns an open file with these bytes; `path` gets its path. */
+/* Returns the descriptor of a file with these bytes, open for reading. `path` gets its path. */
 static int file_of(char path[], const char *bytes, size_t size)
 {
     int fd = mkstemp(path);

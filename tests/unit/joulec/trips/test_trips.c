@@ -1,4 +1,4 @@
-/* Classes, ranges and closed sums of trip counts, from hand-made facts. */
+/* Checks classes, ranges and closed sums of trip counts, computed from facts written by hand. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,8 @@
 
 #define MAX_LOOPS 6
 
-/* Loops l0, l1 ..., each inside the previous one, with these backedge-taken counts; "" is unpredictable. */
+/* Loops l0, l1 ..., each inside the previous one. READ sets their backedge-taken counts; "" is
+ * unpredictable. */
 struct nest {
     struct scev_facts text;
     struct trips_loop loops[MAX_LOOPS];
@@ -89,7 +90,7 @@ static void test_classes_of_one_loop(void **state)
     check_range(&trips->iterations, 0, 10, 40);
     check_range(&trips->entries, 0, 1, 1);
     check_range(&trips->per_entry, 1, 10, 40);
-    nest.loops[0].entry = TRIPS_ALWAYS; /* then 0 would be 2^32 */
+    nest.loops[0].entry = TRIPS_ALWAYS; /* without a guard, n = 0 would give 2^32 iterations */
     assert_int_equal(count_n(&nest, 0, 0, 0)->total_cls, TRIPS_GUESSED);
     scev_facts_free(&nest.text);
 
@@ -131,7 +132,8 @@ static void test_annotations_and_profiles(void **state)
 
     READ(&nest, 9, "9");
     nest.loops[0].has_annotation = true;
-    nest.loops[0].annotated_low = nest.loops[0].annotated_high = 3; /* LLVM's count is more precise */
+    /* LLVM's count is exact and replaces the annotation */
+    nest.loops[0].annotated_low = nest.loops[0].annotated_high = 3;
     trips = count_with(&nest, NULL, 0);
     check_range(&trips->iterations, 10, 10, 10);
     assert_true(trips->refutes_annotation);
@@ -150,12 +152,12 @@ static struct trips count_annotated(struct nest *nest, double low, double high,
     return *count_with(nest, symbols, symbol_count);
 }
 
-/* Annotations that are impossible, and ones that are wider than necessary. */
+/* Some annotations are impossible, others are wider than necessary. */
 static void test_annotations_against_the_code(void **state)
 {
     (void)state;
     struct nest nest;
-    READ(&nest, 63, ""); /* at most 64 */
+    READ(&nest, 63, ""); /* at most 64 iterations */
     assert_true(count_annotated(&nest, 100, 200, NULL, 0).refutes_annotation);
     struct trips trips = count_annotated(&nest, 10, 200, NULL, 0);
     assert_false(trips.refutes_annotation);
@@ -166,14 +168,14 @@ static void test_annotations_against_the_code(void **state)
 
     READ(&nest, -1, "(-1 + %n)");
     struct trips_symbol n = {"n", 1, 500, 1000};
-    trips = count_annotated(&nest, 5, 20, &n, 1); /* the tighter one is used */
+    trips = count_annotated(&nest, 5, 20, &n, 1); /* the narrower range is used */
     assert_false(trips.refutes_annotation);
     check_range(&trips.iterations, 5, 12.5, 20);
     n.low = 30;
     assert_true(count_annotated(&nest, 5, 20, &n, 1).refutes_annotation);
     scev_facts_free(&nest.text);
 
-    READ(&nest, -1, "99", "{0,+,1}<%l0>"); /* 1 to 100, mean 50.5 */
+    READ(&nest, -1, "99", "{0,+,1}<%l0>"); /* 1 to 100 iterations, 50.5 on average */
     assert_false(count_annotated(&nest, 0, 100, NULL, 0).refutes_annotation);
     assert_true(count_annotated(&nest, 0, 50, NULL, 0).refutes_annotation);
     scev_facts_free(&nest.text);
@@ -204,7 +206,7 @@ static void test_how_a_loop_is_reached(void **state)
     scev_facts_free(&nest.text);
 }
 
-/* A loop that is entered many times usually runs for a small part of its bound. */
+/* A loop that is entered many times usually runs for a small part of its upper bound. */
 static void test_bounds_of_an_inner_loop(void **state)
 {
     (void)state;
@@ -229,7 +231,8 @@ static void test_large_triangles_have_closed_sums(void **state)
     check_range(&nest.trips[1].iterations, two, two, two);
     check_range(&nest.trips[1].entries, n - 1, n - 1, n - 1);
     check_range(&nest.trips[2].iterations, three, three, three);
-    double entered = (n - 1) * (n - 2) / 2; /* not entered if the middle one's number is 0 */
+    /* iteration 0 of the middle loop does not enter the inner loop */
+    double entered = (n - 1) * (n - 2) / 2;
     check_range(&nest.trips[2].entries, entered, entered, entered);
     assert_int_equal(nest.trips[2].total_cls, TRIPS_SYMBOLIC);
     scev_facts_free(&nest.text);
@@ -243,7 +246,7 @@ static void test_large_triangles_have_closed_sums(void **state)
     scev_facts_free(&nest.text);
 }
 
-/* A closed sum equals the sum term by term, also if guards clip counts. */
+/* A closed sum equals the sum of its terms, even if guards limit counts to 0. */
 static void test_closed_sums_are_those_of_counting(void **state)
 {
     (void)state;
@@ -285,7 +288,8 @@ static void test_a_sum_that_is_too_long_is_a_range(void **state)
     scev_facts_free(&nest.text);
 }
 
-/* If formulas rise and fall with n, the range ends are not at the ends of n. */
+/* One formula increases and one decreases with n, so the ends of the result's range are not at the ends of
+ * n. */
 static void test_ranges_hold_every_value_between(void **state)
 {
     (void)state;
@@ -302,7 +306,7 @@ static void test_ranges_hold_every_value_between(void **state)
     scev_facts_free(&nest.text);
 }
 
-/* As in a sieve: the estimate is near the sum, and the bounds contain it. */
+/* The loops are those of a sieve. The estimate must be near the sum, and the bounds must contain it. */
 static void test_a_sum_that_is_too_long_is_sampled(void **state)
 {
     (void)state;
@@ -323,32 +327,31 @@ static void test_a_sum_that_is_too_long_is_sampled(void **state)
     }
 }
 
-/* Machine numbers wrap where a formula's values do not. Then the formula bounds nothing, even if both of its
- * ends are small. */
+/* Machine numbers may wrap where the formula's values do not. The formula is then no bound, even if both of
+ * its ends are small. */
 static void test_formulas_that_overflow_give_no_bound(void **state)
 {
     (void)state;
     struct nest nest;
     READ(&nest, -1, "(-1 + %n)");
-    nest.loops[0].entry = TRIPS_ALWAYS; /* do ... while (--n) */
+    nest.loops[0].entry = TRIPS_ALWAYS; /* the loop is do ... while (--n) */
     assert_int_equal(count_n(&nest, 1, 50, 100)->cls, TRIPS_SYMBOLIC);
     const struct trips *trips = count_n(&nest, 0, 50, 100);
     assert_int_equal(trips->cls, TRIPS_GUESSED);
     assert_true(trips->may_overflow && isinf(trips->iterations.high));
-    nest.loops[0].entry = TRIPS_GUARDED; /* while (n--) */
+    nest.loops[0].entry = TRIPS_GUARDED; /* the loop is while (n--) */
     check_range(&count_n(&nest, 0, 50, 100)->iterations, 0, 50, 100);
-    nest.loops[0].is_equality_test =
-        true; /* guarded by n != 0: -1 shows that the loop is not entered, -2 shows
-                                      * nothing */
+    /* the guard is n != 0: n - 1 = -1 means that the loop is not entered, but -2 has no such meaning */
+    nest.loops[0].is_equality_test = true;
     check_range(&count_n(&nest, 0, 50, 100)->iterations, 0, 50, 100);
     assert_int_equal(count_n(&nest, -1, 50, 100)->cls, TRIPS_GUESSED);
     static const struct trips_symbol entered = {"n", 0, 50, 100, 32};
-    nest.loops[0].entered = &entered; /* but -1 cannot occur here */
+    nest.loops[0].entered = &entered; /* where the loop is entered, n cannot be -1 */
     assert_int_equal(count_n(&nest, -1, 50, 100)->cls, TRIPS_SYMBOLIC);
     scev_facts_free(&nest.text);
 }
 
-/* for (unsigned i = 1; i < n - 1; i++) */
+/* The loop is for (unsigned i = 1; i < n - 1; i++). */
 static void test_guards_with_overflowed_values_give_no_count(void **state)
 {
     (void)state;
@@ -369,7 +372,7 @@ static void test_guards_with_overflowed_values_give_no_count(void **state)
     scev_facts_free(&nest.text);
 }
 
-/* Facts beyond ranges: the outer loop is entered, and its upper limit. */
+/* Two facts bound the formulas: the outer loop is entered, and its index has an upper limit. */
 static void test_formulas_that_cannot_overflow_where_reached_give_bounds(void **state)
 {
     (void)state;
@@ -385,7 +388,8 @@ static void test_formulas_that_cannot_overflow_where_reached_give_bounds(void **
     check_range(&nest.trips[2].iterations, 0, 1275, 5050);
     scev_facts_free(&nest.text);
 
-    READ(&nest, -1, "(-1 + %m)", "{%n,+,-1}<%l0>"); /* i < m; do ... while (j-- != 0), from n - i */
+    /* the outer loop is i < m; the inner one is do ... while (j-- != 0) and starts at n - i */
+    READ(&nest, -1, "(-1 + %m)", "{%n,+,-1}<%l0>");
     nest.loops[0].entry = TRIPS_GUARDED;
     nest.loops[1].entry = TRIPS_ALWAYS;
     struct trips_symbol symbols[] = {{"m", 0, 50, 100, 32}, {"n", 99, 150, 200, 32}};
@@ -407,8 +411,8 @@ static void test_unknown_outer_loop_and_known_inner_one(void **state)
     scev_facts_free(&nest.text);
 }
 
-/* A symbol that the outer loop's list has may be missing in an inner one's. Then the nest has no closed sum,
- * only a range. */
+/* The outer loop's list of symbols has n, but the inner loop's list does not. The nest then has no closed
+ * sum, only a range. */
 static void test_a_symbol_that_only_the_loop_around_has(void **state)
 {
     (void)state;
@@ -419,7 +423,7 @@ static void test_a_symbol_that_only_the_loop_around_has(void **state)
     nest.loops[0].symbols = &n;
     nest.loops[1].symbols = &other;
     nest.loops[0].symbol_count = nest.loops[1].symbol_count = 1;
-    nest.loops[2].parent = TRIPS_NONE; /* bound again */
+    nest.loops[2].parent = TRIPS_NONE; /* an outermost loop, for which n is bound */
     count_with(&nest, &n, 1);
     check_range(&nest.trips[0].iterations, 2, 10, 40);
     assert_int_equal(nest.trips[1].cls, TRIPS_EXACT);
@@ -434,7 +438,7 @@ static void test_names_of_other_loops_are_not_taken(void **state)
     (void)state;
     struct nest nest;
     READ(&nest, -1, "9", "{0,+,1}<%l0>", "{0,+,1}<%elsewhere>");
-    nest.loops[1].parent = TRIPS_NONE; /* l0 does not contain it */
+    nest.loops[1].parent = TRIPS_NONE; /* l1 is not inside l0 */
     count_with(&nest, NULL, 0);
     assert_int_equal(nest.trips[1].cls, TRIPS_GUESSED);
     assert_int_equal(nest.trips[2].cls, TRIPS_GUESSED);

@@ -1,7 +1,10 @@
-/* Trip counts against execution: nests compiled by clang, opt's output about them, and their counts when run.
+/* Compares trip counts with execution, for nests compiled by clang: opt's output about them, and their counts
+ * when run.
  *
- * The texts are in tests/fixtures/scev; TRIPS_NESTS names another one. A line "# loop F HEADER PARENT ENTRY
- * LAST" is a loop of function F; "# run F N M COUNT..." gives its loops' counts for these arguments. */
+ * The texts are in tests/fixtures/scev; the variable TRIPS_NESTS names another text. A line "# loop F HEADER
+ * PARENT ENTRY LAST" describes a loop of function F. A line "# run F N M COUNT..." gives the counts of its
+ * loops for the arguments N and M.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +25,7 @@ struct nest {
     struct trips_loop loops[MAX_LOOPS];
     size_t count;
     const struct scev_function *function;
-    bool is_doubtful; /* a loop is behind a condition, or after one of several exits */
+    bool is_doubtful; /* true: a loop is inside a condition, or follows one of several exits */
 };
 
 struct tally {
@@ -105,7 +108,8 @@ static void check_range(const struct nest *nest, size_t i, const struct trips *t
                 trips->per_entry.est <= trips->per_entry.high);
 }
 
-/* With known arguments, with a range for each, and without any. */
+/* Counts with known arguments, with a range for each argument, and without arguments, and compares with the
+ * line's counts. */
 static void check_run(const struct nest *nest, const char *line, struct tally *tally)
 {
     long n, m;

@@ -1,6 +1,9 @@
-/* Compares functions with a stored report. Errors common to both sides cancel, and work of only one side
- * keeps its error. Work without a figure on one side only is never called growth. Reports of another machine,
- * and files that are not reports, are refused. */
+/* Checks the comparison of functions with a stored report.
+ *
+ * Errors common to both sides cancel, and work of only one side keeps its error. A function whose figure is
+ * unknown on one side is never called growth. Reports of another machine and files that are not reports are
+ * refused.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,8 +28,8 @@ static struct target target_of(void)
     return target;
 }
 
-/* Makes work with these joules of cycles, operations and lines; the ends of its range are half and twice as
- * much. */
+/* Returns work with these joules for cycles, operations and lines. The lower and upper ends of its range are
+ * half and twice these joules. */
 static struct baseline_function work_of(double cycles, double operations, double lines)
 {
     struct baseline_function f = {.name = "f"};
@@ -56,7 +59,7 @@ static void test_same_work_has_no_error(void **state)
     assert_true(g.ratio == 1 && g.low == 1 && g.high == 1 && g.probability == 1);
 }
 
-/* A report has 12 digits of each value. */
+/* Returns the value after it was stored in a report, which has 12 digits. */
 static double stored(double joules)
 {
     char digits[32];
@@ -85,7 +88,8 @@ static void test_more_of_the_same_mix_is_far_surer_than_its_joules(void **state)
     struct growth g = compare(work_of(1, 2, 3), work_of(1.2, 2.4, 3.6));
     assert_int_equal(g.change, CHANGE_OVER);
     assert_true(fabs(g.ratio - 1.2) < 1e-9 && g.low < 1.2 && g.high > 1.2);
-    assert_true(g.high / g.low < 1.25); /* the table alone is uncertain by a factor of 3 in each direction */
+    /* although the table is uncertain by a factor of 3 in each direction */
+    assert_true(g.high / g.low < 1.25);
     assert_true(g.low > 1 + LIMIT);
 }
 
@@ -106,8 +110,8 @@ static void test_another_mix_is_less_sure(void **state)
     assert_true(other.high / other.low > same.high / same.low);
 }
 
-/* Iterations and paths are compared at the same end of their ranges; a difference there is a range, not an
- * error. */
+/* Iterations and paths are compared at the same end of both ranges. If the ratios at the ends differ, the
+ * result is a range, not an error. */
 static void test_ends_are_compared_with_ends(void **state)
 {
     (void)state;
@@ -156,8 +160,8 @@ static double normal(void)
     return sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform());
 }
 
-/* Draws prices within the table's errors, the same for both sides. The interval must contain the ratio in at
- * least 85 % of the draws: it is the 90 % interval, to first order. */
+/* The test draws prices within the table's errors, the same for both sides. The 90 % interval is computed to
+ * first order, so it must contain the ratio in at least 85 % of the draws. */
 static void test_interval_holds_the_ratio_whatever_the_prices(void **state)
 {
     (void)state;
@@ -183,7 +187,7 @@ static void test_interval_holds_the_ratio_whatever_the_prices(void **state)
         max = fmax(max, was);
     }
     assert_true(held >= 0.85 * TRIALS);
-    assert_true(max / min > 5 * g.high / g.low); /* of the joules themselves */
+    assert_true(max / min > 5 * g.high / g.low); /* joules vary more than their ratio */
 }
 
 /* --- stored reports ------------------------------------------------------------------------------------- */
@@ -204,7 +208,7 @@ static joule_status read_text(const char *form, struct baseline *out, joule_erro
     struct target target = target_of();
     char figures[17];
     baseline_print_figures(&target, figures);
-    /* At most two units; the rest is truncated. */
+    /* The form has at most two units; further arguments are ignored. */
     snprintf(text, sizeof text, form, target.table.id, figures, target.table.id, figures);
     return baseline_read(text, strlen(text), "base.json", out, error);
 }
@@ -278,7 +282,7 @@ static void test_a_file_is_found_by_its_path(void **state)
     assert_ptr_equal(baseline_find(&baseline, "./lib/a.c", ""), &baseline.units[1]);
     assert_ptr_equal(baseline_find(&baseline, "/home/me/lib/a.c", ""), &baseline.units[1]);
     assert_ptr_equal(baseline_find(&baseline, "../src/a.c", ""), &baseline.units[0]);
-    assert_null(baseline_find(&baseline, "a.c", "")); /* the names of both end like this */
+    assert_null(baseline_find(&baseline, "a.c", "")); /* ambiguous: both names end with this */
     assert_null(baseline_find(&baseline, "other/a.c", ""));
     assert_null(baseline_find(&baseline, "la.c", ""));
     assert_non_null(baseline_find_function(&baseline.units[0], "f"));
@@ -294,7 +298,7 @@ struct file {
     struct function_result results[4];
 };
 
-/* Makes functions with these cycles. */
+/* Creates a file of functions with these names and cycles. */
 static void make_file(struct file *file, const char *const *names, const double *cycles, size_t count)
 {
     *file =
@@ -343,7 +347,7 @@ static void test_new_gone_and_renamed_functions(void **state)
     assert_null(c.of[1].before);
     assert_true(c.of[2].is_renamed && c.of[2].change == CHANGE_NONE);
     assert_string_equal(c.of[2].before->name, "old");
-    assert_int_equal(c.of[3].change, CHANGE_NEW); /* either one may be the old function */
+    assert_int_equal(c.of[3].change, CHANGE_NEW); /* ambiguous: two removed functions may be its old form */
     assert_int_equal(c.gone_count, 3);
     assert_string_equal(c.gone[0]->name, "removed");
     assert_int_equal(comparisons_make(&arena, &baseline, &file.analysis, "b.c", "", &c), JOULE_OK);

@@ -1,5 +1,5 @@
-/* Notes about a figure: each unknown is reported once, wherever it recurs, and iterations include those of
- * all frames. */
+/* Checks notes about a figure: each unknown is reported once, even if it recurs, and iterations include those
+ * of all frames. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 
 static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
 
-/* Two functions with unbounded loops and other unknowns. */
+/* Two functions that have unbounded loops and other unknowns. */
 struct trial {
     struct analysis analysis;
     struct function_result results[2];
@@ -74,8 +74,8 @@ static void add_message(void *context, const struct note *note)
     snprintf(t->messages + length, sizeof t->messages - length, "%u: %s\n", note->place.line, note->words);
 }
 
-/* Checks the notes of one function, or of all if NULL. Each note must begin as the corresponding line of
- * `expected`. */
+/* Checks the notes of one function; result NULL: of all functions. Each note must begin with the
+ * corresponding line of `expected`. */
 static void expect(struct trial *t, const struct function_result *result, enum rule rule,
                    const char *const *expected, size_t count)
 {
@@ -93,7 +93,7 @@ static void expect(struct trial *t, const struct function_result *result, enum r
     assert_string_equal(line, "");
 }
 
-/* Inlined copies with different parameters are reported separately, and so are those without a source
+/* Inlined copies of a loop are reported separately if their parameters differ or if they lack a source
  * position. */
 static void test_loops_that_were_inlined_twice(void **state)
 {
@@ -140,7 +140,7 @@ static void test_doubts_are_reported_once(void **state)
     free(t);
 }
 
-/* A function that calls itself four times runs its loop in each of these calls. */
+/* If a function calls itself four times, its loop runs in each of these calls. */
 static void test_rounds_are_those_of_a_call(void **state)
 {
     (void)state;

@@ -1,9 +1,10 @@
-/* Verdicts on a simulated machine whose truth is known.
+/* Checks verdicts on a simulated machine whose true costs are known.
  *
  * Random functions are judged with a calibrated table. They then run on machines whose costs are drawn from
  * the table's covariance, with random paths, iterations and order of work. The machines also have effects
- * that the model lacks: operands that change the energy, cache conflicts, frequency steps. Intervals must
- * have their stated coverage, and nothing proved may be wrong. The test prints the results of each group. */
+ * that the model lacks: operands that change the energy, cache conflicts and frequency steps. Intervals must
+ * have their stated coverage, and no proved verdict may be wrong. The test prints the results of each group.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,10 +19,10 @@
 #include "joulec/work/library_call.h"
 #include "support/chance.h"
 
-#define FUNCTIONS 40 /* in each group */
+#define FUNCTIONS 40 /* functions in each group */
 #define MACHINES  25
 #define BUDGETS   4
-#define WIDEST    30 /* budgets differ from the truth by up to this factor */
+#define WIDEST    30 /* maximum ratio of budget and true value, in both directions */
 
 static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
 
@@ -29,24 +30,25 @@ static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
 
 enum kind { WORK, BRANCH, LOOP, CALL };
 
-/* A piece of a program; `next` runs after it. */
+/* A piece of a program. The piece `next` runs after this one. */
 struct piece {
     enum kind kind;
-    struct piece *next, *inside, *other; /* a loop's body; the branches of a condition, which may be empty */
-    uint32_t block;                      /* of work; else the first one */
+    /* inside: a loop's body or a condition's first branch; other: its second branch; branches may be empty */
+    struct piece *next, *inside, *other;
+    uint32_t block; /* the block of a piece of work; else the piece's first block */
     struct loop_times times;
-    const char *name; /* callee's name */
+    const char *name; /* name of the callee */
 };
 
 enum memory { NEAR_DATA, STREAMS, WILD_DATA };
 
-/* Composition of a group's functions. */
+/* Composition of the functions in a group. */
 struct group {
     const char *name;
-    enum work dominant;             /* the most frequent micro-operation */
-    double chain;                   /* fraction of innermost loops whose chain is known */
-    double branches, ranges, calls; /* probability of each kind of piece; `ranges`: that a loop has only
-                                     * bounds */
+    enum work dominant; /* the most frequent micro-operation */
+    double chain;       /* fraction of innermost loops whose dependence chain is known */
+    /* probability of each kind of piece; `ranges`: probability that a loop has only bounds */
+    double branches, ranges, calls;
     enum memory memory;
     bool has_guesses;
 };
@@ -78,7 +80,7 @@ struct program {
     struct block_memory *memory;
     struct loops loops;
     struct function_sum sum;
-    bool is_bounded; /* a loop's iterations have bounds */
+    bool is_bounded; /* true: bounds of all loops' iterations are known */
 };
 
 static void *room(struct program *p, size_t size)
@@ -160,7 +162,7 @@ static uint32_t emit_loop(struct program *p, struct piece *piece, uint32_t from)
     return latch;
 }
 
-/* Returns the last block of the piece. */
+/* Adds the blocks and edges of a list of pieces after block `from`. Returns the last block. */
 static uint32_t emit(struct program *p, struct piece *piece, uint32_t from)
 {
     for (; piece; piece = piece->next) {
@@ -199,7 +201,7 @@ static struct piece *random_piece(struct program *p, int depth, bool is_in_loop)
         piece->kind = BRANCH;
         piece->inside = random_pieces(p, depth - 1, is_in_loop);
         piece->other = chance() < 0.3 ? NULL : random_pieces(p, depth - 1, is_in_loop);
-        if (!piece->other) { /* a separate block, because there is one edge between two blocks at most */
+        if (!piece->other) { /* a separate block, because two blocks are connected by one edge at most */
             piece->other = room(p, sizeof *piece);
             piece->other->block = add_block(p);
         }
@@ -277,12 +279,12 @@ static void program_free(struct program *p)
 
 /* --- the machine ---------------------------------------------------------------------------------------- */
 
-/* One run, and its random draws. */
+/* A run of a program on a machine, and the random numbers that were drawn for this run. */
 struct run {
     const struct target *target;
     const struct program *program;
-    double common[COST_CAUSES]; /* in standard deviations */
-    double order, description;  /* of the work; of the core */
+    double common[COST_CAUSES]; /* errors of the common causes, in standard deviations */
+    double order, description;  /* errors of the order of work and of the core's description */
     double operands, collisions, step;
 };
 
@@ -291,8 +293,8 @@ static double normal(void)
     return sqrt(-2 * log(1 - chance())) * cos(2 * M_PI * chance());
 }
 
-/* Draws a value from its 5 %, middle and 95 % points. Beyond these it is clipped soon, because they are
- * limits of what is possible. */
+/* Draws a value from its 5 %, middle and 95 % points. z: a standard normal number. Note: values beyond these
+ * points are limited, because the points are limits of what is possible. */
 static double drawn(double low, double est, double high, double z)
 {
     double side = z < 0 ? low : high;
@@ -340,7 +342,7 @@ static struct cost_features work_of(const struct run *run, uint32_t block)
     double accesses = b->work[WORK_LOAD] + b->work[WORK_STORE], part = chance(), lines = 0;
     for (int level = COST_L2; level < COST_LEVELS; level++)
         lines = fmax(lines, memory->lines[BOUND_HIGH][level]);
-    if (run->program->group->memory == WILD_DATA) { /* the lines may be in any level */
+    if (run->program->group->memory == WILD_DATA) { /* the lines may be in any cache level */
         int level = part < 0.25 ? COST_L1 : part < 0.6 ? COST_L2 : part < 0.85 ? COST_L3 : COST_DRAM;
         if (level > COST_L1)
             work.amount[COST_L2_LINES + level - COST_L2] = lines;
@@ -356,8 +358,8 @@ static struct cost_features work_of(const struct run *run, uint32_t block)
     return work;
 }
 
-/* The order of work interpolates between no waiting and full waiting; errors of the core's description come
- * on top. */
+/* Computes cycles between the two extremes: no waiting, and full waiting for each operation. Errors of the
+ * core's description are added. */
 static void set_cycles(const struct run *run, const struct cost_flow *flow, struct cost_features *work)
 {
     struct cost_core right = run->target->core;
@@ -408,13 +410,14 @@ static void add_call(const struct run *run, const struct piece *piece, struct co
     assert_int_equal(
         library_call_work(&(struct call){.name = piece->name, .callee = -1}, NULL, run->target, &amounts),
         BASIS_OBSERVED);
+    /* the 5 % point is the minimum */
     double cycles =
         drawn(amounts.of[BOUND_LOW].amount[COST_CYCLES], amounts.of[BOUND_EST].amount[COST_CYCLES],
-              amounts.of[BOUND_HIGH].amount[COST_CYCLES], fmax(-Z90, normal())); /* none takes less */
+              amounts.of[BOUND_HIGH].amount[COST_CYCLES], fmax(-Z90, normal()));
     add(out, cycles / amounts.of[BOUND_EST].amount[COST_CYCLES], &amounts.of[BOUND_EST]);
 }
 
-/* Returns the work of a mean run: branches have the drawn probabilities. */
+/* Returns the work of a mean run. Branches have the drawn probabilities. */
 static struct cost_features truth_of(const struct run *run, const struct piece *piece)
 {
     struct cost_features all = {.version = COST_VERSION};
@@ -438,8 +441,8 @@ static struct cost_features truth_of(const struct run *run, const struct piece *
     return all;
 }
 
-/* Returns joules of a run: this machine's costs, and effects that no model has. A core's voltage follows its
- * frequency. */
+/* Returns the joules of a run: work times this machine's costs, and effects that no model has. The core's
+ * voltage follows its frequency. */
 static double joules_of(const struct run *run, struct cost_features *work, double *out_seconds)
 {
     const struct cost_table *table = &run->target->table;
@@ -514,8 +517,8 @@ static void print_tally(const char *name, const struct tally *t)
                   t->wrongly_violated);
 }
 
-/* Makes a calibrated table: a sensor's scale error, the error of programs outside the fit, and terms that
- * could not be separated well. */
+/* Creates a calibrated table. It includes a sensor's scale error, the error for programs outside the fit, and
+ * costs that could not be separated well. */
 static void calibrated(struct target *out)
 {
     cost_core_describe(&server, NAN, &out->core);
@@ -584,7 +587,7 @@ static void test_calibrated_table_gives_valid_intervals_and_proofs(void **state)
     assert_true(10 * all.decided >= 3 * all.verdicts);
 }
 
-/* An unmeasured table has valid errors, too, but proves nothing. */
+/* The errors of an unmeasured table are valid, too, but such a table proves nothing. */
 static void test_seed_table_gives_valid_intervals_and_proves_nothing(void **state)
 {
     (void)state;

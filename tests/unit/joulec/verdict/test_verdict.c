@@ -1,4 +1,4 @@
-/* Verdicts: what may be called proved, the probabilities at which verdicts change, and intervals. */
+/* Checks verdicts: what may be called proved, the probabilities at which verdicts change, and intervals. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ struct trial {
     bool is_variable;
 };
 
-/* 1000, 2000 and 8000 operations, two in a cycle. */
+/* Returns a trial with 1000, 2000 and 8000 operations at the three bounds, two operations per cycle. */
 static struct trial trial_of(joule_class cls)
 {
     static const double ops[BOUNDS] = {1000, 2000, 8000};
@@ -86,7 +86,8 @@ static void test_intervals_hold_the_estimate(void **state)
     assert_true(isnan(j.joules_limit.probability));
 }
 
-/* In less time the same work takes more watts: the range of power is not that of the work. */
+/* The same work in less time needs more power. The range of power therefore does not follow the range of
+ * work. */
 static void test_fewer_cycles_are_more_watts(void **state)
 {
     (void)state;
@@ -146,8 +147,8 @@ static void test_guesses_prove_nothing(void **state)
     NEAR(j.joules.low, joules.low);
 }
 
-/* Work with bounds and an assumed value between them: a bound may suffice for a verdict, but the assumption
- * never causes an error. */
+/* The work has bounds and an assumed value between them. A bound may suffice for a verdict; the assumed value
+ * decides nothing. */
 static void test_guesses_within_bounds(void **state)
 {
     (void)state;
@@ -177,8 +178,8 @@ static void test_probabilities_are_no_surer_than_the_model(void **state)
     NEAR(judge_joules(&t, est / 1e9).joules_limit.probability, 0.0001);
 }
 
-/* Work that is not counted may be anything: there is no upper end and no probability. Power may be lower, if
- * that work waits. */
+/* Uncounted work may be of any size, so there is no upper end and no probability. The power may be lower,
+ * because that work may wait. */
 static void test_unknown_is_never_0(void **state)
 {
     (void)state;
@@ -202,7 +203,7 @@ static void test_unknown_is_never_0(void **state)
     assert_int_equal(judge_by(&t, &budget).worst, VERDICT_UNDECIDED);
 }
 
-/* Assumed loop counts may be so uncertain that digits have no meaning. */
+/* Assumed loop counts may be so uncertain that the printed digits have no meaning. */
 static void test_a_vague_figure(void **state)
 {
     (void)state;
@@ -281,7 +282,7 @@ static void test_budgets_a_thousand_times_too_large_are_vacuous(void **state)
     assert_false(judge_joules(&t, 999 * high).joules_limit.is_vacuous);
     t.basis = BASIS_BOUNDED;
     assert_true(judge_joules(&t, 1001 * high).joules_limit.is_vacuous);
-    t.basis = BASIS_OBSERVED; /* a higher value may exceed the budget */
+    t.basis = BASIS_OBSERVED; /* runs that were not observed may exceed the budget */
     assert_false(judge_joules(&t, 1001 * high).joules_limit.is_vacuous);
 }
 
@@ -316,7 +317,7 @@ static void test_the_worst_of_all_limits(void **state)
     assert_int_equal(judge_by(&t, &budget).worst, VERDICT_PROVED);
 }
 
-/* The path with the highest power may be neither the cheapest nor the most expensive; no path has less power
+/* The path with the highest power may be neither the cheapest nor the most expensive. No path has less power
  * than a waiting core. */
 static void test_power_interval_covers_all_paths(void **state)
 {
@@ -335,7 +336,7 @@ static void test_power_interval_covers_all_paths(void **state)
     assert_int_equal(judge_by(&t, &budget).worst, VERDICT_LIKELY_VIOLATED);
     budget.max_watts = 0.99 * j.watts.min;
     assert_int_equal(judge_by(&t, &budget).worst, VERDICT_VIOLATED);
-    for (int b = 0; b < BOUNDS; b++) { /* a waiting core */
+    for (int b = 0; b < BOUNDS; b++) { /* a core that only waits */
         t.call.of[b] = (struct cost_features){.version = COST_VERSION};
         sum_set_time(&t.target, &t.call.of[b], 1000);
     }
@@ -343,7 +344,7 @@ static void test_power_interval_covers_all_paths(void **state)
                 10 * j.watts.min > judge_by(&t, NULL).watts.est);
 }
 
-/* The same for temperature, in one call and in repeated calls. */
+/* Temperatures in one call and in repeated calls also depend on the path with the highest power. */
 static void test_temperature_interval_covers_all_paths(void **state)
 {
     (void)state;
@@ -363,7 +364,8 @@ static void test_temperature_interval_covers_all_paths(void **state)
     }
 }
 
-/* A single call hardly changes the temperature; repeated calls reach R times the watts. */
+/* A single call hardly changes the temperature. Repeated calls approach R (kelvins per watt) times the
+ * watts. */
 static void test_sustained_calls_are_warmer(void **state)
 {
     (void)state;
@@ -381,7 +383,7 @@ static void test_sustained_calls_are_warmer(void **state)
     assert_int_equal(judge_by(&t, &budget).worst, VERDICT_VIOLATED);
 }
 
-/* The cooling is not measured. */
+/* The cooling of the machine is not measured, so no temperature is proved. */
 static void test_warmth_is_never_proved(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Branch misprediction rates: from facts about a branch, and in sums of blocks and loops. */
+/* Checks misprediction rates of branches, computed from facts about the branch, and their use in sums of
+ * blocks and loops. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +49,7 @@ static void test_equality_is_mispredicted_less_than_order(void **state)
     NEAR(wrong[BOUND_HIGH], 1. / 2);
 }
 
-/* A branch is not mispredicted if all other paths end the program, and rarely if they are cold. */
+/* A branch is never mispredicted if all other paths end the program, and rarely if they are cold. */
 static void test_paths_that_hardly_ever_run(void **state)
 {
     (void)state;
@@ -96,7 +97,7 @@ static void test_ends_of_loops(void **state)
     check_loop(0, 50, INFINITY, false, 1, 1);
 }
 
-/* 0 branches to 1 or 2, and both lead to 3. */
+/* Block 0 branches to 1 or 2, and both lead to 3. */
 static void test_a_branch_by_data_costs_cycles(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Vectorized and unrolled loops: which compiled loop is which source loop, and the cost of an iteration if
- * several run at once. */
+/* Checks vectorized and unrolled loops: which compiled loop belongs to which source loop, and the cost of an
+ * iteration if several run together. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
 static const char file[] = "a.c";
 
-/* Two nested loops, and the loops of the vectorized build. */
+/* Two nested loops of the source, and the loops of the vectorized build. */
 struct trial {
     struct target target;
     struct module module;
@@ -50,8 +50,8 @@ static void test_loops_are_found_by_their_place(void **state)
     struct trial t = trial_of();
     t.built[0] =
         (struct built_loop){.place = {file, 4, 9}, .factor = 8, .is_complete = true, .is_vector = true};
-    t.built[1] =
-        (struct built_loop){.place = {file, 4, 9}, .factor = 1, .is_complete = true}; /* the remainder loop */
+    t.built[1] = /* the remainder loop */
+        (struct built_loop){.place = {file, 4, 9}, .factor = 1, .is_complete = true};
     join(&t, 2);
     assert_ptr_equal(t.list[1].built, &t.built[0]);
     assert_null(t.list[0].built);
@@ -68,7 +68,7 @@ static void test_a_loop_that_stays_is_priced_as_it_stands(void **state)
     assert_false(t.list[1].is_unjoined);
 }
 
-/* The inner loop was unrolled completely: the outer one's iterations have all of its work. */
+/* If the inner loop was unrolled completely, an iteration of the outer loop has all of its work. */
 static void test_unrolled_inner_loop_belongs_to_the_outer(void **state)
 {
     (void)state;
@@ -88,7 +88,7 @@ static void test_loops_that_are_not_found_are_not_joined(void **state)
         (struct built_loop){.place = {file, 9, 9}, .factor = 4, .is_complete = true, .is_vector = true};
     join(&t, 1);
     assert_true(t.list[1].is_unjoined && !t.list[0].is_unjoined);
-    /* The build compiled copies of one loop differently: it is unknown which is which. */
+    /* The build compiled copies of one loop in different ways. It is unknown which copy is this loop. */
     t.built[0] =
         (struct built_loop){.place = {file, 4, 9}, .factor = 8, .is_complete = true, .is_vector = true};
     t.built[1] =
@@ -96,7 +96,7 @@ static void test_loops_that_are_not_found_are_not_joined(void **state)
     join(&t, 2);
     assert_null(t.list[1].built);
     assert_true(t.list[1].is_unjoined);
-    /* No passes were requested: loops are as in the source. */
+    /* No optimization passes were requested, so the loops are as in the source. */
     t.function.built_loops = NULL;
     t.function.built_loop_count = 0;
     t.list[1].built = NULL;
@@ -122,7 +122,7 @@ static void test_branches_and_calls_stay(void **state)
 
 /* --- iterations ---------------------------------------------------------------------------------------- */
 
-/* 32 operations per iteration, and one line. */
+/* Returns an iteration with 32 operations and one cache line. */
 static struct amounts iteration_of(const struct target *target)
 {
     const struct block block = {.work = {[WORK_INT] = 32}};
@@ -135,7 +135,7 @@ static struct amounts iteration_of(const struct target *target)
     return iteration;
 }
 
-/* The same for several iterations together. */
+/* Returns a compiled loop that runs `factor` iterations with 32 operations. */
 static struct built_loop joined_by(double factor)
 {
     return (struct built_loop){.place = {file, 4, 9},
@@ -163,28 +163,28 @@ static void test_several_at_once(void **state)
     apply(&t, 1, 8000, &iteration, inner);
     for (int b = 0; b < BOUNDS; b++) {
         NEAR(iteration.of[b].amount[COST_INT_OPS], 4);
-        NEAR(iteration.of[b].amount[COST_L2_LINES], 1); /* each moves as before */
+        NEAR(iteration.of[b].amount[COST_L2_LINES], 1); /* vectors access the same number of lines */
         assert_true(iteration.of[b].amount[COST_CYCLES] < plain.of[b].amount[COST_CYCLES]);
     }
     assert_true(amounts_joules(&t.target, &iteration, BOUND_LOW) <=
                 amounts_joules(&t.target, &iteration, BOUND_EST));
     assert_true(amounts_joules(&t.target, &iteration, BOUND_EST) <=
                 amounts_joules(&t.target, &iteration, BOUND_HIGH));
-    iteration = plain; /* four of twelve remain */
+    iteration = plain; /* four of twelve iterations are left for the remainder loop */
     apply(&t, 1, 12, &iteration, inner);
     NEAR(iteration.of[BOUND_EST].amount[COST_INT_OPS], (8 * 4 + 4 * 32) / 12.);
-    iteration = plain; /* too few */
+    iteration = plain; /* seven iterations are too few for the vectors */
     apply(&t, 1, 7, &iteration, inner);
     NEAR(iteration.of[BOUND_EST].amount[COST_INT_OPS], 32);
     NEAR(iteration.of[BOUND_EST].amount[COST_CYCLES], plain.of[BOUND_EST].amount[COST_CYCLES]);
-    t.built[0].is_checked = true; /* data may overlap: then it runs as before */
+    t.built[0].is_checked = true; /* at the upper bound, data overlaps and the loop runs without vectors */
     iteration = plain;
     apply(&t, 1, 8000, &iteration, inner);
     NEAR(iteration.of[BOUND_EST].amount[COST_INT_OPS], 4);
     NEAR(iteration.of[BOUND_HIGH].amount[COST_INT_OPS], 32);
 }
 
-/* Returns joules of all iterations at one bound, for between `min` and `max` iterations per entry. */
+/* Returns the joules of all iterations at one bound, for `min` to `max` iterations per entry. */
 static double joules_of(const struct trial *t, double min, double max, enum bound bound)
 {
     const double iterations[BOUNDS] = {min, (min + max) / 2, max};
@@ -196,7 +196,8 @@ static double joules_of(const struct trial *t, double min, double max, enum boun
     return iterations[bound] * amounts_joules(&t->target, &iteration, bound);
 }
 
-/* Fifteen iterations cost more than sixteen, which leave no remainder. */
+/* 15 iterations cost more than 16, because 16 leave no remainder. Bounds must include all counts between min
+ * and max. */
 static void test_bounds_hold_all_counts_between(void **state)
 {
     (void)state;
@@ -217,7 +218,8 @@ static void test_bounds_hold_all_counts_between(void **state)
         }
 }
 
-/* Entries with 1 and with 31 iterations have a mean of 16: the remainder is not that of 16. */
+/* One entry has 1 iteration, the other 31, so the mean is 16. The remainder must not be that of 16
+ * iterations. */
 static void test_a_mean_of_many_counts(void **state)
 {
     (void)state;
@@ -289,7 +291,8 @@ static void test_vectors_that_are_never_used(void **state)
     assert_memory_equal(&by_ranges, &plain, sizeof plain);
 }
 
-/* The saving is at most that of vectors; no more is known. */
+/* If it is unknown how the loop was compiled, only the bounds of the saving are known: none, and that of
+ * vectors. */
 static void test_not_joined_is_wider(void **state)
 {
     (void)state;

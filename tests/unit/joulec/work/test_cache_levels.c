@@ -1,4 +1,4 @@
-/* The memory level that serves the loads of a loop. */
+/* Checks which memory level serves the loads of a loop. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,21 +24,21 @@ static struct trial *stream_of(double times, const char *values)
 static void test_a_stream_comes_from_the_level_that_holds_it(void **state)
 {
     (void)state;
-    struct trial *t = stream_of(512, STREAM); /* 4 KiB */
+    struct trial *t = stream_of(512, STREAM); /* 4 KiB of data */
     expect(t, BOUND_LOW, 0, 0, 0);
     expect(t, BOUND_EST, 0, 0, 0);
-    expect(t, BOUND_HIGH, 0, 0, 64); /* first access */
+    expect(t, BOUND_HIGH, 0, 0, 64); /* the first access to each line */
     NEAR(t->bytes[BOUND_EST], 4 * KIB);
     assert_true(t->memory[1].streamed >= 1);
     trial_free(t);
-    t = stream_of(32 * KIB, STREAM); /* 256 KiB */
+    t = stream_of(32 * KIB, STREAM); /* 256 KiB of data */
     expect(t, BOUND_EST, 4 * KIB, 0, 0);
     expect(t, BOUND_HIGH, 0, 0, 4 * KIB);
     trial_free(t);
-    t = stream_of(MIB, STREAM); /* 8 MiB */
+    t = stream_of(MIB, STREAM); /* 8 MiB of data */
     expect(t, BOUND_EST, 0, 128 * KIB, 0);
     trial_free(t);
-    t = stream_of(8 * MIB, STREAM); /* 64 MiB */
+    t = stream_of(8 * MIB, STREAM); /* 64 MiB of data */
     expect(t, BOUND_EST, 0, 0, MIB);
     trial_free(t);
 }
@@ -56,7 +56,7 @@ static void test_beyond_a_line_each_access_is_one(void **state)
     }
 }
 
-/* a[i], a[i + 1] and a[i + 2] are one stream; each counts a third of its lines. */
+/* The addresses a[i], a[i + 1] and a[i + 2] are one stream. Each has a third of its lines. */
 static void test_a_line_counts_once(void **state)
 {
     (void)state;
@@ -107,7 +107,7 @@ static void test_unknown_addresses_are_bounded_by_dram(void **state)
 {
     (void)state;
     static const char loaded[] = "  %p = x\n  -->  (%a + (8 * (sext i32 %i to i64))<nsw>) U: full-set\n";
-    const char *const texts[] = {loaded, /* a loaded index */
+    const char *const texts[] = {loaded, /* the index is a loaded value */
                                  "  %p = x\n  -->  %i U: full-set\n",
                                  "  %p = x\n  -->  (nonsense) U: full-set\n", ""};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -117,7 +117,7 @@ static void test_unknown_addresses_are_bounded_by_dram(void **state)
         add_load(t, "p");
         describe(t);
         expect(t, BOUND_LOW, 0, 0, 0);
-        expect(t, BOUND_EST, 125, 0, 0); /* one in eight */
+        expect(t, BOUND_EST, 125, 0, 0); /* one access in eight */
         expect(t, BOUND_HIGH, 0, 0, 1000);
         assert_true(t->memory[1].streamed <= 0);
         trial_free(t);
@@ -138,7 +138,7 @@ static void test_size_of_a_variable_bounds_its_lines(void **state)
     expect(t, BOUND_EST, 0, 0, 0);
     expect(t, BOUND_HIGH, 0, 0, 64);
     t->global.bytes = 2 * MIB;
-    describe(t); /* a 64th of it is in L1, half of it in L2 */
+    describe(t); /* L1 holds a 64th of the array, and L2 holds half of it */
     expect(t, BOUND_EST, 1e6 * (0.5 - 1. / 64), 5e5, 0);
     t->global.bytes = 1e12;
     describe(t);
@@ -159,7 +159,7 @@ static void test_local_variables_are_never_far(void **state)
     trial_free(t);
 }
 
-/* The next address is the loaded value: the chain waits for the line. */
+/* The loaded value is the next address, so the dependence chain includes the wait for the line. */
 static void test_a_chase_waits(void **state)
 {
     (void)state;
@@ -176,7 +176,8 @@ static void test_a_chase_waits(void **state)
 
 /* --- nests ---------------------------------------------------------------------------------------------- */
 
-/* 1000 x 1000 by rows, and by columns. The next column reuses a column's lines if they fit. */
+/* The loops access 1000 x 1000 elements by rows or by columns. The next column uses the lines of a column
+ * again if they fit. */
 static void test_rows_and_columns(void **state)
 {
     (void)state;
@@ -189,14 +190,14 @@ static void test_rows_and_columns(void **state)
     trial_free(t);
     t = trial_new(2, times, "  %p = x\n  -->  {{%a,+,8}<%b1>,+,8000}<%b2> U: full-set\n");
     add_load(t, "p");
-    describe(t); /* a column: 64 KB of lines */
+    describe(t); /* a column has 64 KB of lines */
     expect(t, BOUND_EST, 1e6 - 125000, 125000, 0);
     assert_true(t->memory[2].streamed <= 0);
     trial_free(t);
 }
 
-/* Row sizes of a power of two: a column's lines share a 64th of the sets. One more line per row spreads them.
- * */
+/* If the row size is a power of two, a column's lines share a 64th of the cache's sets. Rows with one more
+ * line use all sets. */
 static void test_columns_that_meet_in_few_sets(void **state)
 {
     (void)state;
@@ -219,7 +220,7 @@ static void test_columns_that_meet_in_few_sets(void **state)
     trial_free(t);
 }
 
-/* The same with an unknown row length, assumed to be the loop's trip count. */
+/* The row length is unknown and is assumed to be the loop's trip count. */
 static void test_unknown_row_length_is_the_trip_count(void **state)
 {
     (void)state;
@@ -238,7 +239,7 @@ static void test_unknown_row_length_is_the_trip_count(void **state)
     trial_free(t);
 }
 
-/* Rows through pointers: each row is contiguous, but rows are anywhere. */
+/* Rows are accessed through pointers. Each row is contiguous, but rows may be anywhere. */
 static void test_rows_by_pointers(void **state)
 {
     (void)state;
@@ -252,7 +253,8 @@ static void test_rows_by_pointers(void **state)
     trial_free(t);
 }
 
-/* b[k][j] in a product of 200 x 200 matrices, loops i, k, j: all of it stays in L2 from one i to the next. */
+/* b[k][j] in a product of 200 x 200 matrices with loops i, k, j. The whole matrix stays in L2 between
+ * iterations of i. */
 static void test_reuse_in_outer_loops(void **state)
 {
     (void)state;
@@ -343,7 +345,7 @@ static void test_bounds_hold_the_estimate(void **state)
     }
 }
 
-/* Also for smaller caches. */
+/* More iterations or a smaller cache must not move loads to a nearer level. */
 static void test_more_is_never_nearer(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* The memory level of loads whose addresses grow by a bounded or zero step: outputs of a filter, and
- * pointers. */
+/* Checks the memory level of loads whose addresses grow by a bounded step or not at all, as for a filter's
+ * output or a pointer. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,8 @@
 
 #define FILTER "  %p = x\n  -->  ((8 * (zext i32 %c to i64))<nuw> + %a) U: full-set\n"
 
-/* Counts as a stream if it grows in each iteration; in the best case it does not grow. */
+/* The estimate assumes that the value grows in each iteration, so it is a stream. In the best case the value
+ * does not grow. */
 static void test_a_filter_is_a_stream(void **state)
 {
     (void)state;
@@ -25,13 +26,13 @@ static void test_a_filter_is_a_stream(void **state)
         expect(t, BOUND_HIGH, 0, 0, fabs((double)extent) * MIB);
         assert_true(t->memory[1].streamed >= 1);
         t->blocks[1].monotonic_phi_count = 0;
-        describe(t); /* nothing is known about it */
+        describe(t); /* now nothing is known about the value */
         assert_true(t->memory[1].streamed <= 0);
         trial_free(t);
     }
 }
 
-/* Its address is the value itself, which starts from a variable. */
+/* The address is the value itself. It starts from a variable. */
 static void test_a_monotonic_pointer_in_a_variable(void **state)
 {
     (void)state;
@@ -48,7 +49,7 @@ static void test_a_monotonic_pointer_in_a_variable(void **state)
     trial_free(t);
 }
 
-/* Four consecutive stores, with conditional increments between them: one stream. */
+/* The consecutive addresses have conditional increments between them, but are one stream. */
 static void test_places_beside_each_other_are_one(void **state)
 {
     (void)state;
@@ -58,7 +59,7 @@ static void test_places_beside_each_other_are_one(void **state)
         FILTER "  %q = x\n  -->  ((8 * (zext i32 ((zext i1 %b to i32) + %c) to i64)) + %a) U: full-set\n"
                "  %r = x\n  -->  ((8 * (zext i32 %d to i64)) + %a) U: full-set\n");
     add_monotonic_phi(t, 1, "c", 2, NULL);
-    add_monotonic_phi(t, 1, "d", 0, "c"); /* where the paths merge after it */
+    add_monotonic_phi(t, 1, "d", 0, "c"); /* d is the merged value after the conditional increment of c */
     add_load(t, "p");
     add_load(t, "q");
     add_load(t, "r");
@@ -67,7 +68,7 @@ static void test_places_beside_each_other_are_one(void **state)
     trial_free(t);
 }
 
-/* Rejected elements go to i - c, which also grows by 0 or 1. */
+/* Rejected elements are stored at i - c, which also grows by 0 or 1. */
 static void test_the_rest_is_a_stream(void **state)
 {
     (void)state;
@@ -82,8 +83,8 @@ static void test_the_rest_is_a_stream(void **state)
     trial_free(t);
 }
 
-/* 1000 rows of 1000: the value restarts with each row, continues after the previous row, or starts at a
- * position given by the row. */
+/* There are 1000 rows of 1000. The value is reset in each row, continues from the previous row, or starts at
+ * a position that depends on the row. */
 static void test_filters_in_nests(void **state)
 {
     (void)state;
@@ -106,7 +107,7 @@ static void test_filters_in_nests(void **state)
     }
 }
 
-/* It grows in the outer loop: it is constant in the inner one. */
+/* The value grows in the outer loop, so it is constant in the inner one. */
 static void test_phi_of_an_outer_loop_is_constant_in_the_inner(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Facts about functions of the C library: their names, types, and the number of bytes that they access. */
+/* Checks facts about functions of the C library: their names, types, and the number of bytes that they
+ * access. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +24,7 @@ static double cycles(const struct amounts *amounts, enum bound bound)
     return amounts->of[bound].amount[COST_CYCLES];
 }
 
-/* A name in the wrong row would not be found. */
+/* The names must be sorted: a name in the wrong row would not be found. */
 static void test_names_are_sorted(void **state)
 {
     (void)state;
@@ -62,7 +63,7 @@ static double middle_of(const char *name, const char *type)
     return est;
 }
 
-/* Each function of C's <math.h> has three variants, told apart by the letter after its name and by its
+/* Each function of C's <math.h> has three variants. They differ in the letter after the name and in their
  * type. */
 static void test_all_types_of_numbers(void **state)
 {
@@ -97,7 +98,7 @@ static void test_all_types_of_numbers(void **state)
     }
 }
 
-/* isalpha(), toupper() and errno are calls of these in programs built with glibc. */
+/* In programs built with glibc, isalpha(), toupper() and errno call these functions. */
 static void test_tables_of_characters_and_errno(void **state)
 {
     (void)state;

@@ -1,8 +1,9 @@
-/* Whether a loop's stores always overlap its loads, for a loop inside another one: blocks 1 and 2 are their
- * headers.
+/* Checks whether a loop's stores always overlap its loads, for an inner loop with header 2 and an outer loop
+ * with header 1.
  *
- * Addresses are as scalar evolution prints them. The inner loop writes 100 numbers of 4 bytes; the outer one
- * runs 40 times. */
+ * Addresses are as scalar evolution prints them. The inner loop writes 100 numbers of 4 bytes, and the outer
+ * loop runs 40 times.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +19,7 @@
 static struct edge into_outer = {1, NAN}, into_inner = {2, NAN}, round_inner[] = {{2, NAN}, {3, NAN}},
                    round_outer[] = {{1, NAN}, {4, NAN}};
 
-/* Returns the inner loop's overlap. Only ranges are to be compared. */
+/* Returns the inner loop's overlap. Also checks that none is found if the build does not compare ranges. */
 static enum overlap overlap_of(const char *written, const char *read, double object_bytes)
 {
     char words[1024];
@@ -68,13 +69,15 @@ static void test_places_of_a_row(void **state)
 {
     (void)state;
     assert_int_equal(overlap_of(ROW, "{@data,+,404}<%b1>", 1e6),
-                     OVERLAP_ONE_PLACE); /* its k-th number, in iteration k */
-    /* its last one */
+                     OVERLAP_ONE_PLACE); /* the k-th number, in iteration k of the outer loop */
+    /* The last number of the row. */
     assert_int_equal(overlap_of(ROW, "{(396 + @data),+,400}<%b1>", 1e6), OVERLAP_ONE_PLACE);
-    assert_int_equal(overlap_of(ROW, "{(400 + @data),+,400}<%b1>", 1e6), OVERLAP_NONE); /* after it */
-    /* in the first iteration only */
+    /* the number after the row */
+    assert_int_equal(overlap_of(ROW, "{(400 + @data),+,400}<%b1>", 1e6), OVERLAP_NONE);
+    /* Only iteration 0 of the outer loop overlaps. */
     assert_int_equal(overlap_of(ROW, "@data", 1e6), OVERLAP_NONE);
-    assert_int_equal(overlap_of(ROW, "{@data,+,415}<%b1>", 1e6), OVERLAP_NONE); /* not in the last one */
+    /* the last iterations do not overlap */
+    assert_int_equal(overlap_of(ROW, "{@data,+,415}<%b1>", 1e6), OVERLAP_NONE);
     assert_int_equal(overlap_of(ROW, "{{(8 + @data),+,400}<%b1>,+,8}<%b2>", 1e6), OVERLAP_MOVING);
 }
 
@@ -84,7 +87,7 @@ static void test_one_distance_is_llvms_to_judge(void **state)
     assert_int_equal(overlap_of(ROW, "{{(4 + @data),+,400}<%b1>,+,4}<%b2>", 1e6), OVERLAP_NONE);
 }
 
-/* The same terms, but fewer times. */
+/* Unknown terms are equal only if they have the same factor. */
 static void test_unknown_terms_are_compared(void **state)
 {
     (void)state;

@@ -1,8 +1,9 @@
-/* The cost of a call, for hand-made functions.
+/* Checks the cost of a call, for functions written by hand.
  *
- * Blocks do integer operations only, whose cycles and joules are multiples of one operation's: `unit` is its
- * cost at each bound, and every expectation counts operations. "0>1:0.9 0>2" is a graph of three blocks with
- * the probability of one edge. */
+ * Blocks contain only integer operations, whose cycles and joules are multiples of one operation's. `unit` is
+ * the cost of one operation at each bound, and expectations count operations. "0>1:0.9 0>2" is a graph of
+ * three blocks with the probability of one edge.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,7 +53,7 @@ static bool is_near(double a, double b)
     return fabs(a - b) <= 1e-9 * fabs(b);
 }
 
-/* ops: operations of each block; -1 ends the list. */
+/* ops: number of operations in each block; -1 ends the list. */
 static void set_function(struct trial *t, size_t index, const char *edges, const double *ops)
 {
     struct function *f = &t->functions[index];
@@ -136,27 +137,27 @@ static void check(struct trial *t, const char *name, const double expected[BOUND
 static const struct shape {
     const char *name, *edges;
     double ops[MAX_BLOCKS], expected[BOUNDS];
-    const char *dead_ends; /* the numbers of these blocks */
+    const char *dead_ends; /* numbers of the blocks that are dead ends */
     struct loop_times times[2];
 } shapes[] = {
     {"one block", "", {7}, {7, 7, 7}},
     {"a straight line", "0>1 1>2", {1, 2, 3}, {6, 6, 6}},
-    {"a cheap and a dear arm", "0>1 0>2 1>3 2>3", {1, 10, 100, 2}, {13, 58, 103}},
+    {"a cheap and an expensive arm", "0>1 0>2 1>3 2>3", {1, 10, 100, 2}, {13, 58, 103}},
     {"a likely arm", "0>1:0.9 0>2:0.1 1>3 2>3", {1, 10, 100, 2}, {13, 22, 103}},
     {"a sure arm", "0>1:0 0>2:1 1>3 2>3", {1, 10, 100, 2}, {13, 103, 103}},
     {"an arm or none", "0>1 0>2 1>2", {1, 10, 100}, {101, 106, 111}},
     {"arms that return", "0>1 0>2", {1, 10, 100}, {11, 56, 101}},
     {"weights that do not add up to one", "0>1:3 0>2:1", {0, 100, 200}, {100, 125, 200}},
     {"a block that is not reached", "0>2 1>2", {1, 1000, 10}, {11, 11, 11}},
-    {"a dear dead end", "0>1 0>2", {1, 10, 1000}, {11, 11, 1001}, .dead_ends = "2"},
+    {"an expensive dead end", "0>1 0>2", {1, 10, 1000}, {11, 11, 1001}, .dead_ends = "2"},
     {"a cheap dead end", "0>1 0>2", {1, 10, 0}, {11, 11, 11}, .dead_ends = "2"},
-    /* assert() first calls a function that prints the reason. */
+    /* A failed assert() first calls a function that prints the reason. */
     {"ways to dead ends alone",
      "0>1 0>2 2>3 3>4 3>5",
      {1, 100, 10, 20, 1, 1},
      {101, 101, 101},
      .dead_ends = "45"},
-    /* It never returns, but does some work first. */
+    /* The function never returns, but does some work first. */
     {"dead ends alone", "0>1", {1, 10}, {11, 11, 11}, .dead_ends = "1"},
     {"a loop", "0>1 1>1 1>2", {1, 10, 2}, {23, 53, 93}, .times = {{{2, 5, 9}}}},
     {"a loop at the entry", "0>0 0>1", {10, 2}, {22, 52, 92}, .times = {{{2, 5, 9}}}},
@@ -165,13 +166,13 @@ static const struct shape {
      {0, 1, 10, 100, 2, 0},
      {2 * 13, 4 * (3 + 7.5 + 25), 8 * 103},
      .times = {{{2, 4, 8}}}},
-    /* for (...) { 1; if (...) continue; 2 } */
+    /* The loop is for (...) { 1; if (...) continue; 2 }. */
     {"continue, a way round",
      "0>1 1>1:0.9 1>2:0.1 2>1 2>3",
      {0, 1, 100, 0},
      {10, 110, 1010},
      .times = {{{10, 10, 10}}}},
-    /* Only iterations that reach the back edge are complete; the last one may leave at the first exit. */
+    /* Only iterations that reach the back edge are complete. The last one may leave at the first exit. */
     {"break, no way round",
      "0>1 1>2 1>4 2>3 2>4 3>1",
      {0, 1, 2, 3, 0},
@@ -182,8 +183,8 @@ static const struct shape {
      {1, 10, 100, 10, 1},
      {2 + 1 * 220, 2 + 2 * 420, 2 + 3 * 620},
      .times = {{{1, 2, 3}}, {{2, 4, 6}}}},
-    /* The inner loop's last block leads directly to the outer one's first, from which the outer loop is left.
-     * */
+    /* The inner loop's last block has an edge to the outer loop's first block, where the outer loop is
+     * left. */
     {"an inner loop that goes straight on with the outer",
      "0>1 1>2 1>4 2>3 3>2 3>1",
      {0, 1, 10, 100, 0},
@@ -199,13 +200,13 @@ static const struct shape {
      {1, 10, 5, 2},
      {8, 3 + 0.5 * 40 + 0.5 * 5, 83},
      .times = {{{2, 4, 8}}}},
-    /* if (n > 0) do ... while (...): the condition alone is mostly true. */
+    /* The source is if (n > 0) do ... while (...). The condition is mostly true. */
     {"a guard, which mostly lets in",
      "0>1 0>2 1>1 1>2",
      {1, 10, 2},
      {3, 3 + 0.95 * 40, 43},
      .times = {{{4, 4, 4}}}},
-    /* Two exits of the loop, one of which ends the program: all calls that return took the other one. */
+    /* The loop has two exits, one of which ends the program. Calls that return always use the other one. */
     {"a loop with a way to a dead end",
      "0>1 1>2 1>4 2>1 2>3",
      {0, 1, 10, 100, 0},
@@ -223,7 +224,7 @@ static const struct shape {
      {0, 1, 10, 100, 200},
      {123, 33 + 150, 233},
      .times = {{{3, 3, 3}}}},
-    /* while (1): only the cost of its iterations is known. */
+    /* The loop is while (1). Only the cost of its iterations is known. */
     {"a loop without a way out", "0>1 1>1", {1, 10}, {21, 31, 41}, .times = {{{2, 3, 4}}}},
 };
 
@@ -329,16 +330,16 @@ static bool is_variable(const char *edges, const char *name)
     return has;
 }
 
-/* Also if all paths have the same length. */
+/* The cost is variable if there are several paths, even if all have the same length. */
 static void test_paths_of_equal_length_are_several_paths(void **state)
 {
     (void)state;
     assert_false(is_variable("0>1 1>2", NULL));
     assert_false(is_variable("0>1 1>1 1>2", NULL));
-    assert_false(is_variable("0>1 1>2 2>1 1>3", NULL)); /* the loop is left from its first block */
+    assert_false(is_variable("0>1 1>2 2>1 1>3", NULL)); /* the loop is always left from its first block */
     assert_true(is_variable("0>1 0>2 1>3 2>3", NULL));
-    assert_true(is_variable("0>1 1>2 1>3 2>4 3>4 4>1 4>5", NULL)); /* in each iteration */
-    assert_true(is_variable("0>1 1>1 1>2 1>3", NULL));             /* after a loop */
+    assert_true(is_variable("0>1 1>2 1>3 2>4 3>4 4>1 4>5", NULL)); /* two paths in each iteration */
+    assert_true(is_variable("0>1 1>1 1>2 1>3", NULL));             /* two paths after a loop */
     assert_true(is_variable("", "g"));
     assert_true(is_variable("", "sin"));
 }
@@ -361,11 +362,11 @@ static void test_compares_of_known_length(void **state)
     static const struct operand none = {.name = "n"}, few = {.is_constant = true, .constant = 8},
                                 some = {.is_constant = true, .constant = 32},
                                 many = {.is_constant = true, .constant = 1 << 20};
-    NEAR(cycles_of_bytes("bcmp", few, BOUND_EST), 2); /* in place */
+    NEAR(cycles_of_bytes("bcmp", few, BOUND_EST), 2); /* compiled inline */
     NEAR(cycles_of_bytes("bcmp", some, BOUND_EST), 4);
     NEAR(cycles_of_bytes("memcmp", some, BOUND_EST), 25);
     NEAR(cycles_of_bytes("memcmp", none, BOUND_EST), 25);
-    NEAR(cycles_of_bytes("memcmp", many, BOUND_LOW), 1); /* the first may differ */
+    NEAR(cycles_of_bytes("memcmp", many, BOUND_LOW), 1); /* the first bytes may differ */
     assert_true(cycles_of_bytes("memcmp", few, BOUND_HIGH) < cycles_of_bytes("memcmp", none, BOUND_HIGH));
     assert_true(cycles_of_bytes("memcmp", many, BOUND_HIGH) > 1e6);
 }
@@ -376,7 +377,7 @@ static void test_copies_of_known_length(void **state)
     static const struct operand none = {.name = "n"}, few = {.is_constant = true, .constant = 64},
                                 many = {.is_constant = true, .constant = 1 << 20},
                                 broken = {.is_constant = true, .constant = -1};
-    NEAR(cycles_of_bytes("llvm.memcpy.p0.p0.i64", few, BOUND_EST), 4); /* a store of 16 bytes in a cycle */
+    NEAR(cycles_of_bytes("llvm.memcpy.p0.p0.i64", few, BOUND_EST), 4); /* one store of 16 bytes per cycle */
     NEAR(cycles_of_bytes("memset", few, BOUND_LOW), 1);
     assert_true(cycles_of_bytes("memmove", many, BOUND_LOW) > 10000);
     assert_true(cycles_of_bytes("memmove", many, BOUND_HIGH) > 1e6);
@@ -385,7 +386,8 @@ static void test_copies_of_known_length(void **state)
     NEAR(cycles_of_bytes("strncpy", few, BOUND_EST), 40);
 }
 
-/* A dependence chain with products of 10 steps, in a loop of `times` iterations inside another loop. */
+/* Returns the cycles of a loop of `times` iterations inside another loop. Its dependence chain has 10
+ * products per iteration. */
 static double cycles_of_inner(bool is_entry_independent, double times, enum bound bound)
 {
     struct trial *t = trial_new("0>1 1>2 2>2 2>3 3>1 3>4", (double[]){0, 0, 4, 0, 0});
@@ -420,7 +422,7 @@ static void test_independent_loops_overlap(void **state)
     assert_true(cycles_of_inner(true, 1e6, BOUND_EST) > 0.99 * cycles_of_inner(false, 1e6, BOUND_EST));
 }
 
-/* An unknown is reported with its place, and adds nothing. */
+/* An unknown is reported with its position and adds nothing to the sum. */
 static void check_doubt(const char *name, int32_t callee, enum doubt_kind kind)
 {
     struct trial *t = trial_new("0>1 0>2", (double[]){1, 10, 10});
@@ -438,7 +440,7 @@ static void test_unknown_calls_are_doubts(void **state)
 {
     (void)state;
     check_doubt("f", 0, DOUBT_RECURSION);
-    check_doubt("g", 1, DOUBT_RECURSION); /* that calls f again, or it would have been added */
+    check_doubt("g", 1, DOUBT_RECURSION); /* g calls f again; otherwise the cost of g would have been added */
     check_doubt("nobody_knows", -1, DOUBT_CALLEE);
     check_doubt(NULL, -1, DOUBT_POINTER);
 }
