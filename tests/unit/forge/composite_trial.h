@@ -2,8 +2,7 @@
  *
  * The reference computes the composite's body in f64; the kernel of each instruction set gets the same
  * inputs. Note: the body comes from the library by name and attributes. A test supplies only inputs and a
- * tolerance.
- */
+ * tolerance. */
 #ifndef COMPOSITE_TRIAL_H
 #define COMPOSITE_TRIAL_H
 

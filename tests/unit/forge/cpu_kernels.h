@@ -2,8 +2,7 @@
  *
  * Creates random elements, and runs a kernel in two ways. run_kernel checks rules that all kernels must
  * follow. Pieces in any order and grouping give the same bytes, and old elements of the output (NaN) are not
- * read.
- */
+ * read. */
 #ifndef CPU_KERNELS_H
 #define CPU_KERNELS_H
 

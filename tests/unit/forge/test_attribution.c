@@ -4,8 +4,7 @@
  * The machine repeats a step of about a second: 24 operations of 8 classes. Each class has its own watts
  * above idle power, operations differ slightly from their class, and idle power drifts. The initial cost
  * model is wrong by about 30 % for each class. A meter ticks each 10 ms or 1 s with noise. Run with the
- * argument "report" to print the results.
- */
+ * argument "report" to print the results. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

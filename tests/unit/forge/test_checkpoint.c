@@ -1,8 +1,7 @@
 /* Checks checkpoints: contents are restored, training continues with the same bits, and a writer that is
  * killed at any byte leaves the previous checkpoint whole.
  *
- * JOULE_TEST_FULL=1 kills more often.
- */
+ * JOULE_TEST_FULL=1 kills more often. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>

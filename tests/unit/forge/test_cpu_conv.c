@@ -1,8 +1,8 @@
 /* Checks the CPU's convolutions, for each instruction set, against the reference.
  *
  * Elements are small integers, whose sums are exact, so results must be equal. Sums of random elements depend
- * on the order of addition. They show that this order does not depend on the pieces or the number of threads.
- */
+ * on the order of addition. They show that this order does not depend on the pieces or the number of
+ * threads. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,7 @@
 /* Checks the CPU's matrix products, for each instruction set, against the reference.
  *
  * The error is within 4 sqrt(K) eps sum |a||b|, and the bits of an element depend only on its row, column and
- * depth.
- */
+ * depth. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

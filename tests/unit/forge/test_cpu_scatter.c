@@ -1,8 +1,7 @@
 /* Checks the CPU's scatters, for each instruction set, against the reference.
  *
  * The test covers all kinds, row lengths up to several tiles, repeated updates of a row, indices out of
- * range, NaN, and updates in place.
- */
+ * range, NaN, and updates in place. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

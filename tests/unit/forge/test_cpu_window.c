@@ -1,8 +1,7 @@
 /* Checks the CPU's window kernels, for each instruction set, against the reference.
  *
  * Elements are small integers, so that sums are exact and many elements are equal. Results must be equal,
- * except after a division.
- */
+ * except after a division. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

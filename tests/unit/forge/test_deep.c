@@ -1,8 +1,7 @@
 /* Checks that the work per layer of a deep network is constant, from layers to an instance.
  *
  * The test counts comparisons of names, keys and attributes. A search among all of them would take more
- * comparisons per layer in deeper networks.
- */
+ * comparisons per layer in deeper networks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

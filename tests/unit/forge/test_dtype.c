@@ -1,8 +1,7 @@
 /* Checks element types: names, sizes, all patterns of small floats, rounding, integer wrapping and
  * saturation, 4-bit elements and block formats.
  *
- * Rounding is compared with a search by definition, block formats with encodings written by hand.
- */
+ * Rounding is compared with a search by definition, block formats with encodings written by hand. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,7 @@
 /* Checks the energy of operations, with windows of a real meter.
  *
  * The CPU model works on every machine, so the meter needs no sensor. The accuracy of shares is checked by
- * test_attribution. The wait for sensors is limited.
- */
+ * test_attribution. The wait for sensors is limited. */
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

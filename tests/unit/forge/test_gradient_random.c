@@ -1,8 +1,7 @@
 /* Checks first and second derivatives of random functions against finite differences, also with parts
  * recomputed in the backward pass.
  *
- * JOULE_TEST_FULL=1 tests 10,000 functions.
- */
+ * JOULE_TEST_FULL=1 tests 10,000 functions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,7 @@
 /* Checks memory plans: items alive at one time never overlap, the size is the end of the highest item, and
  * each item is in the lowest gap.
  *
- * The planner must find this gap without comparing an item with all others.
- */
+ * The planner must find this gap without comparing an item with all others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,7 @@
 /* Checks Philox: known answers, distributions of its random numbers, and independence of the size of
  * requests.
  *
- * Known answers are three in this file, and all of Random123's if its file is available.
- */
+ * Known answers are three in this file, and all of Random123's if its file is available. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

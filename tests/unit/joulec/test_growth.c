@@ -2,8 +2,7 @@
  *
  * The test counts joulec's steps for files of two sizes. For this test, joulec's sources are compiled again
  * with a counter in each block (-fsanitize-coverage=trace-pc). Steps of the C library and LLVM are not
- * counted.
- */
+ * counted. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,7 @@
  *
  * CALLS names a text: first the path of the bitcode of tests/fixtures/calls/calls.c, then a line "F COUNT"
  * for each run of function F. tests/programs/test_joulec_calls.py creates this text. Without it, the test
- * only checks that a module can be read.
- */
+ * only checks that a module can be read. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

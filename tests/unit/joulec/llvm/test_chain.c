@@ -1,7 +1,6 @@
 /* Checks dependence chains through memory from one iteration to the next, in many forms of LLVM IR.
  *
- * %i counts, %v and %w are variables, and %x is loaded from a table.
- */
+ * %i counts, %v and %w are variables, and %x is loaded from a table. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

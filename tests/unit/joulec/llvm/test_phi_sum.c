@@ -1,8 +1,7 @@
 /* Checks sums that LLVM replaced by a select between the sum and its known value in one case.
  *
  * After joulec restores such a sum, scalar evolution counts the loop. A select between different values is
- * not changed.
- */
+ * not changed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,7 @@
 /* Checks the loops of graphs written by hand, and of random graphs, against the definitions of dominators and
  * natural loops.
  *
- * "0>1 1>1" is a graph of two blocks with two edges. The block with the highest number is the last one.
- */
+ * "0>1 1>1" is a graph of two blocks with two edges. The block with the highest number is the last one. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,8 +3,7 @@
  *
  * The texts are in tests/fixtures/scev; the variable TRIPS_NESTS names another text. A line "# loop F HEADER
  * PARENT ENTRY LAST" describes a loop of function F. A line "# run F N M COUNT..." gives the counts of its
- * loops for the arguments N and M.
- */
+ * loops for the arguments N and M. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

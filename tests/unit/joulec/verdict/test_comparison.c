@@ -2,8 +2,7 @@
  *
  * Errors common to both sides cancel, and work of only one side keeps its error. A function whose figure is
  * unknown on one side is never called growth. Reports of another machine and files that are not reports are
- * refused.
- */
+ * refused. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,8 +3,8 @@
  * Random functions are judged with a calibrated table. They then run on machines whose costs are drawn from
  * the table's covariance, with random paths, iterations and order of work. The machines also have effects
  * that the model lacks: operands that change the energy, cache conflicts and frequency steps. Intervals must
- * have their stated coverage, and no proved verdict may be wrong. The test prints the results of each group.
- */
+ * have their stated coverage, and no proved verdict may be wrong. The test prints the results of each
+ * group. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,7 @@
  * with header 1.
  *
  * Addresses are as scalar evolution prints them. The inner loop writes 100 numbers of 4 bytes, and the outer
- * loop runs 40 times.
- */
+ * loop runs 40 times. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,7 @@
  *
  * Blocks contain only integer operations, whose cycles and joules are multiples of one operation's. `unit` is
  * the cost of one operation at each bound, and expectations count operations. "0>1:0.9 0>2" is a graph of
- * three blocks with the probability of one edge.
- */
+ * three blocks with the probability of one edge. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
