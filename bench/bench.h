@@ -1,7 +1,7 @@
 /* bench/bench.h - medians and clocks for the benchmarks.
  *
- * Contestants run in turns, and the median of many rounds is reported. Note: on a shared machine a mean would
- * include the worst disturbance, and a minimum only the best moment.
+ * Benchmarks run their cases in turns, and report the median of many rounds. Note: on a shared machine a mean
+ * would include the worst disturbance, and a minimum only the best moment.
  */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
@@ -16,14 +16,14 @@ static inline int by_value(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* Returns the median; sorts the values. */
+/* Returns the median of the values, which are sorted in place. */
 static inline double median(double *values, size_t count)
 {
     qsort(values, count, sizeof *values, by_value);
     return values[count / 2];
 }
 
-/* Returns the 25 % quantile; sorts the values. */
+/* Returns the 25 % quantile of the values, which are sorted in place. */
 static inline double lower_quartile(double *values, size_t count)
 {
     qsort(values, count, sizeof *values, by_value);
@@ -37,7 +37,7 @@ static inline int64_t clock_ns(clockid_t clock)
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-/* Returns the CPU time of this thread, which does not include waiting on a busy machine. */
+/* Returns the CPU time of this thread in ns. It excludes the time in which other threads use the CPU. */
 static inline int64_t thread_ns(void)
 {
     return clock_ns(CLOCK_THREAD_CPUTIME_ID);

@@ -1,9 +1,8 @@
-/* bench/calls.c - measures the cycles of functions of the C library: minimum throughput, and for libm also
- * dependent calls.
+/* bench/calls.c - measures the cycles of functions of the C library: the throughput of independent calls and,
+ * for libm, the latency of dependent calls.
  *
- * The figures of src/joulec/work/library_call.c come from here. The minimum is that of short arguments and
- * independent calls, over many rounds. Note: calls go through volatile pointers, so that the compiler cannot
- * replace the functions.
+ * The figures of src/joulec/work/library_call.c come from here. The throughput is the minimum of many rounds,
+ * with short arguments. Note: calls use volatile pointers, so that the compiler cannot replace the functions.
  */
 #include <math.h>
 #include <stdio.h>
@@ -14,9 +13,9 @@
 #define COUNT  1024
 #define ROUNDS 200
 #define ADDS   20000
-#define TINY   0x1p-60 /* scales a result that is added to the next argument; costs 8 cycles */
+#define TINY   0x1p-60 /* scales a result that is added to the next argument; this costs 8 cycles */
 
-/* Not static, so that the compiler must assume other readers and remove nothing. */
+/* These arrays are not static. The compiler must assume other readers, so it cannot remove the calls. */
 double calls_x[COUNT], calls_y[COUNT], calls_z[COUNT];
 float calls_f[COUNT], calls_g[COUNT], calls_h[COUNT];
 char calls_to[64], calls_from[64] = "1", calls_other[64] = "2";
@@ -24,7 +23,7 @@ FILE *calls_null, *calls_zero;
 void *calls_block, *calls_room;
 
 struct times {
-    int64_t beside_ns, waiting_ns; /* independent and dependent calls; 0: not measured */
+    int64_t beside_ns, waiting_ns; /* time of independent and of dependent calls; 0: not measured */
 };
 
 #define MEASURE(out_ns, statement)                                                                           \
@@ -40,7 +39,7 @@ struct times {
         }                                                                                                    \
     } while (0)
 
-/* Functions of numbers. x, y: arrays of arguments; z: array of results. */
+/* Defines the measurement of a function of numbers. x, y: arrays of arguments; z: array of results. */
 #define NUMBERS(name, type, parameters, x, y, z, call, call_waiting)                                         \
     static type(*volatile pointer_##name) parameters = name;                                                 \
     static void measure_##name(struct times *out)                                                            \
@@ -64,7 +63,7 @@ struct times {
 #define OF_TWO_FLOATS(name)                                                                                  \
     NUMBERS(name, float, (float, float), calls_f, calls_g, calls_h, f(calls_f[i], calls_g[i]),               \
             f(calls_f[i] + (float)TINY * last, calls_g[i]))
-/* Other functions; `statement` calls `f`. */
+/* Defines the measurement of another function. `statement` calls `f`. */
 #define OTHER(name, result, parameters, statement)                                                           \
     static result(*volatile pointer_##name) parameters = name;                                               \
     static void measure_##name(struct times *out)                                                            \
@@ -147,7 +146,7 @@ static const struct {
     ROW(strcpy), ROW(strdup), ROW(strlen), ROW(strncmp), ROW(strncpy), ROW(strtod), ROW(strtol)};
 /* clang-format on */
 
-/* Measures a chain of additions, which takes one cycle each. */
+/* Measures cycles per ns with a chain of additions, each of which takes one cycle. */
 static double cycles_per_ns(void)
 {
     int64_t best_ns = INT64_MAX;

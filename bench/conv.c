@@ -1,9 +1,9 @@
-/* bench/conv.c - measures f32 and f64 convolutions of real networks on one thread, forward and both
- * gradients.
+/* bench/conv.c - measures f32 and f64 convolutions of real networks on one thread: forward, and the gradients
+ * of image and weight.
  *
  * Each round runs every case once, so that other load affects all alike. Times are medians of CPU time. The
- * limit is a loop of f32 multiply-adds on registers; f64 has half of it. Note: FLOP are those of the forward
- * pass for all three directions, because zeros of padding need no work.
+ * limit is measured with a loop of f32 multiply-adds on registers; the limit of f64 is half as high. Note:
+ * for all three directions, FLOP are those of the forward pass, because zeros of padding need no work.
  */
 #include <math.h>
 #include <stdio.h>
@@ -71,7 +71,7 @@ static int64_t places_of(const struct layer *l)
     return (l->size + 2 * l->padding - l->kernel) / l->stride + 1;
 }
 
-/* Makes the launch that gradient_rules_window.c makes for a layer. The output has memory of its own. */
+/* Creates the launch that gradient_rules_window.c creates for a layer. The output has its own memory. */
 static void work_make(struct work *work, const struct layer *l, const struct view *tensors,
                       enum direction direction)
 {

@@ -17,12 +17,12 @@
 #define KEEP(x)    __asm__ volatile("" : "+r"(x))
 #define ROUNDS     200000
 #define REPEATS    15
-#define STEP       8          /* in words of 8 bytes: one cache line */
-#define FAR_WORDS  (1u << 23) /* 64 MiB */
-#define NEAR_WORDS (1u << 11) /* 16 KiB */
+#define STEP       8          /* distance of two cache lines, in words of 8 bytes */
+#define FAR_WORDS  (1u << 23) /* an array of 64 MiB, in words */
+#define NEAR_WORDS (1u << 11) /* an array of 16 KiB, in words */
 #define COINS      0x10000
 
-static uint64_t *words; /* a random ring through cache lines, for chase() */
+static uint64_t *words; /* for chase(): a cycle through all cache lines in random order */
 static unsigned char *coins;
 #if defined(__x86_64__)
 #define KEEP_FLOAT(x) __asm__ volatile("" : "+x"(x))
@@ -128,8 +128,8 @@ static uint64_t two_stores(uint64_t rounds)
     return room[5];
 }
 
-/* Reads one word of each cache line, in order, in the first `count` words; continues where the last run
- * ended. */
+/* Reads one word of each cache line in the first `count` words, in order. Continues at the position where the
+ * last call ended. */
 static uint64_t stream(uint64_t rounds, uint64_t count)
 {
     static uint64_t begin;
@@ -142,7 +142,7 @@ static uint64_t stream(uint64_t rounds, uint64_t count)
     return sum;
 }
 
-static uint64_t l2_words; /* a power of 2 that fills more than a third of L2 */
+static uint64_t l2_words; /* number of words, a power of 2, that fill more than a third of L2 */
 
 static uint64_t stream_l2(uint64_t rounds)
 {
@@ -154,7 +154,7 @@ static uint64_t stream_far(uint64_t rounds)
     return stream(rounds, FAR_WORDS);
 }
 
-static uint64_t chased; /* where the last run ended */
+static uint64_t chased; /* position at which the last call ended */
 
 static uint64_t chase(uint64_t rounds)
 {
@@ -183,20 +183,21 @@ static uint64_t toss(uint64_t rounds)
 
 /* --- work of these loops -------------------------------------------------------------------------------- */
 
-/* cache lines per iteration: none; one from L2; one from the level that holds 64 MiB */
+/* Cache lines per iteration: none; one from L2; one from the level that holds 64 MiB. */
 enum place { NO_LINES, NEAR_LINES, FAR_LINES };
 
 struct loop {
     const char *name;
     uint64_t (*run)(uint64_t rounds);
     double amount[COST_FEATURES]; /* work per iteration */
-    enum cost_feature chain;      /* operation on the chain between iterations; 0: there is no chain */
+    /* operation in the dependence chain between iterations; 0: there is no chain */
+    enum cost_feature chain;
     enum place lines;
-    bool is_chase; /* the chain also waits for the cache line */
+    bool is_chase; /* true: the chain also waits for the cache line */
 };
 
 #define UOPS(n)     [COST_UOPS] = (n)
-#define INTEGERS(n) [COST_INT_OPS] = (n), [COST_BRANCHES] = 1 /* the branch of the loop */
+#define INTEGERS(n) [COST_INT_OPS] = (n), [COST_BRANCHES] = 1 /* n operations and the loop's branch */
 
 static const struct loop loops[] = {
     {"add, each waits", add_chain, {UOPS(3), INTEGERS(2)}, COST_INT_OPS, NO_LINES, false},
@@ -261,7 +262,7 @@ static void count(const struct loop *loop, const struct cost_core *core, struct 
     *out_flow = (struct cost_flow){wait * ROUNDS, !loop->is_chase};
 }
 
-/* Makes a ring in random order through the cache lines of the first `count` words. */
+/* Creates a cycle in random order through the cache lines of the first `count` words. */
 static void make_ring(uint64_t count)
 {
     uint64_t lines = count / STEP, *order = calloc(lines, sizeof *order);
@@ -286,7 +287,7 @@ static double measure_ns(const struct loop *loop)
     volatile uint64_t result;
     if (loop->is_chase)
         make_ring(loop->lines == NEAR_LINES ? l2_words : FAR_WORDS);
-    result = loop->run(5 * ROUNDS); /* warms up */
+    result = loop->run(5 * ROUNDS); /* this run only warms up */
     for (int i = 0; i < REPEATS; i++) {
         int64_t start = thread_ns();
         result = loop->run(ROUNDS);
@@ -296,7 +297,7 @@ static double measure_ns(const struct loop *loop)
     return median(times, REPEATS);
 }
 
-/* Prints one line. Returns ln(modelled / measured). */
+/* Prints one line that compares model and measurement. Returns ln(modelled / measured). */
 static double compare(const struct loop *loop, const struct cost_core *core, const struct cost_table *table,
                       bool *out_is_inside)
 {

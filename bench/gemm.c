@@ -1,8 +1,8 @@
 /* bench/gemm.c - compares products of f32 matrices on one thread: TensorForge, OpenBLAS and oneDNN.
  *
- * Each round runs every contestant once, so that other load affects all alike. Speeds are medians of CPU
- * time. The limit is a loop of multiply-adds on registers. Note: the other libraries are opened at run time;
- * if one is missing, it is "not measured".
+ * Each round runs every library once, so that other load affects all alike. Speeds are medians of CPU time.
+ * The limit is measured with a loop of multiply-adds on registers. Note: the other libraries are opened at
+ * run time. If one is missing, the table contains "not measured".
  */
 #include <dlfcn.h>
 #include <math.h>
@@ -15,7 +15,7 @@
 #include "forge/backends/cpu/isa.h"
 
 enum { LARGEST = 2048, MIN_ROUNDS = 5, MAX_ROUNDS = 201 };
-static const double ROUND_NS = 1.5e9; /* total time per size */
+static const double ROUND_NS = 1.5e9; /* total time for each size, in ns */
 
 static float *a, *b, *c, *exact;
 
@@ -63,7 +63,7 @@ static void onednn(int64_t n)
     dnnl_sgemm('N', 'N', n, n, n, 1, a, n, b, n, 0, c, n);
 }
 
-/* Restricts the other libraries to one thread and the same instruction set. Note: an older OpenBLAS does not
+/* Restricts the other libraries to one thread and the given instruction set. Note: an older OpenBLAS does not
  * recognize newer processors. */
 static void tell_peers(enum isa isa)
 {
@@ -98,7 +98,7 @@ static product_fn *find_onednn(void)
 
 /* --- the limit ------------------------------------------------------------------------------------------ */
 
-/* Returns the current GFLOP/s limit of one thread; NaN: unknown. */
+/* Returns the current limit of one thread in GFLOP/s; NaN: unknown. */
 static double limit(void)
 {
     enum isa isa;
@@ -121,7 +121,7 @@ static double gflops(product_fn *product, int64_t n)
     return flop * repeats / (double)(thread_ns() - begin_ns);
 }
 
-/* Excludes contestants with wrong results. */
+/* Excludes libraries with wrong results from the comparison. */
 static void check(int64_t n)
 {
     size_t count = (size_t)(n * n);

@@ -1,8 +1,8 @@
 /* bench/gpt2.c - measures a training step of GPT-2 124M: forward, backward and AdamW on 4 rows of 64 tokens.
  *
  * Prints each step, then the time by kernel and phase, and the memory. The first step is not counted, because
- * it touches the memory for the first time. Note: `bench_gpt2 STEPS ROWS CONTEXT THREADS LAYERS` measures
- * other shapes; 0 keeps the default.
+ * it also waits for the system to provide the memory. Note: `bench_gpt2 STEPS ROWS CONTEXT THREADS LAYERS`
+ * measures other shapes; 0 means the default.
  */
 #include <forge/optim.h>
 #include <forge/program.h>
@@ -92,7 +92,7 @@ static void set_tokens(const char *input, forge_shape shape, uint32_t seed)
 /* --- time by kernel ------------------------------------------------------------------------------------- */
 
 struct kind {
-    forge_launch_facts facts; /* sums over all its launches */
+    forge_launch_facts facts; /* sums over all launches of this kind */
     size_t launches;
 };
 

@@ -1,8 +1,8 @@
-/* bench/levels.c - loops whose data fits in a certain cache level, for bench/levels.py, which compares
+/* bench/levels.c - loops whose data fits in a certain cache level. bench/levels.py compares their cost with
  * joulec's predictions.
  *
- * Arrays are filled once, and each function is called repeatedly, so that its data stays where the previous
- * call left it. joulec assumes the same.
+ * Arrays are filled once, and each function is called repeatedly, so that its data is in the cache where the
+ * previous call left it. joulec assumes the same.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -158,7 +158,7 @@ static uint64_t draw(uint64_t *state)
     return *state >> 33;
 }
 
-/* Makes a single ring in random order. */
+/* Creates one cycle through all elements, in random order. */
 static void make_ring(uint32_t *ring, uint32_t count)
 {
     uint64_t state = count;
@@ -206,11 +206,11 @@ static double run(double (*kernel)(void), long calls)
     return now() - begin;
 }
 
-/* Returns the CPU seconds of a call: the minimum of several runs, because of other load. */
+/* Returns the CPU seconds of a call. This is the minimum of several runs, which excludes most other load. */
 static double measure(double (*kernel)(void))
 {
     long calls = 1;
-    double least = run(kernel, 1); /* also warms up */
+    double least = run(kernel, 1); /* this run also warms up */
     while (run(kernel, calls) < 0.02)
         calls *= 2;
     for (int i = 0; i < 9; i++) {

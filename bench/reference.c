@@ -1,8 +1,9 @@
 /* bench/reference.c - measures the reference's kernels; source of the figures in
  * src/forge/backends/estimated/reference_rates.c.
  *
- * Measures the CPU time of one thread, so that other load matters little. The work of a kernel is its FLOP,
- * or the elements that it reads and writes if they are more, as the device "estimated" counts it.
+ * Measures the CPU time of one thread, so that other load matters little. The work of a kernel is the larger
+ * of two numbers: its FLOP, and the elements that it reads and writes. The device "estimated" uses the same
+ * definition.
  */
 #include <math.h>
 #include <stdio.h>
@@ -56,7 +57,8 @@ static void unload(struct bench *b)
     forge_device_close(b->device);
 }
 
-/* Returns the work per second of the slowest launch of this family; *out_of_row: its seconds per row. */
+/* Returns the work per second of the slowest launch of this family. *out_of_row: seconds of this launch per
+ * row. */
 static double rate_of(const struct bench *b, enum op op, double *out_of_row)
 {
     double worst = INFINITY;
@@ -96,7 +98,7 @@ static void show(const char *name, enum op op, const struct check_case *c)
     unload(&b);
 }
 
-/* Measures how the row size changes the time of a copy. */
+/* Prints how the time of a copy depends on the row size. */
 static void show_rows(enum op op, int64_t columns)
 {
     char name[48];

@@ -1,8 +1,8 @@
 /* bench/sampling.c - measures the CPU time that sampling takes.
  *
  * Reads four file sources of a simulated machine (real files in a temporary folder) at 1 kHz and at the
- * default rate. In turn, a thread only keeps the same absolute deadlines: the cost of waking up. Prints CPU
- * time as a share of one core; the difference is the cost of reading.
+ * default rate. Rounds of sampling alternate with rounds in which a thread only wakes up at the same absolute
+ * deadlines. Prints the CPU time of both as a share of one core; the difference is the cost of reading.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include "bench.h"
 #include "joule/meter/engine.h"
 
-#define ROUNDS   61 /* maximum */
+#define ROUNDS   61 /* maximum number of rounds */
 #define NS_PER_S 1000000000LL
 
 static char root[] = "/tmp/joule-bench-XXXXXX";
@@ -37,8 +37,8 @@ static void put(const char *path, const char *text)
     }
 }
 
-/* Creates a package counter, a board's energy counter, a battery and a temperature: four sources with one or
- * two files each. */
+/* Creates the files of four sources with one or two files each: a package counter, a board's energy counter,
+ * a battery and a temperature. */
 static void make_machine(void)
 {
     put("/sys/class/powercap/intel-rapl:0/name", "package-0\n");
@@ -98,7 +98,7 @@ static struct cost sampling(double period_s, double round_s, const char *sources
     return cost;
 }
 
-/* Runs both in many short rounds, so that other load affects both alike. */
+/* Runs both kinds in many short rounds, so that other load affects both alike. */
 static void measure(const char *name, double period_s, const char *sources)
 {
     size_t rounds = period_s < 0.01 ? ROUNDS : 9;

@@ -1,8 +1,8 @@
-/* bench/spans.c - measures the cost of the time stamp that each launch leaves.
+/* bench/spans.c - measures the cost of the timestamps that each launch records.
  *
- * Runs training steps on one thread, in turns with the real clock and with a clock that costs nothing. Note:
- * stamps cannot be switched off, so the linker replaces clock_gettime by a function of this file. Without the
- * clock a stamp is a call and a store.
+ * Runs training steps on one thread, alternately with the real clock and with a clock that costs nothing.
+ * Note: timestamps cannot be switched off, so the linker replaces clock_gettime by a function of this file.
+ * Without the clock, a timestamp is a call and a store.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@
 #include <forge/program.h>
 #include "bench.h"
 
-#define SECONDS 4.0 /* duration per network */
+#define SECONDS 4.0 /* duration of the measurement for each network, in s */
 
 int __real_clock_gettime(clockid_t id, struct timespec *out_now);
 int __wrap_clock_gettime(clockid_t id, struct timespec *out_now);
@@ -128,14 +128,14 @@ static double step_seconds(struct bench *bench, bool without)
     return taken;
 }
 
-/* Returns the 10 % quantile, which excludes steps that waited for other programs. */
+/* Returns the 10 % quantile, which excludes steps that waited for other programs. Sorts the values. */
 static double undisturbed(double *values, size_t count)
 {
     qsort(values, count, sizeof *values, by_value);
     return values[count / 10];
 }
 
-/* Returns the nanoseconds of one clock reading. */
+/* Returns the duration of one clock reading, in ns. */
 static double clock_cost(void)
 {
     enum { READINGS = 1000000 };
@@ -158,7 +158,7 @@ static void measure(const struct network *network, double clock_ns)
     step_seconds(&bench, false);
     for (double start = now_s(); taken[0] && taken[1] && count < MAX_STEPS && now_s() - start < SECONDS;
          count++)
-        for (int k = 0; k < 2; k++) { /* alternate the order */
+        for (int k = 0; k < 2; k++) { /* each order is used in half of the rounds */
             int without = (k + (int)count) % 2;
             taken[without][count] = step_seconds(&bench, without);
         }

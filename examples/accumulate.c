@@ -14,12 +14,13 @@ enum { PARTS = 4, ROWS = 8, IN = 3, STEPS = 200 };
 struct run {
     forge_device *device;
     forge_states *states;
-    forge_program *programs[2]; /* [1]: for the last part */
+    forge_program *programs[2]; /* the second program is for the last part */
     forge_instance *instances[2];
     joule_error error;
 };
 
-/* Builds the loss of a linear layer on one part, then accumulates or applies its gradients. */
+/* Builds and loads a program that computes the loss of a linear layer on one part. It accumulates the
+ * gradients or, for the last part, applies them. */
 static joule_status load(struct run *run, int is_last)
 {
     forge_gradient gradients[2];
@@ -61,7 +62,7 @@ static joule_status set(struct run *run, forge_instance *instance, const char *n
     return status;
 }
 
-/* y = x0 - 2 x1 + 0.5 x2 + 1 */
+/* Runs one part. The labels are y = x0 - 2 x1 + 0.5 x2 + 1. */
 static joule_status compute(struct run *run, int part, int step, double *out_loss)
 {
     float x[ROWS * IN], y[ROWS];

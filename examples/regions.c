@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static volatile double sum; /* volatile, so that the compiler keeps the work */
+static volatile double sum; /* volatile, so that the compiler does not remove the work */
 
 static void compute(void)
 {
@@ -29,7 +29,7 @@ static void print(joule_meter *meter, const char *name, uint32_t tag)
 {
     joule_result result = {.struct_size = sizeof result};
     joule_status status = joule_tag_result(meter, tag, &result);
-    /* under `joule run`, which reports the regions itself */
+    /* JOULE_PENDING: the program runs under `joule run`, which reports the regions itself */
     if (status != JOULE_OK && status != JOULE_PENDING) {
         printf("%-8s %s\n", name, joule_status_name(status));
         return;
@@ -63,7 +63,7 @@ int main(void)
         joule_end(&region);
     }
     joule_result last = {.struct_size = sizeof last};
-    joule_region_wait(meter, &region, 1.0, &last); /* until each sensor has an update after the last end */
+    joule_region_wait(meter, &region, 1.0, &last); /* waits until each sensor was read after the last end */
     print(meter, "compute", compute_tag);
     print(meter, "copy", copy_tag);
     joule_close(meter);

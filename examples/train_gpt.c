@@ -92,7 +92,7 @@ static joule_status step(struct run *run, long number)
     if (status != JOULE_OK || number % 10)
         return status;
     forge_energy_collect(run->instance);
-    forge_step_energy(run->instance, FORGE_ALL_PHASES, &joules); /* NaN until the sensors have updates */
+    forge_step_energy(run->instance, FORGE_ALL_PHASES, &joules); /* NaN until the sensors were read again */
     printf("step %4ld  loss %.4f  %.3g J/step (%.2g to %.2g, %s)\n", number,
            (double)*(const float *)forge_tensor_data(&loss), joules.value, joules.low, joules.high,
            joule_class_name(joules.cls));

@@ -41,7 +41,7 @@ static void write_symbols(struct probe *probe)
     fputc('\n', probe->facts);
 }
 
-/* Writes return code and content of structures. */
+/* Writes return codes and contents of the structures that NVML fills. */
 static void write_structs(struct probe *p)
 {
     nvml_device d = p->device;
@@ -90,7 +90,7 @@ static void write_board(struct probe *p)
     write_structs(p);
 }
 
-/* Reads each field in every scope, and compares its time stamp with the clocks. */
+/* Reads each field in every scope, and compares its timestamp with the clocks. */
 static void write_fields(struct probe *p)
 {
     static const unsigned ids[] = {82, 83, 185, 186, 187, 188, 189, 190, 191, 192};
@@ -133,8 +133,8 @@ static void write_rings(struct probe *p)
     }
 }
 
-/* Finds the size of a process record: how many bytes the driver has written shows it, even for a single
- * process. */
+/* Finds the size of a process record from the number of bytes that the driver wrote. One process suffices for
+ * this. */
 static void write_processes(struct probe *p)
 {
     unsigned char raw[64 * 32];

@@ -1,6 +1,6 @@
 /* bench/nvml/latency.c - measures how long each NVML call takes, and writes latency.csv.
  *
- * Note: calls that fail are also timed, because a source waits for them, too; the row has the last return
+ * Note: failing calls are timed, too, because a source also waits for these. A row contains the last return
  * code.
  */
 #include <stdbool.h>
@@ -8,12 +8,12 @@
 #include "probe.h"
 
 #define MAX_CALLS   300
-#define MAX_TIME_US 2500000 /* limit per function; allows 200 calls of 12 ms */
+#define MAX_TIME_US 2500000 /* time limit for each function, in us; allows 200 calls of 12 ms */
 
 static char buffer[NVML_NAME_SIZE];
 static struct nvml_gpm_metrics gpm;
 
-/* X(name in the table, function, arguments); `d` is the device. */
+/* X(name in the table, function, arguments); the arguments use `d`, the device. */
 #define CALLS(X)                                                                                             \
     X("DeviceGetTotalEnergyConsumption", DeviceGetTotalEnergyConsumption, (d, &wide))                        \
     X("DeviceGetPowerUsage", DeviceGetPowerUsage, (d, &narrow))                                              \
@@ -128,7 +128,7 @@ static void write_row(FILE *file, const char *condition, const char *call, int64
     fflush(file);
 }
 
-/* Times one call until MAX_CALLS or MAX_TIME_US is reached. */
+/* Times a call repeatedly until MAX_CALLS or MAX_TIME_US is reached. */
 #define MEASURE(word, call, arguments)                                                                       \
     if (p->api.call == NULL) {                                                                               \
         fprintf(p->latency, "%s,%s,0,0,%d,,,\n", condition, word, NVML_ERROR_FUNCTION_NOT_FOUND);            \

@@ -11,14 +11,14 @@
 
 #define MAX_EVENTS  40000
 #define RING_SIZE   4096
-#define IDLE_GAP_US 300 /* pause between polls, so that other threads get the driver's locks */
+#define IDLE_GAP_US 300 /* pause between polls, so that other threads can acquire the driver's locks */
 
 enum poll_kind { POLL_FIELD, POLL_USAGE, POLL_COUNTER, POLL_RING, POLL_GPM };
 
 struct event {
-    /* end of the last call with the old value, and of the first with the new one */
+    /* end of the last call with the old value; end of the first call with the new value */
     int64_t before_us, after_us;
-    int64_t stamp_us; /* the driver's time stamp; 0: none */
+    int64_t stamp_us; /* the driver's timestamp; 0: none */
     double value;
 };
 
@@ -26,7 +26,7 @@ struct poller {
     struct probe *probe;
     enum poll_kind kind;
     const char *name;
-    unsigned id, scope; /* id and scope of a field; or the kind of samples */
+    unsigned id, scope; /* id and scope of a field; or id: the kind of samples */
     int64_t end_us;
     struct event *events;
     size_t count;
@@ -122,7 +122,7 @@ static const unsigned gpm_ids[] = {NVML_GPM_METRIC_GRAPHICS_UTIL, NVML_GPM_METRI
                                    NVML_GPM_METRIC_FP32_UTIL};
 #define GPM_COUNT (sizeof gpm_ids / sizeof gpm_ids[0])
 
-/* Writes to its file without a lock, because only one GPM thread runs at a time. */
+/* Polls GPM metrics. Only one thread does this, so the file needs no lock. */
 static void poll_gpm(struct poller *poller)
 {
     const struct nvml_api *api = &poller->probe->api;

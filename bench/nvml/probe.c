@@ -56,8 +56,8 @@ static FILE *create(const char *folder, const char *name, const char *header)
     return file;
 }
 
-/* Starts the load and appends its output (the edges) to FOLDER/edges.csv. Returns its process id; -1: there
- * is no load. */
+/* Starts the load. Its output, the times of the edges, is appended to FOLDER/edges.csv. Returns the process
+ * id of the load; -1: there is no load. */
 static pid_t start_load(const char *folder, const char *program, const char *phase, double high_ms,
                         double low_ms, double seconds)
 {
@@ -92,7 +92,8 @@ static int64_t realtime_less_monotonic_us(void)
 
 enum watch { WATCH_ALL, WATCH_NOTHING, WATCH_LATENCY };
 
-/* Runs one phase between two readings of the energy counter: polls for `seconds`, sleeps, or times calls. */
+/* Runs one phase and records the energy counter before and after. During the phase, the function polls for
+ * `seconds`, sleeps, or times calls. */
 static void run_phase(struct probe *probe, const char *phase, double seconds, enum watch watch)
 {
     int64_t begin_us = now_us();
@@ -109,7 +110,7 @@ static void run_phase(struct probe *probe, const char *phase, double seconds, en
     fflush(NULL);
 }
 
-/* Runs a phase under load. The load starts 2.5 s before and ends after. */
+/* Runs a phase under load. The load starts 2.5 s before the phase and ends after it. */
 static void run_loaded(struct probe *probe, const char *folder, const char *program, const char *phase,
                        double high_ms, double low_ms, double seconds, enum watch watch)
 {
@@ -117,7 +118,7 @@ static void run_loaded(struct probe *probe, const char *folder, const char *prog
     sleep_us(2500000); /* creating a CUDA context takes one or two seconds */
     run_phase(probe, phase, seconds, watch);
     if (child > 0 && watch == WATCH_LATENCY)
-        kill(child, SIGTERM); /* the duration of these phases is not known in advance */
+        kill(child, SIGTERM); /* stop the load: the duration of these phases is not known in advance */
     if (child > 0)
         waitpid(child, NULL, 0);
 }

@@ -1,8 +1,8 @@
 /* bench/nvml/probe.h - shared parts of the NVML probe, which measures how the sensors of a real board behave.
  *
- * It measures how long calls take, how often values change, which clock stamps them, and whether counter and
- * power agree. It changes no setting of the board. Note: results are raw events in CSV files, with times in
- * CLOCK_MONOTONIC microseconds; analyse.py evaluates them.
+ * The probe measures how long calls take, how often values change, which clock their timestamps use, and
+ * whether counter and power agree. It changes no setting of the board. Note: results are raw events in CSV
+ * files, with times in CLOCK_MONOTONIC microseconds; analyse.py evaluates them.
  */
 #ifndef PROBE_H
 #define PROBE_H
@@ -14,12 +14,12 @@
 struct probe {
     struct nvml_api api;
     nvml_device device;
-    int64_t init_us; /* duration of Init_v2 */
-    FILE *facts;     /* facts.txt: one "name: value" a line */
-    FILE *latency;   /* latency.csv */
+    int64_t init_us; /* duration of nvmlInit_v2, in us */
+    FILE *facts;     /* facts.txt: lines "name: value" */
+    FILE *latency;   /* latency.csv: durations of calls */
     FILE *polls;     /* polls.csv: changes of polled values */
     FILE *ring;      /* ring.csv: samples from the driver's ring */
-    FILE *gpm;       /* gpm.csv */
+    FILE *gpm;       /* gpm.csv: samples of the GPM metrics */
     FILE *phases;    /* phases.csv: times of the phases, with the energy counter at both ends */
 };
 
@@ -46,9 +46,10 @@ static inline void sleep_us(int64_t us)
 
 /* Writes facts.txt: properties of the board, which fields work, and the ring's format. */
 void facts_write(struct probe *probe);
-/* Times every call that Joule uses; `condition`: a word for the table. */
+/* Measures the duration of every NVML call that Joule uses. condition: a word for the table, such as
+ * "idle". */
 void latency_measure(struct probe *probe, const char *condition);
-/* Polls all sensors for `seconds`, in one thread each; `phase`: a word for the tables. */
+/* Polls each sensor for `seconds` in its own thread. phase: a word for the tables. */
 void poll_sensors(struct probe *probe, const char *phase, double seconds);
 
 #endif

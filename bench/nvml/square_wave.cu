@@ -92,7 +92,7 @@ int main(int argc, char **argv)
         while (now_us() < high_end - 250) {
             burn<<<blocks, threads>>>(values, rounds);
             check(cudaEventRecord(ends[kernels % 2]));
-            /* waits for the previous kernel: one queued kernel keeps the board busy */
+            /* wait for the previous kernel, so that one kernel is always queued and the board stays busy */
             check(cudaEventSynchronize(ends[++kernels % 2]));
         }
         check(cudaDeviceSynchronize());

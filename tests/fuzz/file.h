@@ -1,6 +1,7 @@
-/* tests/fuzz/file.h - gives fuzz targets their input as a file with a path, and the path of an output file.
+/* tests/fuzz/file.h - passes the input to a fuzz target as a file with a path, and provides the path of an
+ * output file.
  *
- * Note: the input file is in memory. The output file is in its own folder, which is removed at exit. */
+ * Note: the input file is in memory. The output file is in a temporary folder, which is removed at exit. */
 #ifndef FUZZ_FILE_H
 #define FUZZ_FILE_H
 
@@ -10,7 +11,8 @@
 #include <unistd.h>
 #include "require.h"
 
-/* Returns a path, the same at each call, to a file with these bytes. */
+/* Returns the path of a file with these bytes. The path is the same at each call. It belongs to this
+ * function. */
 static inline const char *fuzz_file(const uint8_t *bytes, size_t size)
 {
     static int fd = -1;

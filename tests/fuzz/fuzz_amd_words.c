@@ -1,5 +1,5 @@
-/* Fuzz target: output of AMD's programs. Nothing is read beyond the input, values are numbers or unknown, and
- * addresses are valid on a bus. */
+/* Fuzz target: output of AMD's programs. Checks that nothing is read beyond the input, that values are
+ * numbers or unknown, and that addresses are valid bus addresses. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Fuzz target: output of macmon and powermetrics. Nothing is read beyond the text, and every value is
- * possible. */
+/* Fuzz target: output of macmon and powermetrics. Checks that nothing is read beyond the text, and that every
+ * value is possible. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Fuzz target: stored reports of joulec. All names in an accepted report are set, and its functions are found
- * by them. */
+/* Fuzz target: stored reports of joulec. Checks that all names in an accepted report are set, and that its
+ * functions are found by their names. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

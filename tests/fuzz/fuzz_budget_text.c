@@ -1,5 +1,5 @@
-/* Fuzz target: budgets as text. An accepted budget has limits above 0; a refused one gives a column within
- * the text and a message. */
+/* Fuzz target: budgets as text. Checks that an accepted budget has limits above 0, and that a refused one
+ * gives a message and a column within the text. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

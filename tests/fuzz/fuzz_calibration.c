@@ -1,5 +1,5 @@
-/* Fuzz target: a file of joule calibrate. Accepted values are in their ranges, and energies and times
- * computed from them are plausible. */
+/* Fuzz target: a file of joule calibrate. Checks that accepted values are in their ranges, and that energies
+ * and times computed from them are plausible. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static void require_terms(const struct cost_term *terms, double max)
                                           terms[i].value <= terms[i].high && terms[i].high <= max));
 }
 
-/* Computes energies as joulec does, for a machine with the file's CPU. */
+/* Computes energies as joulec does, on a machine with the CPU of the file. */
 static void use(const struct cost_calibration *calibration)
 {
     struct cost_cpu cpu = {.family = calibration->family,
@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct cost_calibration calibration;
     joule_error error;
-    char *text = malloc(size + 1); /* an exact copy, so that reads beyond its end are detected */
+    char *text = malloc(size + 1); /* an exact copy, so that sanitizers detect reads beyond the end */
     require(text != NULL);
     memcpy(text, data, size);
     joule_status status = cost_calibration_parse(text, size, "file", &calibration, &error);

@@ -1,5 +1,5 @@
-/* Fuzz target: compilation databases, and commands split as by a shell. An entry has a problem, or all that a
- * check needs. */
+/* Fuzz target: compilation databases, and commands split as by a shell. Checks that an entry has a problem,
+ * or all that is needed to check its file. */
 #include <stdlib.h>
 #include <string.h>
 #include "joulec/source/database.h"

@@ -1,5 +1,5 @@
-/* Fuzz target: power readings of a management controller, as bytes and as text. Nothing is read beyond the
- * input, and accepted readings are those of a machine that draws power. */
+/* Fuzz target: power readings of a management controller, as bytes and as text. Checks that nothing is read
+ * beyond the input, and that accepted readings have a power above 0. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,6 +1,7 @@
-/* Fuzz target: files of a process in /proc. The input is a graphics driver's fdinfo, a later fdinfo of the
- * same file, and a stat, separated by zero bytes. For any input, no engine is active for longer than the
- * elapsed time. */
+/* Fuzz target: files of a process in /proc. Checks that no engine is active for longer than the elapsed time.
+ *
+ * The input is a graphics driver's fdinfo, a later fdinfo of the same file, and a stat, separated by zero
+ * bytes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (drm_parse(later, &now) && is_client) {
         double active_s = drm_advance(&before, &now, 0.5);
         require(active_s >= 0 && active_s <= 0.5);
-        require(drm_advance(&before, &now, 0.5) == 0); /* the same counts again mean no activity */
+        require(drm_advance(&before, &now, 0.5) == 0); /* unchanged counters mean no activity */
     }
     struct tree_process process;
     if (tree_parse(stat <= text + size ? stat : "", &process))

@@ -1,5 +1,5 @@
-/* Fuzz target: the text of a graph. No crash, no leak, and memory use is limited by the text's length. An
- * accepted graph passes the verifier, and its text is printed as the same text again. */
+/* Fuzz target: the text of a graph. Parsing must not crash or leak, and its memory is limited by the text's
+ * length. Checks that an accepted graph passes the verifier and is printed as the same text again. */
 #include <stdlib.h>
 #include <string.h>
 #include "forge/ir/builder.h"

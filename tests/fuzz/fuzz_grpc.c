@@ -1,5 +1,5 @@
-/* Fuzz target: a gRPC server's answer in pieces of any size, and its TPU metrics. Nothing is read or written
- * out of bounds, a refused answer stays refused, and every point's value is a number.
+/* Fuzz target: a gRPC server's answer in pieces of any size, and its TPU metrics. Checks that nothing is read
+ * or written out of bounds, that a refused answer stays refused, and that every point's value is a number.
  *
  * The first byte is the size of the pieces. */
 #include <errno.h>

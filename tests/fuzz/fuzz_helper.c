@@ -1,8 +1,8 @@
-/* Fuzz target: joule-helper and its client, each with a peer that sends any bytes. The helper accepts only
- * valid requests. The client's energy never falls and is finite, over any connection.
+/* Fuzz target: joule-helper and its client, each with a peer that sends any bytes. Checks that the helper
+ * accepts only valid requests, and that the client's energy is finite and never decreases.
  *
- * First byte 0: the rest is requests of 16 bytes each. Else the rest is what the client receives, and the
- * bits of the first byte say how far the peer follows the protocol: 1: headers are valid except for the
+ * If the first byte is 0, the rest is requests of 16 bytes each. Else the rest is what the client receives.
+ * The bits of the first byte then select rules that the peer follows. 1: headers are valid except for the
  * count; 2: timestamps are current; 4: answers come late; 8: some answers are truncated. */
 #include <string.h>
 #include "joule/sources/helper/helper_wire.h"
@@ -34,7 +34,7 @@ static void listen_to(const uint8_t *data, size_t size)
     }
 }
 
-/* Takes the next bytes of the input; zeros after its end. */
+/* Copies the next bytes of the input to `out`; zeros after the end of the input. */
 static void send_bytes(struct faulty_helper *faulty_helper, uint8_t *out, size_t size)
 {
     size_t count = size < faulty_helper->size ? size : faulty_helper->size;

@@ -1,5 +1,5 @@
-/* Fuzz target: output of hl-smi. For any input, numbers are not negative, texts are terminated and printable,
- * and boards do not exceed their array. */
+/* Fuzz target: output of hl-smi. Checks that numbers are not negative, that texts are terminated and
+ * printable, and that boards do not exceed their array. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
-/* Fuzz target: IDX files. No crash, no leak, and no allocation for data that the file does not contain. A
- * tensor written back gives the same file, and compressing a file does not change its tensor.
+/* Fuzz target: IDX files. Reading must not crash, leak, or allocate memory for data that the file does not
+ * contain. Checks that a tensor written back gives the same file, and that compression of a file does not
+ * change its tensor.
  *
- * First byte even: the rest is the file. Odd: the rest is read plain and compressed. */
+ * If the first byte is even, the rest is the file. If it is odd, the rest is read plain and compressed. */
 #include <stdlib.h>
 #include <string.h>
 #include <forge/data.h>
@@ -23,7 +24,7 @@ static size_t size_bytes(const forge_tensor *tensor)
     return forge_dtype_size_bytes(tensor->dtype, forge_tensor_elements(tensor));
 }
 
-/* A second implementation of the format: checks each byte of the file against the tensor. */
+/* Checks each byte of the file against the tensor, with a second implementation of the format. */
 static void require_written_back(const forge_tensor *tensor, const uint8_t *file, size_t size)
 {
     static const uint8_t codes[] = {[FORGE_U8] = 8,   [FORGE_I8] = 9,   [FORGE_I16] = 11,

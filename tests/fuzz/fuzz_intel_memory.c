@@ -1,5 +1,5 @@
-/* Fuzz target: memory regions listed by i915 or xe; the first byte selects the driver. No board uses more
- * memory than it has. */
+/* Fuzz target: memory regions listed by i915 or xe. Checks that no board uses more memory than it has. The
+ * first byte selects the driver. */
 #include "joule/sources/intel/intel_gpu.h"
 #include "require.h"
 

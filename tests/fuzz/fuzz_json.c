@@ -1,5 +1,5 @@
-/* Fuzz target: JSON. Any bytes give a tree or one message. A tree that is written is read back as the same
- * tree. */
+/* Fuzz target: JSON. Checks that any bytes give a tree or one message, and that a tree that is written is
+ * read back as the same tree. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Writes names and strings with the library's writer. The reader limits the depth. */
+/* Writes a value with the library's writer. Note: the recursion is limited by the reader's limit of depth. */
 static void write(struct text *out, const struct json_value *value)
 {
     static const char *const words[] = {"null", "false", "true"};
@@ -47,7 +47,7 @@ static char *written(const struct json_value *value, size_t *out_size)
     return bytes;
 }
 
-/* Every query returns a valid result, and item kinds match their brackets. */
+/* Checks that every query returns a valid result, and that the kinds of items match their brackets. */
 static void check(const struct json_value *value)
 {
     uint64_t whole;
@@ -75,7 +75,7 @@ static const struct json_value *parse(struct arena *arena, char *bytes, size_t s
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct arena arena = {0};
-    char *bytes = malloc(size ? size : 1); /* exact size, so that reads beyond its end are detected */
+    char *bytes = malloc(size ? size : 1); /* exact size, so that sanitizers detect reads beyond the end */
     require(bytes != NULL);
     memcpy(bytes, data, size);
     const struct json_value *root = parse(&arena, bytes, size);

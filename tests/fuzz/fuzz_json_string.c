@@ -1,4 +1,5 @@
-/* Fuzz target: any bytes written as a JSON string are valid JSON, and ASCII text is read back unchanged.
+/* Fuzz target: any bytes, written as a JSON string. Checks that the string is valid JSON and that ASCII text
+ * is read back unchanged.
  *
  * The checker below follows the grammars of RFC 8259 and RFC 3629 and shares no code with the writer. */
 #include <stdbool.h>
@@ -14,7 +15,7 @@ static bool is_tail(uint8_t byte)
     return byte >= 0x80 && byte <= 0xbf;
 }
 
-/* UTF8-2, UTF8-3 and UTF8-4 of RFC 3629. */
+/* Returns the length of the UTF8-2, UTF8-3 or UTF8-4 sequence of RFC 3629 at s; 0: there is none. */
 static size_t multibyte(const uint8_t *s, size_t remaining)
 {
     if (remaining >= 2 && s[0] >= 0xc2 && s[0] <= 0xdf && is_tail(s[1]))
@@ -30,7 +31,7 @@ static size_t multibyte(const uint8_t *s, size_t remaining)
     return 0;
 }
 
-/* Returns the length of the escape at s, or 0 if there is none; *out_byte is its meaning. */
+/* Returns the length of the escape at s; 0: there is none. *out_byte gets its meaning. */
 static size_t escape(const uint8_t *s, size_t remaining, uint8_t *out_byte)
 {
     static const char letters[] = "\"\\/bfnrt", bytes[] = "\"\\/\b\f\n\r\t";
@@ -48,8 +49,8 @@ static size_t escape(const uint8_t *s, size_t remaining, uint8_t *out_byte)
     return 6;
 }
 
-/* Parses the string in text[0..length) with its quotes. Returns false if it is invalid. Leaves non-ASCII
- * characters out of out_ascii. */
+/* Parses the string in text[0..length), which includes the quotes. Returns false if it is invalid. Non-ASCII
+ * characters are not copied to out_ascii. */
 static bool read_back(const uint8_t *text, size_t length, uint8_t *out_ascii, size_t *out_count)
 {
     if (length < 2 || text[0] != '"' || text[length - 1] != '"')

@@ -1,7 +1,7 @@
-/* Fuzz target: a machine with any files, links, errors, events and registers, read by every source. No crash,
- * no endless search, and energy never falls and is finite.
+/* Fuzz target: a machine with any files, links, errors, events and registers, read by every source. Reading
+ * must not crash or search endlessly. Checks that energy is finite and never decreases.
  *
- * The input is a list of entries, each ended by a byte 0xFE. The first byte selects the kind:
+ * The input is a list of entries, each ended by a byte 0xFE. The first byte of an entry selects its kind:
  *     f PATH \n CONTENT
  *     l PATH \n TARGET
  *     e PATH \n ERRNO

@@ -1,5 +1,5 @@
-/* Fuzz target: output of clang -E. No crash, and results are consistent: valid bounds, keywords sorted by
- * line, each mark at one keyword at most, and an error for each mark without one. */
+/* Fuzz target: output of clang -E. The reader of marks must not crash. Checks that bounds are valid, keywords
+ * are sorted by line, each mark is at one keyword at most, and each mark without keyword gives an error. */
 #include <string.h>
 #include "joulec/source/constant.h"
 #include "joulec/source/marks.h"
@@ -35,7 +35,7 @@ static void check_marks(const struct marks *marks)
     free(is_taken);
 }
 
-/* Puts loops at the first keywords. */
+/* Joins the marks with one loop at each of the first keywords. */
 static void join(const struct marks *marks)
 {
     struct loop list[MAX_LOOPS];

@@ -1,5 +1,7 @@
-/* Fuzz target: text from clients and devices in the metrics page. The input is an Accept header and a device
- * name, each ended by a zero byte. The page is always UTF-8, and each line is a comment or a sample. */
+/* Fuzz target: text from clients and devices in the metrics page. Checks that the page is always UTF-8, and
+ * that each line is a comment or a sample.
+ *
+ * The input is an Accept header and a device name, each ended by a zero byte. */
 #include <stdlib.h>
 #include <string.h>
 #include "joule/report/metrics.h"
@@ -7,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Checks NAME{LABEL="...",...} VALUE, with quotes and backslashes escaped within the quotes. */
+/* Checks a line NAME{LABEL="...",...} VALUE. Quotes and backslashes must be escaped within the quotes. */
 static void check_sample(const char *line, const char *end)
 {
     bool is_quoted = false;

@@ -1,10 +1,11 @@
-/* Fuzz target: translation units with any graphs, as module_read returns them. No crash, no endless loop,
- * figures in order, nothing called proved that rests on unmeasured values, and a report that is JSON. LLVM's
- * own parser is not tested.
+/* Fuzz target: translation units with any graph, as module_read returns them. Analysis must not crash or loop
+ * endlessly. Checks that figures are in order, nothing is proved with unmeasured values, and the report is
+ * JSON. LLVM's own parser is not tested.
  *
  * Three bytes of the input describe each block of a function: its pattern of successors, their distance, and
  * its contents. Patterns come from a short list and repeat, so that few bytes make large graphs. The
- * remaining bytes are facts about loops in LLVM's notation, after generated lines that fit the graph. */
+ * remaining bytes are facts about loops in LLVM's notation. They follow generated lines that match the
+ * graph. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,10 +18,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define MAX_FUNCTIONS     4
 #define MAX_BLOCKS        3000
-#define FEW               250 /* a small number of blocks; other sizes are rare */
+#define FEW               250 /* usual maximum of blocks; larger numbers are rare */
 #define MAX_PATTERN       24
 #define MAX_SUCCESSORS    300
-#define MAX_PRINTED_LOOPS 64 /* loops for which facts are generated */
+#define MAX_PRINTED_LOOPS 64 /* maximum number of loops for which lines are generated */
 
 struct input {
     const uint8_t *at, *end;
@@ -82,7 +83,7 @@ static void lead_on(struct arena *arena, struct block *b, size_t at, size_t coun
         go(b, count, at * (2 * far + 1) % count, probability);
         go(b, count, at + 1, probability);
         break;
-    case TWO_ENTRIES: /* two entries into each cycle */
+    case TWO_ENTRIES: /* each cycle has two entries */
         go(b, count, at ^ 1, probability);
         go(b, count, at + 2, probability);
         break;
@@ -99,7 +100,7 @@ static void lead_on(struct arena *arena, struct block *b, size_t at, size_t coun
     }
 }
 
-/* Values may refer to each other, even in a cycle. */
+/* Adds values that may depend on each other, even in a cycle. */
 static void add_monotonic_phis(struct arena *arena, struct block *b, unsigned bits)
 {
     static const char *const phi_names[] = {"c", "p", "d", "local"}, *const from[] = {"",  "c",  "d",
@@ -116,7 +117,8 @@ static void add_monotonic_phis(struct arena *arena, struct block *b, unsigned bi
     }
 }
 
-/* An indirect call to none, one or two functions, which may be equal, or to all. */
+/* Makes the call indirect, with zero, one or two possible callees, which may be equal, or with all
+ * functions. */
 static void set_targets(struct arena *arena, struct call *call, unsigned bits, size_t functions)
 {
     call->target_count = bits % 3;
@@ -229,7 +231,7 @@ static char *random_loop_text(struct module *m, struct input *in)
 
 /* --- invariants ----------------------------------------------------------------------------------------- */
 
-/* An open figure has no upper limit, since the work behind it has none. */
+/* Checks a figure. is_open: some work has no upper limit, so the figure has none either. */
 static void check_figure(const struct figure *f, bool is_open)
 {
     const double rounding = 1 + 1e-9;
@@ -252,7 +254,8 @@ static void check_result(const struct function_result *r)
     check_figure(&r->judgement.joules, is_open);
     check_figure(&r->judgement.seconds, is_open);
     check_figure(&r->judgement.watts, r->judgement.basis == BASIS_MISSING);
-    bool is_warm_open = isnan(r->judgement.kelvin.high); /* sustained work has only a final temperature */
+    /* may differ from is_open: repeated calls reach a final temperature, which depends on watts only */
+    bool is_warm_open = isnan(r->judgement.kelvin.high);
     check_figure(&r->judgement.kelvin, is_warm_open);
     require(is_open || !is_warm_open || isnan(r->judgement.kelvin.est));
     check_limit(&r->judgement.joules_limit);

@@ -1,5 +1,5 @@
-/* Fuzz target: output of neuron-ls. Accepted devices have memory, and their number does not exceed the array.
- * */
+/* Fuzz target: output of neuron-ls. Checks that accepted devices have memory, and that their number does not
+ * exceed the array. */
 #include <stdlib.h>
 #include <string.h>
 #include "joule/sources/accelerator/neuron_list.h"

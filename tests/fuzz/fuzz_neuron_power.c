@@ -1,5 +1,5 @@
-/* Fuzz target: a line of the Neuron driver's power file, and a pair of watts. Accepted values are in their
- * ranges. */
+/* Fuzz target: a line of the Neuron driver's power file, and a pair of watts. Checks that accepted values are
+ * in their ranges. */
 #include <stdlib.h>
 #include <string.h>
 #include "joule/sources/accelerator/neuron_power.h"

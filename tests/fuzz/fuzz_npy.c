@@ -1,5 +1,5 @@
-/* Fuzz target: .npy files. No crash, no leak, and no allocation for data that the file does not contain. A
- * tensor written again is read as the same tensor. */
+/* Fuzz target: .npy files. Reading must not crash, leak, or allocate memory for data that the file does not
+ * contain. Checks that a tensor that is written again is read as the same tensor. */
 #include <string.h>
 #include <forge/serialize.h>
 #include "file.h"

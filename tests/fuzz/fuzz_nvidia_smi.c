@@ -1,9 +1,9 @@
-/* Fuzz target: output of nvidia-smi. No crash, and no power, energy or gauge that is negative, infinite or
- * above its limit.
+/* Fuzz target: output of nvidia-smi. Reading must not crash. Checks that no power, energy or gauge is
+ * negative, infinite or above its limit.
  *
  * The input is the program's output in pieces, each ended by a byte 0xFE: a table, a description, a list. If
  * the table's first byte is no letter or digit, it is the exit status. Each call truncates the output by a
- * few bytes more. */
+ * few more bytes than the previous call. */
 #include <string.h>
 #include "joule/api/open.h"
 #include "joule/sources/nvidia/nvidia_smi.h"
@@ -41,7 +41,7 @@ static ssize_t run(void *context, int64_t time_ns, const char *const *argv, char
     return (ssize_t)length;
 }
 
-/* Calls the parsers directly, with text in an exact allocation. */
+/* Calls the parsers directly, with the text in an allocation of exact size. */
 static void read_alone(void)
 {
     struct smi_board *boards = calloc(4, sizeof *boards);

@@ -1,5 +1,5 @@
-/* Fuzz target: the list of plugs, and output of snmpget. Identifiers hold only digits and dots, hosts cannot
- * be read as options, and values are integers. */
+/* Fuzz target: the list of plugs, and output of snmpget. Checks that identifiers contain only digits and
+ * dots, that hosts cannot be read as options, and that values are integers. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* Fuzz target: parsers of /proc/cpuinfo, /proc/stat and the CPU list, through the modelled source on a
- * scripted machine. The input is four files, each ended by a zero byte: cpuinfo, online, stat, and a later
- * stat. For any input, energy is finite and never falls. */
+ * scripted machine. Checks that energy is finite and never decreases.
+ *
+ * The input is four files, each ended by a zero byte: cpuinfo, online, stat, and a later stat. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Terminates the file at the next zero byte and moves *at behind it. */
+/* Terminates the file at the next zero byte. Sets *at to the byte after it. Returns the file's text. */
 static const char *next_file(char **at, const char *end)
 {
     char *file = *at;
@@ -42,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *cpuinfo = next_file(&at, text + size), *online = next_file(&at, text + size);
     const char *stat = next_file(&at, text + size), *later = next_file(&at, text + size);
     host_script_text(host, "/proc/cpuinfo", cpuinfo);
-    if (strlen(online) < 6) /* a longer list could name thousands of CPUs, which takes too long */
+    if (strlen(online) < 6) /* a longer list may name thousands of CPUs, which takes too long */
         host_script_text(host, "/sys/devices/system/cpu/online", online);
     host_script_text(host, "/proc/stat", stat);
     host_script_set_time(host, 10000000000);

@@ -1,5 +1,6 @@
-/* Fuzz target: program files. No crash, and an accepted program, if it is small, runs within its own memory.
- * The hash is corrected first, because it protects against accidents, not against attacks. */
+/* Fuzz target: program files. Reading must not crash. If an accepted program is small, it is run and must
+ * stay within its own memory. The target first corrects the hash, which protects against accidents only, not
+ * against attacks. */
 #include <stdlib.h>
 #include "../support/small_program.h"
 

@@ -1,5 +1,5 @@
-/* Fuzz target: records. No crash, no leak; accepted curves are valid, and samples are in order, each in one
- * short line. */
+/* Fuzz target: records. Reading must not crash or leak. Checks that accepted curves are valid, and that
+ * samples are in order and each is one short line. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,8 @@ static void store_u32(uint8_t *at, uint32_t value)
     memcpy(at, &value, 4);
 }
 
-/* Corrects the checksums, so that the fuzzer reaches the contents; keeps them if the first byte is odd. */
+/* Corrects the checksums so that the fuzzer reaches the contents. If the first byte is odd, the checksums are
+ * not changed. */
 static void mend(uint8_t *bytes, size_t size)
 {
     for (size_t at = RECORD_HEADER_SIZE; at + RECORD_BLOCK_SIZE <= size;) {

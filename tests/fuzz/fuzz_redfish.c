@@ -1,4 +1,5 @@
-/* Fuzz target: output of joule-redfish. Nothing is read beyond the lines, and every power is possible. */
+/* Fuzz target: output of joule-redfish. Checks that nothing is read beyond the lines, and that every power is
+ * possible. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-/* Fuzz target: safetensors files, also as checkpoints. No crash, no leak, and no allocation for data that the
- * file does not contain. Tensors written again are read as the same tensors. */
+/* Fuzz target: safetensors files, also as checkpoints. Reading must not crash, leak, or allocate memory for
+ * data that the file does not contain. Checks that tensors that are written again are read as the same
+ * tensors. */
 #include <stdlib.h>
 #include <string.h>
 #include <forge/checkpoint.h>
@@ -27,7 +28,7 @@ static size_t size_bytes(const forge_tensor *tensor)
     return forge_dtype_size_bytes(tensor->dtype, forge_tensor_elements(tensor));
 }
 
-/* Reads all tensors; their total size cannot exceed that of the file. */
+/* Returns all tensors of the file. Requires that their total size is at most max_bytes. */
 static forge_named_tensor *read_all(const forge_safetensors *file, size_t max_bytes)
 {
     size_t count = forge_safetensors_count(file), all = 0;

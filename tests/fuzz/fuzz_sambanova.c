@@ -1,5 +1,5 @@
-/* Fuzz target: output of sntilestat. For any output, fractions are between 0 and 1, paths are printable, and
- * devices and processes do not exceed their arrays. */
+/* Fuzz target: output of sntilestat. Checks that fractions are between 0 and 1, that paths are printable, and
+ * that devices and processes do not exceed their arrays. */
 #include <stdlib.h>
 #include <string.h>
 #include "joule/sources/rack/sambanova_text.h"

@@ -1,5 +1,5 @@
-/* Fuzz target: output of LLVM's scalar evolution printer. No crash, no endless sum; ranges are in order, and
- * an exact result for one argument lies in the range for many. */
+/* Fuzz target: output of LLVM's scalar evolution printer. Reading must not crash, and sums must end. Checks
+ * that ranges are in order, and that the exact result for one argument lies in the range for many. */
 #include <math.h>
 #include <string.h>
 #include "joulec/trips/trips.h"
@@ -30,7 +30,7 @@ static void count(const struct scev_function *function, const struct trips_loop 
     }
 }
 
-/* Each loop is inside the one that is printed after it. */
+/* Counts a function whose loops are each inside the loop that is printed next. */
 static void count_function(const struct scev_function *function, uint8_t shape)
 {
     struct trips_loop loops[MAX_LOOPS] = {0};

@@ -1,5 +1,7 @@
-/* Fuzz target: network input of `joule serve` and `joule top --hosts`. First byte 0: a report of another
- * machine; 1: a Host header; else an Authorization header. */
+/* Fuzz target: network input of `joule serve` and `joule top --hosts`.
+ *
+ * The first byte selects the input. 0: a report of another machine; 1: a Host header; else an Authorization
+ * header. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +20,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 const char tool_name[] = "fuzz_serve";
 
-/* The password is "b". */
+/* A line of the user file; the password is "b". */
 static const char users[] =
     "bob:$6$rounds=1000$T2ppDFWcH7ZUshDY$gUGvPVBeKE.Q7BeUImpqHe97xHxvUK4/rkZWUp4koQgMPnuVqDDnMKN4hOmtKM6E"
     "1lEgtr5Q3AGhkv8n5Ob1K0\n";
@@ -37,7 +39,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     return 0;
 }
 
-/* Unknown values are NaN, energy never falls, and every value can be drawn. */
+/* Reads a report. Checks that unknown values are NaN, that energy never decreases, and that every value can
+ * be drawn. */
 static void take_report(char *text, size_t size)
 {
     static struct frame frame;

@@ -1,8 +1,8 @@
-/* Fuzz target: a session's memory, in which another process may write anything. Regions are read from it, get
- * energy of a scripted machine, and are queried. No crash, no endless loop, and every value is unknown or
- * plausible.
+/* Fuzz target: a session's memory, in which another process may write anything. Regions are read from this
+ * memory, get energy of a scripted machine, and are queried. This must not crash or loop endlessly. Checks
+ * that every value is unknown or plausible.
  *
- * The input is a list of commands, each a byte and its operands; missing bytes at the end are 0:
+ * The input is a list of commands, each a byte and its operands. Missing bytes at the end are 0:
  *     0 AREA OFFSET16 LENGTH8 BYTES             writes into the header, a slot, the tag table or the board
  *     1 SLOT TAG FLAGS INDEX BEGIN16 LENGTH16   a finished span, in milliseconds of the run
  *     2 SLOT TAG FLAGS BEGIN16                  an open region
@@ -124,7 +124,7 @@ static void read_once(joule_meter *meter, int *readings)
     meter_tick(meter);
 }
 
-/* Executes the commands. Returns the number of readings. */
+/* Executes the commands of the input. Returns the number of readings. */
 static int obey(joule_meter *meter, struct session_map *map, struct input *in)
 {
     int readings = 0;
@@ -163,11 +163,11 @@ static void check_quantity(joule_quantity q)
     require(isnan(q.value) || (q.low >= -1e-9 && q.high < 1e18));
 }
 
-/* No tag used more than the machine or less than 0, and all values can be printed. */
+/* Checks that no tag used less than 0 or more than the machine, and that all values can be printed. */
 static void check_row(const struct tag_row *row, double machine_joules)
 {
     const joule_result *r = &row->result;
-    bool is_counted = row->flags & TAG_COUNTED; /* no sensor was running */
+    bool is_counted = row->flags & TAG_COUNTED; /* set if no sensor was running */
     require(strnlen(row->name, SESSION_NAME) < SESSION_NAME);
     require(is_counted ? isnan(r->coverage) : r->coverage >= 0 && r->coverage <= 1);
     require(is_counted ? isnan(r->duration_s) : r->duration_s >= 0 && r->duration_s < 1e15);

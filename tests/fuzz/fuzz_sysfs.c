@@ -1,9 +1,9 @@
-/* Fuzz target: contents of sysfs and procfs files. No crash, and no power, energy or gauge that is negative,
- * infinite or above its limit.
+/* Fuzz target: contents of sysfs and procfs files. Reading must not crash. Checks that no power, energy or
+ * gauge is negative, infinite or above its limit.
  *
- * The input is one machine: the contents of `paths`, in order, each ended by a byte 0xFE. If one is missing,
- * its file does not exist. Halfway through the run, each file gets the contents of the next one, so that a
- * number becomes text under an open handle. */
+ * The input is one machine: the contents of `paths`, in order, each ended by a byte 0xFE. If a piece is
+ * missing, its file does not exist. Halfway through the run, each file gets the contents of the next one, so
+ * that a number may become text in an open file. */
 #include "machine.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -88,7 +88,7 @@ static const char *const paths[] = {
 };
 #define PATHS (sizeof paths / sizeof paths[0])
 
-/* The destination of the contents. */
+/* The machine to which the contents are written. */
 struct writing {
     struct joule_host *host;
     size_t shift;

@@ -1,4 +1,5 @@
-/* Fuzz target: output of tegrastats. Nothing is read beyond the text, and every value is possible. */
+/* Fuzz target: output of tegrastats. Checks that nothing is read beyond the text, and that every value is
+ * possible. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,6 +1,7 @@
-/* Fuzz target: files of cgroups. The input is the path of a cgroup, its cpu.stat, a later cpu.stat, and the
- * cgroup file of a process on a board, each ended by a zero byte. For any input, no tenant gets more joules
- * than were used. */
+/* Fuzz target: files of cgroups. Checks that no tenant gets more joules than were used.
+ *
+ * The input is the path of a cgroup, its cpu.stat, a later cpu.stat, and the cgroup file of a process on a
+ * board, each ended by a zero byte. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,8 @@ static const char *next_text(char **at, const char *end)
 static ssize_t counted(void *context, int64_t time_ns, char *text, size_t size)
 {
     (void)context;
-    return snprintf(text, size, "%lld\n", (long long)(time_ns / 10000)); /* 100 W in microjoules */
+    /* a counter in microjoules that advances at 100 W */
+    return snprintf(text, size, "%lld\n", (long long)(time_ns / 10000));
 }
 
 static void check_name(const char *path)

@@ -1,5 +1,5 @@
-/* Fuzz target: texts to train on. No crash, no leak; tokens spell the whole text, and windows lie within it.
- * */
+/* Fuzz target: texts to train on. Reading must not crash or leak. Checks that tokens represent the whole text
+ * and that windows lie within it. */
 #include <string.h>
 #include <forge/data.h>
 #include "file.h"
@@ -14,7 +14,7 @@ static uint32_t token_at(const forge_tensor *tokens, size_t i)
     return token;
 }
 
-/* The tokens spell the input bytes. */
+/* Checks that the tokens represent the input bytes. */
 static void check_spelling(const forge_text *text, const uint8_t *data, size_t size)
 {
     forge_tensor tokens = forge_text_tokens(text);
@@ -57,7 +57,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require((status == JOULE_OK) == (error.message[0] == '\0'));
     if (status != JOULE_OK)
         return 0;
-    if (size < 4 || data[2] != 0x1f || data[3] != 0x8b) /* gzip's magic number: the text was decompressed */
+    /* not gzip's magic number; else the text was decompressed */
+    if (size < 4 || data[2] != 0x1f || data[3] != 0x8b)
         check_spelling(text, data + 2, size - 2);
     check_windows(text, context);
     forge_text_free(text);

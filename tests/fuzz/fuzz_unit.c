@@ -1,4 +1,5 @@
-/* Fuzz target: parsers of numbers and units. Accepted values are in range and are read back when written. */
+/* Fuzz target: parsers of numbers and units. Checks that accepted values are in range and that a written
+ * value is read back. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@ static void check_unit(const char *text, joule_dimension dimension)
     require(isfinite(value) && value >= 0);
     char written[64];
     require(joule_format(value, dimension, 15, written, sizeof written) < sizeof written);
-    /* rounding the largest double up exceeds the range of double */
+    /* rounding the largest double up would exceed the range of double */
     if (value < 1e308)
         require(joule_parse(written, dimension, &back, NULL) == JOULE_OK &&
                 (fabs(back - value) <= 1e-14 * value || value < 1e-300));
@@ -62,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
          dimension++)
         check_unit(text, dimension);
     check_numbers(text);
-    if (size < 64) /* each range may name 65,536 CPUs */
+    if (size < 64) /* limits the time: each range may name 65,536 CPUs */
         string_each_cpu(text, see_cpu, NULL);
     free(text);
     return 0;

@@ -1,7 +1,7 @@
-/* tests/fuzz/machine.h - code of the fuzz targets that build a whole machine from their input.
+/* tests/fuzz/machine.h - shared code of fuzz targets that build a whole machine from their input.
  *
- * Splits the input, runs rounds of readings, and checks what must hold for any meter. Note: a piece may hold
- * any byte but the separator, also zeros, which end its text early. */
+ * Splits the input, runs rounds of readings, and checks rules that every meter must follow. Note: a piece may
+ * contain any byte but the separator. A zero byte ends its text early. */
 #ifndef FUZZ_MACHINE_H
 #define FUZZ_MACHINE_H
 
@@ -12,10 +12,10 @@
 #include "require.h"
 
 #define FUZZ_SEPARATOR 0xFE
-#define FUZZ_STEP_NS   INT64_C(600000000) /* virtual time between two rounds */
+#define FUZZ_STEP_NS   INT64_C(600000000) /* virtual time between two rounds, in ns */
 
-/* Calls take() for at most `max_pieces` pieces of the input, each ended by a separator. `text` is a
- * terminated copy that may be modified; the byte after its end can be read. */
+/* Splits the input at separators and calls take() for each of the first `max_pieces` pieces. text: a
+ * terminated copy, which take() may modify; the byte after its end can be read. */
 static inline void each_piece(const uint8_t *data, size_t size, size_t max_pieces,
                               void (*take)(void *context, size_t index, char *text), void *context)
 {
@@ -47,7 +47,7 @@ static inline void read_round(struct joule_host *host, joule_meter *meter)
     meter_tick(meter);
 }
 
-/* Requires that energies never fall and are finite, and that the total is not negative. */
+/* Requires that all energies are finite and never decrease, and that the total is not negative. */
 static inline void require_sound_energy(joule_meter *meter)
 {
     for (size_t i = 0; i < joule_domain_count(meter); i++) {

@@ -1,6 +1,6 @@
 /* tests/fuzz/require.h - require(), which ends a fuzz target if a condition does not hold.
  *
- * Note: assert() would do nothing if NDEBUG is set. */
+ * Note: assert() would do nothing if NDEBUG is defined. */
 #ifndef FUZZ_REQUIRE_H
 #define FUZZ_REQUIRE_H
 
