@@ -20,7 +20,7 @@ static void notify(joule_budget *budget, joule_budget_status status, void *conte
         atomic_store(&is_over, true);
 }
 
-static volatile double sum; /* volatile, so that the compiler does not remove the work */
+static volatile double sum; /* volatile, so that the compiler keeps the work */
 
 static long work(long steps)
 {

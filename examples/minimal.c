@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-static volatile double sum; /* volatile, so that the compiler does not remove the work */
+static volatile double sum; /* volatile, so that the compiler keeps the work */
 
 static void work(void *arg)
 {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static volatile double sum; /* volatile, so that the compiler does not remove the work */
+static volatile double sum; /* volatile, so that the compiler keeps the work */
 
 static void compute(void)
 {
