@@ -49,7 +49,7 @@ class Gpt(nn.Module):
 def main(steps, threads):
     torch.manual_seed(1)
     torch.set_num_threads(threads)
-    torch.set_flush_denormal(True)  # like forge; otherwise steps take up to four times as long
+    torch.set_flush_denormal(True)  # as libforge does; otherwise steps take up to four times as long
     model = Gpt()
     optimiser = torch.optim.AdamW(model.parameters(), lr=3e-4)
     tokens, following = torch.randint(VOCABULARY, (2, ROWS, CONTEXT))

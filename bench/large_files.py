@@ -45,7 +45,7 @@ SHAPES = {shape.__name__: shape for shape in (small, chain, ways_out, switch, st
 
 
 def measure(words):
-    """Returns exit code, CPU seconds and MiB."""
+    """Runs a command. Returns its exit code, CPU seconds and peak memory in MiB."""
     child = subprocess.Popen(words, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
     return os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024

@@ -14,7 +14,8 @@ import sys
 import time
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "300"))
-RUN = ["run", "--sources=-nvml,-thermal", "--"]  # as on a machine without a GPU: the start of a vendor's library is not joule's
+# Without GPU sources, because the start of a vendor's library is not joule's cost.
+RUN = ["run", "--sources=-nvml,-thermal", "--"]
 
 
 def spawn(argv, null):
@@ -32,8 +33,8 @@ def run_once(argv, null):
 
 
 def peak_kib(argv, null):
-    """Returns the peak memory of a process in KiB. Polls /proc, because rusage would include the memory of this interpreter,
-    which the child shares until it executes its program."""
+    """Returns the peak memory of a process in KiB. The function polls /proc, because rusage would include
+    this interpreter's memory, which the child shares until it executes its program."""
     pid, peak = spawn(argv, null), 0
     while os.waitpid(pid, os.WNOHANG) == (0, 0):
         try:

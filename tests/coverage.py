@@ -19,7 +19,7 @@ BATCH = 40
 
 
 def counted(batch):
-    """Returns [(file, {line: count})] of objects; gcov prints a line of JSON for each."""
+    """Returns [(file, {line: count})] of the objects in `batch`. gcov prints a line of JSON for each."""
     answer = subprocess.run(["gcov", "--json-format", "--stdout", *batch], capture_output=True, text=True, check=True)
     found = []
     for line in answer.stdout.splitlines():
@@ -31,7 +31,8 @@ def counted(batch):
 
 
 def room_of(path):
-    """Returns the folder under which a file is counted: src/joule/sources/nvidia/nvml.c is in src/joule/sources."""
+    """Returns the folder to which a file is counted, such as src/joule/sources for
+    src/joule/sources/nvidia/nvml.c."""
     parts = os.path.relpath(path, ROOT).split(os.sep)
     if parts[0] not in ("src", "tools"):
         return None

@@ -15,7 +15,8 @@ CMOCKA_SUM = re.compile(r"^\[  (PASSED |SKIPPED|FAILED )\s*\] (\d+) test\(s\)", 
 
 
 def cmocka_reasons(output):
-    """Returns (case, reason) for each case that called skip(). The reason is the text that it printed before."""
+    """Returns (case, reason) for each case that called skip(). The reason is the text that the case printed
+    before the call."""
     texts, reasons = [], []
     for line in output.splitlines():
         if line.startswith("[ RUN      ]"):
@@ -51,7 +52,7 @@ def count(case):
     if not sums:
         return (0, 1, skips) if status == "fail" else (1, 0, skips)
     failed = sums.get("FAILED", 0)
-    if status == "fail" and not failed:  # it crashed, leaked or ran out of time
+    if status == "fail" and not failed:  # the program crashed, leaked or ran out of time
         failed = 1
     return sums.get("PASSED", 0), failed, skips
 

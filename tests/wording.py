@@ -59,7 +59,8 @@ def without_data(path, line):
 def faults_of(path, text):
     """Yields (line number, rule, line) for each fault of a file."""
     is_c = path.endswith((".c", ".h", ".cpp", ".def", ".inc"))
-    in_comment = is_described = False  # is_described: a comment begins the block of lines without a blank one
+    # is_described: the current block of lines (up to a blank line) begins with a comment.
+    in_comment = is_described = False
     for number, line in enumerate(text.splitlines(), 1):
         for rule in wording_faults(without_data(path, line), is_c):
             yield number, rule, line

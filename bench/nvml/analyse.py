@@ -58,7 +58,7 @@ def print_ring(series):
 
 
 def hold(points, begin, end):
-    """Returns the integral of a step function that keeps each value until the next one."""
+    """Returns the integral of a step function, whose values hold until the next point."""
     total = 0.0
     for (t, watts), (after, _) in zip(points, points[1:] + [(end, 0)]):
         total += watts * max(0.0, min(after, end) - max(t, begin))
@@ -66,7 +66,7 @@ def hold(points, begin, end):
 
 
 def trapezoid(points, begin, end):
-    """Returns the integral of linear ramps. Only changes are recorded, so a value that did not change is held until
+    """Returns the integral of linear ramps between changes. Only changes are recorded: a value holds until
     one update period before the next change."""
     period = statistics.median(b[0] - a[0] for a, b in zip(points, points[1:]))
     total = 0.0

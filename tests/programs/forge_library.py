@@ -1,4 +1,4 @@
-"""libforge for tests in Python: builders, and graphs that run, with NumPy arrays as inputs and outputs.
+"""Python interface of libforge for tests: builders, and programs whose inputs and outputs are NumPy arrays.
 
 Has the signatures of the functions that tests use; the numbers of enumerations are read from the headers.
 Note: a Builder has every function of <forge/graph.h> as a method, without the prefix forge_. States are
@@ -75,7 +75,7 @@ class Schedule(ctypes.Structure):
 
 
 def options(structure, **members):
-    """A structure whose first member is its size."""
+    """Creates a structure and sets its first member to its size."""
     return structure(struct_size=sizeof(structure), **members)
 
 
@@ -128,7 +128,7 @@ _ELEMENTS = {"V": c_uint32, "D": c_int64, "W": Window}
 
 
 def _load():
-    """Returns None if there is no library that Python can load."""
+    """Returns the library; None if Python can load none."""
     if not os.path.exists(LIBRARY):
         return None
     with open(LIBRARY, "rb") as file:
@@ -147,7 +147,7 @@ def _load():
 
 
 def _given(letter, argument):
-    """Converts a method's arguments for the library."""
+    """Converts a method's argument to the types of the library, as `letter` states."""
     if letter == "s":
         return None if argument is None else argument.encode()
     if letter == "S" and not isinstance(argument, Shape):
@@ -214,7 +214,7 @@ class Builder:
         return self.unary(UNARY[kind], x)
 
     def binary_of(self, kind, x, y):
-        """Either operand may be a number."""
+        """Adds a binary operation. One of the operands may be a number."""
         values = [v for v in (x, y) if not isinstance(v, float)]
         dtype = self.value_dtype(values[0])
         x, y = (self.scalar(dtype, v) if isinstance(v, float) else v for v in (x, y))
@@ -251,7 +251,7 @@ class States:
 
 
 class Program:
-    """A builder's compiled graph with some states."""
+    """A compiled graph with its states."""
 
     def __init__(self, builder, states):
         graph, error = c_void_p(), Error()

@@ -25,7 +25,7 @@ class Folder(unittest.TestCase):
         return os.path.join(self.folder, *names)
 
     def write(self, name, text):
-        """Returns its path."""
+        """Writes a file to the test's folder. Returns its path."""
         os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
         with open(self.path(name), "w", encoding="utf-8") as file:
             file.write(text)
@@ -36,7 +36,7 @@ class Folder(unittest.TestCase):
             return file.read()
 
     def report_in(self, name):
-        """Returns a report, with its functions by name."""
+        """Reads a report of the test's folder. Returns the report, with its functions by name."""
         report = json.loads(self.read(name))
         report["functions"] = {function["name"]: function for function in report["functions"]}
         return report
@@ -55,7 +55,7 @@ class OneFile(Folder):
         return self.joulec("-I", INCLUDE, "-O2", *options, "-c", self.write(name, self.HEAD + text), "-o", "a.o", **environment)
 
     def report(self, text, *options):
-        """"stderr" in the result holds the messages."""
+        """Returns the report of joulec for this source. The member "stderr" contains the messages."""
         done = self.compile(text, "--energy-report", "report.json", *options)
         self.assertIn(done.returncode, (0, 1), done.stderr)
         return {**self.report_in("report.json"), "stderr": done.stderr}

@@ -1,4 +1,5 @@
-"""Support for program tests, mainly of `joule run`: starting it, waiting for conditions, skipping."""
+"""Support for program tests, mainly of `joule run`: starts programs, waits for conditions, and skips tests.
+"""
 import os
 import sys
 import tempfile
@@ -59,7 +60,7 @@ def children_of(pid):
 
 
 def state_of(pid):
-    """Returns the letter of a process's state, '' if the process does not exist."""
+    """Returns the letter of a process's state; '' if the process does not exist."""
     stat = read_file(f"/proc/{pid}/stat")
     return stat.rsplit(")", 1)[1].split()[0] if stat else ""
 

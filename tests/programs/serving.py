@@ -16,7 +16,7 @@ ZONE = "sys/class/powercap/intel-rapl:"
 
 
 class Machine:
-    """Two packages: the test sets the counter of one; the other cannot be read."""
+    """A machine with two packages. The test sets the counter of one; the other cannot be read."""
 
     def __init__(self, folder):
         self.root = folder
@@ -36,8 +36,8 @@ class Machine:
             file.write(text)
 
     def use(self, joules, seconds):
-        """Advances the counter evenly, in steps that a real processor could take. Each write replaces the
-        previous value in place."""
+        """Advances the counter evenly, in steps that are possible for a real processor. Each write replaces
+        the previous value in place."""
         steps = round(seconds / 0.02)
         with open(os.path.join(self.root, f"{ZONE}0/energy_uj"), "r+b", buffering=0) as file:
             for _ in range(steps):
@@ -77,7 +77,7 @@ class Server:
             return int(re.search(r"VmRSS:\s+(\d+)", file.read())[1])
 
     def end(self, signal_number=signal.SIGTERM):
-        """Returns the exit status and the output."""
+        """Ends the server with a signal. Returns its exit status and output."""
         self.process.send_signal(signal_number)
         self.messages += self.process.stderr.read()
         self.process.stderr.close()
@@ -95,6 +95,6 @@ def serving(*arguments, **environment):
 
 
 def value_of(page, series):
-    """Returns None if there is no such sample."""
+    """Returns the value of a sample; None if the page does not contain it."""
     found = re.search("^" + re.escape(series) + r" (\S+)$", page, re.M)
     return float(found[1]) if found else None

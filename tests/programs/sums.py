@@ -14,7 +14,8 @@ def seconds(number, unit):
 
 
 def energies(table):
-    """Returns the energy of each row: its last amount in joules outside parentheses. Rows without one are left out."""
+    """Returns the energy of each row: its last amount in joules outside parentheses. Rows without an amount
+    are omitted."""
     rows = []
     for line in table.splitlines():
         found = re.findall(r"([\d.]+) (\w?J)\b", re.sub(r"\([^()]*\)", "", line))
@@ -29,7 +30,7 @@ def times(table):
 
 
 class Page(html.parser.HTMLParser):
-    """Returns the page of a step as a tree. Each module has its energy, its modules and its launches."""
+    """Parses the page of a step to a tree. Each module has its energy, its modules and its launches."""
 
     def __init__(self, text):
         super().__init__()
@@ -59,7 +60,7 @@ class Page(html.parser.HTMLParser):
             self.end_row()
         elif tag == "details":
             done = self.open.pop()
-            if done["own"] is None:  # no amount of its own: a fold around launches
+            if done["own"] is None:  # this element folds launches and has no amount of its own
                 self.open[-1]["parts"] += done["parts"]
             else:
                 self.open[-1]["parts"].append(done)
@@ -84,7 +85,7 @@ def amount(text):
 
 
 def check_page(test, text):
-    """Checks that each module's energy is the sum of its contents. Returns that of the step."""
+    """Checks that each module's energy is the sum of its contents. Returns the energy of the step."""
     def check(module):
         if module["parts"]:
             parts = sum(amount(part["own"]) for part in module["parts"])

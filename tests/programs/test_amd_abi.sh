@@ -1,18 +1,18 @@
 #!/bin/sh
-# Compares Joule's declarations of AMD's libraries with AMD's own headers, if these are installed
-# (librocm-smi-dev; amd_smi/amdsmi.h of ROCm): each call compiles with Joule's types, and numbers and layouts
-# agree. CPATH may name a folder with headers of another release.
+# Checks Joule's declarations of AMD's libraries against AMD's own headers, if these are installed
+# (librocm-smi-dev; amd_smi/amdsmi.h of ROCm). Each call must compile with Joule's types, and numbers and layouts
+# must agree. CPATH may name a folder with headers of another release.
 set -eu
 cc=${CC:-cc}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 checked=
 
-compiles() { # FILE: a pointer to an enumeration may differ from one to an int in sign only
+compiles() { # FILE; pointers to enumerations and to int may differ in sign, which is permitted here
     "$cc" -std=gnu17 -D_GNU_SOURCE -fsyntax-only -Wall -Werror -Wno-pointer-sign -Wno-unused -I"$JOULE_SOURCE/src" "$1"
 }
 
-own_header() { # HEADER: a copy of Joule's header whose constants do not clash with the vendor's
+own_header() { # HEADER; copies Joule's header and renames constants that the vendor's header also defines
     sed -E 's/\b(RSMI|AMDSMI)_([A-Z])/OWN_\1_\2/g' "$JOULE_SOURCE/src/joule/sources/amd/$1" >"$folder/own_$1"
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Joule reads AMD's own librocm_smi64 (Debian's librocm-smi64-1) on a machine made of files.
+"""Checks that Joule reads AMD's own librocm_smi64 (Debian's librocm-smi64-1) on a machine made of files.
 
 In a mount namespace, /sys is an empty file system with one board, as the driver amdgpu shows it: files that
 the library needs to start, sensors, and a gpu_metrics table whose energy counter runs at 200 W. Skipped
@@ -96,7 +96,8 @@ def check_board():
 
 
 def check_energy():
-    """The table is rewritten while energy is counted. If a rewrite is late, that moment's energy is missing."""
+    """Rewrites the table while energy is counted. If a rewrite is late, the energy of this time is
+    missing."""
     stop = threading.Event()
 
     def renew():
@@ -117,7 +118,7 @@ def check_energy():
 
 
 def check_not_loaded():
-    """The kernel's files alone describe this board."""
+    """Checks that no library is loaded if the kernel's files alone describe this board."""
     listing, _ = devices()
     state = {source["name"]: source["state"] for source in listing["sources"]}
     check(state["rocm_smi"] == "absent" and state["amd_smi"] == "absent", state)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The macros of joule/budget.h change nothing in a build: a file with all of them compiles without a warning
-# in every language and available compiler, and the program behaves the same. For joulec (__JOULEC__) they
-# expand to what joulec reads.
+# Checks that the macros of joule/budget.h change nothing in a build. A file with all macros must compile without
+# a warning in every language and available compiler, and the program must behave the same. For joulec
+# (__JOULEC__) the macros expand to what joulec reads.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -66,7 +66,7 @@ tried=0
 check() { # COMPILER LANGUAGE STANDARD [FLAG]
     command -v "$1" >/dev/null || return 0
     echo 'int main(void) { return 0; }' >"$work/empty.c"
-    "$1" -x "$2" "-std=$3" -fsyntax-only "$work/empty.c" 2>/dev/null || return 0 # it does not know the standard
+    "$1" -x "$2" "-std=$3" -fsyntax-only "$work/empty.c" 2>/dev/null || return 0 # the compiler does not know the standard
     echo "void joule_test_scope(void); void joule_test_scope(void) { JOULE_BUDGET_SCOPE(\"max_joules=1J\"); }" | "$1" -x "$2" "-std=$3" "${@:4}" "${flags[@]}" -include joule/budget.h -fsyntax-only -
     for level in -O0 -O2; do
         for without in "" -DWITHOUT; do
@@ -89,7 +89,7 @@ for compiler in g++ g++-9 g++-13 g++-14 clang++ clang++-10 clang++-19; do
         check $compiler c++ $standard
     done
 done
-for compiler in clang clang-19; do # as joulec does
+for compiler in clang clang-19; do # the compilers that joulec uses
     for standard in c11 c2x; do
         check $compiler c $standard -D__JOULEC__
     done

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""JOULE_BUDGET_SCOPE in a compiled program, on a machine of 50 W: the report, and the calls of handlers.
+"""Checks JOULE_BUDGET_SCOPE in a compiled program on a machine of 50 W: the report, and the calls of
+handlers.
 
 Note: calls sleep for milliseconds, and budgets are thousands of times more or less than that costs. Thus a
 busy machine changes no verdict.
@@ -18,7 +19,8 @@ BUILD, SOURCE = os.environ["JOULE_BUILD"], os.environ["JOULE_SOURCE"]
 SANITIZER = sanitizer_of(os.path.join(BUILD, "src", "libjoule.so"))
 SANITIZE = [f"-fsanitize={SANITIZER}"] if SANITIZER else []  # a program must have the same sanitizers as libjoule
 COMPILERS = {name: kind for name, kind in (("gcc", "c"), ("clang", "c"), ("g++", "c++"), ("clang++", "c++"))
-             if shutil.which(name) and not (SANITIZE and name.startswith("clang"))}  # its sanitizers differ from gcc's
+             # Clang's sanitizers differ from gcc's.
+             if shutil.which(name) and not (SANITIZE and name.startswith("clang"))}
 
 PROGRAM = r"""
 #include <joule/budget.h>
@@ -155,7 +157,7 @@ class Scopes(unittest.TestCase):
 
     def check_functions(self, functions):
         if functions["short_one"]["duration_seconds"] > 50e-6:
-            functions["short_one"]["status"] = "below_resolution"  # the machine took the processor away meanwhile
+            functions["short_one"]["status"] = "below_resolution"  # other processes used the CPU during the call
         self.assertEqual({name: (f["count"], f["status"]) for name, f in functions.items()},
                          {"loose": (60, "within_budget"), "leave": (60, "within_budget"), "tight": (60, "over_budget"),
                           "short_one": (1, "below_resolution"), "wrong": (60, None), "only_watts": (60, None)}, functions)
@@ -222,7 +224,7 @@ class Scopes(unittest.TestCase):
 
 
 def functions_of(path):
-    """Returns a report's functions, by name without line."""
+    """Returns the functions of a report, by name without line."""
     return {f["name"].split(":")[0]: f for f in json.loads(read_file(path))["functions"]}
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`joule calibrate` for users: lists, stored files, refusals, interrupts, and joulec with the calibration.
+"""Checks `joule calibrate` for users: lists, stored files, refusals, interrupts, and joulec with the
+calibration.
 
 Note: a busy machine is correctly refused. Tests that need a result are then skipped.
 """
@@ -22,7 +23,7 @@ DAY = 86400
 
 
 class Calibrate(unittest.TestCase):
-    kept = None  # text of a quick calibration; None: not tried; "": refused
+    kept = None  # text of a quick calibration; None: not tried yet; "": the machine was refused
 
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -35,7 +36,7 @@ class Calibrate(unittest.TestCase):
                               check=False, timeout=300)
 
     def quick(self):
-        """Returns the text of a file from a quick calibration of this machine."""
+        """Returns the text of the file that a quick calibration of this machine writes."""
         if Calibrate.kept is None:
             done = self.calibrate("--quick")
             if done.returncode == 1:
@@ -62,7 +63,7 @@ class Calibrate(unittest.TestCase):
         done = self.calibrate("--quick", "--output", path)
         if done.returncode == 1:
             self.skipTest("this machine is too busy to be calibrated")
-        self.assertIn(f"Written to {path}.\n", done.stdout)  # joulec does not read that path
+        self.assertIn(f"Written to {path}.\n", done.stdout)  # joulec does not search for a calibration at this path
 
     def test_the_list_has_enough_of_each_family(self):
         done = self.calibrate("--list")
@@ -84,7 +85,7 @@ class Calibrate(unittest.TestCase):
         done = self.calibrate("--output", os.path.join(self.folder.name, "no", "such", "folder"))
         self.assertEqual(done.returncode, 125)
         self.assertIn("cannot write", done.stderr)
-        self.assertLess(time.monotonic() - begin, 30)  # a calibration takes a minute
+        self.assertLess(time.monotonic() - begin, 30)  # a whole calibration takes a minute, so it was interrupted
 
     def test_interrupt_keeps_the_old_file(self):
         self.put("what was there\n")

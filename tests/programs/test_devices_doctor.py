@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`joule devices` and `joule doctor` as programs: on this machine, on recorded ones, and with wrong arguments."""
+"""Checks `joule devices` and `joule doctor` as programs: on this machine, on recorded ones, and with wrong
+arguments."""
 import contextlib
 import fcntl
 import json
@@ -67,7 +68,7 @@ def test_this_machine_is_listed_as_in_the_schema(devices, doctor):
 
 
 def test_the_variable_is_for_others():
-    """JOULE_ENERGY_JSON applies to programs that joule runs, not to joule itself."""
+    """JOULE_ENERGY_JSON has no effect on joule itself, only on programs that joule runs."""
     check(joule("doctor", JOULE_ENERGY_JSON="1").stderr == "")
 
 
@@ -90,7 +91,7 @@ def test_denied_zone_is_shown_with_a_remedy(root, devices, doctor):
 
 @contextlib.contextmanager
 def counting(path):
-    """Updates an energy counter, at 20 W."""
+    """Advances an energy counter at 20 W."""
     stop = threading.Event()
 
     def count():
@@ -131,7 +132,7 @@ def test_gpus_of_a_recorded_machine(root, doctor):
     hwmon = "sys/class/hwmon/hwmon0/"
     machine(root, {**LAPTOP, hwmon + "name": "xe\n", hwmon + "energy1_input": "16000000\n", "sys/module/xe/refcnt": "2\n"})
     os.symlink("../../../devices/pci0000:00/0000:00:01.0/0000:83:00.0", os.path.join(root, hwmon, "device"))
-    pci(root, "0000:00:02.0", "0x8086", "0x030000")  # integrated in the processor
+    pci(root, "0000:00:02.0", "0x8086", "0x030000")  # a graphics unit integrated in the processor
     pci(root, "0000:03:00.0", "0x1002", "0x030000")
     pci(root, "0000:43:00.0", "0x1002", "0x038000")
     pci(root, "0000:63:00.0", "0x1002", "0x120000", "amdgpu")
@@ -147,8 +148,8 @@ def test_gpus_of_a_recorded_machine(root, doctor):
 
 
 def test_doctor_knows_how_run_counts(root, doctor):
-    """Runs as the current user and, if that is root, as nobody: doctor reports cgroups exactly if run has
-    none."""
+    """Runs as the current user and, if this is root, as nobody. doctor must report a problem with cgroups
+    exactly if `joule run` does not use them."""
     users = [None] + ([65534] if os.getuid() == 0 else [])
     for user in users:
         with tempfile.TemporaryDirectory(dir=root) as folder:
@@ -182,7 +183,7 @@ def boards(script, *arguments):
 
 
 def test_nvidia_boards_show_processes_instances_and_denial(devices):
-    """One board with processes, one split into instances, one denied."""
+    """Checks three boards: one with processes, one split into instances, and one without permission."""
     script = "boards=3; duty=1; 0.processes=3; 0.limit_watts=500; 1.mig=2; 2.denied=1"
     listing = json.loads(boards(script, "--json"))
     devices.validate(listing)
@@ -207,7 +208,7 @@ def test_nvidia_boards_show_processes_instances_and_denial(devices):
 
 
 def test_intel_gpus_show_values_and_denial(devices):
-    """One GPU with all values, one whose joules are denied, and a neural processor."""
+    """Checks a GPU with all values, one whose joules are denied, and a neural processor."""
     script = "cards=3; engine_all=0; busy=0.4; copy_busy=0.9; used_gib=3; 1.energy=-2; 2.type=5"
     listing = json.loads(joule("devices", "--json", "--sources", "level_zero", JOULE_LEVEL_ZERO_LIB=LEVEL_ZERO,
                                JOULE_FAKE_LEVEL_ZERO=script).stdout)
@@ -222,7 +223,7 @@ def test_intel_gpus_show_values_and_denial(devices):
 
 
 def test_driver_that_hangs(devices):
-    listing = json.loads(boards("block_at_ms=0; block_s=30", "--json"))  # in the first query
+    listing = json.loads(boards("block_at_ms=0; block_s=30", "--json"))  # the library blocks in its first query
     devices.validate(listing)
     check(listing["devices"] == [], "what the driver does not say is unknown", listing["devices"])
     check([s["state"] for s in listing["sources"]] == ["pending"], listing["sources"])
@@ -255,12 +256,13 @@ def test_page_fits_the_terminal():
         lines = on_terminal(columns, "devices", "--sources", "nvml,estimated", **fake).splitlines()
         check(max(map(len, lines)) <= min(columns, 100), columns, lines)
         lines = on_terminal(columns, "doctor").splitlines()
-        commands = [line for line in lines if line.startswith("      ")]  # in one piece, at any length
+        # Each command is on one line, however long it is.
+        commands = [line for line in lines if line.startswith("      ")]
         check(max(len(line) for line in lines if line not in commands) <= min(columns, 100), columns, lines)
 
 
 def test_colours_need_a_terminal_and_no_NO_COLOR(root):
-    """Every subcommand handles its terminal in the same way."""
+    """Checks that every subcommand follows the same rules for colours."""
     record = os.path.join(root, "record")
     joule("record", "-q", "-o", record, "true")
     for arguments in (("run", "true"), ("report", record), ("devices",), ("doctor",)):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""NVIDIA boards if the driver's library cannot be loaded: joule runs a fake nvidia-smi."""
+"""Checks NVIDIA boards if the driver's library cannot be loaded: joule then runs a fake nvidia-smi."""
 import json
 import os
 import shutil
@@ -13,7 +13,7 @@ from run_support import check
 JOULE = os.environ["JOULE"]
 FIXTURES = os.path.join(os.environ["JOULE_SOURCE"], "tests", "fixtures", "nvidia_smi")
 
-# Behaves as the driver's program: prints a table of the requested fields without units, a description, or a
+# Acts like the driver's program: prints a table of the requested fields without units, a description, or a
 # list.
 STAND_IN = f"""#!{sys.executable}
 import os, sys, time
@@ -84,7 +84,7 @@ def test_missing_or_hanging_program_gives_no_board(folder):
 
 
 def test_recorded_description_lists_boards(folder):
-    """On a machine whose nvidia-smi has only the description."""
+    """Checks a machine whose nvidia-smi prints only the description."""
     os.makedirs(os.path.join(folder, "root", "run"))
     with open(os.path.join(folder, "root", "run", "commands"), "w", encoding="utf-8") as file:
         file.write("description 0 nvidia-smi -q -x\nlist 0 nvidia-smi -L\n")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""JOULE_ENERGY_JSON: any program that uses libjoule writes one line at normal exit, and nothing else.
+"""Checks JOULE_ENERGY_JSON: any program that uses libjoule writes one line at normal exit, and nothing else.
 
 The program is Python itself with libjoule loaded by ctypes, so that neither a final call nor our own compiled
 code can help. Note: the report at exit is the library's only output, so most tests check that nothing is
@@ -69,7 +69,8 @@ def test_regions_are_reported_as_functions():
 
 
 def test_below_joule_run_figures_are_those_of_the_parent(folder):
-    """The program still joins the session: the parent measures and gets the regions."""
+    """The program still joins the session: the parent measures, and the program's regions are stored
+    there."""
     path = os.path.join(folder, "parent.json")
     report = lines("region = joule.joule_begin(joule.joule_tag(b'warm up'))\n"
                    "busy(0.3)\n"
@@ -83,7 +84,8 @@ def test_below_joule_run_figures_are_those_of_the_parent(folder):
 
 
 def test_loaded_with_the_program():
-    """Then the library's exit handlers run with its destructors, and the meter must outlive the report."""
+    """If libjoule is loaded with the program, its exit handlers run with its destructors. The meter must
+    still exist when the report is written."""
     report = lines("busy(0.3)", prefix=["env", "LD_PRELOAD=" + LIBRARY])[0]
     check(report["overhead"]["cpu_seconds"] > 0, report["overhead"])
 
@@ -120,7 +122,7 @@ def test_each_measuring_child_writes_a_report():
 
 
 def test_a_childs_regions(folder):
-    """Each process with regions writes its own report; the child does not write into its parent's file."""
+    """Each process with regions writes its own report. The child does not write to the file of its parent."""
     code = ("tag = joule.joule_tag(b'before')\n"
             "child = os.fork()\n"
             "if child == 0:\n"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`forge check`: all operations pass in all modes, a seed repeats a case, and errors are reported.
+"""Checks `forge check`: all operations pass in all modes, a seed repeats a case, and errors are reported.
 
 Speed is not tested: times only have to exist. Note: tests/unit/forge/test_check.c shows that a wrong kernel
 is found; it has one.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`forge compile`, `run`, `inspect` and `devices`: from a graph's text to numbers in another process.
+"""Checks `forge compile`, `run`, `inspect` and `devices`: from a graph's text to numbers in another process.
 
 Also checks the contents of each kind of file, and messages about files that are missing, truncated, random,
 or of another kind.
@@ -158,7 +158,8 @@ class Tools(unittest.TestCase):
                         "--get", "y=" + self.path("y.npy"), "--save-states", self.path("s.safetensors"))
         shape, y = read_npy(self.path("y.npy"))
         self.assertEqual(shape, (2, 3))
-        self.assertEqual(y, [max(0.0, sum(a * b for a, b in zip(x, w))) for x in X for w in W])  # exact in f32
+        # The results are exact in f32.
+        self.assertEqual(y, [max(0.0, sum(a * b for a, b in zip(x, w))) for x in X for w in W])
         self.assertEqual(self.steps("s.safetensors"), 11)
         self.assertRegex(out, r"1 run, [\d.]+ .?s")
         self.assertRegex(out, r"\nmemory: arena [\d.]+ bytes \(at least .*\), state 56 bytes, constants 64 bytes\n")
@@ -191,7 +192,7 @@ class Tools(unittest.TestCase):
         self.assertIn("  x f32[2,4]\n", out)
         self.assertIn("  fc.weight f32[3,4], 48 bytes, parameter\n", out)
         self.assertIn("  steps i64[], 8 bytes, written\n", out)
-        self.assertRegex(out, r"matmul +1 +48 FLOP +104 bytes")  # 2*2*4*3; (8 + 12 + 6) f32
+        self.assertRegex(out, r"matmul +1 +48 FLOP +104 bytes")  # 48 = 2*2*4*3 FLOP; 104 = 4 * (8 + 12 + 6) bytes
         self.assertRegex(out, r"all +7 +55 FLOP")
 
     def test_symbolic_sizes_are_chosen_at_run_time(self):
@@ -256,7 +257,7 @@ class Tools(unittest.TestCase):
         write_safetensors(self.path("c.safetensors"), W, 3, facts)
         out = self.good("inspect", self.path("c.safetensors"))
         self.assertIn("step 120, epoch 2, batch 5, seed 7\nenergy so far 1.50 kJ (1.2 kJ to 1.8 kJ, measured)\n", out)
-        self.assertNotIn("\x1b", out)  # names are shown, not interpreted
+        self.assertNotIn("\x1b", out)  # escape sequences in names are shown, not interpreted
         write_safetensors(self.path("c.safetensors"), W, 3, facts | {"forge.energy_joules": "unknown"})
         self.assertIn("energy so far unknown\n", self.good("inspect", self.path("c.safetensors")))
         write_safetensors(self.path("c.safetensors"), W, 3, facts | {"forge.step": "many"})
@@ -327,7 +328,8 @@ class Tools(unittest.TestCase):
 
     # --- what is wrong ----------------------------------------------------------------------------------------
 
-    # Rows + between operations + unattributed = head, in text and page, which show the same values.
+    # Checks that rows, time between operations and unattributed energy add up to the head. Text and page must
+    # show the same values.
     def assert_adds_up(self, out, page, is_expected=False):
         each = re.search(r"^(\d+) runs?, .* and ([\d.]+ \w?J) .*each.*; in all ([\d.]+ \w?J)", out, re.M)
         self.assertIsNotNone(each, out)
@@ -352,7 +354,8 @@ class Tools(unittest.TestCase):
                 self.assert_adds_up(done.stdout.replace(": the device estimated only estimates", "; in all 0.0 J"), file.read(), bool(options))
 
     def test_tables_of_a_short_run_add_up(self):
-        """Start and end of the measurement take most of the time, which counts as between operations."""
+        """In a short run, start and end of the measurement take most of the time. This time counts as
+        "between operations"."""
         page = self.path("sums.html")
         for repeat in ("1", "3"):
             done = self.forge("run", self.path("p.fprog"), "--set", "x=" + self.path("x.npy"), "--repeat", repeat, "--html", page)
@@ -446,7 +449,7 @@ class Tools(unittest.TestCase):
                 self.assertIn("cannot write to standard output: " + words, done.stderr)
 
     def test_output_is_refused_before_the_work(self):
-        """Nothing was printed: no passes, no launches, no table."""
+        """A refused output must be reported before anything is printed: no passes, no launches, no table."""
         for arguments in (["inspect", self.path("g.txt"), "--html"], ["inspect", self.path("p.fprog"), "--step", "--html"],
                           ["run", self.path("p.fprog"), "--html"], ["run", self.path("p.fprog"), "--save-states"],
                           ["compile", self.path("g.txt"), "--passes", "-o"]):
@@ -470,7 +473,8 @@ class Tools(unittest.TestCase):
                 self.assertEqual(file.read(), before)
 
     def test_only_files_are_replaced(self):
-        """Renaming a file onto an existing path replaces it, so a device must be refused."""
+        """A result is written by renaming a temporary file, which would replace a device. A device must be
+        refused."""
         pipe, link, target = self.path("pipe"), self.path("link"), self.path("target")
         os.mkfifo(pipe)
         for path, words in ((pipe, "not a regular file"), (self.folder, "Is a directory")):

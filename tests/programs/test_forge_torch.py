@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The same networks, weights, batches and learning rates in PyTorch give the same losses, parameters and
-running statistics.
+"""Checks that the same networks, weights, batches and learning rates in PyTorch give the same losses,
+parameters and running statistics.
 
 f64: 100 steps. f32: 20, because rounding errors grow with each step. Note: dropout is off. If the loss does
 not depend on a parameter, such as a bias before a batch norm, its gradient is only rounding errors, and AdamW
@@ -15,8 +15,9 @@ from torch_peer import difference, distance, forge, numpy, torch
 F = torch.nn.functional
 N = forge.NUMBER
 STEPS = {"f64": 100, "f32": 20}
-SEEDS = {"f64": (7,), "f32": range(1, 5)}  # of initial weights: in f32 a single choice could pass by chance
-LOSS = {"f64": 1e-8, "f32": 1e-4}    # relative
+# Seeds of initial weights; for f32 there are several, because one choice could pass by chance.
+SEEDS = {"f64": (7,), "f32": range(1, 5)}
+LOSS = {"f64": 1e-8, "f32": 1e-4}    # allowed relative error of the loss
 # Largest difference relative to the largest element. For f32 the root mean square is compared, with a wide
 # tolerance: AdamW moves single elements by the sign of a rounding. Parameters of GPT have differed by 1.9e-4
 # while losses differed by 5e-7, so the claim for f32 is about losses.
@@ -99,7 +100,7 @@ class TorchNormCnn(torch.nn.Module):
 
 
 class NormCnn(Images):
-    """The layers of forge_norm_cnn without dropout; forge_norm_cnn itself is used after training."""
+    """The layers of forge_norm_cnn without dropout. After training, forge_norm_cnn itself is used."""
     name, torch_model, input, classes, activation = "CNN with BatchNorm", TorchNormCnn, (16, 1, 8, 8), 6, "relu"
     unsteered = ("fc2.bias", "norm2.running_mean")
 
@@ -117,14 +118,14 @@ class TorchSmoothNormCnn(TorchNormCnn):
 
 
 class SmoothNormCnn(NormCnn):
-    """For f32. With relu, a number that rounds to the other side of 0 changes a gradient by its whole value.
-    In about a third of the initial weights, losses then differ by some hundredths; PyTorch's f32 and f64
-    differ as much."""
+    """NormCnn for f32. With relu, an element that is rounded to the other side of 0 changes a gradient by its
+    whole value. For a third of the initial weights, losses then differ by some hundredths. PyTorch's own f32
+    and f64 differ as much."""
     name, torch_model, activation = "CNN with BatchNorm and tanh", TorchSmoothNormCnn, "tanh"
 
 
 class Rows(torch.nn.Module):
-    """GPT-2's linear layer, whose weight is [in, out]."""
+    """A linear layer of GPT-2, whose weight has the shape [in, out]."""
 
     def __init__(self, width, out):
         super().__init__()
@@ -187,8 +188,8 @@ class TorchGpt(torch.nn.Module):
 
 
 class Gpt:
-    """Most tokens follow from the previous one by a rule. A bias common to all keys has no effect: it is
-    unsteered."""
+    """A GPT. Most tokens follow from the previous one by a rule. A bias common to all keys has no effect, so
+    it is unsteered."""
     name, batch, context = "GPT", 3, 14
     members = {"layers": 2, "heads": 3, "kv_heads": 3, "vocabulary": 29, "context": 16, "width": 24}
     unsteered = ("h.0.attn.c_attn.bias", "h.1.attn.c_attn.bias")
@@ -246,7 +247,7 @@ class Sgd:
 
 
 class AdamW:
-    """Vectors without decay, clipped gradients, and a cosine learning rate."""
+    """AdamW without decay of vectors, with clipped gradients and a cosine learning rate."""
     name, clip, epsilon = "AdamW, clipped, two groups", 0.5, 1e-8
 
     @classmethod
@@ -271,7 +272,7 @@ class AdamW:
 # --- trainings ---------------------------------------------------------------------------------------------------
 
 class Ours:
-    """Returns the training program of a model, and its states."""
+    """Training with TensorForge: a model's program and its states."""
 
     def __init__(self, model, optimiser, dtype, seed):
         self.states = forge.States(seed)
@@ -291,7 +292,7 @@ class Ours:
 
 
 class Theirs:
-    """Builds the same in PyTorch, with our initial weights."""
+    """The same training in PyTorch, with our initial weights."""
 
     def __init__(self, model, optimiser, dtype, states):
         self.model, self.clip = model.torch_model().to(TORCH_TYPES[dtype]), optimiser.clip
@@ -312,7 +313,7 @@ class Theirs:
 
 class Trainings(unittest.TestCase):
     def train(self, model, optimiser, dtype, seed=SEEDS["f64"][0]):
-        """Runs both in step. Our program lives as long as the test."""
+        """Runs both trainings step by step. Our program is freed at the end of the test."""
         ours = Ours(model, optimiser, dtype, seed)
         self.addCleanup(ours.close)
         theirs = Theirs(model, optimiser, dtype, ours.states)
@@ -370,7 +371,8 @@ class Trainings(unittest.TestCase):
 
 
 class Schedules(unittest.TestCase):
-    """Compares forge_schedule_rate with torch.optim.lr_scheduler, which goes from step to step."""
+    """Compares forge_schedule_rate with torch.optim.lr_scheduler, which computes each rate from the previous
+    one."""
     STEPS = 120
 
     def compare(self, make, **members):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Each operation and layer against PyTorch's in f64: values, gradients, and gradients of gradients, for
+"""Compares each operation and layer with PyTorch's in f64: values, gradients, and gradients of gradients, for
 random numbers.
 
 Has the list of PyTorch's names. Note: a case is one expression for both libraries. Gradients are those of a
@@ -12,12 +12,13 @@ from torch_peer import difference, forge, numpy, torch
 
 F = torch.nn.functional
 N = forge.NUMBER
-LIMIT = (1e-12, 1e-12, 1e-11)  # of values, gradients, gradients of gradients; of numbers around 1
+# Limits of the errors of values, gradients, and gradients of gradients, for numbers of about 1.
+LIMIT = (1e-12, 1e-12, 1e-11)
 
 
 class Case:
-    """inputs: arrays. parameters: {slot: array}; PyTorch gets them by the last word of the slot's name.
-    Floats are differentiated `orders` times."""
+    """A case. inputs: arrays. parameters: {slot: array}; in PyTorch they have the last word of the slot's
+    name. orders: number of times that floats are differentiated."""
 
     def __init__(self, ours, theirs, *inputs, parameters=None, orders=2):
         self.ours, self.theirs, self.inputs, self.parameters, self.orders = ours, theirs, inputs, parameters or {}, orders
@@ -30,8 +31,8 @@ class Case:
 
 
 def of_torch(case):
-    """Returns results of order 0, 1, 2 (value, gradients, gradients of gradients), and the weights that were
-    used."""
+    """Computes a case in PyTorch. Returns results of order 0, 1, 2 (value, gradients, gradients of
+    gradients), and the weights of their sums."""
     rng = numpy.random.default_rng(99)
     leaves = [torch.tensor(leaf, requires_grad=leaf.dtype.kind == "f") for leaf in case.leaves()]
     count = len(case.inputs)
@@ -115,7 +116,7 @@ class Operations(unittest.TestCase):
              "sigmoid": torch.sigmoid, "tanh": torch.tanh, "silu": F.silu, "gelu": F.gelu, "is_nan": torch.isnan,
              "softplus": lambda x: F.softplus(x, threshold=800),
              "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
-             "sign": lambda x: torch.where(x.isnan(), x, x.sign())}  # PyTorch's own gives 0 for NaN
+             "sign": lambda x: torch.where(x.isnan(), x, x.sign())}  # PyTorch's sign() returns 0 for NaN
     OF_POSITIVE = ("sqrt", "rsqrt", "log", "log1p")
     EDGES = numpy.array([0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 1e-300, -1e-300, 1e300, -1e300, 30.0, -30.0, 700.0,
                          -700.0, float("inf"), -float("inf")])
@@ -163,7 +164,7 @@ class Operations(unittest.TestCase):
                 continue
             ours = lambda b, v, w: b.binary_of(kind, v, w)  # noqa: E731
             has_slope = forge.BINARY[kind] <= forge.BINARY["mod"]
-            defined = finite[1] != 0 if kind == "mod" else slice(None)  # PyTorch has slopes of NaN there
+            defined = finite[1] != 0 if kind == "mod" else slice(None)  # PyTorch's slopes are NaN if the divisor is 0
             self.compare(kind, ours, theirs, finite[0][defined], finite[1][defined], orders=1 if has_slope else 0)
             self.compare(kind + " beyond", ours, theirs, *others, orders=0)
 
@@ -209,7 +210,7 @@ class Operations(unittest.TestCase):
 
     @staticmethod
     def scanned(theirs, first, axis, flags):
-        """A scan in PyTorch with our flags."""
+        """Computes a scan in PyTorch, with the flags of our scan."""
         def run(x):
             x = x.flip(axis) if flags & N["SCAN_REVERSE"] else x
             y = theirs(x, axis)
@@ -357,7 +358,8 @@ class Operations(unittest.TestCase):
                          lambda v, i: torch.index_select(v, axis, i.flatten()).unflatten(axis, i.shape), x, ids)
         along = self.rng.integers(5, size=(6, 3, 4))
         self.compare("gather along", lambda b, v, i: b.gather_along(v, i, 1), lambda v, i: torch.gather(v, 1, i), x, along)
-        apart = numpy.argsort(self.rng.random((6, 5, 4)), 1)[:, :3]  # torch leaves open which of several is set
+        # Indices differ: PyTorch does not define which update is used if several set one element.
+        apart = numpy.argsort(self.rng.random((6, 5, 4)), 1)[:, :3]
         self.compare("set", lambda b, v, i, u: b.scatter_along(v, i, u, 1, N["SCATTER_SET"]),
                      lambda v, i, u: v.scatter(1, i, u), x, apart, updates)
         self.compare("add", lambda b, v, i, u: b.scatter_along(v, i, u, 1, N["SCATTER_ADD"]),
@@ -429,7 +431,7 @@ class Operations(unittest.TestCase):
                              lambda *x: self.attention(*x, is_causal), q, k, v)
 
     def test_rotary_positions_equal_complex_rotation(self):
-        """Rotates pairs as complex numbers."""
+        """The expected result rotates each pair of elements as one complex number."""
         def turned(x, places):
             angle = places[:, None] * 10000 ** (-torch.arange(x.shape[-2], dtype=torch.float64) / x.shape[-2])
             return torch.view_as_real(torch.view_as_complex(x) * torch.polar(torch.ones_like(angle), angle))

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`forge train` on generated digits: it learns, sums add up, runs repeat bit by bit, and errors are reported."""
+"""Checks `forge train` on generated digits: it learns, sums add up, runs repeat bit by bit, and errors are
+reported."""
 import fcntl
 import gzip
 import json
@@ -29,7 +30,8 @@ def write_idx(path, shape, data):
 
 
 def write_digits(folder, kind, count, seed):
-    """Class c is a bright bar in row band c, with noise: easy, but it must be learnt."""
+    """Writes a data set in which class c is a bright bar in row band c, with noise. It is easy, but must be
+    learnt."""
     rng = random.Random(seed)
     labels = [rng.randrange(10) for _ in range(count)]
     pixels = bytearray()
@@ -43,7 +45,8 @@ def write_digits(folder, kind, count, seed):
 
 
 def checkpoint(path):
-    """Returns a safetensors file's metadata and tensors' bytes, without energy and id, which always differ."""
+    """Returns the metadata of a safetensors file and the bytes of its tensors, without energy and id, which
+    differ in each run."""
     with open(path, "rb") as file:
         size = struct.unpack("<Q", file.read(8))[0]
         header, data = json.loads(file.read(size)), file.read()
@@ -53,7 +56,7 @@ def checkpoint(path):
 
 
 def spent(path):
-    """Returns the joules in the file beside a checkpoint; 0: it does not exist yet."""
+    """Returns the joules in the file beside a checkpoint; 0 if the file does not exist yet."""
     try:
         with open(path + ".joules", encoding="ascii") as file:
             return float(re.search(r"^joules (\S+)", file.read(), re.M).group(1))
@@ -66,7 +69,8 @@ class Train(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         write_digits(cls.folder.name, "train", 640, 1)
-        write_digits(cls.folder.name, "t10k", 130, 2)  # one batch and a remainder: neither 500 nor a divisor
+        # One batch and a remainder; 130 is neither 500 nor a divisor of 500.
+        write_digits(cls.folder.name, "t10k", 130, 2)
 
     @classmethod
     def tearDownClass(cls):
@@ -158,7 +162,7 @@ class Train(unittest.TestCase):
                 while piece := os.read(ours, 65536):
                     text += piece
             except OSError:
-                pass  # on Linux this means that the other end is closed
+                pass  # on Linux this means that the other end of the pipe is closed
         os.close(ours)
         self.assertEqual(child.returncode, 0)
         lines = [line for line in text.decode().split("\r\x1b[K")[1:] if not line.endswith("\n")]
@@ -190,7 +194,7 @@ class Train(unittest.TestCase):
             self.assertIn("fc1", file.read())
 
     def path(self, name):
-        """For a new file."""
+        """Returns the path of a new file."""
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         return os.path.join(folder.name, name)
@@ -211,7 +215,8 @@ class Train(unittest.TestCase):
         return json.loads(done.stdout)
 
     def assert_same(self, options, parts):
-        """Continuing from `parts` ends with the same result as an uninterrupted training."""
+        """Checks that a training that continues from `parts` ends with the same result as an uninterrupted
+        one."""
         whole, middle = self.path("whole"), checkpoint(parts)
         first, last = self.report(*options, "-c", whole), self.report(*options, "-c", parts, "--resume")
         self.assertEqual(last["steps_before"], int(middle[2]["forge.step"]))
@@ -241,12 +246,12 @@ class Train(unittest.TestCase):
         for _ in range(kills):
             with subprocess.Popen([FORGE, "train", "--data", self.folder.name, *options, "100000", "-c", parts, "-r"],
                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as child:
-                self.assertRegex(child.stderr.readline(), "^epoch ")  # so each of them makes progress
+                self.assertRegex(child.stderr.readline(), "^epoch ")  # each interrupted training finished an epoch
                 time.sleep(rng.random() * 0.2)
                 child.kill()
                 child.communicate(timeout=60)
             if os.path.exists(parts):
-                checkpoint(parts)  # it is complete
+                checkpoint(parts)  # the checkpoint is complete
         self.assert_same([*options, str(int(checkpoint(parts)[2]["forge.epoch"]) + 2)], parts)
 
     def test_resumed_schedule_continues(self):
@@ -288,7 +293,7 @@ class Train(unittest.TestCase):
         self.assertIn("more than the budget of 8.00 J", done.stderr)
         report = json.loads(done.stdout)
         self.assertEqual(report["end"], "over_budget")
-        self.assertGreaterEqual(report["energy_joules"], 7.2)  # a modelled value may be corrected slightly
+        self.assertGreaterEqual(report["energy_joules"], 7.2)  # modelled values may be corrected slightly
         kept = float(checkpoint(path)[3]["forge.energy_joules"])
         self.assertGreaterEqual(kept, 7.2)
         again = self.report(*options, "-c", path, "-r", code=124)
@@ -296,7 +301,8 @@ class Train(unittest.TestCase):
         self.assertGreater(again["energy_joules"], kept)
 
     def kill_when_spent(self, arguments, path, joules):
-        """Kills a training when its file has reached this energy; returns the file's joules after that."""
+        """Kills a training when its file has reached this energy. Returns the joules in the file after the
+        kill."""
         with subprocess.Popen([FORGE, "train", *arguments, "-c", path, "-r"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
             end = time.monotonic() + 100
             while spent(path) < joules:
@@ -306,11 +312,12 @@ class Train(unittest.TestCase):
             child.kill()
         return spent(path)
 
-    # A kill loses steps, but not their joules: for kills before the first checkpoint and after it.
+    # A kill loses steps, but not their joules. The test kills before the first checkpoint and after it.
     def test_joules_of_redone_steps_count(self):
         path, book = self.path("checkpoint"), self.path("book")
         with open(book, "w", encoding="ascii") as file:
-            file.write("".join(chr(97 + i * i % 23) for i in range(2000000)))  # an epoch that does not end in this test
+            # The text is so long that an epoch does not end in this test.
+            file.write("".join(chr(97 + i * i % 23) for i in range(2000000)))
         options = ["-m", "gpt", "--layers", "1", "--width", "32", "-b", "1", "--sample", "0"]
         used = self.kill_when_spent([*options, "--data", book], path, 0.3)
         again = self.kill_when_spent([*options, "--data", book], path, used + 0.3)
@@ -327,7 +334,7 @@ class Train(unittest.TestCase):
         self.assertAlmostEqual(float(checkpoint(path)[3]["forge.energy_joules"]) / total, 1, delta=0.1)
         more = self.kill_when_spent([*options, "--data", book], path, total + 0.3)
         self.assertAlmostEqual(float(checkpoint(path)[3]["forge.energy_joules"]) / total, 1, delta=0.1)
-        done = go_on(more)  # all of it is spent
+        done = go_on(more)  # the whole budget is already spent
         self.assertIn("more than the budget", done.stderr)
         self.assertGreaterEqual(spent(path), more)
 
@@ -354,7 +361,7 @@ class Train(unittest.TestCase):
         done = self.forge(*options, "3", "-c", path, "-r", "--budget", "1MJ")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("belongs to another training", done.stderr)
-        os.unlink(path)  # restarts: energy of the previous training does not count
+        os.unlink(path)  # the training restarts, so the energy of the previous one does not count
         done = self.forge(*options, "1", "-c", path, "-r", "--budget", "1MJ")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("belongs to another training", done.stderr)
@@ -395,8 +402,8 @@ class Train(unittest.TestCase):
             self.assertFalse(validator.is_valid({k: v for k, v in report.items() if k != key}), key)
         self.assertFalse(validator.is_valid({**report, "end": "perhaps"}))
 
-    # The energy that `joule run` gives the command is the sum of its operations and the time between them,
-    # even if other processes are busy.
+    # Even if other processes are busy, `joule run` attributes to the command the sum of its operations and of
+    # the time between them.
     def test_energy_of_other_processes_is_not_attributed(self):
         neighbours = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
         try:
@@ -420,8 +427,8 @@ class Train(unittest.TestCase):
         self.assertLessEqual(inner["run_energy_joules"], 1.05 * command)
         self.assertGreater(inner["run_energy_joules"], 0.2 * command)
 
-    # Rows + between operations + unattributed = head, in text and JSON of one run, which show the same
-    # values.
+    # Checks that rows, time between operations and unattributed energy add up to the head. Text and JSON of
+    # one run must show the same values.
     def test_every_table_adds_up(self):
         for model in (["-m", "mlp"], ["-m", "cnn", "-b", "32"]):
             path = self.path("sums")
@@ -442,7 +449,8 @@ class Train(unittest.TestCase):
             self.assertIn("(between operations)", done.stdout)
             self.assertGreater(len(rows), 5)
             self.assertAlmostEqual(sum(rows) / total, 1, delta=0.006)
-            epochs = sum(e["energy_joules"] for e in report["epochs"])  # without the time before the first and after the last
+            # The epochs exclude the time before the first and after the last.
+            epochs = sum(e["energy_joules"] for e in report["epochs"])
             self.assertGreater(epochs, 0)
             self.assertLessEqual(epochs, total * (1 + 1e-9))
             step = sums.joules(*re.search(r"^([\d.]+) (\w?J) .* each step of", done.stdout, re.M).groups())
@@ -454,7 +462,7 @@ class Train(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         report = json.loads(done.stdout)
         shares = [operation["energy_joules"] for operation in report["operations"]]
-        self.assertGreater(sum(shares), 0)  # None, unknown, would not add up
+        self.assertGreater(sum(shares), 0)  # None (unknown) would make this fail
         self.assertLess(sum(shares), 1.001 * report["energy_joules"])
 
     def test_wrong_arguments_are_refused(self):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`forge train --model gpt` on generated text: it learns, writes text, continues from a checkpoint, and
-reports errors.
+"""Checks `forge train --model gpt` on generated text: it learns, writes text, continues from a checkpoint,
+and reports errors.
 """
 import json
 import math
@@ -62,7 +62,7 @@ class TrainGpt(unittest.TestCase):
         self.assertRegex(done.stderr, r"\d+ tokens/s")
         self.assertRegex(done.stdout, r"each step of 128 tokens: \S+ tokens/J")
         sample = re.split(r"\nMemory of a step: arena .*\n\n", done.stdout)[1]
-        self.assertEqual(len(sample), 201)  # and a newline
+        self.assertEqual(len(sample), 201)  # 200 characters and a newline
         words = sample.split()[:-1]
         known = sum(word in "".join(LINES).split() for word in words)
         self.assertGreater(known, 0.9 * len(words), sample)
@@ -109,7 +109,8 @@ class TrainGpt(unittest.TestCase):
         self.assertTrue(files[0][2] == files[1][2])
         self.assertLess(2 * again["arena"]["planned_bytes"], kept["arena"]["planned_bytes"])
         self.assertGreater(again["flop_per_step"], kept["flop_per_step"])
-        self.forge(*options, "-e", "2", "-c", self.path("kept"), "-r", "--recompute")  # each way can continue the other
+        # Trainings with and without --recompute can continue each other.
+        self.forge(*options, "-e", "2", "-c", self.path("kept"), "-r", "--recompute")
 
     def test_json_follows_its_schema(self):
         report = json.loads(self.forge(*SMALL, "-e", "1", "-b", "16", "--bytes", "--sample", "20", "--json", "-").stdout)

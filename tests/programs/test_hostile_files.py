@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Files whose names or contents are not trusted: no program waits for a pipe without another end, reads without a limit, or
-changes a file that the user did not name."""
+"""Checks files whose names or contents are not trusted. No program waits for a pipe without another end,
+reads without a limit, or changes a file that the user did not name."""
 import json
 import os
 import resource
@@ -25,7 +25,7 @@ def run(*argv, **more):
 
 
 def low_memory():
-    if not sanitizer_of(JOULE):  # their shadow memory has terabytes of addresses
+    if not sanitizer_of(JOULE):  # not for sanitizers: their shadow memory has terabytes of addresses
         resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 
 
@@ -66,7 +66,7 @@ class Trees(Folder):
                     self.assertGreater(json.loads(answer.stdout)["total_energy_joules"], 5)
 
     def test_pipes_in_the_place_of_all_files(self):
-        """Replaces all files of every recorded machine."""
+        """Replaces all files of every recorded machine by pipes."""
         for name in recorded_machines():
             root = self.path(name)
             shutil.copytree(recorded_machine(name), root, symlinks=True)
@@ -94,10 +94,10 @@ class Trees(Folder):
 
 
 class Outputs(Folder):
-    """Files that already have the temporary name of an output."""
+    """Outputs whose temporary name is already taken by another file."""
 
     def spoil(self, target, kind):
-        """Creates a file with the temporary name of `target`; its content must not change."""
+        """Creates a file with the temporary name of `target`. The content of this file must not change."""
         name = target + ".partial"
         victim = self.write("victim", "precious")
         {"hard link": os.link, "symbolic link": os.symlink,
@@ -105,7 +105,8 @@ class Outputs(Folder):
         return name
 
     def check(self, words, target, beside=()):
-        """The program writes `target`, and files named `beside` it, although the temporary name is taken."""
+        """Checks that the program writes `target` although its temporary name is taken. beside: names of
+        other files that may exist afterwards."""
         for kind in ("hard link", "symbolic link", "pipe", "folder"):
             with self.subTest(kind=kind, words=words[1:3]):
                 name = self.spoil(target, kind)
@@ -146,7 +147,7 @@ class Outputs(Folder):
                         os.path.join(folder, "a.o")], self.path("out"))
 
     def test_report_at_exit_replaces_hostile_temporary_files(self):
-        """libjoule writes it at exit, and the program must still end."""
+        """libjoule writes the report at exit, and the program must still end."""
         program = "import ctypes, time; joule = ctypes.CDLL(%r); joule.joule_current_power_watts(); time.sleep(0.1)" \
             % os.path.join(BUILD, "src/libjoule.so")
         more = {"env": {**os.environ, "JOULE_SOURCES": "estimated", "JOULE_ENERGY_JSON": self.path("out")}}
@@ -158,7 +159,7 @@ class Outputs(Folder):
         self.assertIn("JOULE_ENERGY_JSON", answer.stderr)
         os.unlink(self.path("out"))
         self.write("out", "old")
-        os.link(self.path("out"), self.path("second"))  # like a backup made with links
+        os.link(self.path("out"), self.path("second"))  # a second link to the file, as some backups have
         self.assertEqual(run("python3", "-c", program, **more).stderr, "")
         self.assertEqual(json.loads(self.text("out"))["schema"], "joule-report-1")
         self.assertEqual(self.text("second"), "old")
@@ -205,7 +206,7 @@ class Records(Folder):
 
 
 class Sources(Folder):
-    """Files that line markers in the source name to joulec."""
+    """Files whose names joulec reads in line markers of a source."""
 
     @unittest.skipIf(not JOULEC, "no joulec here")
     def test_pipes_that_line_directives_name(self):

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The ABIs of libjoule and libforge are those recorded in docs/abi: nothing is removed or changed, and nothing
-# is added without a record. `./dev abi --update` records those of the build; CONTRIBUTING.md says when that
-# is permitted.
+# Checks that the ABIs of libjoule and libforge are those recorded in docs/abi: nothing is removed or changed, and
+# nothing is added without a record. `./dev abi --update` records the ABIs of the build; CONTRIBUTING.md states
+# when this is permitted.
 set -euo pipefail
 cd "${JOULE_SOURCE:-$(dirname "$0")/../..}"
 if ! command -v abidiff >/dev/null || [[ $(uname -m) != x86_64 ]]; then
@@ -12,7 +12,8 @@ now=$(mktemp --suffix=.abi)
 trap 'rm -f "$now"' EXIT
 status=0
 
-# Only types visible in public headers: a meter is opaque, and its users only see a pointer.
+# Writes the ABI of a library to the file $now. It contains only types that public headers define: users of an
+# opaque type such as joule_meter see only a pointer.
 look() { # LIBRARY
     abidw --headers-dir include --drop-private-types --exported-interfaces-only --drop-undefined-syms --no-elf-needed \
         --no-show-locs --no-corpus-path --no-comp-dir-path --no-parameter-names --type-id-style hash "$1" |

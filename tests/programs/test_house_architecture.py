@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""ARCHITECTURE.md is true: each file of src/ has its part in the drawing and in the table, and includes and
-calls nothing above it.
+"""Checks that ARCHITECTURE.md is true: each file of src/ has its part in the drawing and in the table, and
+includes and calls nothing above it.
 
 Parses the drawing of layers. Note: a folder and everything below it is one part. A file directly in src/joule
 or src/joulec belongs to the part with the longest matching name.
@@ -19,8 +19,8 @@ PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 
 
 def floors():
-    """Returns {part: layer}, 0 for the lowest, from the drawing's lines about src/. Parts of joulec have the
-    prefix joulec."""
+    """Returns {part: layer} from the drawing's lines about src/; 0 is the lowest layer. Parts of joulec have
+    the prefix joulec."""
     drawing = PAGE[PAGE.index("    src/forge/"):PAGE.index("    include/joule/")].splitlines()
     rooms = {"base": 0}
     lines = [line for line in drawing if line.strip() and not line.strip().startswith(("---", "src/base", "src/port"))]
@@ -33,8 +33,8 @@ def floors():
 
 
 def room_of(path, rooms):
-    """Returns a file's part: collector for src/joule/collector/sweep.c, unit for src/joule/unit.c; None if
-    there is none."""
+    """Returns the part of a file, such as collector for src/joule/collector/sweep.c and unit for
+    src/joule/unit.c; None if it has no part."""
     parts = pathlib.PurePath(path).with_suffix("").parts
     name = parts[0] if parts[0] == "base" or len(parts) == 1 else "joulec/" * (parts[0] == "joulec") + parts[1]
     fitting = [room for room in rooms if name == room or name.startswith(room + "_")]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The demo runs, and its verdict follows from the joules: with the real program, and with a fake joule of
-known results.
+"""Checks that the demo runs and that its verdict follows from the joules, with the real program and with a
+fake joule of known results.
 """
 import json
 import os
@@ -13,8 +13,8 @@ import unittest
 
 DEMO = pathlib.Path(os.environ["JOULE_SOURCE"]) / "demo" / "compress.py"
 
-# Runs the command and reports the energy that JOULES has for its first two words: 1 % less, equal, and 1 %
-# more in turn. A file that grows with each run of that command counts the turns.
+# Runs the command and reports the energy that JOULES has for the command's first two words. In turn, the
+# energy is 1 % less, equal, and 1 % more. A file that grows with each run counts the turns.
 FAKE = f"""#!{sys.executable}
 import json, os, subprocess, sys
 command = sys.argv[sys.argv.index("--") + 1:]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Files that `cmake --install` installs can be used: from C and C++, with pkg-config and find_package, shared
+# Checks that the files of `cmake --install` can be used from C and C++, with pkg-config and find_package, shared
 # and static. Installs into a temporary folder only.
 set -euo pipefail
 work=$(mktemp -d)
@@ -64,7 +64,7 @@ library=${library/prefix/moved}
 if [[ -e $prefix/libexec/joule/joule-serve ]]; then
     [[ $("$prefix/bin/joule" serve --help) == "usage: joule serve"* ]] || fail "joule does not find joule-serve when moved"
 fi
-# joulec finds the header and libjoule beside itself; a project's own header comes first.
+# joulec finds the header and libjoule in its own prefix, but a project's own header has priority.
 if [[ -e $prefix/bin/joulec ]]; then
     cat >"$work/budget.c" <<'END'
 #include <joule/budget.h>

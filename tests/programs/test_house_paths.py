@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The repository can be checked out on Windows and macOS: no tracked path has a name that these refuse, and no
-two paths differ only in case."""
+"""Checks that the repository can be checked out on Windows and macOS: no tracked path has a name that these
+refuse, and no two paths differ only in case."""
 import collections
 import os
 import re
@@ -9,7 +9,7 @@ import sys
 import unittest
 
 ROOT = os.environ["JOULE_SOURCE"]
-# What Windows refuses in a name: these characters, a space or a full stop at the end, the names of devices.
+# Windows refuses names with these characters, with a space or full stop at the end, and names of devices.
 REFUSED = re.compile(r'[<>:"|?*\\\x00-\x1f]|[. ]$|^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)', re.I)
 
 

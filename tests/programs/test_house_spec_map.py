@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""docs/spec-map.md is true: each name in it is declared in a public header, is a file of the repository, or
-is a test.
+"""Checks that docs/spec-map.md is true: each name in it is declared in a public header, is a file of the
+repository, or is a test.
 """
 import os
 import pathlib

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""tests/support/ttar.py: extracting an archive gives the folder from which it was made, and invalid archives
-write nothing outside the folder."""
+"""Checks tests/support/ttar.py: extracting an archive gives the folder from which it was created, and invalid
+archives write nothing outside the folder."""
 import os
 import random
 import subprocess
@@ -77,7 +77,8 @@ class Ttar(unittest.TestCase):
             self.assertFalse([line for line in lines if line.count(b"\n") != 1 or b"\0" in line], content)
 
     def test_archive_has_the_format_of_node_exporter(self):
-        """The words of node_exporter's format, so that its archives can be read and ours by others."""
+        """The archive must have the keywords of node_exporter's format, so that each program can read the
+        other's archives."""
         os.mkdir(self.path("tree"), 0o755)
         self.write("tree/a", b"1\n\0EOF\nx")
         os.symlink("a", self.path("tree/b"))
@@ -88,7 +89,8 @@ class Ttar(unittest.TestCase):
                                  "Path: b", "SymlinkTo: a"])
 
     def test_archives_of_machines_are_as_create_writes_them(self):
-        """Therefore a change of a machine changes no other lines."""
+        """Stored archives must equal those that create writes. A change of a machine then changes no other
+        lines."""
         archives = sorted(os.listdir(MACHINES))
         self.assertGreater(len(archives), 10)
         for archive in archives:

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Comments, messages and pages follow the rules of tests/wording.py, and that script finds violations.
+# Checks that comments, messages and pages follow the rules of tests/wording.py, and that this script finds
+# violations.
 set -euo pipefail
 cd "$JOULE_SOURCE"
 if ! git ls-files >/dev/null 2>&1; then

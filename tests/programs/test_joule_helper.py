@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""joule-helper as a program: joule gets values from it, and no client can get anything else.
+"""Checks joule-helper as a program: joule gets values from it, and no client can get anything else.
 
 Starts helpers on their own sockets that read recorded machines. Note: `Client` implements the protocol of
 docs/helper.md independently, so that this file also checks that page.
@@ -35,7 +35,7 @@ def request(kind, version=1, magic=b"JOUL", sequence=7, rest=0):
 
 
 class Client:
-    """A connection that follows the protocol by default."""
+    """A connection to the helper that follows the protocol, unless a test sends other bytes."""
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -67,7 +67,7 @@ class Client:
         return self.receive(1) == b""
 
     def ask(self, kind):
-        """Returns (fields of the header, bytes of each entry)."""
+        """Sends a request. Returns (fields of the answer's header, bytes of each entry)."""
         self.send(request(kind))
         header = HEADER.unpack(self.receive(HEADER.size))
         size = CHANNEL_BYTES if kind == HELLO else VALUE.size
@@ -78,7 +78,7 @@ class Client:
 
 
 class Still:
-    """A recorded machine whose counter the test sets."""
+    """A recorded machine whose counter changes only when the test sets it."""
 
     def __init__(self, count=123456789):
         self.folder = tempfile.TemporaryDirectory()
@@ -225,7 +225,7 @@ class AsAClient(unittest.TestCase):
 
 
 class Descriptors(unittest.TestCase):
-    """When it is ready, the helper has open only its sensors' files, and no other file of the machine."""
+    """When the helper is ready, it has opened its sensors' files and no other file of the machine."""
 
     FILES = {"proc/cpuinfo": "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\n",
              "sys/devices/system/cpu/online": "0\n",
@@ -277,7 +277,8 @@ class Descriptors(unittest.TestCase):
 
 class Restarts(unittest.TestCase):
     def test_counter_steps_between_two_helpers_are_no_energy(self):
-        """The counter changes while no helper runs, as events do when they are reopened."""
+        """A change of the counter while no helper runs is not counted as energy. Perf events change in this
+        way when they are reopened."""
         with Machine(50) as machine, Helper(machine) as helper:
             def restart():
                 time.sleep(0.7)

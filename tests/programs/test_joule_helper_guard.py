@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""joule-helper's guards: a vendor library that hangs, crashes or is slow delays no client, no other sensor
-and no exit.
+"""Checks joule-helper's guards: a vendor library that hangs, crashes or is slow delays no client, no other
+sensor and no exit.
 
 Starts helpers that guard the fake NVML on this machine, or a chip of a recorded one. Note: a stopped worker
 looks to the helper like one that sleeps in the kernel: it does not answer, and only SIGKILL ends it.
@@ -24,7 +24,8 @@ STALE, FAILED = 5, 4
 
 
 class Guarded:
-    """A running helper that guards the fake library by a script. By default it reads nothing else."""
+    """A running helper that guards the fake library, which follows a script. By default the helper reads
+    nothing else."""
 
     def __init__(self, script="", *options):
         self.folder = tempfile.TemporaryDirectory()
@@ -43,7 +44,7 @@ class Guarded:
         return children_of(self.process.pid)[0]
 
     def end(self):
-        """Returns its exit status, and how long it took."""
+        """Ends the helper. Returns its exit status and the seconds until its end."""
         begin = time.monotonic()
         self.process.terminate()
         return self.process.wait(PATIENCE_S), time.monotonic() - begin
@@ -58,12 +59,12 @@ class Guarded:
 
 
 def boards(values):
-    """Returns one board's energy and power, which are the last of a client's values."""
+    """Returns the energy and power of one board, which are the last of a client's values."""
     return values[-2:]
 
 
 def devices(helper, **environment):
-    """Returns the values that joule gets through a helper, without its own library."""
+    """Returns the values that joule gets through a helper. joule itself loads no vendor library."""
     return json.loads(joule("devices", "--json", JOULE_HELPER=helper.path, **{**NO_LIBRARY, **environment}).stdout)
 
 
@@ -75,7 +76,7 @@ def report(helper, **environment):
 
 
 def add_chip(root):
-    """Makes a meter of the whole machine, which has its own driver; returns the folder of its files."""
+    """Adds a meter of the whole machine with its own driver. Returns the folder of its files."""
     folder = os.path.join(root, "sys/class/hwmon/hwmon0")
     os.makedirs(folder)
     for name, value in (("name", "power_meter"), ("power1_average", "217600000")):
@@ -100,7 +101,8 @@ class Boards(unittest.TestCase):
             self.assertAlmostEqual(found["gross"]["energy_joules"] / found["duration_seconds"], 180, delta=45)
 
     def test_a_board_without_a_counter(self):
-        """Its driver keeps power samples between two readings: their mean is reported, and none is lost."""
+        """The board's driver stores power samples between two readings. Their mean is reported, and none is
+        lost."""
         with Guarded("boards=1; energy=0; ring_ms=20; peak_watts=310; duty=0.5; period_ms=90") as helper:
             with Client(helper.path) as client:
                 self.assertEqual(len(client.values()), 1)
@@ -189,7 +191,7 @@ class Hangs(unittest.TestCase):
         with Guarded("boards=1; block_at_ms=1000; block_s=6") as helper:
             wait_until(lambda: self.is_now(helper, STALE), "the end of patience")
             answers = [self.statuses(helper) for _ in range(10)]
-            self.assertEqual(answers, [{STALE}] * 10)  # which came while it hung
+            self.assertEqual(answers, [{STALE}] * 10)  # these answers came while the library hung
             wait_until(lambda: self.is_now(helper, 0), "the library")
             text = helper.log_text()
             self.assertEqual((text.count("does not answer"), text.count("answers again")), (1, 1), text)
@@ -223,7 +225,7 @@ class Hangs(unittest.TestCase):
     def test_a_library_that_hangs_from_the_start_is_left_out(self):
         with tempfile.TemporaryDirectory() as folder:
             script = os.path.join(folder, "script")
-            os.mkfifo(script)  # which the library waits for
+            os.mkfifo(script)  # the library waits for this pipe
             with Guarded(f"@{script}") as helper:
                 self.assertIn("cannot open nvml: no answer within 10 s", helper.log_text())
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""joulec for C programmers: a compiler like clang that also checks functions against their energy budgets."""
+"""Checks joulec for C programmers: a compiler like clang that also checks functions against their energy
+budgets."""
 import json
 import os
 import platform
@@ -51,7 +52,7 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
     def test_calls_through_pointers(self):
         found = self.functions(self.POINTERS)
         one, many = found["one"]["energy_joules"], found["many"]["energy_joules"]
-        for name in ("by_table", "by_choice"):  # unambiguous
+        for name in ("by_table", "by_choice"):  # the possible callees of these are known
             low, high = found[name]["interval_joules"]
             self.assertEqual(found[name]["doubts"], [], name)
             self.assertTrue(one < found[name]["energy_joules"] < many, name)
@@ -59,8 +60,10 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
         for name in ("given", "changed", "maybe_elsewhere", "strange"):
             self.assertEqual([doubt["kind"] for doubt in found[name]["doubts"]], ["pointer"], name)
             self.assertEqual(found[name]["quality"], "E", name)
-        self.assertGreater(found["given"]["energy_joules"], many / 10)  # for functions whose address is taken
-        self.assertLess(found["strange"]["energy_joules"], many / 10)  # an annotation uses none
+        # The estimate includes functions whose address is taken.
+        self.assertGreater(found["given"]["energy_joules"], many / 10)
+        # The budget of `other` does not count as a use of its address.
+        self.assertLess(found["strange"]["energy_joules"], many / 10)
 
     def test_functions_that_come_back_through_a_table(self):
         found = self.functions("static int down(int), other(int);\nstatic int (*const table[])(int) = {down, other};\n"
@@ -99,7 +102,7 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
             self.assertIn(f"error: {kind} budget is likely to be kept, but not proved, in 'sum'", strict.stderr)
 
     def test_strict_policy_requires_proof(self):
-        """An unmeasured table proves nothing."""
+        """With the strict policy, a budget must be proved. An unmeasured table proves nothing."""
         done = self.check("max_joules=50uJ", "--energy-policy=strict")
         self.assertEqual(done.returncode, 3)
         self.assertIn("is likely to be kept, but not proved", done.stderr)
@@ -139,8 +142,8 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
         self.assertIn('\n  "max_joules=5uJ, max_wats=3"\n' + " " * 19 + "^\n", done.stderr)
 
     def test_a_budget_of_an_inline_function(self):
-        """With C's `inline` alone, another file has the function's code, but joulec judges it where its body
-        is."""
+        """With C's `inline` alone, the function's code is in another file. joulec judges the function in the
+        file that has its body."""
         body = "int f(int n) { int s = 1; for (int i = 0; i < 1000; i++) s = s * n + (s >> 3); return s; }\nint g(int n) { return f(n); }\n"
         for linkage in ("inline", "static inline", "inline __attribute__((always_inline))"):
             done = self.compile(f'JOULE_BUDGET("max_joules=1pJ") {linkage} {body}', "--energy-check")
@@ -170,7 +173,8 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
         self.assertNotIn("another declaration", same.stderr)
 
     def test_a_build_below_the_level_that_is_counted(self):
-        """Compiling takes longer: the file gets one note, and an unlimited budget can never be exceeded."""
+        """A build at such a level may need more energy than was counted. The file gets one note, and no
+        budget is reported as impossible to exceed."""
         add = 'JOULE_BUDGET("max_joules=1J") int %s(int a) { return a + 1; }\n'
         for level, count in (("-O0", 1), ("-O1", 1), ("-Og", 1), ("-Os", 0), ("-O2", 0), ("-O3", 0)):
             done = self.compile(add % "f" + add % "g", "--energy-check", level)
@@ -232,7 +236,7 @@ halt:
         self.assertIn("this loop has no bound", done.stderr)
 
     def test_unknown_is_never_0(self):
-        """An unknown has no upper end, and its budget no probability; each callee is named once."""
+        """An unknown has no upper end, and its budget has no probability. Each callee is named once."""
         text = """int power(unsigned *a, const unsigned *b);
 JOULE_BUDGET("max_joules=%s, max_watts=100") int sign(unsigned *a, const unsigned *b)
 {
@@ -249,12 +253,13 @@ JOULE_BUDGET("max_joules=%s, max_watts=100") int sign(unsigned *a, const unsigne
         self.assertRegex(done.stderr, r"estimate  at least [\d.]+ .?J; [\d.]+ .?J without 'power', whose cost is unknown  \(assumed\), quality E\n")
         self.assertRegex(done.stderr, r"estimate  unknown; [\d.]+ .?W without 'power', whose cost is unknown")
         self.assertNotIn("P(within)", done.stderr)
-        self.assertEqual(done.stderr.count("the cost of 'power' is unknown, here and in 3 more calls: "), 2)  # of each limit
+        # Once for each of the two limits.
+        self.assertEqual(done.stderr.count("the cost of 'power' is unknown, here and in 3 more calls: "), 2)
         self.assertIn("is exceeded", self.compile(text % "0.001pJ", "--energy-check").stderr)
 
     def test_each_finding_is_reported_once_with_a_hint(self):
-        """A callee with many calls, loops inlined twice, the table; and a truncated list says how many
-        entries are left."""
+        """Checks the hints for a callee with many calls, for loops inlined twice, and for the table. A
+        truncated list reports how many entries are omitted."""
         text = """int g(void *), (*handler)(void *);
 static inline __attribute__((always_inline)) int count(const char *p) { int n = 0; while (*p++ != 'x') n += *p; return n; }
 JOULE_BUDGET("max_joules=1uJ") int many(void **p) { int s = 0; %s return s + handler(p) + count(p[0]) + count(p[1]); }
@@ -288,7 +293,7 @@ again:
         text = ('__attribute__((annotate("joule.budget:max_joules=%s")))\n'
                 "int f(int x) { int s = 0; for (int i = 0; i < 1000; i++) s += x * i ^ s; return s; }\n"
                 '__attribute__((annotate("joule.budget:max_watts=1kW"))) int g(int x) { return x; }\n')
-        self.HEAD = ""  # its system may have no headers here
+        self.HEAD = ""  # the other architecture's headers may not be installed
         other = "riscv64" if platform.machine() != "riscv64" else "x86_64"
         for limit in ("0.001pJ", "1MJ"):
             done = self.compile(text % limit, f"--target={other}-unknown-linux-gnu", "--energy-run=no", "--energy-check")
@@ -301,8 +306,8 @@ again:
         self.assertNotIn("[JW0106]", self.compile(text % "1MJ", "--energy-check").stderr)
 
     def test_guesses_inside_of_guesses(self):
-        """Nested assumed counts of hundreds would exceed any real run; a count given as a number applies to
-        each loop."""
+        """Nested assumed counts of hundreds would exceed any real run, so they are reduced. A count that is
+        given as a number applies to each loop."""
         text = """
 int inner(const int *p, int n) { int s = 0; for (int i = 0; i < n; i++) s += p[i & 15] / (s | 1); return s; }
 int nest(const int *p, int a, int b, int c) {
@@ -325,8 +330,8 @@ JOULE_BUDGET("max_joules=1J") int vague(const int *p, int a, int b, int c) { ret
         self.assertRegex(done.stderr, r"estimate  unknown, at least [\d.]+ .?J: loops in line 6 have no bound")
 
     def test_assumption_applies_to_the_next_loop(self):
-        """The note says where to write it: directly before the loop, even if a return comes earlier. It does
-        not apply to other loops."""
+        """The note names the line directly before the loop, even if a return comes earlier. The assumption
+        does not apply to other loops."""
         text = """
 unsigned f(const unsigned char *p, unsigned long len)
 {
@@ -414,7 +419,7 @@ _Noreturn void never(int x) { if (x) for (int i = 0; i < 1000; i++) sink = i; ex
             self.assertLess(found[name]["interval_joules"][0], 0.01 * found["once"]["energy_joules"], name)
 
     def test_memory_is_as_long_as_is_known(self):
-        """Also if LLVM turns a loop into a call."""
+        """The known bounds of a length are used, even if LLVM turned a loop into the call."""
         text = """#include <string.h>
 __attribute__((noinline)) static void part(char *a, const char *b, int n) { memcpy(a, b, n * 8ul); }
 void known(char *a) { memset(a, 0, 8000000); }
@@ -471,7 +476,7 @@ int deep(int n) { return n < 2 ? n : deep(n - 1) + deep(n - 2); }
         self.assertEqual({doubt["kind"] for doubt in found["deep"]["doubts"]}, {"loop", "recursion"})
 
     def test_counts_that_depend_on_an_endless_loop_have_no_bound(self):
-        """As the inner loop of an insertion sort, which also ends early."""
+        """The loops are those of an insertion sort, whose inner loop also ends early."""
         found = self.functions("""
 void sort(int *x, unsigned long n)
 {
@@ -508,7 +513,7 @@ void forever(void) { for (;;) ; }
         self.assertTrue(5 < joules[1] / joules[0] < 15 and 8 < joules[2] / joules[1] < 12, joules)
 
     def test_far_data_takes_lines(self):
-        """For any caches of this machine: half a KiB is near, 16 GiB is far, and a line counts once."""
+        """For any caches of this machine, half a KiB is near and 16 GiB is far. A line counts once."""
         text = "".join(f"double f{n}(const double *x) {{ double s = 0; for (long i = 0; i < {n}; i++) s += x[i]; return s; }}\n"
                        for n in (64, 1 << 31))
         text += """double wide(const double *x) { double s = 0; for (long i = 0; i < 1L << 31; i += 8) s += x[i]; return s; }
@@ -531,8 +536,8 @@ long straight(const struct node *p) { long s = 0; for (int i = 0; i < 1000; i++)
         self.assertGreater(found["chase"]["interval_seconds"][1], 20 * found["straight"]["interval_seconds"][1])
 
     def test_filters_are_streams(self):
-        """The position of their output grows by one or stays, so it is a stream. A position that may go back
-        or jump is not."""
+        """A filter's output position grows by one or stays, so the output is a stream. A position that may
+        decrease or jump is not."""
         steps = {"always": "out[c] = x[i]; c += x[i] < y;",
                  "sometimes": "if (x[i] < y) out[c++] = x[i];",
                  "through": "*out = x[i]; out += x[i] < y;",
@@ -561,7 +566,8 @@ long straight(const struct node *p) { long s = 0; for (int i = 0; i < 1000; i++)
             self.assertGreater(found[name]["loops"][0]["lines"]["l2"], 1 << 27, name)
 
     def test_vectors_are_those_that_clang_makes(self):
-        """joulec's statements about each loop agree with clang's optimization record of joulec's build."""
+        """joulec's statements about each loop must agree with clang's optimization record of joulec's
+        build."""
         text = """float a[4096], b[4096];
 void axpy(float k, int n) { for (int i = 0; i < n; i++) a[i] += k * b[i]; }
 float dot(const float *x, const float *y, int n) { float s = 0; for (int i = 0; i < n; i++) s += x[i] * y[i]; return s; }
@@ -643,7 +649,7 @@ int list(const int *x, int n) { int i = 0; for (int k = 0; k < n; k++) i = x[i];
                                       r"hint: set JOULEC_CLANG to clang \1 or older\n$")
 
     def test_dependencies_and_several_sources(self):
-        """Called in the same way as make and CMake call a compiler."""
+        """joulec is called in the same way as make and CMake call a compiler."""
         done = self.compile(SUM, "-MD", "-MF", "a.d", "-MT", "a.o", "--energy-check")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("joule/budget.h", self.read("a.d"))

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Functions compared with a stored report: only those that grew fail, and reports that are not comparable are refused."""
+"""Checks functions compared with a stored report: only those that grew fail, and reports that are not
+comparable are refused."""
 import json
 import os
 
@@ -20,8 +21,8 @@ double removed(double x) { return x * x + table[3][4]; }
 int old_name(const double *x) { return x[1] > x[2] * 3 ? 5 : 6; }
 int calls_out(int a) { return a + 1; }
 """
-# leaf divides three times, and caller through it. One function is renamed, one removed, one new, one calls an
-# unknown function.
+# Changes: leaf has two more divisions, and caller has them through leaf. One function is renamed, one
+# removed, one new, and one calls an unknown function.
 AFTER = (BEFORE.replace("a * 3 / 7", "a * 3 / 7 / (a + 1) / (a + 2)").replace("old_name", "new_name")
          .replace("double removed(double x) { return x * x + table[3][4]; }\n", "")
          .replace("return a + 1;", "return other(a) + 1;") + "long fresh(long x) { return x % 1000003; }\n")
@@ -34,7 +35,7 @@ class Baseline(Folder):
         return self.joulec("-I", INCLUDE, "-O2", "-c", name, *words)
 
     def keep(self, text=BEFORE, *words):
-        """Stores the report of a version."""
+        """Stores the report of a version of the source."""
         done = self.compile("--energy-report", "base.json", *words, text=text)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
@@ -214,7 +215,8 @@ class Baseline(Folder):
         self.assertNotIn("gone", done.stdout)
 
     def test_a_project_and_its_builds_share_a_report(self):
-        """A file is also found by its path from another folder."""
+        """The report of a file is found even if the file has another relative path, seen from another
+        folder."""
         self.write("src/a.c", BEFORE)
         self.database("src/a.c")
         self.assertEqual(self.joulec("--energy-database=db.json", "--energy-report=base.json").returncode, 0)
@@ -243,7 +245,7 @@ int caller(int n, const int *p) { return tree(n) + open_loop(p) * 5 + calls_othe
         self.assertRegex(done.stderr, "1 new, 1 gone, 2 renamed\n")
 
     def test_reports_behind_each_other_are_one(self):
-        """Concatenated reports of several commands."""
+        """Concatenated reports of several commands are read as one report."""
         self.write("b.c", "int b(int x) { return x / 3; }\n")
         self.write("a.c", BEFORE)
         for name in ("a", "b"):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""joulec's results for loops with correct marks hold when the loops run, however LLVM merges and splits them.
+"""Checks that joulec's results for loops with correct marks hold when the loops run, in whatever way LLVM
+merges and splits the loops.
 
 Programs are random: loops that run while something changes, around counting loops; loops that reset their
 counts, end early, follow cycles, or use goto. They first run with counters, whose values become the marks.
@@ -17,7 +18,8 @@ FIRST = int(os.environ.get("FIRST", "1"))
 FUNCTIONS = 8
 CALLS = 12
 
-# A loop: ENTER before it, ROUND in its body, LEAVE at the end of the function; what each saw is printed by its number.
+# ENTER comes before a loop, ROUND in its body, and LEAVE at the end of the function. LEAVE prints the counts
+# of each loop by number.
 COUNTERS = """#ifdef COUNT
 #include <stdio.h>
 static struct { long now, least, most, call, least_call, most_call; int is_open; } seen[500];
@@ -54,7 +56,8 @@ int main(void) {
 
 
 class Maker:
-    """Returns a program's lines; a line that is a number stands for that loop's mark."""
+    """A random program. `lines` contains its text; a line that is a number stands for the mark of this
+    loop."""
 
     def __init__(self, seed):
         self.chance = random.Random(seed)
@@ -66,14 +69,14 @@ class Maker:
         return self.chance.choice(choices)
 
     def loop(self, head):
-        """Returns its number; adds ENTER and the mark's position before it."""
+        """Adds ENTER, the position of the mark, and the loop's head. Returns the loop's number."""
         number = self.loops
         self.loops += 1
         self.of_function[-1].append(number)
         self.lines += [f"ENTER({number});", number, f"{head} {{ ROUND({number});"]
 
     def work(self, at, flag):
-        """Ends because what it searches for decreases."""
+        """Adds work that ends because the numbers for which it searches decrease."""
         array, limit = self.one(("a", 2), ("c", 1), ("d", 0), ("b", 90))
         self.lines.append(self.one(f"if ({array}[{at}] > {limit}) {{ {array}[{at}]--; {flag} = 1; }}",
                                    f"if ({array}[{at}] > {limit}) {{ {array}[{at}] = 0; {flag} = 1; }} else s += 2;",
@@ -85,7 +88,7 @@ class Maker:
                                    f"if (a[{at}] > 4) {{ a[{at}] = 0; {at} = {at} / 2; }}"))
 
     def counted(self, depth, flag):
-        """A counting loop, in one of many forms."""
+        """Adds a counting loop, in one of many forms."""
         at, limit, self.begin, self.goes_on = f"i{depth}", self.one("48", "n", "60"), self.one("0", "0", "1", "3"), False
         kind = self.one("for", "short", "do", "while", "forever", "down", "ring")
         declared = {"short": "short", "down": "int"}.get(kind, self.one("int", "unsigned", "long"))
@@ -120,7 +123,7 @@ class Maker:
         self.lines.append(end + " }")
 
     def nest(self, depth, is_counted):
-        """Runs while something changes, or counts."""
+        """Adds a loop that runs while something changes, or that counts."""
         flag = f"more{depth}"
         self.lines.append(f"{{ int {flag} = 1;")
         if is_counted:
@@ -159,8 +162,8 @@ class Maker:
 
 class Bounds(Folder):
     def seen(self, maker):
-        """Returns for each loop that ran the minimum and maximum per entry and per call; None: it took too
-        long."""
+        """Returns for each loop that ran the minimum and maximum per entry and per call; None if the run took
+        too long."""
         path = self.write("count.c", maker.text({}))
         subprocess.run(["clang", "-DCOUNT", "-O1", "-w", "-I", INCLUDE, path, "-o", self.path("count")], check=True, cwd=self.folder)
         try:
@@ -184,7 +187,7 @@ class Bounds(Folder):
         for name, function in self.report_in("r.json")["functions"].items():
             lines = [loop["line"] for loop in function["loops"]]
             for loop in function["loops"]:
-                # If LLVM makes two loops of one, each may run as often as the mark says.
+                # If LLVM splits a loop in two, each may run as often as the mark states.
                 if loop["marked"] is None or loop["class"] != "bounded" or lines.count(loop["line"]) > 1 or loop["line"] not in by_line:
                     continue
                 min_each, max_each, least_call, most_call = by_line[loop["line"]]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""joulec's counts for calls with partly known arguments agree with the counts of runs.
+"""Checks that joulec's counts for calls with partly known arguments agree with the counts of runs.
 
 The functions of tests/fixtures/calls/calls.c are compiled as joulec does, and run with a counter for many
 inputs; the unit test test_calls compares the two.

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""joulec's bounds of loops hold for every call that returns, with any checks and hints in the loops.
+"""Checks that joulec's bounds of loops hold for every call that returns, with any checks and hints in the
+loops.
 
 Random programs have nests of loops with assertions, calls that never return, cold calls, hints and plain exits. Each is run
 on many inputs, and its iterations are counted.
@@ -15,7 +16,7 @@ from run_support import skip
 PROGRAMS = int(os.environ.get("PROGRAMS", "2"))
 FIRST = int(os.environ.get("FIRST", "1"))
 FUNCTIONS = 8
-WORDS = 509  # of data
+WORDS = 509  # number of words of data
 
 BEGIN = HEADER + """#include <assert.h>
 #include <setjmp.h>
@@ -68,7 +69,7 @@ int main(void)
 
 
 class Program:
-    """Returns its text, and for each line with a loop the loop's number and function."""
+    """A random program: its text, and for each line with a loop the loop's number and function."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
@@ -131,7 +132,7 @@ class Checks(Folder):
             found = [loop for function in self.report_in("report.json")["functions"].values() for loop in function["loops"]]
             for loop in found:
                 if loop["line"] not in program.loops or sum(other["line"] == loop["line"] for other in found) > 1:
-                    continue  # LLVM has made several loops of it
+                    continue  # LLVM split this loop into several
                 number, function = program.loops[loop["line"]]
                 low, _, high = loop["iterations"]
                 for rounds in counts.get(function, []):

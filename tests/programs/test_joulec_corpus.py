@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The shortest run of tests/corpus/joulec: joulec predicts every program, it is measured, and its results are
-correct. Times are not judged.
+"""Checks the shortest run of tests/corpus/joulec: joulec predicts every program, the programs are measured,
+and their results are correct. Times are not judged.
 """
 import importlib.util
 import json
@@ -36,7 +36,7 @@ class Corpus(Folder):
             self.assertTrue(p["right"], p)
             self.assertTrue(p["program"].startswith(p["group"] + "_"), p)
             self.assertTrue(0 < p["low_seconds"] <= p["predicted_seconds"], p)
-            if p["high_seconds"] is not None:  # else calls are too many to count, or nothing bounds a loop
+            if p["high_seconds"] is not None:  # None: calls are too many to count, or a loop has no bound
                 self.assertTrue(p["predicted_seconds"] <= p["high_seconds"] < math.inf, p)
             self.assertTrue(p["measured_seconds"] > 0 and p["energy_joules"] > 0, p)
         self.assertLess(sum(p["high_seconds"] is None for p in programs), len(programs) / 20)
@@ -49,7 +49,7 @@ class Corpus(Folder):
         self.assertEqual(sorted(load().GROUPS), sorted(files - {"measure_programs"}))
 
     def test_wrong_result_is_reported(self):
-        """Uses a copy of one group, with another result in one of its programs."""
+        """Uses a copy of one group in which one program returns another result."""
         copy = self.path("joulec")
         os.mkdir(copy)
         for name in ("corpus.h", "measure_programs.c", "dot_product.c"):
@@ -69,7 +69,7 @@ class Corpus(Folder):
         self.assertEqual(done.stdout.count("WRONG RESULT"), 1, done.stdout)
 
     def test_sets_stay_as_they_were(self):
-        """Groups that were known while the model was tuned must not come into a test set."""
+        """Groups that were known while the model was tuned must not be moved into a test set."""
         sets = load().SETS
         self.assertEqual(sets["tuning"], ["division", "histogram", "lcs", "linked_list", "matmul", "polynomial", "prefix_sum",
                                           "sum_of_ratios", "sort", "stencil", "word_count"])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""joulec's treatment of paths that rarely run: failed assertions, calls that never return, cold calls,
+"""Checks joulec's treatment of paths that rarely run: failed assertions, calls that never return, cold calls,
 __builtin_expect.
 """
 import re
@@ -36,9 +36,9 @@ class Hints(OneFile):
             self.assertGreater(self.joules(found, name), 0.7 * plain, name)
             self.assertLess(self.joules(found, name), 2 * plain, name)
             self.assertEqual([loop["iterations"][1] for loop in found[name]["loops"]], [300, 90000], name)
-        for name in ("asserts", "aborts"):  # every call that returns does at least this
+        for name in ("asserts", "aborts"):  # every call of these that returns runs all iterations
             self.assertEqual([loop["class"] for loop in found[name]["loops"]], ["exact", "exact"], name)
-        for name in ("dies", "exits", "jumps", "hints", "reports"):  # these include calls that end early
+        for name in ("dies", "exits", "jumps", "hints", "reports"):  # some calls of these end early
             self.assertLess(found[name]["interval_joules"][0], 0.01 * plain, name)
 
     def test_a_check_before_a_loop_does_not_pass_it_by(self):
@@ -50,8 +50,8 @@ long plain(const int *d) { long s = 0; for (int i = 0; i < N; i++) for (int j = 
         self.assertLess(abs(self.joules(found, "checked") / self.joules(found, "plain") - 1), 0.2)
 
     def test_other_exits_still_say_how_long(self):
-        """A triangular nest keeps its formula, and an assertion changes nothing in a loop whose end depends
-        on data."""
+        """A triangular nest has a formula in spite of an assertion. An assertion changes nothing in a loop
+        whose end depends on data."""
         found = self.functions(CHECKS + """
 long triangle(const int *d) { long s = 0; for (int i = 0; i < N; i++) for (int j = 0; j < i; j++) { assert(d[j] != i); s += d[j] ^ s; } return s; }
 long until(const int *d) { long s = 0; for (int i = 0; i < N; i++) { if (d[i] == 7) break; s += d[i] ^ s; } return s; }
@@ -131,7 +131,7 @@ JOULE_BUDGET("max_joules=1nJ") double table(const double *p) { double s = 0; for
         self.assertNotIn("bounds_joules", free_run)
 
     def test_a_guess_is_no_limit_of_a_block_or_loop(self):
-        """In the output of --emit eir: unbounded loops, and calls without a figure."""
+        """Checks the output of --emit eir for unbounded loops and calls without a figure."""
         text = HEADER + """
 int other(int);
 double row(const double *p, int n) { double s = 0; for (int i = 0; i < 100; i++) for (int j = 0; j < n; j++) s += p[j] * s; return s; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Inputs of joulec: for any way of passing a C file to clang, its budgets are judged, or joulec says that
-they are not.
+"""Checks joulec's inputs: for any way of passing a C file to clang, its budgets are judged, or joulec reports
+that they are not.
 """
 import json
 import os
@@ -11,9 +11,10 @@ import subprocess
 from joulec_support import Folder, INCLUDE, has_sanitizer, main
 
 ASSEMBLY = '.section .note.GNU-stack,"",@progbits\n.text\n'
-# What ld says of a libjoule with a sanitizer, whoever links it: "ld: .../libasan.so.8: warning: the use of `tmpnam' is dangerous".
+# If libjoule has a sanitizer, ld prints this warning for every program: "ld: .../libasan.so.8: warning: the
+# use of `tmpnam' is dangerous".
 OF_SANITIZER = re.compile(r"^\S*ld\S*: \S*/lib[a-z]*san\.(?:so\S*|a\S*): (?:in function .*|warning: .*)\n", re.MULTILINE)
-OF_LEVEL = re.compile(r".*\[JW0107\]\n")  # most of these do not concern optimisation
+OF_LEVEL = re.compile(r".*\[JW0107\]\n")  # note of a low optimization level, which most of these tests do not concern
 COSTLY = """#include <joule/budget.h>
 JOULE_BUDGET("max_joules=1nJ")
 int f(int x) { int s = x; for (int i = 0; i < 1000; i++) s = s * 31 + i; return s; }
@@ -39,7 +40,8 @@ class Inputs(Folder):
             self.assertEqual(subprocess.run([self.path(program)], check=False).returncode, 0)
 
     def judged(self, *words, text="", output="out"):
-        """Returns the messages of a check that finds the budget of COSTLY exceeded, once, and builds nothing."""
+        """Checks that the budget of COSTLY is reported as exceeded, once, and that nothing is built. Returns
+        the messages."""
         done = self.joulec(*words, "-o", output, text=text)
         self.assertEqual((done.returncode, done.stderr.count("[JE0001]")), (1, 1), (words, done.stderr))
         self.assertFalse(os.path.exists(self.path(output)), words)
@@ -56,7 +58,7 @@ class Inputs(Folder):
         self.runs("both")
 
     def test_objects_of_several_files(self):
-        """Each language is named as for clang, and read with all options."""
+        """Each file's language is the one that clang would use, and the file is read with all options."""
         self.write("more.c", KEPT.replace("f(", "more_f(").replace("main", "more_main"))
         self.write("lib.cc", "int g() { return NEEDED; }\n")
         self.write("needed.h", "#define NEEDED 1\n")
@@ -118,7 +120,7 @@ class Inputs(Folder):
         self.assertIn("response files expand to more than 64 MiB", done.stderr)
 
     def test_a_response_file_that_is_a_pipe(self):
-        """It can be read only once, and joulec reads it before clang does."""
+        """The pipe can be read only once, and joulec reads it before clang does."""
         os.mkfifo(self.path("pipe"))
         for check, words, code in (((), "-c kept.c -o kept.o", 0), (("--energy-check",), "-c kept.c -o kept.o", 0),
                                    (("--energy-check",), "-c costly.c -o kept.o", 1)):
@@ -177,7 +179,7 @@ class Inputs(Folder):
         for level in ("-O0", "-O1", "-Os", "-Ofast"):
             done = self.joulec(level, "-x", "c-header", "p.h", "-o", "p.pch")
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertNotIn("joulec:", done.stderr)  # later versions of clang have something to say of -Ofast
+            self.assertNotIn("joulec:", done.stderr)  # later versions of clang warn about -Ofast
             self.write("uses.c", COSTLY.replace("1000", "BELOW"))
             self.judged(level, "-include-pch", "p.pch", "-c", "uses.c")
 
@@ -277,14 +279,14 @@ class Inputs(Folder):
         return len(self.read("runs").splitlines())
 
     def test_without_budgets_output_equals_that_of_clang(self):
-        """Without anything to judge, joulec gives the same output as clang, in about the same time."""
+        """If a source has no budget, joulec gives the same output as clang, in about the same time."""
         self.write("p.h", "int g(void);\n")
         for words in (["-E"], ["--preprocess"], ["-M"], ["-MM"], ["-emit-ast", "-o", "x.ast"], ["-Xclang", "-ast-dump", "-fsyntax-only"],
                       ["-Xclang", "-S", "-c", "-o", "-"], ["-ccc-print-phases"], ["-###"]):
             plain, checked = (self.joulec(*words, "costly.c", check=check) for check in ((), ("--energy-check",)))
             self.assertEqual(checked.returncode, plain.returncode, (words, checked.stderr))
             self.assertNotIn("[JE", checked.stderr, words)
-            if words[0] in ("-E", "--preprocess"):  # a budget remains in it, between two pragmas
+            if words[0] in ("-E", "--preprocess"):  # the output contains the budget, between two pragmas
                 self.assertIn("joule.budget:", checked.stdout)
             else:
                 self.assertEqual(checked.stdout.count("\n"), plain.stdout.count("\n"), words)
@@ -294,7 +296,7 @@ class Inputs(Folder):
             self.assertEqual((done.returncode, done.stderr), (0, ""), words)
 
     def test_budgets_survive_separate_preprocessing(self):
-        """As ccache and distcc compile: clang -E, then its output."""
+        """Compiles in the same way as ccache and distcc: clang -E, then the output of clang -E."""
         self.write("near.c", COSTLY.replace("1000", "x").replace("for", "JOULE_LOOP(500, 1000) for"))
         for source, message in (("costly.c", "costly.c:3:"), ("near.c", "712.5 iterations per call (bounded)")):
             for words in (["-E", source, "-o", "out.i"], ["-P", "-E", source, "-o", "out.i"], ["-Qunused-arguments", "-E", "-c", source, "-o", "out.i"]):
@@ -308,7 +310,7 @@ class Inputs(Folder):
         self.assertNotIn("joule.budget", self.joulec("-E", "-P", "other.cc").stdout)
 
     def test_precompiled_headers_of_cmake(self):
-        """As target_precompile_headers calls a compiler."""
+        """Calls joulec in the same way as CMake's target_precompile_headers."""
         self.write("cmake_pch.h", "#pragma clang system_header\n#include <stdio.h>\n")
         self.write("cmake_pch.h.c", "/* generated by CMake */\n")
         header = ["-Xclang", "-include", "-Xclang", self.path("cmake_pch.h")]

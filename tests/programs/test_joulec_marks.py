@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Marks in the source about loops, recursion, temperature and devices, and how joulec uses them."""
+"""Checks marks in the source about loops, recursion, temperature and devices, and how joulec uses them."""
 import json
 import os
 import subprocess
@@ -19,7 +19,8 @@ class Loops(Source):
                          [(4, "bounded", [1, 25, 49], [1, 49])])
 
     def test_a_loop_with_a_break_has_its_mark(self):
-        """LLVM loses such a loop's source position, in the function and where it is inlined."""
+        """LLVM loses the source position of such a loop, in the function and where the function is
+        inlined."""
         loops = self.loops("""static inline void sink(unsigned *heap, int at, unsigned value) {
 JOULE_LOOP(0, 2)
 while (2 * at + 1 < 7) {
@@ -46,7 +47,8 @@ void f(unsigned *heap, const unsigned *s) { for (int i = 0; i < 100; i++) if (s[
         self.assertEqual((decided.returncode, decided.stderr), (0, ""))
 
     def test_while_do_and_macros(self):
-        """Numbers from macros of a header, marks from a macro, loops of a macro that all have one position."""
+        """Numbers come from macros of a header, and marks from a macro. All loops of a macro have the same
+        position."""
         self.write("limits.h", "#define ROWS (4 * 16)\n#define UP_TO(n) JOULE_LOOP(0, n)\n#define EACH(i, n, body) for (int i = 0; i < (n); i++) { body }\n")
         loops = self.loops("""#include "limits.h"
 int f(const int *x, int *y, int n) { int s = 1;
@@ -69,7 +71,7 @@ return s; }
         self.assertEqual([(loop["line"], loop["class"], loop["marked"]) for loop in loops], [(5, "guessed", None)])
 
     def test_mark_of_a_removed_loop_moves_to_no_outer_loop(self):
-        """Not even if LLVM has lost that loop's position."""
+        """The mark does not move, even if LLVM lost the position of the outer loop."""
         found = self.report("""void f(unsigned *heap, int at, unsigned value, const int *n) {
 while (2 * at + 1 < n[at & 3]) {
     JOULE_LOOP(1, 2)
@@ -104,7 +106,8 @@ heap[at] = value; }
         self.assertEqual([(loop["class"], loop["marked"]) for loop in loops], [("bounded", [1, 12])])
 
     def test_block_inserted_into_the_back_edge_keeps_the_mark(self):
-        """LLVM does this if a value is reloaded in some iterations only: the loop keeps its position."""
+        """LLVM inserts such a block if a value is reloaded in some iterations only. The loop does not lose
+        its position."""
         loops = self.loops("""struct s { int room, more; };
 int step(struct s *);
 int f(struct s *s, int n) {
@@ -146,8 +149,8 @@ int f(struct s *s, int n) {
         self.assertEqual(found["functions"]["f"]["loops"][0]["iterations_each"], [1000, 1000, 1000])
 
     def test_of_bounds_the_middle(self):
-        """The middle of the range; or the middle of magnitudes, for a loop that restarts or repeats a pass
-        until nothing changes."""
+        """The assumed count is the middle of the range. For a loop that restarts or repeats a pass until
+        nothing changes, it is the middle of the magnitudes."""
         queue = "int f(const int *x, int *y) { int s = 0, n = 1;\nJOULE_LOOP(0, 511)\nwhile (s < n) { y[s++] = 7; n += x[n]; } return n; }\n"
         restarted = "void f(const int *x, int *y) { for (int i = 0; i < 9; i++) { int n = i;\nJOULE_LOOP(0, 511)\nwhile (x[n]) n = x[n];\ny[i] = n; } }\n"
         passes = ("void f(int *x) { int more;\nJOULE_LOOP(0, 511)\ndo { more = 0;\nfor (int i = 1; i < %d; i++) if (x[i] < x[i - 1])"
@@ -156,12 +159,11 @@ int f(struct s *s, int n) {
             report = self.report(text)
             found = [loop["iterations_each"][1] for loop in report["functions"]["f"]["loops"] if loop["marked"]]
             if not found and "while (more)" in text and "[JW0105]" in report["stderr"]:
-                continue  # LLVM 19 gives such a loop a second entry, and joulec says that it cannot use the mark
+                continue  # LLVM 19 gives such a loop a second entry, and joulec reports that it cannot use the mark
             self.assertEqual(len(found), 1, text)
             self.assertAlmostEqual(found[0], likely, delta=1, msg=text)
 
     def test_no_mark_is_lost_in_a_large_source(self):
-        """No mark is lost in a large source."""
         text = "".join(f"int f{i}(const int *x, int n) {{ int s = 1;\nJOULE_LOOP(0, {i + 1})\nfor (int i = 0; i < n; i++) s ^= x[i] * s; return s; }}\n"
                        for i in range(300))
         found = self.functions(text)
@@ -173,8 +175,9 @@ WORK = "(const int *x) { int s = 1; for (int i = 0; i < 1000; i++) s ^= x[i] * s
 
 
 class OneOfTwo(Source):
-    """LLVM merges two nested loops if the inner one's test is known to hold at first, and splits one that goes back in two ways. A mark
-    of a merged loop is refused; a version of LLVM that does not merge the loops uses it."""
+    """LLVM merges two nested loops if the inner loop's test is known to hold at first. It splits a loop that
+    continues at two places. A mark of a merged loop is refused; a version of LLVM that does not merge the
+    loops uses the mark."""
     ROUND = """unsigned short a = lowest[roads[i].a], b = lowest[roads[i].b];
         if (a == b) continue;
         has_changed = true;
@@ -186,15 +189,15 @@ int next(void);
 """
 
     def marks(self, text):
-        """Returns for each loop, outer ones first, its mark and its maximum per call; and whether a mark was
+        """Returns for each loop, outer ones first, its mark and its maximum per call, and whether a mark was
         refused."""
         found = self.report(text)
         loops = found["functions"]["f"]["loops"]
         return [(loop["marked"], loop["iterations"][2]) for loop in loops], found["stderr"].count("[JW0105]")
 
     def check_refused(self, text, mark, max_runs):
-        """Every loop with the mark runs at most `most` times in a call. If no loop has it, it is refused with
-        a warning."""
+        """Checks that every loop with the mark runs at most max_runs times in a call. If no loop has the
+        mark, there must be a warning."""
         loops, refused = self.marks(text)
         used = [runs for marked, runs in loops if marked == mark]
         self.assertEqual(len(used) + refused, 1, loops)
@@ -235,7 +238,7 @@ int next(void);
         self.assertTrue(not message or "write each loop on a line of its own, or move the inner loop to a function that is not inlined [JW0105]" in message, message)
 
     def test_loop_that_continues_only_by_a_break_is_not_bounded(self):
-        """The loop cannot be told from one that resets its count: neither mark bounds it."""
+        """The loop looks like one that resets its count, so neither mark bounds it."""
         text = """void f(void) { bool has_changed = true;
     JOULE_LOOP(1, 512)
     while (has_changed) {
@@ -307,7 +310,7 @@ retry:
         self.check_refused(text, [1, 64], None)
 
     def test_a_branch_around_is_no_guard(self):
-        """A mark holds for each entry into its loop."""
+        """A mark applies to each entry into its loop, so a branch around the loop changes no count."""
         text = """int f(const unsigned char *x, int n) { int s = 1;
 for (int i = 0; i < 40; i++) {
     if (x[i] < %s)
@@ -328,7 +331,7 @@ return s; }
         self.assertEqual(self.loops(text)[0]["iterations"][0], 0)
 
     def test_a_ring_in_one_loop(self):
-        """It looks like two loops, but the source has one keyword: the mark is used."""
+        """The loop looks like two loops, but the source has only one keyword, so the mark is used."""
         text = """int f(void) { int i = 0, s = 0;
     JOULE_LOOP(50, 1000)
     for (;;) {
@@ -388,7 +391,7 @@ class Devices(Source):
 
 class Files(Source):
     def test_a_file_has_a_budget(self):
-        """The total of all functions in the file; a callee counts once, in its caller."""
+        """A file's budget applies to the total of all its functions. A callee counts once, in its caller."""
         text = "static __attribute__((noinline)) int g" + WORK + "int a(const int *x) { return g(x) + 1; }\nint b(const int *x) { return g(x) + 2; }\n"
         found = self.report(text)
         a, b, g = (found["functions"][name]["energy_joules"] for name in "abg")
@@ -441,7 +444,8 @@ JOULE_BUDGET("max_joules=1mJ") int open(int n) { return plain(n); }
 """
 
     def test_recursion_depth_gives_the_number_of_frames(self):
-        """n frames for one recursive call, a geometric sum for several; a tail call counts as in the source."""
+        """One recursive call gives n frames, and several give a geometric sum. A tail call counts as in the
+        source."""
         found = self.report(self.TEXT)
         frames = {name: function["frames"] for name, function in found["functions"].items()}
         self.assertEqual(frames, {"once": [1, 5, 10], "twice": [1, 31, 1023], "tail": [1, 5, 10], "tree": [1, 9, 585], "even": [1, 3, 6],
@@ -453,7 +457,8 @@ JOULE_BUDGET("max_joules=1mJ") int open(int n) { return plain(n); }
         self.assertEqual(found["functions"]["open"]["verdict"], "undecided")
 
     def test_depth_of_recursion_in_a_loop_is_assumed(self):
-        """The depth is assumed like the count of an inner loop: each order of magnitude is equally likely."""
+        """The depth is assumed in the same way as the count of an inner loop: each order of magnitude is
+        equally likely."""
         text = """JOULE_DEPTH(511) unsigned root(unsigned short *up, unsigned i) { if (up[i] != i) up[i] = root(up, up[i]); return up[i]; }
 unsigned once(unsigned short *up) { return root(up, 7); }
 """
@@ -462,7 +467,7 @@ unsigned once(unsigned short *up) { return root(up, 7); }
             self.assertEqual(self.functions(text + more)["root"]["frames"], [1, likely, 511])
 
     def test_more_than_can_be_counted(self):
-        """A tree traversal gives the maximum numbers of children and levels; a real tree does not reach both
+        """A tree traversal has known maximum numbers of children and levels. A real tree does not reach both
         everywhere."""
         text = """struct t { struct t *first, *next; int v; };
 JOULE_DEPTH(40) int walk(const struct t *t) { int s = t->v; JOULE_LOOP(0, 999) for (t = t->first; t; t = t->next) s += walk(t) ^ s; return s; }
@@ -471,13 +476,14 @@ JOULE_BUDGET("max_joules=1mJ") int user(const struct t *t) { return walk(t); }
         found = self.functions(text)
         walk, user = found["walk"], found["user"]
         self.assertEqual(walk["frames"], [1, 1000, None])
-        self.assertEqual([loop["iterations_each"][1] for loop in walk["loops"]], [1])  # each but the first has a parent
+        # Each node but the first has a parent.
+        self.assertEqual([loop["iterations_each"][1] for loop in walk["loops"]], [1])
         self.assertEqual((walk["interval_joules"][1], user["interval_joules"][1], user["budget_probability"]), (None, None, None))
         self.assertTrue(1 <= user["energy_joules"] / walk["energy_joules"] < 1.1)
         self.assertEqual(user["verdict"], "undecided")
 
     def test_calls_are_no_more(self):
-        """Against execution: as deep as stated, and no deeper."""
+        """Compares with execution: calls are as deep as stated, and no deeper."""
         text = """#include <stdio.h>
 int calls[2];
 JOULE_DEPTH(10) int twice(int n) { calls[0]++; return n < 1 ? n : twice(n - 1) + twice(n - 1); }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""joulec's outputs: the same files as clang's, with the same names, and programs linked like clang's."""
+"""Checks joulec's outputs: the same files as clang's, with the same names, and programs linked as by clang.
+"""
 import os
 import re
 import subprocess
@@ -19,7 +20,7 @@ MAIN = "int twice(int); int main(void) { return twice(2) - 4; }\n"
 
 class Outputs(Folder):
     def folder_with(self, name, **texts):
-        """Makes a new folder with a file NAME.c for each text."""
+        """Creates a folder with a file NAME.c for each text. Returns its path."""
         os.makedirs(self.path(name, "out"))
         for stem, text in texts.items():
             self.write(f"{name}/{stem}.c", text)
@@ -32,7 +33,7 @@ class Outputs(Folder):
         return done
 
     def both(self, *words, **texts):
-        """Makes folders in which clang and joulec ran the same command."""
+        """Creates two folders in which clang and joulec ran the same command. Returns their paths."""
         number = len(os.listdir(self.folder))
         theirs, ours = self.folder_with(f"{number}", **texts), self.folder_with(f"{number + 1}", **texts)
         self.compile(theirs, *words, own=())
@@ -45,7 +46,7 @@ class Outputs(Folder):
 
     @staticmethod
     def links(program):
-        """Returns the libraries and search folders for the dynamic loader."""
+        """Returns the libraries and search folders that the dynamic loader uses for the program."""
         text = subprocess.run(["readelf", "-d", program], capture_output=True, text=True, check=True).stdout
         return re.findall(r"\((?:NEEDED|RUNPATH|RPATH)\).*\[(.*)\]", text)
 
@@ -112,7 +113,7 @@ class Outputs(Folder):
             self.assertEqual(self.links(os.path.join(ours, "p")), self.links(os.path.join(theirs, "p")))
 
     def test_no_other_library_is_linked(self):
-        """configure checks in this way whether a function needs a library."""
+        """Scripts such as configure check in this way whether a function needs a library."""
         for text in ("char pow(); int main(void) { return pow(); }\n",
                      BUDGET + "char pow(); int main(void) { return pow() + twice(2); }\n"):
             done = self.compile(self.folder_with(str(len(text)), a=text), "-w", "a.c", "-o", "p", check=False)
@@ -141,7 +142,8 @@ class Outputs(Folder):
         self.assertIn("undefined", self.compile(folder, "--energy-run=no", "m.c", "a.o", "-o", "p", check=False).stderr)
 
     def test_a_line_without_a_check_links_it_too(self):
-        """make passes CFLAGS when it compiles, but not when it links."""
+        """make passes CFLAGS when it compiles, but not when it links. The linked program still needs
+        libjoule."""
         folder = self.folder_with("make", a=BUDGET, m=MAIN, n=PLAIN)
         self.compile(folder, "-c", "a.c", "m.c", "n.c")
         subprocess.run(["ar", "rcs", "liba.a", "a.o"], cwd=folder, check=True)

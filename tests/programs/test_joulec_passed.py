@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""joulec knows the parameters of static functions from the arguments of all their calls."""
+"""Checks that joulec knows the parameters of static functions from the arguments of all their calls."""
 from joulec_support import OneFile, main
 
 LOOP = "{ double s = 0; for (int i = 0; i < n; i++) s += x[i]; return s; }\n"
@@ -22,8 +22,8 @@ double use(void) { return mm(400); }
         self.assertIsNotNone(found["budget_probability"])
 
     def test_all_calls_count(self):
-        """Minimum and maximum over all calls, through other static functions, loops and assumptions. LLVM 19 keeps
-        only the upper end of such an assumption."""
+        """The range is the minimum and maximum over all calls, through other static functions, loops and
+        assumptions. LLVM 19 stores only the upper end of such an assumption."""
         for calls, lows, high in (("double a(const double *x) { return f(x, 400) + f(x, 100); }", (100,), 400),
                                  ("STATIC_G double a(const double *x) { return g(x, 50); }", (49,), 49),
                                  ("double a(const double *x) { double s = 0; for (int k = 10; k < 50; k++) s += f(x, k); return s; }", (10,), 49),
@@ -42,7 +42,7 @@ double use(void) { return mm(400); }
                   "itself": (STATIC % "f").replace("return s;", "return s > 9 ? s : s + f(x, n + 1);") + "double a(const double *x) { return f(x, 3); }"}
         for name, text in others.items():
             if name == "alias" and "f" not in self.functions(text):
-                continue  # LLVM 19 keeps only the name of the alias
+                continue  # LLVM 19 stores only the name of the alias
             found, loops = self.loops(text, "f")
             self.assertIsNone(loops[0][2], name)
             self.assertEqual(found["verdict"], "undecided", name)

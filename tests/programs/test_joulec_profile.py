@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Profiles: a program built by joulec counts as it runs, and its output gives the trip counts of its loops."""
+"""Checks profiles: a program built by joulec counts as it runs, and its output gives the trip counts of its
+loops."""
 import json
 import os
 import subprocess
@@ -96,7 +97,7 @@ class Profile(Folder):
         self.assertEqual(self.loops(found, "find"), [("profiled", 4)])
         self.assertEqual(self.loops(found, "once_more"), [("profiled", 10)])
         self.assertEqual(self.loops(found, "pairs"), [("profiled", 4), ("profiled", 10)])
-        self.assertEqual(self.loops(found, "rare"), [("profiled", 1009)])  # sink holds 9
+        self.assertEqual(self.loops(found, "rare"), [("profiled", 1009)])  # 1000 and the value of sink, which is 9
         self.assertEqual(self.loops(found, "exact"), [("exact", 40)])
         self.assertEqual(self.loops(found, "never"), [("guessed", 100)])
         self.assertEqual((plain["list"]["verdict"], found["list"]["verdict"]), ("undecided", "likely"))
@@ -111,12 +112,13 @@ class Profile(Folder):
         self.assertEqual(found["walk"]["doubts"], [])
         self.assertEqual({name: frames[name] for name in ("walk", "even", "odd")},
                          {"walk": [1, 41, 51.25], "even": [1, 5, 6.25], "odd": [1, 5, 6.25]})
-        self.assertEqual(frames["deep"], [1, 7, 15])  # the code gives its maximum
+        self.assertEqual(frames["deep"], [1, 7, 15])  # the code bounds this depth
         self.assertEqual((plain["walk"]["verdict"], found["walk"]["verdict"]), ("undecided", "likely"))
         self.assertTrue(20 < found["walk"]["energy_joules"] / plain["walk"]["energy_joules"] < 60)
 
     def test_calls_that_become_a_loop_are_as_many_as_was_seen(self):
-        """Each iteration of a list's traversal continues, half of a tree's; the rest are counted as frames."""
+        """LLVM turns all calls of a list's traversal into iterations, and half of a tree's. The rest are
+        counted as frames."""
         self.count("""#include <joule/budget.h>
 #include <stdlib.h>
 #define FN __attribute__((noinline)) long
@@ -142,8 +144,8 @@ int main(void)
         self.assertEqual((found["total"]["verdict"], found["walk"]["verdict"]), ("likely", "likely"))
 
     def test_profile_gives_no_bounds(self):
-        """A call longer than any finished one is still measured, and its budget is not reported as certain to
-        be exceeded."""
+        """A call may be longer than any that was profiled, so its budget is never reported as certain to be
+        exceeded."""
         self.count("""#include <joule/budget.h>
 #include <stdlib.h>
 #define FN __attribute__((noinline)) int
@@ -160,7 +162,7 @@ int main(int count, char **words)
         self.assertNotIn("max_joules of 'sum' can never be exceeded", done.stderr)
         self.assertIn("max_joules of 'once' can never be exceeded", done.stderr)
         if has_sanitizer():
-            return  # programs without one cannot be relied on to run with such a libjoule
+            return  # a program without a sanitizer may not run with a libjoule that has one
         subprocess.run([JOULE, "run", "--json", "run.json", "--", self.path("program"), "2000000"], cwd=self.folder, capture_output=True, check=True)
         found = self.report_in("run.json")["functions"]
         self.assertEqual({name: f["counted"] for name, f in found.items()}, {"sum": False, "once": True})
@@ -172,15 +174,15 @@ int main(int count, char **words)
         self.assertTrue(1 < rare / exact < 10, (rare, exact))
 
     def test_calls_of_itself_behind_two_colons(self):
-        """clang 14 counts the second `?:` wrongly; others may be right."""
+        """clang 14 counts the second `?:` wrongly; other versions may be right."""
         self.count("__attribute__((noinline)) int f(int n) { return n < 0 ? 3 : n < 2 ? n : f(n - 1) * 3 + 1; }\n"
                    "int main(void) { int s = 0; for (int i = 0; i < 100; i++) s += f(i < 60 ? -1 : 5); return s < 0; }\n")
         found, _ = self.report("--profile-use")
         self.assertIn(found["f"]["frames"], ([1, 1, None], [1, 2.6, 3.25]))
 
     def test_two_loops_of_which_llvm_makes_one(self):
-        """The profile has counts of both, and the merged loop uses neither. Other versions of LLVM keep two
-        loops."""
+        """The profile has counts of both loops, and the merged loop uses neither. Other versions of LLVM do
+        not merge them."""
         self.count("""#include <stdbool.h>
 unsigned short lowest[512]; struct { unsigned short a, b; } roads[400];
 __attribute__((noinline)) void passes(void)
@@ -228,7 +230,8 @@ int main(void)
         self.skipTest("there is no llvm-profdata by name")
 
     def test_calls_of_itself_in_very_many_runs(self):
-        """Counts above 32 bits are scaled before joulec gets them, with a different divisor for each branch."""
+        """LLVM scales counts above 32 bits before joulec reads them, with a different divisor for each
+        branch."""
         for runs, seen in ((1000, [1, 41, 51.25]), (10**10, [1, 1, None])):
             found, _ = self.report(f"--profile-use={self.merge(runs)}")
             self.assertEqual(found["walk"]["frames"], seen)

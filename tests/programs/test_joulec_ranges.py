@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Counts from the code hold for all arguments that JOULE_ASSUME allows, also if unsigned numbers wrap.
+"""Checks that counts from the code hold for all arguments that JOULE_ASSUME allows, even if unsigned numbers
+wrap.
 
 Programs are random nests. They count up, down, until numbers are equal, or until two numbers or addresses
 meet; limits are sums, quotients and products of arguments. Each runs with the minimum and maximum arguments
@@ -17,8 +18,8 @@ PROGRAMS = int(os.environ.get("PROGRAMS", "10"))
 FIRST = int(os.environ.get("FIRST", "1"))
 FUNCTIONS = 20
 MOST_LOOPS = 3
-MANY = 200_000  # iterations of a call, after which it is ended
-FAR_BELOW = -200  # used if only the upper end is assumed
+MANY = 200_000  # maximum iterations of a call; a longer call is ended
+FAR_BELOW = -200  # lower end of a range if only the upper end is assumed
 
 COUNTERS = f"""volatile int sink;
 static short room[4000];
@@ -35,7 +36,7 @@ static jmp_buf out;
 
 
 class Maker:
-    """Functions of two arguments, n and m, with their assumed ranges."""
+    """Random functions of two arguments, n and m, with their assumed ranges."""
 
     def __init__(self, seed):
         self.chance = random.Random(seed)
@@ -50,7 +51,7 @@ class Maker:
         return self.one(0, 1, 1, 2, 3, 5, 10, 20)
 
     def end(self, names):
-        """Returns a limit of a loop's count."""
+        """Returns an expression that limits a loop's count."""
         name, other, number = self.one(*names), self.one(*names), self.number()
         return self.one(name, name, f"{name} - {number}", f"{name} + {number}", f"{name} - {other}", f"{name} + {other}", f"{name} / 2",
                         f"({name} - {number}) / 3", f"{name} * 3", f"{name} * {other} % 7", f"({name} < {number} ? {name} : {number})",
@@ -78,14 +79,15 @@ class Maker:
         self.lines.append(last)
 
     def heads_that_meet(self, at, kind, begin, end, is_unsigned):
-        """Addresses stay within the array because the numbers are small."""
+        """Returns loop heads in which two numbers or addresses meet. Numbers are small, so addresses stay
+        within the array."""
         numbers = f"for ({kind} {at} = {begin}, {at}e = {end}; {at} {self.one('<', '<=')} {at}e; "
         heads = [numbers + f"{at}++, {at}e--)", numbers + f"{at} += 2, {at}e--)", numbers + f"{at}e -= 3, {at}++)"]
         addresses = f"for (short *{at} = room + 2000 + ({begin}), *{at}e = room + 2000 + ({end}); {at} {self.one('<', '<=', '<')} {at}e; "
         return heads if is_unsigned else heads + [addresses + f"{at}++)", addresses + f"{at} += 2)", addresses + f"{at}++, {at}e--)"]
 
     def heads_of_other_steps(self, at, kind, begin, end, names):
-        """Steps that grow, and limits of which either one ends the loop."""
+        """Returns loop heads with steps that grow, and with two limits, either of which ends the loop."""
         other = self.end(names)
         return [f"for ({kind} {at} = 1; {at} < {end}; {at} *= {self.one(2, 3)})", f"for ({kind} {at} = {end}; {at} > 0; {at} {self.one('/= 2', '>>= 1', '/= 10', '-= 3')})",
                 f"for ({kind} {at} = {begin}, {at}e = {end}; {at} < {other} && {at}e > {self.number()}; {at}++, {at}e--)",
@@ -130,17 +132,17 @@ class Maker:
 
 class Ranges(OneFile):
     def counted(self, text):
-        """Returns its functions, by name."""
+        """Returns the report's functions by name."""
         done = self.compile(text, "-w", "--energy-report", "r.json")
         self.assertEqual(done.returncode, 0, done.stderr)
         return self.report_in("r.json")["functions"]
 
     def loops_of(self, text):
-        """For function f: returns each loop's class, and the maximum iterations."""
+        """Returns the class and the maximum iterations of each loop of function f."""
         return [(loop["class"], loop["iterations"][2]) for loop in self.counted(text)["f"]["loops"]]
 
     def check(self, seed):
-        """Returns how many loops had upper ends."""
+        """Checks a random program. Returns how many of its loops had upper ends."""
         maker = Maker(seed)
         found, judged = self.counted(maker.text()), 0
         subprocess.run(["clang", "-DCOUNT", "-O0", "-w", "-I", INCLUDE, self.path("a.c"), "-o", self.path("count")], check=True)
@@ -154,7 +156,7 @@ class Ranges(OneFile):
                 loops.setdefault(loop["line"], []).append(loop)
             for depth, line in enumerate(function["lines"]):
                 candidates = loops.get(maker.line_of(line), [])
-                # An outer loop that lost its position may have this one's.
+                # An outer loop that lost its position may have the position of this one.
                 if number not in seen or len(candidates) != 1 or candidates[0]["iterations"][2] is None or candidates[0]["depth"] != depth + 1:
                     continue
                 counts = [row[depth] for row in seen[number]]
@@ -169,7 +171,7 @@ class Ranges(OneFile):
         return judged
 
     def test_a_formula_in_a_loop_of_which_little_is_known(self):
-        """It wraps in iterations beyond the likely number of them."""
+        """The formula wraps in iterations beyond the likely number of iterations."""
         found = self.loops_of("""volatile int sink;
 void f(unsigned n) {
     JOULE_ASSUME(n >= 0 && n <= 3);
@@ -200,7 +202,7 @@ void f(unsigned n, unsigned m) {
         self.assertEqual(found, [("symbolic", 1000)])
 
     def test_a_branch_that_is_not_the_loops_guard(self):
-        """If n is not 1, it is above 1 or 0: at 0 the loop's number wraps."""
+        """If n is not 1, it is 0 or above 1. If n is 0, the loop's number wraps."""
         text = """volatile int sink;
 void f(unsigned long n) {
     if (n == 1) return;

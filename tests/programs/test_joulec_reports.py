@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""joulec's output for other programs and for many files: SARIF, annotations, compile databases, --emit."""
+"""Checks joulec's output for other programs and for many files: SARIF, annotations, compile databases,
+--emit."""
 import html.parser
 import json
 import os
@@ -68,7 +69,7 @@ class Reports(Folder):
         return self.joulec("-I", INCLUDE, "-O2", "-c", *words)
 
     def run_of(self, name):
-        """Returns the one run of a SARIF log, after checking rules of the standard for every log."""
+        """Returns the single run of a SARIF log, after checking the standard's rules for every log."""
         log = json.loads(self.read(name))
         self.assertEqual(log["version"], "2.1.0")
         self.assertTrue(log["$schema"].endswith("sarif-2.1.0.json"))
@@ -106,7 +107,7 @@ class Conservation(Reports):
             for loop in loops:
                 self.assertGreater(loop["energy_joules"], 0)
                 self.assertLessEqual(loop["energy_joules"], 1.0001 * function["energy_joules"], (function["name"], loop))
-            for outer, inner in zip(loops, loops[1:]): # each function has one in another
+            for outer, inner in zip(loops, loops[1:]): # each of these functions has one loop inside another
                 self.assertLessEqual(inner["energy_joules"], 1.0001 * outer["energy_joules"], function["name"])
         self.assertEqual(seen, 4)
 
@@ -211,7 +212,7 @@ class Sarif(Reports):
                 self.assertEqual((done.returncode, done.stderr), (125, f"joulec: cannot write standard output: {reason}\n"), command)
 
     def test_it_keeps_to_the_standard_s_schema(self):
-        """Uses the OASIS schema, which SARIF_SCHEMA may name."""
+        """Validates with the OASIS schema. SARIF_SCHEMA may name a file with this schema."""
         schema = os.environ.get("SARIF_SCHEMA")
         if not schema:
             self.skipTest("SARIF_SCHEMA names no sarif-schema-2.1.0.json")
@@ -390,8 +391,8 @@ class Database(Reports):
         self.assertIn("--energy-only needs --energy-database", self.joulec("--energy-only=x", "a.c").stderr)
 
     def test_an_interrupt_ends_all(self):
-        """Compilers that would run for ever are ended, and no partial file stays. On a terminal, progress is
-        shown."""
+        """Compilers that would run for ever are ended, and no partial file is left. On a terminal, progress
+        is shown."""
         self.write("build/a.c", "#include \"fifo.h\"\n")
         os.mkfifo(self.path("build/fifo.h"))
         self.write("all.json", "as it was")
@@ -406,7 +407,7 @@ class Database(Reports):
             shown = b""
             while b"[0/3] build/a.c" not in shown:
                 shown += os.read(shown_on, 1000)
-            with open(self.path("build/fifo.h"), "wb"):  # blocks until a compiler has it open
+            with open(self.path("build/fifo.h"), "wb"):  # blocks until a compiler has opened the pipe
                 compilers = [pid for pid in os.listdir("/proc") if pid.isdigit() and self.is_compiler(pid)]
                 child.send_signal(signal.SIGINT)
                 self.assertEqual(child.wait(60), -signal.SIGINT)
@@ -463,7 +464,7 @@ int nest(const int *x, int n)
         self.assertRegex(text, r"/\* joule: sum: .*J a call .*; budget: likely \*/\n# 3 \"src/a.c\"\n.* int sum\(const int \*x\)\n")
         self.assertRegex(text, r"/\* joule: loop in nest: exact, 465 times; .*J of a call \*/\n# 15 \"src/a.c\"\n +for \(int j")
         self.assertRegex(text, r"/\* joule: loop in nest: guessed, .* \*/\n# 17 \"src/a.c\"\n +while")
-        self.assertNotIn("twice:", text)  # no part of it remains
+        self.assertNotIn("twice:", text)  # the output contains nothing of this function
         for compiler in ("clang", "gcc"):
             if shutil.which(compiler):
                 done = subprocess.run([compiler, "-fsyntax-only", "-Wno-attributes", self.path("seen.c")], capture_output=True, text=True, check=False)
@@ -516,7 +517,8 @@ class Html(Reports):
     """The page is complete, loads nothing from elsewhere, and its bars follow the joules."""
 
     def test_an_inlined_copy_counts_for_the_caller_s_line(self):
-        """Not for lines of an inlined function, whose joules count where it is called or kept."""
+        """The joules of an inlined copy count for the line of the call, not for lines of the inlined
+        function."""
         self.write("a.c", """int f(const int *x, int n)
 {
     int s = 0;
@@ -577,7 +579,7 @@ int call(const int *x, int n)
 
 
     def test_bytes_that_are_not_utf_8_are_replaced(self):
-        """Each of its bytes becomes U+FFFD, so that the page is valid UTF-8."""
+        """Each byte that is not UTF-8 becomes U+FFFD, so that the page is valid UTF-8."""
         name = os.path.join(os.fsencode(self.folder), b"caf\xe9.c")
         with open(name, "wb") as file:
             file.write(KEPT.encode() + "/* \u00e9 */ /* ".encode() + b"\xe9\xff */\n")
@@ -635,12 +637,13 @@ add_library(other STATIC b.c)
                 self.assertEqual([line["program"] for line in report], ["part/a.c", "part/b.c"])
                 self.assertEqual(report[0]["functions"][0]["loops"][0]["iterations"][1], 70)
                 self.assertEqual(self.run_of("build/part/energy.sarif")["results"], [])
-                self.assertNotIn("C files", self.build().stdout)  # nothing has changed
+                # Nothing was checked again, because nothing has changed.
+                self.assertNotIn("C files", self.build().stdout)
                 self.write("part/made.h.in", "#define SIZE 1000000\n")
                 done = self.build()
                 self.assertNotEqual(done.returncode, 0)
                 self.assertIn("part/a.c:4:37: error: energy budget", done.stdout + done.stderr)
-                self.assertNotEqual(self.build().returncode, 0)  # it stays wrong
+                self.assertNotEqual(self.build().returncode, 0)  # the check fails again until the source is corrected
 
     def test_as_a_test(self):
         text = self.TARGET % "STATIC" + "joule_check_energy(codec TEST STRICT OPTIONS -DMORE=1)\n"

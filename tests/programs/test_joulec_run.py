@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Programs whose functions have budgets, built by joulec and run: the energy of each call, for every kind of
-exit.
+"""Checks programs whose functions have budgets, built by joulec and run: the energy of each call, for every
+kind of exit.
 """
 import glob
 import json
@@ -44,7 +44,7 @@ class Run(Folder):
         return program
 
     def functions(self, program, expected=0):
-        """Returns the report's functions by name."""
+        """Runs the program. Returns the report's functions by name."""
         done = subprocess.run([JOULE, "run", "--json", "report.json", "--", program], capture_output=True, text=True, check=False,
                               cwd=self.folder)
         self.assertEqual(done.returncode, expected, done.stderr)
@@ -118,7 +118,7 @@ int main(void) { int s = 0; for (int i = 0; i < 100; i++) s ^= tiny(i); printf("
         self.assertEqual((found["tiny"]["count"], found["tiny"]["counted"]), (100, False))
 
     def test_excess_at_run_time_is_reported(self):
-        """The run shows what the compiler cannot know."""
+        """The run shows an excess that the compiler cannot predict."""
         program = self.build("""
 JOULE_BUDGET("max_joules=1uJ") __attribute__((noinline)) void work(int n) { burn(n); }
 int main(int count, char **words) { (void)words; for (int i = 0; i < 20; i++) work(count * 3000000); return 0; }
@@ -145,7 +145,7 @@ int main(int count, char **words) { (void)words; for (int i = 0; i < 20; i++) wo
             plain = subprocess.run([JOULEC, "-I", INCLUDE, *options, a, b, "-o", "p"], capture_output=True, check=False,
                                    cwd=self.folder)
             if plain.returncode:
-                continue  # this clang lacks a library for it, or a linker that knows its bitcode
+                continue  # this clang lacks a library for the option, or a linker that can read its bitcode
             done = self.joulec(*options, a, b, "-o", "p")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(self.functions(self.path("p"))["work"]["count"], 1, options)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Sources without a budget, a pragma or a budget of the file are compiled once, by clang. No budget is missed, however it
-gets into a source."""
+"""Checks that sources without a budget, a pragma or a budget of the file are compiled once, by clang. No
+budget may be missed, however it gets into a source."""
 import json
 import os
 import subprocess
@@ -14,7 +14,7 @@ OWN = "__attribute__((annotate(\"joule.budget:max_joules=1pJ\"))) "
 
 
 class Skip(Folder):
-    """Each run of clang leaves a line in a log."""
+    """Tests with a clang that logs each of its runs."""
 
     def setUp(self):
         super().setUp()
@@ -46,7 +46,7 @@ class Skip(Folder):
         self.assertEqual((done.returncode, done.stderr, runs), (0, "", 1))
 
     def test_names_of_libjoule_are_no_budgets(self):
-        """A program that measures itself reports many."""
+        """A program that measures itself contains many names of libjoule, but no budget."""
         self.write("a.c", """#include <joule/joule.h>
 int f(void) { joule_meter *meter; joule_error error; joule_quantity energy;
     if (joule_open(NULL, &meter, &error) != JOULE_OK) return 1;
@@ -67,7 +67,7 @@ int f(void) { joule_meter *meter; joule_error error; joule_quantity energy;
         self.write("b.c", "#include <joule/budget.h>\n" + BUDGET + LONG.replace("f(", "g("))
         done, _ = self.compile("-I", INCLUDE, "a.c", "b.c")
         self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertNotIn(" a.c", self.read("runs"))  # b.c alone is counted, and nothing is built
+        self.assertNotIn(" a.c", self.read("runs"))  # only b.c was counted, and nothing was built
         self.assertRegex(done.stderr, r"b\.c:2:\d+: error: energy budget is exceeded in 'g'")
 
     def test_options_for_all_functions_are_not_skipped(self):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""joulec's counts of loop nests agree with counts of runs.
+"""Checks that joulec's counts of loop nests agree with counts of runs.
 
 The nests of tests/fixtures/scev/nests.c are compiled with clang, opt prints scalar evolution's facts about
 their loops, and the nests run with counters. The three together are the text with which the unit test
@@ -63,7 +63,8 @@ def blocks_of(ir):
 
 
 def is_sure(successors, start, header):
-    """Returns True if every path from start, back to it or out of the function, contains header."""
+    """Returns True if every path from `start` that returns to `start` or leaves the function contains
+    `header`."""
     seen, ways = set(), [start]
     while ways:
         block = ways.pop()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Code that joulec cannot see never counts as zero: assembly, unknown LLVM intrinsics, and functions that can
-be replaced.
+"""Checks that code that joulec cannot see never counts as zero: assembly, unknown LLVM intrinsics, and
+functions that can be replaced.
 """
 import re
 
@@ -9,7 +9,7 @@ from joulec_support import HEADER, INCLUDE, OneFile, main
 
 class Unseen(OneFile):
     def check(self, text, *options):
-        """Returns functions with the unknowns of each, as (kind, name)."""
+        """Returns the report's functions, and the unknowns of each as (kind, name)."""
         found = self.functions(text, "-w", *options)
         for function in found.values():
             function["open"] = [(doubt["kind"], doubt["name"]) for doubt in function["doubts"]]
@@ -29,7 +29,7 @@ class Unseen(OneFile):
         self.assertEqual(found["bare"]["open"], [("callee", "asm(1: jmp 1b)")])
 
     def test_all_of_the_mathematical_library(self):
-        """With float, double and long double, as calls and as LLVM's intrinsics."""
+        """Each function is called for float, double and long double, by name and as an LLVM intrinsic."""
         one = ("acos asin atan acosh asinh atanh cos sin tan cosh sinh tanh exp exp2 exp10 expm1 log log10 log1p log2 logb cbrt sqrt fabs erf "
                "erfc tgamma lgamma ceil floor nearbyint rint round trunc roundeven j0 j1 y0 y1").split()
         two = "pow fmod remainder copysign nextafter nexttoward fdim fmax fmin atan2 hypot".split()
@@ -110,7 +110,8 @@ int only_with_openmp(int x) {{ return x; }}
             self.assertFalse(self.report(text, "-w")["threads_as_one"], text)
 
     def test_short_functions_with_openmp_are_stamped(self):
-        """The cost of starting and joining threads is unknown, so the functions cannot be called short."""
+        """The cost of starting and joining threads is unknown. The functions therefore cannot be considered
+        short."""
         text = 'JOULE_BUDGET("max_joules=1uJ") int f(int x)\n{\n#pragma omp parallel\n    x++;\n    return x;\n}\n'
         for options, is_stamped in (([], False), (["-fopenmp"], True)):
             done = self.joulec("-I", INCLUDE, "-O2", "-w", *options, "--energy-check", "-S", self.write("a.c", HEADER + text), "-o", "a.s")
@@ -118,7 +119,8 @@ int only_with_openmp(int x) {{ return x; }}
             self.assertEqual(("joule_budget_scope_begin" in self.read("a.s"), "joule_budget_count" in self.read("a.s")), (is_stamped, not is_stamped))
 
     def test_inline_functions_that_are_not_inlined(self):
-        """C99 inline functions, whose code is in another file, and GNU ones count like any other function."""
+        """C99 inline functions, whose code is in another file, and GNU inline functions count like any other
+        function."""
         prints = 'printf("%d %d\\n", s, n); s += x[i] * 7; ' * 48
         body = "{ int s = 0; for (int i = 0; i < 100; i++) { s += x[i] * n; if (s % 7 == 3) s ^= n; " + prints + "} return s; }\n"
         text = ("#include <stdio.h>\n{} int big(const int *x, int n) " + body +
@@ -141,12 +143,14 @@ int only_with_openmp(int x) {{ return x; }}
         self.assertGreater(found["short_ones"]["energy_joules"], 5 * sum_of_two)
 
     def test_functions_that_the_compiler_calls_of_itself(self):
-        """For complex numbers and profilers: no source defines these functions, and no library is needed."""
+        """These functions are for complex numbers and profilers. No source defines them, and no library is
+        needed."""
         text = ("#include <complex.h>\ndouble complex both(double complex a, double complex b) { return a * b; }\n"
                 "float complex part(float complex a, float complex b) { return a / b; }\nint one(int x) { return x + 1; }\n")
         plain, found = self.check(text), self.check(text, "-pg", "-ffreestanding")
         self.assertEqual([function["open"] for by in (plain, found) for function in by.values()], [[]] * 6)
-        if re.search(r"version 14\b", self.joulec("--version").stdout):  # later versions insert it after the counted code
+        # Later versions insert the call after joulec has counted the code.
+        if re.search(r"version 14\b", self.joulec("--version").stdout):
             self.assertGreater(found["one"]["energy_joules"], 5 * plain["one"]["energy_joules"])
         self.assertGreater(plain["part"]["energy_joules"], 2 * plain["both"]["energy_joules"])
 
@@ -165,7 +169,8 @@ int only_with_openmp(int x) {{ return x; }}
         self.assertGreater(found["all"]["energy_joules"], found["sum"]["energy_joules"])
 
     def test_operation_without_instruction_is_a_library_call(self):
-        """The first x86-64 has no instruction for rounding or fused multiply-add; other machines have."""
+        """The first x86-64 processors have no instruction for rounding or fused multiply-add. Other machines
+        have these instructions."""
         text = "#include <math.h>\ndouble down(double x) { return floor(x); }\ndouble both(double x) { return fma(x, x, x); }\n"
         old = self.check(text, "--target=x86_64-linux-gnu")
         new = self.check(text, "--target=x86_64-linux-gnu", "-msse4.1", "-mfma")
@@ -178,8 +183,8 @@ int only_with_openmp(int x) {{ return x; }}
         self.assertEqual(found["now"]["open"], [("callee", "llvm.readcyclecounter")])
 
     def test_replaceable_functions_are_unknown(self):
-        """Weak functions and tables, and with -fsemantic-interposition all exported symbols; but not copies
-        of one inline function."""
+        """Weak functions and tables can be replaced, and with -fsemantic-interposition all exported symbols.
+        Copies of one inline function cannot."""
         text = ("__attribute__((weak)) int light(int x) { return x + 1; }\nint calls(int x) { return light(x); }\n"
                 "extern int (*const table[2])(int);\nstatic __attribute__((noinline)) int own(int x) { return x - 1; }\n"
                 "__attribute__((weak)) int (*const table[2])(int) = {own, own};\n"
@@ -194,7 +199,7 @@ int only_with_openmp(int x) {{ return x; }}
         self.assertEqual([found[name]["open"] for name in ("shown", "calls_it")], [[], [("callee", "open_to_all")]])
 
     def test_functions_of_another_type_in_a_table(self):
-        """A caller may have cast them; but a member of a structure is a fixed function."""
+        """A caller may have cast the functions of a table. A member of a structure is a fixed function."""
         text = ("static int light(int *p) { return *p; }\nstatic void costly(int *p) { for (int i = 0; i < 9999; i++) p[i] ^= i; }\n"
                 "static int (*const cast[2])(int *) = {light, (int (*)(int *))costly};\n"
                 "int through(int *p, int k) { return cast[k & 1](p); }\n"

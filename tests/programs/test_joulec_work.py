@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""joulec's classification of instructions: the breakdown of small functions, one kind of work against
+"""Checks joulec's classification of instructions: the breakdown of small functions, one kind of work against
 another.
 """
 import platform
@@ -7,7 +7,7 @@ import unittest
 
 from joulec_support import OneFile, main
 
-# Transformations of loops by the build are tested elsewhere.
+# Other tests check how the build transforms loops.
 PLAIN = ["-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops"]
 ON_X86 = platform.machine() == "x86_64"
 
@@ -26,7 +26,8 @@ class Work(OneFile):
         self.assertAlmostEqual(found["wide"]["int_divs"] / found["narrow"]["int_divs"], 5 / 3)
 
     def test_a_division_of_128_bits_is_a_function(self):
-        """Also by constants. The remainder is computed from the quotient; for a power of two both are shifts."""
+        """Divisions by constants also call the function. The remainder is computed from the quotient. For a
+        power of two, both are shifts."""
         text = "typedef unsigned __int128 u128;\nunsigned narrow(unsigned x, unsigned y) { return x / y; }\n"
         text += "".join(f"u128 {name}(u128 x, u128 y) {{ return {words}; }}\n" for name, words in (
             ("divided", "x / y"), ("both", "(x / y) ^ (x % y)"), ("third", "x / 3 + y"), ("eighth", "x / 8 + y")))
@@ -50,13 +51,14 @@ class Work(OneFile):
             self.assertAlmostEqual(found[name]["int_muls"] / product, products, msg=name)
         self.assertNotIn("int_muls", found["signed_eighth"])
         self.assertNotIn("int_divs", found["signed_eighth"])
-        self.assertAlmostEqual(found["both"]["int_divs"] / division, 1)  # one instruction gives quotient and remainder
+        # One instruction computes quotient and remainder.
+        self.assertAlmostEqual(found["both"]["int_divs"] / division, 1)
         self.assertAlmostEqual(found["rest"]["int_divs"] / division, 1)
 
     @unittest.skipUnless(ON_X86, "asks what clang makes for x86")
     def test_products_of_vectors(self):
-        """Numbers that fit in 16 bits use narrow multiplications; vector units begin two products while a
-        scalar unit begins one."""
+        """Numbers that fit in 16 bits use narrow multiplications. Vector units begin two products in the time
+        in which a scalar unit begins one."""
         loop = "void {0}(void) {{ for (int i = 0; i < 1024; i++) out[i] = {1}[i] * {2}[i]; }}\n"
         text = "int out[1024], a[1024], b[1024];\nshort c[1024], d[1024];\n" + loop.format("wide", "a", "b") + loop.format("narrow", "c", "d")
         scalars, vectors = self.breakdown(text), self.breakdown(text, "-fvectorize")
@@ -65,7 +67,8 @@ class Work(OneFile):
 
     @unittest.skipUnless(ON_X86, "asks what clang makes for x86")
     def test_rounds_that_vectors_leave_over(self):
-        """Of at most 32 iterations 31 cost most: most of them are in the remainder loop."""
+        """If there are at most 32 iterations, 31 cost most, because most of these are in the remainder
+        loop."""
         takes = "(unsigned char *restrict a, const unsigned char *restrict b, int n)"
         loops = 'for (int k = 0; k < 1000; k++) { for (int i = 0; i < n; i++) a[i] ^= b[i]; __asm__ volatile("" ::: "memory"); }'
         text = (f"void some{takes} {{ JOULE_ASSUME(n >= 1 && n <= 32); {loops} }}\n"
@@ -76,7 +79,7 @@ class Work(OneFile):
 
     @unittest.skipUnless(ON_X86, "asks what clang makes for x86")
     def test_vectors_for_data_that_does_not_overlap(self):
-        """A row is written, and one of its elements is read: in each iteration, or before the loop."""
+        """A row is written, and one of its elements is read, in each iteration or before the loop."""
         loops = "void {0}(void) {{ for (int k = 0; k < 40; k++) for (int i = 0; i < 40; i++) {{ {1} for (int j = 0; j < 40; j++) " \
                 "way[i][j] = way[i][j] < {2} + way[k][j] ? way[i][j] : {2} + way[k][j]; }} }}\n"
         found = self.functions("int way[40][40];\n" + loops.format("each", "", "way[i][k]") + loops.format("before", "int x = way[i][k];", "x"),
@@ -84,7 +87,7 @@ class Work(OneFile):
         self.assertGreater(found["each"]["time_seconds"], 1.5 * found["before"]["time_seconds"])
 
     def test_a_chain_through_a_constant_division(self):
-        """A product and a shift per digit, instead of a division of 12 cycles or more."""
+        """The chain has a product and a shift for each digit, instead of a division of 12 cycles or more."""
         loop = "unsigned {0}(unsigned x, unsigned y) {{ for (int i = 0; i < 1000; i++) x = x / {1} ^ (x << 20); return x; }}\n"
         found = self.functions(loop.format("tenths", "10") + loop.format("parts", "(y | 1)"))
         self.assertLess(2 * found["tenths"]["time_seconds"], found["parts"]["time_seconds"])
@@ -131,7 +134,7 @@ class Work(OneFile):
         self.assertNotIn("fp_ops", found["f"])
 
     def test_branches_by_data_are_guessed_wrong(self):
-        """A conditional store stays a branch."""
+        """A conditional store needs a branch, which is mispredicted if the condition depends on data."""
         found = self.breakdown("""
 void by_data(const int *x, int *y) { for (int i = 0; i < 64; i++) if (x[i] > 0) y[i] = 7; }
 void by_counter(const int *x, int *y) { for (int i = 0; i < 64; i++) if (i % 3 == 0) y[i] = 7; }
@@ -161,7 +164,7 @@ int until_found(const int *x) { int i = 0; while (x[i] != 7) i++; return i; }
             self.assertAlmostEqual(found[name]["mispredicts"] / one, times + 1, msg=name)
 
     def test_equality_is_rare(self):
-        """One value of six; values above another one are unknown."""
+        """Equality is assumed for one value of six. It is unknown how many values are above another one."""
         found = self.functions("""
 __attribute__((noinline)) void step(int *y, int n) { for (volatile int i = 0; i < 1000; i++) y[i & 7] = n; }
 void equal(int *y, const int *n) { if (*n == 624) step(y, 1); }
@@ -190,8 +193,8 @@ double horner(const double *x, double y) { double s = 0; for (int i = 0; i < 100
             self.assertGreater(horner, 1.7 * sum_)
 
     def test_independent_short_loops_overlap(self):
-        """But not if they start from a value that the previous one left, directly, through another load, or
-        in memory."""
+        """The loops do not overlap if they start from a value that the previous loop stored, directly,
+        through another load, or in memory."""
         found = self.functions("""
 double c[8], x[1000], y[1000];
 void restarted(void) { for (int i = 0; i < 1000; i++) { double s = 0; for (int k = 0; k < 8; k++) s = s * x[i] + c[k]; y[i] = s; } }
@@ -216,7 +219,8 @@ void copy(char *x, const char *y, unsigned long n) { __builtin_memcpy(x, y, n); 
         self.assertLess(short["interval_seconds"][1], many["interval_seconds"][0])
 
     def test_unbounded_length_is_undecided(self):
-        """As for the loop from which LLVM makes such a call: the budget is neither kept nor exceeded."""
+        """A call with a length that nothing bounds is treated like the loop: its budget is neither kept nor
+        exceeded."""
         budget = 'JOULE_BUDGET("max_joules=1mJ,max_watts=1kW") '
         text = "".join(budget + line + "\n" for line in (
             "void copy(char *x, const char *y, unsigned long n) { __builtin_memcpy(x, y, n); }",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs NVIDIA's own Python package, unmodified, against the fake libnvidia-ml.so.1.
+"""Checks that NVIDIA's own Python package, unmodified, works with the fake libnvidia-ml.so.1.
 
 The package was written for the real library. If it works here, the fake, and the header from which both were
 compiled, have the real interface. The package is installed into a virtual environment below the build folder;
@@ -45,18 +45,18 @@ def check_identity(nvml, board):
 
 
 def check_energy(nvml, board):
-    """For calls of any duration: the counter's rise lies between the energy of the inner and the outer
-    period."""
+    """Checks the counter for calls of any duration. Its increase lies between the energies of the inner and
+    the outer period."""
     stamps, counts = [], []
     for pause in (1, 0):
         stamps.append(time.monotonic())
         counts.append(nvml.nvmlDeviceGetTotalEnergyConsumption(board) / 1e3)
         stamps.append(time.monotonic())
         time.sleep(pause)
-    slack = 0.12 * 400  # a period of the load and an update of the counter
+    slack = 0.12 * 400  # joules in one period of the load and one update of the counter
     used = counts[1] - counts[0]
     assert 245 * (stamps[2] - stamps[1]) - slack <= used <= 245 * (stamps[3] - stamps[0]) + slack, used
-    near(nvml.nvmlDeviceGetPowerUsage(board), 245000, 10000)  # the mean of a second
+    near(nvml.nvmlDeviceGetPowerUsage(board), 245000, 10000)  # the mean power of the last second, in mW
 
 
 def check_fields(nvml, board):

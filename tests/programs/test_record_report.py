@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`joule record` and `joule report` for users: a record gives the same values again, also after a kill."""
+"""Checks `joule record` and `joule report` for users: a record gives the same values again, also after a
+kill."""
 import csv
 import io
 import json
@@ -51,9 +52,9 @@ class Record(unittest.TestCase):
         self.assertIn("joule", run("report", self.file).stdout)
 
     def test_recorded_report_is_complete(self):
-        """Compares every value and text, except the advice, which is for the recording machine."""
+        """Compares every value and text except the advice, which concerns the recording machine."""
         live, again = (os.path.join(self.folder.name, name) for name in ("live.json", "again.json"))
-        command = "x" * 300 + "=1; " + BUSY  # also a long one
+        command = "x" * 300 + "=1; " + BUSY  # a long command is stored in full
         ran = run("record", "-o", self.file, "--json", live, "-r", "3", "--budget", "1MJ", "--label", "a=b", "--", "sh", "-c",
                   command)
         self.assertEqual(ran.returncode, 0)
@@ -63,7 +64,7 @@ class Record(unittest.TestCase):
         self.same(first, second, "report")
 
     def test_runs_too_short_to_tell_are_so_in_both(self):
-        """A model's last tick comes after the command's end, and the machine's energy may be below the limit
+        """A model's last tick comes after the end of the command. The machine's energy may be below the limit
         of resolution."""
         live = os.path.join(self.folder.name, "live.json")
         for command in (("true",), ("sleep", "0.02")):
@@ -73,7 +74,7 @@ class Record(unittest.TestCase):
                 self.same(first[key], second[key], key)
 
     def same(self, one, other, where):
-        """Curves are thinned while they are recorded, so energies may differ slightly."""
+        """Compares two reports. Recording omits points of the curves, so energies may differ slightly."""
         if isinstance(one, dict):
             self.assertEqual(one.keys(), other.keys(), where)
             for key in one:
@@ -88,8 +89,8 @@ class Record(unittest.TestCase):
             self.assertEqual(one, other, where)
 
     def test_samples_add_up_to_the_report(self):
-        """The report's energy lies between that of the samples inside its window and that of the samples
-        around it."""
+        """The report's energy lies between that of the samples inside its window and that of the samples that
+        overlap the window."""
         table = os.path.join(self.folder.name, "samples.csv")
         with Machine(50) as machine:
             ran = run("record", "-q", "-o", self.file, "--root", machine.root, "--sources", "rapl_powercap", "--interval", "20ms",
@@ -137,7 +138,7 @@ class Record(unittest.TestCase):
         self.assertIn("standard input is neither a file nor a pipe", empty.stderr)
 
     def test_a_record_goes_into_a_pipe_by_its_name(self):
-        """Standard output belongs to the command, whose text would stand between the blocks."""
+        """Standard output belongs to the command. Its text would be mixed with the record's blocks."""
         for subject in ("record", "run"):
             refused = run(subject, "-o", "-", "--", "true", cwd=self.folder.name)
             self.assertEqual((refused.returncode, refused.stdout), (2, ""))
@@ -149,7 +150,7 @@ class Record(unittest.TestCase):
         self.assertIn("joule", piped.stdout)
 
     def test_samples_of_damaged_records(self):
-        """If the end is cut off at any byte, the remaining rows are rows of the whole."""
+        """If the record is truncated at any byte, the remaining rows must be rows of the whole record."""
         run("record", "-q", "-o", self.file, "--interval", "20ms", "--", "sh", "-c", BUSY)
         with open(self.file, "rb") as file:
             content = file.read()

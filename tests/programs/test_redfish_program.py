@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""joule-redfish and the source that runs it, against a fake management controller on a loopback port.
+"""Checks joule-redfish and the source that runs it, against a fake management controller on a loopback port.
 
 The controller has its own resources or those of DMTF's mockup, with users, delays, missing resources and
 certificates. Note: the mockup's values contradict each other. The test checks which of them is used.
@@ -51,7 +51,7 @@ def server_tree():
 
 
 class Controller:
-    """A server of resources; close() ends it."""
+    """A fake controller with these resources; close() ends it."""
 
     def __init__(self, tree, user=None, certificate=None, redirect=None, refusal=401):
         self.tree, self.user, self.redirect, self.refusal, self.requests = tree, user, redirect, refusal, []
@@ -69,7 +69,7 @@ class Controller:
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
-        self.server.handle_error = lambda *_: None  # a client that hangs up
+        self.server.handle_error = lambda *_: None  # ignores clients that close the connection
         scheme = "http"
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -127,7 +127,7 @@ class Redfish(unittest.TestCase):
         return self.path("config", "\n".join([f"url = {url}", *(lines or ["verify = no"])]) + "\n")
 
     def ask(self, config, *views):
-        """Returns the lines as {kind: [watts]}, the failure as (status, message)."""
+        """Runs joule-redfish. Returns the lines as {kind: [watts]}, and the failure as (status, message)."""
         done = subprocess.run([PROGRAM, config, *views], capture_output=True, text=True, timeout=60, check=False)
         self.assertNotIn(SECRET, done.stdout + done.stderr)
         readings, failure = {}, None
@@ -190,7 +190,8 @@ class Redfish(unittest.TestCase):
         tree[second] = {"EnvironmentMetrics": link(second + "/EnvironmentMetrics")}
         tree[second + "/EnvironmentMetrics"] = {"PowerWatts": {"Reading": 9}}
         controller = self.serve(tree)
-        self.assertEqual(self.ask(self.config(controller.url))[0]["control"], [344])  # S2 contains no computer
+        # S2 contains no computer, so its power is not counted.
+        self.assertEqual(self.ask(self.config(controller.url))[0]["control"], [344])
         named = self.config(controller.url, "verify = no", "chassis = S2")
         self.assertEqual(self.ask(named)[0], {"environment": [9]})
         tree[second]["Links"] = {"ComputerSystems": [link("/redfish/v1/Systems/2")]}
@@ -267,7 +268,7 @@ class Redfish(unittest.TestCase):
         self.assertEqual(self.ask(trusted)[0]["control"], [344])
         self.assertEqual(self.ask(self.config(controller.url, "verify = no"))[0]["control"], [344])
         elsewhere = self.config(controller.url.replace("127.0.0.1", "localhost"), f"ca = {certificate}")
-        self.assertEqual(self.ask(elsewhere)[1][0], 2)  # trusted, but of another host
+        self.assertEqual(self.ask(elsewhere)[1][0], 2)  # the certificate is trusted, but was issued for another host
 
     def node_views(self, config):
         done = subprocess.run([JOULE, "devices", "--json", "--sources", "redfish"], capture_output=True, text=True,

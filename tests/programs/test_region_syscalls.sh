@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# 100,000 regions and 1,000 scopes with budgets make no system call: strace prints nothing between two marks
-# of the program.
+# Checks that 100,000 regions and 1,000 scopes with budgets make no system call: strace prints nothing between two
+# marks that the program writes.
 set -euo pipefail
 
 if ! command -v strace >/dev/null; then

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Every report is valid by docs/report.schema.json, and the schema refuses invalid reports.
+"""Checks that every report is valid according to docs/report.schema.json, and that the schema refuses invalid
+reports.
 
 Note: the samples come from test_report_json, which fills reports by hand; the validator is Python's
 jsonschema.
@@ -26,7 +27,8 @@ def samples(folder):
 
 
 def report_at_exit():
-    """Returns the report of a real program on this machine: Python with libjoule, by JOULE_ENERGY_JSON."""
+    """Returns the report that JOULE_ENERGY_JSON requests from a real program on this machine: Python with
+    libjoule."""
     library = os.path.join(BUILD, "src", "libjoule.so")
     with open(library, "rb") as file:
         if re.search(b"__[at]san_init", file.read()):
@@ -37,8 +39,8 @@ def report_at_exit():
 
 
 def reports_of_runs(folder):
-    """Returns reports of `joule run`: one run, several with a budget, a failing command, and a child of a
-    session."""
+    """Returns reports of `joule run`: one run, several runs with a budget, a failing command, and a child of
+    a session."""
     def run(*arguments, expect=0):
         path = os.path.join(folder, "run.json")
         done = subprocess.run([os.environ["JOULE"], "run", "--json", path, *arguments], capture_output=True, text=True)
@@ -58,7 +60,7 @@ def reports_of_runs(folder):
 
 
 def broken(report):
-    """Invalid reports, each with its error."""
+    """Yields invalid reports, each with its error."""
     def change(description, edit):
         bad = copy.deepcopy(report)
         edit(bad)

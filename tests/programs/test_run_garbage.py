@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Machines with invalid files: joule reports what it can, the command runs as usual, and nothing crashes.
+"""Checks machines with invalid files: joule reports what it can, the command runs as usual, and nothing
+crashes.
 
 Uses copies of the recorded machines in tests/fixtures. Note: unit tests and fuzz targets check the parser of
 each file. Here the whole programs must keep running and must not report invented values.
@@ -34,7 +35,8 @@ def figures(value):
 
 
 def spoil(root, seed):
-    """Makes a random half of the files invalid; the valid ones lead to them."""
+    """Makes a random half of the files invalid. The other files stay valid, so that joule finds the invalid
+    ones."""
     chance = random.Random(seed)
     for path in sorted(pathlib.Path(root).rglob("*")):
         if path.is_file() and not path.is_symlink() and chance.random() < 0.5:
@@ -50,7 +52,7 @@ class Garbage(unittest.TestCase):
         with open(report, encoding="utf-8") as file:
             found = json.load(file)
         self.assertEqual([n for n in figures(found) if not math.isfinite(n) or n < 0], [], found)
-        if found["total_energy_joules"] is not None:  # the maximum for 0.1 s
+        if found["total_energy_joules"] is not None:  # the maximum in 0.1 s
             self.assertLess(found["total_energy_joules"], 1000)
         for command in ("devices", "doctor"):
             done = joule(command, "--json", "--root", root)

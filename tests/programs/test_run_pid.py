@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`joule run --pid`: a running process is measured until it ends or joule is interrupted, and is not
+"""Checks `joule run --pid`: a running process is measured until it ends or joule is interrupted, and is not
 disturbed.
 """
 import json
@@ -10,7 +10,8 @@ import unittest
 
 from run_support import JOULE, joule_run, main, read_file, state_of, wait_until
 
-# Stops itself until it is continued; then a child that it waits for, and itself, work for a while.
+# The program stops itself until it is continued. Then a child, for which the program waits, and the program
+# itself work for a while.
 FAMILY = """kill -STOP $$
 sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'
 i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"""
@@ -23,7 +24,7 @@ def cpu_s(pid):
 
 
 def watches(joule, pid):
-    """Returns True if joule already waits for the process's end."""
+    """Returns True if joule already waits for the end of the process."""
     folder = f"/proc/{joule.pid}/fdinfo"
     return any(f"Pid:\t{pid}\n" in read_file(f"{folder}/{fd}") for fd in os.listdir(folder))
 
@@ -40,7 +41,8 @@ class RunPid(unittest.TestCase):
     def start(self, *words, **popen_options):
         process = subprocess.Popen(words, text=True, **popen_options)
         self.processes.append(process)
-        # The kernel closes files before the new program's name is set, and Popen only waits for the former.
+        # At execve the kernel closes files before it sets the new program's name. Popen waits only until the
+        # files are closed.
         wait_until(lambda: process.poll() is not None or read_file(f"/proc/{process.pid}/cmdline"), "the program's name")
         return process
 
@@ -61,7 +63,8 @@ class RunPid(unittest.TestCase):
         before_s = cpu_s(target.pid)
         os.kill(target.pid, signal.SIGCONT)
         report = self.report(joule)
-        self.assertEqual(state_of(target.pid), "Z")  # not reaped yet, so its CPU times can still be read
+        # The process is a zombie until it is reaped, so its CPU times can still be read.
+        self.assertEqual(state_of(target.pid), "Z")
         used_s = cpu_s(target.pid) - before_s
         self.assertGreater(used_s, 0)
         self.assertAlmostEqual(report["command"]["cpu_seconds"], used_s, delta=2 * TICK_S)
@@ -74,7 +77,7 @@ class RunPid(unittest.TestCase):
         report = self.report(self.watch(target.pid, "--for", "300ms"))
         self.assertGreaterEqual(report["duration_seconds"], 0.3)
         self.assertEqual(report["program"], "sleep 100")
-        self.assertLessEqual(report["command"]["cpu_seconds"] or 0, 2 * TICK_S)  # null: less than a tick
+        self.assertLessEqual(report["command"]["cpu_seconds"] or 0, 2 * TICK_S)  # null: less than one tick
         self.assertIsNone(target.poll())
 
     def test_interrupt_ends_the_measurement_not_the_process(self):
@@ -87,7 +90,8 @@ class RunPid(unittest.TestCase):
 
     def test_suspended_measurement_continues(self):
         target = self.start("sleep", "100")
-        joule = self.watch(target.pid, process_group=0)  # in the background: without a shell to continue it, no process stops
+        # Its own group in the background, because SIGTSTP does not stop orphaned groups.
+        joule = self.watch(target.pid, process_group=0)
         joule.send_signal(signal.SIGTSTP)
         wait_until(lambda: state_of(joule.pid) == "T", "joule to stop")
         joule.send_signal(signal.SIGCONT)
@@ -108,7 +112,8 @@ class RunPid(unittest.TestCase):
         gone.wait()
         for words, code, message in (
                 (["--pid", str(gone.pid)], 125, f"process {gone.pid}: No such process"),
-                (["--pid", "4194305"], 125, "process 4194305: No such process"),  # above the maximum of Linux
+                # The number is above the maximum of Linux.
+                (["--pid", "4194305"], 125, "process 4194305: No such process"),
                 (["--pid", "2147483648"], 2, "2147483648"),
                 (["--pid", "0"], 2, "'0'"),
                 (["--pid", "1", "true"], 2, "give either a command or --pid, not both"),

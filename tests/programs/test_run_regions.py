@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Programs that use libjoule in a real `joule run`: it reports their regions, however they end.
+"""Checks programs that use libjoule in a real `joule run`: their regions are reported, however the programs
+end.
 
 Each child is Python with libjoule loaded by ctypes. Note: counts are exact; other tests check joules.
 """
@@ -74,7 +75,7 @@ for _ in range(20000):
     joule.joule_end(ctypes.byref(a))
 """
 
-# Exceeds each limit of a session: threads at once, threads and processes one after another, names.
+# The program exceeds each limit of a session: threads at one time, threads and processes in total, and names.
 CROWD = CHILD[:CHILD.index("work, unfinished")] + """
 import threading
 THREADS = 300
@@ -106,7 +107,8 @@ for i in range(4200):
 work(b"another")
 """
 
-# Writes random bytes all over the session's memory, and regions in between, until its input is closed.
+# The program writes random bytes to all parts of the session's memory, with regions in between, until its
+# input is closed.
 HOSTILE = CHILD[:CHILD.index("work, unfinished")] + """
 import mmap, random
 random.seed(int(sys.argv[1]))
@@ -146,7 +148,7 @@ class Regions(unittest.TestCase):
         self.assertTrue(0 < joules <= report["total_energy_joules"], (joules, report["total_energy_joules"]))
 
     def test_regions_too_many_to_keep_have_their_energy(self):
-        """Most are folded, and get the machine's power for their time."""
+        """Most regions are folded. They get the machine's power for their time."""
         with tempfile.TemporaryDirectory() as folder, Machine(100) as machine:
             path = os.path.join(folder, "report.json")
             result = subprocess.run([JOULE, "run", "--root", machine.root, "--json", path, "--", PYTHON, "-c", FLOOD],
@@ -170,7 +172,8 @@ class Regions(unittest.TestCase):
         self.assertIn("attributed by their total time", " ".join(result.stderr.split()))
 
     def test_regions_in_a_namespace_of_processes_are_counted(self):
-        """There /proc does not show the measuring process; the command inherits a descriptor."""
+        """In such a namespace, /proc does not show the measuring process. The command inherits a descriptor
+        of the session instead."""
         inside = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
         if subprocess.run([*inside, "true"], capture_output=True, timeout=60, check=False).returncode:
             self.skipTest("no namespace of processes can be made here")
@@ -187,7 +190,8 @@ class Regions(unittest.TestCase):
                 self.assertEqual(functions.get("work"), EACH, command[:2])
 
     def test_no_child_can_cut_the_session_off(self):
-        """One child tries to truncate it while another writes; neither fails, and report and exit status are unaffected."""
+        """One child tries to truncate the session while another writes. Neither fails, and report and exit
+        status are not affected."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "report.json")
             script = ('"$0" -c "$1" ends & for i in 1 2 3 4 5; do truncate -s 0 "$JOULE_SESSION" 2>&1; : >"$JOULE_SESSION"; sleep 0.05; '
@@ -264,7 +268,7 @@ class Regions(unittest.TestCase):
                     self.check_plausible(json.load(file, parse_constant=self.fail))
 
     def test_noise_in_the_head_of_the_memory_reaches_no_count(self):
-        """Another program can also overwrite the counts of regions that did not fit."""
+        """Another program may also overwrite the counts of regions that were not stored one by one."""
         noise = "import os\nfile = os.open(os.environ['JOULE_SESSION'], os.O_RDWR)\n" \
                 "for at in range(0, 1 << 16, 4096): os.pwrite(file, b'\\xd5' * 4096, at)\n"
         with tempfile.TemporaryDirectory() as folder:
@@ -278,7 +282,7 @@ class Regions(unittest.TestCase):
         self.assertEqual((limits["names_beyond_table"], limits["regions_not_stored"]), (0, 0), result.stderr)
 
     def test_a_programs_first_call_is_measured_from_its_beginning(self):
-        """The parent publishes its totals only once a program requests them."""
+        """The parent publishes its totals only after a program requests them."""
         with Machine(100) as machine:
             result = subprocess.run([JOULE, "run", "-q", "--root", machine.root, "--", PYTHON, "-c", MEASURED],
                                     capture_output=True, text=True, timeout=120)
@@ -289,7 +293,7 @@ class Regions(unittest.TestCase):
             self.assertTrue(80 < joules / seconds < 120, result.stdout)
 
     def test_budgets_of_tags_are_judged_by_the_parent(self):
-        """The program itself does not know a tag's joules; energy of both processes counts against the tag's
+        """The program does not know the joules of its tags. The energy of both processes counts for the tag's
         budget."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "report.json")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reports of `joule run`: joules of a machine with a known counter, the command's share, net of idle,
+"""Checks reports of `joule run`: joules of a machine with a known counter, the command's share, net of idle,
 repeats, budget.
 """
 import csv
@@ -18,7 +18,7 @@ import unittest
 from run_support import JOULE, PYTHON, Machine, children_of, main, read_file, recorded_machine, state_of, wait_until
 
 SPIN = "while :; do :; done"
-# Uses a given number of CPU seconds in each of: itself, a child, a daemon.
+# The program uses the given CPU seconds in each of three processes: itself, a child and a daemon.
 FAMILY = r"""
 import os, time
 def burn():
@@ -43,7 +43,7 @@ def run(*words, **options):
 
 
 def report_of(*words, code=0, **options):
-    """Returns the JSON report, which goes to a file because the command uses standard output."""
+    """Returns the JSON report. It is written to a file, because the command uses standard output."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "report.json")
         result = run("--json", path, *words, **options)
@@ -74,7 +74,7 @@ class Joules(unittest.TestCase):
         self.assertIsNone(report["command"]["signal"])
 
     def test_a_short_run_costs_something_too(self):
-        """Also if no thread was needed."""
+        """The overhead of joule is above 0, even if a short run needed no sampling thread."""
         overhead = report_of("--", "true")["overhead"]
         self.assertGreater(overhead["cpu_seconds"], 0)
         self.assertGreater(overhead["core_share"], 0)
@@ -96,7 +96,7 @@ class Joules(unittest.TestCase):
         self.assertEqual(report["command"]["class"], "modelled")
         low, high = report["command"]["interval_joules"]
         self.assertLess(low, report["command"]["energy_joules"])
-        self.assertGreater(high, 2 * low)  # an honest interval
+        self.assertGreater(high, 2 * low)  # the interval must show the uncertainty
 
     def test_fate_of_the_command(self):
         report = report_of("--", "sh", "-c", "kill -9 $$", code=-9)
@@ -140,7 +140,7 @@ class Boards(unittest.TestCase):
         self.assertNotIn("no energy sensor answers on this machine", report["advice"])
 
     def test_library_that_does_not_answer(self):
-        """The command does not wait long for it, and the total is marked as incomplete."""
+        """The command does not wait long for the library, and the total is marked as incomplete."""
         report = self.report("boards=1; block_at_ms=0; block_s=30")
         self.assertLess(report["duration_seconds"], 20)
         self.assertTrue(report["gross"]["partial"])
@@ -148,7 +148,7 @@ class Boards(unittest.TestCase):
 
 
     def test_library_that_answers_late(self):
-        """The command starts after 250 ms anyway, and the coverage gives the fraction of time in which the
+        """The command starts after 250 ms in any case. The coverage is the fraction of time in which the
         board was observed."""
         library = os.path.join(os.environ["JOULE_BUILD"], "tests/fakes/nvml/580/libnvidia-ml.so.1")
         environment = dict(os.environ, JOULE_NVML_LIB=library, JOULE_FAKE_NVML="boards=1; duty=1; block_at_ms=0; block_s=1")
@@ -162,7 +162,7 @@ class Boards(unittest.TestCase):
 
 
 class Family(unittest.TestCase):
-    """Children and daemons count, for every available method."""
+    """Checks that children and daemons count, for every available method."""
 
     def check(self, *prefix, method):
         with tempfile.TemporaryDirectory() as folder:
@@ -185,7 +185,7 @@ class Family(unittest.TestCase):
         self.check(method="cgroup")
 
     def no_cgroups(self, command):
-        """Returns a command prefix for a mount namespace in which `command` has changed the mount of cgroup2."""
+        """Returns a command prefix that runs `command` on the mount of cgroup2 in its own mount namespace."""
         prefix = ["unshare", "--mount", "sh", "-c",
                   f'awk \'$3 == "cgroup2" {{ print $2 }}\' /proc/mounts | while read m; do {command} $m; done; exec "$@"', "sh"]
         works = subprocess.run([*prefix, "true"], capture_output=True)
@@ -235,7 +235,7 @@ class Family(unittest.TestCase):
             child = wait_until(lambda: [p for p in children_of(process.pid)
                                         if read_file(f"/proc/{p}/cmdline").startswith("sleep")], "the command")[0]
             process.kill()
-        self.assertIn(state_of(child), "RSD")  # killing joule is not killing the command
+        self.assertIn(state_of(child), "RSD")  # the kill of joule does not kill the command
         result = run("-q", "--", "true")
         self.assertEqual(result.returncode, 0)
         self.assertFalse([path for path in cgroups() if path.endswith(f"joule-{process.pid}")])
@@ -243,8 +243,8 @@ class Family(unittest.TestCase):
         os.kill(child, signal.SIGKILL)
 
     def test_sensors_are_read_while_waiting(self):
-        """The command ends at once, and its remaining processes run for as long as any other command:
-        counters must not wrap."""
+        """The command ends at once. Its remaining processes may run as long as a command, so counters must be
+        read before they wrap."""
         report = report_of("--wait-all", "--interval", "10ms", "--", "sh", "-c", "sleep 0.6 & exit 3", code=3)
         self.assertGreater(report["duration_seconds"], 0.55)
         self.assertGreater(report["overhead"]["ticks"], 6)
@@ -299,11 +299,12 @@ class Repeats(unittest.TestCase):
             result = run("-q", "--csv", file.name, "-r", "2", "--label", "a=1,2", "--", "true")
             self.assertEqual(result.returncode, 0)
             rows = list(csv.DictReader(io.StringIO(read_file(file.name))))
-        self.assertEqual([row["overhead_cpu_seconds"] for row in rows], ["", ""])  # it is for all runs
+        # The overhead is that of all runs together.
+        self.assertEqual([row["overhead_cpu_seconds"] for row in rows], ["", ""])
         self.assertEqual([row["run"] for row in rows], ["1", "2"])
 
     def test_each_row_has_its_own_exit_status(self):
-        """Only the last run can have failed."""
+        """If joule repeats a command until it fails, only the last run can have failed."""
         with tempfile.TemporaryDirectory() as folder:
             count, table = os.path.join(folder, "count"), os.path.join(folder, "table")
             script = f'echo >>{count}; [ $(wc -l <{count}) -lt 3 ] || exit 7'
@@ -318,12 +319,13 @@ class Budget(unittest.TestCase):
         with Machine(100) as machine:
             report = report_of("--root", machine.root, "--budget", "40J", "--interval", "10ms", "--", "sh", "-c", SPIN,
                                code=124)
-        self.assertIn(report["budget"]["status"], ("over_budget", "undecided"))  # it uses the best estimate
+        # The status depends on the best estimate, not on the interval.
+        self.assertIn(report["budget"]["status"], ("over_budget", "undecided"))
         self.assertEqual(report["command"]["signal"], signal.SIGTERM)
         used = report["total_energy_joules"]
         self.assertGreater(used, 38)
         self.assertLess(used, 40 + report["budget"]["overshoot_bound_joules"])
-        if report["gross"]["coverage"] > 0.999:  # the excess cannot be larger than the energy used
+        if report["gross"]["coverage"] > 0.999:  # the energy above the budget cannot be larger than the energy used
             self.assertLess(report["budget"]["overshoot_bound_joules"], report["gross"]["interval_joules"][1] - 40 + 1e-6)
 
     def test_budget_messages_name_use_and_limit(self):
@@ -344,7 +346,8 @@ class Budget(unittest.TestCase):
         self.assertGreater(report["budget"]["budget_probability"], 0.99)
 
     def test_passed_at_the_very_end(self):
-        """After 0.4 s: the first reading may be late on a busy machine."""
+        """The budget is exceeded after 0.4 s of 0.5 s, because the first reading may be late on a busy
+        machine."""
         with Machine(100) as machine:
             report = report_of("--root", machine.root, "--budget", "40J", "--interval", "60s", "--", "sleep", "0.5",
                                code=124)
@@ -353,7 +356,7 @@ class Budget(unittest.TestCase):
                       "sleep 0.5; exit 3", code=3)
 
     def test_command_that_ignores_the_signal_is_killed_with_its_descendants(self):
-        """Also processes that left the session, and a stopped one."""
+        """Processes that left the session and a stopped process are also killed."""
         script = ("trap '' TERM; (trap '' TERM; setsid sleep 1000) & (kill -STOP $$; sleep 1000) & "
                   "setsid sh -c 'trap \"\" TERM; sleep 1000' & while :; do sleep 0.1; done")
         with tempfile.TemporaryDirectory() as folder, Machine(100) as machine:
@@ -374,7 +377,6 @@ class Budget(unittest.TestCase):
         self.assertGreater(report["budget"]["overshoot_bound_joules"], report["total_energy_joules"] - 20)
 
     def test_without_a_sensor_the_budget_applies_to_modelled_joules(self):
-        """Without a sensor the budget applies to the command's own modelled joules."""
         report = report_of("--sources", "estimated", "--budget", "500mJ", "--", "sh", "-c", SPIN, code=124)
         self.assertGreater(report["command"]["energy_joules"], 0.4)
         self.assertIsNotNone(report["budget"]["overshoot_bound_joules"])
@@ -396,7 +398,8 @@ class Idle(unittest.TestCase):
             report = self.report("--root", machine.root, "--idle", "500ms", "--", "sleep", "0.3")
         self.assertLess(abs(report["net"]["idle_power"]["power_watts"] - 30), 5)
         self.assertLess(abs(report["net"]["energy_joules"]), 4)
-        self.assertFalse(os.path.exists(self.path))  # a recorded machine is not this one
+        # The baseline of a recorded machine is not stored as that of this machine.
+        self.assertFalse(os.path.exists(self.path))
 
     def test_kept_for_later(self):
         report = self.report("--sources", "estimated", "--idle", "300ms", "--", "true")
@@ -418,7 +421,8 @@ class Idle(unittest.TestCase):
         self.assertIsNone(report["net"]["energy_joules"])
 
     def test_net_of_two_modelled_figures(self):
-        """Their difference may be 0 or negative, and never exceeds the total with certainty."""
+        """The difference of two modelled values may be 0 or negative. It never exceeds the total with
+        certainty."""
         self.report("--sources", "estimated", "--idle", "200ms", "--", "true")
         words = ("--sources", "estimated", "--", "sleep", "0.2")
         watts = self.report(*words)["gross"]["mean_power"]["power_watts"]
@@ -432,7 +436,7 @@ class Idle(unittest.TestCase):
             self.assertLess(high, report["gross"]["interval_joules"][1])
 
     def test_taken_of_a_busy_machine(self):
-        """It is stored, and a result computed with it says so."""
+        """The baseline is stored. Results computed with it contain a warning."""
         self.report("--sources", "estimated", "--idle", "200ms", "--", "true")
         kept = read_file(self.path)
         for busy, is_told in (("0.31", True), ("0.01", False), ("null", False)):
@@ -457,7 +461,8 @@ class Idle(unittest.TestCase):
             self.assertIsNone(report["net"]["energy_joules"], bad)
 
     def test_of_a_recorded_machine(self):
-        """Its parts have the same names, but the stored values are not theirs."""
+        """The parts of the recorded machine have the same names, but the stored values belong to another
+        machine."""
         self.report("--sources", "estimated", "--idle", "200ms", "--", "true")
         with Machine(30) as machine:
             report = self.report("--root", machine.root, "--", "sleep", "0.2")

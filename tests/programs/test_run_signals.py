@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Signals around `joule run`: a signal sent by kill reaches the command once; one sent to the group does not
-arrive twice.
+"""Checks signals around `joule run`: a signal sent by kill reaches the command once, and one sent to the
+group does not arrive twice.
 """
 import fcntl
 import os
@@ -16,7 +16,7 @@ import unittest
 
 from run_support import PYTHON, children_of, joule_run, main, read_file, state_of, wait_until
 
-# Notes every signal that arrives; ends with code 9 at SIGTERM.
+# The program records every signal that arrives. It ends with code 9 at SIGTERM.
 LISTENER = r"""
 import os, signal, sys, time
 note = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -117,7 +117,8 @@ class Signals(Listening):
         self.assertEqual(result.returncode, -signal.SIGALRM)
 
     def test_joule_killed_before_release_leaves_no_command(self):
-        """A kill -9 at any time: the command has run completely or not at all, and no process hangs."""
+        """If joule is killed at any time, the command has run completely or not at all, and no process
+        hangs."""
         for delay in (0.0, 0.0005, 0.001, 0.002, 0.004):
             process = subprocess.Popen(joule_run("--", "sh", "-c", "exit 0"))
             time.sleep(delay)
@@ -128,7 +129,8 @@ class Signals(Listening):
                 wait_until(lambda p=pid: state_of(p) in ("", "Z"), f"process {pid} to end")
 
     def test_first_process_of_a_container(self):
-        """joule cannot end by this signal itself, so its exit code says how the command ended."""
+        """The first process of a container cannot end by this signal, so joule's exit code shows how the
+        command ended."""
         prefix = ["unshare", "--pid", "--fork", "--mount-proc"]
         if subprocess.run([*prefix, "true"], capture_output=True).returncode != 0:
             self.skipTest("no process namespace can be made here")
@@ -179,7 +181,7 @@ class Terminal(Listening):
         os.close(master)
 
     def test_interrupt_key_before_the_command_starts(self):
-        """During the first reading of sensors, here in a library that does not answer."""
+        """The key is pressed during the first reading of sensors, here in a library that does not answer."""
         library = os.path.join(os.environ["JOULE_BUILD"], "tests/fakes/nvml/580/libnvidia-ml.so.1")
         words = [shutil.which("env"), f"JOULE_NVML_LIB={library}", "JOULE_FAKE_NVML=boards=1; block_at_ms=0; block_s=30",
                  *joule_run("--sources", "nvml,estimated", "--", "sleep", "1000")]
@@ -191,7 +193,8 @@ class Terminal(Listening):
             os.close(master)
 
     def test_interrupt_key_ends_repeats(self):
-        """Also if the command handles the signal; an exit status of 0 would mean that all runs are done."""
+        """The key also ends repeats if the command handles the signal. An exit status of 0 would mean that
+        all runs were completed."""
         script = f"trap 'exit 0' INT; echo up >> {self.note}; while :; do sleep 0.05; done"
         pid, master = self.on_terminal(*joule_run("-r", "1000", "--", "sh", "-c", script))
         wait_until(lambda: self.heard() == ["up"], "the first run")
@@ -201,7 +204,7 @@ class Terminal(Listening):
         os.close(master)
 
     def end_of(self, pid):
-        """Returns how it ended; kills it if it is still running."""
+        """Returns how the process ended. Kills it if it is still running."""
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
             ended, status = os.waitpid(pid, os.WNOHANG)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`joule run` with slow sources: vendors' programs that print a constant power.
+"""Checks `joule run` with slow sources: vendors' programs that print a constant power.
 
 Note: the stand-ins answer at once, but joule calls them once a second or every five seconds, as it does the real ones."""
 import json
@@ -46,7 +46,8 @@ class SlowSources(unittest.TestCase):
         return path
 
     def run_until_seen(self, *words, **environment):
-        """Repeats with longer runs, because a busy machine may start the program late. Fails if its power is never seen."""
+        """Repeats with longer runs, because a busy machine may start the vendor's program late. Fails if the
+        program's power is never reported."""
         for seconds in (2, 4, 8, 16):
             report, text = self.run_joule(seconds, *words, **environment)
             if any(device["type"] == "gpu" for device in report["devices"]):
@@ -68,10 +69,10 @@ class SlowSources(unittest.TestCase):
             gpu = self.gpu(report)
             seen_s = gpu["coverage"] * report["duration_seconds"]
             self.assertGreater(seen_s, 0, report)
-            # The power is constant: unseen time is missing from the energy, and seen time is exact.
+            # The power is constant. The energy excludes the time without readings and is exact for the rest.
             self.assertAlmostEqual(gpu["energy_joules"] / seen_s, WATTS, delta=0.05 * WATTS)
             low, high = gpu["interval_joules"]
-            if gpu["coverage"] > 0.5:  # on a loaded machine the program answers late
+            if gpu["coverage"] > 0.5:  # on a busy machine the program answers late
                 self.assertLess(high - low, 0.5 * gpu["energy_joules"], report)
             if report["overhead"]["waited_for"]:
                 self.assertEqual(report["overhead"]["waited_for"], "nvidia_smi")
@@ -93,7 +94,8 @@ class SlowSources(unittest.TestCase):
         self.assertNotIn("no energy sensor answers", text)
 
     def test_named_programs_and_libraries_are_used(self):
-        """Without a device file of NVIDIA's, and without --sources."""
+        """The named program and library are used on a machine without NVIDIA device files, and without
+        --sources."""
         program = self.stand_in("nvidia-smi", NVIDIA)
         report, _ = self.run_until_seen(JOULE_NVIDIA_SMI=program)
         self.assertEqual(self.gpu(report)["measurement"], "nvidia_smi")

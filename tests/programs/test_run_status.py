@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`joule run` for its caller: exit status, death by signal, messages, and an unchanged environment of the
-command.
+"""Checks `joule run` for its caller: exit status, death by signal, messages, and an unchanged environment of
+the command.
 """
 import os
 import resource
@@ -16,7 +16,7 @@ def run(*words, **options):
     return subprocess.run(words, capture_output=True, text=True, timeout=60, **options)
 
 
-# Prints what a process inherits from its parent, one fact per line.
+# The program prints what it inherits from its parent, one fact per line.
 SELF_PORTRAIT = r"""
 import os, resource, signal
 status = dict(line.split(":", 1) for line in open("/proc/self/status"))
@@ -63,7 +63,7 @@ class ExitStatus(unittest.TestCase):
 
     @unittest.skipIf(sanitizer_of(JOULE) == "thread", "the thread sanitizer writes a file of its own first")
     def test_a_limit_on_the_size_of_files_ends_nothing(self):
-        """SIGXFSZ reaches the command only. joule reports its own failed writes."""
+        """SIGXFSZ reaches the command only. If joule exceeds the limit, it reports a failed write."""
         def limit(count):
             return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (count, count))
         for count in (0, 4096, 100 << 10):
@@ -188,7 +188,8 @@ class Streams(unittest.TestCase):
         self.assertEqual((result.stdout, result.stderr), (data, b""))
 
     def test_closed_descriptors_stay_closed(self):
-        """Descriptors closed for joule are closed for the command too, and never become another file."""
+        """Descriptors that are closed for joule are also closed for the command. joule opens no other file
+        with their numbers."""
         for closed in ("0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"):
             with tempfile.NamedTemporaryFile("r+") as file:
                 script = f"""exec 9>{file.name}; "$0" run -r2 -- sh -c '

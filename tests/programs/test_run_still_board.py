@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`joule run`, `devices` and `doctor` if a board's counter stays at 0 and its chip's counter moves."""
+"""Checks `joule run`, `devices` and `doctor` if a board's counter stays at 0 and the counter of its chip
+advances."""
 import json
 import os
 import subprocess

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`joule run` under a shell with job control: Ctrl-Z, fg, bg and full-screen programs, in a real terminal (tmux)."""
+"""Checks `joule run` under a shell with job control, in a real terminal (tmux): Ctrl-Z, fg, bg and
+full-screen programs."""
 import os
 import shutil
 import unittest
@@ -12,7 +13,7 @@ class JobControl(Tmux):
     FIRST = f"J='{JOULE} run -q --'"
 
     def foreground(self, *shown):
-        """Types fg, and waits for its effect, not for older text on the screen."""
+        """Types fg and waits for new text on the screen, not for text that was there before."""
         self.times = getattr(self, "times", 0) + 1
         self.type(f"clear; echo again {self.times}; fg", "Enter")
         self.expect(f"again {self.times}\n$J", *shown)
@@ -32,7 +33,7 @@ class JobControl(Tmux):
 
     def test_command_can_be_stopped_twice(self):
         self.type("$J sh -c 'echo up; exec cat'", "Enter")
-        self.expect("\nup")  # keys typed while the shell still has the terminal may be lost
+        self.expect("\nup")  # the program now has the terminal; keys typed before this may be lost
         for word in ("one", "two"):
             self.type(word, "Enter")
             self.expect(f"{word}\n{word}")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`joule run` and `joule devices` if the environment hides boards: they are not in the total, and the report
-says so.
+"""Checks `joule run` and `joule devices` if the environment hides boards: these are not in the total, and the
+report states this.
 """
 import json
 import os
@@ -37,7 +37,8 @@ class Visible(unittest.TestCase):
         self.assertIn("CUDA_VISIBLE_DEVICES", report["advice"])
 
     def test_without_visible_boards_the_rest_is_modelled_or_unknown(self):
-        """The remaining energy is modelled or unknown; the report must not mention a lack of sensors."""
+        """The remaining energy is modelled or unknown. The report must not contain the advice about a missing
+        sensor."""
         for sources, rest in (("nvml", "unknown"), ("nvml,estimated", "modelled")):
             report = joule("run", "--quiet", "--json", "-", "--sources", sources, "--", "sleep", "0.5", CUDA_VISIBLE_DEVICES="")
             self.assertEqual(indexes(report), [])

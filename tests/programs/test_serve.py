@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`joule serve` as a program: its answers, accepted clients, misbehaving clients, and its end.
+"""Checks `joule serve` as a program: its answers, accepted clients, misbehaving clients, and its end.
 
 Note: serving.py has the machines and servers; test_serve_prometheus.py tests with Prometheus.
 """
@@ -192,8 +192,8 @@ class Serve(unittest.TestCase):
                 self.assertEqual(len(server.messages.splitlines()), 1, server.messages)
 
     def test_bad_clients_delay_no_other(self):
-        """A thousand bad clients, as many at once as possible; a good one is answered meanwhile and
-        afterwards."""
+        """Connects a thousand bad clients, as many at one time as possible. A normal client is answered
+        during this time and afterwards."""
         with serving(*self.options) as server:
             host, port = server.address.rsplit(":", 1)
             bad = (b"", b"G", b"GET /metrics", b"GET /metrics HTTP/1.1\r\nHost: x\r\n", b"\0" * 200, os.urandom(500),
@@ -209,7 +209,7 @@ class Serve(unittest.TestCase):
                 with contextlib.suppress(OSError):
                     client.sendall(bad[i % len(bad)])
                 held.append(client)
-                if i % 3 == 0:  # a third closes at once, without reading the answer
+                if i % 3 == 0:  # a third of the clients closes at once, without reading the answer
                     held.pop().close()
                 if i % 100 == 99:
                     begin = time.monotonic()
@@ -223,7 +223,7 @@ class Serve(unittest.TestCase):
             self.assertEqual(server.get("/metrics")[0], 200)
 
     def test_slow_client_is_disconnected(self):
-        """It sends a byte now and then, which satisfies an idle timer; it has 10 s in total."""
+        """The client sends a byte from time to time, which resets an idle timer. It has 10 s in total."""
         with serving(*self.options) as server:
             host, port = server.address.rsplit(":", 1)
             with socket.create_connection((host, int(port)), timeout=1) as client:
@@ -236,8 +236,8 @@ class Serve(unittest.TestCase):
                 self.assertLess(time.monotonic() - begin, 30)
 
     def test_memory_does_not_grow_with_scrapes(self):
-        """24,000 scrapes of 16 boards need no more memory than the first 1,000 and 64 KiB. The time is only
-        printed."""
+        """24,000 scrapes of 16 boards may need at most 64 KiB more memory than the first 1,000. The time is
+        printed, but not checked."""
         boards = {"JOULE_NVML_LIB": NVML, "JOULE_FAKE_NVML": "boards=16; duty=0.5; gpm=1"}
         with serving("--sources", "nvml", **boards) as server:
             if sanitizer_of(f"/proc/{server.process.pid}/exe"):
@@ -307,7 +307,8 @@ class Serve(unittest.TestCase):
         self.assertEqual([tenant[key] for key in ("namespace", "pod", "container", "pod_uid")], ["shop", "web-0", "nginx", "1a2b-3c"])
 
     def wait_until_shared(self, server):
-        """All series of processes add up to the meter's joules once the last window is attributed."""
+        """Waits until the last window is attributed. All series of processes then add up to the meter's
+        joules."""
         for _ in range(100):
             page = server.metrics()
             parts = re.findall(r'^joule_process_energy_joules_total\{.*part="cpu".*\} (\S+)$', page, re.M)
@@ -318,8 +319,8 @@ class Serve(unittest.TestCase):
         self.fail(page)
 
     def test_processes_get_their_shares(self):
-        """One process uses one of two CPUs, another a quarter of that; energy without its own series is in
-        the series of the rest."""
+        """One process uses one of two CPUs, and another uses a quarter of that. Energy of processes without
+        their own series is in the series of the rest."""
         for pid, name in ((1, "init"), (100, "train me"), (200, "sshd")):
             self.machine.write(f"proc/{pid}/stat", stat(pid, name, 0))
         self.machine.write("sys/devices/system/cpu/online", "0-1\n")
@@ -346,7 +347,7 @@ class Serve(unittest.TestCase):
             self.assertEqual(done.returncode, 2, done.stderr)
 
     def see_page(self, server):
-        """The page in a browser after 6 s of virtual time."""
+        """Returns the page as a browser shows it after 6 s of virtual time."""
         browser = shutil.which("chromium") or shutil.which("chromium-browser")
         if not browser:
             self.skipTest("there is no chromium")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Access to `joule serve`: accepted host names and passwords, TLS, and the user that it runs as."""
+"""Checks access to `joule serve`: accepted host names and passwords, TLS, and the user as which it runs."""
 import base64
 import contextlib
 import http.client
@@ -19,7 +19,7 @@ import schema_check
 from run_support import skip
 from serving import JOULE, Machine, serving
 
-# "open sesame" by bcrypt, and "b" by SHA-512.
+# The first password is "open sesame", by bcrypt. The second is "b", by SHA-512.
 USERS = ("alice: $2b$10$X2EXR4jx93L2XBfM3ElkJOd5KiZM0pCCX3KoK1VgD4hDeLK4LkC6W\n",
          "bob:$6$T2ppDFWcH7ZUshDY$rxlauj4xSdghOV5470ayEumTXY63fzbHbpD07sozdCAOKovmuqmsC.VBcdbznZ/1ZmmMy.LzptvU9gwucG8n./\n")
 PATHS = ("/", "/page.js", "/metrics", "/api/devices", "/api/history", "/events", "/nope")
@@ -184,7 +184,7 @@ class Tls(Access):
             status, body = self.get(server, **basic("bob", "b"))
             self.assertEqual((status, "joule_energy_joules_total" in body), (200, True))
             with self.assertRaises((OSError, http.client.HTTPException)):
-                server.get("/metrics")  # not over TLS
+                server.get("/metrics")  # this request does not use TLS
             with self.assertRaises(ssl.SSLError):
                 bare = ssl.create_default_context()
                 with socket.create_connection(tuple(server.address.split(":")), timeout=20) as plain:
@@ -243,7 +243,7 @@ class Events(Access):
         with serving(*self.options) as server:
             host, port = server.address.split(":")
             held = []
-            for _ in range(60):  # none of them reads
+            for _ in range(60):  # none of these clients reads
                 client = socket.create_connection((host, int(port)), timeout=20)
                 client.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 held.append(client)

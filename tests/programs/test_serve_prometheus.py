@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Prometheus with `joule serve`: a real one scrapes it and answers dashboards, promtool tests the rules in
-contrib/.
+"""Checks Prometheus with `joule serve`: a real Prometheus scrapes the server and answers dashboards, and
+promtool tests the rules in contrib/.
 
 Runs Prometheus on a free loopback port with its data in a temporary folder, and ends it by its process id. In
 `./dev test --full` missing programs are taken from Debian's archive without installing them. Note: every
@@ -31,7 +31,7 @@ BOARDS = "boards=3; duty=1; gpm=1; 2.denied=1"
 
 
 def tool(name):
-    """Returns its path; None, after printing the reason, if it is not available."""
+    """Returns the path of a program; None, after printing the reason, if it is not available."""
     unpacked = os.path.join(BUILD, "prometheus", "usr", "bin", name)
     found = shutil.which(name) or (unpacked if os.path.exists(unpacked) else None)
     if not found and os.environ.get("JOULE_TEST_FULL") and shutil.which("apt-get"):
@@ -45,7 +45,8 @@ def tool(name):
 
 
 def expressions(dashboard):
-    """Returns every expression of a Grafana dashboard, with variables that match anything."""
+    """Returns every expression of a Grafana dashboard. Variables are replaced by a pattern that matches
+    anything."""
     with open(dashboard, encoding="utf-8") as file:
         text = file.read()
     found = []
@@ -136,7 +137,7 @@ class InPrometheus(unittest.TestCase):
 
     def test_slope_of_energy_is_the_power(self):
         energy = 'joule_device_energy_joules_total{device="gpu:0"}[10s]'
-        # deriv, because rate() does not use the initial 0 of a new counter.
+        # deriv is used because rate() ignores the initial 0 of a new counter.
         watts = self.prometheus.wait_for(f"deriv({energy}) and count_over_time({energy}) >= 9")
         self.assertAlmostEqual(float(watts[0]["value"][1]), 400, delta=40)
 
@@ -161,7 +162,8 @@ class InPrometheus(unittest.TestCase):
         print(self.check_dashboard(os.path.join(SOURCE, "contrib", "grafana", "joule.json")), "expressions answer")
 
     def test_counters_of_dcgm_exporter(self):
-        """Each field of its lists either has a result or is listed as unknown with a reason."""
+        """Each field in the lists of dcgm-exporter has a result, or docs/exporter.md lists it as unknown with
+        a reason."""
         found = glob.glob(os.path.join(DATA, "monitoring", "dcgm-exporter", "d*.csv"))
         if not found:
             self.skipTest("there is no data of dcgm-exporter: JOULE_TEST_DATA")
@@ -200,7 +202,8 @@ class Rules(unittest.TestCase):
         self.assertIn("SUCCESS", self.promtool("test", "rules", "joule.rules.test.yml"))
 
     def test_metrics_are_well_named(self):
-        """promtool also checks Prometheus' naming rules; Joule does not choose DCGM's names."""
+        """promtool also checks Prometheus' naming rules. DCGM's names are exempt, because Joule does not
+        choose them."""
         program = tool("promtool")
         if not program:
             self.skipTest("there is no promtool")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`joule top --hosts` against real `joule serve`: values, TLS and passwords, hosts that stop and return, and
-refusals.
+"""Checks `joule top --hosts` against real `joule serve`: values, TLS and passwords, hosts that stop and
+return, and refusals.
 """
 import os
 import re
@@ -28,7 +28,7 @@ HAS_BOTH = not any("this build has no" in subprocess.run([JOULE, *words], captur
 
 
 class Load:
-    """A recorded machine with steady power, for the duration of a `with` block."""
+    """A recorded machine with constant power, for use in a `with` block."""
 
     def __init__(self, folder, watts):
         self.machine, self.watts, self.ends = Machine(folder), watts, threading.Event()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`joule top` in a real terminal (tmux): it shows this machine, obeys keys, follows the terminal's size, and
-always restores the terminal.
+"""Checks `joule top` in a real terminal (tmux): it shows this machine, obeys keys, follows the terminal's
+size, and always restores the terminal.
 """
 import os
 import re
@@ -33,7 +33,8 @@ class Terminal(Tmux):
         return wait_until(lambda: children_of(server), "a child of the shell")[-1]
 
     def expect_restored(self, code):
-        """The shell's screen is back, with the exit code, a cursor, and the previous terminal settings."""
+        """Checks that the shell's screen is restored, with the exit code, a cursor, and the previous terminal
+        settings."""
         wait_until(lambda: "TOTAL" not in self.screen(), "the shell's screen to come back")
         self.expect("here it was", "$")
         self.type("echo code=$?; stty -a | diff - before && echo is$((0))same", "Enter")
@@ -72,7 +73,7 @@ class Terminal(Tmux):
         self.expect("filter: no such process_", "no process matches")
         self.type("Enter", "Escape")
         wait_until(lambda: "filter" not in self.screen().replace("/ filter", ""), "the filter to go")
-        self.type("/", "PERIOD 0.23S", "Enter")  # there may be others
+        self.type("/", "PERIOD 0.23S", "Enter")  # other rows may be present
         self.expect("filter: PERIOD 0.23S", "joule-top")
         self.assertEqual(len(re.findall(r"^ +\d+ .*", self.screen(), re.M)), 1)
         for name in ("ENERGY\u25be", "CPU\u25be"):
@@ -151,8 +152,8 @@ class Terminal(Tmux):
         self.expect_restored(0)
 
     def test_a_terminal_that_goes_away(self):
-        # The kernel continues processes that have lost their terminal. This also ends the stop with which a
-        # leak search begins.
+        # The kernel continues processes that lose their terminal. This would also end the stop with which a
+        # leak search begins, so leak detection is disabled.
         self.type("export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0", "Enter")
         self.start()
         pid = self.pid()
@@ -167,8 +168,8 @@ class Terminal(Tmux):
 
 
 class TwoPackages(Machine):
-    """Adds a second package, with a constant counter, to a Machine; the first is busy at 80 %, the second at
-    20 %."""
+    """A Machine with a second package, whose counter does not advance. The first package is busy at 80 %, the
+    second at 20 %."""
 
     def __init__(self):
         super().__init__(50)
@@ -220,7 +221,7 @@ class Once(unittest.TestCase):
             page = self.top("--once", "--period", "1s", "--root", machine.root).stdout
         total = re.search(r"TOTAL +([\d.]+) W m +([\d.]+) J .* package-0", page)
         self.assertTrue(total, page)
-        self.assertTrue(25 < float(total[1]) < 100, page)  # a busy machine counts late
+        self.assertTrue(25 < float(total[1]) < 100, page)  # on a busy machine the counter is updated late
         self.assertRegex(page, r"(?m)^ cpu:0 +[\d.]+ W m")
 
     def test_each_processor_has_its_own_load(self):
@@ -229,7 +230,8 @@ class Once(unittest.TestCase):
         self.assertRegex(page, r"2 CPUs 50%  memory 732/977 MiB")
         self.assertRegex(page, r"(?m)^ cpu:0 .* 80%")
         self.assertRegex(page, r"(?m)^ cpu:1 .* 20%")
-        self.assertRegex(page, r"processes 0 J .* unattributed [1-9]")  # it has a /proc without any process
+        # The recorded machine has a /proc without any process.
+        self.assertRegex(page, r"processes 0 J .* unattributed [1-9]")
 
     def test_busy_process_of_this_machine_is_listed(self):
         with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as busy:

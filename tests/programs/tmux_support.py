@@ -10,7 +10,7 @@ from run_support import wait_until
 
 @unittest.skipUnless(shutil.which("tmux"), "there is no tmux")
 class Tmux(unittest.TestCase):
-    FIRST = "true"  # command that the shell runs before each test
+    FIRST = "true"  # the command that the shell runs before each test
 
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -25,7 +25,7 @@ class Tmux(unittest.TestCase):
         self.expect("$")
 
     def tmux(self, *words, check=True, **options):
-        """Returns its output."""
+        """Runs tmux with these arguments. Returns its output."""
         command = ["tmux", "-S", os.path.join(self.folder.name, "tmux"), *words]
         return subprocess.run(command, check=check, stdout=subprocess.PIPE, text=True, **options).stdout.rstrip()
 

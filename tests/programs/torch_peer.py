@@ -21,7 +21,7 @@ def _has_torch(python):
 
 
 def need():
-    """Restarts the program in a Python with torch."""
+    """Restarts the script with a Python that has torch, or skips the test."""
     if os.environ.get("JOULE_TORCH_IS_HERE"):
         return
     wanted = os.environ.get("JOULE_TORCH_PYTHON")
@@ -47,7 +47,7 @@ print(f"PyTorch {torch.__version__}, NumPy {numpy.__version__}")
 
 
 def _comparable(ours, theirs):
-    """Returns the finite elements of both as f64; None if shape, type, NaN or infinities differ."""
+    """Returns the finite elements of both arrays as f64; None if shapes, types, NaNs or infinities differ."""
     theirs = numpy.asarray(theirs.detach() if isinstance(theirs, torch.Tensor) else theirs)
     if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
         return None
@@ -66,11 +66,11 @@ def _relative(measure, ours, theirs, floor):
 
 
 def difference(ours, theirs, floor=0.0):
-    """Returns the largest difference of two arrays, relative to their largest element or `least`; infinite if
-    they cannot be compared."""
+    """Returns the largest difference of two arrays, relative to the largest element of `theirs` or to
+    `floor`; infinite if they cannot be compared."""
     return _relative(lambda x: numpy.abs(x).max(initial=0), ours, theirs, floor)
 
 
 def distance(ours, theirs):
-    """The same for root mean squares."""
+    """Returns the root mean square of the difference, relative to that of `theirs`."""
     return _relative(numpy.linalg.norm, ours, theirs, 0.0)
