@@ -1,7 +1,7 @@
 #!/bin/sh
 # Checks Joule's declarations of AMD's libraries against AMD's own headers, if these are installed
-# (librocm-smi-dev; amd_smi/amdsmi.h of ROCm). Each call must compile with Joule's types, and numbers and layouts
-# must agree. CPATH may name a folder with headers of another release.
+# (librocm-smi-dev; amd_smi/amdsmi.h of ROCm). Each call must compile with Joule's types, and numbers and
+# layouts must agree. CPATH may name a folder with headers of another release.
 set -eu
 cc=${CC:-cc}
 folder=$(mktemp -d)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks that the macros of joule/budget.h change nothing in a build. A file with all macros must compile without
-# a warning in every language and available compiler, and the program must behave the same. For joulec
+# Checks that the macros of joule/budget.h change nothing in a build. A file with all macros must compile
+# without a warning in every language and available compiler, and the program must behave the same. For joulec
 # (__JOULEC__) the macros expand to what joulec reads.
 set -euo pipefail
 work=$(mktemp -d)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Checks that the ABIs of libjoule and libforge are those recorded in docs/abi: nothing is removed or changed, and
-# nothing is added without a record. `./dev abi --update` records the ABIs of the build; CONTRIBUTING.md states
-# when this is permitted.
+# Checks that the ABIs of libjoule and libforge are those recorded in docs/abi: nothing is removed or changed,
+# and nothing is added without a record. `./dev abi --update` records the ABIs of the build; CONTRIBUTING.md
+# states when this is permitted.
 set -euo pipefail
 cd "${JOULE_SOURCE:-$(dirname "$0")/../..}"
 if ! command -v abidiff >/dev/null || [[ $(uname -m) != x86_64 ]]; then

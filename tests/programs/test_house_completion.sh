@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Checks that the Tab key after `joule`, `forge` and `joulec` offers what the program's help lists, in bash, fish
-# and zsh. It must offer files if the subcommand has a file argument, and the command's own words after --.
+# Checks that the Tab key after `joule`, `forge` and `joulec` offers what the program's help lists, in bash,
+# fish and zsh. It must offer files if the subcommand has a file argument, and after `--` the
+# command's own words.
 # shellcheck disable=SC2317  # in_bash, in_fish and in_zsh are called by name
 set -euo pipefail
 completion=$JOULE_SOURCE/tools/joule/completion

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks that ./dev lists its commands, refuses unknown ones, and counts correctly: neither a failure nor an empty
-# run is reported as success. Uses a copy of ctest's output; builds and installs nothing.
+# Checks that ./dev lists its commands, refuses unknown ones, and counts correctly: neither a failure nor an
+# empty run is reported as success. Uses a copy of ctest's output; builds and installs nothing.
 set -euo pipefail
 cd "$JOULE_SOURCE"
 work=$(mktemp -d)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks that each public header compiles alone, as the first include, as C11, C17 and C++11, without a warning,
-# with gcc and clang. Macros of headers are also used in C++.
+# Checks that each public header compiles alone, as the first include, as C11, C17 and C++11, without a
+# warning, with gcc and clang. Macros of headers are also used in C++.
 set -euo pipefail
 cd "$JOULE_SOURCE"
 work=$(mktemp -d)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks that the files of `cmake --install` can be used from C and C++, with pkg-config and find_package, shared
-# and static. Installs into a temporary folder only.
+# Checks that the files of `cmake --install` can be used from C and C++, with pkg-config and find_package,
+# shared and static. Installs into a temporary folder only.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

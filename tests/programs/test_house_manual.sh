@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks that every manual page is valid mdoc, that every cross-reference to a page of this project exists, and that
-# a subcommand's page has exactly the options that its help lists.
+# Checks that every manual page is valid mdoc, that every cross-reference to a page of this project exists,
+# and that a subcommand's page has exactly the options that its help lists.
 set -euo pipefail
 cd "$JOULE_SOURCE/docs/man"
 command -v mandoc >/dev/null || { echo "skipped: there is no mandoc"; exit 77; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks that 100,000 regions and 1,000 scopes with budgets make no system call: strace prints nothing between two
-# marks that the program writes.
+# Checks that 100,000 regions and 1,000 scopes with budgets make no system call: strace prints nothing between
+# two marks that the program writes.
 set -euo pipefail
 
 if ! command -v strace >/dev/null; then
