@@ -243,7 +243,7 @@ static void test_reductions_of_no_elements_give_the_neutral_element(void **state
             assert_true(kind == FORGE_ARGMAX
                             ? places[i] == 0
                             : results[i] == wanted[kind] || (isnan(results[i]) && isnan(wanted[kind])));
-        out.shape = forge_shape_of(0); /* also if there are no results */
+        out.shape = forge_shape_of(0); /* an empty result is valid, too */
         run_reference(OP_REDUCE, &(struct reduce_attributes){kind, 1, 0, FORGE_F64}, &in, 1, &out, 1);
     }
     int8_t lowest[1];
