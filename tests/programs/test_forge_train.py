@@ -402,30 +402,34 @@ class Train(unittest.TestCase):
             self.assertFalse(validator.is_valid({k: v for k, v in report.items() if k != key}), key)
         self.assertFalse(validator.is_valid({**report, "end": "perhaps"}))
 
+    def run_and_own_energy(self):
+        """Returns the joules that `joule run` attributes to a training, and the training's own report."""
+        outer, within = self.path("outer"), self.path("inner")
+        done = subprocess.run([JOULE, "run", "--json", outer, "--", FORGE, "train", "--data", self.folder.name, "-e", "20", "-b", "32",
+                               "--json", within], capture_output=True, text=True, timeout=100, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(outer, encoding="utf-8") as run, open(within, encoding="utf-8") as own:
+            return json.load(run)["command"]["energy_joules"], json.load(own)
+
     # Even if other processes are busy, `joule run` attributes to the command the sum of its operations and of
-    # the time between them.
+    # the time between them. A delay at the end of one window can exceed a short training's energy, so the
+    # median of three trainings is checked.
     def test_energy_of_other_processes_is_not_attributed(self):
         neighbours = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
         try:
             report = self.report("-e", "4", "-b", "32")
-            outer, within = self.path("outer"), self.path("inner")
-            done = subprocess.run([JOULE, "run", "--json", outer, "--", FORGE, "train", "--data", self.folder.name, "-e", "4", "-b", "32",
-                                   "--json", within], capture_output=True, text=True, timeout=100, check=False)
-            self.assertEqual(done.returncode, 0, done.stderr)
+            pairs = [self.run_and_own_energy() for _ in range(3)]
         finally:
             for neighbour in neighbours:
                 neighbour.kill()
                 neighbour.wait()
         if report["energy_of"] != "process":
             self.skipTest("a sensor measures this machine's processor")
-        with open(outer, encoding="utf-8") as file:
-            run = json.load(file)
-        with open(within, encoding="utf-8") as file:
-            inner = json.load(file)
-        command = run["command"]["energy_joules"]
-        self.assertEqual(inner["energy_of"], "process")
-        self.assertLessEqual(inner["run_energy_joules"], 1.05 * command)
-        self.assertGreater(inner["run_energy_joules"], 0.2 * command)
+        for _, own in pairs:
+            self.assertEqual(own["energy_of"], "process")
+        ratio = sorted(own["run_energy_joules"] / command for command, own in pairs)[1]
+        self.assertLessEqual(ratio, 1.05)
+        self.assertGreater(ratio, 0.2)
 
     # Checks that rows, time between operations and unattributed energy add up to the head. Text and JSON of
     # one run must show the same values.
