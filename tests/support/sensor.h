@@ -49,7 +49,7 @@ struct sensor {
     uint64_t modulus;    /* in counts; 0: 2^64 */
     double tick_s;       /* seconds between changes; 0: continuous */
     double start_joules; /* joules counted at time 0 */
-    double gain;         /* ratio of shown to true energy; 0: 1 */
+    double gain;         /* ratio of shown to true energy; 0 means 1 */
     struct trouble troubles[SENSOR_TROUBLES];
 };
 

@@ -14,7 +14,7 @@
 joule_region region_begin_framed(uint32_t tag, uint32_t flags);
 /* Ends the calling thread's framed regions that are open and began after since_ns. */
 void region_end_framed_since(int64_t since_ns);
-/* Counts a call of a tag without timestamps. Async-signal-safe once the thread had a region. */
+/* Counts one call for `tag` and writes no timestamps. Async-signal-safe after the thread's first region. */
 void region_count(uint32_t tag);
 /* Returns the shortest time in seconds between the timestamps of an empty region on this
  * thread; NaN: unknown. */

@@ -14,7 +14,7 @@
 #include "joule/attribute/attribute_cgroup.h"
 #include "joule/attribute/attribute_tree.h"
 
-#define MAX_EARLIER 64 /* maximum number of earlier children that are recognised */
+#define MAX_EARLIER 64 /* maximum number of children that existed before the command */
 
 /* A command that is measured. */
 struct attribute_group {

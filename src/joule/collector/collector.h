@@ -18,7 +18,7 @@ struct collector *collector_create(joule_meter *meter);
 /* Returns the meter's collector, or NULL if it has none, as in a descendant of a session. */
 struct collector *collector_of(joule_meter *meter);
 /* Called for each finished region when its final energy is known, with the collector's lock held. `tag` and
- * `flags` are those of its span. */
+ * `flags` are those of the region, as in its ring entry (struct span). */
 typedef void (*collector_region_fn)(void *context, int64_t begin_ns, int64_t end_ns, uint32_t tag,
                                     uint32_t thread, uint32_t flags);
 /* Sets the function that is called for finished regions; NULL: none. When this function returns, no call of

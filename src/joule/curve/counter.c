@@ -40,7 +40,7 @@ double counter_resolution_joules(const struct counter *counter)
     return fmax(counter->unit_joules, counter->grain_joules);
 }
 
-/* Like difference, and also rejects steps that are too large or may have lost counts. */
+/* Like difference(), but also rejects a step that is too large, or in which counts may have been lost. */
 static enum counter_verdict judge(const struct counter *c, int64_t time_ns, uint64_t raw,
                                   uint64_t *out_counts)
 {

@@ -108,8 +108,8 @@ static enum integrate_verdict repeat(struct integrator *in, int64_t time_ns)
     return INTEGRATE_MOVED;
 }
 
-/* Returns true if the sensor must have a new sample at time_ns, even with an equal value, because it updates
- * faster than it is read. */
+/* Returns true if the sensor has certainly updated since the previous reading, because it updates faster than
+ * it is read. Then even an equal value is a new sample. */
 static bool has_updated(const struct integrator *in, int64_t time_ns)
 {
     return in->age_s > 0 && seconds(in->seen_ns, time_ns) > UPDATED_AGES * in->age_s;

@@ -356,8 +356,8 @@ static void test_a_right_that_is_taken_away(void **state)
     assert_true(isnan(watts.value));
 }
 
-/* The counter includes the energy used while it was denied, which is reported when the counter can be read
- * again. */
+/* The counter continues to count while it may not be read. The energy of that time is reported when the
+ * counter can be read again. */
 static void test_a_right_that_comes_back(void **state)
 {
     struct rig *rig = *state;
