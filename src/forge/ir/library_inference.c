@@ -115,6 +115,26 @@ void library_swiglu(forge_builder *b, const forge_value *in, size_t count, const
 
 /* --- attention over a paged cache ----------------------------------------------------------------------- */
 
+/* Elements that are not written keep their bytes: a block format's elements are rounded to themselves. */
+void library_cache_write(forge_builder *b, const forge_value *in, size_t count, const void *context,
+                         forge_value *out)
+{
+    (void)count;
+    (void)context;
+    forge_shape cache = forge_value_shape(b, in[0]), x = forge_value_shape(b, in[1]),
+                places = forge_value_shape(b, in[2]);
+    forge_dtype dtype = forge_value_dtype(b, in[0]);
+    if (!need(b,
+              cache.rank == 3 && x.rank == 3 && places.rank == 1 && x.dims[0] == places.dims[0] &&
+                  x.dims[1] == cache.dims[1] && x.dims[2] == cache.dims[2] && is_f32(b, in[1]) &&
+                  is_i32(b, in[2]) && forge_dtype_is_float(dtype),
+              "cache_write needs a cache [places, kv_heads, d] of floats, x [t, kv_heads, d] in f32 and places "
+              "[t] in i32"))
+        return;
+    forge_value written = forge_scatter(b, forge_cast(b, FORGE_F32, in[0]), in[2], in[1], 0, FORGE_SCATTER_SET);
+    out[0] = forge_cast(b, dtype, written);
+}
+
 enum { Q, KEYS, VALUES, TABLES, SEQUENCE, POSITION };
 
 static bool takes_pages(forge_builder *b, const forge_value *in, const struct composite_attributes *a)

@@ -54,7 +54,7 @@ static inline void run_some(const struct cpu_kernel *kernel, const struct launch
 {
     static _Alignas(64) unsigned char scratch[KERNEL_SCRATCH_BYTES];
     if (kernel->run_shared[round])
-        kernel->run_shared[round](launch, first, end, shared);
+        kernel->run_shared[round](launch, first, end, shared, scratch);
     else if (kernel->run_in)
         kernel->run_in(launch, first, end, scratch);
     else

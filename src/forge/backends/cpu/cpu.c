@@ -237,7 +237,8 @@ static void run_pieces(void *context, size_t begin, size_t end, unsigned worker)
     const struct cpu_kernel *kernel = work->bound->kernel;
     unsigned old_csr = flush_subnormals();
     if (kernel->run_shared[work->round])
-        kernel->run_shared[work->round](&work->bound->launch, begin, end, work->shared);
+        kernel->run_shared[work->round](&work->bound->launch, begin, end, work->shared,
+                                        work->scratches[worker]);
     else if (kernel->run_in)
         kernel->run_in(&work->bound->launch, begin, end, work->scratches[worker]);
     else

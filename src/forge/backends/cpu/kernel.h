@@ -29,8 +29,8 @@ struct cpu_kernel {
     /* If not NULL, used instead of `run`, for work in two rounds. The second round starts when all pieces of
      * the first round are done. The first round passes data to the second in `shared`, a block of
      * shared_bytes(launch) bytes. Memory is allocated for the largest sizes, so shared_bytes must not be
-     * greater for smaller sizes. */
-    void (*run_shared[2])(const struct launch *launch, size_t first, size_t end, void *shared);
+     * greater for smaller sizes. scratch: as for run_in. */
+    void (*run_shared[2])(const struct launch *launch, size_t first, size_t end, void *shared, void *scratch);
     size_t (*second_pieces)(const struct launch *launch, size_t *out_grain);
     size_t (*shared_bytes)(const struct launch *launch);
 };

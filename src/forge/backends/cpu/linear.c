@@ -1,0 +1,105 @@
+/* backends/cpu/linear.c - see linear.h. */
+#include "forge/backends/cpu/linear.h"
+
+#include "forge/backends/cpu/kernel.h"
+#include "forge/backends/cpu/packed.h"
+
+#define WORTH_A_THREAD 65536 /* minimum work per thread, in multiply-adds */
+
+struct linear linear_of(const struct launch *launch)
+{
+    const struct view *x = &launch->inputs[0], *weight = &launch->inputs[1];
+    size_t depth = (size_t)x->shape.dims[1];
+    return (struct linear){.rows = (size_t)x->shape.dims[0],
+                           .columns = (size_t)weight->shape.dims[0],
+                           .depth = depth,
+                           .x = x->data,
+                           .weight = weight->data,
+                           .dtype = weight->dtype,
+                           .row_bytes = forge_dtype_size_bytes(weight->dtype, depth),
+                           .bias = launch->input_count > 2 ? launch->inputs[2].data : NULL,
+                           .bias_dtype = launch->input_count > 2 ? launch->inputs[2].dtype : FORGE_F32,
+                           .y = launch->outputs[0].data};
+}
+
+/* --- supported launches --------------------------------------------------------------------------------- */
+
+size_t linear_group(forge_dtype dtype)
+{
+    switch (dtype) {
+    case FORGE_Q8_0:
+    case FORGE_Q4_0:
+        return STRIP_GROUP;
+    default:
+        return 0;
+    }
+}
+
+static bool takes(const struct launch *launch, bool is_rounded)
+{
+    const struct composite_attributes *attributes = launch->attributes;
+    const struct view *in = launch->inputs;
+    if (launch->input_count < 2 || launch->input_count > 3 || launch->output_count != 1 ||
+        (attributes->numbers[0] != 0) != is_rounded || in[0].shape.rank != 2 || in[1].shape.rank != 2)
+        return false;
+    forge_shape y = forge_shape_of(in[0].shape.dims[0], in[1].shape.dims[0]);
+    bool are_valid = view_is(&in[0], &in[0].shape) && view_is(&launch->outputs[0], &y) &&
+                     view_is_packed(&in[1]) && in[0].shape.dims[1] == in[1].shape.dims[1] &&
+                     in[0].shape.dims[0] <= STRIP_MAX_ROWS && in[0].shape.dims[1] > 0;
+    if (are_valid && launch->input_count == 3)
+        are_valid = in[2].dtype == FORGE_F32 && in[2].shape.rank == 1 &&
+                    in[2].shape.dims[0] == in[1].shape.dims[0] && view_is_packed(&in[2]);
+    return are_valid;
+}
+
+bool linear_takes_blocks(const struct launch *launch)
+{
+    return takes(launch, true) && linear_group(launch->inputs[1].dtype) != 0 &&
+           launch->inputs[1].shape.dims[1] % (int64_t)forge_dtype_block_elements(launch->inputs[1].dtype) == 0;
+}
+
+bool linear_takes_floats(const struct launch *launch)
+{
+    forge_dtype dtype = launch->input_count > 1 ? launch->inputs[1].dtype : FORGE_DTYPE_NONE;
+    return (dtype == FORGE_F32 || dtype == FORGE_F16 || dtype == FORGE_BF16) && takes(launch, false);
+}
+
+/* --- division of the work ------------------------------------------------------------------------------- */
+
+size_t linear_strips(const struct launch *launch, size_t *out_grain)
+{
+    struct linear l = linear_of(launch);
+    *out_grain = WORTH_A_THREAD / (l.rows * l.depth * STRIP_COLUMNS + 1) + 1;
+    return (l.columns + STRIP_COLUMNS - 1) / STRIP_COLUMNS;
+}
+
+size_t linear_rows(const struct launch *launch, size_t *out_grain)
+{
+    struct linear l = linear_of(launch);
+    *out_grain = WORTH_A_THREAD / 8 / (l.depth + 1) + 1;
+    return l.rows;
+}
+
+/* --- the rounded x -------------------------------------------------------------------------------------- */
+
+/* Returns `count` elements of `size` bytes, rounded up to whole cache lines. */
+static size_t lines(size_t count, size_t size)
+{
+    return (count * size + 63) / 64 * 64;
+}
+
+size_t linear_shared_bytes(const struct launch *launch)
+{
+    struct linear l = linear_of(launch);
+    size_t groups = l.rows * (l.depth / linear_group(l.dtype));
+    return lines(l.rows * l.depth, 1) + 2 * lines(groups, 4);
+}
+
+struct rounded linear_rounded(const struct launch *launch, void *shared)
+{
+    struct linear l = linear_of(launch);
+    size_t group = linear_group(l.dtype), groups = l.rows * (l.depth / group);
+    char *scales = (char *)shared + lines(l.rows * l.depth, 1);
+    return (struct rounded){shared, (float *)(void *)scales,
+                            (int32_t *)(void *)(scales + lines(groups, 4)), group};
+}

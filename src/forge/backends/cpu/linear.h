@@ -1,0 +1,69 @@
+/* backends/cpu/linear.h - y = x weight^T (+ bias), for weights of all storage types that models use.
+ *
+ * x: [rows, depth]; weight: [columns, depth], row-major; y: [rows, columns]. The columns of y are divided into
+ * strips of STRIP_COLUMNS, which are the pieces of the work. There are two kernels:
+ * - Block formats: x is first rounded to q8_0, as the composite "linear" defines. A strip of weights is unpacked
+ *   to bytes in scratch memory, and products of groups of elements are exact sums in i32.
+ * - Floats: weights are converted to f32, and products are sums of f32.
+ * An element of y is a sum over groups (or vectors) of k in increasing order, so that its bits depend neither
+ * on the number of rows nor on the strip. Functions that depend on the instruction set: isa/linear.inc.
+ */
+#ifndef FORGE_CPU_LINEAR_H
+#define FORGE_CPU_LINEAR_H
+
+#include "forge/ir/launch.h"
+
+enum {
+    STRIP_COLUMNS = 16,   /* columns of y per piece */
+    STRIP_DEPTH = 1024,   /* elements of k that are unpacked at once; a multiple of all blocks */
+    STRIP_GROUP = 32,     /* elements of a group with one scale; 16 in q6_k */
+    STRIP_MIN_GROUP = 16, /* minimum number of elements of a group */
+    STRIP_MAX_ROWS = 32768,
+};
+
+/* The sizes and memory of a launch. */
+struct linear {
+    size_t rows, columns, depth;
+    const float *x;     /* [rows, depth] */
+    const char *weight; /* [columns, depth], in `dtype` */
+    forge_dtype dtype;
+    size_t row_bytes;     /* size of a row of the weight */
+    const void *bias;     /* [columns], in `bias_dtype`; NULL: none */
+    forge_dtype bias_dtype;
+    float *y;             /* [rows, columns] */
+};
+struct linear linear_of(const struct launch *launch);
+
+/* x rounded to q8_0, for groups of elements: x is about quants * scales. */
+struct rounded {
+    int8_t *quants;  /* [rows, depth] */
+    float *scales;   /* [rows, depth / group]; scales of smaller groups repeat */
+    int32_t *sums;   /* [rows, depth / group]: the sum of the group's quants */
+    size_t group;    /* elements per group */
+};
+
+/* Part of a strip of weights, unpacked: weight = scale * (quant - offset) + minimum. */
+struct strip {
+    uint8_t *quants; /* [groups][group / 4][STRIP_COLUMNS][4]: four elements of k together */
+    float *scales;   /* [groups][STRIP_COLUMNS] */
+    float *minima;   /* [groups][STRIP_COLUMNS]; NULL: 0 */
+    size_t groups, group;
+    int32_t offset;
+};
+
+/* Return true if a kernel supports the launch: one with rounded x (q8_0, q4_0, q4_k, q6_k), or one without (f32,
+ * f16, bf16). */
+bool linear_takes_blocks(const struct launch *launch);
+bool linear_takes_floats(const struct launch *launch);
+/* Returns the number of strips. *out_grain: minimum number of strips per thread. */
+size_t linear_strips(const struct launch *launch, size_t *out_grain);
+/* Returns the number of rows of x, which are the pieces of the first round. */
+size_t linear_rows(const struct launch *launch, size_t *out_grain);
+
+/* Returns the size of the memory for the rounded x in bytes, and the rounded x in this memory. */
+size_t linear_shared_bytes(const struct launch *launch);
+struct rounded linear_rounded(const struct launch *launch, void *shared);
+/* Returns the number of elements of a group of a block format. */
+size_t linear_group(forge_dtype dtype);
+
+#endif
