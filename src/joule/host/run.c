@@ -176,7 +176,7 @@ NOT_SANITIZED static void keep(void *context)
 {
     struct job *job = context;
     reset_handlers();
-    prctl(PR_SET_PDEATHSIG, SIGCHLD); /* blocked, as all signals are */
+    prctl(PR_SET_PDEATHSIG, SIGCHLD); /* SIGCHLD is blocked, so it only makes job->ends readable */
     job->error = open_descriptors(job) ? 0 : errno;
     if (!job->error)
         job->pid = spawn(-1, exec_program, job);

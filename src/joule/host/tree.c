@@ -82,7 +82,7 @@ static bool next_line(const char **text, char *line, size_t size)
     return true;
 }
 
-/* Returns the errno recorded for a path, positive; 0: none. */
+/* Returns the errno value recorded for a path, which is positive, or 0 if there is none. */
 static int recorded_errno(struct tree *tree, const char *path)
 {
     const char *errors = tree->errors;

@@ -18,9 +18,9 @@ struct drm_process;
 struct drm_processes {
     struct drm_file *files; /* known files */
     size_t file_count, file_capacity;
-    struct drm_process *list; /* all processes, by pid */
+    struct drm_process *list; /* all processes, sorted by pid */
     size_t count, capacity;
-    int64_t queried_ns; /* 0: not yet */
+    int64_t queried_ns; /* 0: not queried yet */
     double elapsed_s;   /* between the last two queries */
     /* /proc shows the whole machine, not a container, so process ids are those of the kernel. */
     bool has_kernels_numbers;

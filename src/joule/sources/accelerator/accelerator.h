@@ -11,11 +11,11 @@
 #include "joule/sources/pci.h"
 
 #define MAX_ACCELERATORS        64
-#define ACCELERATOR_FIRST_CAUSE 128 /* first index of CAUSE_GPU_GAIN for Gaudi; GPUs use lower ones */
+#define ACCELERATOR_FIRST_CAUSE 128 /* first index of CAUSE_GPU_GAIN for Gaudi; GPUs use lower indices */
 
-/* Where an accelerator's energy is read. */
+/* The interface through which an accelerator's energy is read. */
 enum accelerator_power {
-    ACCELERATOR_SOURCE,  /* a source for this kind, which also reports why the energy cannot be read */
+    ACCELERATOR_SOURCE,  /* a source for this kind; it also reports why the energy cannot be read */
     ACCELERATOR_HWMON,   /* its driver's hardware monitor, if there is one */
     ACCELERATOR_RAIL,    /* like ACCELERATOR_HWMON, but the monitor covers only a part of the accelerator */
     ACCELERATOR_PACKAGE, /* the CPU package's energy includes the accelerator's */

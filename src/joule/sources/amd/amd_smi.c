@@ -2,9 +2,9 @@
  *
  * This file loads the library and calls it for each value. amd_boards.c decides whether the source is opened,
  * and reads the boards. JOULE_AMD_SMI_LIB names a file to load instead.
- * Note: all users of the library in a process share its state, and the library does not count them. This
- * source never shuts it down, because a shutdown would invalidate the measured program's handles. If that
- * program shuts it down, this source initialises it again and gets new handles. */
+ * Note: all users of the library in a process share its state, and the library does not count its users. This
+ * source never shuts the library down, because a shutdown would invalidate the measured program's handles. If
+ * the measured program shuts the library down, this source initialises it again and gets new handles. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"

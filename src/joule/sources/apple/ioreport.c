@@ -208,7 +208,7 @@ static void ioreport_read(struct source *source, struct sink *sink)
 {
     struct ioreport *ioreport = source->data;
     for (int part = 0; part < APPLE_PARTS; part++)
-        ioreport->parts[part].status = JOULE_STALE; /* unless read_part replaces it */
+        ioreport->parts[part].status = JOULE_STALE; /* remains unless read_part replaces it */
     int64_t before_ns = sink_now(sink);
     joule_status status = read_sample(source);
     int64_t after_ns = sink_now(sink);

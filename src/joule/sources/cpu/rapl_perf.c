@@ -13,7 +13,7 @@
 #include "joule/sources/cpu/rapl.h"
 
 #define DEVICES "/sys/bus/event_source/devices"
-/* Counts of 2^-32 J in 2^31 register units of 2^-16 J, the finest unit: a larger step may lose energy. */
+/* 2^31 register units of 2^-16 J (the finest unit), as counts of 2^-32 J. A larger step may lose energy. */
 #define FOLD_COUNTS (UINT64_C(1) << 47)
 
 struct pmu {

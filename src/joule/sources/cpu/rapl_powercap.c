@@ -95,8 +95,8 @@ static bool identify(struct source *source, const char *id, struct zone *out_zon
            parse_package(parent_name, &out_zone->place.unit);
 }
 
-/* Returns the modulus of the counter in microjoules; 0: unknown or invalid. The register has 32 bits, so the
- * modulus is 2^32 register units, but max_energy_range_uj is only 2^32 - 1 units. */
+/* Returns the modulus of the counter in microjoules, or 0 if it is unknown or invalid. The register has 32
+ * bits, so the modulus is 2^32 register units, but max_energy_range_uj is only 2^32 - 1 units. */
 static uint64_t read_modulus(struct source *source, const char *id)
 {
     char path[256];
@@ -172,7 +172,7 @@ static size_t find_zones(struct source *source, char **names, size_t count, stru
     return found;
 }
 
-/* Returns true if a container has an empty folder mounted over the zones: their links in CLASS then have no
+/* Returns true if a container has an empty folder mounted over the zones. The links in CLASS then have no
  * target. */
 static bool is_masked(struct source *source, char **names, size_t count)
 {

@@ -209,7 +209,7 @@ static void hl_smi_read(struct source *source, struct sink *sink)
 
 static uint64_t bytes_of(double mib)
 {
-    return mib < 1e9 ? (uint64_t)(mib * MIB) : JOULE_BYTES_UNKNOWN; /* NaN is unknown, too */
+    return mib < 1e9 ? (uint64_t)(mib * MIB) : JOULE_BYTES_UNKNOWN; /* for NaN the comparison is false */
 }
 
 static void hl_smi_query(struct source *source, struct sink *sink)

@@ -62,8 +62,8 @@ struct hwmon_domain {
     bool period_is_known;
     /* Fraction of the period over which the sensor averages, for inputs without is_average; 0: unknown. */
     double coverage;
-    /* Range in joules of a register that the driver accumulates only when it is read: if the register
-     * advances further between two reads, energy is lost. 0: no energy is lost. */
+    /* Range, in joules, of a hardware register that the driver reads only when its own file is read. If more
+     * than this energy is used between two reads, the driver loses energy. 0: the driver loses no energy. */
     double fold_joules;
     double gain_sd;
     uint32_t cause;

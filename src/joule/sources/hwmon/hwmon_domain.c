@@ -61,7 +61,7 @@ static const struct traits *traits_of(const char *chip)
 static const char *const kind_words[] = {
     [HWMON_ENERGY] = "energy", [HWMON_POWER] = "power", [HWMON_PAIR] = "pair"};
 
-/* Describes the input as a rail, the default. */
+/* Describes the input as a rail, which is the default. */
 static void set_rail(const struct hwmon_chip *chip, const struct hwmon_input *input, struct hwmon_domain *d)
 {
     char words[112];

@@ -105,7 +105,7 @@ static struct gauge *add_temperature(struct source *source, const char *path, co
 }
 
 /* Returns the number of the next temperature input at or after the file *position whose label begins with
- * `label`; 0: no more. NULL matches all inputs. Advances *position. */
+ * `label`, or 0 if there are no more. If `label` is NULL, all inputs match. Advances *position. */
 static unsigned next_input(const struct hwmon_chip *chip, const char *label, size_t *position)
 {
     while (*position < chip->file_count) {

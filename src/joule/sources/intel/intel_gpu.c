@@ -19,7 +19,7 @@ struct board {
     struct device *device;
     struct drm_card card;
     char zone[48], hwmon[96];
-    int power_state; /* handle of its runtime_status, for hwmon_is_suspended */
+    int power_state; /* handle of the board's runtime_status, for hwmon_is_suspended */
     struct channel *clock, *busy;
     int actual_clock, requested_clock; /* handles; < 0: none */
     struct intel_pmu pmu;

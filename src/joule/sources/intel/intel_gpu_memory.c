@@ -2,7 +2,7 @@
  * intel_gpu.h.
  *
  * It parses the lists of memory regions of both drivers (Linux: uapi/drm/i915_drm.h, xe_drm.h). A GPU inside
- * a processor has no memory region of its own.
+ * a processor has no separate memory region.
  * Note: without sufficient privileges, xe reports 0 bytes as used and i915 reports all memory as free. Both
  * mean that the use is unknown, because a running driver uses some memory. A query wakes the board, so it is
  * not repeated after such an answer. */

@@ -82,7 +82,7 @@ static joule_status tegrastats_open(struct source *source)
 
 static void set_rail(struct jetson_rail *rail, const struct tegrastats *stats)
 {
-    rail->status = JOULE_STALE; /* unless the output contains the rail */
+    rail->status = JOULE_STALE; /* remains STALE unless the output contains the rail */
     for (size_t i = 0; i < stats->rail_count; i++)
         if (strcmp(stats->rails[i].name, rail->name) == 0) {
             rail->watts = stats->rails[i].watts;

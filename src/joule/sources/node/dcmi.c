@@ -48,7 +48,7 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Parses lines such as " dc c3 00 ...". Returns the number of bytes; 0 if there is any other text. */
+/* Parses lines such as " dc c3 00 ...". Returns the number of bytes, or 0 if there is any other text. */
 static size_t scan_bytes(const char *text, uint8_t *out_bytes, size_t max)
 {
     size_t count = 0;
@@ -64,7 +64,7 @@ static size_t scan_bytes(const char *text, uint8_t *out_bytes, size_t max)
 
 /* --- text ----------------------------------------------------------------------------------------------- */
 
-/* Returns the text after a label and its colon; NULL if the label is missing. */
+/* Returns the text after a label and its colon, or NULL if the label is missing. */
 static const char *find_value(const char *text, const char *label)
 {
     const char *at = strstr(text, label);

@@ -42,8 +42,9 @@ static const char *digits_oid(const struct pdu_plug *plug)
     return plug->digits_oid;
 }
 
-/* Reads one value for each plug from `first` on, as long as the plugs have the same host. Plugs without an
- * identifier are skipped. *out_count: number of plugs of this host, including skipped plugs. */
+/* Reads one value for each plug of one host: the plugs from `first` to the last plug before another host.
+ * Plugs without an identifier are skipped. *out_count: number of plugs of this host, including skipped
+ * plugs. */
 static joule_status query_host(struct source *source, const struct pdu_meter *meter, size_t first, oid_of oid,
                                double *out_values, size_t *out_count)
 {

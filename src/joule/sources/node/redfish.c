@@ -45,9 +45,10 @@ static joule_status run_program(struct source *source, const struct redfish_mete
     return output.exit_status != 0 && out_text->status == JOULE_OK ? JOULE_FAILED : out_text->status;
 }
 
-/* Returns the path of joule-redfish relative to the running program: in the same folder, or for `joule` at
- * REDFISH_BESIDE. Such a path remains valid if the build tree is moved. Returns NULL if the running program
- * is not one of Joule's, because other users may be able to write to that program's folder. */
+/* Returns the path of the joule-redfish that belongs to the running program. It is in the folder of that
+ * program, or at REDFISH_BESIDE, relative to that folder, if the program is `joule`. A relative path remains
+ * valid if the build tree is moved. Returns NULL if the running program is not one of Joule's, because other
+ * users may be able to write to that program's folder. */
 static const char *find_beside(struct source *source, char buffer[512])
 {
     char exe[256];

@@ -131,8 +131,8 @@ static void set_identity(struct device *d, const struct smi_board *reported, con
     string_print(d->driver, sizeof d->driver, *driver ? "nvidia %s" : "nvidia", driver);
 }
 
-/* Sets the power field, scope and zone of the board. On superchips the GPU's power may be the module's: see
- * nvml_module.c. */
+/* Sets the power field, scope and zone of the board. On superchips (GPU and CPU on one module), the reported
+ * power of the GPU may be that of the whole module; see nvml_module.c. */
 static void set_zone(struct joule_host *host, struct nvidia_smi_board *board,
                      const struct smi_board *reported)
 {

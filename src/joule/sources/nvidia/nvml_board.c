@@ -172,7 +172,8 @@ static void find_counter(struct opening *m)
     board->energy_view = NVML_ENERGY_NONE;
 }
 
-/* Returns the clock of the timestamp, because drivers use different clocks: the one whose time is nearest. */
+/* Returns the clock of the timestamp, which differs between drivers. It is the clock whose current time is
+ * nearest to the timestamp. */
 static clockid_t clock_of_stamp(struct joule_host *host, uint64_t stamp_us)
 {
     static const clockid_t clocks[] = {CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME};
@@ -209,8 +210,8 @@ static bool find_ring(struct opening *m)
     return true;
 }
 
-/* Adds a channel of instant power, which is the mean of a short window. The sensor updates and the lane reads
- * at different periods; the longer one counts. */
+/* Adds a channel of instant power, which is the mean of a short window. The channel's period is the longer of
+ * the sensor's update period and the lane's period. */
 static struct channel *add_instant(struct opening *m, const char *label)
 {
     double window_s = sensor_window_s(m->board), period_s = fmax(sensor_period_s(m->board), NVML_PERIOD_S);
