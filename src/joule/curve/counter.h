@@ -1,8 +1,8 @@
 /* joule/curve/counter.h - converts raw readings of a hardware counter to energy steps, and detects wraps,
  * resets and impossible steps.
  *
- * It also detects counters that stand still. Callers pass readings and times; no function here reads a file
- * or a clock.
+ * The functions also detect counters that stand still. Callers pass readings and times; no function here
+ * reads a file or a clock.
  * Note: a rejected step is reported and leaves a gap; it is never clamped to a plausible value.
  */
 #ifndef JOULE_COUNTER_H

@@ -145,8 +145,8 @@ static double local_watts(const struct curve *curve, size_t i)
     return covered_s > 0 ? (b->joules - a->joules) / covered_s : NAN;
 }
 
-/* Describes how power varies around segment i. It is estimated from the changes between neighbouring
- * segments. */
+/* Describes how power varies around segment i. Both members are estimated from the changes between
+ * neighbouring segments. */
 struct noise {
     double scatter_watts; /* standard deviation of the mean power of a segment */
     double white;         /* 1: independent between segments (white noise); 0: random walk */

@@ -46,7 +46,7 @@ struct curve_traits {
     /* the sensor reports power. All points are then late by the same time, and the `variance` of the points
      * includes the error that late timestamps cause where power changes */
     bool is_sampled;
-    /* seconds over which a reading of power is a mean, if they are longer than the time between two readings;
+    /* time in seconds over which a reading of power is a mean, if longer than the time between two readings;
      * otherwise 0 */
     double blur_s;
 };

@@ -56,8 +56,8 @@ static void learn_change(struct integrator *in, double change)
  * distribution. Jumps or a random walk add u^2 d^2 t^2 / 12, the variance of the area between two readings
  * with the difference d. If readings are means, the divisor decreases from 12 to 8, because means differ by
  * less than instantaneous values.
- * An error s of a timestamp moves one side of a rectangle, which adds d^2 s^2. It moves half of both sides of
- * a trapezoid. */
+ * An error s of a timestamp moves one side of a rectangle, which adds d^2 s^2. The error moves half of both
+ * sides of a trapezoid. */
 static double step_variance(struct integrator *in, double change, double elapsed_s)
 {
     double moved = in->stamp_sd_s * (in->averaged_part >= 1 ? change : (change + in->last_change) / 2);

@@ -1,8 +1,8 @@
 /* joule/curve/integrate.h - integrates sampled power to energy.
  *
  * The integrator applies the trapezoid rule at the sensor's own update times. If a sensor reports energy per
- * sample, the integrator adds up the samples. It drops readings that were polled twice, does not integrate
- * over gaps of more than three update periods, and adds up the variance from sampling.
+ * sample, the integrator adds up the samples. The integrator drops readings that were polled twice, does not
+ * integrate over gaps of more than three update periods, and adds up the variance from sampling.
  * Note: time that is not covered adds neither joules nor covered seconds.
  */
 #ifndef JOULE_INTEGRATE_H
@@ -47,10 +47,10 @@ enum integrate_verdict {
 
 /* Processes one reading in watts. time_ns: the sensor's own timestamp if exact_time, otherwise the middle of
  * the poll. Without an exact time, a reading that equals the last one may be the same sample, polled again.
- * It is held: the totals change at most two periods later. If age_s shows that the sensor has updated since,
- * an equal reading is a new sample and is not held. When a different value is read, the old value is assumed
- * to have lasted until one period before this reading. A reading that is not later than the reading before is
- * dropped. */
+ * Such a reading is held: the totals change at most two periods later. If age_s shows that the sensor has
+ * updated since, an equal reading is a new sample and is not held. When a different value is read, the old
+ * value is assumed to have lasted until one period before this reading. A reading that is not later than the
+ * reading before is dropped. */
 enum integrate_verdict integrate_power(struct integrator *in, int64_t time_ns, bool exact_time, double watts);
 
 /* Adds the joules that a sensor reports for the period that ends at time_ns. Each call is a new sample.

@@ -74,10 +74,10 @@ struct host_ops {
      * slash is searched for in the absolute folders of PATH. No shell is used; standard input is empty,
      * standard error is discarded. When the program ends, or after timeout_ns, all processes in its process
      * group are killed.
-     * -ENOENT, -EACCES ... the program does not exist or cannot be executed -ETIMEDOUT it did not end in
-     * time; the buffer contains its output until then -ENOBUFS its output is larger than the buffer; the rest
-     * is not read *out_status: the program's exit status, or 128 + N if signal N ended it. -1: it did not end
-     * by itself.
+     *   -ENOENT, -EACCES ...  the program does not exist or cannot be executed
+     *   -ETIMEDOUT            it did not end in time; the buffer contains its output until then
+     *   -ENOBUFS              its output is larger than the buffer; the rest is not read
+     * *out_status: the program's exit status, or 128 + N if signal N ended it. -1: it did not end by itself.
      * Note: the calling thread is blocked meanwhile, so call it on slow lanes only. */
     ssize_t (*run)(struct joule_host *host, const char *const *argv, int64_t timeout_ns, char *buffer,
                    size_t size, int *out_status);

@@ -200,7 +200,7 @@ static ssize_t script_read_handle(struct joule_host *host, int handle, char *buf
         return length < (ssize_t)size ? length : (ssize_t)size - 1;
     }
     default:
-        return -ENODEV; /* removed, like an unplugged device */
+        return -ENODEV; /* the file was removed, like that of an unplugged device */
     }
 }
 
@@ -524,7 +524,7 @@ bool host_script_file(struct joule_host *host, const char *path, script_file_fn 
     return set_entry(host, path, (struct entry){.kind = ENTRY_FILE, .context = context, .file = read});
 }
 
-/* Sets an entry to a copy of `text`; `text` NULL removes the entry. Returns false if out of memory. */
+/* Sets an entry to a copy of `text`. If `text` is NULL, removes the entry. Returns false if out of memory. */
 static bool set_text(struct joule_host *host, const char *name, enum entry_kind kind, const char *text)
 {
     struct entry entry = {.kind = text ? kind : ENTRY_GONE};

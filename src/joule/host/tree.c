@@ -26,8 +26,9 @@ struct tree {
     struct joule_host host;
     struct arena arena;
     const char *root;
-    char *errors, *env, *cpuid, *commands; /* contents of these files; empty if absent */
-    size_t env_size;                       /* bytes of env, in which each line is a terminated string */
+    /* contents of the files with these names; empty if a file is absent */
+    char *errors, *env, *cpuid, *commands;
+    size_t env_size; /* bytes of env, in which each line is a terminated string */
 };
 
 static struct tree *tree_of(struct joule_host *host)

@@ -1,8 +1,8 @@
 /* joule/session/session.c - creates, joins and leaves a session; see session.h.
  *
  * Note: functions that joule_begin may call can run in a signal handler, so they use only system calls and
- * atomics: no malloc, no lock, no getenv. Two threads may attach at the same time. Each prepares a mapping,
- * and the slower thread unmaps its own.
+ * atomics: no malloc, no lock, no getenv. Two threads may attach at the same time. Each thread prepares a
+ * mapping, and the slower thread unmaps its own.
  */
 #include "joule/session/session.h"
 

@@ -27,7 +27,7 @@ struct session_map *session_map(struct session *session);
 int64_t session_begin_ns(struct session *session);
 /* Returns true if this process measures for other processes and at least one of them has joined. */
 bool session_has_clients(struct session *session);
-/* Returns true if a living parent measures; this process then opens no sensors. */
+/* Returns true if a parent process that still lives measures. This process then opens no sensors. */
 bool session_is_client(struct session *session);
 /* Creates a session for child processes of the same user. Writes its path, the value for JOULE_SESSION, to
  * out_path. The session becomes the current session of this process, so call this function before regions
@@ -86,8 +86,8 @@ extern _Atomic uint32_t session_generation;
  * time. */
 void session_publish(struct session *session, int64_t time_ns, const joule_quantity *total,
                      const joule_quantity *cpu, const joule_quantity *gpu);
-/* Returns the energy of a window of time from the board. It is unknown if `domain` is not JOULE_TOTAL,
- * JOULE_CPU or JOULE_GPU, or if the board has no reading as old as begin_ns. */
+/* Returns the energy of a window of time from the board. The energy is unknown if `domain` is not
+ * JOULE_TOTAL, JOULE_CPU or JOULE_GPU, or if the board has no reading as old as begin_ns. */
 struct window session_window(struct session *session, int32_t domain, int64_t begin_ns, int64_t end_ns);
 /* Returns the energy from begin_ns to the board's last reading. base_joules: the value of each sum at
  * begin_ns. The caller sets it to NaN before the first call and keeps it between calls. Without this array,

@@ -106,11 +106,12 @@ struct fold_mark {
 };
 
 struct slot {
-    alignas(SESSION_PAGE) _Atomic uint64_t head; /* number of places claimed by writers */
-    _Atomic uint32_t hint;                       /* probable index of the next free place in `open` */
+    /* number of places of the ring that writers have claimed so far */
+    alignas(SESSION_PAGE) _Atomic uint64_t head;
+    _Atomic uint32_t hint; /* probable index of the next free place in `open` */
     /* places of the ring with lower numbers were claimed by earlier owners */
     _Atomic uint64_t owned_from;
-    alignas(64) _Atomic uint64_t tail; /* number of places emptied by the reader */
+    alignas(64) _Atomic uint64_t tail; /* number of places of the ring that the reader has emptied so far */
     struct fold_mark fold_mark;
     alignas(64) struct open_span open[SESSION_OPEN];
     alignas(64) struct span ring[SESSION_RING];
@@ -165,7 +166,8 @@ struct session_map {
     _Atomic uint64_t board_count;
     _Atomic uint64_t unnamed_tags; /* names that did not fit into the table */
     _Atomic uint64_t unstored;     /* regions that were lost entirely, including their time */
-    _Atomic int64_t full_ns[2];    /* time of the last search that found no slot; two kinds of search */
+    /* time of the last failed search for a slot, for each of two kinds of search */
+    _Atomic int64_t full_ns[2];
     struct fold_mark slotless_mark;
     /* owner of each slot: result of session_owner(), possibly with the flag OWNER_PREPARING; 0: free */
     alignas(64) _Atomic uint64_t owners[SESSION_SLOTS];

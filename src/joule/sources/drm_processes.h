@@ -1,7 +1,7 @@
 /* joule/sources/drm_processes.h - finds the processes that use a GPU, with the data of the kernel's graphics
  * drivers.
  *
- * It searches for open files of /dev/dri in all processes, and reads their usage at each query
+ * The functions search for open files of /dev/dri in all processes, and read their usage at each query
  * (drm_fdinfo.h).
  * Note: a client that is open in several processes counts once, for the first of them. Without privileges a
  * program sees only processes of its own user. So an empty list does not mean that no process uses the

@@ -129,8 +129,8 @@ static bool add_unavailable(struct source *source, const struct device *device)
 }
 
 /* Adds the board, and an unavailable channel unless another source measures the board. nvidia_index: the
- * number that NVIDIA's driver gives this board, which is its place in the order of PCI addresses. It is used
- * only if this driver is bound. Returns false if out of memory. */
+ * number that NVIDIA's driver gives this board, which is its place in the order of PCI addresses. The number
+ * is used only if this driver is bound. Returns false if out of memory. */
 static bool add_board(struct source *source, const struct pci_device *pci, int32_t nvidia_index)
 {
     struct graphics *graphics = source->data;

@@ -39,8 +39,8 @@ int32_t accelerator_index(struct source *source, const char *kind, const char *a
 /* Adds the accelerator as a device with its vendor, model, PCI address and driver. The source's arena owns
  * the device. Returns NULL if out of memory. */
 struct device *source_add_accelerator(struct source *source, const struct accelerator *accelerator);
-/* Sets the channel's name, "hpu-0" or, if `what` is not empty, "hpu-0-what". Also sets its device name and
- * index. */
+/* Sets the channel's name, "hpu-0" or, if `what` is not empty, "hpu-0-what". Also sets the channel's device
+ * name and index. */
 void accelerator_name_channel(struct channel *channel, const char *kind, int32_t index, const char *what);
 /* Writes the zone of the accelerator's board, such as "hpu0/board". */
 void accelerator_zone(const char *kind, int32_t index, char out_zone[48]);

@@ -1,9 +1,9 @@
 /* joule/sources/accelerator/accelerators.c - the source "accelerators": accelerators on the PCI bus for which
  * there is no separate source.
  *
- * It reports the identity of these accelerators, and why their energy is unknown. It also reports how busy
- * the NPUs in Intel's processors are. If an accelerator's driver has a hardware monitor, the source "hwmon"
- * reads its power. Gaudi boards are listed too, although other sources read their energy.
+ * The source reports the identity of these accelerators, and why their energy is unknown. It also reports how
+ * busy the NPUs in Intel's processors are. If an accelerator's driver has a hardware monitor, the source
+ * "hwmon" reads its power. Gaudi boards are listed too, although other sources read their energy.
  * Note: an accelerator without a meter is listed with a remedy. An accelerator inside a CPU package has no
  * remedy, because the package's energy includes the accelerator's energy. */
 #include <string.h>

@@ -2,9 +2,9 @@
  * driver's files.
  *
  * The driver reports the mean power of each minute as a percentage, the memory in use, and the device's
- * identity. It reports no watts, and AWS does not publish how many watts 100 % are. Energy is computed only
- * from the watts that the user sets in JOULE_NEURON_WATTS, and its class is `assumed`. The size of a device's
- * memory is from AWS's program neuron-ls; JOULE_NEURON_LS names a program to run instead.
+ * identity. The driver reports no watts, and AWS does not publish how many watts 100 % are. Energy is
+ * computed only from the watts that the user sets in JOULE_NEURON_WATTS, and its class is `assumed`. The size
+ * of a device's memory is from AWS's program neuron-ls; JOULE_NEURON_LS names a program to run instead.
  * Note: a value describes the minute before its timestamp and is available only after that minute. Shorter
  * times cannot be measured. */
 #include <math.h>

@@ -1,11 +1,11 @@
 /* joule/sources/accelerator/tpu.c - the source "tpu": Google's TPUs, found on the bus, with power modelled
  * from their duty cycle.
  *
- * It queries libtpu's runtime metric service for duty cycles and memory. A TPU reports neither power nor
- * energy. libtpu itself is never loaded, because it terminates a process that cannot acquire the chips. Note:
- * the service runs inside the program that uses the TPUs. Without such a program nothing is known, not even
- * that the chips are idle. The duty cycle is the fraction of time in which a chip worked. Waiting for memory
- * counts as work. */
+ * The source queries libtpu's runtime metric service for duty cycles and memory. A TPU reports neither power
+ * nor energy. libtpu itself is never loaded, because it terminates a process that cannot acquire the chips.
+ * Note: the service runs inside the program that uses the TPUs. Without such a program nothing is known, not
+ * even that the chips are idle. The duty cycle is the fraction of time in which a chip worked. Waiting for
+ * memory counts as work. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* joule/sources/accelerator/tpu_metrics.c - see tpu_metrics.h.
  *
- * Note: a protocol buffer may contain unknown fields, in any order. They are skipped. */
+ * Note: a protocol buffer may contain unknown fields, in any order. Unknown fields are skipped. */
 #include "joule/sources/accelerator/tpu_metrics.h"
 
 #include <math.h>

@@ -11,8 +11,9 @@
 #include "joule/sources/amd/amd_boards.h"
 #include "joule/sources/amd/amd_smi_abi.h"
 
-#define MAX_SOCKETS    AMD_MAX_BOARDS
-#define MAX_PROCESSORS 16     /* maximum in a socket: partitions, and in some releases CPU cores */
+#define MAX_SOCKETS AMD_MAX_BOARDS
+/* maximum number in a socket; these are partitions and, in some releases, CPU cores */
+#define MAX_PROCESSORS 16
 #define NO_WATTS       0xffff /* the board does not report this power */
 #define MAX_WATTS      100000 /* larger values are in microwatts */
 #define MAX_CELSIUS    1000   /* larger values are in thousandths of a degree, as in ROCm before 5.7 */

@@ -1,8 +1,8 @@
 /* joule/sources/apple/apple_text.c - parses the output of macmon and powermetrics. See apple_power.h.
  *
- * Note: macmon's keys changed in 0.8.0; 0.8.1 prints the old ones too. The order of keys is not fixed. A
- * property list of powermetrics contains energies in millijoules per interval. The interval is a few
- * milliseconds longer than requested. The text form contains powers in milliwatts instead. */
+ * Note: macmon's keys changed in version 0.8.0. Version 0.8.1 prints the old keys, too. The order of keys is
+ * not fixed. A property list of powermetrics contains energies in millijoules per interval. The interval is a
+ * few milliseconds longer than requested. The text form contains powers in milliwatts instead. */
 #include <math.h>
 #include <string.h>
 #include "base/json.h"

@@ -1,8 +1,8 @@
 /* joule/sources/apple/ioreport.c - the source "ioreport": energy counters of Apple's chips, from macOS'
  * library IOReport.
  *
- * It subscribes to the group "Energy Model", which has more than a hundred channels. It reads only channels
- * that cover a whole part, such as the CPU.
+ * The source subscribes to the group "Energy Model", which has more than a hundred channels. It then reads
+ * only channels that cover a whole part, such as the CPU.
  * Note: each channel has a unit label, padded with blanks, and units differ between channels. A channel with
  * an unknown unit is not used. On chips with two dies, each die reports its parts ("DIE_1_CPU Energy"), which
  * are added up. Single cores are included in "CPU Energy" and are skipped. */

@@ -74,8 +74,8 @@ static void mark_online(unsigned cpu, void *context)
         map->places[cpu].is_online = true;
 }
 
-/* Writes a CPU list "0-N", where N is the highest CPU number in /proc/stat. It is used on machines that hide
- * the kernel's list of online CPUs. */
+/* Writes a CPU list "0-N", where N is the highest CPU number in /proc/stat. The list is used on machines that
+ * hide the kernel's list of online CPUs. */
 static void list_from_stat(struct joule_host *host, char *list, size_t size)
 {
     char stat[STAT_SIZE] = "";

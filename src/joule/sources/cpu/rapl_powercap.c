@@ -1,8 +1,8 @@
 /* joule/sources/cpu/rapl_powercap.c - the source "rapl_powercap": RAPL energy from the powercap folders of
  * sysfs.
  *
- * It reads the zones of the control types intel-rapl and intel-rapl-mmio; AMD's zones are named intel-rapl
- * too.
+ * The source reads the zones of the control types intel-rapl and intel-rapl-mmio; AMD's zones are named
+ * intel-rapl too.
  * Note: the numbers in a zone's id are hexadecimal and have no meaning; the file `name` identifies the zone.
  * A zone of intel-rapl-mmio repeats a zone of intel-rapl and is used only if the latter cannot be read. On
  * AMD, the zone `core` covers only one core and is not used. */

@@ -12,7 +12,8 @@
 #include "joule/sources/device.h"
 #include "joule/sources/sysfs.h"
 
-/* The kernel's numbers of all CPU packages, which the zones of all sources contain. Read at the first use. */
+/* The kernel's numbers of all CPU packages, which the zones of all sources contain. The numbers are read at
+ * the first use. */
 #define HWMON_MAX_SOCKETS 64
 struct hwmon_sockets {
     unsigned ids[HWMON_MAX_SOCKETS]; /* ascending */

@@ -154,7 +154,7 @@ static bool grace_domain(const struct hwmon_chip *chip, const struct hwmon_input
         return false;
     unsigned package = hwmon_package_of_socket(chip, socket);
     if (!d->period_is_known)
-        d->period_s = 0.05; /* the firmware's default */
+        d->period_s = 0.05; /* the firmware's default period */
     if (string_starts(input->label, "Module ")) {
         set_package(d, package, "nvidia");
         d->scope = JOULE_SCOPE_MODULE;

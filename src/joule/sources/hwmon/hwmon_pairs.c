@@ -2,7 +2,8 @@
  * power. See hwmon.h.
  *
  * This file decides which voltage belongs to a current. Equal numbers in inN and currN do not imply the same
- * rail. They are paired only if the driver's documentation pairs them, or if neither has a label.
+ * rail. A voltage and a current are paired only if the driver's documentation pairs them, if they have the
+ * same label, or if neither has a label.
  * Note: some voltage inputs are shunt voltages. The product of a shunt's voltage and its current is about a
  * thousandth of the real power. */
 #include <string.h>

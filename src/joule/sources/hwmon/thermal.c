@@ -1,8 +1,8 @@
 /* joule/sources/hwmon/thermal.c - the source "thermal": temperatures and clocks, as gauges.
  *
- * It reads thermal zones and the hwmon chips whose temperature inputs are all connected. Monitor chips of
- * mainboards are not read, because some of their inputs are unconnected. Disks are not read, because a read
- * wakes them.
+ * The source reads thermal zones and the hwmon chips whose temperature inputs are all connected. Monitor
+ * chips of mainboards are not read, because some of their inputs are unconnected. Disks are not read, because
+ * a read wakes them.
  * Note: at most MAX_GAUGES temperatures are read, at most once a second, independent of the meter's
  * period. */
 #include "joule/sources/hwmon/thermal.h"

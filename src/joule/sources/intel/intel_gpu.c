@@ -1,7 +1,7 @@
 /* joule/sources/intel/intel_gpu.c - opens and reads the boards of the source "intel_gpu". See intel_gpu.h.
  *
- * Note: open performance events of a board keep the board awake, which uses energy. They are therefore opened
- * at the first query of devices, and stay closed if only energy is measured. A suspended board is not
+ * Note: open performance events of a board keep the board awake, which uses energy. The events are therefore
+ * opened at the first query of devices, and stay closed if only energy is measured. A suspended board is not
  * read. */
 #include <math.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* joule/sources/intel/level_zero_abi.h - the binary interface of Intel's Level Zero system management, as far
  * as Joule uses it.
  *
- * It contains the layouts, constants and symbol names of libze_loader.so.1 on 64-bit Linux, so that no
- * vendor's header is needed to build. They are taken from oneapi-src/level-zero (ze_api.h and zes_api.h),
- * specifications 1.3 to 1.17. Constants have the names of these headers. The comment above a structure is its
- * name in these headers.
+ * This file contains the layouts, constants and symbol names of libze_loader.so.1 on 64-bit Linux, so that no
+ * vendor's header is needed to build. The layouts and constants are taken from oneapi-src/level-zero
+ * (ze_api.h and zes_api.h), specifications 1.3 to 1.17. Constants have the names of these headers. The
+ * comment above a structure is its name in these headers.
  * Note: before a call, a structure that begins with an lz_head must be zero except for its type (stype).
  * Structures of counters have no lz_head. A symbol that is missing in a loader is NULL in struct lz_api.
  * Usually this disables one feature, not the whole source. */

@@ -1,7 +1,7 @@
 /* joule/sources/intel/level_zero_board.c - finds what an Intel GPU can report, and adds its device and
  * channels. See level_zero.h.
  *
- * It chooses the power domain that covers the whole board, and the sensors and engines to read.
+ * This file chooses the power domain that covers the whole board, and the sensors and engines to read.
  * Note: Level Zero's devices include neural processors, and a board's parts include the parts of its tiles. A
  * driver does not write to the structure of an extension that it does not know. A power domain of unknown
  * kind therefore comes from a driver that is older than the extension. */
@@ -348,7 +348,7 @@ static void identify(struct device *device, const struct lz_device_properties *p
     print_uuid(properties->core.uuid, device->uuid, sizeof device->uuid);
 }
 
-/* Reads a device's properties and PCI address. Returns false if it is not a GPU or has no address. */
+/* Reads a device's properties and PCI address. Returns false if the device is not a GPU or has no address. */
 static bool read_properties(const struct lz_api *api, lz_handle handle,
                             struct lz_device_properties *out_properties, char out_address[SYSFS_PCI_SIZE])
 {

@@ -1,8 +1,8 @@
 /* joule/sources/jetson/jetson.c - the source "jetson": the supply rails of NVIDIA's Jetson boards, from
  * sysfs.
  *
- * It finds and reads the chips that measure rails (INA3221: voltage and current of three rails), in both
- * layouts of NVIDIA's kernels. jetson_board.c lists the known rails; jetson_gpu.c reads the GPU's load.
+ * The source finds and reads the chips that measure rails (INA3221: voltage and current of three rails), in
+ * both layouts of NVIDIA's kernels. jetson_board.c lists the known rails; jetson_gpu.c reads the GPU's load.
  * Note: kernels up to L4T 32 show a chip as an IIO device with a file for power. Later kernels show it as a
  * hardware monitor without such a file. The source "hwmon" skips these chips, because one reading takes a
  * millisecond on a slow bus. */

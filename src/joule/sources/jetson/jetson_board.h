@@ -1,8 +1,9 @@
 /* joule/sources/jetson/jetson_board.h - the supply rails of a Jetson, and which of them make up the whole
  * module.
  *
- * It recognises rails by name: the rail that feeds all others, the GPU's rail, shared rails. If no rail feeds
- * all others, the whole is a sum of rails. jetson.c reads rails from sysfs, tegrastats.c from a program.
+ * This file recognises rails by name: the rail that feeds all others, the GPU's rail, shared rails. If no
+ * rail feeds all others, the whole is a sum of rails. jetson.c reads rails from sysfs, tegrastats.c from a
+ * program.
  * Note: on most boards the GPU shares a rail with the CPU or the rest of the chip. The GPU's energy is then
  * unknown. */
 #ifndef JOULE_JETSON_BOARD_H

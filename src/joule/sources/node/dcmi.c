@@ -34,7 +34,7 @@ joule_status dcmi_parse_bytes(const uint8_t *bytes, size_t length, struct dcmi_r
         .min = little_endian(bytes + 3, 2),
         .max = little_endian(bytes + 5, 2),
         .average = little_endian(bytes + 7, 2),
-        .period_s = little_endian(bytes + 13, 4) * 1e-3, /* after a timestamp of 4 bytes */
+        .period_s = little_endian(bytes + 13, 4) * 1e-3, /* these bytes follow a timestamp of 4 bytes */
     };
     return status_of(out_reading, bytes[17] & IS_ACTIVE);
 }

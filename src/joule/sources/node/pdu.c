@@ -1,8 +1,8 @@
 /* joule/sources/node/pdu.c - the source "pdu": the power of the whole machine at its outlets, from metered
  * power distribution units (SNMP).
  *
- * It queries the outlets listed in JOULE_PDU with net-snmp's snmpget, and sums their power. pdu_table.c
- * contains the object identifiers.
+ * The source queries the outlets listed in JOULE_PDU with net-snmp's snmpget, and sums their power.
+ * pdu_table.c contains the object identifiers.
  * Note: communities and passphrases belong in net-snmp's snmp.conf, or hosts/HOST.conf for one host. They are
  * never passed as arguments, because every user can read a program's arguments. If one outlet does not
  * answer, the sum is unknown. */

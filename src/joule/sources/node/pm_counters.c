@@ -1,7 +1,7 @@
 /* joule/sources/node/pm_counters.c - the source "pm_counters": energy counters of an HPE Cray node's
  * controller.
  *
- * It reads the files below /sys/cray/pm_counters: joules of the node, its CPUs, its memory and each
+ * The source reads the files below /sys/cray/pm_counters: joules of the node, its CPUs, its memory and each
  * accelerator.
  * Note: one counter covers all CPU sockets, and one counter covers all memory. It is unknown to which PCI
  * device an accelerator's counter belongs. Counters of accelerators, and on machines with several sockets
@@ -185,8 +185,8 @@ static uint64_t read_scan(struct joule_host *host, const struct pm_counters *pm)
     return (uint64_t)scan;
 }
 
-/* Reads all counters of one scan, whose number must be the same before and after. Returns false if each of
- * several attempts meets a new scan. */
+/* Reads all counters of one scan, whose number must be the same before and after. Returns false if a new scan
+ * begins during each of TRIES attempts. */
 static bool read_scan_whole(struct joule_host *host, struct pm_counters *pm, uint64_t *out_scan)
 {
     for (int i = 0; i < TRIES; i++) {

@@ -162,7 +162,7 @@ bool nvidia_smi_board_open(struct source *source, const struct smi_board *report
         index = smi->count;
     for (size_t i = 0; i < smi->count; i++)
         if (smi->boards[i].index == (int32_t)index)
-            return true; /* listed twice */
+            return true; /* the board is listed twice */
     *board = (struct nvidia_smi_board){.index = (int32_t)index, .facts = device_facts_unknown()};
     board->device = source_add_device(source, "gpu", board->index);
     if (!board->device)

@@ -11,8 +11,8 @@
 #include "joule/sources/device.h"
 
 #define NVML_MAX_BOARDS 64
-/* Interval between two readings. It does not follow the meter's period, because power samples must not be
- * integrated over long gaps. */
+/* Interval between two readings. The interval does not follow the meter's period, because power samples must
+ * not be integrated over long gaps. */
 #define NVML_PERIOD_S     0.1
 #define NVML_MAX_CHANNELS 12
 #define NVML_RING_SIZE    1024 /* maximum samples in one call; the driver stores fewer */
