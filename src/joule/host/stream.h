@@ -1,8 +1,8 @@
 /* joule/host/stream.h - socket connections to services of this machine, for open_stream, receive and send of
  * host.h.
  *
- * The functions have the same arguments and results as those of host.h. A handle is a file descriptor. Note:
- * TCP addresses are numeric, and no name is looked up.
+ * The functions have the same arguments and results as those of host.h. A handle is a file descriptor.
+ * Note: TCP addresses are numeric, and no name is looked up.
  */
 #ifndef JOULE_HOST_STREAM_H
 #define JOULE_HOST_STREAM_H

@@ -33,7 +33,7 @@ struct helper_header {
     uint16_t version, kind;
     uint32_t sequence, count; /* number of entries that follow */
     int64_t now_ns;           /* the helper's CLOCK_MONOTONIC */
-    /* minimum time between two reads of the hardware, so the maximum age of the values */
+    /* minimum time between two reads of the hardware, which is the maximum age of the values */
     int64_t pace_ns;
 };
 void helper_write_header(const struct helper_header *header, uint8_t out_bytes[HELPER_HEADER_BYTES]);

@@ -107,7 +107,7 @@ static lz_code read_engine(const struct lz_source *lz, struct lz_engine *engine,
     if (code != ZE_RESULT_SUCCESS || now.time_us == last.time_us)
         return code;
     engine->last = now;
-    /* otherwise the driver has restarted */
+    /* counts that have not grown mean that the driver has restarted */
     if (now.time_us > last.time_us && now.active_us >= last.active_us)
         *out_share = fmin(1, (double)(now.active_us - last.active_us) / (double)(now.time_us - last.time_us));
     return code;
