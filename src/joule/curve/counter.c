@@ -12,7 +12,8 @@ static void prime(struct counter *c, int64_t time_ns, uint64_t raw)
     c->last_ns = time_ns;
 }
 
-/* Returns the number of counts from which on a step may have lost counts; 0: no limit. */
+/* Returns the number of counts in which the register wraps once, or 0 if it never wraps. A larger step may
+ * have lost counts. */
 static uint64_t range_of(const struct counter *c)
 {
     return c->fold_counts ? c->fold_counts : c->modulus;

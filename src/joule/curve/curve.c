@@ -123,7 +123,8 @@ size_t curve_ticks(const struct curve *curve, int64_t after_ns, int64_t last_ns,
     return count;
 }
 
-/* Returns the mean power in watts of the segment that starts at point i; NaN if it is not covered. */
+/* Returns the mean power in watts of the segment that starts at point i, or NaN if the segment is not
+ * covered. */
 static double segment_watts(const struct curve *curve, size_t i)
 {
     if (i + 1 >= curve->count)
@@ -133,8 +134,8 @@ static double segment_watts(const struct curve *curve, size_t i)
     return covered_s > 0 ? (b->joules - a->joules) / covered_s : NAN;
 }
 
-/* Returns the mean power in watts of about five segments around segment i; NaN if they are not covered. Note:
- * the mean of one segment alone is too inaccurate if its timestamps are late by a large part of its
+/* Returns the mean power in watts of about five segments around segment i, or NaN if they are not covered.
+ * Note: the mean of one segment alone is too inaccurate if its timestamps are late by a large part of its
  * length. */
 static double local_watts(const struct curve *curve, size_t i)
 {
@@ -144,7 +145,8 @@ static double local_watts(const struct curve *curve, size_t i)
     return covered_s > 0 ? (b->joules - a->joules) / covered_s : NAN;
 }
 
-/* The behaviour of power around segment i, from the changes between neighbouring segments. */
+/* Describes how power varies around segment i. Both members are estimated from the changes between
+ * neighbouring segments. */
 struct noise {
     double scatter_watts; /* standard deviation of the mean power of a segment */
     double white;         /* 1: independent between segments (white noise); 0: random walk */
@@ -156,20 +158,21 @@ static double squared(double x)
 }
 
 #define NEIGHBOURS 12
-/* Exponent of the estimate of `white`. Changes of a power that stays correlated over a few segments look
- * almost like white noise, although the power is smooth inside a segment. The exact relation for an
- * Ornstein-Uhlenbeck process lies even lower, but the correlation of a few segments is itself uncertain. */
+/* Exponent that lowers the estimate of `white`. If power stays correlated over a few segments, its changes
+ * look almost like white noise, although the power is smooth inside a segment. For an Ornstein-Uhlenbeck
+ * process the exact value is even lower, but a correlation measured over few segments is uncertain. */
 #define WHITE_POWER 3
-/* Limit for an estimated correlation, which scatters with few terms. With a limit of 1, white power would on
- * average be estimated as less than white. */
+/* Upper limit of the estimate of `white` before the exponent is applied. An estimate from few terms scatters
+ * around the true value. With a limit of 1, white noise would on average be estimated as less than white. */
 #define WHITEST 1.3
 /* The variance that late timestamps explain is multiplied by this factor before it is subtracted. Note: with
  * a factor of 1, a positive mean would remain, because negative differences are replaced by 0. */
 #define STAMPS_SHARE 1.15
-/* Points closer than this many ticks mean that the sensor is polled about as often as it ticks. */
+/* If points are closer together than this many ticks, the sensor is polled about as often as it ticks ("in
+ * step"). */
 #define IN_STEP_SPACING 2
-/* A sensor that is polled in step may have ticked at any time within this part of a tick before the
- * reading. */
+/* A sensor counts as polled in step only if the lateness of its points varies by more than this part of a
+ * tick. */
 #define IN_STEP_LATENESS 0.75
 /* Correlation of the lateness of neighbouring points of a sensor polled in step: 0.5 if ticks jitter by +-20
  * %, 1 without jitter. */
@@ -220,11 +223,11 @@ static struct noise noise_at(const struct curve *curve, const struct curve_trait
     return t;
 }
 
-/* Returns the variance, in J^2, of linear interpolation of the energy between the parts `from` and `to` (0
- * to 1) of segment i. If power is white noise, the error of the energy is a Brownian bridge. If power is a
- * random walk, it is the integral of a Brownian bridge. Note: power is not white noise at short time scales.
- * So the error is limited to that of a constant error of power over the shorter of the two parts of the
- * segment. */
+/* Returns the variance, in J^2, of linear interpolation of the energy between the parts `from` and `to` (0 to
+ * 1) of segment i. If power is white noise, the error of the energy is a Brownian bridge. If power is a
+ * random walk, the error is the integral of a Brownian bridge. Note: power is not white noise at short time
+ * scales. So the error is limited to the effect of a constant error of power over the shorter of the two
+ * parts of the segment. */
 static double bridge_variance(const struct curve *curve, const struct curve_traits *traits, size_t i,
                               double from, double to)
 {
@@ -277,9 +280,9 @@ static double stamps_variance(const struct curve_point *a, const struct curve_tr
            (in_step ? 2 * IN_STEP_CORRELATION * first_s * second_s : 0);
 }
 
-/* Returns the variance, in J^2, at the edge of a window that overlapping readings cause: each reading is a
- * mean over blur_s seconds. If power is white noise, it is the variance of the energy in a twelfth of blur_s.
- * If power is a random walk, it is slightly less. */
+/* Returns the variance, in J^2, that overlapping readings cause at the edge of a window. Readings overlap
+ * because each reading is a mean over blur_s seconds. If power is white noise, the result is the variance of
+ * the energy in a twelfth of blur_s. If power is a random walk, the exact variance is slightly less. */
 static double blur_variance(const struct curve *curve, const struct curve_traits *traits, size_t i)
 {
     if (traits->blur_s <= 0)
@@ -309,9 +312,9 @@ static struct edge edge_between(const struct curve *curve, const struct curve_tr
     return e;
 }
 
-/* Returns for how many seconds after a counter's last tick the power is extrapolated. The next tick is
- * expected after the sensor's period and the time in which one unit of energy is used. If no tick comes for
- * three times this time, and for longer than between the last two ticks, the counter stands still. */
+/* Returns the maximum time, in seconds, for which power is extrapolated after a counter's last tick. The next
+ * tick is expected after the sensor's period plus the time in which one unit of energy is used. The counter
+ * stands still if no tick comes for three times this sum, and for longer than between the last two ticks. */
 static double max_extrapolation_s(const struct curve *curve, const struct curve_traits *traits, double watts)
 {
     if (traits->unit_joules <= 0)

@@ -1,11 +1,11 @@
 /* joule/curve/curve.h - the energy of a domain as a function of time.
  *
- * A curve stores joules, covered seconds and variance since the start, at each tick of the sensor; its joules
+ * A curve stores joules, covered seconds and variance since the start, at each tick of the sensor. The joules
  * never decrease. The energy of a window is the difference of two points, so the parts of a window add up to
  * it exactly. A full curve drops every second point of its older half. The resolution in that half decreases,
  * but no energy is lost.
  * Note: a point's time is the time at which its joules were correct, which is before the reading. A counter
- * that ticks every T shows, on average, the energy of T/2 ago.
+ * with the update period T shows, on average, the energy of T/2 ago.
  * Not thread-safe; callers hold the lane's lock.
  */
 #ifndef JOULE_CURVE_H
@@ -21,9 +21,10 @@ struct curve_point {
     int64_t time_ns; /* time at which `joules` were correct */
     double joules;
     double covered_s;
-    double variance;  /* variance of `joules` in J^2; independent errors only */
-    double time_sd_s; /* standard error of time_ns: independent for each point; common to all if is_sampled */
-    uint64_t serial;  /* 1 for the first point ever added, then 2 ...; set by curve_append */
+    double variance; /* variance of `joules` in J^2; independent errors only */
+    /* standard error of time_ns; independent for each point, or common to all points if is_sampled */
+    double time_sd_s;
+    uint64_t serial; /* 1 for the first point ever added, then 2 ...; set by curve_append */
 };
 
 /* A curve. Initialise with curve_init. */
@@ -42,11 +43,11 @@ struct curve_traits {
     double unit_joules; /* resolution */
     double gain_sd;     /* standard deviation of the sensor's relative gain error */
     uint32_t cause;     /* cause of the gain error: CAUSE(...) */
-    /* the sensor reports power: all points are late by the same time, and `variance` includes the effect on
-     * steps */
+    /* the sensor reports power. All points are then late by the same time, and the `variance` of the points
+     * includes the error that late timestamps cause where power changes */
     bool is_sampled;
-    /* seconds over which a reading of power is a mean, if that is longer than the time since the last
-     * reading; otherwise 0 */
+    /* time in seconds over which a reading of power is a mean, if longer than the time between two readings;
+     * otherwise 0 */
     double blur_s;
 };
 
@@ -74,21 +75,21 @@ bool curve_reserve(struct curve *curve);
  * point is not covered. */
 struct window curve_window(const struct curve *curve, const struct curve_traits *traits, int64_t begin_ns,
                            int64_t end_ns);
-/* Returns the sum of two windows over the same time: the sum of the known energies, the shorter of the
- * covered times, and final if both windows are final. */
+/* Returns the sum of two windows over the same time: the sum of the known energies and the shorter of the
+ * covered times. The sum is final if both windows are final. */
 struct window window_add(struct window a, const struct window *b);
-/* Returns the time of the last point; 0: none. */
+/* Returns the time of the last point, or 0 if there is no point. */
 int64_t curve_last_ns(const struct curve *curve);
 /* Returns the number of points at or before a time. */
 size_t curve_count_until(const struct curve *curve, int64_t time_ns);
-/* Returns the joules between the first and the last point in [begin_ns, end_ns], without interpolation; 0 if
- * there are fewer than two points. */
+/* Returns the joules between the first and the last point in [begin_ns, end_ns], without interpolation, or 0
+ * if there are fewer than two points. */
 double curve_joules_shown(const struct curve *curve, int64_t begin_ns, int64_t end_ns);
 /* Writes the times of the first `capacity` points in (after_ns, last_ns]; returns their total number. */
 size_t curve_ticks(const struct curve *curve, int64_t after_ns, int64_t last_ns, int64_t *out_ticks_ns,
                    size_t capacity);
-/* Returns the mean power in watts over the last points that span at least span_s; unknown with fewer than two
- * points. */
+/* Returns the mean power in watts over the last points that span at least span_s. The result is unknown if
+ * there are fewer than two points. */
 struct estimate curve_power(const struct curve *curve, const struct curve_traits *traits, double span_s);
 
 #endif

@@ -1,5 +1,5 @@
-/* joule/curve/estimate.c - see estimate.h. Note: only this file knows the distributions behind low and
- * high. */
+/* joule/curve/estimate.c - see estimate.h. Note: only this file uses the distributions from which low and
+ * high are computed. */
 #include "joule/curve/estimate.h"
 
 #include <math.h>
@@ -107,8 +107,8 @@ joule_quantity quantity_limit_high(joule_quantity q, double limit)
     return q;
 }
 
-/* Returns true if the distribution is log-normal. Errors of models multiply the value; errors of sensors add
- * to the value. */
+/* Returns true if the distribution is log-normal. Errors of models multiply the value, but errors of sensors
+ * add to it. */
 static bool is_lognormal(joule_class cls, double value)
 {
     return cls >= JOULE_CLASS_MODELLED && value > 0;

@@ -1,9 +1,9 @@
 /* joule/curve/estimate.h - arithmetic on values with errors.
  *
- * An estimate has an independent error (edges, noise) and errors with a named common cause (the gain of a
- * sensor, a seed table). Independent errors add in quadrature. Errors with the same cause add linearly, so
- * they cancel in differences and ratios. A modelled value is log-normal: its sd divided by its value is the
- * sd of the logarithm.
+ * An estimate has an independent error, such as noise, and errors with a named common cause, such as the gain
+ * of a sensor. Independent errors add in quadrature. Errors with the same cause add linearly, so they cancel
+ * in differences and ratios. A modelled value is log-normal: its sd divided by its value is the sd of the
+ * logarithm.
  * Note: compute with estimates, and convert to low..high once at the end, with estimate_quantity.
  */
 #ifndef JOULE_ESTIMATE_H
@@ -17,15 +17,15 @@ enum error_cause {
     CAUSE_NONE = 0,
     CAUSE_RAPL_GAIN,    /* scale error of a CPU's energy registers */
     CAUSE_GPU_GAIN,     /* scale error of a board's sensor; instance: the board */
-    CAUSE_HWMON_GAIN,   /* shunt and regulator; instance: the chip */
-    CAUSE_BATTERY_GAIN, /* fuel gauge */
-    CAUSE_CPU_SEED,     /* the seed table of the CPU model */
-    CAUSE_CLOCK_MAP,    /* timestamps of other clocks */
-    CAUSE_IDLE,         /* the idle baseline */
+    CAUSE_HWMON_GAIN,   /* scale error of a sensor chip (shunt, regulator); instance: the chip */
+    CAUSE_BATTERY_GAIN, /* scale error of a battery's fuel gauge */
+    CAUSE_CPU_SEED,     /* error of the built-in table (seed) of the CPU model */
+    CAUSE_CLOCK_MAP,    /* error of timestamps that come from another clock */
+    CAUSE_IDLE,         /* error of the idle baseline */
 };
 #define CAUSE(kind, instance) ((uint32_t)(kind) | (uint32_t)(instance) << 8)
 
-/* further causes in a sum are merged into the last one, which overstates the error */
+/* If a sum has more causes, the further causes are merged into the last one, which overstates the error. */
 #define ESTIMATE_CAUSES 12
 
 /* A value with its errors. */
@@ -48,11 +48,12 @@ struct estimate estimate_zero(void); /* an empty sum: 0, without class */
 /* Returns an estimate with an independent sd and an sd common to `cause`. */
 struct estimate estimate_make(double value, joule_class cls, double independent_sd, uint32_t cause,
                               double common_sd);
-/* Returns sum + factor * term; unknown if either is unknown. */
+/* Returns sum + factor * term. The result is unknown if `sum` or `term` is unknown. */
 struct estimate estimate_add(struct estimate sum, double factor, const struct estimate *term);
-/* Returns e times `factor`; all its errors are scaled, too. */
+/* Returns e times `factor`. All errors are scaled, too. */
 struct estimate estimate_scale(struct estimate e, double factor);
-/* Returns e with class `cls` if that is weaker. For example, attributed measurements are DERIVED. */
+/* Returns e, with class `cls` if that class is weaker than e's. For example, attributed measurements are
+ * DERIVED. */
 struct estimate estimate_weaken(struct estimate e, joule_class cls);
 /* Returns the total standard deviation: independent and common errors in quadrature. */
 double estimate_sd(const struct estimate *e);

@@ -5,18 +5,19 @@
 
 /* longest time between two readings that is integrated, in periods */
 #define MAX_GAP_PERIODS 3.0
-/* If a value changes more than this many periods after its first reading, a reading in between has shown the
- * old value. */
+/* If a value changes more than this many periods after its first reading, the sensor has updated in between
+ * without a change of the value. */
 #define LATE_CHANGE_PERIODS 1.5
-/* A reading with the same value at least this many periods later must be a new sample. */
+/* A reading with the same value at least this many periods later is a new sample, even if its time is not
+ * exact. */
 #define REPEAT_PERIODS 2.0
 /* If the sensor's own period is known (age_s), a reading with the same value more than this many such periods
  * later is a new sample. */
 #define UPDATED_AGES 2.0
 /* number of changes from which noise is estimated */
 #define MEMORY 64
-/* Limit and exponent in `whiteness`. An estimate from few changes scatters, so with a limit of 1, noise would
- * on average be underestimated. */
+/* Limit and exponent in `whiteness`. An estimate from few changes scatters around the true value. With a
+ * limit of 1, white noise would on average be estimated as less than white. */
 #define WHITEST     1.3
 #define WHITE_POWER 3
 
@@ -49,14 +50,14 @@ static void learn_change(struct integrator *in, double change)
     in->last_change = change;
 }
 
-/* Returns the variance (J^2) of a step. It arises from the part of the step that the sensor did not measure.
- * Noise: the unseen part of d^2 t^2 / 2, with d^2 estimated from all changes and widened for few changes, as
- * in a t distribution.
- * Jumps or a random walk: the area between two readings with the difference d has an error of d^2 t^2 / 12,
- * times the square of the unseen part. For means the divisor decreases to 8, because means differ by less
- * than instantaneous values.
- * Timestamps: an error s moves one side of a rectangle, which adds d^2 s^2, or half of both sides of a
- * trapezoid. */
+/* Returns the variance, in J^2, of the energy of a step of length t, in which power changes by d. The sensor
+ * measured only averaged_part of the step; the rest, u = 1 - averaged_part, is unseen. Noise adds u d^2 t^2 /
+ * 2, where d^2 is the mean over all changes. The factor 1 + 2/n widens it for few changes n, as in a t
+ * distribution. Jumps or a random walk add u^2 d^2 t^2 / 12, the variance of the area between two readings
+ * with the difference d. If readings are means, the divisor decreases from 12 to 8, because means differ by
+ * less than instantaneous values.
+ * An error s of a timestamp moves one side of a rectangle, which adds d^2 s^2. The error moves half of both
+ * sides of a trapezoid. */
 static double step_variance(struct integrator *in, double change, double elapsed_s)
 {
     double moved = in->stamp_sd_s * (in->averaged_part >= 1 ? change : (change + in->last_change) / 2);

@@ -1,6 +1,6 @@
 /* joule/host/drm.c - queries the i915 and xe drivers for their boards' memory regions; see drm.h.
  *
- * The structures are those of uapi/drm/i915_drm.h and xe_drm.h, which older headers lack.
+ * The structures are those of uapi/drm/i915_drm.h and xe_drm.h, which are missing in older kernel headers.
  * Note: i915 accepts any buffer that is large enough and zeroed. xe requires the exact length, so a first
  * query asks for the length.
  */

@@ -9,8 +9,8 @@
 #include "joule/host/path.h"
 
 /* Searches for a program as a shell does and writes its path to out_path. usual_path replaces an unset PATH.
- * A name with a slash is checked, but not searched for. Returns 0 or an errno value: ENOENT; EACCES: a
- * program was found but cannot be executed. */
+ * A name with a slash is checked, but not searched for. Returns 0 or an errno value: ENOENT if no program was
+ * found, EACCES if a program was found but cannot be executed. */
 int find_program(const char *name, const char *usual_path, char out_path[HOST_PATH_MAX]);
 
 #endif

@@ -32,7 +32,7 @@ enum host_drm_query {
 
 struct host_ops {
     const char *name;
-    bool is_virtual; /* time advances only when a test sets it, so no thread may wait for it */
+    bool is_virtual; /* time advances only when a test sets it, so no thread may wait for a time */
     int64_t (*clock_ns)(struct joule_host *host, clockid_t clock);
     /* Reads at most size - 1 bytes of a small file from its start and adds a terminator. Returns the length
      * or -errno. */
@@ -77,7 +77,7 @@ struct host_ops {
      *   -ENOENT, -EACCES ...  the program does not exist or cannot be executed
      *   -ETIMEDOUT            it did not end in time; the buffer contains its output until then
      *   -ENOBUFS              its output is larger than the buffer; the rest is not read
-     * *out_status: its exit status, or 128 + N after signal N; -1: it did not end by itself.
+     * *out_status: the program's exit status, or 128 + N if signal N ended it. -1: it did not end by itself.
      * Note: the calling thread is blocked meanwhile, so call it on slow lanes only. */
     ssize_t (*run)(struct joule_host *host, const char *const *argv, int64_t timeout_ns, char *buffer,
                    size_t size, int *out_status);

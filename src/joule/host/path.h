@@ -14,7 +14,8 @@
 
 #define HOST_PATH_MAX 1024
 
-/* Writes the target of a link, terminated; returns its length, or < 0 if `path` is not a link. */
+/* Writes the terminated target of a link. Returns the length of the target, or < 0 if `path` is not a
+ * link. */
 typedef ssize_t (*path_link_fn)(void *context, const char *path, char *buffer, size_t size);
 
 /* Resolves links, "." and ".." to an absolute path; components that do not exist stay in the path.

@@ -176,8 +176,9 @@ static int real_send(struct joule_host *host, int handle, const void *bytes, siz
     return host_stream_send(handle, bytes, size, deadline_ns);
 }
 
-/* Frees the calling thread's error if nothing was found; the second dlerror() frees what the first returns.
- * Note: the C library frees it too late for leak checkers if the thread ends together with the process. */
+/* Frees the calling thread's error if nothing was found. The first dlerror() returns the message, and the
+ * second one frees it. Note: the C library frees it too late for leak checkers if the thread ends together
+ * with the process. */
 static void *without_error(void *found)
 {
     if (!found) {

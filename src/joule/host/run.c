@@ -2,9 +2,9 @@
  *
  * The program is not a child of the caller but of a keeper. The keeper is a process that shares the caller's
  * memory, reads the output, enforces the deadline and waits for the program. Meanwhile the calling thread is
- * blocked. The keeper ends when the caller ends. It has no exit signal, and it executes no program, because
- * exec would set an exit signal. So the kernel sends no SIGCHLD for the keeper, and wait() does not return
- * it. The surrounding program's children are not affected.
+ * blocked. The keeper ends when the caller ends. The keeper has no exit signal, and it executes no program,
+ * because exec would set an exit signal. So the kernel sends no SIGCHLD for the keeper, and wait() does not
+ * return it. The surrounding program's children are not affected.
  * Note: `keep` and all functions that it calls run in the keeper on the caller's memory, so they may call
  * only async-signal-safe functions.
  * Known side effects: the blocked thread delays setuid() in another thread; wait() with __WALL or __WCLONE
@@ -176,7 +176,7 @@ NOT_SANITIZED static void keep(void *context)
 {
     struct job *job = context;
     reset_handlers();
-    prctl(PR_SET_PDEATHSIG, SIGCHLD); /* blocked, as all signals are */
+    prctl(PR_SET_PDEATHSIG, SIGCHLD); /* SIGCHLD is blocked, so it only makes job->ends readable */
     job->error = open_descriptors(job) ? 0 : errno;
     if (!job->error)
         job->pid = spawn(-1, exec_program, job);

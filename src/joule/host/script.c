@@ -47,7 +47,7 @@ struct entry {
         script_value_fn value;
         script_answer_fn answer;
         script_run_fn run;
-        const char *text; /* content or target */
+        const char *text; /* content of a file or target of a link */
         int errno_value;
         uint32_t registers[4];
         const struct script_symbol *symbols;
@@ -200,7 +200,7 @@ static ssize_t script_read_handle(struct joule_host *host, int handle, char *buf
         return length < (ssize_t)size ? length : (ssize_t)size - 1;
     }
     default:
-        return -ENODEV; /* removed, like an unplugged device */
+        return -ENODEV; /* the file was removed, like that of an unplugged device */
     }
 }
 
@@ -395,7 +395,7 @@ static void script_close_handle(struct joule_host *host, int handle)
 
 /* --- libraries, programs, CPUID, environment: names without a leading slash ----------------------------- */
 
-/* Returns the entry "kind/name"; NULL: none. */
+/* Returns the entry "kind/name", or NULL if there is none. */
 static const struct entry *look_up(struct joule_host *host, const char *kind, const char *name)
 {
     char key[HOST_PATH_MAX];
@@ -430,7 +430,7 @@ static ssize_t script_run(struct joule_host *host, const char *const *argv, int6
     if (!entry)
         return -ENOENT;
     ssize_t length = entry->run(entry->context, script_of(host)->time_ns, argv, buffer, size, &status);
-    if (length == -ETIMEDOUT) /* the buffer keeps the output until then, a terminated text */
+    if (length == -ETIMEDOUT) /* the buffer contains the output until then, terminated */
         return length;
     buffer[length < 0 ? 0 : (size_t)length < size ? (size_t)length : size - 1] = '\0';
     if (length >= (ssize_t)size)
@@ -524,7 +524,7 @@ bool host_script_file(struct joule_host *host, const char *path, script_file_fn 
     return set_entry(host, path, (struct entry){.kind = ENTRY_FILE, .context = context, .file = read});
 }
 
-/* Sets an entry to a copy of `text`; `text` NULL removes the entry. Returns false if out of memory. */
+/* Sets an entry to a copy of `text`. If `text` is NULL, removes the entry. Returns false if out of memory. */
 static bool set_text(struct joule_host *host, const char *name, enum entry_kind kind, const char *text)
 {
     struct entry entry = {.kind = text ? kind : ENTRY_GONE};

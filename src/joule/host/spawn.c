@@ -1,8 +1,8 @@
 /* joule/host/spawn.c - see spawn.h.
  *
  * The C library cannot start a process that shares memory and begins in a given cgroup, so this file makes
- * the system call. The child uses the parent's stack. It calls a function that does not return, so it changes
- * only the stack below the parent's frame.
+ * the system call. The child uses the parent's stack. The child calls a function that does not return, so it
+ * changes only the stack below the parent's frame.
  * Note: on processors other than x86-64 and AArch64 only vfork is available. Callers there must move the
  * child into its cgroup themselves.
  */

@@ -1,6 +1,6 @@
 /* joule/host/spawn.h - starts a process that shares its caller's memory until it executes a program.
  *
- * Like vfork, this copies no memory. The process may begin in a given cgroup.
+ * Like vfork, spawn copies no memory. The process may begin in a given cgroup.
  * Note: the calling thread is blocked until the child has executed a program or ended. The parent sees all
  * that the child wrote to memory.
  */
@@ -15,8 +15,8 @@ typedef void (*spawn_fn)(void *context);
 _Noreturn void spawn_end(int code);
 
 /* Starts a child that calls be(context). cgroup: descriptor of the folder of the cgroup in which the child
- * begins; -1: the caller's cgroup. Returns the process id, or -1 and errno; ENOSYS: the kernel or this
- * processor's code cannot choose a cgroup. */
+ * begins; -1: the caller's cgroup. Returns the process id, or -1 and errno. ENOSYS: the kernel, or this
+ * file's code for the processor, cannot choose a cgroup. */
 pid_t spawn(int cgroup, spawn_fn be, void *context);
 
 /* Like spawn in the caller's cgroup, for a child that executes no program. Neither SIGCHLD nor wait() reports

@@ -1,7 +1,7 @@
 /* joule/host/stream.h - socket connections to services of this machine, for open_stream, receive and send of
  * host.h.
  *
- * The functions have the arguments and results of these functions of host.h. A handle is a file descriptor.
+ * The functions have the same arguments and results as those of host.h. A handle is a file descriptor.
  * Note: TCP addresses are numeric, and no name is looked up.
  */
 #ifndef JOULE_HOST_STREAM_H

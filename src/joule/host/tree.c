@@ -26,8 +26,9 @@ struct tree {
     struct joule_host host;
     struct arena arena;
     const char *root;
-    char *errors, *env, *cpuid, *commands; /* contents of these files; empty if absent */
-    size_t env_size;                       /* bytes of env, in which each line is a terminated string */
+    /* contents of the files with these names; empty if a file is absent */
+    char *errors, *env, *cpuid, *commands;
+    size_t env_size; /* bytes of env, in which each line is a terminated string */
 };
 
 static struct tree *tree_of(struct joule_host *host)
@@ -82,7 +83,7 @@ static bool next_line(const char **text, char *line, size_t size)
     return true;
 }
 
-/* Returns the errno recorded for a path, positive; 0: none. */
+/* Returns the errno value recorded for a path, which is positive, or 0 if there is none. */
 static int recorded_errno(struct tree *tree, const char *path)
 {
     const char *errors = tree->errors;

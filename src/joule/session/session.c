@@ -1,8 +1,8 @@
 /* joule/session/session.c - creates, joins and leaves a session; see session.h.
  *
  * Note: functions that joule_begin may call can run in a signal handler, so they use only system calls and
- * atomics: no malloc, no lock, no getenv. Two threads may attach at the same time. Each prepares a mapping,
- * and the slower thread unmaps its own.
+ * atomics: no malloc, no lock, no getenv. Two threads may attach at the same time. Each thread prepares a
+ * mapping, and the slower thread unmaps its own.
  */
 #include "joule/session/session.h"
 
@@ -40,10 +40,10 @@
 struct session {
     _Atomic(struct session_map *) map;
     _Atomic(struct session_map *) shared; /* the mapping if other processes share it; otherwise NULL */
-    char joined_path[PATH_SIZE];          /* JOULE_SESSION at program start */
+    char joined_path[PATH_SIZE];          /* value of JOULE_SESSION at program start */
     char owned_path[PATH_SIZE];           /* path of the file or descriptor that this process created */
     int64_t owned_begin_ns;               /* time at which the session at owned_path was created */
-    int owned_file;                       /* descriptor; its lock shows that this process lives; 0: none */
+    int owned_file;                       /* descriptor whose lock shows that this process lives; 0: none */
     int inherited_file;                   /* descriptor without a lock, which children inherit; 0: none */
     bool other_namespace;                 /* the owner is in another PID namespace */
 };
@@ -71,14 +71,14 @@ bool session_populate(void *start, size_t size)
     return has_memory;
 }
 
-/* Returns the inode of this process's PID namespace; 0: unknown. */
+/* Returns the inode of this process's PID namespace, or 0 if unknown. */
 static uint64_t pid_namespace(void)
 {
     struct stat st;
     return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
 }
 
-/* Returns true if the owner of the session's file lives: the owner locks the file until it ends. */
+/* Returns true if the owner of the session's file lives. The owner holds a lock on the file until it ends. */
 static bool owner_is_alive(int file)
 {
     return flock(file, LOCK_SH | LOCK_NB) != 0;
@@ -136,7 +136,7 @@ static struct session_map *join_file(int file, bool is_sealed_kind)
 /* Opens and maps the session at a path. Returns NULL on failure. */
 static struct session_map *join_at(const char *path)
 {
-    bool is_sealed_kind = is_descriptor(path); /* a link that must be followed */
+    bool is_sealed_kind = is_descriptor(path); /* /proc/PID/fd/N is a link, so open it without O_NOFOLLOW */
     if (is_sealed_kind && !is_session_memory(path))
         return NULL;
     int file = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (is_sealed_kind ? 0 : O_NOFOLLOW));
@@ -147,7 +147,7 @@ static struct session_map *join_at(const char *path)
     return map;
 }
 
-/* Returns the process id of a process's parent; 0: unknown. */
+/* Returns the process id of a process's parent, or 0 if unknown. */
 static long parent_of(long process)
 {
     char path[64], text[256];
@@ -162,10 +162,10 @@ static long parent_of(long process)
     return state && strlen(state) > 4 ? strtol(state + 4, NULL, 10) : 0;
 }
 
-/* Maps the session named by `path`. Returns NULL on failure. The owner's descriptor cannot be opened if the
- * owner has capabilities or is in another PID namespace. This process may have inherited a descriptor of the
- * session with the same number. If it was started without that descriptor, an ancestor may still have it. The
- * descriptor of this process is tried first, because no /proc is needed to open it. */
+/* Maps the session named by `path`. Returns NULL on failure. `path` cannot be opened if the owner has
+ * capabilities or is in another PID namespace. The next attempt is the descriptor with the same number in
+ * this process, because it may have been inherited, and using it needs no /proc. The last attempts are the
+ * ancestors' descriptors, because this process may have been started without the descriptor. */
 static struct session_map *join(const char *path)
 {
     struct session_map *map = path[0] ? join_at(path) : NULL;
@@ -193,7 +193,8 @@ static struct session_map *settle(_Atomic(struct session_map *) *place, struct s
     return winner;
 }
 
-/* Sets current.map: joins the session in JOULE_SESSION, or creates a private session. NULL: out of memory. */
+/* Sets current.map to the session named by JOULE_SESSION, or to a new private session. It stays NULL if out
+ * of memory. */
 static void attach(void)
 {
     int saved = errno;
@@ -376,7 +377,7 @@ static void name_descriptor(char path[PATH_SIZE], int file)
 /* Creates a session in memory without a file system. Other processes open the memory through this process's
  * descriptor. They cannot truncate it, so no mapping can cause SIGBUS, and a full /dev/shm does not matter.
  * Children inherit the descriptor, because children with fewer capabilities or in another PID namespace
- * cannot open it. Returns the mapping; NULL: not supported, or out of memory. */
+ * cannot open it. Returns the mapping, or NULL if not supported or out of memory. */
 static struct session_map *create_sealed(char path[PATH_SIZE], int *out_file, int *out_inherited)
 {
     int file = open_memory(), inherited = -1;
@@ -486,7 +487,8 @@ void session_remove_shared(void)
 
 /* Runs in a child after fork. If the session is private, the child continues with its copy, from which all
  * regions are removed. A shared session is not changed: its slots belong to the parent, and the child takes
- * other slots. The child may be the first process of a PID namespace. */
+ * other slots. The PID namespace is checked again, because the child may be the first process of a new
+ * one. */
 static void after_fork(void)
 {
     atomic_fetch_add(&session_generation, 1);

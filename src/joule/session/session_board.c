@@ -1,17 +1,17 @@
 /* joule/session/session_board.c - the totals that the measuring process publishes to its clients.
  *
- * The session's mapping contains rings of readings, each guarded by a sequence number. There is one writer
- * and any number of readers; none of them waits. A client converts the readings to a curve, and queries it as
- * the meter queries its curves.
+ * The session's mapping contains several rings of readings, called levels. Each reading is guarded by a
+ * sequence number. There is one writer and any number of readers; none of them waits. A client converts the
+ * readings to a curve, and queries it as the meter queries its curves.
  * Note: the totals are cumulative, so dropping older readings does not make the remaining ones less accurate.
- * Time before the oldest reading of the sparsest level is not covered, and windows report this.
+ * Time before the oldest reading of the highest level is not covered, and windows report it as such.
  */
 #include <math.h>
 #include "joule/session/session.h"
 
-#define SUM(domain) (JOULE_TOTAL - (domain)) /* 0, 1, 2 */
+#define SUM(domain) (JOULE_TOTAL - (domain)) /* JOULE_TOTAL: 0, JOULE_CPU: 1, JOULE_GPU: 2 */
 
-/* One entry of the board, for one sum. */
+/* One sum of one entry of the board. */
 struct reading {
     int64_t time_ns;
     double joules, gain_sd;
@@ -38,7 +38,7 @@ static void put_sum(struct board_entry *entry, int sum, const joule_quantity *q)
 static void put_entry(struct board_entry *entry, uint64_t number, int64_t time_ns,
                       const joule_quantity *const sums[BOARD_SUMS])
 {
-    /* Release stores: a reader that sees new content also sees the odd sequence number. */
+    /* The stores are release stores, so a reader that sees new content also sees the odd sequence number. */
     atomic_store_explicit(&entry->sequence, 2 * number + 1, memory_order_relaxed);
     atomic_store_explicit(&entry->time_ns, time_ns, memory_order_release);
     for (int i = 0; i < BOARD_SUMS; i++)
@@ -62,7 +62,7 @@ void session_publish(struct session *session, int64_t time_ns, const joule_quant
     atomic_store_explicit(&map->board_count, number + 1, memory_order_release);
 }
 
-/* Reads an entry. Returns false unless the entry is complete and has this number and plausible values. */
+/* Reads an entry. Returns true if the entry is complete, has this number and contains plausible values. */
 static bool read_entry(struct board_entry *entry, uint64_t number, int sum, struct reading *out)
 {
     uint64_t sequence = 2 * number + 2;
@@ -115,8 +115,8 @@ static uint64_t oldest_of(uint64_t end, uint64_t step)
     return of_level > SESSION_BOARD ? (of_level - SESSION_BOARD) * step : 0;
 }
 
-/* Reads all entries in order of time: from each level those that are older than the entries of the next finer
- * level. */
+/* Reads all entries in order of time. From each level it reads only the entries that are older than those of
+ * the level below. */
 static void read_points(struct session_map *map, int sum, struct board_curve *out)
 {
     uint64_t end = atomic_load_explicit(&map->board_count, memory_order_acquire), step = 1;

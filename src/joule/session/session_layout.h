@@ -22,8 +22,8 @@
 #define SESSION_MAGIC   UINT64_C(0x31734a656c756f4a)
 #define SESSION_VERSION 7
 #define SESSION_SLOTS   256  /* maximum number of threads with regions at the same time */
-#define SESSION_RING    4096 /* finished spans of a slot that await the reader */
-/* open regions of a thread; further regions are visible only after their end */
+#define SESSION_RING    4096 /* maximum number of finished spans of a slot that await the reader */
+/* maximum number of listed open regions of a thread; further regions become visible when they end */
 #define SESSION_OPEN        64
 #define SESSION_TAGS        4096
 #define SESSION_TAG_INDEX   (2 * SESSION_TAGS)
@@ -33,24 +33,25 @@
 #define SESSION_LEVEL_RATIO 8 /* a level contains every 8th entry of the level below */
 #define SESSION_PAGE        4096
 
-/* The last places of a ring are reserved for spans of at least this length, which a sweep may have seen
- * open. */
+/* The last SESSION_RESERVED free places of a ring are reserved for spans of at least SESSION_LONG_NS. A sweep
+ * may have seen such a span while it was open, so its end must not be lost. */
 #define SESSION_LONG_NS  1000000
 #define SESSION_RESERVED 512
-/* Places that other writers may claim between a writer's check for a free place and its claim. There is at
- * most one such writer for each nested signal handler, and at most one handler for each signal. */
+/* Number of places that other writers may claim after a writer has found a free place and before it claims
+ * one. The other writers are nested signal handlers, of which at most one runs for each signal. */
 #define SESSION_SLACK 64
 
 #define TAG_OTHER 0 /* "(other)": used if the table is full, and for invalid numbers */
 
 /* Flags of a span: the low bits are JOULE_REGION_... */
 enum {
-    SPAN_SYNCHRONISED = 8, /* a GPU region whose hook was called at both edges */
-    SPAN_FOREIGN = 16,     /* timestamps of another clock; energy is attributed as to a separate thread */
-    SPAN_FRAMED = 32,      /* ends at the latest when the call that began it is left */
+    SPAN_SYNCHRONISED = 8, /* the hook of joule_set_sync was called when the GPU region began and ended */
+    /* a span with timestamps of another clock; it gets energy as if it were a separate thread */
+    SPAN_FOREIGN = 16,
+    SPAN_FRAMED = 32, /* a region that ends at the latest when the function that began it returns */
 };
 
-#define SPAN_NOT_LISTED 0xff /* index of a region that was never in an open table */
+#define SPAN_NOT_LISTED 0xff /* index of a region that was never in a table of open regions */
 #define SPAN_ALL_GPUS   0xff /* value of span.device: all GPUs */
 
 /* A finished region or foreign span. */
@@ -63,19 +64,19 @@ struct span {
     uint8_t device; /* foreign span: GPU number or SPAN_ALL_GPUS */
     uint8_t unused;
     float error_ns; /* foreign span: standard error of its timestamps; other span: time of nested regions */
-    _Atomic uint32_t ready; /* low half of (place + 1), written last */
+    _Atomic uint32_t ready; /* low 32 bits of (place + 1), written last; place counts all spans pushed */
 };
 static_assert(sizeof(struct span) == 32, "layout");
 
-/* A running region. begin_ns is also the state of this place in the open table: 0 if it is free, OPEN_CLOSING
- * while a region is removed from it. */
+/* A running region. begin_ns is also the state of this place in the table of open regions. 0 means that the
+ * place is free; OPEN_CLOSING means that a region is being removed from it. */
 struct open_span {
     _Atomic int64_t begin_ns;
     _Atomic uint64_t what;     /* open_what(); 0: not written yet */
     _Atomic int64_t nested_ns; /* time of the regions that ended directly inside it */
 };
 #define OPEN_CLOSING  1
-#define PARENT_SEARCH 4 /* number of places before a region's place in which its parent is searched */
+#define PARENT_SEARCH 4 /* the parent of a region is searched in this many places before the region's */
 
 /* Returns the value of open_span.what for a region; never 0. */
 static inline uint64_t open_what(uint32_t tag, uint32_t flags)
@@ -101,15 +102,16 @@ struct fold {
 struct fold_mark {
     _Atomic uint64_t changes; /* changes whenever a fold of the table changes */
     _Atomic int64_t end_ns;   /* end of the latest folded region */
-    _Atomic uint32_t tags;    /* folds of tags from this number on were never used */
+    _Atomic uint32_t tags;    /* folds of this tag and higher tags were never used */
 };
 
 struct slot {
-    alignas(SESSION_PAGE) _Atomic uint64_t head; /* number of places claimed by writers */
-    _Atomic uint32_t hint;                       /* probable index of the next free open place */
-    /* places with lower numbers were claimed by earlier owners */
+    /* number of places of the ring that writers have claimed so far */
+    alignas(SESSION_PAGE) _Atomic uint64_t head;
+    _Atomic uint32_t hint; /* probable index of the next free place in `open` */
+    /* places of the ring with lower numbers were claimed by earlier owners */
     _Atomic uint64_t owned_from;
-    alignas(64) _Atomic uint64_t tail; /* number of places emptied by the reader */
+    alignas(64) _Atomic uint64_t tail; /* number of places of the ring that the reader has emptied so far */
     struct fold_mark fold_mark;
     alignas(64) struct open_span open[SESSION_OPEN];
     alignas(64) struct span ring[SESSION_RING];
@@ -156,7 +158,7 @@ struct session_map {
     struct session_shape shape;
     int32_t owner_pid;           /* id of the measuring process in its own PID namespace */
     uint64_t pid_namespace;      /* inode of the owner's PID namespace; 0: unknown */
-    _Atomic uint32_t slots_used; /* slots from this number on were never owned */
+    _Atomic uint32_t slots_used; /* slots with this and higher numbers were never owned */
     _Atomic uint32_t tag_count;
     _Atomic uint32_t clients;     /* number of processes that ever joined */
     _Atomic uint32_t has_budgets; /* 0: tag_limits may have no memory */
@@ -164,11 +166,11 @@ struct session_map {
     _Atomic uint64_t board_count;
     _Atomic uint64_t unnamed_tags; /* names that did not fit into the table */
     _Atomic uint64_t unstored;     /* regions that were lost entirely, including their time */
-    _Atomic int64_t full_ns[2];    /* time at which no slot was found last, for each of two searches */
+    /* time of the last failed search for a slot, for each of two kinds of search */
+    _Atomic int64_t full_ns[2];
     struct fold_mark slotless_mark;
-    alignas(
-        /* session_owner(), possibly with OWNER_PREPARING; 0: free */
-        64) _Atomic uint64_t owners[SESSION_SLOTS];
+    /* owner of each slot: result of session_owner(), possibly with the flag OWNER_PREPARING; 0: free */
+    alignas(64) _Atomic uint64_t owners[SESSION_SLOTS];
     alignas(SESSION_PAGE) _Atomic uint32_t tag_index[SESSION_TAG_INDEX]; /* hash -> tag; 0: free */
     char tag_names[SESSION_TAGS][SESSION_NAME];
     struct tag_limits tag_limits[SESSION_TAGS];
@@ -197,7 +199,7 @@ static inline struct session_shape session_shape(void)
     };
 }
 
-/* The slot's pages are being allocated; no other thread may access them. */
+/* Flag of an owner: the slot's pages are being allocated, and no other thread may access them. */
 #define OWNER_PREPARING (UINT64_C(1) << 63)
 
 /* Returns the value that identifies the owner of a slot. pid 0: a thread in another PID namespace; the
@@ -231,7 +233,7 @@ static inline unsigned slot_open(struct slot *slot, int64_t begin_ns, uint64_t w
 /* Removes a region from the table of open regions and stores the time of its nested regions, in nanoseconds.
  * Returns false if the region is not in the table because it was ended before. If several threads or signal
  * handlers call this function at the same time, it returns true to only one caller, which then ends the
- * region. */
+ * region. is_owner: the calling thread owns the slot. */
 static inline bool slot_close(struct slot *slot, unsigned index, int64_t begin_ns, bool is_owner,
                               int64_t *out_nested_ns)
 {
@@ -314,8 +316,8 @@ static inline void fold_add(struct fold_mark *mark, struct fold folds[SESSION_TA
     uint32_t flags = span->flags | (is_unsynchronised ? FOLD_UNSYNCHRONISED : 0);
     if (~atomic_load_explicit(&fold->flags, memory_order_relaxed) & flags)
         atomic_fetch_or_explicit(&fold->flags, flags, memory_order_relaxed);
-    /* A reader loads these values in the reverse order, so it never sees time without the region to which it
-     * belongs. */
+    /* A reader loads these values in the reverse order, so it never sees the time of a region that it has not
+     * counted. */
     atomic_fetch_add_explicit(&fold->count, 1, memory_order_release);
     if (duration_ns > 0) {
         atomic_fetch_add_explicit(&fold->duration_ns, (uint64_t)duration_ns, memory_order_release);

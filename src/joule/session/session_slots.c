@@ -47,7 +47,7 @@ static struct slot *adopt(struct session_map *map, uint64_t owner, uint32_t *out
     return NULL;
 }
 
-/* Assigns a slot that no thread owns, and returns it; NULL: none. */
+/* Assigns and returns a slot that no thread owns, or returns NULL if there is none. */
 static struct slot *claim(struct session_map *map, uint64_t owner, uint32_t *out_number)
 {
     for (uint32_t i = 0; i < SESSION_SLOTS; i++) {
@@ -81,8 +81,9 @@ static struct slot *inherit(struct session_map *map, uint64_t owner, has_ended_f
 
 #define WAYS 2
 
-/* Takes over and returns the slot of a thread that has ended; NULL: none. The check takes up to two system
- * calls for each owner, so a check that found no slot is not repeated for some time. */
+/* Takes over and returns the slot of a thread that has ended, or returns NULL if there is none. A search
+ * takes up to two system calls for each owner, so a search that found no slot is not repeated for some
+ * time. */
 static struct slot *inherit_any(struct session_map *map, uint64_t owner, uint32_t *out_number)
 {
     static has_ended_fn *const ways[WAYS] = {thread_is_gone, thread_has_ended};

@@ -1,5 +1,5 @@
-/* joule/session/session_tags.c - maps names to numbers that all processes of a session share, with their
- * budgets.
+/* joule/session/session_tags.c - maps the names of tags to numbers that all processes of a session share, and
+ * stores the tags' budgets.
  *
  * A process first writes a name into a new entry of the table. One atomic exchange then publishes the entry
  * in a hash index. So a process that is killed in between leaves only an unused entry.
@@ -52,7 +52,7 @@ static bool is_tag(const struct session_map *map, uint32_t tag, const char name[
     return tag < SESSION_TAGS && strncmp(map->tag_names[tag], name, SESSION_NAME) == 0;
 }
 
-/* Returns the tag of a name, which is added if necessary; TAG_OTHER if the table is full. */
+/* Returns the tag of a name. Adds the name if it has no tag yet. Returns TAG_OTHER if the table is full. */
 static uint32_t find_or_add(struct session_map *map, const char *name)
 {
     char cut[SESSION_NAME];
@@ -94,7 +94,7 @@ void session_tag_name(struct session *session, uint32_t tag, char out_name[SESSI
         strcpy(out_name, "(other)");
 }
 
-/* Returns the limits of a tag, after allocating their memory; NULL: out of memory. */
+/* Returns the limits of a tag and allocates their memory. Returns NULL if out of memory. */
 static struct tag_limits *limits_to_set(struct session *session, uint32_t tag)
 {
     struct session_map *map = session_map(session);
@@ -133,7 +133,7 @@ bool session_set_expected(struct session *session, uint32_t tag, joule_quantity 
     return limits != NULL;
 }
 
-/* Returns the limits of a tag; NULL if no limit was ever set. */
+/* Returns the limits of a tag, or NULL if no limit was ever set. */
 static struct tag_limits *limits_to_read(struct session *session, uint32_t tag)
 {
     struct session_map *map = session_map(session);
@@ -141,9 +141,9 @@ static struct tag_limits *limits_to_read(struct session *session, uint32_t tag)
     return is_known ? &map->tag_limits[tag] : NULL;
 }
 
-#define MAX_LIMIT 1e15 /* joules; a larger value was not written by libjoule */
+#define MAX_LIMIT 1e15 /* joules; libjoule writes no larger value */
 
-/* Returns a positive limit; NaN if there is no limit or it is implausible. */
+/* Returns a positive limit, or NaN if there is no limit or the limit is implausible. */
 static double read_limit(_Atomic double *limit)
 {
     double value = atomic_load(limit);

@@ -1,9 +1,9 @@
 /* joule/sources/detection.h - device files and environment variables that suggest hardware which a source did
  * not find.
  *
- * Note: neither proves that hardware exists, because machine images set variables and leave device files
- * behind. So only the source's remedy mentions them; a device is listed only if its driver reports the
- * device.
+ * Note: a device file or a variable does not prove that hardware exists, because machine images set variables
+ * and leave device files behind. So only the source's remedy mentions them. A device is listed only if its
+ * driver reports it.
  */
 #ifndef JOULE_DETECTION_H
 #define JOULE_DETECTION_H

@@ -36,7 +36,7 @@ struct device {
     char name[16]; /* such as "gpu:0" */
     char vendor[24], model[96], architecture[32], compute_capability[16], uuid[64], pci_address[16],
         driver[80];
-    char remedy[192]; /* why the energy is unknown, unless another source reads it; may be empty */
+    char remedy[192]; /* why the energy is unknown if no other source reads it; may be empty */
     /* Protected by the lane's lock. */
     /* status of the last query; a source may set DENIED or another status while it opens */
     joule_status state;
@@ -81,7 +81,7 @@ struct gpu_list {
 /* Return facts or a partition in which all values are unknown. */
 struct device_facts device_facts_unknown(void);
 joule_device_partition device_partition_unknown(void);
-/* Returns the process with this id in the facts; adds the process, with all values unknown, if it is missing.
+/* Returns the process with this id in the facts. Adds the process, with all values unknown, if it is missing.
  * Sets has_process_list. Returns NULL if there are already DEVICE_MAX_PROCESSES others. */
 joule_device_process *device_facts_process(struct device_facts *facts, uint64_t pid);
 #endif

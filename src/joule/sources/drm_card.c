@@ -1,7 +1,7 @@
 /* joule/sources/drm_card.c - see drm_card.h.
  *
- * Note: the device's file `uevent` contains all values. In some recordings values are missing there; then
- * links and the files `device` and `vendor` are read. */
+ * Note: the device's file `uevent` contains all values. Some recordings lack values in `uevent`. In this
+ * case, links and the files `device` and `vendor` are read. */
 #include "joule/sources/drm_card.h"
 
 #include <string.h>

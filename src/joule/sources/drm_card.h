@@ -1,7 +1,7 @@
 /* joule/sources/drm_card.h - a card of the kernel's display subsystem (DRM): its driver and PCI address.
  *
  * Note: many drivers create cards, for example the driver of a server's management controller (BMC). So check
- * the card's driver; the number of a card's device file identifies nothing. */
+ * the card's driver. The number in "card0" does not identify a device. */
 #ifndef JOULE_DRM_CARD_H
 #define JOULE_DRM_CARD_H
 
@@ -12,7 +12,7 @@
 struct drm_card {
     char id[16];              /* such as "card0" */
     char folder[48];          /* path of the attributes of the card's device */
-    char driver[32];          /* such as "amdgpu"; empty: none is bound */
+    char driver[32];          /* such as "amdgpu"; empty: no driver is bound */
     char pci[SYSFS_PCI_SIZE]; /* such as "0000:03:00.0"; empty: unknown */
     uint64_t pci_device;      /* such as 0x74a0; 0: unknown */
     uint64_t pci_vendor;      /* such as 0x1002; 0: unknown */

@@ -2,8 +2,7 @@
  *
  * Note: searching all open files of all processes each second would cost too much. A new process is searched
  * at once, because programs open a GPU early, and then at doubling intervals. Known files are read at each
- * query. Processes that exist at the first query are searched in it. Later queries search only a part of
- * them. */
+ * query. The first query searches all processes that exist. Each later query searches only a part of them. */
 #include "joule/sources/drm_processes.h"
 
 #include <errno.h>
@@ -16,15 +15,16 @@
 
 #define FDINFO_SIZE         8192
 #define PATH_SIZE           64
-#define MAX_SEARCH_INTERVAL 32  /* longest interval between two searches of a process, in queries */
-#define MAX_SEARCHES        256 /* maximum searches in a query, plus a fraction of all processes */
+#define MAX_SEARCH_INTERVAL 32 /* longest interval between two searches of a process, in queries */
+/* maximum number of searches in a query, in addition to a fraction of all processes */
+#define MAX_SEARCHES 256
 
 struct drm_file {
     pid_t pid;
     unsigned number;
     bool is_known;    /* `client` is set */
     bool is_repeated; /* an earlier file has the same client */
-    double active_s;  /* between the last two queries; NaN: the client is new */
+    double active_s;  /* active time between the last two queries; NaN: the client is new */
     struct drm_client client;
 };
 

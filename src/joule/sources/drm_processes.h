@@ -1,7 +1,7 @@
 /* joule/sources/drm_processes.h - finds the processes that use a GPU, with the data of the kernel's graphics
  * drivers.
  *
- * It searches for open files of /dev/dri in all processes, and reads their usage at each query
+ * The functions search for open files of /dev/dri in all processes, and read their usage at each query
  * (drm_fdinfo.h).
  * Note: a client that is open in several processes counts once, for the first of them. Without privileges a
  * program sees only processes of its own user. So an empty list does not mean that no process uses the
@@ -18,9 +18,9 @@ struct drm_process;
 struct drm_processes {
     struct drm_file *files; /* known files */
     size_t file_count, file_capacity;
-    struct drm_process *list; /* all processes, by pid */
+    struct drm_process *list; /* all processes, sorted by pid */
     size_t count, capacity;
-    int64_t queried_ns; /* 0: not yet */
+    int64_t queried_ns; /* 0: not queried yet */
     double elapsed_s;   /* between the last two queries */
     /* /proc shows the whole machine, not a container, so process ids are those of the kernel. */
     bool has_kernels_numbers;

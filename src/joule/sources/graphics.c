@@ -1,9 +1,9 @@
 /* joule/sources/graphics.c - the source "graphics": GPUs on the PCI bus that no other source opens, with the
  * reason why their energy is unknown.
  *
- * Boards of AMD, Intel and NVIDIA are listed here in four cases. They have the driver radeon or nouveau; they
- * have no driver; they are passed through to a virtual machine; or NVIDIA's driver lacks its library. A GPU
- * inside a processor is listed too; its energy is part of the package's.
+ * A board of AMD, Intel or NVIDIA is listed here in four cases: it has the driver radeon or nouveau, it has
+ * no driver, it is passed through to a virtual machine, or NVIDIA's driver is present without its library. A
+ * GPU inside a processor is listed too, but its energy is part of the package's energy.
  * Note: only files are read, so no board is woken. */
 #include <string.h>
 #include "base/string.h"
@@ -11,7 +11,7 @@
 #include "joule/sources/nvidia/nvml.h"
 #include "joule/sources/pci_names.h"
 
-#define CLASS_DISPLAY 0x03 /* base class */
+#define CLASS_DISPLAY 0x03 /* PCI base class of display devices */
 #define PERIOD_S      1
 
 enum { AMD = 0x1002, NVIDIA = 0x10de, INTEL = 0x8086 };
@@ -128,9 +128,9 @@ static bool add_unavailable(struct source *source, const struct device *device)
     return true;
 }
 
-/* Adds the board, and an unavailable channel unless another source measures the board. NVIDIA's driver
- * numbers its boards by PCI address; nvidia_index is the number of this board if that driver is bound.
- * Returns false if out of memory. */
+/* Adds the board, and an unavailable channel unless another source measures the board. nvidia_index: the
+ * number that NVIDIA's driver gives this board, which is its place in the order of PCI addresses. The number
+ * is used only if this driver is bound. Returns false if out of memory. */
 static bool add_board(struct source *source, const struct pci_device *pci, int32_t nvidia_index)
 {
     struct graphics *graphics = source->data;

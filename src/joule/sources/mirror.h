@@ -1,12 +1,12 @@
 /* joule/sources/mirror.h - detects package counters that repeat another package's energy.
  *
  * On processors with several dies, the kernel may show each die as a package, while each counter reports the
- * energy of the whole processor. The sum of such counters is a multiple of the real energy; each counter
- * alone is correct.
+ * energy of the whole processor. Each counter alone is correct, but the sum of the counters is a multiple of
+ * the real energy.
  * Note: equal power alone proves nothing. Two counters are mirrors only if power changed many times and both
  * counters showed the same energy at every reading. A sensor's tick and the delay between two reads can hide
- * some energy; only a difference beyond this amount counts. Raw register counts must agree, too. One larger
- * difference rules out the pair for good. */
+ * some energy, so differences up to this amount are ignored. Raw register counts must agree, too. A single
+ * larger difference rules out the pair for good. */
 #ifndef JOULE_MIRROR_H
 #define JOULE_MIRROR_H
 
@@ -23,7 +23,7 @@ struct mirror {
      * out. */
     size_t candidate;
     struct mirror_sample {
-        uint64_t total; /* counter.total */
+        uint64_t total; /* value of counter.total */
         int64_t time_ns;
     } own_start, other_start, own_last, other_last;
     uint64_t breaks; /* resets and rejected steps of both counters; a change restarts the comparison */

@@ -14,7 +14,7 @@
 
 struct pci_device {
     char address[SYSFS_PCI_SIZE]; /* such as "0000:65:00.0" */
-    char driver[32];              /* empty: none is bound */
+    char driver[32];              /* empty: no driver is bound */
     uint32_t vendor, device, subsystem_device;
     uint32_t class; /* three bytes: base class, subclass, interface */
 };

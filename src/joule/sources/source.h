@@ -1,8 +1,9 @@
 /* joule/sources/source.h - the interface of a source: one way of reading hardware.
  *
  * A source fills a table of functions (struct source_ops). It finds its hardware through the host, describes
- * each value that it can read as a channel, and reads all channels on request. Threads, clocks and arithmetic
- * are the meter's. To add a source, write one file with a source_ops and add one line to table.c. */
+ * each value that it can read as a channel, and reads all channels on request. The meter provides threads and
+ * clocks, and does the arithmetic. To add a source, write one file with a source_ops and add one line to
+ * table.c. */
 #ifndef JOULE_SOURCE_H
 #define JOULE_SOURCE_H
 
@@ -160,7 +161,7 @@ struct source_ops {
     /* name of the kind of measurement in reports; docs/report.schema.json lists all */
     const char *measurement;
     uint32_t tier;
-    bool is_slow; /* uses a vendor's library, a bus or the network: has its own lane and thread */
+    bool is_slow; /* uses a vendor's library, a bus or the network, so it has its own lane and thread */
     /* The readings carry the sensor's timestamps, so the time of the read does not matter. */
     bool is_stamped;
     /* The source is slow to open and reports no energy. It is opened only if devices are queried, and no
@@ -174,7 +175,7 @@ struct source_ops {
      * only if the variable is set. Otherwise the variable names the library or program to use instead, and
      * the source is also opened if the variable is set. */
     const char *variable;
-    double period_s; /* preferred sampling period; 0: the meter's */
+    double period_s; /* preferred sampling period; 0: the meter's period */
     /* Finds the hardware and adds channels. Returns OK if there is at least one channel. Otherwise returns
      * ABSENT, DENIED or another status, with the reason in source->remedy. A zone that exists but cannot be
      * read is still added, with info.state DENIED and a remedy, so that users can see it. */

@@ -1,7 +1,7 @@
 /* joule/sources/visible.c - see visible.h.
  *
- * Note: each runtime uses only the entries before the first one that it does not understand. There may be
- * none. */
+ * Note: each runtime uses only the entries before the first invalid entry. If the first entry is invalid, the
+ * runtime uses no board. */
 #include "joule/sources/visible.h"
 
 #include <stdlib.h>
@@ -101,8 +101,8 @@ static bool choose_number(struct choice *choice, const char *entry, int base)
     return true;
 }
 
-/* Selects the board whose uuid begins with prefix[0..length), ignoring case. Returns false if none or several
- * do. If the uuid of a board is unknown, sets is_uncertain and returns true. */
+/* Selects the board whose uuid begins with prefix[0..length), ignoring case. Returns false if no uuid or
+ * several uuids do. If the uuid of a board is unknown, sets is_uncertain and returns true. */
 static bool choose_id(struct choice *choice, const char *prefix, size_t length)
 {
     size_t found = 0, board = 0;
@@ -120,8 +120,8 @@ static bool choose_id(struct choice *choice, const char *prefix, size_t length)
     return true;
 }
 
-/* Applies an entry of CUDA: a number, "GPU-" and the beginning of a uuid, or "MIG-GPU-uuid/1/0" of older
- * drivers. "MIG-uuid" does not identify a board. */
+/* Applies an entry of CUDA_VISIBLE_DEVICES: a number, "GPU-" and the beginning of a uuid, or
+ * "MIG-GPU-uuid/1/0" of older drivers. "MIG-uuid" does not identify a board. */
 static bool cuda_entry(struct choice *choice, const char *entry)
 {
     if (string_starts(entry, "GPU-"))
@@ -163,8 +163,8 @@ static bool hip_entry(struct choice *choice, const char *entry)
     return choose_number(choice, entry, 10);
 }
 
-/* Applies an entry of Level Zero: "1" for board 1, or "1.0" for one of its tiles. A number that exceeds the
- * boards may count tiles, so the list is uncertain. */
+/* Applies an entry of Level Zero: "1" for board 1, or "1.0" for one of its tiles. A number that is not below
+ * the number of boards may count tiles, so the list is uncertain. */
 static bool ze_entry(struct choice *choice, const char *entry)
 {
     char number[16] = "";
@@ -177,9 +177,9 @@ static bool ze_entry(struct choice *choice, const char *entry)
 
 /* --- boards that this process can open ------------------------------------------------------------------ */
 
-/* Returns true if this process can read as many nodes of AMD's compute driver (KFD) as there are boards.
- * Otherwise numbers have another meaning, because they count only boards that a program may open. In a
- * container or job these may be fewer than on the bus. */
+/* Returns true if this process can read one node of AMD's compute driver (KFD) for each board on the bus. If
+ * it reads fewer nodes, as in a container, numbers in a list have another meaning: they count only the boards
+ * that a program may open. */
 static bool has_all_of_amd(struct joule_host *host, const struct choice *choice)
 {
     struct kfd kfd = {0};

@@ -1,8 +1,8 @@
 /* joule/sources/visible.h - GPUs that environment variables hide from programs.
  *
  * Applies CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES and ZE_AFFINITY_MASK. A board is
- * marked as hidden only if it is certain which boards the list selects. Numbers in a list need not follow the
- * order of the PCI bus.
+ * marked as hidden only if it is certain which boards the variable's list selects. Numbers in a list need not
+ * follow the order of the PCI bus.
  * Note: other variables are ignored. Container runtimes apply NVIDIA_VISIBLE_DEVICES and
  * HABANA_VISIBLE_DEVICES before a program starts; numbers in these lists are those of the host. TPU_NAME,
  * NEURON_RT_NUM_CORES, NEURON_RT_VISIBLE_CORES and GROQ_DEVICE_ID do not identify a board. */

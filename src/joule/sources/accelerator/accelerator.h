@@ -11,11 +11,11 @@
 #include "joule/sources/pci.h"
 
 #define MAX_ACCELERATORS        64
-#define ACCELERATOR_FIRST_CAUSE 128 /* first index of CAUSE_GPU_GAIN for Gaudi; GPUs use lower ones */
+#define ACCELERATOR_FIRST_CAUSE 128 /* first index of CAUSE_GPU_GAIN for Gaudi; GPUs use lower indices */
 
-/* Where an accelerator's energy is read. */
+/* The interface through which an accelerator's energy is read. */
 enum accelerator_power {
-    ACCELERATOR_SOURCE,  /* a source for this kind, which also reports why the energy cannot be read */
+    ACCELERATOR_SOURCE,  /* a source for this kind; it also reports why the energy cannot be read */
     ACCELERATOR_HWMON,   /* its driver's hardware monitor, if there is one */
     ACCELERATOR_RAIL,    /* like ACCELERATOR_HWMON, but the monitor covers only a part of the accelerator */
     ACCELERATOR_PACKAGE, /* the CPU package's energy includes the accelerator's */
@@ -39,8 +39,8 @@ int32_t accelerator_index(struct source *source, const char *kind, const char *a
 /* Adds the accelerator as a device with its vendor, model, PCI address and driver. The source's arena owns
  * the device. Returns NULL if out of memory. */
 struct device *source_add_accelerator(struct source *source, const struct accelerator *accelerator);
-/* Sets the channel's name, "hpu-0" or, if `what` is not empty, "hpu-0-what". Also sets its device name and
- * index. */
+/* Sets the channel's name, "hpu-0" or, if `what` is not empty, "hpu-0-what". Also sets the channel's device
+ * name and index. */
 void accelerator_name_channel(struct channel *channel, const char *kind, int32_t index, const char *what);
 /* Writes the zone of the accelerator's board, such as "hpu0/board". */
 void accelerator_zone(const char *kind, int32_t index, char out_zone[48]);

@@ -1,11 +1,11 @@
-/* joule/sources/accelerator/accelerators.c - the source "accelerators": accelerators on the PCI bus that have
- * no source of their own.
+/* joule/sources/accelerator/accelerators.c - the source "accelerators": accelerators on the PCI bus for which
+ * there is no separate source.
  *
- * It reports the identity of these accelerators, and why their energy is unknown. It also reports how busy
- * the NPUs in Intel's processors are. If an accelerator's driver has a hardware monitor, the source "hwmon"
- * reads its power. Gaudi boards are listed too, although other sources read their energy.
+ * The source reports the identity of these accelerators, and why their energy is unknown. It also reports how
+ * busy the NPUs in Intel's processors are. If an accelerator's driver has a hardware monitor, the source
+ * "hwmon" reads its power. Gaudi boards are listed too, although other sources read their energy.
  * Note: an accelerator without a meter is listed with a remedy. An accelerator inside a CPU package has no
- * remedy, because the package's energy includes the accelerator's. */
+ * remedy, because the package's energy includes the accelerator's energy. */
 #include <string.h>
 #include "base/error.h"
 #include "base/string.h"
@@ -24,7 +24,8 @@ struct accelerators {
     struct busy {
         struct channel *channel;
         int handle; /* open file npu_busy_time_us: busy time in microseconds since the driver was loaded */
-        int64_t last_us, last_ns; /* last value, and its time on CLOCK_MONOTONIC; 0 before the first */
+        /* value of the last reading, and its time on CLOCK_MONOTONIC; both are 0 before the first reading */
+        int64_t last_us, last_ns;
     } busy[MAX_ACCELERATORS];
     size_t count;
 };

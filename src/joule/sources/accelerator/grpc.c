@@ -130,8 +130,8 @@ static int append_data(struct grpc_response *response, const uint8_t *payload, s
     return -EAGAIN;
 }
 
-/* Writes the acknowledgement of a SETTINGS or PING frame to `replies`. It repeats the payload of a PING.
- * Returns -EAGAIN or -EPROTO. */
+/* Writes the acknowledgement of a SETTINGS or PING frame to `replies`. The acknowledgement of a PING repeats
+ * its payload. Returns -EAGAIN or -EPROTO. */
 static int acknowledge(const uint8_t *frame, size_t length, struct writer *replies)
 {
     bool is_ping = frame[3] == FRAME_PING;

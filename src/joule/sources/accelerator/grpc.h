@@ -37,7 +37,7 @@ struct grpc_reply {
 int grpc_receive(struct grpc_response *response, const uint8_t *bytes, size_t count,
                  struct grpc_reply *out_reply);
 /* Finds the message in a complete response; *out_message points into the response. Returns false if the
- * response contains no complete message: the call failed. */
+ * response contains no complete message, which means that the call failed. */
 bool grpc_get_message(const struct grpc_response *response, const uint8_t **out_message, size_t *out_size);
 
 /* Calls `path` of the service at `address`, in the form of host_ops.open_stream. Blocks until deadline_ns

@@ -2,9 +2,9 @@
  * driver's files.
  *
  * The driver reports the mean power of each minute as a percentage, the memory in use, and the device's
- * identity. It reports no watts, and AWS does not publish how many watts 100 % are. Energy is computed only
- * from the watts that the user sets in JOULE_NEURON_WATTS, and its class is `assumed`. The size of a device's
- * memory is from AWS's program neuron-ls; JOULE_NEURON_LS names a program to run instead.
+ * identity. The driver reports no watts, and AWS does not publish how many watts 100 % are. Energy is
+ * computed only from the watts that the user sets in JOULE_NEURON_WATTS, and its class is `assumed`. The size
+ * of a device's memory is from AWS's program neuron-ls; JOULE_NEURON_LS names a program to run instead.
  * Note: a value describes the minute before its timestamp and is available only after that minute. Shorter
  * times cannot be measured. */
 #include <math.h>
@@ -36,8 +36,10 @@ struct neuron {
         struct device *device;
         struct channel *energy; /* NULL: the user set no watts */
         struct channel *share;  /* NULL: no power file */
-        int64_t end_s, end_ns;  /* end of the last minute read: on CLOCK_REALTIME, on CLOCK_MONOTONIC */
-        double mean;            /* mean power of that minute as a fraction of the maximum; see is_known */
+        /* end of the last minute read: end_s on CLOCK_REALTIME, end_ns on CLOCK_MONOTONIC */
+        int64_t end_s, end_ns;
+        /* mean power of that minute as a fraction of the maximum; valid if is_known */
+        double mean;
         bool is_known;
         uint64_t memory_bytes; /* size of the device's memory, or JOULE_BYTES_UNKNOWN */
         char folder[64];
@@ -111,7 +113,8 @@ static struct channel *add_energy(struct source *source, const struct neuron_dev
     string_copy(ch->info.label, sizeof ch->info.label, "power percentage times JOULE_NEURON_WATTS");
     accelerator_zone("neuron", entry->device->index, ch->zone);
     ch->gain_sd = GAIN_SD;
-    ch->cause = CAUSE(CAUSE_GPU_GAIN, CAUSE_INDEX); /* one setting for all: errors are common */
+    /* one setting applies to all devices, so their errors are common */
+    ch->cause = CAUSE(CAUSE_GPU_GAIN, CAUSE_INDEX);
     ch->integrator.period_s = WINDOW_S;
     ch->integrator.max_watts = neuron->watts.max;
     return ch;

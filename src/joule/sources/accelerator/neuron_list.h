@@ -11,8 +11,8 @@ struct neuron_listed {
     uint64_t memory_bytes;
 };
 
-/* Writes the devices whose memory size is known to out_devices, at most `max`. Returns their number; 0 if
- * `text` is not JSON output of neuron-ls. Modifies `text`. */
+/* Writes the devices whose memory size is known to out_devices, at most `max`. Returns their number, which is
+ * 0 if `text` is not JSON output of neuron-ls. Modifies `text`. */
 size_t neuron_list_parse(char *text, size_t length, struct neuron_listed *out_devices, size_t max);
 
 #endif

@@ -1,10 +1,10 @@
 /* joule/sources/accelerator/tpu.c - the source "tpu": Google's TPUs, found on the bus, with power modelled
  * from their duty cycle.
  *
- * It queries libtpu's runtime metric service for duty cycles and memory. A TPU reports neither power nor
- * energy. libtpu itself is never loaded, because it terminates a process that cannot acquire the chips.
+ * The source queries libtpu's runtime metric service for duty cycles and memory. A TPU reports neither power
+ * nor energy. libtpu itself is never loaded, because it terminates a process that cannot acquire the chips.
  * Note: the service runs inside the program that uses the TPUs. Without such a program nothing is known, not
- * even that the chips are idle. The duty cycle is the fraction of time in which a chip worked; waiting for
+ * even that the chips are idle. The duty cycle is the fraction of time in which a chip worked. Waiting for
  * memory counts as work. */
 #include <errno.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ struct tpu {
     } chips[MAX_ACCELERATORS];
     size_t count;
     unsigned cores;
-    char addresses[MAX_PORTS][2][32]; /* each port at 127.0.0.1 and at ::1 */
+    char addresses[MAX_PORTS][2][32]; /* two addresses of each port: on 127.0.0.1 and on ::1 */
     size_t port_count;
     struct grpc_response response; /* buffer of query_port */
 };
@@ -204,9 +204,10 @@ static int compare_devices(const void *a, const void *b)
     return left->device < right->device ? -1 : left->device > right->device;
 }
 
-/* Replaces each point's device number, which counts within the slice, by a place on this machine. Places are
- * 0 to `places` - 1. If there are as many points as places, points are assigned in order of their numbers.
- * If there are fewer, their numbers must be valid places. Returns JOULE_FAILED for other numbers. */
+/* Replaces each point's device number by a place on this machine, which is a number from 0 to `places` - 1.
+ * The device number is unique within the slice, a group of TPUs that may span several machines. If there are
+ * as many points as places, points are assigned in order of their numbers. If there are fewer, their numbers
+ * must be valid places. Returns JOULE_FAILED for other numbers. */
 static joule_status assign_places(struct tpu_point *points, size_t count, size_t places)
 {
     qsort(points, count, sizeof *points, compare_devices);

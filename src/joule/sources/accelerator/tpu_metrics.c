@@ -1,6 +1,6 @@
 /* joule/sources/accelerator/tpu_metrics.c - see tpu_metrics.h.
  *
- * Note: a protocol buffer may contain unknown fields, in any order. They are skipped. */
+ * Note: a protocol buffer may contain unknown fields, in any order. Unknown fields are skipped. */
 #include "joule/sources/accelerator/tpu_metrics.h"
 
 #include <math.h>
@@ -59,7 +59,8 @@ static bool read_fixed(struct fields *fields, size_t bytes, uint64_t *out_value)
     return true;
 }
 
-/* Reads the next field. Returns false at the end; or, with is_damaged set, if no complete field follows. */
+/* Reads the next field. Returns false at the end. If no complete field follows, sets is_damaged and returns
+ * false. */
 static bool next_field(struct fields *fields, struct field *out_field)
 {
     uint64_t key, length;

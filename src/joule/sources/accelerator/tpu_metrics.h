@@ -2,8 +2,8 @@
  *
  * The messages are those of tpu_metric_service.proto in Google's cloud-accelerator-diagnostics. grpc.h
  * transports them.
- * Note: a point's device number counts within the slice, which may span several machines. The devices of one
- * machine may be 8, 9, 12 and 13. */
+ * Note: a point's device number is unique within the slice, a group of TPUs that may span several machines.
+ * One machine may, for example, have the devices 8, 9, 12 and 13. */
 #ifndef JOULE_TPU_METRICS_H
 #define JOULE_TPU_METRICS_H
 
@@ -19,7 +19,7 @@
 
 struct tpu_point {
     int64_t device; /* number within the slice */
-    double value;   /* in per cent or bytes, the last part of the metric's name */
+    double value;   /* in per cent or bytes; the metric's name ends with the unit */
 };
 
 /* Writes the request for a metric. Returns its length in bytes, or 0 if the name is too long. */

@@ -315,7 +315,8 @@ static void read_energy(struct amd_boards *boards, struct amd_board *board, stru
     int64_t before_ns = sink_now(sink);
     joule_status status = boards->interface->energy(boards->context, board->handle, &counts);
     int64_t after_ns = sink_now(sink);
-    bool is_read_now = boards->interface->period_s == 0; /* else a program read the counter at some time */
+    /* if false, a program has read the counter at an unknown time */
+    bool is_read_now = boards->interface->period_s == 0;
     if (status != JOULE_OK) {
         fail(board, sink, board->energy, status);
         return;

@@ -18,7 +18,8 @@
 /* A library's identifier of a device: an index or a handle. */
 typedef uintptr_t amd_device;
 
-/* Where a temperature is measured; the values of RSMI_TEMP_TYPE_... and AMDSMI_TEMPERATURE_TYPE_... */
+/* The place at which a temperature is measured. The values equal RSMI_TEMP_TYPE_... and
+ * AMDSMI_TEMPERATURE_TYPE_.... */
 enum amd_place { AMD_EDGE, AMD_JUNCTION, AMD_MEMORY };
 
 /* The functions of one library or program. Each returns OK and writes its value, PENDING if the same call may

@@ -205,7 +205,7 @@ static joule_status try_paths(struct joule_host *host, struct programs *programs
 }
 
 /* Runs the program with address_arguments and writes its cards, with PCI addresses, to *out_places. *arena
- * owns them. programs->cards stays unchanged. */
+ * owns these cards. programs->cards stays unchanged. */
 static void find_addresses(struct joule_host *host, struct programs *programs, struct amd_cards *out_places,
                            struct arena *arena)
 {

@@ -2,17 +2,18 @@
  *
  * This file loads the library and calls it for each value. amd_boards.c decides whether the source is opened,
  * and reads the boards. JOULE_AMD_SMI_LIB names a file to load instead.
- * Note: all users of the library in a process share its state, and the library does not count them. This
- * source never shuts it down, because a shutdown would invalidate the measured program's handles. If that
- * program shuts it down, this source initialises it again and gets new handles. */
+ * Note: all users of the library in a process share its state, and the library does not count its users. This
+ * source never shuts the library down, because a shutdown would invalidate the measured program's handles. If
+ * the measured program shuts the library down, this source initialises it again and gets new handles. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/amd/amd_boards.h"
 #include "joule/sources/amd/amd_smi_abi.h"
 
-#define MAX_SOCKETS    AMD_MAX_BOARDS
-#define MAX_PROCESSORS 16     /* maximum in a socket: partitions, and in some releases CPU cores */
+#define MAX_SOCKETS AMD_MAX_BOARDS
+/* maximum number in a socket; these are partitions and, in some releases, CPU cores */
+#define MAX_PROCESSORS 16
 #define NO_WATTS       0xffff /* the board does not report this power */
 #define MAX_WATTS      100000 /* larger values are in microwatts */
 #define MAX_CELSIUS    1000   /* larger values are in thousandths of a degree, as in ROCm before 5.7 */

@@ -1,8 +1,9 @@
 /* joule/sources/amd/amd_smi_abi.h - the part of the binary interface of AMD's system management library that
  * Joule uses.
  *
- * It declares constants, layouts and symbols of libamd_smi on 64-bit Linux, so the build needs no header of
- * AMD's. They are from amdsmi.h in ROCm 5.5 to 6.3. Later releases use the same layout of power.
+ * This file declares constants, layouts and symbols of libamd_smi on 64-bit Linux, so the build needs no
+ * header of AMD's. The declarations are from amdsmi.h in ROCm 5.5 to 6.3. Later releases use the same layout
+ * of power.
  * Note: ROCm 5.5 uses other names for the same functions, so each function is searched by both names. The
  * size of a structure differs between releases. The library therefore gets a buffer of AMD_ANSWER_BYTES,
  * which is larger than any release needs. */

@@ -29,7 +29,7 @@ struct amd_cards {
 /* Writes the cards in the output of `rocm-smi --json`, text[0..size), to *out_cards; other text contains no
  * cards. The arena owns the list. Modifies the text. Returns false if out of memory. */
 bool rocm_smi_parse_json(struct arena *arena, char *text, size_t size, struct amd_cards *out_cards);
-/* The same for `amd-smi metric --json` and `amd-smi list --json`. */
+/* Does the same for the output of `amd-smi metric --json` and `amd-smi list --json`. */
 bool amd_smi_parse_json(struct arena *arena, char *text, size_t size, struct amd_cards *out_cards);
 
 #endif

@@ -23,13 +23,13 @@
 #define MAX_WATTS  5000.0    /* several times the power of any board */
 #define TABLE_NS   500000000 /* gauges use values of the table up to this age */
 
-/* Where each gauge is read: in a file or, if the file is missing or cannot be read, in the driver's table. */
+/* The origin of each gauge: a file or, if the file is missing or cannot be read, the driver's table. */
 static const struct gauge_kind {
     const char *file;         /* file in the card's folder; NULL: the file of `clock` is used */
     const char *clock;        /* label of a frequency of hwmon */
     const char *what, *label; /* end of the channel's name; label for users */
     enum gauge_role role;
-    double unit, max;    /* factor from the number in the file to the gauge; that number's maximum */
+    double unit, max;    /* factor from the number in the file to the gauge; maximum of the number */
     double table_unit;   /* factor from the number in the table to the gauge */
     size_t table_offset; /* in struct gpu_metrics */
 } gauge_kinds[] = {
@@ -276,8 +276,8 @@ static void amdgpu_read(struct source *source, struct sink *sink)
 }
 
 /* Adds the processes of both drivers. In a container, the graphics driver (DRM) reports the container's
- * process ids, but the compute driver (KFD) reports the kernel's. KFD's processes are then added only if DRM
- * reports none. */
+ * process ids, but the compute driver (KFD) reports the kernel's process ids. KFD's processes are then added
+ * only if DRM reports none. */
 static void add_processes(const struct amdgpu *amdgpu, const struct board *board, struct device_facts *facts)
 {
     const char *address = board->device->pci_address;

@@ -12,8 +12,8 @@ void amdgpu_set_identity(struct source *source, const struct drm_card *card, con
 /* Writes the hwmon folder of the card, such as "/sys/class/drm/card1/device/hwmon/hwmon4", or an empty text
  * if it has none. */
 void amdgpu_find_hwmon(struct source *source, const struct drm_card *card, char *out_folder, size_t size);
-/* Returns the board's memory, power limits, fan and PCIe replays; other facts are unknown. folder: the
- * card's; hwmon: its hardware monitor's, or empty. */
+/* Returns the board's memory, power limits, fan and PCIe replays; other facts are unknown. folder: the card's
+ * folder. hwmon: the folder of the card's hardware monitor, or empty. */
 struct device_facts amdgpu_facts(struct joule_host *host, const char *folder, const char *hwmon);
 /* Writes the board's partition modes, such as "CPX/NPS4", or an empty text if it is not partitioned. */
 void amdgpu_mode(struct joule_host *host, const char *folder, char *out_mode, size_t size);

@@ -1,8 +1,9 @@
 /* joule/sources/amd/kfd.c - see kfd.h.
  *
  * Note: all nodes of a board have the same PCI address. The partition's number is bits 28 to 31 of
- * location_id. In the first kernels with partitions it is the function, bits 0 to 2. For each process only
- * vram_GPUID is read. sdma_GPUID is not read, because the kernel starts a thread to compute it. */
+ * location_id. In the first kernels with partitions, the number is instead the PCI function, bits 0 to 2. For
+ * each process only vram_GPUID is read. sdma_GPUID is not read, because the kernel starts a thread to compute
+ * it. */
 #include "joule/sources/amd/kfd.h"
 
 #include <math.h>
@@ -15,7 +16,7 @@
 #define NODES     FOLDER "/topology/nodes"
 #define PATH_SIZE 128
 #define MAX_BYTES (UINT64_MAX / KFD_MAX_NODES)
-#define MAX_READS 512 /* mean number of processes' files read at a query */
+#define MAX_READS 512 /* mean number of files read at a query; see read_processes */
 
 /* Memory of a process on one board. */
 struct kfd_use {
@@ -64,7 +65,8 @@ static void find_place(struct joule_host *host, const char *properties, struct k
     }
 }
 
-/* Returns the size of the node's memory on the board: heap types 1 (visible to the host) and 2. */
+/* Returns the size of the node's memory on the board: heap types 1 (visible to the host) and 2 (not
+ * visible). */
 static uint64_t memory_of(struct joule_host *host, const char *node)
 {
     struct arena arena = {0};
@@ -166,7 +168,8 @@ static void read_process(struct kfd *kfd, struct joule_host *host, const char *n
     }
 }
 
-/* Reads the memory of all processes, but not at every query: each process has a file for each partition. */
+/* Reads the memory of all processes, which is in one file for each process and partition. Skips queries so
+ * that the mean number of files read at a query is at most MAX_READS. */
 static void read_processes(struct kfd *kfd, struct joule_host *host)
 {
     struct arena arena = {0};

@@ -1,8 +1,8 @@
 /* joule/sources/amd/kfd.h - reads the nodes of AMD's compute driver (KFD), which are boards or partitions,
  * and the processes that use them.
  *
- * It reads the files below /sys/class/kfd/kfd. drm_processes.h reads the processes of the graphics driver and
- * their busy time.
+ * The data come from the files below /sys/class/kfd/kfd. drm_processes.h reads the processes of the graphics
+ * driver and their busy time.
  * Note: these files contain the kernel's process ids, even for processes in containers. A process that has
  * opened the driver has a file for each node. Only nodes on which it has allocated memory count as used. */
 #ifndef JOULE_KFD_H

@@ -195,7 +195,7 @@ static void rocm_smi_close(struct source *source)
     const struct amd_boards *boards = source->data;
     const struct rocm_api *api = boards->context;
     if (api->shut_down)
-        api->shut_down(); /* the library counts its users; the others are not affected */
+        api->shut_down(); /* the library counts its users, so other users are not affected */
 }
 
 static joule_status rocm_smi_open(struct source *source)

@@ -1,8 +1,8 @@
 /* joule/sources/amd/rocm_smi_abi.h - the part of the binary interface of AMD's ROCm SMI library that Joule
  * uses.
  *
- * It declares constants and symbols of librocm_smi64 on 64-bit Linux, so the build needs no header of AMD's.
- * They are the same in rocm_smi.h of ROCm 4.2 to 6.2.
+ * This file declares constants and symbols of librocm_smi64 on 64-bit Linux, so the build needs no header of
+ * AMD's. The declarations are the same in rocm_smi.h of ROCm 4.2 to 6.2.
  * Note: rsmi_dev_gpu_metrics_info_get is not called. Its structure grows with each release, so any buffer may
  * be too small for the next release. */
 #ifndef JOULE_ROCM_SMI_ABI_H

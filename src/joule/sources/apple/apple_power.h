@@ -1,7 +1,7 @@
 /* joule/sources/apple/apple_power.h - the power of an Apple chip's parts, for all sources that read it.
  *
- * It declares the values of one reading, the channels for them, and parsers for the output of two programs:
- * macmon, and Apple's powermetrics.
+ * This file declares the values of one reading, the channels for them, and parsers for the output of two
+ * programs: macmon, and Apple's powermetrics.
  * Note: the values of CPU, GPU, neural engine and memory are estimates of Apple's firmware, not measurements,
  * so their class is modelled. The power of the whole machine is measured by a sensor. */
 #ifndef JOULE_APPLE_POWER_H

@@ -1,8 +1,8 @@
 /* joule/sources/apple/apple_text.c - parses the output of macmon and powermetrics. See apple_power.h.
  *
- * Note: macmon's keys changed in 0.8.0; 0.8.1 prints the old ones too. The order of keys is not fixed. A
- * property list of powermetrics contains energies in millijoules per interval. The interval is a few
- * milliseconds longer than requested. The text form contains powers in milliwatts instead. */
+ * Note: macmon's keys changed in version 0.8.0. Version 0.8.1 prints the old keys, too. The order of keys is
+ * not fixed. A property list of powermetrics contains energies in millijoules per interval. The interval is a
+ * few milliseconds longer than requested. The text form contains powers in milliwatts instead. */
 #include <math.h>
 #include <string.h>
 #include "base/json.h"
@@ -71,7 +71,7 @@ bool macmon_parse(char *text, struct apple_power *out_power)
 
 /* --- powermetrics: text --------------------------------------------------------------------------------- */
 
-/* Returns the watts on the line that begins with `label`, such as "CPU Power: 823 mW"; NaN if no such line
+/* Returns the watts on the line that begins with `label`, such as "CPU Power: 823 mW", or NaN if no such line
  * exists. */
 static double find_milliwatts(const char *text, const char *label)
 {
@@ -109,7 +109,7 @@ static bool parse_text(const char *text, struct apple_power *out_power)
 
 /* --- powermetrics: property lists ----------------------------------------------------------------------- */
 
-/* Returns the number after a key, such as "<key>cpu_energy</key><integer>823</integer>"; NaN if it is
+/* Returns the number after a key, such as "<key>cpu_energy</key><integer>823</integer>", or NaN if the key is
  * missing. */
 static double find_key(const char *list, const char *key)
 {

@@ -1,8 +1,8 @@
 /* joule/sources/apple/ioreport.c - the source "ioreport": energy counters of Apple's chips, from macOS'
  * library IOReport.
  *
- * It subscribes to the group "Energy Model", which has more than a hundred channels. It reads only channels
- * that cover a whole part, such as the CPU.
+ * The source subscribes to the group "Energy Model", which has more than a hundred channels. It then reads
+ * only channels that cover a whole part, such as the CPU.
  * Note: each channel has a unit label, padded with blanks, and units differ between channels. A channel with
  * an unknown unit is not used. On chips with two dies, each die reports its parts ("DIE_1_CPU Energy"), which
  * are added up. Single cores are included in "CPU Energy" and are skipped. */
@@ -208,7 +208,7 @@ static void ioreport_read(struct source *source, struct sink *sink)
 {
     struct ioreport *ioreport = source->data;
     for (int part = 0; part < APPLE_PARTS; part++)
-        ioreport->parts[part].status = JOULE_STALE; /* unless read_part replaces it */
+        ioreport->parts[part].status = JOULE_STALE; /* remains unless read_part replaces it */
     int64_t before_ns = sink_now(sink);
     joule_status status = read_sample(source);
     int64_t after_ns = sink_now(sink);

@@ -1,8 +1,7 @@
-/* joule/sources/apple/ioreport.h - the functions of macOS' library IOReport that Joule uses to read
- * energy.
+/* joule/sources/apple/ioreport.h - the functions of macOS' library IOReport that Joule uses to read energy.
  *
- * It declares IOReport's functions and the functions of CoreFoundation that read their results. IOReport is
- * private to Apple and has no header; programs have used these signatures since macOS 11.
+ * This file declares IOReport's functions and the functions of CoreFoundation that read their results.
+ * IOReport is private to Apple and has no header; programs have used these signatures since macOS 11.
  * Note: IOReport is linked with CoreFoundation, so both libraries' functions are found through IOReport. The
  * caller must release results of functions named Create or Copy, but not results of functions named Get. */
 #ifndef JOULE_IOREPORT_H

@@ -1,8 +1,8 @@
 /* joule/sources/apple/smc.c - the source "smc": the power of a whole Mac, from its system management
  * controller.
  *
- * It reads the key PSTR, the machine's power in watts, which the controller updates about once a second.
- * IOKit is loaded at run time.
+ * The source reads the key PSTR, the machine's power in watts, which the controller updates about once a
+ * second. IOKit is loaded at run time.
  * Note: the driver has several services in macOS' I/O registry. Only AppleSMCKeysEndpoint answers. */
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* joule/sources/cpu/cpu_caches.c - see cpu_caches.h.
  *
- * Note: sysfs and CPUID list caches by an index that is not the level: the first level has a data cache and
- * an instruction cache. */
+ * Note: sysfs and CPUID list caches by an index. The index differs from the level, because the first level
+ * has a data cache and an instruction cache. */
 #include "joule/sources/cpu/cpu_caches.h"
 
 #include <math.h>

@@ -6,8 +6,8 @@
  * Note: a virtual machine sees the whole last-level cache of its host, although other guests use the cache
  * too. A guest with 2 of the 64 cores of an Emerald Rapids host saw 260 MiB. In this guest, accesses within
  * 16 MiB already took as long as DRAM accesses. The guest's share is therefore estimated as the cache size
- * times the guest's CPUs, divided by the cores that share the cache. These are the cores of a socket or of a
- * core complex. */
+ * times the guest's CPUs, divided by the cores that share the cache, which are those of a socket or of a core
+ * complex. */
 #ifndef JOULE_CPU_CACHES_H
 #define JOULE_CPU_CACHES_H
 

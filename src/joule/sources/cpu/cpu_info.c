@@ -7,8 +7,8 @@
 
 #define BLOCK_SIZE 8192 /* maximum bytes of one CPU's block, which is mostly flags */
 
-/* Returns the value of `key` in the first block of /proc/cpuinfo; NULL if the key is missing. The value ends
- * with its line, not with a NUL. */
+/* Returns the value of `key` in the first block of /proc/cpuinfo, or NULL if the key is missing. The value
+ * ends at the end of the line, not with a NUL. */
 static const char *find_field(const char *block, const char *key)
 {
     size_t length = strlen(key);
@@ -85,7 +85,8 @@ static void cut_word(char *text, const char *word)
         memmove(at, at + length, strlen(at + length) + 1);
 }
 
-/* Parses the frequency in "Intel(R) Xeon(R) CPU E5-2620 v4 @ 2.10GHz". Returns hertz; NaN: none. */
+/* Parses the frequency in "Intel(R) Xeon(R) CPU E5-2620 v4 @ 2.10GHz". Returns hertz, or NaN if there is no
+ * frequency. */
 static double nominal_hz(const char *model)
 {
     double ghz;

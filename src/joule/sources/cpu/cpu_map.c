@@ -30,8 +30,8 @@ static double read_cpu_number(struct joule_host *host, unsigned cpu, const char 
 
 /* --- frequency ------------------------------------------------------------------------------------------ */
 
-/* Returns the frequency in hertz that the vendor guarantees on all cores; NaN: unknown. It comes from the
- * driver, the firmware or the CPU's name. */
+/* Returns the frequency in hertz that the vendor guarantees on all cores, or NaN if unknown. The frequency
+ * comes from the driver, the firmware or the CPU's name. */
 static double base_hz(struct joule_host *host, const struct cpu_info *info)
 {
     double base_khz = read_cpu_number(host, 0, "cpufreq/base_frequency");
@@ -41,9 +41,9 @@ static double base_hz(struct joule_host *host, const struct cpu_info *info)
     return nominal_mhz > 0 ? nominal_mhz * 1e6 : info->nominal_hz;
 }
 
-/* Returns the frequency in hertz at which published power was measured; NaN: unknown. It was measured with
- * all cores busy. Busy cores run between the base and the highest frequency, so the geometric mean of both is
- * returned. */
+/* Returns the frequency in hertz at which the published power was measured, or NaN if unknown. Published
+ * power is that of a CPU whose cores are all busy. Busy cores run between the base and the highest frequency,
+ * so the result is the geometric mean of these two frequencies. */
 static double reference_hz(struct joule_host *host, const struct cpu_info *info)
 {
     double base = base_hz(host, info);
@@ -74,8 +74,8 @@ static void mark_online(unsigned cpu, void *context)
         map->places[cpu].is_online = true;
 }
 
-/* Writes a CPU list "0-N", with N the highest CPU in /proc/stat, for machines that hide the kernel's list of
- * online CPUs. */
+/* Writes a CPU list "0-N", where N is the highest CPU number in /proc/stat. The list is used on machines that
+ * hide the kernel's list of online CPUs. */
 static void list_from_stat(struct joule_host *host, char *list, size_t size)
 {
     char stat[STAT_SIZE] = "";
@@ -105,8 +105,8 @@ static struct cpu_unit unit_of(struct joule_host *host, const struct cpu_info *i
 }
 
 /* The place that all CPUs in one sysfs list share. Each CPU has a file that lists the CPUs of its core or
- * package. One of these files sets the place of all listed CPUs, so the other files are not read: large
- * machines have thousands. */
+ * package. One of these files sets the place of all listed CPUs, so the other files are not read. Large
+ * machines have thousands of these files. */
 struct peers {
     struct cpu_map *map;
     struct cpu_place place;
@@ -187,8 +187,8 @@ static bool place_cpus(struct joule_host *host, struct arena *arena, const char 
     return true;
 }
 
-/* Sets the CPU's identity for the cost model. The model has rows only for Arm's own core designs. Cores that
- * licensees design are modelled as a generic Arm core. */
+/* Sets the CPU's identity for the cost model. The model's table has entries only for Arm's own core designs.
+ * Cores that licensees design are modelled as a generic Arm core. */
 static void name_cpu(const struct cpu_info *info, struct cost_cpu *cpu)
 {
     static const char *const vendors[] = {"intel", "amd", "hygon", "arm", ""};

@@ -11,7 +11,7 @@
 #include "joule/sources/cpu/cpu_info.h"
 
 struct cpu_place {
-    bool is_online, knows_core, knows_unit; /* knows_core, knows_unit: core, unit are set */
+    bool is_online, knows_core, knows_unit; /* knows_core: `core` is set; knows_unit: `unit` is set */
     unsigned unit;                          /* index into units; 0 in a virtual machine */
     unsigned core;                          /* lowest number of the CPUs on this core */
 };
@@ -34,7 +34,7 @@ bool cpu_map_read(struct joule_host *host, const struct cpu_info *info, struct a
 /* Reads only the description for the cost model. Returns false if out of memory. */
 bool cpu_map_identify(struct joule_host *host, struct cost_cpu *out_cpu);
 
-/* Returns the current frequency of a CPU in hertz; NaN: unknown. */
+/* Returns the current frequency of a CPU in hertz, or NaN if unknown. */
 double cpu_map_frequency_hz(struct joule_host *host, unsigned cpu);
 
 #endif

@@ -21,7 +21,8 @@
 #define TICKS_PER_S 100 /* USER_HZ, the same on every supported kernel */
 #define TICK_NS     10000000
 #define UNIT_JOULES 1e-6
-/* Pause after a read of /proc/stat, as a multiple of its duration: the file is slow on large machines. */
+/* Pause after a read of /proc/stat, as a multiple of the read's duration. Reading the file is slow on large
+ * machines. */
 #define PAUSE_FACTOR    500
 #define FREQUENCY_READS 4 /* maximum number of busy CPUs whose frequency is read at each reading, in turn */
 #define BUSY_SHARE      0.05 /* minimum busy fraction at which a CPU's frequency is read */
@@ -66,7 +67,7 @@ static bool parse_line(const char *line, unsigned *out_cpu, uint64_t *out_ticks)
     enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, FIELDS };
     uint64_t fields[FIELDS];
     if (line[3] < '0' || line[3] > '9')
-        return false; /* the line "cpu ": the sum of all CPUs */
+        return false; /* the line "cpu ", which contains the sum of all CPUs */
     char *at = NULL;
     unsigned long cpu = strtoul(line + 3, &at, 10);
     for (int i = 0; i < FIELDS; i++) {
@@ -143,8 +144,8 @@ static void read_frequencies(struct joule_host *host, struct estimated *e)
 
 /* --- from work to energy -------------------------------------------------------------------------------- */
 
-/* Adds the work of the interval. Threads of a core are assumed to run independently; the core is busy unless
- * all its threads are idle. */
+/* Adds the work of the interval. A core is busy unless all its threads are idle. The threads of a core are
+ * assumed to be busy at independent times. */
 static void count_work(struct estimated *e, double elapsed_s)
 {
     for (unsigned i = 0; i < e->map.unit_count; i++)

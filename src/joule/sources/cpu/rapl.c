@@ -157,7 +157,7 @@ static void gather(unsigned cpu, void *context)
     const struct rapl *rapl = g->source->data;
     struct rapl_place place = {.cpu = cpu};
     if (!cpu_find_unit(host, rapl->cpu, cpu, &place.unit) && g->span == RAPL_EVERY)
-        /* unknown package: the kernel lists one CPU for each package */
+        /* the package is unknown, but the kernel lists one CPU for each package */
         place.unit.package = (unsigned)g->count;
     if (g->span == RAPL_PER_CORE)
         place.unit.die = -1;

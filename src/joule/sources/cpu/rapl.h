@@ -48,12 +48,12 @@ struct rapl_reading *rapl_add(struct source *source, enum rapl_domain domain, co
  * remedy. */
 void rapl_set_handle(struct rapl_reading *reading, int handle, const char *remedy);
 /* Returns OK if a reading has a handle. Otherwise sets the source's state and remedy to those of the first
- * reading, and returns this state. Without any reading, the state is NO_MEMORY. */
+ * reading, and returns this state. If there is no reading, the state is NO_MEMORY. */
 joule_status rapl_set_state(struct source *source);
 
 /* Selects CPUs from a kernel's CPU list: every CPU, one CPU for each package, or one for each core. If each
  * die has a counter, RAPL_PER_PACKAGE selects one CPU for each die. The source's arena owns the places.
- * Returns their number; 0: none, or out of memory. */
+ * Returns the number of places, which is 0 if there are none or if out of memory. */
 enum rapl_span { RAPL_EVERY, RAPL_PER_PACKAGE, RAPL_PER_CORE };
 size_t rapl_find_places(struct source *source, const char *cpu_list, enum rapl_span span,
                         struct rapl_place **out_places);

@@ -42,16 +42,17 @@ static bool is_one_of(const struct cpu_info *cpu, const unsigned *numbers, size_
     return false;
 }
 
-/* Returns the joules per count of a domain; 0: the machine has no counters. unit_register: content of
+/* Returns the joules per count of a domain, or 0 if the machine has no counters. unit_register: content of
  * MSR_RAPL_POWER_UNIT. */
 static double unit_of(const struct cpu_info *cpu, enum rapl_domain domain, uint64_t unit_register)
 {
-    /* unit is 1 uJ * 2^N: Silvermont, Airmont */
+    /* models whose unit is 2^N uJ: Silvermont, Airmont */
     static const unsigned microjoules[] = {0x37, 0x4A, 0x4C, 0x4D, 0x5A};
-    /* DRAM unit is 2^-16 J, independent of the unit register: servers of Haswell, Broadwell, Skylake, Cascade
-     * Lake and Ice Lake, and Xeon Phi. */
+    /* Models whose DRAM unit is 2^-16 J, independent of the unit register: servers of Haswell, Broadwell,
+     * Skylake, Cascade Lake and Ice Lake, and Xeon Phi. */
     static const unsigned dram_16[] = {0x3F, 0x4F, 0x56, 0x55, 0x6A, 0x6C, 0x57, 0x85};
-    static const unsigned psys_1[] = {0x8F, 0xCF}; /* unit of psys is 1 J: Sapphire and Emerald Rapids */
+    /* models whose unit of psys is 1 J: Sapphire and Emerald Rapids */
+    static const unsigned psys_1[] = {0x8F, 0xCF};
     int exponent = (int)(unit_register >> 8 & 0x1f);
     if (unit_register == 0)
         return 0;

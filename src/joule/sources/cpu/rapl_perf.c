@@ -1,7 +1,7 @@
 /* joule/sources/cpu/rapl_perf.c - the source "rapl_perf": RAPL energy from the kernel's performance events.
  *
- * It reads the PMUs `power` (packages and their parts) and `power_core` (single cores, AMD). For each open
- * event the kernel accumulates 32-bit registers into 64-bit counts of 2^-32 J.
+ * The source reads the PMUs `power` (packages and their parts) and `power_core` (single cores, AMD). For each
+ * open event the kernel accumulates 32-bit registers into 64-bit counts of 2^-32 J.
  * Note: the kernel's count loses energy if the kernel reads a register too rarely. An increase of 2^31
  * register units or more between two kernel reads appears negative, and an increase of 2^32 is lost. With the
  * kernel's own read period, this happens at 200 W and 400 W. A decrease of a count is therefore a reset,
@@ -13,7 +13,7 @@
 #include "joule/sources/cpu/rapl.h"
 
 #define DEVICES "/sys/bus/event_source/devices"
-/* Counts of 2^-32 J in 2^31 register units of 2^-16 J, the finest unit: a larger step may lose energy. */
+/* 2^31 register units of 2^-16 J (the finest unit), as counts of 2^-32 J. A larger step may lose energy. */
 #define FOLD_COUNTS (UINT64_C(1) << 47)
 
 struct pmu {

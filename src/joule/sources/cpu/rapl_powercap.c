@@ -1,8 +1,8 @@
 /* joule/sources/cpu/rapl_powercap.c - the source "rapl_powercap": RAPL energy from the powercap folders of
  * sysfs.
  *
- * It reads the zones of the control types intel-rapl and intel-rapl-mmio; AMD's zones are named intel-rapl
- * too.
+ * The source reads the zones of the control types intel-rapl and intel-rapl-mmio; AMD's zones are named
+ * intel-rapl too.
  * Note: the numbers in a zone's id are hexadecimal and have no meaning; the file `name` identifies the zone.
  * A zone of intel-rapl-mmio repeats a zone of intel-rapl and is used only if the latter cannot be read. On
  * AMD, the zone `core` covers only one core and is not used. */
@@ -95,8 +95,8 @@ static bool identify(struct source *source, const char *id, struct zone *out_zon
            parse_package(parent_name, &out_zone->place.unit);
 }
 
-/* Returns the modulus of the counter in microjoules; 0: unknown or invalid. The register has 32 bits, so the
- * modulus is 2^32 register units, but max_energy_range_uj is only 2^32 - 1 units. */
+/* Returns the modulus of the counter in microjoules, or 0 if it is unknown or invalid. The register has 32
+ * bits, so the modulus is 2^32 register units, but max_energy_range_uj is only 2^32 - 1 units. */
 static uint64_t read_modulus(struct source *source, const char *id)
 {
     char path[256];
@@ -172,7 +172,7 @@ static size_t find_zones(struct source *source, char **names, size_t count, stru
     return found;
 }
 
-/* Returns true if a container has an empty folder mounted over the zones: their links in CLASS then have no
+/* Returns true if a container has an empty folder mounted over the zones. The links in CLASS then have no
  * target. */
 static bool is_masked(struct source *source, char **names, size_t count)
 {

@@ -1,9 +1,9 @@
 /* joule/sources/gaudi/hl_smi.c - the source "hl_smi": Gaudi boards, read with Habana's program hl-smi.
  *
- * It is used if Habana's library cannot be loaded and the driver's hardware monitor reports no power.
+ * The source is used if Habana's library cannot be loaded and the driver's hardware monitor reports no power.
  * JOULE_HL_SMI names a program to run instead of hl-smi.
  * Note: each run of hl-smi uses a large part of a second of CPU time. hl-smi runs at most once a second, and
- * less often if a run takes long. It does not run if there is a better source. */
+ * less often if a run takes long. hl-smi does not run at all if there is a better source. */
 #include <math.h>
 #include <string.h>
 #include "base/error.h"
@@ -209,7 +209,7 @@ static void hl_smi_read(struct source *source, struct sink *sink)
 
 static uint64_t bytes_of(double mib)
 {
-    return mib < 1e9 ? (uint64_t)(mib * MIB) : JOULE_BYTES_UNKNOWN; /* NaN is unknown, too */
+    return mib < 1e9 ? (uint64_t)(mib * MIB) : JOULE_BYTES_UNKNOWN; /* for NaN the comparison is false */
 }
 
 static void hl_smi_query(struct source *source, struct sink *sink)

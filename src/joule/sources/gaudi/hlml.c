@@ -1,7 +1,8 @@
 /* joule/sources/gaudi/hlml.c - opens and reads the Gaudi boards of the source "hlml". See hlml.h.
  *
- * Note: the energy counter counts millijoules since the driver was loaded. It is preferred to integrated
- * power, unless its value does not change. Such a counter is reported as UNSUPPORTED, never as 0 J. */
+ * Note: the energy counter counts millijoules since the driver was loaded. If its value changes, the counter
+ * has priority over integrated power. A counter whose value does not change is reported as UNSUPPORTED, never
+ * as 0 J. */
 #include "joule/sources/gaudi/hlml.h"
 
 #include <math.h>
@@ -22,7 +23,7 @@ struct board {
     struct device *device;
     struct channel *energy, *power, *temperature, *clock, *busy; /* NULL: not reported */
     char zone[48];
-    bool is_lost;             /* the library cannot open the board, or has lost it; it is not read */
+    bool is_lost;             /* the library cannot open the board or has lost it, so the board is not read */
     struct standstill still;  /* detects an energy counter that does not move */
     int64_t failing_since_ns; /* time of the first transient failure since the last success; 0: none */
 };
@@ -127,7 +128,7 @@ static void find_gauges(struct source *source, struct board *board)
 }
 
 /* Sets the identity of the board. Its index is found by PCI address, as in all sources. If the address is
- * unknown, the index is the library's. */
+ * unknown, the library's index is used. */
 static void identify(struct source *source, struct board *board)
 {
     const struct hlml_api *api = &((struct hlml *)source->data)->api;

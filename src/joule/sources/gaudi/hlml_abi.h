@@ -1,8 +1,8 @@
-/* joule/sources/gaudi/hlml_abi.h - the part of the binary interface of Habana's management library that
- * Joule uses.
+/* joule/sources/gaudi/hlml_abi.h - the part of the binary interface of Habana's management library that Joule
+ * uses.
  *
- * It declares layouts, constants and symbols of libhlml.so, so the build needs no header of Habana's. The
- * constants have the same names as in Habana's hlml.h.
+ * This file declares layouts, constants and symbols of libhlml.so, so the build needs no header of Habana's.
+ * The constants have the same names as in Habana's hlml.h.
  * Note: symbols are in snake_case, such as hlml_device_get_count. The camel-case names in public documents
  * belong to the Python wrapper, whose return codes are different. */
 #ifndef JOULE_HLML_ABI_H

@@ -3,9 +3,9 @@
  *
  * This is the client. It has one connection with one request at a time, and handles a helper that is slow,
  * has ended or was restarted. helper_wire.c implements the format.
- * Note: a value has the helper's timestamps, which are of the same clock. A late reply is therefore still
- * valid and is processed at the next reading. Lane 0 waits only once for a helper that hangs. Later readings
- * only check whether the reply has arrived. */
+ * Note: a value has timestamps that the helper took from the same clock, CLOCK_MONOTONIC. A late reply is
+ * therefore still valid and is processed at the next reading. Lane 0 waits only once for a helper that hangs.
+ * Later readings only check whether the reply has arrived. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>

@@ -33,7 +33,8 @@ struct helper_header {
     uint16_t version, kind;
     uint32_t sequence, count; /* number of entries that follow */
     int64_t now_ns;           /* the helper's CLOCK_MONOTONIC */
-    int64_t pace_ns;          /* minimum time between two reads of the hardware: maximum age of the values */
+    /* minimum time between two reads of the hardware, which is the maximum age of the values */
+    int64_t pace_ns;
 };
 void helper_write_header(const struct helper_header *header, uint8_t out_bytes[HELPER_HEADER_BYTES]);
 /* Returns false if the header is invalid. */
@@ -49,8 +50,9 @@ bool helper_read_channel(const uint8_t bytes[HELPER_CHANNEL_BYTES], struct chann
 /* An entry of a HELPER_READ reply. */
 #define HELPER_VALUE_BYTES 32
 struct helper_value {
-    int64_t before_ns, after_ns; /* CLOCK_MONOTONIC before and after the hardware access; 0, 0: never read */
-    uint64_t raw;                /* counter: its count; power: watts, as the bits of a double */
+    /* CLOCK_MONOTONIC before and after the hardware access; both are 0 if never read */
+    int64_t before_ns, after_ns;
+    uint64_t raw; /* counter: its count; power: watts, as the bits of a double */
     joule_status status;
 };
 void helper_write_value(const struct helper_value *value, uint8_t out_bytes[HELPER_VALUE_BYTES]);

@@ -1,7 +1,7 @@
 /* joule/sources/hwmon/battery.c - the source "battery": a laptop's power, from its discharging batteries.
  *
- * It reads /sys/class/power_supply and adds the power of all batteries that discharge while no adapter is
- * online. Batteries of mice and headsets (scope Device) are ignored.
+ * The source reads /sys/class/power_supply and adds the power of all batteries that discharge while no
+ * adapter is online. Batteries of mice and headsets (scope Device) are ignored.
  * Note: on mains power, a battery reports its charging power, not the machine's power. The adapters are
  * therefore checked at every reading, and no power is reported while one of them is online. */
 #include <math.h>

@@ -2,8 +2,9 @@
  *
  * This file opens and reads the sensors. Each sensor has its own handles and period. hwmon.h lists the other
  * files.
- * Note: a read may take milliseconds in firmware or on a slow bus, so the source has a lane of its own. A
- * read would also wake a suspended device, so its sensors are not read and their channels are STALE. */
+ * Note: a read may take milliseconds in firmware or on a slow bus, so the source has its own lane. A read
+ * would also wake a suspended device. The sensors of a suspended device are therefore not read, and their
+ * channels are STALE. */
 #include "joule/sources/hwmon/hwmon.h"
 
 #include <math.h>
@@ -190,7 +191,8 @@ static unsigned count_name(struct hwmon *hwmon, const char *name)
         if (strcmp(entry->name, name) == 0)
             return entry->seen++;
     }
-    return MAX_SENSORS; /* the table is full: any number except 0, which would mean the first */
+    /* the table is full: return any number except 0, because 0 would mean the first chip */
+    return MAX_SENSORS;
 }
 
 /* Returns true if another source reads the chip: "battery" reads batteries and adapters, "jetson" reads a

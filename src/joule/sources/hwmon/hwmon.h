@@ -12,7 +12,8 @@
 #include "joule/sources/device.h"
 #include "joule/sources/sysfs.h"
 
-/* The kernel's numbers of all CPU packages, which the zones of all sources contain. Read at the first use. */
+/* The kernel's numbers of all CPU packages, which the zones of all sources contain. The numbers are read at
+ * the first use. */
 #define HWMON_MAX_SOCKETS 64
 struct hwmon_sockets {
     unsigned ids[HWMON_MAX_SOCKETS]; /* ascending */
@@ -62,8 +63,8 @@ struct hwmon_domain {
     bool period_is_known;
     /* Fraction of the period over which the sensor averages, for inputs without is_average; 0: unknown. */
     double coverage;
-    /* Range in joules of a register that the driver accumulates only when it is read: if the register
-     * advances further between two reads, energy is lost. 0: no energy is lost. */
+    /* Range, in joules, of a hardware register that the driver reads only when its own file is read. If more
+     * than this energy is used between two reads, the driver loses energy. 0: the driver loses no energy. */
     double fold_joules;
     double gain_sd;
     uint32_t cause;

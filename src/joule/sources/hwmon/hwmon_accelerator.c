@@ -27,8 +27,8 @@ static bool read_power(const struct hwmon_chip *chip, uint64_t *out_raw)
 
 /* Returns the watts per unit of power1_input: 1e-6, or 1e-3 if the driver does not convert the firmware's
  * milliwatts. A board draws between 1/100 of max_power, when idle, and 2 * max_power. max_power is in
- * milliwatts. A value below 2 * max_power is therefore in milliwatts, because in microwatts it would exceed
- * 10 * max_power. */
+ * milliwatts. A value below 2 * max_power is therefore in milliwatts, because a value in microwatts is at
+ * least 10 * max_power. */
 static double gaudi_unit_watts(const struct hwmon_chip *chip)
 {
     static const char *const folders[] = {"device", "device/device"};
@@ -45,7 +45,7 @@ static double gaudi_unit_watts(const struct hwmon_chip *chip)
 /* --- cards with several devices ------------------------------------------------------------------------- */
 
 /* Writes the PCI address of the second bridge above a device, which is the same for all devices behind one
- * PCI switch. Returns false if there is none, as for a device in a slot of its own. */
+ * PCI switch. Returns false if there is none, as for a device that is alone in a slot. */
 static bool switch_of(struct source *source, const char *address, char out_bridge[SYSFS_PCI_SIZE])
 {
     char path[96], link[512], *rest = link, *part;

@@ -158,8 +158,8 @@ static struct hwmon_input make_input(const struct hwmon_chip *chip, enum hwmon_k
     return input;
 }
 
-/* Returns true if `file` is the one to read for its channel: an input, or a power's average, which has
- * priority over its input. */
+/* Returns true if `file` contains the value to read for its channel: the file "_average" of a power if it
+ * exists, otherwise the file "_input". */
 static bool is_value(const struct hwmon_chip *chip, const char *file, const char *word, unsigned *number,
                      const char **suffix)
 {

@@ -61,7 +61,7 @@ static const struct traits *traits_of(const char *chip)
 static const char *const kind_words[] = {
     [HWMON_ENERGY] = "energy", [HWMON_POWER] = "power", [HWMON_PAIR] = "pair"};
 
-/* Describes the input as a rail, the default. */
+/* Describes the input as a rail, which is the default. */
 static void set_rail(const struct hwmon_chip *chip, const struct hwmon_input *input, struct hwmon_domain *d)
 {
     char words[112];
@@ -154,7 +154,7 @@ static bool grace_domain(const struct hwmon_chip *chip, const struct hwmon_input
         return false;
     unsigned package = hwmon_package_of_socket(chip, socket);
     if (!d->period_is_known)
-        d->period_s = 0.05; /* the firmware's default */
+        d->period_s = 0.05; /* the firmware's default period */
     if (string_starts(input->label, "Module ")) {
         set_package(d, package, "nvidia");
         d->scope = JOULE_SCOPE_MODULE;

@@ -2,7 +2,8 @@
  * power. See hwmon.h.
  *
  * This file decides which voltage belongs to a current. Equal numbers in inN and currN do not imply the same
- * rail. They are paired only if the driver's documentation pairs them, or if neither has a label.
+ * rail. A voltage and a current are paired only if the driver's documentation pairs them, if they have the
+ * same label, or if neither has a label.
  * Note: some voltage inputs are shunt voltages. The product of a shunt's voltage and its current is about a
  * thousandth of the real power. */
 #include <string.h>
@@ -10,8 +11,8 @@
 #include "joule/sources/hwmon/hwmon.h"
 #include "joule/sources/sysfs.h"
 
-/* Numbers N of the pairs {inN, currN}, from the kernel's documentation of the driver. Other inputs of these
- * chips are ignored. */
+/* Pairs of a voltage and a current, from the kernel's documentation of the driver. For example, {2, 1} pairs
+ * in2 with curr1. Other inputs of these chips are ignored. */
 struct pairing {
     const char *chip;
     size_t count;
@@ -19,7 +20,7 @@ struct pairing {
 };
 
 static const struct pairing pairings[] = {
-    {"ina3221", 3, {{1, 1}, {2, 2}, {3, 3}}}, /* in4..6: shunts, in7: their sum */
+    {"ina3221", 3, {{1, 1}, {2, 2}, {3, 3}}}, /* in4 to in6 are the shunts, in7 is their sum */
     {"ina209", 1, {{1, 1}}},                  /* in the INA family in0 is the shunt */
     {"ina219", 1, {{1, 1}}},
     {"ina220", 1, {{1, 1}}},
@@ -36,7 +37,7 @@ static const struct pairing pairings[] = {
     {"ltc4260", 1, {{1, 1}}},
     {"ltc4261", 1, {{1, 1}}},
     {"ltc4282", 1, {{1, 1}}},
-    {"max20730", 1, {{2, 1}}}, /* in1: supply, in2 and curr1: output */
+    {"max20730", 1, {{2, 1}}}, /* in1 is the supply, in2 and curr1 are the output */
     {"max20751", 1, {{2, 1}}},
 };
 

@@ -1,6 +1,7 @@
-/* joule/sources/hwmon/hwmon_socket.c - finds the CPU package of a firmware's socket number. See hwmon.h.
+/* joule/sources/hwmon/hwmon_socket.c - finds the CPU package that belongs to a socket number of the firmware.
+ * See hwmon.h.
  *
- * It reads the package numbers below /sys/devices/system/cpu, one CPU for each package.
+ * This file reads the package numbers below /sys/devices/system/cpu, one CPU for each package.
  * Note: a wrong number would count a package twice: measured under one number and modelled under the
  * other. */
 #include <string.h>

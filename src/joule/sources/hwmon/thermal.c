@@ -1,8 +1,8 @@
 /* joule/sources/hwmon/thermal.c - the source "thermal": temperatures and clocks, as gauges.
  *
- * It reads thermal zones and the hwmon chips whose temperature inputs are all connected. Monitor chips of
- * mainboards are not read, because some of their inputs are unconnected. Disks are not read, because a read
- * wakes them.
+ * The source reads thermal zones and the hwmon chips whose temperature inputs are all connected. Monitor
+ * chips of mainboards are not read, because some of their inputs are unconnected. Disks are not read, because
+ * a read wakes them.
  * Note: at most MAX_GAUGES temperatures are read, at most once a second, independent of the meter's
  * period. */
 #include "joule/sources/hwmon/thermal.h"
@@ -105,7 +105,7 @@ static struct gauge *add_temperature(struct source *source, const char *path, co
 }
 
 /* Returns the number of the next temperature input at or after the file *position whose label begins with
- * `label`; 0: no more. NULL matches all inputs. Advances *position. */
+ * `label`, or 0 if there are no more. If `label` is NULL, all inputs match. Advances *position. */
 static unsigned next_input(const struct hwmon_chip *chip, const char *label, size_t *position)
 {
     while (*position < chip->file_count) {

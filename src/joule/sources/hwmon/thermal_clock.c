@@ -11,8 +11,8 @@
 
 #define MAX_MHZ 20000.0 /* above the clock of any CPU; higher values are invalid */
 
-/* Returns the index of the package's channel, and adds the channel if necessary. CLOCK_MAX_PACKAGES: too many
- * packages, or out of memory. */
+/* Returns the index of the package's channel, and adds the channel if necessary. Returns CLOCK_MAX_PACKAGES
+ * if there are too many packages or if out of memory. */
 static size_t channel_of_package(struct source *source, struct clocks *clocks, unsigned package)
 {
     char name[32];
@@ -95,7 +95,7 @@ static void scan_cpuinfo(const char *text, struct cpuinfo *out)
     }
 }
 
-/* Sums the first CPUs of /proc/cpuinfo, as many as one read of 4 KiB returns. */
+/* Sums the clocks of the CPUs that one read of the first 4 KiB of /proc/cpuinfo returns. */
 static bool read_cpuinfo(struct source *source, const struct clocks *clocks, struct cpuinfo *out)
 {
     char text[4096];

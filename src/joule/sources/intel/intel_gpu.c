@@ -1,7 +1,7 @@
 /* joule/sources/intel/intel_gpu.c - opens and reads the boards of the source "intel_gpu". See intel_gpu.h.
  *
- * Note: open performance events of a board keep the board awake, which uses energy. They are therefore opened
- * at the first query of devices, and stay closed if only energy is measured. A suspended board is not
+ * Note: open performance events of a board keep the board awake, which uses energy. The events are therefore
+ * opened at the first query of devices, and stay closed if only energy is measured. A suspended board is not
  * read. */
 #include <math.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct board {
     struct device *device;
     struct drm_card card;
     char zone[48], hwmon[96];
-    int power_state; /* handle of its runtime_status, for hwmon_is_suspended */
+    int power_state; /* handle of the board's runtime_status, for hwmon_is_suspended */
     struct channel *clock, *busy;
     int actual_clock, requested_clock; /* handles; < 0: none */
     struct intel_pmu pmu;

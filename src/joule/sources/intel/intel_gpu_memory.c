@@ -1,11 +1,11 @@
 /* joule/sources/intel/intel_gpu_memory.c - reads an Intel GPU's memory size and use from its driver. See
  * intel_gpu.h.
  *
- * It parses the lists of memory regions of both drivers (Linux: uapi/drm/i915_drm.h, xe_drm.h). A GPU inside
- * a processor has no memory region of its own.
+ * This file parses the lists of memory regions of both drivers (Linux: uapi/drm/i915_drm.h, xe_drm.h). A GPU
+ * inside a processor has no separate memory region.
  * Note: without sufficient privileges, xe reports 0 bytes as used and i915 reports all memory as free. Both
- * mean that the use is unknown, because a running driver uses some memory. A query wakes the board, so it is
- * not repeated after such an answer. */
+ * values mean that the use is unknown, because a running driver uses some memory. A query wakes the board, so
+ * it is not repeated after such an answer. */
 #include <string.h>
 #include "base/string.h"
 #include "joule/sources/intel/intel_gpu.h"

@@ -15,8 +15,10 @@
 
 #define DEVICES "/sys/bus/event_source/devices"
 
-/* Numbers of engines to try with xe. Opening the event of a missing engine fails. */
-#define MAX_TILES     4 /* number of GTs; a tile has one GT, and may have a second one for media */
+/* Limits of the numbers with which engines of xe are searched. Opening the event of a missing engine
+ * fails. */
+/* number of graphics units (GTs); a tile has one, and may have a second one for media */
+#define MAX_TILES     4
 #define MAX_CLASSES   5 /* render, copy, video, enhancement, compute */
 #define MAX_INSTANCES 9
 

@@ -98,7 +98,7 @@ static void read_sensor(const struct lz_source *lz, const struct lz_sensor *sens
         report_failure(sink, sensor->channel, code);
 }
 
-/* Writes the fraction of time in which an engine was active since its last reading; NaN: unknown. */
+/* Writes the fraction of time in which an engine was active since its last reading, or NaN if unknown. */
 static lz_code read_engine(const struct lz_source *lz, struct lz_engine *engine, double *out_share)
 {
     struct lz_engine_stats now = {0}, last = engine->last;
@@ -107,7 +107,8 @@ static lz_code read_engine(const struct lz_source *lz, struct lz_engine *engine,
     if (code != ZE_RESULT_SUCCESS || now.time_us == last.time_us)
         return code;
     engine->last = now;
-    if (now.time_us > last.time_us && now.active_us >= last.active_us) /* else the driver restarted */
+    /* counts that have not grown mean that the driver has restarted */
+    if (now.time_us > last.time_us && now.active_us >= last.active_us)
         *out_share = fmin(1, (double)(now.active_us - last.active_us) / (double)(now.time_us - last.time_us));
     return code;
 }

@@ -1,8 +1,8 @@
 /* joule/sources/intel/level_zero.h - the source "level_zero": Intel's GPUs, read with Level Zero's system
  * management (Sysman).
  *
- * level_zero_library.c loads the library, level_zero_board.c finds what a board can report, level_zero.c
- * reads.
+ * level_zero_library.c loads the library, level_zero_board.c finds what a board can report, and level_zero.c
+ * reads the boards.
  * Note: if the source "hwmon" also reads a board's energy, "hwmon" has priority, because on some boards Level
  * Zero's counter drops by megajoules. The energy of a sub-device (a tile) is part of its device's energy and
  * is never added to it. */
@@ -30,7 +30,7 @@ struct lz_board {
     lz_handle handle;
     struct device *device;
     char zone[48];
-    int power_state; /* handle of its runtime_status, for hwmon_is_suspended */
+    int power_state; /* handle of the board's runtime_status, for hwmon_is_suspended */
 
     lz_handle power;        /* NULL: no power domain covers the board */
     struct channel *energy; /* NULL: no energy counter */
@@ -76,7 +76,7 @@ bool lz_board_open(struct source *source, lz_handle handle);
 /* Finds the engines whose activity can be read. Returns OK if there is at least one, else DENIED, UNSUPPORTED
  * or another status. The runtime may then open the driver's performance events, which keep the GPU awake. */
 joule_status lz_board_find_engines(const struct lz_api *api, struct lz_board *board);
-/* Returns the current power limit of the board in watts; NaN: unknown. */
+/* Returns the current power limit of the board in watts, or NaN if unknown. */
 double lz_board_limit(const struct lz_api *api, const struct lz_board *board);
 
 #endif

@@ -1,13 +1,13 @@
 /* joule/sources/intel/level_zero_abi.h - the binary interface of Intel's Level Zero system management, as far
  * as Joule uses it.
  *
- * It contains the layouts, constants and symbol names of libze_loader.so.1 on 64-bit Linux, so that no
- * vendor's header is needed to build. They are those of oneapi-src/level-zero (ze_api.h and zes_api.h),
- * specifications 1.3 to 1.17. Constants have the names of these headers. The comment above a structure is its
- * name in these headers.
+ * This file contains the layouts, constants and symbol names of libze_loader.so.1 on 64-bit Linux, so that no
+ * vendor's header is needed to build. The layouts and constants are taken from oneapi-src/level-zero
+ * (ze_api.h and zes_api.h), specifications 1.3 to 1.17. Constants have the names of these headers. The
+ * comment above a structure is its name in these headers.
  * Note: before a call, a structure that begins with an lz_head must be zero except for its type (stype).
- * Structures of counters have no lz_head. A symbol that a loader lacks is NULL in struct lz_api; then usually
- * one feature is missing, not the source. */
+ * Structures of counters have no lz_head. A symbol that is missing in a loader is NULL in struct lz_api.
+ * Usually this disables one feature, not the whole source. */
 #ifndef JOULE_LEVEL_ZERO_ABI_H
 #define JOULE_LEVEL_ZERO_ABI_H
 
@@ -36,7 +36,7 @@ enum {
 
 /* Values of stype, the first member of a structure. */
 enum {
-    /* ze_device_properties_t; this enumeration is separate from the ZES ones below */
+    /* for ze_device_properties_t; the ZE values are separate from the ZES values below */
     ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES = 0x3,
     ZES_STRUCTURE_TYPE_DEVICE_PROPERTIES = 0x1,
     ZES_STRUCTURE_TYPE_PCI_PROPERTIES = 0x2,

@@ -1,7 +1,7 @@
 /* joule/sources/intel/level_zero_board.c - finds what an Intel GPU can report, and adds its device and
  * channels. See level_zero.h.
  *
- * It chooses the power domain that covers the whole board, and the sensors and engines to read.
+ * This file chooses the power domain that covers the whole board, and the sensors and engines to read.
  * Note: Level Zero's devices include neural processors, and a board's parts include the parts of its tiles. A
  * driver does not write to the structure of an extension that it does not know. A power domain of unknown
  * kind therefore comes from a driver that is older than the extension. */
@@ -13,8 +13,8 @@
 
 #define GAIN_SD 0.05 /* assumed, as for all boards without a data sheet */
 #define TICK_S  0.1  /* assumed: Intel advises against reading more often */
-/* Ranks after the two views of a board that hwmon may have (energy and power). Level Zero reads the same
- * registers, and some runtimes use a wrong range for them. */
+/* This rank comes after those of the two views of a board that hwmon may have (energy and power). Level Zero
+ * reads the same registers, and some runtimes use a wrong range for them. */
 #define RANK_LEVEL_ZERO (RANK_DRIVER + 2)
 
 /* The state of lz_board_open. */
@@ -90,8 +90,8 @@ static void add_unavailable(struct opening *o, lz_code code)
 
 /* --- energy --------------------------------------------------------------------------------------------- */
 
-/* Returns the preference for a domain as the board's; higher is better. 0: the domain covers only a part of
- * the board. */
+/* Returns how well a kind of domain represents the whole board; higher is better. 0 means that the domain
+ * covers only a part of the board. */
 static int preference_of(uint32_t domain)
 {
     switch (domain) {
@@ -111,8 +111,8 @@ static double watts_of(int32_t milliwatts)
     return milliwatts > 0 ? milliwatts * 1e-3 : NAN;
 }
 
-/* Uses the domain `power` as the board's if its preference is higher than `preference`, that of the domain
- * used so far. Returns the preference of the domain that is used now. */
+/* Uses the domain `power` for the board if its preference is higher than `preference`, which is that of the
+ * domain used so far. Returns the preference of the domain that is used after the call. */
 static int consider_domain(const struct opening *o, lz_handle power, int preference)
 {
     struct lz_power_ext_properties kind = {.head.type = ZES_STRUCTURE_TYPE_POWER_EXT_PROPERTIES};
@@ -239,8 +239,8 @@ static void find_temperatures(struct opening *o)
 
 /* --- engines and memory --------------------------------------------------------------------------------- */
 
-/* Adds the engine groups whose activity can be read to the board. wants_all: only groups that cover all
- * engines of a board or tile (ZES_ENGINE_GROUP_ALL); otherwise only other groups. */
+/* Adds the engine groups whose activity can be read to the board. If wants_all is true, adds only groups that
+ * cover all engines of a board or tile (ZES_ENGINE_GROUP_ALL). Otherwise adds only other groups. */
 static joule_status add_engines(const struct lz_api *api, struct lz_board *board, const lz_handle *handles,
                                 size_t count, bool wants_all)
 {
@@ -348,7 +348,7 @@ static void identify(struct device *device, const struct lz_device_properties *p
     print_uuid(properties->core.uuid, device->uuid, sizeof device->uuid);
 }
 
-/* Reads a device's properties and PCI address. Returns false if it is not a GPU or has no address. */
+/* Reads a device's properties and PCI address. Returns false if the device is not a GPU or has no address. */
 static bool read_properties(const struct lz_api *api, lz_handle handle,
                             struct lz_device_properties *out_properties, char out_address[SYSFS_PCI_SIZE])
 {

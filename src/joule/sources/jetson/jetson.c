@@ -1,8 +1,8 @@
 /* joule/sources/jetson/jetson.c - the source "jetson": the supply rails of NVIDIA's Jetson boards, from
  * sysfs.
  *
- * It finds and reads the chips that measure rails (INA3221: voltage and current of three rails), in both
- * layouts of NVIDIA's kernels. jetson_board.c lists the known rails; jetson_gpu.c reads the GPU's load.
+ * The source finds and reads the chips that measure rails (INA3221: voltage and current of three rails), in
+ * both layouts of NVIDIA's kernels. jetson_board.c lists the known rails; jetson_gpu.c reads the GPU's load.
  * Note: kernels up to L4T 32 show a chip as an IIO device with a file for power. Later kernels show it as a
  * hardware monitor without such a file. The source "hwmon" skips these chips, because one reading takes a
  * millisecond on a slow bus. */
@@ -103,8 +103,8 @@ static void find_below(struct source *source, struct jetson *jetson, const char 
             add_chip(source, jetson, path, ids[i], false);
 }
 
-/* Adds the chips of all entries of `folder`. by_name: only of entries whose file `name` contains "ina3221".
- * is_class: the entries are hardware monitors, not devices on the bus. */
+/* Adds the chips of all entries of `folder`. If by_name is true, skips entries whose file `name` does not
+ * contain "ina3221". is_class: the entries are hardware monitors, not devices on the bus. */
 static void find_in(struct source *source, struct jetson *jetson, const char *folder, bool by_name,
                     bool is_class)
 {
@@ -132,7 +132,7 @@ static void find_chips(struct source *source, struct jetson *jetson)
 
 /* --- rails ---------------------------------------------------------------------------------------------- */
 
-/* Opens the file of rail `k`. pattern: its name, with '#' in place of the number. */
+/* Opens a file of rail `k`. pattern: the file's name, with '#' in place of the rail's number. */
 static int open_file(struct source *source, const struct chip *chip, const char *pattern, unsigned k)
 {
     char path[128], file[32];
@@ -269,7 +269,7 @@ static joule_status jetson_open(struct source *source)
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-/* Reads voltage and current in immediate succession, so that they are from nearly the same time. */
+/* Reads voltage and current in immediate succession, so that both are from nearly the same time. */
 static joule_status read_input(struct joule_host *host, const struct input *input, double *out_watts)
 {
     int64_t first, second = 1;

@@ -9,8 +9,8 @@
 #include "base/string.h"
 #include "joule/sources/sysfs.h"
 
-#define GAIN_SD     0.01 /* the shunt: 1 %; the INA3221, by its data sheet: 0.25 % */
-#define FIRST_CAUSE 256  /* index of the first rail, above hwmon's chips; each rail has its own shunt */
+#define GAIN_SD     0.01 /* 1 % of the shunt, and 0.25 % of the INA3221 (data sheet) */
+#define FIRST_CAUSE 256  /* index of the first rail; hwmon's chips have lower indices */
 #define MAX_WATTS   1000.0
 #define MODULE      "module0"
 

@@ -1,9 +1,10 @@
 /* joule/sources/jetson/jetson_board.h - the supply rails of a Jetson, and which of them make up the whole
  * module.
  *
- * It recognises rails by name: the rail that feeds all others, the GPU's rail, shared rails. If no rail feeds
- * all others, the whole is a sum of rails. jetson.c reads rails from sysfs, tegrastats.c from a program.
- * Note: on most boards the GPU shares a rail with the CPU or the rest of the chip; then the GPU's energy is
+ * This file recognises rails by name: the rail that feeds all others, the GPU's rail, shared rails. If no
+ * rail feeds all others, the whole is a sum of rails. jetson.c reads rails from sysfs, tegrastats.c from a
+ * program.
+ * Note: on most boards the GPU shares a rail with the CPU or the rest of the chip. The GPU's energy is then
  * unknown. */
 #ifndef JOULE_JETSON_BOARD_H
 #define JOULE_JETSON_BOARD_H
@@ -13,12 +14,12 @@
 #define JETSON_MAX_RAILS 24
 
 struct jetson_rail {
-    char name[32]; /* on the board, such as "VDD_IN" */
+    char name[32]; /* name on the board, such as "VDD_IN" */
     struct channel *channel;
     bool is_summed; /* jetson_board.sum includes it */
-    /* Status of the last reading; before jetson_add_channels: OK if the rail can be read. */
+    /* Status of the last reading. Until jetson_add_channels is called, OK means that the rail can be read. */
     joule_status status;
-    double watts; /* if status is OK */
+    double watts; /* valid if status is OK */
 };
 
 struct jetson_board {
@@ -35,8 +36,8 @@ struct jetson_sensor {
     double pace_s;   /* time between two readings */
 };
 
-/* Returns the GPU as a device, which the first call adds; its model is the board's. Returns NULL if out of
- * memory. */
+/* Returns the GPU as a device, which the first call adds. The device's model is the name of the board.
+ * Returns NULL if out of memory. */
 struct device *jetson_gpu_device(struct source *source);
 /* Returns true if a known Jetson board has a rail of this name. */
 bool jetson_knows_rail(const char *name);

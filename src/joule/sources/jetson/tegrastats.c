@@ -1,10 +1,10 @@
 /* joule/sources/jetson/tegrastats.c - the source "tegrastats": a Jetson's rails, from NVIDIA's program, if
  * sysfs shows none.
  *
- * It runs tegrastats for each reading and recognises rails by name. tegrastats_text.c parses a line;
+ * The source runs tegrastats for each reading and recognises rails by name. tegrastats_text.c parses a line;
  * jetson_board.c lists the known rails.
- * Note: the program never ends by itself. It is terminated at its timeout, and its output until then is used.
- * A reading blocks this source's thread for most of a second, so this source is the last choice. */
+ * Note: the program never ends by itself. The program is terminated at its timeout, and its output until then
+ * is used. A reading blocks this source's thread for most of a second, so this source is the last choice. */
 #include <math.h>
 #include <string.h>
 #include "joule/sources/jetson/jetson.h"
@@ -82,7 +82,7 @@ static joule_status tegrastats_open(struct source *source)
 
 static void set_rail(struct jetson_rail *rail, const struct tegrastats *stats)
 {
-    rail->status = JOULE_STALE; /* unless the output contains the rail */
+    rail->status = JOULE_STALE; /* remains STALE unless the output contains the rail */
     for (size_t i = 0; i < stats->rail_count; i++)
         if (strcmp(stats->rails[i].name, rail->name) == 0) {
             rail->watts = stats->rails[i].watts;

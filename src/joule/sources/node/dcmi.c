@@ -34,7 +34,7 @@ joule_status dcmi_parse_bytes(const uint8_t *bytes, size_t length, struct dcmi_r
         .min = little_endian(bytes + 3, 2),
         .max = little_endian(bytes + 5, 2),
         .average = little_endian(bytes + 7, 2),
-        .period_s = little_endian(bytes + 13, 4) * 1e-3, /* after a timestamp of 4 bytes */
+        .period_s = little_endian(bytes + 13, 4) * 1e-3, /* these bytes follow a timestamp of 4 bytes */
     };
     return status_of(out_reading, bytes[17] & IS_ACTIVE);
 }
@@ -48,7 +48,7 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Parses lines such as " dc c3 00 ...". Returns the number of bytes; 0 if there is any other text. */
+/* Parses lines such as " dc c3 00 ...". Returns the number of bytes, or 0 if there is any other text. */
 static size_t scan_bytes(const char *text, uint8_t *out_bytes, size_t max)
 {
     size_t count = 0;
@@ -64,7 +64,7 @@ static size_t scan_bytes(const char *text, uint8_t *out_bytes, size_t max)
 
 /* --- text ----------------------------------------------------------------------------------------------- */
 
-/* Returns the text after a label and its colon; NULL if the label is missing. */
+/* Returns the text after a label and its colon, or NULL if the label is missing. */
 static const char *find_value(const char *text, const char *label)
 {
     const char *at = strstr(text, label);

@@ -1,7 +1,7 @@
 /* joule/sources/node/dcmi.h - parses a management controller's response to DCMI's Get Power Reading.
  *
- * It accepts the bytes of the response, these bytes printed in hexadecimal, and the texts that ipmitool and
- * freeipmi's ipmi-dcmi print. ipmi.c queries the controller.
+ * The parser accepts the bytes of the response, these bytes printed in hexadecimal, and the texts that
+ * ipmitool and freeipmi's ipmi-dcmi print. ipmi.c queries the controller.
  * Note: in the texts only the labels are fixed. The date between them depends on the locale, and a newer
  * ipmitool prints two labels on one line. */
 #ifndef JOULE_DCMI_H

@@ -1,7 +1,8 @@
 /* joule/sources/node/ipmi.c - the source "ipmi": the power of the whole machine, from its management
  * controller (IPMI, DCMI).
  *
- * It runs ipmitool or freeipmi's ipmi-dcmi, if JOULE_IPMI=local permits it. dcmi.c parses their output.
+ * The source runs ipmitool or freeipmi's ipmi-dcmi, if JOULE_IPMI=local permits it. dcmi.c parses their
+ * output.
  * Note: the kernel's device is not used directly, because it needs two calls with a wait between them, and a
  * timeout for a controller that hangs. A query takes milliseconds of the slow controller's time, so there is
  * at most one each second. */

@@ -14,8 +14,8 @@ struct node_power {
     double gain_sd, max_watts;
 };
 
-/* Adds the channel; its update period is period_s of the source's ops. The source's arena owns it. Returns
- * NULL if out of memory. */
+/* Adds the channel. The channel's update period is period_s of the source's ops. The source's arena owns the
+ * channel. Returns NULL if out of memory. */
 struct channel *source_add_node_power(struct source *source, const struct node_power *power);
 
 #endif

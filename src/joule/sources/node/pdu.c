@@ -1,8 +1,8 @@
 /* joule/sources/node/pdu.c - the source "pdu": the power of the whole machine at its outlets, from metered
  * power distribution units (SNMP).
  *
- * It queries the outlets listed in JOULE_PDU with net-snmp's snmpget, and sums their power. pdu_table.c
- * contains the object identifiers.
+ * The source queries the outlets listed in JOULE_PDU with net-snmp's snmpget, and sums their power.
+ * pdu_table.c contains the object identifiers.
  * Note: communities and passphrases belong in net-snmp's snmp.conf, or hosts/HOST.conf for one host. They are
  * never passed as arguments, because every user can read a program's arguments. If one outlet does not
  * answer, the sum is unknown. */
@@ -42,8 +42,9 @@ static const char *digits_oid(const struct pdu_plug *plug)
     return plug->digits_oid;
 }
 
-/* Reads one value for each plug from `first` on, as long as the plugs have the same host. Plugs without an
- * identifier are skipped. *out_count: number of plugs of this host, including skipped plugs. */
+/* Reads one value for each plug of one host: the plugs from `first` to the last plug before another host.
+ * Plugs without an identifier are skipped. *out_count: number of plugs of this host, including skipped
+ * plugs. */
 static joule_status query_host(struct source *source, const struct pdu_meter *meter, size_t first, oid_of oid,
                                double *out_values, size_t *out_count)
 {

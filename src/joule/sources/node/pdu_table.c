@@ -7,8 +7,8 @@
 
 #define MAX_DIGITS 9
 
-/* The plug's numbers are appended to an identifier, and then `end`: for Raritan the type of sensor (5:
- * activePower). */
+/* A full object identifier is watts_oid or digits_oid, followed by the plug's numbers and by `end`. For
+ * Raritan, `end` is the type of sensor; 5 is activePower. */
 static const struct kind {
     const char *maker, *plug;
     unsigned numbers;

@@ -1,12 +1,12 @@
 /* joule/sources/node/pm_counters.c - the source "pm_counters": energy counters of an HPE Cray node's
  * controller.
  *
- * It reads the files below /sys/cray/pm_counters: joules of the node, its CPUs, its memory and each
+ * The source reads the files below /sys/cray/pm_counters: joules of the node, its CPUs, its memory and each
  * accelerator.
- * Note: one counter covers all CPU sockets, and one all memory. It is unknown to which PCI device an
- * accelerator's counter belongs. Counters of accelerators, and on machines with several sockets those of CPUs
- * and memory, are therefore listed but are in no total. Otherwise energy that is also measured for each
- * socket or board would count twice. The node's counter includes all others. */
+ * Note: one counter covers all CPU sockets, and one counter covers all memory. It is unknown to which PCI
+ * device an accelerator's counter belongs. Counters of accelerators, and on machines with several sockets
+ * those of CPUs and memory, are therefore listed but are in no total. Otherwise energy that is also measured
+ * for each socket or board would count twice. The node's counter includes all others. */
 #include <math.h>
 #include <string.h>
 #include "base/error.h"
@@ -17,7 +17,7 @@
 
 #define FOLDER           "/sys/cray/pm_counters"
 #define PERIOD_S         0.05 /* half of the controller's scan period, so that no scan is missed */
-#define SCAN_HZ          10   /* scans per second if raw_scan_hz does not report it */
+#define SCAN_HZ          10   /* scans per second if raw_scan_hz does not report their number */
 #define STALE_S          3    /* a controller without a new scan for this time has stopped */
 #define TRIES            3    /* attempts to read all counters of one scan */
 #define GAIN_SD          0.03 /* assumed, as for power supplies */
@@ -185,8 +185,8 @@ static uint64_t read_scan(struct joule_host *host, const struct pm_counters *pm)
     return (uint64_t)scan;
 }
 
-/* Reads all counters of one scan, whose number must be the same before and after. Returns false if each of
- * several attempts meets a new scan. */
+/* Reads all counters of one scan, whose number must be the same before and after. Returns false if a new scan
+ * begins during each of TRIES attempts. */
 static bool read_scan_whole(struct joule_host *host, struct pm_counters *pm, uint64_t *out_scan)
 {
     for (int i = 0; i < TRIES; i++) {

@@ -1,8 +1,8 @@
 /* joule/sources/node/redfish.c - the source "redfish": the power of the whole machine, from its management
  * controller over the network (Redfish).
  *
- * It runs joule-redfish with the file that JOULE_REDFISH names. That program reads the password and sends the
- * requests with libcurl. redfish_text.c parses its output.
+ * The source runs joule-redfish with the file that JOULE_REDFISH names. That program reads the password and
+ * sends the requests with libcurl. redfish_text.c parses its output.
  * Note: a controller may report three different powers of the same machine. All three are added as views of
  * the node. The first that answers is used: the power supplies' input, then the chassis' EnvironmentMetrics,
  * then PowerControl. The controller is read every five seconds, because each request takes the controller's
@@ -45,9 +45,10 @@ static joule_status run_program(struct source *source, const struct redfish_mete
     return output.exit_status != 0 && out_text->status == JOULE_OK ? JOULE_FAILED : out_text->status;
 }
 
-/* Returns the path of joule-redfish relative to the running program: in the same folder, or for `joule` at
- * REDFISH_BESIDE. Such a path remains valid if the build tree is moved. Returns NULL if the running program
- * is not one of Joule's, because other users may be able to write to that program's folder. */
+/* Returns the path of the joule-redfish that belongs to the running program. joule-redfish is in the folder
+ * of that program, or at REDFISH_BESIDE, relative to that folder, if the program is `joule`. A relative path
+ * remains valid if the build tree is moved. Returns NULL if the running program is not one of Joule's,
+ * because other users may be able to write to that program's folder. */
 static const char *find_beside(struct source *source, char buffer[512])
 {
     char exe[256];

@@ -28,7 +28,7 @@ struct redfish_text {
 
 /* Parses the output. Ignores lines that are invalid or unknown. */
 void redfish_parse(const char *text, struct redfish_text *out_text);
-/* Returns the sum of a view's readings; NaN if one is unknown, or there is none. */
+/* Returns the sum of a view's readings, or NaN if one is unknown or if there is none. */
 double redfish_watts(const struct redfish_text *text, enum redfish_view view);
 
 #endif

@@ -43,7 +43,8 @@ static ssize_t request_table(struct source *source, int *out_status)
     const char *const values[] = {query, "--format=csv,noheader,nounits"};
     ssize_t length = run_smi(source, values, smi->text, SMI_TEXT_SIZE, out_status);
     smi->reported_count = 0;
-    /* exit status 2: the driver may support the query only for some of the boards */
+    /* the table is ignored if the exit status is 2, because the driver may support the query only for some of
+     * the boards */
     if (length >= 0 && *out_status != 2)
         smi->reported_count = smi_read_table(smi->text, &smi->query, smi->reported, SMI_MAX_BOARDS);
     return length;

@@ -12,7 +12,7 @@
 #include "joule/sources/device.h"
 
 #define SMI_MAX_BOARDS 32
-/* Long, because without persistence mode the driver initialises each board for each call. */
+/* This timeout is long, because without persistence mode the driver initialises each board for each call. */
 #define SMI_TIMEOUT_NS (INT64_C(10) * 1000000000)
 #define SMI_TEXT_SIZE  (1 << 20) /* the description of one board takes up to 100 KB */
 
@@ -63,7 +63,9 @@ struct smi_board {
     const char *values[SMI_VALUES]; /* point into the program's output; NULL: missing */
     /* The members below are set only from the XML description. */
     bool knows_reasons, has_process_list;
-    bool knows_ecc[SMI_ECC_COUNTS]; /* [field - SMI_ECC_CORRECTED]; ecc: sums over all kinds of memory */
+    /* knows_ecc and ecc are indexed by (field - SMI_ECC_CORRECTED). ecc contains sums over all kinds of
+     * memory. */
+    bool knows_ecc[SMI_ECC_COUNTS];
     double ecc[SMI_ECC_COUNTS];
     uint64_t reasons; /* nvmlClocksEventReason... bits */
     size_t process_count, partition_count;
@@ -73,10 +75,10 @@ struct smi_board {
 
 /* --- the meaning of values ------------------------------------------------------------------------------ */
 
-/* Returns UNSUPPORTED for a missing value and for "N/A" in all its spellings; DENIED or FAILED for an error
- * text; OK for any other text, number or not. */
+/* Returns UNSUPPORTED for a missing value and for all spellings of "N/A". Returns DENIED or FAILED for an
+ * error text. Returns OK for any other text, even if it is not a number. */
 joule_status smi_value_status(const char *value);
-/* Returns the number at the start of the field, without its unit; NaN if there is no number. */
+/* Returns the number at the start of the field, without its unit, or NaN if there is no number. */
 double smi_get_number(const struct smi_board *board, enum smi_field field);
 /* Returns the field's text in the program's output, or "" if it is unknown. */
 const char *smi_get_text(const struct smi_board *board, enum smi_field field);
@@ -86,7 +88,7 @@ void smi_pci_address(const struct smi_board *board, char out_address[16]);
 void smi_set_facts(const struct smi_board *board, struct device_facts *facts);
 /* Sets processes, partitions and PCIe values, which only the XML description contains. */
 void smi_set_users(const struct smi_board *board, struct device_facts *facts);
-/* Returns the architecture of a compute capability: "Hopper" for "9.0"; empty if it is unknown. */
+/* Returns the architecture of a compute capability, such as "Hopper" for "9.0", or "" if it is unknown. */
 const char *smi_architecture(const char *capability);
 
 /* --- the table of fields -------------------------------------------------------------------------------- */
@@ -138,7 +140,7 @@ struct nvidia_smi {
     bool describes; /* the driver does not support tables, so values are read from the XML description */
     struct nvidia_smi_board boards[SMI_MAX_BOARDS];
     size_t count;
-    int64_t described_ns; /* 0: never */
+    int64_t described_ns; /* time of the last description; 0: never */
     /* From the last run of the program. */
     char *text, *list; /* list: output of `nvidia-smi -L`; NULL until there are partitions */
     struct smi_board *reported;

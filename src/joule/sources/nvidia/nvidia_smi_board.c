@@ -131,8 +131,8 @@ static void set_identity(struct device *d, const struct smi_board *reported, con
     string_print(d->driver, sizeof d->driver, *driver ? "nvidia %s" : "nvidia", driver);
 }
 
-/* Sets the power field, scope and zone of the board. On superchips the GPU's power may be the module's: see
- * nvml_module.c. */
+/* Sets the power field, scope and zone of the board. On superchips (GPU and CPU on one module), the reported
+ * power of the GPU may be that of the whole module; see nvml_module.c. */
 static void set_zone(struct joule_host *host, struct nvidia_smi_board *board,
                      const struct smi_board *reported)
 {
@@ -162,7 +162,7 @@ bool nvidia_smi_board_open(struct source *source, const struct smi_board *report
         index = smi->count;
     for (size_t i = 0; i < smi->count; i++)
         if (smi->boards[i].index == (int32_t)index)
-            return true; /* listed twice */
+            return true; /* the board is listed twice */
     *board = (struct nvidia_smi_board){.index = (int32_t)index, .facts = device_facts_unknown()};
     board->device = source_add_device(source, "gpu", board->index);
     if (!board->device)

@@ -10,7 +10,7 @@
 #define QUERY "--query-gpu="
 
 static const struct {
-    const char *name, *old_name; /* old_name: before driver 535; NULL: not renamed */
+    const char *name, *old_name; /* old_name: the name before driver 535; NULL: the field was not renamed */
 } names[SMI_FIELDS] = {
     [SMI_INDEX] = {"index", NULL},
     [SMI_UUID] = {"uuid", NULL},
@@ -198,8 +198,8 @@ size_t smi_read_table(char *text, const struct smi_query *query, struct smi_boar
 
 /* --- names of partitions -------------------------------------------------------------------------------- */
 
-/* Returns the text between "(UUID: " and ")", with a NUL in place of ")"; NULL if the line has no such
- * text. */
+/* Returns the text between "(UUID: " and ")", with a NUL in place of ")". Returns NULL if the line has no
+ * such text. */
 static char *uuid_in(char *line)
 {
     char *uuid = strstr(line, "(UUID: "), *end = uuid ? strchr(uuid, ')') : NULL;

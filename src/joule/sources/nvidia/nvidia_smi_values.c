@@ -88,14 +88,14 @@ static void set_reasons(const struct smi_board *board, struct device_facts *fact
         facts->clock_reasons = nvml_clock_reasons(bits);
 }
 
-/* Returns a percentage as a ratio; NaN if it is missing or if the ratio is above `max`. */
+/* Returns a percentage as a ratio, or NaN if it is missing or if the ratio is above `max`. */
 static double ratio_of(const struct smi_board *board, enum smi_field field, double max)
 {
     double share = smi_get_number(board, field) * 0.01;
     return share >= 0 && share <= max ? share : NAN;
 }
 
-/* Returns the field as a count; NaN if it is missing, negative, or has all 32 bits set. */
+/* Returns the field as a count, or NaN if it is missing, negative, or has all 32 bits set. */
 static double count_of(const struct smi_board *board, enum smi_field field)
 {
     double count = smi_get_number(board, field);

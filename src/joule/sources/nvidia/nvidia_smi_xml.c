@@ -75,7 +75,7 @@ static const struct {
 struct description {
     const char *open[MAX_DEPTH]; /* names of the open elements; point into the text */
     size_t depth;
-    size_t gpu_depth; /* depth of the element gpu; 0: outside it */
+    size_t gpu_depth; /* depth of the open element gpu; 0: none is open */
     const char *driver;
     struct smi_board *boards, *board;
     size_t count, max;
@@ -144,8 +144,8 @@ static void parse_partition(struct smi_board *board, const char *name, const cha
         parse_mib(&partition->memory_free_bytes, text);
 }
 
-/* Adds ECC errors of one kind of memory. path: below ecc_errors/, such as
- * "volatile/sram_uncorrectable_parity"; before driver 418 "volatile/single_bit/total". Elements with other
+/* Adds ECC errors of one kind of memory. path: the element's path below ecc_errors/, such as
+ * "volatile/sram_uncorrectable_parity", or "volatile/single_bit/total" before driver 418. Elements with other
  * names, such as thresholds, are not counts. */
 static void parse_errors(struct smi_board *board, const char *path, const char *text)
 {
@@ -199,7 +199,7 @@ static void parse_text(struct description *d, const char *text)
 
 /* --- begin and end of elements -------------------------------------------------------------------------- */
 
-/* Returns the value of `id` in a tag's attributes; NULL: none. */
+/* Returns the value of `id` in a tag's attributes, or NULL if there is none. */
 static char *find_id(char *attributes)
 {
     char *id = strstr(attributes, "id=\""), *end = id ? strchr(id + 4, '"') : NULL;
@@ -274,8 +274,9 @@ static void decode(char *text)
     *out = '\0';
 }
 
-/* Handles a tag. tag: its text without '<' and '>'. text_before: the text since an opening tag, or NULL; for
- * a closing tag, the text of the element. Returns false if tags do not match. */
+/* Handles a tag. tag: the tag's text without '<' and '>'. text_before: the text between this tag and the
+ * previous tag if the previous tag is an opening tag, otherwise NULL. Before a closing tag, it is the text of
+ * the element. Returns false if tags do not match. */
 static bool parse_tag(struct description *d, char *tag, char *text_before)
 {
     size_t length = strlen(tag);
@@ -297,7 +298,7 @@ static bool parse_tag(struct description *d, char *tag, char *text_before)
     return *tag && begin_element(d, tag, attributes) && (!is_empty || end_element(d, tag));
 }
 
-/* Returns the '>' that ends a tag or comment; NULL if there is none. tag: the text after '<'. */
+/* Returns the '>' that ends a tag or comment, or NULL if there is none. tag: the text after '<'. */
 static char *find_end(char *tag)
 {
     if (!string_starts(tag, "!--"))
@@ -309,7 +310,7 @@ static char *find_end(char *tag)
 size_t smi_read_description(char *text, struct smi_board *out_boards, size_t max)
 {
     struct description d = {.boards = out_boards, .max = max};
-    char *before = NULL, *tag, *end; /* before: text since an opening tag */
+    char *before = NULL, *tag, *end; /* before: the text after the last tag if that is an opening tag */
     while ((tag = strchr(text, '<')) != NULL && (end = find_end(tag + 1)) != NULL) {
         bool opens = tag[1] != '/' && end[-1] != '/' && tag[1] != '!' && tag[1] != '?';
         *tag = *end = '\0';

@@ -1,7 +1,7 @@
 /* joule/sources/nvidia/nvml.h - the source "nvml": NVIDIA boards, read with the driver's library.
  *
- * nvml_library.c loads the library, nvml_board.c finds what a board can report, nvml.c reads, nvml_describe.c
- * and nvml_condition.c describe the device.
+ * nvml_library.c loads the library, nvml_board.c finds what a board can report, nvml.c reads the boards,
+ * nvml_describe.c and nvml_condition.c describe the device.
  * Note: a call usually takes milliseconds, but can take minutes. Nothing here may be called on lane 0, which
  * must not block. */
 #ifndef JOULE_NVML_H
@@ -11,8 +11,8 @@
 #include "joule/sources/device.h"
 
 #define NVML_MAX_BOARDS 64
-/* Interval between two readings. It does not follow the meter's period, because power samples must not be
- * integrated over long gaps. */
+/* Interval between two readings. The interval does not follow the meter's period, because power samples must
+ * not be integrated over long gaps. */
 #define NVML_PERIOD_S     0.1
 #define NVML_MAX_CHANNELS 12
 #define NVML_RING_SIZE    1024 /* maximum samples in one call; the driver stores fewer */
@@ -41,7 +41,8 @@ struct nvml_identity {
 };
 void nvml_identify(const struct nvml_api *api, nvml_device device, struct nvml_identity *out_identity);
 
-/* Returns true for a GPU and an Arm CPU on one module, such as "NVIDIA GH200 480GB" or "NVIDIA GB300". */
+/* Returns true for the name of a superchip, which has a GPU and an Arm CPU on one module, such as "NVIDIA
+ * GH200 480GB" or "NVIDIA GB300". */
 bool nvml_is_superchip(const char *name);
 /* Writes the zone of the module that contains a superchip's GPU, such as "module0". The number is that of the
  * module's CPU socket, so all sources use the same zone. */
@@ -108,10 +109,10 @@ struct nvml_source {
 /* Adds the channels of the board with this index. Returns false if out of memory. */
 bool nvml_board_open(struct source *source, struct nvml_board *board, unsigned index);
 
-/* Return true if power or the energy counter of NVML's GPU scope is in fact that of a superchip's whole
- * module. For power, this is the case if the GPU scope does not answer, or has the same value as the module
- * scope. The counter's scopes are compared in the same way; if one does not answer, the counter is taken as
- * the module's. */
+/* Return true if the power or the energy counter that NVML reports for the GPU is in fact that of a
+ * superchip's whole module. NVML reports values for two scopes, the GPU and the module. Power covers the
+ * module if only the module scope answers, or if both scopes have the same value. The counter covers the
+ * module if one of its scopes does not answer, or if both have the same value. */
 bool nvml_power_covers_module(const struct nvml_api *api, const struct nvml_board *board);
 bool nvml_counter_covers_module(const struct nvml_api *api, const struct nvml_board *board);
 

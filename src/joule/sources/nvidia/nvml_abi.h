@@ -5,7 +5,7 @@
  * build needs no header of NVIDIA. Sizes and offsets are checked at compile time. Constants have the names of
  * nvml.h; comments give the names of its types.
  * Note: symbols without a version suffix are older functions with other layouts. If a driver lacks a symbol,
- * its member of struct nvml_api is NULL; then one feature is missing, not the source. */
+ * the symbol's member of struct nvml_api is NULL. This disables one feature, not the whole source. */
 #ifndef JOULE_NVML_ABI_H
 #define JOULE_NVML_ABI_H
 

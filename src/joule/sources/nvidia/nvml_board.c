@@ -24,7 +24,7 @@ struct opening {
 /* --- differences between generations -------------------------------------------------------------------- */
 
 /* Returns true if nvmlDeviceGetPowerUsage returns a mean of 1 s. On GA100 (A100, A30), unlike other Ampere
- * chips, it returns an instant value. */
+ * chips, that function returns an instant value. */
 static bool averages_usage(const struct nvml_board *board)
 {
     bool is_ga100 = board->id.major == 8 && board->id.minor == 0;
@@ -172,7 +172,8 @@ static void find_counter(struct opening *m)
     board->energy_view = NVML_ENERGY_NONE;
 }
 
-/* Returns the clock of the timestamp, because drivers use different clocks: the one whose time is nearest. */
+/* Returns the clock of the timestamp, which differs between drivers. It is the clock whose current time is
+ * nearest to the timestamp. */
 static clockid_t clock_of_stamp(struct joule_host *host, uint64_t stamp_us)
 {
     static const clockid_t clocks[] = {CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME};
@@ -209,16 +210,16 @@ static bool find_ring(struct opening *m)
     return true;
 }
 
-/* Adds a channel of instant power, which is the mean of a short window. The sensor updates and the lane reads
- * at different periods; the longer one counts. */
+/* Adds a channel of instant power, which is the mean of a short window. The channel's period is the longer of
+ * the sensor's update period and the lane's period. */
 static struct channel *add_instant(struct opening *m, const char *label)
 {
     double window_s = sensor_window_s(m->board), period_s = fmax(sensor_period_s(m->board), NVML_PERIOD_S);
     return add_power(m, "power", label, period_s, window_s / period_s, window_s / 2);
 }
 
-/* Adds a channel of average power, the mean of the last second. It is treated as the power of half a second
- * ago, without noise. */
+/* Adds a channel of average power, the mean of the last second. The mean is treated as the power of half a
+ * second ago, without noise. */
 static struct channel *add_average(struct opening *m, const char *what, const char *label)
 {
     return add_power(m, what, label, fmax(sensor_period_s(m->board), NVML_PERIOD_S), 0, 0.5);
@@ -243,8 +244,8 @@ static void find_power(struct opening *m)
     }
 }
 
-/* Finds the power of the memory. In the memory scope, only the mean of 1 s is known to answer. A value of 0
- * means "not measured". */
+/* Finds the power of the memory. For the memory, only the field with the mean of 1 s is known to return a
+ * value. A value of 0 means "not measured". */
 static void find_memory_power(struct opening *m)
 {
     double milliwatts = 0;

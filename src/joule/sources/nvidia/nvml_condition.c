@@ -88,8 +88,8 @@ void nvml_condition_refresh(struct nvml_source *nvml)
     }
 }
 
-/* Reads a count of bytes. Returns false unless it has 64 bits, because a 32-bit count wraps several times
- * between two readings. */
+/* Reads a count of bytes. Returns true only for a count of 64 bits, because a 32-bit count wraps several
+ * times between two readings. */
 static bool read_count(const struct nvml_api *api, nvml_device device, uint32_t id, uint64_t *out_bytes)
 {
     struct nvml_field field = {.id = id};

@@ -134,8 +134,8 @@ static joule_device_process *find_process(struct device_facts *facts, uint64_t p
     return NULL;
 }
 
-/* Allocates space for *count records, the number that the driver needs, and for MORE_RECORDS more. Adds these
- * to *count. Returns NULL if out of memory or if *count exceeds MAX_RECORDS. */
+/* Allocates space for *count records, the number that the driver needs, and for MORE_RECORDS more. Adds
+ * MORE_RECORDS to *count. Returns NULL if out of memory or if *count exceeds MAX_RECORDS. */
 static void *allocate_records(unsigned *count, size_t record_size)
 {
     if (*count > MAX_RECORDS)

@@ -69,6 +69,6 @@ bool nvml_counter_covers_module(const struct nvml_api *api, const struct nvml_bo
     if (nvml_read_field(api, board->handle, NVML_FI_DEV_ENERGY, NVML_POWER_SCOPE_MODULE, &module) !=
             NVML_SUCCESS ||
         nvml_read_field(api, board->handle, NVML_FI_DEV_ENERGY, NVML_POWER_SCOPE_GPU, &gpu) != NVML_SUCCESS)
-        return true; /* cannot be compared: taken as the module's */
+        return true; /* the two values cannot be compared, so the counter is assumed to cover the module */
     return is_same(gpu, module);
 }

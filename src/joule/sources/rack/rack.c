@@ -59,8 +59,8 @@ static double gain_sd(const struct rack_meter *meter)
     }
 }
 
-/* Adds the channel. The power of a single device belongs to that device; the power of several devices is a
- * domain without a device. */
+/* Adds the channel. The power of a single device belongs to that device. The power of several devices belongs
+ * to no device. */
 static bool add_channel(struct source *source, const struct rack_kind *kind, struct rack_meter *meter)
 {
     struct channel *ch = meter->channel = source_add_channel(source);

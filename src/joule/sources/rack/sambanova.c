@@ -1,9 +1,9 @@
 /* joule/sources/rack/sambanova.c - the source "sambanova": RDUs of SambaNova's systems, as listed by
  * sntilestat.
  *
- * sntilestat is part of SambaNova's runtime; JOULE_SNTILESTAT names a program to run instead. It prints a row
- * for each tile of each RDU: the tile's time in each state, and the process that uses the tile. SambaNova
- * publishes no power values. */
+ * sntilestat is part of SambaNova's runtime; JOULE_SNTILESTAT names a program to run instead. sntilestat
+ * prints a row for each tile of each RDU: the tile's time in each state, and the process that uses the tile.
+ * SambaNova publishes no power values. */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"

@@ -60,7 +60,8 @@ static bool parse_row(struct sambanova_tiles *tiles, const char *row, size_t len
     struct sambanova_rdu *rdu = find_rdu(tiles, row, (size_t)(tile - row));
     if (!rdu)
         return true;
-    rdu->busy += columns[0] < 100 ? 1 - columns[0] / 100 : 0; /* a sum, until sambanova_parse divides it */
+    /* busy is a sum until sambanova_parse divides it */
+    rdu->busy += columns[0] < 100 ? 1 - columns[0] / 100 : 0;
     rdu->tiles++;
     at += strspn(at, " \t");
     if (at < row + length && string_scan_double(at, &pid) && pid >= 1 && pid < 4294967296.0)

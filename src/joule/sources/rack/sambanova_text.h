@@ -14,7 +14,7 @@ struct sambanova_tiles {
     size_t count;
     struct sambanova_rdu {
         char path[40]; /* such as "/XRDU_0/RDU_0" */
-        double busy;   /* fraction of time not idle, 0 to 1: the mean of its tiles */
+        double busy;   /* fraction of time not idle, 0 to 1; mean over the RDU's tiles */
         size_t tiles, process_count;
         uint64_t pids[SAMBANOVA_MAX_PROCESSES];
     } rdus[SAMBANOVA_MAX_RDUS];
