@@ -63,8 +63,8 @@ typedef struct forge_order {
 
 /* Creates a queue and its thread. */
 FORGE_API joule_status forge_queue_new(forge_queue **out_queue, joule_error *out_error);
-/* Runs the submitted entries, returns when they are done, and frees the queue. An entry that waits for a
- * point that is not signalled does not run, nor do the entries after it, and their signals fail. NULL is
+/* Runs the submitted entries, returns when they are done, and frees the queue. If an entry waits for a point
+ * that is never signalled, this entry and all later entries do not run, and their signals fail. NULL is
  * allowed. */
 FORGE_API void forge_queue_free(forge_queue *queue);
 

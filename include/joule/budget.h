@@ -79,14 +79,14 @@ JOULE_API joule_status joule_budget_begin(joule_meter *meter, const joule_budget
 JOULE_API joule_status joule_budget_now(joule_budget *budget, joule_budget_result *out_result);
 
 /* Reads the sensors once more, judges the budget and frees it. out_result may be NULL. JOULE_INVALID:
- * struct_size too small; the budget is then not ended. Any thread, but no other thread may use the budget. */
+ * struct_size is too small, and the budget continues. Any thread, but no other thread may use the budget. */
 JOULE_API joule_status joule_budget_end(joule_budget *budget, joule_budget_result *out_result);
 
 /* Returns "within_budget", "near_budget", "over_budget", "undecided", "below_resolution" or "not_measured",
  * in static storage. Any thread. */
 JOULE_API const char *joule_budget_status_name(joule_budget_status status);
 
-/* Returns the state of a budget of max_joules of which `joules` were used, as joule_budget_status defines it.
+/* Returns the state of a budget of max_joules after a use of `joules`, by the rules of joule_budget_status.
  * Needs no meter. Any thread. */
 JOULE_API joule_budget_status joule_budget_judge(joule_quantity joules, double max_joules);
 
@@ -243,8 +243,9 @@ JOULE_API void joule_budget_set_handler(joule_budget_handler_fn handler, void *c
 #define JOULE_ASSUME(condition) ((void)0)
 #endif
 
-/* Private to the macros above. To count the instructions of a function, joulec needs its code separate from
- * its callers, with all calls. Normal builds are not affected. */
+/* Private to the macros above. joulec counts the instructions of each function separately. So the compiler
+ * must not inline the function into its callers, or remove calls from its body. Normal builds are not
+ * affected. */
 #if defined(__JOULEC_COUNTS__)
 #define JOULE_NOINLINE_   , __noinline__
 #define JOULE_KEEP_CALLS_ , __noinline__, __disable_tail_calls__

@@ -34,7 +34,7 @@ extern "C" {
 /* One device at its last reading. Strings are terminated; an unknown one is empty. */
 typedef struct joule_device {
     uint32_t struct_size; /* set by the caller to sizeof(joule_device) before the call */
-    int32_t index;        /* N of "gpu:N": position among the devices of its kind, by PCI address */
+    int32_t index;        /* N of "gpu:N"; devices of one kind are numbered by PCI address, from 0 */
     /* OK. PENDING: not read yet. STALE: no successful reading for some time; the figures are old. DENIED: no
      * permission to open the device. FAILED: the device can no longer be read. */
     joule_status state;

@@ -30,7 +30,7 @@ static struct arena_block *new_block(size_t size, struct arena_block *previous)
     return block;
 }
 
-/* Returns the next `size` bytes of a block. So many bytes must be free in it. */
+/* Returns the next `size` bytes of a block, which must have this many free bytes. */
 static void *cut(struct arena_block *block, size_t size)
 {
     void *memory = block->data + block->used;

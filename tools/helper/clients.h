@@ -39,8 +39,8 @@ struct clients {
     uint64_t unlogged;       /* refusals since logged_ns that were not logged */
 };
 
-/* Serves clients until a signal handler sets *stop. The signal must be blocked; it is delivered only while
- * the loop waits, with `wait_mask`. FAILED: the listening socket failed. */
+/* Serves clients until a signal handler sets *stop. The caller must block the signal. The loop unblocks it
+ * with `wait_mask` while it waits. FAILED: the listening socket failed. */
 joule_status clients_serve(struct clients *clients, const sigset_t *wait_mask, volatile sig_atomic_t *stop);
 
 #endif

@@ -13,7 +13,7 @@
 struct row {
     joule_domain domain;
     joule_quantity watts; /* power of energy and power domains; else unknown */
-    double gauge;         /* value of other domains, as joule_gauge returns it; NaN: unknown */
+    double gauge;         /* for a gauge: its value, see joule_gauge; NaN: unknown */
     size_t rank;          /* position of its source in `sources` */
 };
 

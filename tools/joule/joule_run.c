@@ -75,9 +75,9 @@ static bool can_write_outputs(const struct settings *settings)
     return true;
 }
 
-/* Opens the pipe `path` for the record and returns its descriptor. Waits until the pipe has a reader; a
- * signal still ends this process. Returns -1 if `path` is not a pipe or cannot be opened; the recorder
- * reports the error later. */
+/* Opens the pipe `path` for the record and returns its descriptor. Waits until the pipe has a reader. During
+ * this wait a signal ends the process. Returns -1 if `path` is not a pipe or cannot be opened. In the second
+ * case the recorder reports the error later. */
 static int await_reader(const char *path)
 {
     struct stat info;

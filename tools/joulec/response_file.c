@@ -88,7 +88,7 @@ static char *read_text(struct words *words, const char *name, struct open_file *
     words->is_too_long = text && size >= words->text_left;
     if (text && !words->is_too_long) {
         copy = arena_copy(words->arena, text, strlen(text));
-        words->text_left -= size + 1; /* an empty file counts, too */
+        words->text_left -= size + 1; /* + 1, so that an empty file also counts */
     }
     free(text);
     return copy;

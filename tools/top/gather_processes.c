@@ -35,8 +35,8 @@ static void read_user(struct joule_host *host, pid_t pid, char out_user[16])
         string_print(out_user, 16, "%u", uid);
 }
 
-/* Reads the command line, whose arguments end in zero bytes. A kernel thread has no command line; its name is
- * shown in brackets. */
+/* Reads the command line, whose arguments end in zero bytes. A kernel thread has no command line, so its name
+ * is shown in brackets. */
 static void read_command(struct joule_host *host, struct known_process *known)
 {
     char path[48];

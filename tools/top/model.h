@@ -22,7 +22,7 @@ struct domain_row {
 struct device_row {
     char name[16], vendor[24], model[96];
     joule_status state;
-    char remedy[192]; /* set unless state is OK; may be empty */
+    char remedy[192]; /* what to do about the state; empty if the state is OK or no action is known */
     int32_t domain;   /* id of the domain that supplies power and energy; -1: none */
     bool in_total;
     joule_quantity watts, joules;

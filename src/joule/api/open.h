@@ -14,7 +14,7 @@ joule_status meter_open_on(struct joule_host *host, bool owns_host, const joule_
                            joule_meter **out_meter, joule_error *out_error);
 
 /* Every public query begins with this call. If *meter is NULL, sets it to the default meter. Returns
- * JOULE_FAILED if that cannot be opened, and JOULE_STALE if the meter was opened before fork. */
+ * JOULE_FAILED if the default meter cannot be opened, and JOULE_STALE if the meter was opened before fork. */
 joule_status meter_take(joule_meter **meter);
 /* Returns `meter`. If `meter` is NULL, opens the default meter if necessary and returns it; NULL if it cannot
  * be opened. */

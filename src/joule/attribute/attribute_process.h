@@ -56,8 +56,8 @@ struct process_shares {
 void process_share_cpu(struct process_shares *shares, const joule_quantity *joules, double capacity_s);
 /* Adds joules of a device to a process. Returns the joules added; 0 if /proc does not show the process. */
 double process_share_device(struct process_shares *shares, uint64_t pid, double joules);
-/* Adds the joules of a device that were attributed to no process to the rest. given: joules attributed to
- * processes. */
+/* Adds the joules of a device that belong to no process (`joules` minus `given`) to the rest. given: joules
+ * attributed to processes. */
 void process_leave_device(struct process_shares *shares, const joule_quantity *joules, double given);
 
 /* Moves the joules that the functions above added to processes into the reported sums: chooses processes for

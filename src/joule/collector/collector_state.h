@@ -60,8 +60,8 @@ struct collector {
     struct region *regions;
     size_t region_count, region_capacity;
     _Atomic bool knows_regions; /* region_count > 0 */
-    /* Numbers of open regions + 1, by slot and index in its open table; 0: unused. So pages of this array
-     * without open regions are never touched. */
+    /* For each slot and each place in the slot's open table: the number of the open region plus 1; 0 means no
+     * region. The array is initially 0, so its unused pages take no memory. */
     uint32_t open_at[SESSION_SLOTS][SESSION_OPEN];
     struct lost {
         uint32_t region;

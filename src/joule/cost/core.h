@@ -82,9 +82,9 @@ struct cost_run {
     struct cost energy;    /* includes energy of cycles, and of the core's share of the idle package */
     struct estimate watts; /* mean; unknown without work */
 };
-/* Fills *out_run. `work` must not contain COST_CYCLES and COST_PACKAGE_SECONDS; they are computed from the
- * time. Errors of table and core are common to all runs on one machine. The error of an unknown order is
- * independent in each run. */
+/* Fills *out_run. `work` must not contain COST_CYCLES and COST_PACKAGE_SECONDS, because the function computes
+ * both from the time. Errors of table and core are common to all runs on one machine. The error of an unknown
+ * order is independent in each run. */
 void cost_core_run(const struct cost_core *core, const struct cost_table *table,
                    const struct cost_features *work, const struct cost_flow *flow, struct cost_run *out_run);
 

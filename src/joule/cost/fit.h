@@ -2,8 +2,8 @@
  *
  * The fit is non-negative least squares on relative errors. Its error is found by cross-validation, which
  * leaves out one family of kernels at a time. The caller runs the kernels and reads the sensors.
- * Note: energy is a linear sum over the work. Time is not, because the limits of a core overlap (core.h); so
- * time is fitted in linear steps.
+ * Note: energy is a linear sum over the work. Time is not a linear sum, because the limits of a core overlap
+ * (core.h). So time is fitted in linear steps.
  */
 #ifndef JOULE_COST_FIT_H
 #define JOULE_COST_FIT_H

@@ -115,8 +115,8 @@ bool source_may_have_openmp(const struct order *order, int dependencies)
     return may;
 }
 
-/* Replaces the paths of files by paths for messages. Consecutive marks mostly have the same file, so that the
- * last path is reused. */
+/* Replaces the paths of files by paths for messages. Neighbouring marks are usually in the same file, so the
+ * last path is stored and used again. */
 static bool rename_files(const struct order *order, const char *root, struct marks *marks)
 {
     const char *last = NULL, *renamed = NULL;
