@@ -56,7 +56,7 @@ typedef struct forge_compile_options {
     uint32_t struct_size; /* sizeof(forge_compile_options) */
     uint32_t pass_count;
     const forge_pass *passes; /* additional passes */
-    const char *stop_after;   /* the last pass to run; NULL: all. Only for forge_passes_run */
+    const char *stop_after;   /* for forge_passes_run only: the last pass to run; NULL: all passes run */
     /* Called after each pass with the graph that the pass created. Both pointers are valid during the call
      * only. May be NULL. */
     void (*notify)(const forge_pass_facts *facts, const forge_graph *graph, void *notify_context);

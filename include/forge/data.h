@@ -59,8 +59,9 @@ typedef enum forge_text_kind {
     FORGE_TEXT_BYTES = 1,      /* one token for each of the 256 byte values; for any file */
 } forge_text_kind;
 
-/* Reads a text file, uncompressed or gzip. The caller owns the text. JOULE_INVALID: the file is empty, is not
- * UTF-8 (for characters; the message names the byte), or has more than 65536 different characters. */
+/* Reads a text file, uncompressed or gzip. The caller owns the text. JOULE_INVALID: the file is empty. For
+ * characters also: the text is not UTF-8 (the message names the byte), or has more than 65536 different
+ * characters. */
 FORGE_API joule_status forge_text_read(const char *path, forge_text_kind kind, forge_text **out_text,
                                        joule_error *out_error);
 /* Frees a text. NULL is allowed. */

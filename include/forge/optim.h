@@ -19,7 +19,7 @@ extern "C" {
 typedef struct forge_parameter_group {
     const char *prefix; /* beginning of the slot's name; NULL: any */
     const char *suffix; /* ".bias"; NULL: any */
-    uint32_t ranks;     /* bit r: parameters of rank r; 0: all. Biases and weights of norms have rank 1 */
+    uint32_t ranks;     /* bit r selects parameters of rank r (norms and biases: 1); 0 selects all */
     bool is_frozen;     /* these parameters never change, and have no gradient and no optimiser state */
     bool has_no_decay;
     double rate_factor; /* multiplies the learning rate; 0 means 1 */
@@ -65,8 +65,9 @@ typedef struct forge_sgd_options {
     size_t group_count;
 } forge_sgd_options;
 
-/* Adds a step of stochastic gradient descent, as PyTorch's SGD does: velocity = momentum * velocity +
- * gradient. The velocity is in the slot NAME.momentum, initially 0; NAME is the parameter's name. */
+/* Adds a step of stochastic gradient descent, with the formula of PyTorch's SGD: velocity = momentum *
+ * velocity + gradient. The velocity is in the slot NAME.momentum, initially 0; NAME is the parameter's
+ * name. */
 FORGE_API forge_value forge_sgd(forge_builder *builder, forge_value loss, forge_value learning_rate,
                                 const forge_sgd_options *options);
 /* Adds a step of forge_sgd with the caller's gradients. Only the parameters in `gradients` are updated,

@@ -85,9 +85,9 @@ enum {
  * contains this warning. No instance may run during the call. */
 FORGE_API joule_status forge_states_load(forge_states *states, const char *path, uint32_t flags,
                                          joule_error *out_error);
-/* Writes slots to a safetensors file: those for which `keeps` returns true, or all slots if `keeps` is NULL.
- * `context` is passed to `keeps`. Errors: those of forge_safetensors_write. No instance may run during the
- * call. */
+/* Writes the slots for which `keeps` returns true to a safetensors file. If `keeps` is NULL, writes all
+ * slots. `context` is passed to `keeps`. Errors: those of forge_safetensors_write. No instance may run during
+ * the call. */
 FORGE_API joule_status forge_states_save(forge_states *states, const char *path,
                                          bool (*keeps)(const char *name, void *context), void *context,
                                          joule_error *out_error);

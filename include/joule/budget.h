@@ -42,7 +42,7 @@ typedef struct joule_budget_options {
     uint32_t struct_size; /* sizeof(joule_budget_options) */
     uint32_t flags;       /* JOULE_BUDGET_STOP, or 0 */
     int32_t domain;       /* domain id (0 is valid) or sum (JOULE_TOTAL ...); ignored if tag is not 0 */
-    uint32_t tag;         /* if not 0: the joules attributed to this tag are limited, not the domain's */
+    uint32_t tag;         /* not 0: limits the joules of this tag instead of those of the domain */
     double max_joules;    /* limit of the energy in joules; 0: no such limit */
     /* Limit of the mean power over the last second. A budget shorter than a second is checked at its end,
      * with the mean over its whole duration. 0: no such limit. */
@@ -134,7 +134,7 @@ JOULE_API void joule_budget_count(joule_budget_counted *site);
 /* The argument of a scope handler. All pointers are valid during the call only. */
 typedef struct joule_budget_event {
     uint32_t struct_size;       /* set by libjoule to the number of bytes that it filled in */
-    joule_budget_status status; /* OVER; or NOT_MEASURED: the text of the budget is wrong */
+    joule_budget_status status; /* OVER, or NOT_MEASURED if the text of the budget is wrong */
     const char *name;           /* name of the region */
     const char *budget;         /* text of the budget */
     const char *message;        /* text for a person, without a newline */

@@ -15,7 +15,7 @@
 /* A block of memory. `previous`: the next block in the list; NULL: none. */
 struct arena_block {
     struct arena_block *previous;
-    size_t size, used; /* number of bytes in `data`, and of those allocated to callers */
+    size_t size, used; /* in bytes: size of `data`, and the part of it that is allocated to callers */
     _Alignas(ALIGNMENT) unsigned char data[];
 };
 

@@ -1,6 +1,6 @@
 /* tools/forge/measured_run.h - runs a program repeatedly, measures its time and energy, and prints a table.
  *
- * Note: each run continues with the states of the previous one; the caller sets all inputs.
+ * Note: each run continues with the states of the previous run. The caller sets all inputs.
  */
 #ifndef FORGE_MEASURED_RUN_H
 #define FORGE_MEASURED_RUN_H

@@ -34,7 +34,7 @@ struct clients {
     size_t count;
     struct client list[MAX_CLIENTS];
     struct pollfd polls[1 + MAX_CLIENTS + MAX_GUARDS];
-    int64_t accept_after_ns; /* no connections are accepted until this time, because descriptors ran out */
+    int64_t accept_after_ns; /* no connections are accepted before this time; set when descriptors ran out */
     int64_t logged_ns;       /* time of the last log line; the rate of log lines is limited */
     uint64_t unlogged;       /* refusals since logged_ns that were not logged */
 };

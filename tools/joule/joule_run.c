@@ -36,7 +36,8 @@ struct job {
     struct signals signals;
     struct measurement measurement;
     struct guard guard;
-    int pipe;                  /* keeps the pipe for the record open until the recorder opens it; -1: none */
+    int pipe;                  /* pipe for the record, kept open until the recorder has opened it too; -1:
+                                * none */
     struct recorder *recorder; /* NULL: no -o */
     bool has_begun;            /* a measurement has begun: the record may replace an older one */
     struct child child;        /* the last run; with --pid only times and group are used */

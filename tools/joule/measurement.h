@@ -20,7 +20,7 @@ struct measurement_options {
     const char *sources;  /* see joule_options; NULL: all */
     const char *root;     /* folder of a recorded machine; NULL: this machine */
     double budget_joules; /* 0: none */
-    /* a record is written: also open sources of gauges, and wait for the last tick of models */
+    /* a record is written, so sources of gauges are opened, and the last tick of models is awaited */
     bool is_recorded;
     bool uses_idle; /* load a stored baseline if `idle` is unknown */
     struct idle_baseline idle;

@@ -48,8 +48,8 @@ static bool is_space(char c)
     return c && strchr(" \t\n\r\f\v", c);
 }
 
-/* Returns the next argument from *at, unquoted in place, and moves *at past it. "": there is none, or it is
- * empty; clang also drops empty arguments. */
+/* Returns the next argument from *at, unquoted in place, and moves *at past it. Returns "" at the end of the
+ * text, and for an empty argument, which clang drops, too. */
 static char *next_word(char **at)
 {
     char *c = *at, *word, *end, quote = '\0';

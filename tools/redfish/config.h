@@ -17,7 +17,7 @@ struct config {
     char user[64]; /* empty: no user */
     char password[256];
     char ca[256];     /* file of trusted certificates; empty: those of the system */
-    char chassis[64]; /* id of the chassis to read; empty: the only one with a computer */
+    char chassis[64]; /* id of the chassis to read; empty: the only chassis with a computer */
     bool is_verified; /* the controller's certificate is checked */
 };
 

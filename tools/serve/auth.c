@@ -44,7 +44,8 @@ struct auth {
 
 /* --- the token ------------------------------------------------------------------------------------------ */
 
-/* Returns true if the token is not empty and contains only visible ASCII, as a header requires. */
+/* Returns true if the token is not empty and contains only visible ASCII, because it is part of an HTTP
+ * header. */
 static bool is_usable(const char *token)
 {
     for (const char *c = token; *c; c++)

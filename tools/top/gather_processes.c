@@ -12,7 +12,7 @@
 struct known_process {
     pid_t pid;
     uint64_t start_ticks;
-    char name[TREE_NAME]; /* name when user and command were read; it changes at exec */
+    char name[TREE_NAME]; /* name at the time when user and command were read; a name changes at exec */
     char user[16];
     char command[160];
 };

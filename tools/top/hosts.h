@@ -1,4 +1,4 @@
-/* tools/top/hosts.h - power and energy of many machines, as reported by their `joule serve`.
+/* tools/top/hosts.h - power and energy of many machines. `joule serve` on each machine reports them.
  *
  * Note: a machine that stopped reporting is shown with its last values, marked as stale, and does not count
  * in the total power.

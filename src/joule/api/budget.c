@@ -164,7 +164,7 @@ static double overshoot_bound(const struct joule_budget *budget, int64_t now_ns)
     return cover.count ? bound : NAN;
 }
 
-/* Returns the worst status of all limits of a budget. */
+/* Returns the worst of the statuses of a budget's limits. */
 static joule_budget_status judge_all(const struct joule_budget *budget, const joule_budget_result *result)
 {
     const joule_budget_options *limits = &budget->options;

@@ -22,8 +22,9 @@ static double budget_of(struct session *session, const struct tag_row *row)
     return isnan(each) ? in_all : isnan(in_all) ? calls : in_all + calls;
 }
 
-/* Sets the row's energy to the expected energy of its counted calls. Their duration, and what ran at the same
- * time, is unknown. max_joules: all energy of the devices, which limits the calls' energy. */
+/* Sets the row's energy to the expected energy of its counted calls. Their durations are unknown, and so are
+ * the regions that ran at the same time. max_joules: all energy of the devices, which limits the calls'
+ * energy. */
 static void expect_joules(struct session *session, const struct tag_sums *sums, double max_joules,
                           struct tag_row *row)
 {

@@ -283,7 +283,7 @@ static bool make(struct cgroup *cgroup)
     cgroup->folder = open_folder(cgroup->parent, cgroup->name);
     if (cgroup->folder >= 0 && flock(cgroup->folder, LOCK_EX | LOCK_NB) == 0)
         cgroup->usage = openat(cgroup->folder, "cpu.stat", O_RDONLY | O_CLOEXEC);
-    /* Only a fork shows whether processes may be moved into the cgroup. */
+    /* The CPU time can be read. Whether processes may be moved into the cgroup is known only after a fork. */
     bool works = cgroup->usage >= 0 && !isnan(cgroup_cpu_s(cgroup));
     if (!works)
         unlinkat(cgroup->parent, cgroup->name, AT_REMOVEDIR);

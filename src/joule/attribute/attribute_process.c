@@ -102,7 +102,7 @@ static void retire_ended(struct process_shares *shares, int64_t now_ns)
             i++;
 }
 
-/* Removes the row of an earlier process with the same id, because both rows could have the same labels. */
+/* Removes the row of an earlier process with the same id, because the labels of both rows could be equal. */
 static void retire_same_pid(struct process_shares *shares, pid_t pid)
 {
     for (size_t i = 0; i < shares->count; i++)

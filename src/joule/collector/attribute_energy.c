@@ -308,7 +308,8 @@ static void limit_share(struct share *share, double joules)
     share->self = fmin(share->self, joules);
 }
 
-/* Adds the sweep's shares to the tags' ledgers, now that each tag's presence in the sweep is known. */
+/* Adds the sweep's shares to the tags' ledgers at the end of a sweep. Only then is known in which part of the
+ * sweep each tag was present, which determines the error. */
 static void close_tags(struct collector *c)
 {
     for (unsigned g = 0; g < GROUPS; g++)

@@ -37,7 +37,7 @@ struct recent {
 struct tag_state {
     char name[SESSION_NAME];
     struct ledger ledger;
-    struct share now[GROUPS]; /* shares in the running sweep, until the tag's presence in it is known */
+    struct share now[GROUPS]; /* shares of the running sweep; close_tags adds them to `ledger` */
     bool is_touched;          /* the tag is listed in collector.touched */
     uint64_t count, folded, waiting;
     uint64_t unattributed; /* the part of `folded` that gets no energy */

@@ -32,8 +32,8 @@ static double combine_limits(double a, double b, double power)
     return max > 0 ? max * pow(1 + pow(min / max, power), 1 / power) : 0;
 }
 
-/* Returns the cycles that mispredicted branches cost. Low: the branch condition is known at once; est: it
- * waits for a load; high: twice the pipeline refill. */
+/* Returns the cycles that mispredicted branches cost. low: the branch condition is known at once. est: the
+ * condition waits for a load. high: twice the refill of the pipeline. */
 static struct cost_range lost_to_mispredicts(const struct cost_core *core, const struct cost_features *work)
 {
     double count = work->amount[COST_MISPREDICTS], min = count * core->latency[COST_MISPREDICTS];

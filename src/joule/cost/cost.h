@@ -56,7 +56,7 @@ enum cost_cause {
     COST_CAUSE_SPLIT,   /* part of a busy core's power that follows the frequency */
     COST_CAUSE_SHARE,   /* extra power of a second thread on a core */
     COST_CAUSE_HOST,    /* in a virtual machine: the invisible host */
-    COST_CAUSE_CLOCK,   /* energy of a cycle */
+    COST_CAUSE_CLOCK,   /* energy price of a cycle */
     COST_CAUSE_UNITS,   /* energy of micro-operations */
     COST_CAUSE_LINES,   /* energy of moving a cache line */
     COST_CAUSE_TIME,    /* number of cycles that this core takes, and their length */

@@ -33,7 +33,8 @@ struct fit_kernel {
     const char *name;
     enum fit_family family;
     struct cost_features work;
-    double chain[COST_FEATURES]; /* how often the latency of each feature is on the critical chain */
+    double chain[COST_FEATURES]; /* number of times that the latency of each feature occurs in the dependence
+                                  * chain */
     double streamed;             /* see cost_flow.streamed */
     /* Measured values; NaN: not measured. */
     double cycles, cycles_log_sd;

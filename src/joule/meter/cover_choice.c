@@ -24,9 +24,9 @@ struct view {
     const struct channel *channel;
     const char *zone, *parent; /* zone and parent of the channel, or of the zone that it mirrors */
     const struct view *outer;  /* first view of the enclosing zone; NULL: none */
-    bool is_part;              /* in the cover only if the enclosing zone is not */
+    bool is_part;              /* may be in the cover only if the enclosing zone is not in the cover */
     bool is_queried;           /* query has set `state` and `covered_s` */
-    /* of the first view of a zone: it is decided how the cover includes the zone */
+    /* used only in the first view of a zone: the cover's decision about the zone is made */
     bool is_taken;
     joule_status state;
     double covered_s; /* seconds of the window that are covered; 0: not trusted */

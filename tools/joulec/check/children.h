@@ -24,7 +24,7 @@ struct child_result {
     size_t number;
     int signal; /* signal that ended the child; 0: none */
     struct check_result check;
-    char *bytes[PIECES]; /* for free(); NULL: none */
+    char *bytes[PIECES]; /* the caller frees them with free(); NULL: none */
     size_t sizes[PIECES];
 };
 

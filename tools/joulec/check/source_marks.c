@@ -45,8 +45,8 @@ static bool file_passes(const char *path, text_test *test)
     return passes;
 }
 
-/* Returns true if "omp" follows the word pragma, or begins a string or argument of which a macro may make a
- * pragma. */
+/* Returns true if "omp" follows the word pragma. Also returns true if "omp" begins a string or a macro's
+ * argument, because a macro may make a pragma of it. */
 static bool openmp_is_possible(const char *text, size_t size)
 {
     static const char word[] = "pragma";
