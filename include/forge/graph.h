@@ -248,7 +248,8 @@ typedef struct forge_conv_options {
     uint32_t stride[3];                           /* 0 means 1 */
     uint32_t dilation[3];                         /* distance between the kernel's elements; 0 means 1 */
     uint32_t padding_before[3], padding_after[3]; /* zeros around the input */
-    /* Transposed only: rows added at the end of the result; less than stride or dilation. */
+    /* Only if is_transposed: number of rows added at the end of the result. Must be less than stride or
+     * dilation. */
     uint32_t output_padding[3];
     bool is_transposed;
 } forge_conv_options;

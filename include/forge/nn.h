@@ -177,9 +177,9 @@ FORGE_API forge_value forge_bottleneck(forge_builder *builder, const char *name,
 FORGE_API forge_value forge_mlp(forge_builder *builder, const char *name, forge_value x, const int64_t *sizes,
                                 size_t count);
 /* Returns logits of a small convolutional network. x: [n, channels, height, width]; result: [n, sizes[3]].
- * sizes: channels or width after conv1, conv2, fc1 and fc2. conv1 and conv2 are 3 x 3 convolutions without
- * padding, each followed by relu and 2 x 2 maximum pooling. The linear layers fc1 and fc2 follow, with relu
- * between them. */
+ * sizes: the number of channels after conv1 and conv2, and of features after fc1 and fc2. conv1 and conv2 are
+ * 3 x 3 convolutions without padding, each followed by relu and 2 x 2 maximum pooling. The linear layers fc1
+ * and fc2 follow, with relu between them. */
 FORGE_API forge_value forge_cnn(forge_builder *builder, const char *name, forge_value x,
                                 const int64_t sizes[4]);
 /* Returns logits of a network with batch norm and dropout. x: [n, channels, height, width]; result:

@@ -15,7 +15,7 @@ extern "C" {
 /* The expected power of this machine's CPUs. */
 typedef struct joule_cpu_model {
     uint32_t struct_size; /* set by the caller to sizeof(joule_cpu_model) before the call */
-    uint32_t cores;       /* physical cores of all packages, or a guest's virtual CPUs; 0: unknown */
+    uint32_t cores;       /* physical cores of all packages; virtual CPUs in a virtual machine; 0: unknown */
     joule_quantity idle_watts; /* idle power of all packages together */
     joule_quantity core_watts; /* additional power of one busy core at reference_hz */
     double reference_hz;       /* NaN: unknown */

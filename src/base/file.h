@@ -50,9 +50,9 @@ struct file_draft {
 };
 
 /* Begins a draft for `path`. Returns 0 or an errno; after an errno there is no draft to end. EISDIR: the path
- * is a folder. EOPNOTSUPP: it names something else than a regular file. EACCES: the file may not be written.
- * EWOULDBLOCK: `is_exclusive` is true and another process writes a draft for this file. Replaces a draft that
- * a killed process left behind. */
+ * is a folder. EOPNOTSUPP: the path names something other than a regular file. EACCES: the file may not be
+ * written. EWOULDBLOCK: `is_exclusive` is true and another process writes a draft for this file. Replaces a
+ * draft that a killed process left behind. */
 int file_draft_begin(struct file_draft *draft, const char *path, bool is_exclusive);
 /* Flushes the draft to the disk, renames it over the file and ends it. The new file gets the mode of the old
  * file and, if this user may set it, the owner. Returns 0, or an errno with the file unchanged. */

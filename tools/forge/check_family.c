@@ -114,8 +114,8 @@ static forge_value make_cast(struct maker *m)
                                        FORGE_I32, FORGE_U8,  FORGE_BOOL};
     forge_shape shape = any_shape(m, 0);
     if (m->purpose == CASE_GRAD)
-        return FORGE_NO_VALUE; /* FORGE_NO_VALUE, because a cast to f32 and back would round away the small
-                                * steps of finite differences */
+        return FORGE_NO_VALUE; /* a cast to f32 and back would round away the small steps of finite
+                                * differences */
     if (m->purpose == CASE_TIME)
         return forge_cast(m->b, FORGE_F32, argument(m, FORGE_U8, shape, 0, 256));
     forge_dtype dtype = from[maker_below(m, 7)];

@@ -26,8 +26,9 @@ struct tenant_name {
     char pod[254], namespace[64], container[64];
 };
 
-/* Parses the path of a cgroup, relative to the root of the tree. Returns true if it is a tenant: the
- * outermost cgroup of one of the kinds. Cgroups inside a tenant belong to it. */
+/* Parses the path of a cgroup, relative to the root of the tree. Returns true if the cgroup is a tenant. A
+ * tenant is the outermost cgroup of one of the kinds (tenant_name.kind), and contains all cgroups inside
+ * it. */
 bool tenant_name_read(const char *path, struct tenant_name *out_name);
 
 /* A tenant: a cgroup whose energy is reported. */

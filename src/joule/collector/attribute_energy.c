@@ -308,8 +308,8 @@ static void limit_share(struct share *share, double joules)
     share->self = fmin(share->self, joules);
 }
 
-/* Adds the sweep's shares to the tags' ledgers at the end of a sweep. Only then is known in which part of the
- * sweep each tag was present, which determines the error. */
+/* Adds the sweep's shares to the tags' ledgers at the end of a sweep. The error of a share depends on the
+ * part of the sweep in which the tag was present, and this part is known only at the end. */
 static void close_tags(struct collector *c)
 {
     for (unsigned g = 0; g < GROUPS; g++)

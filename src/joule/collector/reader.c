@@ -238,7 +238,7 @@ bool reader_has_updates(const struct reader *reader, int64_t now_ns)
     return false;
 }
 
-/* Reads one slot into reader->update. is_over: its thread has ended. */
+/* Reads one slot into reader->update. is_over: the slot's thread has ended. */
 static void read_slot(struct reader *reader, uint32_t number, bool is_over)
 {
     struct slot *slot = &reader->map->slots[number];

@@ -164,8 +164,8 @@ static bool is_first_of_zone(struct choice *c, const struct view *view)
     return find_zone(c, view->zone, view->is_part) == view;
 }
 
-/* Returns the view of the zone that follows `view`; the first one if `view` is NULL.
- * Returns NULL after the last. */
+/* Returns the zone's view that follows `view` in the list, or its first view if `view` is NULL.
+ * Returns NULL after the last view. */
 static struct view *next_view(struct choice *c, const struct view *zone, const struct view *view)
 {
     size_t until = zone->is_part ? c->count : c->whole_count;

@@ -131,11 +131,11 @@ bool meter_has_energy(joule_meter *meter, int32_t domain);
  * METER_LAST_TICK: up to the domain's last tick. */
 #define METER_LAST_TICK INT64_MAX
 struct window meter_channel_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns);
-/* Chooses the cover of JOULE_TOTAL, JOULE_CPU or JOULE_GPU over a window: the outermost domains whose energy
- * has increased since the meter opened, one view for each zone. If no CPU package is measured, a larger
- * domain (module, psys, node, battery) alone is the total, and takes precedence over a model. A domain that
- * stands still while parts of it use energy is replaced by these parts, and the cover is partial. The cover
- * of a domain id is that domain. */
+/* Chooses the cover of JOULE_TOTAL, JOULE_CPU or JOULE_GPU over a window. The cover contains the outermost
+ * domains whose energy has increased since the meter opened, with one view for each zone. If no CPU package
+ * is measured, a single larger domain (module, psys, node, battery) is the total, and is preferred to a
+ * model. If a domain stands still while parts of it use energy, these parts replace the domain, and the cover
+ * is partial. For the id of a domain, the cover is this domain. */
 void meter_cover(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns,
                  struct cover *out_cover);
 /* Marks the channels of boards that the environment hides from programs. The caller holds the meter's

@@ -22,7 +22,7 @@ struct project {
     const struct arguments *arguments;
     const char *root;
     struct arena arena;
-    char *text; /* text of the database, for free() */
+    char *text; /* text of the database; freed with free() */
     struct database database;
     const struct database_entry **chosen;
     size_t chosen_count;
