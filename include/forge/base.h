@@ -5,7 +5,7 @@
  * or aborts. A function that can fail returns a status and fills a joule_error.
  *
  * Rules for all functions of all headers, unless a function's comment says otherwise:
- * - Threads: only one thread at a time may use an object; several threads may use different objects.
+ * - Threads: only one thread at a time may use an object. Several threads may use different objects.
  *   Functions without an object, and functions that only read an immutable object, may be called from any
  *   thread.
  * - Ownership: the caller owns a returned object and frees it with the function *_free, *_close or *_release

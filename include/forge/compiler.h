@@ -12,9 +12,10 @@
 extern "C" {
 #endif
 
-/* Creates the result of a pass. `device`: the target of the compilation. `context`: that of forge_pass. The
- * new graph must not point into `graph`: the pass copies nodes, names and sizes. forge_graph_rewrite creates
- * such a graph node by node. The compiler owns *out_graph and frees it with forge_graph_free. */
+/* Creates the result of a pass. `device`: the target of the compilation. `context`: the member `context` of
+ * the forge_pass. The new graph must not point into `graph`: the pass copies nodes, names and sizes.
+ * forge_graph_rewrite creates such a graph node by node. The compiler owns *out_graph and frees it with
+ * forge_graph_free. */
 typedef joule_status (*forge_pass_fn)(const forge_graph *graph, forge_device *device, void *context,
                                       forge_graph **out_graph, joule_error *out_error);
 
@@ -55,14 +56,14 @@ typedef struct forge_compile_options {
     uint32_t struct_size; /* sizeof(forge_compile_options) */
     uint32_t pass_count;
     const forge_pass *passes; /* additional passes */
-    const char *stop_after;   /* the last pass to run; NULL: all. Only for forge_passes_run */
+    const char *stop_after;   /* for forge_passes_run only: the last pass to run; NULL: all passes run */
     /* Called after each pass with the graph that the pass created. Both pointers are valid during the call
      * only. May be NULL. */
     void (*notify)(const forge_pass_facts *facts, const forge_graph *graph, void *notify_context);
     void *notify_context;
 } forge_compile_options;
 
-/* Compiles a graph as forge_compile does, with options. options: may be NULL. The caller owns the program
+/* Compiles a graph like forge_compile, with options. options: may be NULL. The caller owns the program
  * (forge_program_free). Errors: those of forge_compile. JOULE_INVALID also if two passes have the same name,
  * if `after` names no pass, or if stop_after is set. If a pass fails or creates a wrong graph, the message
  * names the pass. */
@@ -88,8 +89,8 @@ typedef struct forge_node {
     size_t input_count, value_count;
 } forge_node;
 
-/* Returns the value of `builder` that replaces the value of a node, with the same type and shape;
- * FORGE_NO_VALUE keeps the node. inputs: node->input_count values of `builder`, the inputs of the node. New
+/* Returns the value of `builder` that replaces the value of a node, with the same type and shape. Returns
+ * FORGE_NO_VALUE to keep the node. inputs: node->input_count values of `builder`, the inputs of the node. New
  * nodes get the node's scope and phase. */
 typedef forge_value (*forge_rewrite_fn)(forge_builder *builder, const forge_node *node,
                                         const forge_value *inputs, void *context);

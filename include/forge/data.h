@@ -13,10 +13,10 @@ extern "C" {
 #endif
 
 /* Reads an IDX file (the format of MNIST), uncompressed or gzip, into a packed tensor in a new buffer.
- * Element types: u8, i8, i16, i32, f32, f64; bytes are converted to little-endian. Uses at most twice the
- * memory of the elements that the file really contains, even if its header claims more. The caller releases
- * the buffer. JOULE_INVALID: wrong format, or trailing bytes; the message names the byte and what was
- * expected there. */
+ * Element types: u8, i8, i16, i32, f32, f64. Elements of several bytes are converted to little-endian. Uses
+ * at most twice the memory of the elements that the file really contains, even if its header claims more. The
+ * caller releases the buffer. JOULE_INVALID: wrong format, or trailing bytes; the message names the byte and
+ * what was expected there. */
 FORGE_API joule_status forge_idx_read(const char *path, forge_tensor *out_tensor, joule_error *out_error);
 
 /* A set of examples, stored as columns with the same number of rows. Example i is row i of each column.
@@ -59,8 +59,9 @@ typedef enum forge_text_kind {
     FORGE_TEXT_BYTES = 1,      /* one token for each of the 256 byte values; for any file */
 } forge_text_kind;
 
-/* Reads a text file, uncompressed or gzip. The caller owns the text. JOULE_INVALID: the file is empty, is not
- * UTF-8 (for characters; the message names the byte), or has more than 65536 different characters. */
+/* Reads a text file, uncompressed or gzip. The caller owns the text. JOULE_INVALID: the file is empty. For
+ * characters also: the text is not UTF-8 (the message names the byte), or has more than 65536 different
+ * characters. */
 FORGE_API joule_status forge_text_read(const char *path, forge_text_kind kind, forge_text **out_text,
                                        joule_error *out_error);
 /* Frees a text. NULL is allowed. */
@@ -72,11 +73,11 @@ FORGE_API forge_tensor forge_text_tokens(const forge_text *text);
 /* Writes the bytes of a token to out_bytes, without a terminator. Returns the number of bytes, 1 to 4; 0 if
  * there is no such token. */
 FORGE_API size_t forge_text_decode(const forge_text *text, uint32_t token, char out_bytes[4]);
-/* Creates a dataset of windows, [windows, context + 1]: the first `context` tokens are the input, and the
- * last `context` tokens are the labels. Each window begins one token after the previous window, so a loader
- * with the stride `context` reads each token about once in an epoch. is_validation false: uses the first 90 %
- * of the text; true: uses the rest. The dataset holds a reference to the tokens and may outlive the text.
- * JOULE_INVALID: this part of the text is shorter than one window. */
+/* Creates a dataset of windows, [windows, context + 1]. The first `context` tokens of a window are the input,
+ * and its last `context` tokens are the labels. Each window begins one token after the previous window, so a
+ * loader with the stride `context` reads each token about once in an epoch. is_validation false: uses the
+ * first 90 % of the text; true: uses the last 10 %. The dataset holds a reference to the tokens and may
+ * outlive the text. JOULE_INVALID: this part of the text is shorter than one window. */
 FORGE_API joule_status forge_dataset_text(const forge_text *text, bool is_validation, uint32_t context,
                                           forge_dataset **out_dataset, joule_error *out_error);
 
@@ -88,13 +89,13 @@ typedef struct forge_loader_options {
     uint32_t batch_size;  /* examples; 1 or more */
     uint64_t seed;
     bool shuffle; /* true: a new random order for each epoch; false: the order of the dataset */
-    /* For the examples at the end of an epoch that do not fill a batch. true: they form a smaller batch, with
+    /* Use of the last examples of an epoch if they do not fill a batch. true: they form a smaller batch, with
      * a smaller first dimension; false: they are dropped. */
     bool keep_last;
     uint32_t workers;  /* threads that prepare batches, up to 1024; 0: forge_loader_next prepares them */
-    uint32_t prefetch; /* batches prepared in advance, up to 65536; 0: 2 for each worker */
-    /* An epoch uses every stride-th example, for windows that overlap. The epoch begins with example 0, or
-     * with `shuffle` at a random example of the first `stride`. 0: 1 (all examples). */
+    uint32_t prefetch; /* batches prepared in advance, up to 65536; 0 means 2 for each worker */
+    /* An epoch uses every stride-th example, because windows of a text overlap. The epoch begins with example
+     * 0, or with `shuffle` at a random example of the first `stride`. 0 means 1 (all examples). */
     uint32_t stride;
 } forge_loader_options;
 
@@ -117,7 +118,7 @@ FORGE_API joule_status forge_loader_new(const forge_dataset *dataset, const forg
 FORGE_API void forge_loader_free(forge_loader *loader);
 /* Returns the next batch: one packed tensor for each column, [batch, ...]. After the last batch of an epoch
  * comes the first batch of the next epoch. out_columns: an array of forge_dataset_columns tensors.
- * out_cursor: the position of this batch; may be NULL. The loader owns the buffers; they are valid until the
+ * out_cursor: the position of this batch; may be NULL. The loader owns the buffers, which are valid until the
  * next call of this function or of forge_loader_seek. */
 FORGE_API joule_status forge_loader_next(forge_loader *loader, forge_tensor *out_columns,
                                          forge_cursor *out_cursor, joule_error *out_error);

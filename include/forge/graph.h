@@ -3,7 +3,7 @@
  *
  * A graph has inputs, outputs and state slots. Its nodes are in topological order and immutable.
  * Note: builder functions return a value, not a status. After the first error the builder stores the message,
- * and later calls have no effect and return FORGE_NO_VALUE. forge_builder_finish returns the error; its
+ * and later calls have no effect and return FORGE_NO_VALUE. forge_builder_finish returns the error, whose
  * message names the operation and the shapes.
  *
  * Shapes are written [rows, columns], from the slowest dimension to the fastest; rank 0 is a scalar.
@@ -31,12 +31,12 @@ typedef uint32_t forge_slot;
 /* Creates a builder; returns NULL if out of memory. All builder functions accept NULL as a builder that has
  * failed. The caller frees the builder with forge_builder_finish or forge_builder_free. */
 FORGE_API forge_builder *forge_builder_new(void);
-/* Creates the graph of all nodes that outputs and writes depend on; other nodes are dropped. Frees the
+/* Creates the graph of all nodes that outputs and writes depend on, and drops all other nodes. Frees the
  * builder, also on failure. The caller owns the graph (forge_graph_free). Errors: the first error of the
  * builder. */
 FORGE_API joule_status forge_builder_finish(forge_builder *builder, forge_graph **out_graph,
                                             joule_error *out_error);
-/* Frees an unfinished builder. NULL is allowed. */
+/* Frees a builder without creating a graph. NULL is allowed. */
 FORGE_API void forge_builder_free(forge_builder *builder);
 /* Frees a graph. NULL is allowed. */
 FORGE_API void forge_graph_free(forge_graph *graph);
@@ -45,8 +45,8 @@ FORGE_API void forge_graph_free(forge_graph *graph);
 FORGE_API forge_shape forge_value_shape(const forge_builder *builder, forge_value value);
 /* Returns the element type of a value; FORGE_DTYPE_NONE after an error. */
 FORGE_API forge_dtype forge_value_dtype(const forge_builder *builder, forge_value value);
-/* Makes the builder fail with this message, unless the builder has failed before. Layers use this function to
- * report wrong arguments. */
+/* Makes the builder fail with this message. Has no effect if the builder has failed before. Layers use this
+ * function to report wrong arguments. */
 FORGE_API void forge_builder_fail(forge_builder *builder, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -94,15 +94,16 @@ FORGE_API forge_value forge_transfer(forge_builder *builder, forge_value x, cons
 FORGE_API forge_dim forge_symbol(forge_builder *builder, const char *name, int64_t min, int64_t max,
                                  int64_t multiple);
 /* Return the sum, product or quotient of two sizes. Expressions that are equal as polynomials have the same
- * forge_dim. A quotient is rounded down, unless it is proved to be exact for all values of the symbols. */
+ * forge_dim. A quotient is rounded down if the library cannot prove that it is exact for all values of the
+ * symbols. */
 FORGE_API forge_dim forge_dim_add(forge_builder *builder, forge_dim a, forge_dim b);
 FORGE_API forge_dim forge_dim_mul(forge_builder *builder, forge_dim a, forge_dim b);
 FORGE_API forge_dim forge_dim_div(forge_builder *builder, forge_dim a, forge_dim b);
 
 /* --- leaves, outputs, state ----------------------------------------------------------------------------- */
 
-/* Adds an input and returns its value. Two inputs must not have the same name; nor must two outputs, or two
- * slots. */
+/* Adds an input and returns its value. Two inputs must not have the same name. Two outputs must not have the
+ * same name, and neither must two slots. */
 FORGE_API forge_value forge_input(forge_builder *builder, const char *name, forge_dtype dtype,
                                   forge_shape shape);
 /* Makes `value` an output of the graph. */
@@ -128,13 +129,13 @@ FORGE_API forge_slot forge_state(forge_builder *builder, const char *name, forge
  * write, and later reads return values on that place. */
 FORGE_API forge_value forge_read(forge_builder *builder, forge_slot slot);
 /* Sets the value of the slot at the end of a run. Each slot may be written once. `value` must be on the
- * slot's place. in_place: the value must be computed in the slot's memory; if that is impossible, compilation
- * fails and names the launch that still reads the old value. */
+ * slot's place. in_place true: the value must be computed in the slot's memory. If a later launch still reads
+ * the old value, compilation fails and names this launch. */
 FORGE_API void forge_write(forge_builder *builder, forge_slot slot, forge_value value, bool in_place);
 
 /* Returns a constant with the elements of `tensor`, which are copied. */
 FORGE_API forge_value forge_constant(forge_builder *builder, const forge_tensor *tensor);
-/* Returns a constant of rank 0. `number` is converted to `dtype` as forge_convert does from f64. */
+/* Returns a constant of rank 0. `number` is converted to `dtype` by the rules of forge_convert from f64. */
 FORGE_API forge_value forge_scalar(forge_builder *builder, forge_dtype dtype, double number);
 /* Returns an array of `shape` in which each element is its own index along `axis`: 0, 1, 2 ... */
 FORGE_API forge_value forge_iota(forge_builder *builder, forge_dtype dtype, forge_shape shape, uint32_t axis);
@@ -158,8 +159,8 @@ typedef enum forge_binary_kind {
 #undef BINARY
     FORGE_BINARY_KINDS
 } forge_binary_kind;
-/* Applies an operation to pairs of elements. Shapes are broadcast as in NumPy; element types must be equal.
- * Comparisons return bool. */
+/* Applies an operation to pairs of elements. Shapes are broadcast by NumPy's rules. Element types must be
+ * equal. Comparisons return bool. */
 FORGE_API forge_value forge_binary(forge_builder *builder, forge_binary_kind kind, forge_value a,
                                    forge_value b);
 
@@ -167,7 +168,7 @@ FORGE_API forge_value forge_binary(forge_builder *builder, forge_binary_kind kin
  * are broadcast to one shape. */
 FORGE_API forge_value forge_select(forge_builder *builder, forge_value condition, forge_value a,
                                    forge_value b);
-/* Converts elements to another type, as forge_convert does. */
+/* Converts elements to another type by the rules of forge_convert. */
 FORGE_API forge_value forge_cast(forge_builder *builder, forge_dtype dtype, forge_value x);
 
 /* forge_relu(builder, x) ... forge_div(builder, a, b): short forms of forge_unary and forge_binary. */
@@ -232,7 +233,7 @@ FORGE_API forge_value forge_sort(forge_builder *builder, forge_value x, uint32_t
 FORGE_API forge_value forge_top_k(forge_builder *builder, forge_value x, forge_dim k, uint32_t axis,
                                   forge_value *out_indices);
 
-/* Flags of forge_matmul: swap the last two dimensions of an operand. */
+/* Flags of forge_matmul: TRANSPOSE_A swaps the last two dimensions of a, and TRANSPOSE_B those of b. */
 enum { FORGE_TRANSPOSE_A = 1, FORGE_TRANSPOSE_B = 2 };
 /* Returns the matrix product. a: [..., m, k]; b: [..., k, n]; result: [..., m, n]. Leading dimensions are
  * broadcast. Accumulates in f32 for narrower floats, otherwise in the element type. */
@@ -243,11 +244,12 @@ FORGE_API forge_value forge_matmul(forge_builder *builder, forge_value a, forge_
 /* The geometry of a convolution. Entry i is for spatial dimension i; other entries are ignored. */
 typedef struct forge_conv_options {
     uint32_t struct_size;                         /* sizeof(forge_conv_options) */
-    uint32_t groups;                              /* number of independent groups of channels; 0: 1 */
-    uint32_t stride[3];                           /* 0: 1 */
-    uint32_t dilation[3];                         /* distance between the kernel's elements; 0: 1 */
+    uint32_t groups;                              /* number of independent groups of channels; 0 means 1 */
+    uint32_t stride[3];                           /* 0 means 1 */
+    uint32_t dilation[3];                         /* distance between the kernel's elements; 0 means 1 */
     uint32_t padding_before[3], padding_after[3]; /* zeros around the input */
-    /* Transposed only: rows added at the end of the result; less than stride or dilation. */
+    /* Only if is_transposed: number of rows added at the end of the result. Must be less than stride or
+     * dilation. */
     uint32_t output_padding[3];
     bool is_transposed;
 } forge_conv_options;
@@ -267,8 +269,8 @@ FORGE_API forge_value forge_conv(forge_builder *builder, forge_value x, forge_va
  * in the padded input. */
 typedef struct forge_window {
     uint32_t size;          /* in elements */
-    uint32_t stride;        /* in elements; 0: `size` */
-    uint32_t dilation;      /* distance between the window's elements; 0: 1 */
+    uint32_t stride;        /* in elements; 0 means `size` */
+    uint32_t dilation;      /* distance between the window's elements; 0 means 1 */
     uint32_t before, after; /* padding on both sides; less than the extent of the window */
 } forge_window;
 /* Returns the sum, mean, maximum (NaN propagates) or minimum of each window. axes: bit i is dimension i.
@@ -292,10 +294,11 @@ FORGE_API forge_value forge_unfold(forge_builder *builder, forge_value x, uint32
  * of the result of forge_unfold. This is the gradient of forge_unfold. */
 FORGE_API forge_value forge_fold(forge_builder *builder, forge_value x, forge_shape shape, uint32_t axes,
                                  const forge_window *windows);
-/* Distributes the value of each window in `parts` equally among the window's elements of x that equal y. The
- * result has the shape of x, and is 0 elsewhere. If y is the maximum or minimum of the windows, this is the
- * gradient of that reduction. The value of a window is dropped if its y equals no element, for example if y
- * is NaN. y and parts: the shape of the result of forge_window_reduce. x, y and parts: floats of one type. */
+/* Returns the gradient of a maximum or minimum over windows, with the shape of x. x: the input of
+ * forge_window_reduce; y: its results; parts: the gradients of its results. Each element of `parts` is
+ * divided equally among those elements of its window in x that equal the window's y. If no element equals y,
+ * for example because y is NaN, the element of `parts` is dropped. All other elements of the result are 0. y
+ * and parts: the shape of the result of forge_window_reduce. x, y and parts: floats of one type. */
 FORGE_API forge_value forge_share(forge_builder *builder, forge_value x, forge_value y, forge_value parts,
                                   uint32_t axes, const forge_window *windows);
 
@@ -342,14 +345,14 @@ FORGE_API forge_value forge_slice_along(forge_builder *builder, forge_value x, u
 /* Reverses the order of elements along the axes whose bits are set: bit i is dimension i. */
 FORGE_API forge_value forge_flip(forge_builder *builder, forge_value x, uint32_t axes);
 /* Adds low[i] elements of `value` before dimension i and high[i] after it. low, high: arrays of rank numbers,
- * 0 or more. The value is converted to the type of x as forge_convert does from f64. */
+ * 0 or more. The value is converted to the type of x by the rules of forge_convert from f64. */
 FORGE_API forge_value forge_pad(forge_builder *builder, forge_value x, const int64_t *low,
                                 const int64_t *high, double value);
 
 /* Returns the elements of x at the given indices along `axis`, as NumPy's take does. In the result, the
- * dimensions of the indices replace dimension `axis` of x. With axis 0, this selects rows of a table.
+ * dimensions of the indices replace dimension `axis` of x. With axis 0, the function selects rows of a table.
  * indices: any integer type and shape; a negative index counts from the end. For an index out of range the
- * result is NaN, or 0 if x is not a float; memory outside x is never read. */
+ * result is NaN, or 0 if x is not a float. Memory outside x is never read. */
 FORGE_API forge_value forge_gather(forge_builder *builder, forge_value x, forge_value indices, uint32_t axis);
 /* Returns an array with the shape of the indices, as NumPy's take_along_axis does. In each line along the
  * axis, element i is element indices[i] of the same line of x. x and the indices may differ in size along the
@@ -412,8 +415,8 @@ typedef forge_value (*forge_body_fn)(forge_builder *builder, const forge_value *
  * library builds for these inputs. Otherwise the device runs the nodes of the body. */
 FORGE_API forge_value forge_composite(forge_builder *builder, const char *name, const forge_value *inputs,
                                       size_t count, forge_body_fn body, const void *context);
-/* Adds a composite as forge_composite does, but with value_count values (1 to 4). `body` stores the values
- * that it computes in its argument out_values. The values of the composite are returned in out_values. */
+/* Like forge_composite, for a composite with value_count values (1 to 4). `body` stores the values that it
+ * computes in its argument out_values. The values of the composite are returned in out_values. */
 typedef void (*forge_bodies_fn)(forge_builder *builder, const forge_value *inputs, size_t count,
                                 const void *context, forge_value *out_values);
 FORGE_API void forge_composite_many(forge_builder *builder, const char *name, const forge_value *inputs,
@@ -444,14 +447,14 @@ FORGE_API void forge_gradients(forge_builder *builder, forge_value loss, const f
  * no launch. */
 FORGE_API forge_value forge_stop_gradient(forge_builder *builder, forge_value x);
 
-/* Begin and end a region of activation checkpointing: the backward pass computes the values of the region's
- * nodes a second time, instead of reading them from memory. Only the region's inputs and the values that are
- * used outside of the region stay in memory. forge_gradients adds copies of the nodes between them, in the
- * phase "backward". At any time the values of one region only are in memory. With n equal layers in regions
- * of k layers, these are the values of about n / k + k layers instead of n; the minimum is near k = sqrt(n).
- * The price is a second forward computation. Gradients have the same bits as without regions, and repeated
- * nodes draw the same random numbers. Regions must not nest, and no region may be open when forge_gradients
- * is called. */
+/* Begin and end a region of activation checkpointing. The backward pass does not read the values of the
+ * region's nodes from memory, but computes them a second time. Only the region's inputs and the values that
+ * are used outside of the region stay in memory. forge_gradients adds copies of the region's nodes, in the
+ * phase "backward". At any time the memory holds the values of only one region. With n equal layers in
+ * regions of k layers, the memory holds the values of about n / k + k layers instead of n. The minimum is
+ * near k = sqrt(n). The price is a second forward computation. Gradients have the same bits as without
+ * regions, and repeated nodes draw the same random numbers. Regions must not nest, and no region may be open
+ * when forge_gradients is called. */
 FORGE_API void forge_recompute_begin(forge_builder *builder);
 FORGE_API void forge_recompute_end(forge_builder *builder);
 
@@ -462,9 +465,9 @@ typedef struct forge_size {
     const char *symbol;
     int64_t value;
 } forge_size;
-/* Creates a copy of the graph with numbers in place of symbols; symbols without a number stay. sizes: an
- * array of `count` entries. The caller owns the new graph (forge_graph_free). JOULE_ABSENT: no such symbol.
- * JOULE_INVALID: a number is out of the symbol's range, or the shapes of a node are wrong with this
+/* Creates a copy of the graph with numbers in place of symbols. Symbols without a number stay symbols. sizes:
+ * an array of `count` entries. The caller owns the new graph (forge_graph_free). JOULE_ABSENT: no such
+ * symbol. JOULE_INVALID: a number is out of the symbol's range, or the shapes of a node are wrong with this
  * number. */
 FORGE_API joule_status forge_graph_bind(const forge_graph *graph, const forge_size *sizes, size_t count,
                                         forge_graph **out_graph, joule_error *out_error);

@@ -38,7 +38,7 @@ FORGE_API forge_value forge_conv_layer(forge_builder *builder, const char *name,
                                        int64_t out_channels, const int64_t *kernel,
                                        const forge_conv_options *options, bool has_bias);
 /* Returns a convolution (forge_conv_layer) over two spatial dimensions, with the same kernel, stride and
- * padding in both. x: [n, in, height, width]. stride 0: 1. */
+ * padding in both. x: [n, in, height, width]. A stride of 0 means 1. */
 FORGE_API forge_value forge_conv2d(forge_builder *builder, const char *name, forge_value x,
                                    int64_t out_channels, int64_t kernel, uint32_t stride, uint32_t padding,
                                    bool has_bias);
@@ -91,7 +91,7 @@ FORGE_API forge_value forge_embedding(forge_builder *builder, const char *name, 
 
 /* Returns x with rotary position embeddings (Su et al., 2021). x: [..., t, d]. positions: integers that
  * broadcast to [..., t]. Pair i of the d / 2 pairs is rotated by the angle position * base^(-2 i / d), in
- * radians; base is usually 10000. is_interleaved true: pairs are x[2 i], x[2 i + 1], as in the paper and
+ * radians. The usual base is 10000. is_interleaved true: pairs are x[2 i], x[2 i + 1], as in the paper and
  * GPT-J; false: x[i], x[i + d / 2], as in GPT-NeoX and in Hugging Face's files of Llama. Angles are computed
  * in f64, products in f32 for narrower floats. Adds a composite "rope". */
 FORGE_API forge_value forge_rope(forge_builder *builder, forge_value x, forge_value positions, double base,
@@ -110,11 +110,11 @@ typedef struct forge_gpt_options {
     uint32_t struct_size; /* sizeof(forge_gpt_options) */
     uint32_t layers;      /* number of blocks; see forge_multi_head_attention */
     uint32_t heads;       /* number of attention heads; a divisor of width */
-    uint32_t kv_heads;    /* heads of keys and values, a divisor of heads; 0: heads */
+    uint32_t kv_heads;    /* heads of keys and values, a divisor of heads; 0 means `heads` */
     int64_t vocabulary;   /* number of different tokens; forge_gpt only */
     int64_t context;      /* maximum number of tokens of an example; forge_gpt only */
     int64_t width;        /* size of the vector of a token; forge_gpt only */
-    forge_dtype dtype;    /* type of parameters; 0: f32 */
+    forge_dtype dtype;    /* type of parameters; 0 means f32 */
     bool is_training;     /* apply dropout */
     bool non_causal;      /* each token also attends to later tokens */
     bool untied_lm_head;  /* logits use the parameter lm_head.weight; else wte.weight (tied) */
@@ -148,7 +148,7 @@ typedef struct forge_resnet_options {
      * width and is_for_small_images. */
     uint32_t depth;
     int64_t classes;
-    int64_t width;            /* channels after the first convolution; 0: 64 */
+    int64_t width;            /* channels after the first convolution; 0 means 64 */
     bool is_for_small_images; /* the first convolution is 3 x 3 with stride 1, without pooling after it */
     bool is_training;         /* batch norms use the statistics of the batch */
     /* The last batch norm of each block has the initial weight 0, so that the block is initially the
@@ -159,8 +159,8 @@ typedef struct forge_resnet_options {
 } forge_resnet_options;
 
 /* Returns relu(x + bn2(conv2(relu(bn1(conv1(x)))))). x: [n, in, height, width]. The convolutions are 3 x 3
- * with `channels` outputs; conv1 has the stride `stride`. If x and the output of bn2 differ in shape,
- * downsample.0 (a 1 x 1 convolution) and downsample.1 (a batch norm) are applied to x. */
+ * with `channels` outputs. conv1 has the stride `stride`, and conv2 the stride 1. If x and the output of bn2
+ * differ in shape, downsample.0 (a 1 x 1 convolution) and downsample.1 (a batch norm) are applied to x. */
 FORGE_API forge_value forge_basic_block(forge_builder *builder, const char *name, forge_value x,
                                         int64_t channels, uint32_t stride,
                                         const forge_resnet_options *options);
@@ -177,9 +177,9 @@ FORGE_API forge_value forge_bottleneck(forge_builder *builder, const char *name,
 FORGE_API forge_value forge_mlp(forge_builder *builder, const char *name, forge_value x, const int64_t *sizes,
                                 size_t count);
 /* Returns logits of a small convolutional network. x: [n, channels, height, width]; result: [n, sizes[3]].
- * sizes: channels or width after conv1, conv2, fc1 and fc2. conv1 and conv2 are 3 x 3 convolutions without
- * padding, each followed by relu and 2 x 2 maximum pooling. The linear layers fc1 and fc2 follow, with relu
- * between them. */
+ * sizes: the number of channels after conv1 and conv2, and of features after fc1 and fc2. conv1 and conv2 are
+ * 3 x 3 convolutions without padding, each followed by relu and 2 x 2 maximum pooling. The linear layers fc1
+ * and fc2 follow, with relu between them. */
 FORGE_API forge_value forge_cnn(forge_builder *builder, const char *name, forge_value x,
                                 const int64_t sizes[4]);
 /* Returns logits of a network with batch norm and dropout. x: [n, channels, height, width]; result:

@@ -56,17 +56,17 @@ typedef struct forge_nonfinite {
     forge_numbers operands[FORGE_MAX_OPERANDS];
 } forge_nonfinite;
 
-/* Runs the program as forge_instance_run does, with the same bits, and checks all floats that launches read
- * and write. A checked run is several times slower; its time and energy are not counted. JOULE_OK: none of
- * the cases below occurred. JOULE_FAILED: one of these cases occurred. The run was completed. out_found (may
- * be NULL) describes the first case, and so does the message:
+/* Runs the program like forge_instance_run, with the same bits, and checks all floats that launches read and
+ * write. A checked run is several times slower; its time and energy are not counted. JOULE_OK: none of the
+ * cases below occurred. JOULE_FAILED: one of these cases occurred, and the run was completed. The message and
+ * out_found (may be NULL) describe the first case:
  * - an input or slot contains a NaN before the run, or an input of rank 0 is infinite;
  * - a launch wrote a NaN although it read none;
  * - a launch computed an infinity although all its operands were finite. This case ignores launches that only
  *   move elements or compute maxima or minima. A launch that computed such an infinity in an earlier checked
  *   run of this instance is not reported again, because some models mask with infinities.
- * JOULE_UNSUPPORTED: the device only estimates. Other errors: those of forge_instance_run; if its
- * JOULE_FAILED is returned, the origin is FORGE_ORIGIN_NONE. */
+ * JOULE_UNSUPPORTED: the device only estimates. Other errors: those of forge_instance_run. If
+ * forge_instance_run itself fails with JOULE_FAILED, the origin is FORGE_ORIGIN_NONE. */
 FORGE_API joule_status forge_instance_run_checked(forge_instance *instance, forge_nonfinite *out_found,
                                                   joule_error *out_error);
 

@@ -19,15 +19,15 @@ extern "C" {
 typedef struct forge_parameter_group {
     const char *prefix; /* beginning of the slot's name; NULL: any */
     const char *suffix; /* ".bias"; NULL: any */
-    uint32_t ranks;     /* bit r: parameters of rank r; 0: all. Biases and weights of norms have rank 1 */
+    uint32_t ranks;     /* bit r selects parameters of rank r (norms and biases: 1); 0 selects all */
     bool is_frozen;     /* these parameters never change, and have no gradient and no optimiser state */
     bool has_no_decay;
-    double rate_factor; /* multiplies the learning rate; 0: 1 */
+    double rate_factor; /* multiplies the learning rate; 0 means 1 */
 } forge_parameter_group;
 
-/* Rules for all optimisers: an optimiser performs one step on all parameters. loss: one element.
- * learning_rate: a value with one float, for example an input. Returns the norm of the vector of all
- * gradients before clipping (f64, rank 0); the norm is computed only if it is used. Parameters of types
+/* Rules for all optimisers. A call adds one step on all parameters. loss: one element. learning_rate: a value
+ * with one float, for example an input. Returns the norm of the vector of all gradients before clipping (f64,
+ * rank 0). The norm is computed only if the caller uses this value or max_norm is set. Parameters of types
  * narrower than f32 are updated in f32 and rounded once; their optimiser state is f32. */
 
 /* A parameter and the value to use as its gradient, a float value of the same shape. Its layout is final. */
@@ -65,8 +65,9 @@ typedef struct forge_sgd_options {
     size_t group_count;
 } forge_sgd_options;
 
-/* Adds a step of stochastic gradient descent, as PyTorch's SGD does: velocity = momentum * velocity +
- * gradient. The velocity is in the slot NAME.momentum, initially 0; NAME is the parameter's name. */
+/* Adds a step of stochastic gradient descent, with the formula of PyTorch's SGD: velocity = momentum *
+ * velocity + gradient. The velocity is in the slot NAME.momentum, initially 0; NAME is the parameter's
+ * name. */
 FORGE_API forge_value forge_sgd(forge_builder *builder, forge_value loss, forge_value learning_rate,
                                 const forge_sgd_options *options);
 /* Adds a step of forge_sgd with the caller's gradients. Only the parameters in `gradients` are updated,
@@ -139,7 +140,7 @@ typedef struct forge_schedule {
     double factor;          /* step, exponential */
     uint64_t warm_up_steps; /* length of a linear rise from rate / warm_up_steps in step 0 to `rate` */
     uint64_t steps;         /* linear, cosine: total number of steps, including the warm-up */
-    uint64_t period_steps;  /* step, exponential; 0: 1 */
+    uint64_t period_steps;  /* step, exponential; 0 means 1 */
 } forge_schedule;
 
 /* Returns the learning rate of a step; the first step is 0. Returns NaN if struct_size is wrong or the kind

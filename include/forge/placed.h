@@ -66,10 +66,10 @@ FORGE_API joule_status forge_placed_instance_new(const forge_placed *placed, for
                                                  joule_error *out_error);
 /* Frees an instance. NULL is allowed. */
 FORGE_API void forge_placed_instance_free(forge_placed_instance *instance);
-/* Sets an input as forge_instance_set does, in each segment that uses it. */
+/* Sets an input like forge_instance_set, in each segment that uses the input. */
 FORGE_API joule_status forge_placed_instance_set(forge_placed_instance *instance, const char *input,
                                                  const forge_tensor *tensor, joule_error *out_error);
-/* Sets an input to zeros as forge_instance_set_zeros does. */
+/* Sets an input to zeros like forge_instance_set_zeros. */
 FORGE_API joule_status forge_placed_instance_set_zeros(forge_placed_instance *instance, const char *input,
                                                        joule_error *out_error);
 /* Runs the program once: submits all segments to the queues of their devices, and returns when they are done.
@@ -77,7 +77,7 @@ FORGE_API joule_status forge_placed_instance_set_zeros(forge_placed_instance *in
  * and the reason. Segments that depend on the failed segment do not run, slots may be partially updated, and
  * later runs fail too. */
 FORGE_API joule_status forge_placed_instance_run(forge_placed_instance *instance, joule_error *out_error);
-/* Returns a view of an output as forge_instance_get does. */
+/* Returns a view of an output like forge_instance_get. */
 FORGE_API joule_status forge_placed_instance_get(forge_placed_instance *instance, const char *output,
                                                  forge_tensor *out_tensor, joule_error *out_error);
 

@@ -110,7 +110,7 @@ FORGE_API joule_status forge_compile(const forge_graph *graph, forge_device *dev
 FORGE_API void forge_program_free(forge_program *program);
 
 /* Writes a program to a file. An existing file is replaced atomically, after the disk has stored the new
- * file; if the path is a symbolic link, the target of the link is replaced. JOULE_DENIED, JOULE_FAILED: the
+ * file. If the path is a symbolic link, the target of the link is replaced. JOULE_DENIED, JOULE_FAILED: the
  * path cannot be written, or is not a regular file. JOULE_PENDING: another process is writing the file. */
 FORGE_API joule_status forge_program_write(const forge_program *program, const char *path,
                                            joule_error *out_error);

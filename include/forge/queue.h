@@ -26,7 +26,7 @@ FORGE_API joule_status forge_timeline_new(forge_timeline **out_timeline, joule_e
 FORGE_API void forge_timeline_free(forge_timeline *timeline);
 /* Returns the present value. */
 FORGE_API uint64_t forge_timeline_value(const forge_timeline *timeline);
-/* Sets the value. Wakes all threads and queues that wait for this or a lower value. After they wake, they see
+/* Sets the value. Wakes all threads and queues that wait for a value up to `value`. After they wake, they see
  * all memory writes before this call. JOULE_INVALID: `value` is not above the present value. JOULE_FAILED:
  * the timeline has failed. */
 FORGE_API joule_status forge_timeline_signal(forge_timeline *timeline, uint64_t value,
@@ -63,8 +63,8 @@ typedef struct forge_order {
 
 /* Creates a queue and its thread. */
 FORGE_API joule_status forge_queue_new(forge_queue **out_queue, joule_error *out_error);
-/* Runs the submitted entries, returns when they are done, and frees the queue. An entry that waits for a
- * point that is not signalled does not run, nor do the entries after it, and their signals fail. NULL is
+/* Runs the submitted entries, returns when they are done, and frees the queue. If an entry waits for a point
+ * that is never signalled, this entry and all later entries do not run, and their signals fail. NULL is
  * allowed. */
 FORGE_API void forge_queue_free(forge_queue *queue);
 

@@ -38,7 +38,8 @@ FORGE_API void forge_random_uniform(const forge_random *random, uint64_t first, 
 FORGE_API void forge_random_normal(const forge_random *random, uint64_t first, size_t count, float *out);
 /* Writes a random permutation of 0 to count - 1 to out: [count]. A Fisher-Yates shuffle swaps elements from
  * the last to the first. Each draw joins two numbers, low half first, and is reduced to its range without
- * bias; a rejected draw is repeated with the next two numbers. count: at most 2^32. Any thread. */
+ * bias. A draw that would cause a bias is repeated with the next two numbers. count: at most 2^32. Any
+ * thread. */
 FORGE_API void forge_random_permutation(const forge_random *random, size_t count, uint32_t *out);
 
 #ifdef __cplusplus

@@ -73,11 +73,11 @@ FORGE_API joule_status forge_npy_write(const char *path, const forge_tensor *ten
 
 /* --- slots ---------------------------------------------------------------------------------------------- */
 
-/* Flags of forge_states_load. Without a flag, its case is an error (JOULE_INVALID). */
+/* Flags of forge_states_load. Each flag allows a case that is otherwise an error (JOULE_INVALID). */
 enum {
     FORGE_LOAD_KEEP_MISSING = 1,    /* a slot without a tensor in the file keeps its value */
     FORGE_LOAD_SKIP_UNEXPECTED = 2, /* a tensor without a slot is ignored */
-    FORGE_LOAD_CONVERT = 4,         /* elements of another type are converted as forge_convert does */
+    FORGE_LOAD_CONVERT = 4,         /* elements of another type are converted by the rules of forge_convert */
 };
 /* Fills the existing slots from the tensors of a safetensors file that have the same names. JOULE_INVALID:
  * tensors are missing, unexpected, or have another shape or type; the message names these tensors, and no
@@ -85,9 +85,9 @@ enum {
  * contains this warning. No instance may run during the call. */
 FORGE_API joule_status forge_states_load(forge_states *states, const char *path, uint32_t flags,
                                          joule_error *out_error);
-/* Writes slots to a safetensors file: those for which `keeps` returns true, or all slots if `keeps` is NULL.
- * `context` is passed to `keeps`. Errors: those of forge_safetensors_write. No instance may run during the
- * call. */
+/* Writes the slots for which `keeps` returns true to a safetensors file. If `keeps` is NULL, writes all
+ * slots. `context` is passed to `keeps`. Errors: those of forge_safetensors_write. No instance may run during
+ * the call. */
 FORGE_API joule_status forge_states_save(forge_states *states, const char *path,
                                          bool (*keeps)(const char *name, void *context), void *context,
                                          joule_error *out_error);

@@ -1,6 +1,6 @@
 /* forge/tensor.h - shapes, buffers of memory, and tensors, which describe the elements in a buffer.
  *
- * A tensor is a small structure that may be copied; it does not own memory. Its buffer owns the memory until
+ * A tensor is a small structure that may be copied. It does not own memory. Its buffer owns the memory until
  * the last reference to the buffer is released (forge_buffer_release). After that, all tensors in the buffer
  * are invalid.
  */

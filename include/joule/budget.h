@@ -42,7 +42,7 @@ typedef struct joule_budget_options {
     uint32_t struct_size; /* sizeof(joule_budget_options) */
     uint32_t flags;       /* JOULE_BUDGET_STOP, or 0 */
     int32_t domain;       /* domain id (0 is valid) or sum (JOULE_TOTAL ...); ignored if tag is not 0 */
-    uint32_t tag;         /* if not 0: the joules attributed to this tag are limited, not the domain's */
+    uint32_t tag;         /* not 0: limits the joules of this tag instead of those of the domain */
     double max_joules;    /* limit of the energy in joules; 0: no such limit */
     /* Limit of the mean power over the last second. A budget shorter than a second is checked at its end,
      * with the mean over its whole duration. 0: no such limit. */
@@ -79,14 +79,14 @@ JOULE_API joule_status joule_budget_begin(joule_meter *meter, const joule_budget
 JOULE_API joule_status joule_budget_now(joule_budget *budget, joule_budget_result *out_result);
 
 /* Reads the sensors once more, judges the budget and frees it. out_result may be NULL. JOULE_INVALID:
- * struct_size too small; the budget is then not ended. Any thread, but no other thread may use the budget. */
+ * struct_size is too small, and the budget continues. Any thread, but no other thread may use the budget. */
 JOULE_API joule_status joule_budget_end(joule_budget *budget, joule_budget_result *out_result);
 
 /* Returns "within_budget", "near_budget", "over_budget", "undecided", "below_resolution" or "not_measured",
  * in static storage. Any thread. */
 JOULE_API const char *joule_budget_status_name(joule_budget_status status);
 
-/* Returns the state of a budget of max_joules of which `joules` were used, as joule_budget_status defines it.
+/* Returns the state of a budget of max_joules after a use of `joules`, by the rules of joule_budget_status.
  * Needs no meter. Any thread. */
 JOULE_API joule_budget_status joule_budget_judge(joule_quantity joules, double max_joules);
 
@@ -134,7 +134,7 @@ JOULE_API void joule_budget_count(joule_budget_counted *site);
 /* The argument of a scope handler. All pointers are valid during the call only. */
 typedef struct joule_budget_event {
     uint32_t struct_size;       /* set by libjoule to the number of bytes that it filled in */
-    joule_budget_status status; /* OVER; or NOT_MEASURED: the text of the budget is wrong */
+    joule_budget_status status; /* OVER, or NOT_MEASURED if the text of the budget is wrong */
     const char *name;           /* name of the region */
     const char *budget;         /* text of the budget */
     const char *message;        /* text for a person, without a newline */
@@ -243,8 +243,9 @@ JOULE_API void joule_budget_set_handler(joule_budget_handler_fn handler, void *c
 #define JOULE_ASSUME(condition) ((void)0)
 #endif
 
-/* Private to the macros above. To count the instructions of a function, joulec needs its code separate from
- * its callers, with all calls. Normal builds are not affected. */
+/* Private to the macros above. joulec counts the instructions of each function separately. So the compiler
+ * must not inline the function into its callers, or remove calls from its body. Normal builds are not
+ * affected. */
 #if defined(__JOULEC_COUNTS__)
 #define JOULE_NOINLINE_   , __noinline__
 #define JOULE_KEEP_CALLS_ , __noinline__, __disable_tail_calls__

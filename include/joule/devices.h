@@ -34,7 +34,7 @@ extern "C" {
 /* One device at its last reading. Strings are terminated; an unknown one is empty. */
 typedef struct joule_device {
     uint32_t struct_size; /* set by the caller to sizeof(joule_device) before the call */
-    int32_t index;        /* N of "gpu:N": position among the devices of its kind, by PCI address */
+    int32_t index;        /* N of "gpu:N"; devices of one kind are numbered by PCI address, from 0 */
     /* OK. PENDING: not read yet. STALE: no successful reading for some time; the figures are old. DENIED: no
      * permission to open the device. FAILED: the device can no longer be read. */
     joule_status state;
@@ -71,8 +71,8 @@ typedef struct joule_device {
     double encoder_busy, decoder_busy; /* 0 to 1: share of time with video encoding and decoding */
     /* PCIe traffic that the device receives and transmits. */
     double pcie_receive_bytes_per_second, pcie_transmit_bytes_per_second;
-    /* Counts; NaN: unknown. ECC errors are counted since the driver was loaded; with _lifetime, since the
-     * board was manufactured. */
+    /* Counts; NaN: unknown. ECC errors are counted since the driver was loaded. The members with _lifetime
+     * count them since the board was manufactured. */
     double pcie_replays, ecc_corrected, ecc_uncorrected, ecc_corrected_lifetime, ecc_uncorrected_lifetime;
     /* Number of NVIDIA's Xid errors since joule_open, and code of the last error; 0: none yet. */
     double xid_count, last_xid;
@@ -94,7 +94,8 @@ typedef struct joule_device_partition {
     char uuid[96];                       /* "MIG-..." */
     uint32_t instance, compute_instance; /* the driver's numbers, or JOULE_INSTANCE_UNKNOWN */
     char profile[32]; /* the driver's name: "1g.18gb"; "1c.2g.35gb" if the GPU instance is divided further */
-    /* Memory of the GPU instance, which its compute instances share; or JOULE_BYTES_UNKNOWN. */
+    /* Memory of the GPU instance, or JOULE_BYTES_UNKNOWN. All compute instances of the GPU instance share
+     * this memory. */
     uint64_t memory_total_bytes, memory_used_bytes, memory_free_bytes;
 } joule_device_partition;
 

@@ -21,8 +21,8 @@ typedef struct joule_meter joule_meter;
 typedef struct joule_options {
     uint32_t struct_size; /* sizeof(joule_options) */
     uint32_t flags;       /* JOULE_OPEN_..., or 0 */
-    double period_s;      /* mean time between readings, 0.001 to 60; 0: 0.1 s */
-    double wait_s;        /* longest wait of joule_open for slow sources; 0: 0.25 s; negative: no wait */
+    double period_s;      /* mean time between readings, 0.001 to 60; 0 means 0.1 s */
+    double wait_s;        /* longest wait of joule_open for slow sources; 0 means 0.25 s; negative: no wait */
     const char *sources;  /* source names to use, separated by commas; "-name" excludes one; NULL: all */
     const char *root;     /* folder of a recorded machine to read instead of this one; NULL: this machine */
 } joule_options;
@@ -60,7 +60,7 @@ JOULE_API size_t joule_domain_count(joule_meter *meter);
  * thread. */
 JOULE_API joule_status joule_domain_get(joule_meter *meter, size_t index, joule_domain *out_domain);
 
-/* Reads all fast sources now, in the calling thread; slow sources keep their own period. Takes a few
+/* Reads all fast sources now, in the calling thread. Slow sources keep their own period. Takes a few
  * microseconds for each file or counter. Has no effect if a parent measures for this process.
  * Note: the final energy of a region that ended before this reading may be known only after the next reading.
  * Any thread. */

@@ -15,7 +15,7 @@
 /* A block of memory. `previous`: the next block in the list; NULL: none. */
 struct arena_block {
     struct arena_block *previous;
-    size_t size, used; /* number of bytes in `data`, and of those allocated to callers */
+    size_t size, used; /* in bytes: size of `data`, and the part of it that is allocated to callers */
     _Alignas(ALIGNMENT) unsigned char data[];
 };
 
@@ -30,7 +30,7 @@ static struct arena_block *new_block(size_t size, struct arena_block *previous)
     return block;
 }
 
-/* Returns the next `size` bytes of a block. So many bytes must be free in it. */
+/* Returns the next `size` bytes of a block, which must have this many free bytes. */
 static void *cut(struct arena_block *block, size_t size)
 {
     void *memory = block->data + block->used;

@@ -12,7 +12,7 @@ struct arena_block;
 /* An arena. Initialise with zeros, or set block_size. */
 struct arena {
     struct arena_block *last; /* the current block; NULL: none yet */
-    size_t block_size;        /* size of new blocks in bytes; 0: 4096 */
+    size_t block_size;        /* size of new blocks in bytes; 0 means 4096 */
     bool is_out_of_memory;    /* an allocation failed; the contents are incomplete */
 };
 

@@ -1,6 +1,6 @@
 /* base/crc32.h - CRC-32 of IEEE 802.3 (reflected 0xEDB88320), as in zlib, gzip and PNG.
  *
- * Note: it detects accidental damage, not deliberate changes.
+ * Note: a CRC detects accidental damage. It does not detect deliberate changes.
  */
 #ifndef BASE_CRC32_H
 #define BASE_CRC32_H

@@ -9,7 +9,8 @@
 #include <joule/base.h>
 
 /* Sets status and message (what failed, on which object, what to do), and returns the status. `error` may be
- * NULL. Long messages are truncated. A macro, so that compilers and analysers know the returned status. */
+ * NULL. Long messages are truncated. This is a macro, so that compilers and analysers know the returned
+ * status. */
 #define error_set(error, status, ...) (error_write(error, status, __VA_ARGS__), error_status(status))
 
 /* Sets status and message of `error` (may be NULL); used by error_set. */

@@ -31,8 +31,9 @@ int file_lock(int fd);
  * strerror. */
 const char *file_reason(int errno_value);
 
-/* Returns the bytes of a file of one of the `kinds`, followed by '\0', which the caller frees. NULL with
- * errno: as file_open_kind; EFBIG if it has more than `max_size` bytes; ENOMEM. */
+/* Returns the bytes of a file of one of the `kinds`, followed by '\0'. The caller frees them. Returns NULL
+ * with errno on failure: an error of file_open_kind, EFBIG if the file has more than `max_size` bytes, or
+ * ENOMEM. */
 char *file_read_whole(const char *path, unsigned kinds, size_t max_size, size_t *out_size);
 
 /* The new content of a file. It is written under another name in the same folder and renamed when it is
@@ -48,10 +49,10 @@ struct file_draft {
     unsigned group;
 };
 
-/* Begins a draft for `path`. Returns 0 or an errno; after an errno there is no draft to end. EISDIR;
- * EOPNOTSUPP: the name is taken by something other than a regular file; EACCES: the file may not be written;
- * EWOULDBLOCK: `is_exclusive` is true and another process writes a draft for this file. A draft that a killed
- * process left is replaced. */
+/* Begins a draft for `path`. Returns 0 or an errno; after an errno there is no draft to end. EISDIR: the path
+ * is a folder. EOPNOTSUPP: the path names something other than a regular file. EACCES: the file may not be
+ * written. EWOULDBLOCK: `is_exclusive` is true and another process writes a draft for this file. Replaces a
+ * draft that a killed process left behind. */
 int file_draft_begin(struct file_draft *draft, const char *path, bool is_exclusive);
 /* Flushes the draft to the disk, renames it over the file and ends it. The new file gets the mode of the old
  * file and, if this user may set it, the owner. Returns 0, or an errno with the file unchanged. */

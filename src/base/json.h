@@ -1,7 +1,7 @@
 /* base/json.h - parses JSON into a tree of values, and queries it.
  *
- * Note: queries accept NULL and values of any kind; they then return NULL, NaN or false. So a path through an
- * unknown text needs no checks.
+ * Note: queries accept NULL and values of any kind. For a wrong kind they return NULL, NaN or false. So a
+ * path through an unknown text needs no checks.
  */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
@@ -25,8 +25,8 @@ struct json_value {
 };
 
 /* Parses text[0..size). The text is modified in place and must outlive the tree. Returns the root, in memory
- * of `arena`. NULL, with a message that begins with `what`: INVALID if it is not JSON, is nested deeper than
- * JSON_MAX_DEPTH, or has a string with a NUL; NO_MEMORY. */
+ * of `arena`. Returns NULL on failure, with a message that begins with `what`. INVALID: the text is not JSON,
+ * is nested deeper than JSON_MAX_DEPTH, or has a string with a NUL. NO_MEMORY: out of memory. */
 const struct json_value *json_parse(struct arena *arena, char *text, size_t size, const char *what,
                                     joule_error *out_error);
 

@@ -1,6 +1,6 @@
 /* base/json_reader.h - reads JSON (RFC 8259) from memory, one step at a time.
  *
- * The caller states what it expects next; anything else is an error. So the caller needs no tree for a known
+ * The caller states what it expects next. Anything else is an error. So the caller needs no tree for a known
  * format, and its code limits the nesting. The reader allocates nothing: strings are decoded in place, which
  * changes the text.
  * Note: after the first error every step fails, and json_more ends all loops, so it is enough to check
@@ -24,8 +24,8 @@ struct json_reader {
     joule_error *error;
 };
 
-/* Sets JOULE_INVALID and the message "PATH: byte N: ...", unless an earlier error has set one. `at`: position
- * in the text. Returns false. */
+/* Sets JOULE_INVALID and the message "PATH: byte N: ...". If an earlier error has set a message, that message
+ * stays. `at`: position in the text. Returns false. */
 bool json_fail(struct json_reader *json, size_t at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -38,8 +38,8 @@ bool json_more(struct json_reader *json, char bracket, size_t *count);
 /* Reads a string. Returns the decoded and terminated string, in the memory of the text; NULL, with a message,
  * if something else is next. The decoded string may contain control characters, but no NUL. */
 char *json_read_string(struct json_reader *json);
-/* Reads a member's name and the colon after it. Returns the name as json_read_string does, or NULL with a
- * message. */
+/* Reads a member's name and the colon after it. Returns the name, decoded and terminated like the result of
+ * json_read_string, or NULL with a message. */
 char *json_name(struct json_reader *json);
 /* Reads a number. Returns its text, which has no terminator, and its length in bytes; NULL, with a message,
  * if something else is next. */

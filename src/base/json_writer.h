@@ -12,13 +12,13 @@
 /* A writer. `out` is owned by the caller. */
 struct json {
     struct text *out;
-    bool follows; /* a value precedes this one in the same object or array */
+    bool follows; /* the object or array already contains a value, so the next value needs a comma */
 };
 
 void json_open(struct json *json, const char *key, char bracket);        /* '{' or '[' */
 void json_close(struct json *json, char bracket);                        /* '}' or ']' */
-void json_string(struct json *json, const char *key, const char *value); /* NULL: null */
-void json_text(struct json *json, const char *key, const char *value);   /* NULL or empty: null */
+void json_string(struct json *json, const char *key, const char *value); /* null if value is NULL */
+void json_text(struct json *json, const char *key, const char *value);   /* null if value is NULL or "" */
 /* Adds a number, or null if it is not finite. Use it for measured figures; see text_add_measure. */
 void json_double(struct json *json, const char *key, double value);
 /* Like json_double, but with all digits, for values that are read back. */

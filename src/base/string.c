@@ -52,7 +52,9 @@ void text_printf(struct text *text, const char *format, ...)
 void text_add_double(struct text *text, double value)
 {
     char digits[40];
-    /* %g drops trailing zeros, so 15 digits find every shorter form of a normal number. */
+    /* Tries 15 to 17 digits, and takes the first number that reads back equal. 15 digits also find every
+     * shorter form, because %g drops trailing zeros. Subnormal numbers have fewer digits, so the search
+     * begins with 1. */
     for (int precision = fabs(value) < DBL_MIN ? 1 : 15; precision <= DBL_DECIMAL_DIG; precision++) {
         struct text number;
         text_init(&number, digits, sizeof digits);

@@ -25,9 +25,9 @@ void text_add_bytes(struct text *text, const char *bytes, size_t count);
 void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Appends a finite double in the shortest form that reads back equal, with '.' in all locales. */
 void text_add_double(struct text *text, double value);
-/* Appends a finite measured or computed number. Whole numbers are exact. Other numbers have 12 digits, or six
- * decimals if these are more digits, but at most 15 digits. This hides rounding errors of sums and
- * products. */
+/* Appends a finite measured or computed number. Whole numbers are exact. Other numbers have 12 significant
+ * digits. If six decimals need more digits, the number has six decimals, but at most 15 digits. This hides
+ * rounding errors of sums and products. */
 void text_add_measure(struct text *text, double value);
 
 /* Like snprintf, without a result. For text that may be truncated: messages, names, and paths (a truncated

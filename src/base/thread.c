@@ -1,7 +1,8 @@
 /* base/thread.c - see thread.h.
  *
- * A loop is on the stack of its caller. Workers join it under the lock while it is open, take chunks from one
- * atomic counter, and leave under the lock. The caller closes it and waits for the workers that joined.
+ * A loop is on the stack of its caller. While the loop is open, workers join it under the lock. They take
+ * chunks from one atomic counter, and leave the loop under the lock. The caller closes the loop and waits for
+ * the workers that joined.
  * Note: a worker that wakes after the loop was closed sleeps again. The caller never waits for such a worker,
  * so small loops are fast.
  */
@@ -49,7 +50,7 @@ struct pool {
     struct worker *last; /* written by the holder of `busy` */
     unsigned width;      /* written under lock; workers with this index or above end */
     struct loop *loop;   /* under lock: the loop that workers may join, or NULL */
-    /* written under lock: number of loops and resizes, so that spinning threads see them */
+    /* number of loops and resizes so far, written under lock; spinning threads wait for a change */
     _Atomic unsigned posted;
     _Atomic unsigned active; /* written under lock: number of workers inside a loop */
 };

@@ -37,18 +37,18 @@ joule_status pool_create(const struct pool_options *options, struct pool **out_p
 /* Ends the threads and frees the pool. No loop may be running. NULL is allowed. */
 void pool_free(struct pool *pool);
 
-/* Changes the width; 0: one for each CPU allowed. PENDING: a loop is running; try again after it. NO_MEMORY:
- * not all threads could be started; those that were started are used. STALE: the pool was created before
- * fork. Any thread. */
+/* Changes the width; 0: one for each CPU allowed. PENDING: a loop is running; try again later. NO_MEMORY:
+ * some threads could not be started; the pool uses the others. STALE: the pool was created before fork. Any
+ * thread. */
 joule_status pool_resize(struct pool *pool, unsigned width, joule_error *out_error);
 
 /* Returns the number of threads that a loop may use. Any thread. */
 unsigned pool_width(struct pool *pool);
 
-/* Calls fn for each chunk k*grain .. min(count, (k+1)*grain) - 1, in any order, and returns when all are
- * done. fn sees all memory writes made before the call; the caller sees those of fn after it. grain 0: 1;
- * count 0: no calls. If the pool is NULL, busy or was created before fork, the whole loop runs in the calling
- * thread. Allocates nothing. Any thread. */
+/* Calls fn for each chunk k*grain .. min(count, (k+1)*grain) - 1, in any order, and returns when all calls
+ * are done. fn sees all memory writes made before the call of parallel_for, and its caller sees those of fn.
+ * A grain of 0 means 1. If the pool is NULL, busy or was created before fork, the whole loop runs in the
+ * calling thread. Allocates nothing. Any thread. */
 void parallel_for(struct pool *pool, size_t count, size_t grain, parallel_fn fn, void *context);
 
 #endif

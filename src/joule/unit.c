@@ -1,9 +1,8 @@
 /* joule/unit.c - parses and formats numbers with units (quantity.h: joule_parse, joule_format).
  *
  * Values are in SI base units.
- * Note: a prefix below 1 divides by a power of ten. Multiplying by 1e-6, which no double holds exactly, would
- * round: "50uJ" becomes exactly the 50e-6 that the compiler makes.
- */
+ * Note: for a prefix below 1, the number is divided by a power of ten. A product with 1e-6 would be rounded
+ * twice, because no double is exactly 1e-6. So "50uJ" gives the same double as the constant 50e-6. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>

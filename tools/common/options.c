@@ -14,7 +14,7 @@
 
 #define HELP_COLUMN 26
 
-/* Returns the separator between the program's name and `command`: " ", or "" if `command` is empty. */
+/* Returns the text between the program's name and `command` in messages: " ", or "" if `command` is empty. */
 static const char *gap_before(const char *command)
 {
     return *command ? " " : "";
@@ -255,7 +255,7 @@ int options_read_operand(const struct option *table, const struct command_text *
             return OPTIONS_WRONG;
         }
         *out_operand = argv[used];
-        argv[used] = command; /* entry 0 of the remaining command line */
+        argv[used] = command; /* argv[0] of the remaining command line is the subcommand's name */
     }
     if (*out_operand)
         return 1;

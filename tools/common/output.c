@@ -50,8 +50,8 @@ void output_guard_streams(void)
         if (fcntl(fd, F_GETFD) >= 0)
             continue;
         guarded[fd] = true;
-        /* open returns the lowest free descriptor, which is fd. Standard input is opened write-only, and the
-         * others are opened read-only, so that using the stream fails. */
+        /* open returns the lowest free descriptor, which is fd. The stream is opened in the wrong direction
+         * (stdin for writing, the others for reading), so that each use fails. */
         int null = open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
         (void)null;
     }

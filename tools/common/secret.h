@@ -6,9 +6,9 @@
 #include <stddef.h>
 
 /* Returns the contents of a file, followed by '\0'. The caller releases them with secret_free. Returns NULL
- * after a message "cannot read WHAT in PATH: REASON". Refuses a file that is not regular, belongs to another
- * user except root, is writable by others, or is readable by every user. `is_public`: every user may read the
- * file, for example a certificate. */
+ * after a message "cannot read WHAT in PATH: REASON". Refuses a file that is not regular, is writable by
+ * others, or is readable by every user. The owner must be this user or root. is_public true: every user may
+ * read the file, for example a certificate. */
 char *secret_read(const char *subcommand, const char *path, const char *what, bool is_public);
 /* Erases and frees the text; NULL is ignored. */
 void secret_free(char *text);

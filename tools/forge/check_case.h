@@ -19,7 +19,7 @@ enum { CASE_INPUTS = 16 };
 struct case_input {
     char name[8];
     forge_tensor tensor;
-    double low, high; /* range of the random values; integers are from low to high - 1 */
+    double low, high; /* range of the random values; of integers: low to high - 1 */
 };
 
 struct check_case {

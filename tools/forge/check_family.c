@@ -114,7 +114,8 @@ static forge_value make_cast(struct maker *m)
                                        FORGE_I32, FORGE_U8,  FORGE_BOOL};
     forge_shape shape = any_shape(m, 0);
     if (m->purpose == CASE_GRAD)
-        return FORGE_NO_VALUE; /* a cast to f32 and back would round the differences away */
+        return FORGE_NO_VALUE; /* a cast to f32 and back would round away the small steps of finite
+                                * differences */
     if (m->purpose == CASE_TIME)
         return forge_cast(m->b, FORGE_F32, argument(m, FORGE_U8, shape, 0, 256));
     forge_dtype dtype = from[maker_below(m, 7)];
@@ -282,7 +283,8 @@ static forge_value make_share(struct maker *m)
     forge_value x = floats(m, image(m, maker_size(m, 4, 32)));
     forge_value y = forge_window_reduce(m->b, FORGE_MAXIMUM, x, 12, windows, false);
     return m->purpose == CASE_GRAD
-               ? FORGE_NO_VALUE /* y is the maximum of x, so changing x would change y */
+               ? FORGE_NO_VALUE /* no gradient can be checked, because a step of x would also change its
+                                 * maximum y */
                : forge_share(m->b, x, y, floats(m, forge_value_shape(m->b, y)), 12, windows);
 }
 

@@ -157,8 +157,8 @@ static double eps_of(forge_dtype dtype)
     }
 }
 
-/* Returns true if each element of the result is a sum or a product of many terms, which kernels may
- * compute in any order. */
+/* Returns true if each element of the result is a sum or a product of many terms. Kernels may compute such a
+ * result in any order, so its rounding errors differ. */
 static bool is_sum(const struct check_case *c)
 {
     static const char *const exact[] = {"maximum", "minimum", "argmax", "set", "max", "min", NULL};
@@ -361,7 +361,8 @@ static joule_status slope_of(const struct loaded_case *loaded, struct check_case
 joule_status check_grad(forge_device *device, struct check_case *c, struct verdict *out_verdict,
                         joule_error *error)
 {
-    static const double steps[] = {1e-6, 1e-5, 1e-7}; /* a kink of the function spoils only some step sizes */
+    static const double steps[] = {1e-6, 1e-5, 1e-7}; /* several step sizes, because a kink of the function
+                                                       * near the point spoils the result for some of them */
     struct loaded_case loaded = {0};
     double slope = NAN, size = NAN;
     *out_verdict = (struct verdict){.worst = NAN};

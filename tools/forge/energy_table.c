@@ -11,7 +11,7 @@
 struct line {
     forge_energy_facts facts;
     size_t place;   /* index of the item, see forge_energy_get */
-    double seconds; /* run time of its launches, including times that the meter did not measure */
+    double seconds; /* run time of its launches in seconds, also outside the meter's windows */
 };
 
 /* Orders lines for qsort: the longest time first. */

@@ -252,7 +252,7 @@ static void print_json(const void *context, struct text *out)
     text_add(out, "\n");
 }
 
-/* --- all ------------------------------------------------------------------------------------------------ */
+/* --- all operations ------------------------------------------------------------------------------------- */
 
 static void query_device(struct report *r, forge_device *device)
 {

@@ -138,7 +138,7 @@ static joule_status check_files(const struct options *o, joule_error *error)
     return status;
 }
 
-/* --- the work ------------------------------------------------------------------------------------------- */
+/* --- running -------------------------------------------------------------------------------------------- */
 
 static joule_status prepare(struct measured_run *r, const struct options *options, joule_error *error)
 {
@@ -156,7 +156,7 @@ static joule_status prepare(struct measured_run *r, const struct options *option
     if (status == JOULE_OK)
         status = set_inputs(r, &options->set, error);
     if (status == JOULE_OK)
-        /* reports a wrong name before the work begins */
+        /* reads no data yet, and reports a wrong name before the first run */
         status = get_outputs(r, &options->get, false, error);
     return status;
 }

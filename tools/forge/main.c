@@ -1,6 +1,6 @@
 /* tools/forge/main.c - the table of the subcommands of `forge`.
  *
- * Note: each subcommand has a file of its own, which also reads its options. A new subcommand needs a row in
+ * Note: each subcommand has a separate file, which also reads its options. A new subcommand needs a row in
  * the table.
  */
 #include <stddef.h>

@@ -42,7 +42,7 @@ void measured_run_close(struct measured_run *r)
     joule_close(r->meter);
 }
 
-/* --- the work ------------------------------------------------------------------------------------------- */
+/* --- running -------------------------------------------------------------------------------------------- */
 
 void measured_run_start(struct measured_run *r)
 {
@@ -85,7 +85,7 @@ joule_status measured_run_for_second(struct measured_run *r, joule_error *error)
     return status;
 }
 
-/* --- what it took --------------------------------------------------------------------------------------- */
+/* --- results -------------------------------------------------------------------------------------------- */
 
 void measured_run_end(struct measured_run *r)
 {

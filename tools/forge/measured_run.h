@@ -1,6 +1,6 @@
 /* tools/forge/measured_run.h - runs a program repeatedly, measures its time and energy, and prints a table.
  *
- * Note: each run continues with the states of the previous one; the caller sets all inputs.
+ * Note: each run continues with the states of the previous run. The caller sets all inputs.
  */
 #ifndef FORGE_MEASURED_RUN_H
 #define FORGE_MEASURED_RUN_H
@@ -21,7 +21,8 @@ struct measured_run {
 };
 
 /* Opens the device by name and loads the program. threads 0: all CPUs allowed to the process. Takes ownership
- * of program, also after an error. Sets all of *r, so measured_run_close is valid after an error, too. */
+ * of `program`, also after an error. Sets *r even after an error, so the caller may always call
+ * measured_run_close. */
 joule_status measured_run_open(struct measured_run *r, const char *subcommand, forge_program *program,
                                const char *device, unsigned threads, uint64_t seed, joule_error *error);
 void measured_run_close(struct measured_run *r);

@@ -27,8 +27,8 @@ static joule_status repeat_step(struct trainee *t, forge_nonfinite *found, joule
     return status;
 }
 
-/* Repeats the steps up to `end`, and stops at the first NaN or non-finite input. In a step before `end`, does
- * not stop at an infinity: it may be legitimate, because the result of that step was finite. */
+/* Repeats the steps up to `end`, and stops at the first NaN or non-finite input. Continues after an infinity
+ * in a step before `end`: the loss of such a step was finite, so the infinity may be intended. */
 static void repeat(struct nan_trace *nan_trace, struct trainee *t, uint64_t end)
 {
     forge_nonfinite found;

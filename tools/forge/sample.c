@@ -74,8 +74,8 @@ static uint32_t draw(const double *logits, size_t count, double temperature, dou
     return (uint32_t)i;
 }
 
-/* Copies the last tokens to the input and returns their number. Note: the model is causal, so the rest of the
- * input does not affect their logits. */
+/* Copies the last tokens to the input and returns their number. The input after these tokens keeps old
+ * values. They do not affect the logits, because the model is causal. */
 static size_t set_last_tokens(struct sampler *s)
 {
     size_t context = (size_t)s->seen.shape.dims[1], count = s->count < context ? s->count : context;

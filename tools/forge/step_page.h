@@ -1,7 +1,8 @@
 /* tools/forge/step_page.h - writes a self-contained HTML page of a step's time and joules, by module and
  * launch.
  *
- * Note: figures are means over the runs that the instance has measured; joules are unknown without a meter.
+ * Note: figures are means over the runs that the instance has measured. Without a meter the joules are
+ * unknown.
  */
 #ifndef FORGE_STEP_PAGE_H
 #define FORGE_STEP_PAGE_H

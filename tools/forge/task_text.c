@@ -57,7 +57,8 @@ const struct task task_text = {.unit = "tokens",
                                .is_text = true,
                                .test_batch = 32,
                                .adamw_beta2 =
-                                   /* a step has few examples of each token; 0.999 would adapt too slowly */
+                                   /* a step contains each token only a few times, so 0.999 would adapt too
+                                    * slowly */
                                0.99,
                                .ranks_without_decay = 1 << 1,
                                .defaults = {.batch_size = 32,

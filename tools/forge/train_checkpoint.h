@@ -17,8 +17,8 @@ struct resumed {
     joule_quantity energy; /* NaN: unknown */
 };
 
-/* Replaces the file atomically; after an error the old file remains. Non-finite values are written, too;
- * call trainee_check first to exclude them. */
+/* Replaces the file atomically; after an error the old file remains. This function also writes non-finite
+ * values; call trainee_check first to exclude them. */
 joule_status checkpoint_save(const char *path, struct trainee *trainee, double loss, const char *id,
                              joule_quantity energy, joule_error *error);
 /* Reads slots, position and metadata from the file. Returns JOULE_ABSENT if the file does not exist, and

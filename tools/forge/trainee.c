@@ -66,7 +66,7 @@ static joule_status load_training(struct trainee *t, joule_error *error)
     return trainee_load(t, b, &t->program, &t->instance, error);
 }
 
-/* --- life ----------------------------------------------------------------------------------------------- */
+/* --- opening and closing -------------------------------------------------------------------------------- */
 
 static joule_status open_data(struct trainee *t, joule_error *error)
 {
@@ -122,7 +122,7 @@ void trainee_close(struct trainee *t)
     forge_device_close(t->device);
 }
 
-/* --- work ----------------------------------------------------------------------------------------------- */
+/* --- training ------------------------------------------------------------------------------------------- */
 
 static joule_status set_batch(const struct task *task, forge_instance *instance, const forge_tensor *columns,
                               joule_error *error)

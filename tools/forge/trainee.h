@@ -39,7 +39,7 @@ struct trainee {
     forge_states *states;
     forge_text *text; /* NULL: the task has images */
     forge_dataset *train, *test;
-    uint32_t stride; /* examples of a text overlap; every stride-th one is used */
+    uint32_t stride; /* an epoch uses every stride-th example, because examples of a text overlap */
     uint32_t units;  /* units per example: its tokens; 1 for an image */
     int64_t classes;
     forge_loader *loader;

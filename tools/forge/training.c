@@ -169,7 +169,7 @@ static void update_spent(struct training *t)
              error.message);
 }
 
-/* --- the work ------------------------------------------------------------------------------------------- */
+/* --- training ------------------------------------------------------------------------------------------- */
 
 static bool is_continuing(struct training *t)
 {
@@ -301,7 +301,7 @@ static joule_status predict(struct training *t, joule_error *error)
     return expect(t, error);
 }
 
-/* --- before and after ----------------------------------------------------------------------------------- */
+/* --- start and report ----------------------------------------------------------------------------------- */
 
 /* Sets the joules of earlier runs: those up to the checkpoint, from *resumed, and those after it, from
  * CHECKPOINT.joules. */
@@ -503,8 +503,8 @@ static int exit_code(const struct training *t)
     return EXIT_OWN_FAILURE;
 }
 
-/* Begins to handle interrupts. Note: earlier there is nothing to save, so an interrupt ends the program at
- * once, even during a long compilation. */
+/* Makes SIGINT and SIGTERM end the training after the current step. Before this call the signals end the
+ * program at once, even during a long compilation, because there is nothing to save yet. */
 static void handle_interrupts(void)
 {
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND | SA_RESTART};

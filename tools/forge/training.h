@@ -1,7 +1,7 @@
 /* tools/forge/training.h - runs a training from its options to its report.
  *
- * Note: several runs of the program may contribute to one training. Its energy is that of all runs; epochs
- * and operations are those of this run.
+ * Note: several runs of the program may contribute to one training. Its energy is the energy of all runs.
+ * Epochs and operations are those of this run only.
  */
 #ifndef FORGE_TRAINING_H
 #define FORGE_TRAINING_H

@@ -19,7 +19,7 @@
 #define IDLE_NS         (180 * NS_PER_S)
 #define BURST           200 /* requests that may arrive at once */
 #define HELLO_COST      20  /* cost of HELLO, in requests */
-#define MAX_ACCEPTS     8   /* maximum per round of the loop; closed connections are noticed between rounds */
+#define MAX_ACCEPTS     8   /* per round of the loop, because closed connections are noticed between rounds */
 #define ACCEPT_PAUSE_NS (NS_PER_S / 10) /* pause after descriptors ran out */
 #define LOG_EVERY_NS    (NS_PER_S / 10) /* minimum time between log lines about refusals */
 #define MAX_REPLY_BYTES (HELPER_HEADER_BYTES + HELPER_MAX_CHANNELS * HELPER_CHANNEL_BYTES)
@@ -54,8 +54,8 @@ static void refuse(struct clients *all, size_t i, int64_t now_ns, const char *re
 
 /* --- rate limit ----------------------------------------------------------------------------------------- */
 
-/* Returns the time from which the client may be read. Each request moves due_ns forward; the client may be
- * read when due_ns is at most one burst later than the clock. */
+/* Returns the time from which a request of the client may be read. Each request moves due_ns forward by 1 /
+ * requests_per_s. A request may be read while due_ns is at most BURST requests ahead of the clock. */
 static int64_t may_read_ns(const struct clients *all, const struct client *client)
 {
     return client->due_ns - BURST * (NS_PER_S / all->requests_per_s);
@@ -152,7 +152,7 @@ static void receive_request(struct clients *all, size_t i, int64_t now_ns)
 
 /* --- connecting and disconnecting ----------------------------------------------------------------------- */
 
-/* Returns true if another client of this user is allowed; one user gets at most half of the clients. */
+/* Returns true if another client of this user is allowed. One user may have at most half of the clients. */
 static bool has_place(const struct clients *all, uid_t uid)
 {
     size_t of_user = 0;
@@ -209,8 +209,8 @@ static void log_state(struct guard *guard, int64_t now_ns)
                                     : "has ended; restart joule-helper to read this source again");
 }
 
-/* Receives messages of guards. The entries of guards in `polls` follow those of `count` clients. `has_any`:
- * some entry has an event. */
+/* Receives messages of guards. In `polls`, the entries of guards follow the entries of `count` clients.
+ * has_any: some entry has an event. */
 static void receive_from_guards(struct clients *all, size_t count, bool has_any, int64_t now_ns)
 {
     for (size_t i = 0; i < all->sensors->guard_count; i++) {

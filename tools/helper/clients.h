@@ -34,13 +34,13 @@ struct clients {
     size_t count;
     struct client list[MAX_CLIENTS];
     struct pollfd polls[1 + MAX_CLIENTS + MAX_GUARDS];
-    int64_t accept_after_ns; /* no connections are accepted until this time, because descriptors ran out */
+    int64_t accept_after_ns; /* no connections are accepted before this time; set when descriptors ran out */
     int64_t logged_ns;       /* time of the last log line; the rate of log lines is limited */
     uint64_t unlogged;       /* refusals since logged_ns that were not logged */
 };
 
-/* Serves clients until a signal handler sets *stop. The signal must be blocked; it is delivered only while
- * the loop waits, with `wait_mask`. FAILED: the listening socket failed. */
+/* Serves clients until a signal handler sets *stop. The caller must block the signal. The loop unblocks it
+ * with `wait_mask` while it waits. FAILED: the listening socket failed. */
 joule_status clients_serve(struct clients *clients, const sigset_t *wait_mask, volatile sig_atomic_t *stop);
 
 #endif

@@ -24,8 +24,8 @@ static joule_status fail(joule_error *error, const char *what)
 
 /* --- user and capabilities ------------------------------------------------------------------------------ */
 
-/* Changes root to nobody, because root could reopen its own files even without capabilities. In a user
- * namespace that contains only root, a change of user is impossible, and dropping the capabilities
+/* Changes the user from root to nobody, because root could reopen its own files even without capabilities. In
+ * a user namespace that contains only root, no other user exists. There, dropping the capabilities
  * suffices. */
 static joule_status become_nobody(joule_error *error)
 {

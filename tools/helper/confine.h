@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Keeps only the capabilities in `keep` (bit n: capability n); root also keeps the capabilities that it
- * needs to become another user. */
+/* Keeps only the capabilities in `keep` (bit n: capability n). Root also keeps the capabilities that it needs
+ * to become another user. */
 joule_status confine_capabilities(uint64_t keep, joule_error *out_error);
 /* Drops user and capabilities permanently. */
 joule_status confine_rights(joule_error *out_error);

@@ -103,8 +103,9 @@ static void store_failure(struct sink *sink, struct channel *channel, joule_stat
         sensors->values[i].status = status;
 }
 
-/* Other kinds of values are ignored. Gauges can be read by every user. A value that is the energy since the
- * last reading would reach only one client. Restarts do not occur in these counters. */
+/* The sink accepts counters and power only. It ignores gauges, because every user can read them without the
+ * helper. It ignores energy since the last reading, because only the client that caused the reading would get
+ * this energy. It ignores restarts, because these counters never restart. */
 static const struct sink_ops sensors_sink_ops = {
     .counter = store_count, .power = store_power, .fail = store_failure};
 
@@ -248,7 +249,8 @@ joule_status sensors_open(struct sensors *out, const char *list, joule_error *ou
     }
     offer_channels(out);
     if (out->count == 0) {
-        close_unused(out); /* guards may still offer channels */
+        close_unused(out); /* the helper may still run with the channels of guards, and must then hold no
+                            * unused handles */
         const struct source *first = &out->sources[0];
         return error_set(out_error, out->source_count && first->state ? first->state : JOULE_ABSENT,
                          "no source can be read: %s",

@@ -49,7 +49,7 @@ void sensors_describe(struct sensors *sensors, int64_t pace_ns);
 
 /* Reads all channels at once, regardless of the pace. */
 void sensors_read(struct sensors *sensors, int64_t now_ns);
-/* Reads all channels for a request if the pace allows it. With keeps_pace it never reads. */
+/* Reads all channels for a request if the pace allows it. Has no effect if keeps_pace is set. */
 void sensors_refresh(struct sensors *sensors, int64_t now_ns);
 /* Returns the time of the next reading that does not need a request (CLOCK_MONOTONIC); INT64_MAX: none. */
 int64_t sensors_due_ns(const struct sensors *sensors);

@@ -39,7 +39,8 @@ static void check_budget(struct guard *guard, struct measurement *measurement, s
                          int64_t now)
 {
     struct budget_state state = measurement_budget(measurement, child->begin_ns, child->group);
-    double used = state.joules.value; /* an unknown value (NaN) compares false and ends no command */
+    double used = state.joules.value; /* if the joules are unknown (NaN), the comparisons below are false, and
+                                       * no command is ended */
     guard->next_ns = now + nanoseconds(measurement->period_s);
     if (state.is_over) {
         print_warning(guard, "%s used by %s, more than the budget of %s; ending the command", &state);

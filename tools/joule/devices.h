@@ -13,8 +13,8 @@
 struct row {
     joule_domain domain;
     joule_quantity watts; /* power of energy and power domains; else unknown */
-    double gauge;         /* value of other domains, as joule_gauge returns it; NaN: unknown */
-    size_t rank;          /* position of its source in `sources` */
+    double gauge;         /* for a gauge: its value, see joule_gauge; NaN: unknown */
+    size_t rank;          /* position of the domain's source in `sources` */
 };
 
 struct source_row {

@@ -81,8 +81,8 @@ static double number_of(const char *text, const char *key)
     return at && string_scan_double(at + strlen(wanted), &value) ? value : NAN;
 }
 
-/* Writes the key for the cause or the size of common error `index` of a power to out_key, such as
- * "total_watts_0_cause". Returns out_key. */
+/* Writes the key for one property of a power's common error number `index` to out_key, such as
+ * "total_watts_0_cause". what: the property, "cause" or "sd". Returns out_key. */
 #define ERROR_KEY_SIZE 40
 static const char *error_key(const char *key, size_t index, const char *what, char out_key[ERROR_KEY_SIZE])
 {

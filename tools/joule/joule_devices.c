@@ -250,7 +250,7 @@ static void add_note(const struct listing *listing, struct text *out, const char
     text_add(out, "\n");
 }
 
-/* Returns true if an earlier row has the same remedy; each remedy is printed once. */
+/* Returns true if an earlier row has the same remedy, because each remedy is printed once. */
 static bool is_printed_before(const struct listing *listing, size_t i)
 {
     for (size_t k = 0; k < i; k++)

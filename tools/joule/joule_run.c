@@ -36,7 +36,8 @@ struct job {
     struct signals signals;
     struct measurement measurement;
     struct guard guard;
-    int pipe;                  /* keeps the pipe for the record open until the recorder opens it; -1: none */
+    int pipe;                  /* pipe for the record, kept open until the recorder has opened it too; -1:
+                                * none */
     struct recorder *recorder; /* NULL: no -o */
     bool has_begun;            /* a measurement has begun: the record may replace an older one */
     struct child child;        /* the last run; with --pid only times and group are used */
@@ -75,9 +76,9 @@ static bool can_write_outputs(const struct settings *settings)
     return true;
 }
 
-/* Opens the pipe `path` for the record and returns its descriptor. Waits until the pipe has a reader; a
- * signal still ends this process. Returns -1 if `path` is not a pipe or cannot be opened; the recorder
- * reports the error later. */
+/* Opens the pipe `path` for the record and returns its descriptor. Waits until the pipe has a reader. During
+ * this wait a signal ends the process. Returns -1 if `path` is not a pipe or cannot be opened. In the second
+ * case the recorder reports the error later. */
 static int await_reader(const char *path)
 {
     struct stat info;

@@ -41,16 +41,18 @@ static bool is_set(const char *variable)
     return value && *value;
 }
 
-/* Returns true if NVIDIA hardware may exist. Its library and program need a device file, unless the user
- * names another library or program. A recorded machine needs no device file. */
+/* Returns true if NVIDIA hardware may exist. NVIDIA's library and program need a device file. The function
+ * returns true without a device file for a recorded machine, or if the user names another library or
+ * program. */
 static bool may_have_nvidia(const char *root)
 {
     return root || is_set("JOULE_NVML_LIB") || is_set("JOULE_NVIDIA_SMI") ||
            access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
 }
 
-/* Returns the sources to open; NULL: all. Excludes sources of gauges unless they are recorded, because no
- * report shows them. Excludes sources of NVIDIA without hardware, because each would need a thread. */
+/* Returns the sources to open; NULL: all. Sources of gauges are opened only for a record, because no report
+ * shows gauges. Without NVIDIA hardware, NVIDIA's sources are excluded, because each of them would need a
+ * thread. */
 static const char *default_sources(const char *root, bool is_recorded)
 {
     bool has_nvidia = may_have_nvidia(root);
@@ -259,8 +261,9 @@ void measurement_add(struct measurement *m, int64_t begin_ns, int64_t end_ns, co
     m->runs[m->run_count++] = (struct measured_run){.begin_ns = begin_ns, .end_ns = end_ns, .share = *share};
 }
 
-/* Returns true if no further reading is worth waiting for. A model extrapolates, so its next tick is not
- * needed, unless a record must contain that tick. */
+/* Returns true if no further reading is needed. This is the case if the energy of all runs is known, no
+ * sensor can be read, or only a model is used. A model can compute the energy up to now without a further
+ * tick. A record must contain that tick, so the function then returns false for a model. */
 static bool has_settled(const struct measurement *m)
 {
     const struct measured_run *last = &m->runs[m->run_count - 1];

@@ -20,7 +20,7 @@ struct measurement_options {
     const char *sources;  /* see joule_options; NULL: all */
     const char *root;     /* folder of a recorded machine; NULL: this machine */
     double budget_joules; /* 0: none */
-    /* a record is written: also open sources of gauges, and wait for the last tick of models */
+    /* a record is written, so sources of gauges are opened, and the last tick of models is awaited */
     bool is_recorded;
     bool uses_idle; /* load a stored baseline if `idle` is unknown */
     struct idle_baseline idle;
@@ -79,8 +79,8 @@ void measurement_add(struct measurement *m, int64_t begin_ns, int64_t end_ns,
 void measurement_finish(struct measurement *m, bool (*is_asked_to_end)(void));
 /* Fills a report, except exit status and labels of the command. Call report_free also after a failure. */
 joule_status measurement_report(struct measurement *m, const char *program, struct report *out_report);
-/* Removes the shared session file. Call before the process ends; other memory and threads are left to the
- * kernel, which frees them faster. */
+/* Removes the shared session file. Call it before the process ends. The kernel frees all other memory and the
+ * threads, because it does so faster. */
 void measurement_leave(void);
 
 /* The state of the budget: the energy of all ended runs and the current run. */

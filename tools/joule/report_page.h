@@ -17,7 +17,7 @@ size_t page_width(void);
 
 typedef void (*page_report_fn)(const struct report *report, struct text *out);
 /* Writes a report to the file `path` (see output_write), or to standard error if `path` is NULL. Returns
- * false if it could not be written, after a message except for standard error. */
+ * false if the report could not be written. Prints a message in this case, except if `path` is NULL. */
 bool page_report(const char *subcommand, const struct report *report, const char *path, page_report_fn print);
 /* Prints a report as one line of JSON. */
 void page_json_line(const struct report *report, struct text *out);

@@ -1,4 +1,4 @@
-/* tools/joule/subcommands.c - the table of subcommands. Each subcommand is in a file of its own. */
+/* tools/joule/subcommands.c - the table of subcommands. Each subcommand has a separate file. */
 #include <stddef.h>
 #include "joule_commands.h"
 #include "companion.h"

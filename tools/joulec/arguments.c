@@ -32,7 +32,8 @@ static bool has_text(const char *const *names, const char *const *languages, siz
     return has;
 }
 
-/* Returns true if clang preprocesses an input file. Note: after -cc1, clang's driver reads no options. */
+/* Returns true if clang preprocesses an input file and accepts options of its driver. After -cc1 it does not
+ * accept them. */
 static bool preprocesses(const struct arguments *a)
 {
     return (a->has_headers || has_text(a->sources, a->languages, a->source_count) ||

@@ -8,8 +8,9 @@
 
 #include "arguments.h"
 
-/* Returns true if the command requests nothing but verdicts of budgets. Sources without budgets are then not
- * checked. A SARIF or GitLab log needs more, because it also reports whether clang accepts a source. */
+/* Returns true if the command requests only verdicts of budgets, so that sources without budgets need no
+ * check. Returns false for a SARIF or GitLab log, because such a log also reports whether clang accepts a
+ * source. */
 bool budget_scan_is_enough(const struct arguments *arguments);
 /* Returns true if an annotation, pragma or macro of <joule/budget.h> may be in the source, in a file that it
  * may include, or in an option of clang. */

@@ -23,7 +23,7 @@ bool clang_option_takes_next(const char *word)
         " --include-with-prefix --include-with-prefix-after --include-with-prefix-before"
         " --param --prefix --rtlib --serialize-diagnostics --std --stdlib --sysroot ";
     if (string_starts(word, "-Xarch_") || string_starts(word, "-Xopenmp-target="))
-        return true; /* the rest of the option is the name of a machine */
+        return true; /* the name of a machine follows, for example -Xarch_x86_64 */
     size_t length = strlen(word);
     const char *at = word[0] == '-' ? strstr(options, word) : NULL;
     while (at && !(at[-1] == ' ' && at[length] == ' '))

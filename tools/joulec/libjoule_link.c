@@ -66,8 +66,8 @@ static bool archive_calls(const char *folder, size_t length, const char *name)
     return file_calls(path);
 }
 
-/* Returns true if an archive of -l`name` calls libjoule, in a folder of -L or LIBRARY_PATH, or
- * /usr/local/lib. */
+/* Returns true if the archive that -l`name` names calls libjoule. Searches the folders of -L and
+ * LIBRARY_PATH, and /usr/local/lib. */
 static bool library_calls(const struct arguments *a, const char *name)
 {
     bool is_found = archive_calls("/usr/local/lib", strlen("/usr/local/lib"), name);
@@ -109,7 +109,7 @@ static bool word_calls(const struct arguments *a, const char *word, const char *
         return parts_call(word + strlen("-Wl,"));
     if (strcmp(word, "-Xlinker") == 0)
         return next && file_calls(next);
-    bool is_list = word[0] == '@'; /* response file that was not expanded: assume a call */
+    bool is_list = word[0] == '@'; /* a response file that was not expanded may contain calls */
     return is_list || (word[0] != '-' && file_calls(word));
 }
 

@@ -10,8 +10,8 @@
 
 #define MAX_KELVIN 100
 
-/* Returns true if `value` is NULL, as it must be for this option. Otherwise prints a message that ends with
- * `hint` (may be ""), and returns false. */
+/* Returns true if `value` is NULL, because this option takes no value. Otherwise prints a message that ends
+ * with `hint` (may be ""), and returns false. */
 static bool take_nothing(const char *name, const char *value, const char *hint)
 {
     if (value)

@@ -48,8 +48,8 @@ static bool is_space(char c)
     return c && strchr(" \t\n\r\f\v", c);
 }
 
-/* Returns the next argument from *at, unquoted in place, and moves *at past it. "": there is none, or it is
- * empty; clang also drops empty arguments. */
+/* Returns the next argument from *at, unquoted in place, and moves *at past it. Returns "" at the end of the
+ * text, and for an empty argument, which clang drops, too. */
 static char *next_word(char **at)
 {
     char *c = *at, *word, *end, quote = '\0';
@@ -88,7 +88,7 @@ static char *read_text(struct words *words, const char *name, struct open_file *
     words->is_too_long = text && size >= words->text_left;
     if (text && !words->is_too_long) {
         copy = arena_copy(words->arena, text, strlen(text));
-        words->text_left -= size + 1; /* an empty file counts, too */
+        words->text_left -= size + 1; /* + 1, so that an empty file also counts */
     }
     free(text);
     return copy;

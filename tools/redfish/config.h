@@ -2,9 +2,9 @@
  * contains the address, user and certificate check of a management controller.
  *
  * The file consists of lines "key = value". The password is in a separate file that other users may not read.
- * It is never printed.
+ * No message contains the password.
  *
- * Note: the controller's certificate is checked unless the file contains "verify = no".
+ * Note: the controller's certificate is not checked if the file contains "verify = no".
  */
 #ifndef REDFISH_CONFIG_H
 #define REDFISH_CONFIG_H
@@ -17,7 +17,7 @@ struct config {
     char user[64]; /* empty: no user */
     char password[256];
     char ca[256];     /* file of trusted certificates; empty: those of the system */
-    char chassis[64]; /* id of the chassis to read; empty: the only one with a computer */
+    char chassis[64]; /* id of the chassis to read; empty: the only chassis with a computer */
     bool is_verified; /* the controller's certificate is checked */
 };
 

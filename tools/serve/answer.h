@@ -1,6 +1,6 @@
 /* tools/serve/answer.h - the texts that `joule serve` sends, each valid for one period of readings.
  *
- * It does not depend on HTTP, except for the media type.
+ * The code depends on HTTP only by the media types.
  *
  * Note: each kind has two pages: one that is being sent, and one for the next text. Memory therefore does not
  * grow with the number of requests. Additional pages exist only while slow clients receive older texts.

@@ -1,7 +1,7 @@
 /* tools/serve/auth.c - see auth.h.
  *
- * The file of users contains a line "NAME: HASH" for each user, as htpasswd writes it and as used in
- * basic_auth_users of Prometheus' web configuration. Hashes are those of crypt(5).
+ * The file of users contains a line "NAME: HASH" for each user. htpasswd writes this format, and Prometheus
+ * uses it in basic_auth_users of its web configuration. Hashes are those of crypt(5).
  * Note: messages and arguments never contain a token or password. Every user of the machine can read
  * arguments.
  */
@@ -44,7 +44,8 @@ struct auth {
 
 /* --- the token ------------------------------------------------------------------------------------------ */
 
-/* Returns true if the token is not empty and contains only visible ASCII, as a header requires. */
+/* Returns true if the token is not empty and contains only visible ASCII, because it is part of an HTTP
+ * header. */
 static bool is_usable(const char *token)
 {
     for (const char *c = token; *c; c++)

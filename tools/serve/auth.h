@@ -17,9 +17,9 @@ enum auth_answer {
     AUTH_LATER  /* not checked: there were too many wrong passwords in this second */
 };
 
-/* Reads the token and the users' passwords. Either path may be NULL. The token is read from its file or
- * from the variable JOULE_SERVE_TOKEN, which is then erased. Returns false after a message. The caller frees
- * *out_auth with auth_close. *out_auth is NULL if neither is given: every request is then allowed. */
+/* Reads the token and the users' passwords. Either path may be NULL. The token is read from its file or from
+ * the variable JOULE_SERVE_TOKEN, which is then erased. Returns false after a message. The caller frees
+ * *out_auth with auth_close. Without a token and users, *out_auth is NULL, and every request is allowed. */
 bool auth_open(const char *token_path, const char *users_path, struct auth **out_auth);
 void auth_close(struct auth *auth);
 bool auth_has_token(const struct auth *auth);

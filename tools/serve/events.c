@@ -37,7 +37,8 @@ static bool write_event(struct event_stream *stream)
     text_printf(&head, "%sid: %llu\nevent: devices\ndata: ", stream->length ? "" : "retry: 2000\n",
                 (unsigned long long)stream->events->number);
     if (is_new)
-        answer_release(page); /* no other text can be printed before the page is copied below */
+        answer_release(page); /* safe before the copy below, because this thread is the only one that prints
+                               * into pages */
     size_t length = head.length + page->length + 2;
     if (!array_reserve((void **)&stream->text, &stream->capacity, length, 1))
         return false;

@@ -202,8 +202,8 @@ static bool update_response(struct server *server, enum answer_kind kind, struct
     return server->responses[kind];
 }
 
-/* Sends the current text of a kind. While it is valid, all requests get the same response; libmicrohttpd
- * counts the references. */
+/* Sends the current text of a kind. While the text is valid, all requests get the same response.
+ * libmicrohttpd counts the references to the response. */
 static enum MHD_Result send_answer(struct server *server, struct MHD_Connection *connection,
                                    enum answer_kind kind)
 {

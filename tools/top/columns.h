@@ -1,6 +1,6 @@
 /* tools/top/columns.h - chooses the columns of a table that fit a width, and places them.
  *
- * The least important columns are removed until the rest fits; one column takes the spare width.
+ * The least important columns are removed until the remaining ones fit; one column takes the spare width.
  *
  * Note: the caller marks columns without known values by `is_empty`; they are removed first.
  */

@@ -29,7 +29,7 @@ int draw_processes(struct frame *frame, struct ui *ui, const struct model *model
 void draw_sums(struct frame *frame, const struct model *model, int y);
 void draw_detail(struct frame *frame, struct ui *ui, const struct model *model, int y, int rows);
 void draw_help(struct frame *frame);
-/* Draws a power and its class letter, right-aligned in POWER_WIDTH columns. */
+/* Draws a power and the letter of its class, right-aligned in POWER_WIDTH columns. */
 void draw_power(struct frame *frame, int y, int x, enum style style, double watts, joule_class cls);
 #define POWER_WIDTH 9
 /* Draw a cell of a table, the headings of a table, and the range of visible rows. The range, such as "11-20

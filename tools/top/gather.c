@@ -140,8 +140,8 @@ static void remove_unlisted(struct model *model)
 
 /* --- idle baseline -------------------------------------------------------------------------------------- */
 
-/* Loads the idle baseline, as soon as the cover is known. A baseline is used only if it has the same cover
- * and class, and if the machine was idle when it was measured. */
+/* Loads the idle baseline when the cover is known. A baseline is used only if it has the same cover and
+ * class, and if the machine was idle when it was measured. */
 static void find_idle(struct gathering *g)
 {
     struct cover cover;

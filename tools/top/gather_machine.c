@@ -103,8 +103,8 @@ static void update_packages(struct machine *machine, struct joule_host *host, st
     }
 }
 
-/* Note: if there is only one processor row, its load is that of the whole machine; likewise for the use of
- * memory. */
+/* Note: a single processor row shows the load of the whole machine, and a single memory row shows the use of
+ * all memory. */
 void gather_machine(struct machine *machine, joule_meter *meter, const struct live *live, struct model *model)
 {
     struct device_row *cpu = NULL, *memory = NULL;

@@ -12,7 +12,7 @@
 struct known_process {
     pid_t pid;
     uint64_t start_ticks;
-    char name[TREE_NAME]; /* name when user and command were read; it changes at exec */
+    char name[TREE_NAME]; /* name at the time when user and command were read; a name changes at exec */
     char user[16];
     char command[160];
 };
@@ -35,8 +35,8 @@ static void read_user(struct joule_host *host, pid_t pid, char out_user[16])
         string_print(out_user, 16, "%u", uid);
 }
 
-/* Reads the command line, whose arguments end in zero bytes. A kernel thread has no command line; its name is
- * shown in brackets. */
+/* Reads the command line, whose arguments end in zero bytes. A kernel thread has no command line, so its name
+ * is shown in brackets. */
 static void read_command(struct joule_host *host, struct known_process *known)
 {
     char path[48];

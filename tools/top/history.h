@@ -18,8 +18,8 @@ struct history {
 
 /* Stores the power at a tick. Ticks that were skipped since the last call become unknown. */
 void history_add(struct history *history, uint64_t tick, double watts);
-/* Returns the number of ticks per bar: the smallest number with which `columns` bars show all `ticks`. It is
- * limited, so that the bars show at most about span_s. period_s: seconds per tick. */
+/* Returns the number of ticks per bar: the smallest number with which `columns` bars show all `ticks`. The
+ * number is limited, so that the bars show at most about span_s seconds. period_s: seconds per tick. */
 unsigned history_ticks_per_bar(double period_s, double span_s, uint64_t ticks, int columns);
 /* Returns the mean power in watts of bar number `bar`, which covers the ticks [bar * n, (bar + 1) * n); NaN:
  * unknown. */

@@ -22,7 +22,7 @@ static bool is_host_text(const char *text, size_t length)
     return length > 0 && strspn(text, allowed) >= length;
 }
 
-/* Returns the text after the colon before the port; NULL: no port. */
+/* Returns the port of "HOST:PORT" or "[HOST]:PORT"; NULL: no port. */
 static const char *port_of(const char *name)
 {
     const char *end = name[0] == '[' ? strchr(name, ']') : name, *colon = end ? strchr(end, ':') : NULL;

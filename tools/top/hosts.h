@@ -1,4 +1,4 @@
-/* tools/top/hosts.h - power and energy of many machines, as reported by their `joule serve`.
+/* tools/top/hosts.h - power and energy of many machines. `joule serve` on each machine reports them.
  *
  * Note: a machine that stopped reporting is shown with its last values, marked as stale, and does not count
  * in the total power.
@@ -72,7 +72,8 @@ bool hosts_draw_once(struct frame *frame, struct hosts *hosts, int64_t now_ns, i
 
 /* --- `joule top --hosts`: many machines in one view ----------------------------------------------------- */
 
-/* list: as for hosts_read. The files are paths; NULL: not given. is_once: print one page and end. */
+/* list: hosts in the format of hosts_read. The files are paths; NULL: not given. is_once: print one page and
+ * end. */
 struct hosts_settings {
     const char *list, *token_file, *password_file, *ca_file;
     bool is_once;

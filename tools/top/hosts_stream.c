@@ -1,5 +1,5 @@
-/* tools/top/hosts_stream.c - see hosts_stream.h. A server sends events (Server-Sent Events): lines that begin
- * with "data:", ended by an empty line. */
+/* tools/top/hosts_stream.c - see hosts_stream.h. A server sends events (Server-Sent Events). An event
+ * consists of lines that begin with "data:" and ends with an empty line. */
 #include "hosts_stream.h"
 
 #include <curl/curl.h>

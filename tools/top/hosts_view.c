@@ -178,8 +178,9 @@ static int run_on_terminal(struct view *view)
 
 /* --- once ----------------------------------------------------------------------------------------------- */
 
-/* Waits until each host has failed or has sent two reports, whose difference is its energy, but at most
- * ONCE_NS. Prints one page. Returns the exit code: EXIT_OWN_FAILURE if no host answered. */
+/* Waits until each host has failed or has sent two reports, but at most ONCE_NS. The energy of a host is the
+ * difference of its two reports. Prints one page. Returns the exit code: EXIT_OWN_FAILURE if no host
+ * answered. */
 static int print_once(struct view *view)
 {
     struct hosts_total total;

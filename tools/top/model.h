@@ -22,7 +22,7 @@ struct domain_row {
 struct device_row {
     char name[16], vendor[24], model[96];
     joule_status state;
-    char remedy[192]; /* set unless state is OK; may be empty */
+    char remedy[192]; /* what to do about the state; empty if the state is OK or no action is known */
     int32_t domain;   /* id of the domain that supplies power and energy; -1: none */
     bool in_total;
     joule_quantity watts, joules;
@@ -83,7 +83,8 @@ const char *sort_key_name(enum sort_key key);
 /* Sorts processes: values in descending order, names and ids in ascending order, or the other way if
  * `reversed`. Unknown values are always last. Equal rows are sorted by id. */
 void model_sort(struct model *model, enum sort_key key, bool reversed);
-/* Sorts devices: GPUs and accelerators, processors, memory, the rest; each kind by number. */
+/* Sorts devices: GPUs and accelerators first, then processors, memory, and other devices. Devices of one kind
+ * are sorted by number. */
 void model_sort_devices(struct model *model);
 /* Writes the indices of matching processes into out_shown, which must have space for all processes. Returns
  * their number. The filter is searched in command, user and id, ignoring case; an empty filter matches all.
@@ -91,8 +92,8 @@ void model_sort_devices(struct model *model);
 size_t model_filter(const struct model *model, const char *filter, size_t *out_shown);
 /* Returns the device of that name, or NULL. */
 struct device_row *model_device(struct model *model, const char *name);
-/* Returns the device of that name, adding it if needed; NULL: out of memory. Pointers to other rows become
- * invalid. */
+/* Returns the device of that name. If there is none, adds it. NULL: out of memory. Pointers to other rows
+ * become invalid. */
 struct device_row *model_add_device(struct model *model, const char *name);
 void model_free(struct model *model);
 

@@ -21,7 +21,7 @@ int screen_once_width(void);
 void screen_size(int *out_width, int *out_height);
 /* Shows a frame; only differences are sent to the terminal. */
 void screen_show(const struct frame *frame);
-/* Returns the next pressed key, as in ui.h; 0: none. */
+/* Returns the next pressed key (a character or an enum ui_key); 0: none. */
 int screen_key(void);
 /* screen_resized: call after the terminal's size has changed. screen_leave restores the terminal, for example
  * for the shell of a stopped program; screen_return shows the page again. */

@@ -46,7 +46,7 @@ struct ui {
     int page_rows; /* number of rows of the list in focus when it was last drawn */
 };
 
-/* Handles one key. Returns what the caller must do. */
+/* Handles one key. Returns the action that the caller must perform. */
 enum ui_action ui_press(struct ui *ui, struct model *model, int key);
 /* Updates order, filter and selection after the model has changed. Returns false if out of memory. */
 bool ui_refresh(struct ui *ui, struct model *model);

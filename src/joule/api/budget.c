@@ -130,8 +130,9 @@ static double temperature_rise(struct joule_budget *budget)
     return fmax(budget->result.temperature_rise_kelvin, celsius - budget->begin_celsius);
 }
 
-/* Returns the maximum joules that one domain can use until its next reading, which comes at most wait_s after
- * its next tick. NaN: its physical limit is unknown. */
+/* Returns the maximum joules that a domain can use between its last tick and its next reading. The next
+ * reading is at most wait_s after the domain's next tick. NaN: the physical limit of the domain is
+ * unknown. */
 static double max_unread_joules(const struct meter_channel *mc, double wait_s)
 {
     const struct channel *ch = mc->channel;
@@ -155,14 +156,15 @@ static double overshoot_bound(const struct joule_budget *budget, int64_t now_ns)
         const struct meter_channel *mc = &meter->channels[cover.ids[i]];
         int64_t wait_ns = mc->lane->period_ns;
         if (mc->lane != meter->lanes[0] || budget->options.tag)
-            /* The first lane checks budgets and attributes energy to regions. */
+            /* Only lane 0 checks budgets and attributes energy to tags. So the check may follow a reading of
+             * another lane by up to one period of lane 0. */
             wait_ns += meter->lanes[0]->period_ns;
         bound += max_unread_joules(mc, clock_seconds(wait_ns));
     }
     return cover.count ? bound : NAN;
 }
 
-/* Returns the worst status of all limits of a budget. */
+/* Returns the worst of the statuses of a budget's limits. */
 static joule_budget_status judge_all(const struct joule_budget *budget, const joule_budget_result *result)
 {
     const joule_budget_options *limits = &budget->options;

@@ -167,14 +167,14 @@ static void name_site(char out_name[SESSION_NAME], const joule_budget_site *site
     memcpy(out_name + strlen(out_name), line, strlen(line) + 1);
 }
 
-/* Adds a scope to the list, unless a scope with this tag is in it. If out of memory, reports contain the
+/* Adds a scope to the list if the list has no scope with this tag. If out of memory, reports contain the
  * scope, but the handler is never called for it. */
 static void list(const char *name, uint32_t tag, const char *budget, double max_joules)
 {
     struct scope *first = atomic_load_explicit(&scopes.first, memory_order_acquire);
     for (const struct scope *other = first; other; other = other->next)
         if (other->tag == tag)
-            return; /* the same line of a header or a template */
+            return; /* another site on the same line, in a header or a template */
     struct scope *scope = calloc(1, sizeof *scope);
     char *copy = scope ? strdup(budget) : NULL;
     if (!copy) {

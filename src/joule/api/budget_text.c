@@ -81,8 +81,8 @@ static joule_status refuse_key(const struct reading *r, size_t at, const char *w
                      shown(word, buffer), column);
 }
 
-/* Returns the index in `work` of the byte that joule_parse rejected: that of the unit if the number at
- * work[at] is valid, otherwise that of the number. */
+/* Returns the index in `work` of the byte that joule_parse rejected. If the number at work[at] is valid, this
+ * is the first byte of the unit, otherwise the first byte of the number. */
 static size_t wrong_place(const struct reading *r, size_t at)
 {
     double value;

@@ -15,7 +15,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static joule_meter *meter; /* guarded by lock */
-static bool is_kept;       /* children after fork open a default meter, too */
+static bool is_kept;       /* each child process opens a default meter after fork */
 static atomic_bool is_due; /* this child has not opened its meter yet */
 static bool is_over;       /* the library is unloading: no default meter is opened again; guarded by lock */
 
@@ -70,7 +70,8 @@ joule_status meter_take(joule_meter **given)
     return (*given)->pid == getpid() ? JOULE_OK : JOULE_STALE;
 }
 
-/* Initialises the lock again in a child, because a thread that held it at fork does not exist there. */
+/* Initialises the lock again in a child process. Another thread of the parent may have held the lock at fork,
+ * and that thread does not exist in the child. */
 static void renew_lock(void)
 {
     pthread_mutex_init(&lock, NULL);

@@ -169,7 +169,8 @@ static joule_device unknown_device(void)
                           .last_xid = NAN};
 }
 
-/* Copies a source's text, bytes or number, unless an earlier source supplied it. */
+/* Copy a text, a number of bytes or a number from a source. Have no effect if an earlier source supplied the
+ * value. */
 static void take_text(char *ours, size_t size, const char *theirs)
 {
     if (!ours[0])
@@ -363,8 +364,8 @@ static void add_quantity(joule_quantity *sum, joule_quantity term)
     sum->cls = term.cls > sum->cls ? term.cls : sum->cls;
 }
 
-/* Sets energy and power to the sums over a device's parts, as a total does. Used if the sensor of the whole
- * device does not change. Returns false if no part has energy. */
+/* Sets energy and power to the sums over the parts of a device. Used if the sensor of the whole device does
+ * not change. Returns false if no part has energy. */
 static bool take_parts(joule_meter *meter, joule_device *d)
 {
     struct cover cover;

@@ -1,7 +1,7 @@
 /* joule/api/measure.c - joule_measure: a region around a function call, and the wait for its figures.
  *
- * Note: the figures are the machine's during the call (`window`), not the function's share. Programs that run
- * other work at the same time need regions and their `attributed` joules.
+ * Note: the figures are the energy of the whole machine during the call (`window`), and not only the
+ * function's share. Programs that run other work at the same time need regions and their `attributed` joules.
  */
 #include <math.h>
 #include <string.h>

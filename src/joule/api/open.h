@@ -14,7 +14,7 @@ joule_status meter_open_on(struct joule_host *host, bool owns_host, const joule_
                            joule_meter **out_meter, joule_error *out_error);
 
 /* Every public query begins with this call. If *meter is NULL, sets it to the default meter. Returns
- * JOULE_FAILED if that cannot be opened, and JOULE_STALE if the meter was opened before fork. */
+ * JOULE_FAILED if the default meter cannot be opened, and JOULE_STALE if the meter was opened before fork. */
 joule_status meter_take(joule_meter **meter);
 /* Returns `meter`. If `meter` is NULL, opens the default meter if necessary and returns it; NULL if it cannot
  * be opened. */
@@ -22,8 +22,8 @@ joule_meter *meter_or_default(joule_meter *meter);
 /* Opens the default meter. Children after fork then open their own default meter with
  * meter_default_in_child. */
 void meter_default_keep(void);
-/* In a child after fork, opens a default meter once if the parent called meter_default_keep. Otherwise costs
- * one atomic load. */
+/* In a child process after fork, the first call opens a default meter if the parent called
+ * meter_default_keep. All other calls only load one atomic variable. */
 void meter_default_in_child(void);
 /* Returns the default meter if this process, and not a parent before fork, has opened it; else NULL. */
 joule_meter *meter_default_if_open(void);

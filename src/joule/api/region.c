@@ -24,8 +24,9 @@
 #define MAX_DEPTH    8 /* without a slot, nested regions are subtracted up to this depth */
 #define PUBLIC_FLAGS (JOULE_REGION_CPU | JOULE_REGION_GPU | JOULE_REGION_THREAD_OWNED)
 
-/* joule_region.flags: public bits, SPAN_SYNCHRONISED, and 16 bits of session_generation. slot: the slot's
- * number or NO_SLOT; from bit 16 on, the index in its open table. owner: the thread's id. */
+/* The members of joule_region that libjoule encodes. flags: public bits, SPAN_SYNCHRONISED, and in the upper
+ * 16 bits the low half of session_generation. slot: the slot's number or NO_SLOT in the lower 16 bits, the
+ * region's index in its open table in the upper 16 bits. owner: the thread's id. */
 #define GENERATION_SHIFT 16
 
 /* State of the calling thread. */
@@ -51,8 +52,8 @@ static struct {
 
 /* --- begin and end -------------------------------------------------------------------------------------- */
 
-/* Takes a slot for this thread and fills `self`. Returns NULL if no slot is free; the first call after
- * RETRY_NS tries again. */
+/* Takes a slot for this thread and fills `self`. Returns NULL if no slot is free. After a failure, calls
+ * within RETRY_NS fail without a new attempt. */
 __attribute__((noinline, cold)) static struct slot *take_slot(uint32_t generation)
 {
     int64_t now = clock_now_ns();

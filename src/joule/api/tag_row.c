@@ -22,8 +22,9 @@ static double budget_of(struct session *session, const struct tag_row *row)
     return isnan(each) ? in_all : isnan(in_all) ? calls : in_all + calls;
 }
 
-/* Sets the row's energy to the expected energy of its counted calls. Their duration, and what ran at the same
- * time, is unknown. max_joules: all energy of the devices, which limits the calls' energy. */
+/* Sets the row's energy to the expected energy of its counted calls. Their durations are unknown, and so are
+ * the regions that ran at the same time. max_joules: all energy of the devices, which limits the calls'
+ * energy. */
 static void expect_joules(struct session *session, const struct tag_sums *sums, double max_joules,
                           struct tag_row *row)
 {
@@ -39,7 +40,7 @@ static void expect_joules(struct session *session, const struct tag_sums *sums, 
     row->result.coverage = NAN;
 }
 
-/* Returns `joules` less the fraction `part`. The interval includes the error of that fraction. */
+/* Returns the quantity joules * (1 - part). The interval includes the error of `part`. */
 static joule_quantity subtract_timestamps(joule_quantity joules, double part)
 {
     joule_quantity left = quantity_scale(joules, 1 - part);
@@ -64,7 +65,8 @@ static void separate_timestamps(struct session *session, const struct tag_sums *
 
 static struct tag_row make_row(struct session *session, const struct tag_sums *sums, double max_joules)
 {
-    uint32_t own = TAG_COUNTED | TAG_BRIEF; /* another process may have set these bits */
+    uint32_t own = TAG_COUNTED | TAG_BRIEF; /* flags of this file; another process may have set these bits in
+                                             * the shared memory */
     struct tag_row row = {.tag = sums->tag,
                           .name = sums->name,
                           .flags = sums->flags & ~own,

@@ -1,10 +1,10 @@
-/* joule/attribute/attribute.h - measures a command's share of the machine's CPU time and
- * turns it into energy.
+/* joule/attribute/attribute.h - measures a command's share of the machine's CPU time and turns it into
+ * energy.
  *
- * The CPU time of a command and its descendants comes from the best method that works here: a v2 cgroup of
- * its own (also in hybrid set-ups); else a child subreaper and /proc; else wait4.
- * Note: the share is a share of *active* energy. Idle energy is attributed to no command and is
- * reported separately.
+ * The CPU time of a command and its descendants comes from the best method that works here. The best method
+ * is a separate v2 cgroup (also in hybrid set-ups), the second a child subreaper and /proc, the last wait4.
+ * Note: the share is a share of *active* energy. Idle energy is attributed to no command and is reported
+ * separately.
  */
 #ifndef JOULE_ATTRIBUTE_H
 #define JOULE_ATTRIBUTE_H

@@ -72,7 +72,7 @@ static bool is_cgroup2_mount(char *line, const char **out_root, const char **out
     return type && strcmp(type, "cgroup2") == 0;
 }
 
-/* Returns the rest of `path` below `root`; NULL if it is not below. */
+/* Returns the part of `path` after `root`; NULL if `path` is not below `root`. */
 static const char *path_below(const char *path, const char *root)
 {
     size_t length = strcmp(root, "/") == 0 ? 0 : strlen(root);
@@ -120,7 +120,7 @@ bool cgroup_locate(const char *mountinfo, const char *self_cgroup, char *out_pat
     return false;
 }
 
-/* Finds the folder of this process's cgroup, as cgroup_locate does. */
+/* Finds the folder of this process's cgroup (see cgroup_locate). */
 static bool find_own(struct joule_host *host, char *out_path, size_t size)
 {
     char self[CGROUP_SIZE];
@@ -283,7 +283,7 @@ static bool make(struct cgroup *cgroup)
     cgroup->folder = open_folder(cgroup->parent, cgroup->name);
     if (cgroup->folder >= 0 && flock(cgroup->folder, LOCK_EX | LOCK_NB) == 0)
         cgroup->usage = openat(cgroup->folder, "cpu.stat", O_RDONLY | O_CLOEXEC);
-    /* Only a fork shows whether processes may be moved into the cgroup. */
+    /* The CPU time can be read. Whether processes may be moved into the cgroup is known only after a fork. */
     bool works = cgroup->usage >= 0 && !isnan(cgroup_cpu_s(cgroup));
     if (!works)
         unlinkat(cgroup->parent, cgroup->name, AT_REMOVEDIR);
@@ -316,8 +316,8 @@ struct mover {
     bool is_inside;
 };
 
-/* Runs in the child, on its parent's memory: moves the child into the cgroup, then calls be(). If the child
- * cannot be moved, it ends. */
+/* Runs in the child, on its parent's memory: moves the child into the cgroup, then calls be(). If the move
+ * fails, the child ends. */
 static void move_and_be(void *context)
 {
     struct mover *mover = context;

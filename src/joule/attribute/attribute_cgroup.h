@@ -1,7 +1,7 @@
 /* joule/attribute/attribute_cgroup.h - creates, reads and removes a v2 cgroup for a command.
  *
- * Note: the owner of a cgroup holds a lock on its folder. A cgroup that can be locked is left over from a run
- * that died, whatever process ids suggest.
+ * Note: the owner of a cgroup holds a lock on its folder. So a cgroup that can be locked is left over from a
+ * run that died, even if a process with the run's id exists again.
  */
 #ifndef JOULE_ATTRIBUTE_CGROUP_H
 #define JOULE_ATTRIBUTE_CGROUP_H

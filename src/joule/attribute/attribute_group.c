@@ -246,7 +246,7 @@ void attribute_free(struct attribute_group *group)
 
 /* --- shares --------------------------------------------------------------------------------------------- */
 
-#define MIN_TICKS 0.99 /* below 1, because ticks are stored as seconds, which are rounded */
+#define MIN_TICKS 0.99 /* less than a tick, because ticks are stored as seconds, which are rounded */
 
 static double tick_seconds(void)
 {
@@ -280,8 +280,8 @@ static double share_sd(double share, double busy_s)
     return hypot(by_ticks, by_power);
 }
 
-/* Returns true if the machine's CPU time, which is counted in ticks, has not ticked. Also if its busy time
- * has not ticked, although the command has used more time. */
+/* Returns true if less than one tick has passed, so that the kernel's count for the machine is still 0. Also
+ * returns true if the machine's busy time is less than a tick although the command used more time. */
 static bool is_too_short(const struct attribution *a)
 {
     double min_s = MIN_TICKS * tick_seconds();

@@ -102,7 +102,7 @@ static void retire_ended(struct process_shares *shares, int64_t now_ns)
             i++;
 }
 
-/* Removes the row of an earlier process with the same id, because both rows could have the same labels. */
+/* Removes the row of an earlier process with the same id, because the labels of both rows could be equal. */
 static void retire_same_pid(struct process_shares *shares, pid_t pid)
 {
     for (size_t i = 0; i < shares->count; i++)
@@ -112,8 +112,8 @@ static void retire_same_pid(struct process_shares *shares, pid_t pid)
         }
 }
 
-/* Returns the time at which the process of a row was last among the largest; if it has ended, the time at
- * which it was last seen alive. */
+/* Returns the time at which the process of a row was last among the largest. If the process has ended,
+ * returns the time at which it was last seen alive. */
 static int64_t last_ns(struct process_shares *shares, const struct process_row *row)
 {
     return process_of(shares, row) ? row->top_ns : row->alive_ns;
@@ -211,8 +211,9 @@ static void pick(struct process_shares *shares, int64_t now_ns)
     shares->picked_ns = now_ns;
 }
 
-/* Adds rows for processes at once while half of the rows are free, so that the rows include all joules of
- * their processes. A process that uses less than total / rows waits for the next choice. */
+/* Adds rows at once while more than half of the rows are free. So a new row includes all joules of its
+ * process. A process gets a row if it used at least 1 / (number of rows) of all joules of the window. Other
+ * processes wait for the next choice. */
 static void pick_early(struct process_shares *shares, int64_t now_ns)
 {
     const struct seen_process *top[MAX_PICKED_PROCESSES];

@@ -25,14 +25,14 @@ struct process_row {
     char tenant[TENANT_PATH];       /* cgroup path; empty: none */
     struct tenant_name tenant_name; /* name of that tenant */
     double cpu_joules, gpu_joules;  /* since the process got its row */
-    /* times at which the process was last seen alive, and last was among the largest users */
+    /* time at which the process was last seen alive; time at which it was last among the largest users */
     int64_t alive_ns, top_ns;
     bool is_named; /* the tenant of the process was looked up */
 };
 
 /* Initialise with zeros, except `max_picked`. Not thread-safe. */
 struct process_shares {
-    size_t max_picked; /* number of processes picked at a time, 1 to MAX_PICKED_PROCESSES */
+    size_t max_picked; /* number of processes that get a row at one choice, 1 to MAX_PICKED_PROCESSES */
     struct process_row *rows;
     size_t count, capacity;
     /* Joules of processes without a row (other), of rows that were removed (ended), and of no known process
@@ -41,7 +41,8 @@ struct process_shares {
     double ended_cpu_joules, ended_gpu_joules;
     double rest_cpu_joules, rest_gpu_joules;
     double idle_cpu_joules;           /* joules of the time in which the kernel counts CPUs as idle */
-    bool knows_idle;                  /* the idle joules are known; false: they are part of the rest */
+    bool knows_idle;                  /* true: idle_cpu_joules is known; false: idle joules are part of the
+                                       * rest */
     joule_class cpu_class, gpu_class; /* NONE: nothing was attributed yet */
     /* Below: private to attribute_process.c. The joules in the table are those since the last choice. */
     struct process_table table;
@@ -56,8 +57,8 @@ struct process_shares {
 void process_share_cpu(struct process_shares *shares, const joule_quantity *joules, double capacity_s);
 /* Adds joules of a device to a process. Returns the joules added; 0 if /proc does not show the process. */
 double process_share_device(struct process_shares *shares, uint64_t pid, double joules);
-/* Adds the joules of a device that were attributed to no process to the rest. given: joules attributed to
- * processes. */
+/* Adds the joules of a device that belong to no process (`joules` minus `given`) to the rest. given: joules
+ * attributed to processes. */
 void process_leave_device(struct process_shares *shares, const joule_quantity *joules, double given);
 
 /* Moves the joules that the functions above added to processes into the reported sums: chooses processes for

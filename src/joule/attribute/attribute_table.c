@@ -135,8 +135,8 @@ static void merge(struct update *update, const struct tree_process *seen, size_t
         keep_or_end(update, old);
 }
 
-/* Adds the CPU time of children that a process waited for, without the time that was counted while they
- * lived. children_s: total from /proc. */
+/* Adds the CPU time of children that a process has waited for. Excludes the time that was counted while the
+ * children lived. children_s: total from /proc. */
 static void take_children(const struct update *update, struct seen_process *process, double children_s)
 {
     double missed_s = children_s - process->children_s - process->owed_s;
@@ -158,7 +158,8 @@ static struct seen_process *find_living_ancestor(struct update *update, const st
     return ancestor;
 }
 
-/* Adds the CPU time of children that were waited for, without the time that was counted while they lived. */
+/* For each process, adds the CPU time of its children that have ended. Excludes the time that was counted
+ * while the children lived. */
 static void settle_children(struct update *update, const struct tree_process *seen, size_t seen_count)
 {
     for (size_t i = 0; i < update->ended_count; i++) {

@@ -54,7 +54,7 @@ struct process_table {
 joule_status process_table_update(struct process_table *table, struct joule_host *host);
 /* Returns the process with this id; NULL: none. Valid until the next change of the table. */
 struct seen_process *process_table_find(struct process_table *table, pid_t pid);
-/* Returns the process with this id; adds an entry with is_outside if there is none. Returns NULL if out of
+/* Returns the process with this id. If there is none, adds an entry with is_outside. Returns NULL if out of
  * memory. Adding moves other entries. */
 struct seen_process *process_table_outside(struct process_table *table, pid_t pid);
 /* Frees the entries; the table is then empty. */

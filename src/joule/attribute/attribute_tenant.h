@@ -4,7 +4,8 @@
  * Tenants are found by their cgroups. The processors' energy is divided by CPU time, a device's energy by the
  * time in which processes ran on it. The tenants' joules and the rest add up to the meter's energy.
  * Note: a share is relative to the machine's full capacity, so the energy of idle time is attributed to no
- * tenant, and no baseline is needed. A daemon that runs 0.1 % of the time gets 0.1 %, not all idle energy.
+ * tenant, and no baseline is needed. For example, a daemon that runs 0.1 % of the time gets 0.1 % of the
+ * energy, even on an idle machine.
  */
 #ifndef JOULE_ATTRIBUTE_TENANT_H
 #define JOULE_ATTRIBUTE_TENANT_H
@@ -20,13 +21,14 @@ struct tenant_name {
     char slurm_job[24], user[16];
     char container_id[65], pod_uid[40]; /* as in the path */
     char unit[96];                      /* systemd's unit */
-    /* Names of a pod, which its cgroup's path does not contain: attribute_pod.h. Kubernetes
+    /* Names of the pod. The cgroup's path does not contain them, so attribute_pod.h finds them. Kubernetes
      * limits their lengths. */
     char pod[254], namespace[64], container[64];
 };
 
-/* Parses the path of a cgroup, relative to the root of the tree. Returns true if it is a tenant: the
- * outermost cgroup of one of the kinds. Cgroups inside a tenant belong to it. */
+/* Parses the path of a cgroup, relative to the root of the tree. Returns true if the cgroup is a tenant. A
+ * tenant is the outermost cgroup of one of the kinds (tenant_name.kind), and contains all cgroups inside
+ * it. */
 bool tenant_name_read(const char *path, struct tenant_name *out_name);
 
 /* A tenant: a cgroup whose energy is reported. */
@@ -36,7 +38,7 @@ struct tenant {
     struct tenant_name name;
     double cpu_s, cpu_joules, gpu_joules; /* since the tenant was first seen */
     /* Below: private to attribute_tenant.c. */
-    /* CPU seconds counted by the kernel, and those of them for which no energy is attributed yet */
+    /* CPU seconds counted by the kernel; the part for which no energy is attributed yet */
     double usage_s, pending_cpu_s;
     int64_t seen_ns;
     unsigned update_count; /* number of updates in which the tenant was seen */

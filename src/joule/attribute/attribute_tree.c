@@ -1,6 +1,6 @@
 /* joule/attribute/attribute_tree.c - see attribute_tree.h.
  *
- * Note: processes start and end while /proc is read; a process that cannot be read has ended and is omitted.
+ * Note: processes start and end while /proc is read. A process that cannot be read has ended and is omitted.
  * A command's name may contain spaces and parentheses, so fields are counted from the last ')'.
  */
 #include "joule/attribute/attribute_tree.h"

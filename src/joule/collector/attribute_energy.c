@@ -233,8 +233,8 @@ static void attribute_region(struct collector *c, size_t i, struct tag_state *ta
         ledger_merge(&tag->ledger, r->history);
 }
 
-/* Adds a fraction of `more` to `line`: `own` for self, `part` for the other members. more: energy from
- * earlier sweeps of a region that represents a batch. */
+/* Adds a fraction of `more` to `line`: the fraction `own` to `self`, and the fraction `part` to the other
+ * members. more: energy that a region got in earlier sweeps. The region represents a batch (folded.h). */
 static void add_history(struct ledger_line *line, const struct ledger_line *more, double part, double own)
 {
     line->window += more->window * part;
@@ -246,9 +246,10 @@ static void add_history(struct ledger_line *line, const struct ledger_line *more
     line->covered_s += more->covered_s * part;
 }
 
-/* Adds the part of region i's energy that belongs to one tag of the batch that it represents. Nested regions
- * of the tag can have more time than the batch, so the part is limited to 1. `self` is computed from the own
- * time of these regions, because region i may overlap another region of its thread by chance. */
+/* Adds the part of region i's energy that belongs to one tag of the region's batch. The part is proportional
+ * to the tag's time, but at most 1, because nested regions of the tag can have more time than the batch.
+ * `self` is computed from the tag's own time, because region i may overlap another region of its thread by
+ * chance. */
 static void attribute_fold(struct collector *c, size_t i, const struct fold_update *fold, double covered_s)
 {
     const struct region *r = &c->regions[i];
@@ -299,15 +300,16 @@ static void finish_region(struct collector *c, size_t i)
     free(r->history);
 }
 
-/* Limits a tag's share to the group's energy. Nested regions of one tag can exceed that energy, and so can
- * entries that another program forged. */
+/* Limits a tag's share to the group's energy. The share can be too large if regions of the tag are nested, or
+ * if another program wrote false entries. */
 static void limit_share(struct share *share, double joules)
 {
     share->attributed = fmin(share->attributed, joules);
     share->self = fmin(share->self, joules);
 }
 
-/* Adds the sweep's shares to the tags' ledgers, now that each tag's presence in the sweep is known. */
+/* Adds the sweep's shares to the tags' ledgers at the end of a sweep. The error of a share depends on the
+ * part of the sweep in which the tag was present, and this part is known only at the end. */
 static void close_tags(struct collector *c)
 {
     for (unsigned g = 0; g < GROUPS; g++)

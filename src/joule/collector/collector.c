@@ -54,7 +54,8 @@ static void drain(struct collector *c, bool check_owners)
     struct session_map *map = session_map(c->session);
     if (hub.reader.map != map)
         reader_start(&hub.reader, map, session_begin_ns(c->session));
-    /* A known region may leave the open table without an entry in any ring buffer. */
+    /* If the collector knows regions, the slots are always read. A region can leave the open table without an
+     * entry in a ring buffer, and only a reading shows this. */
     if (check_owners || c->knows_regions || reader_has_updates(&hub.reader, clock_now_ns()))
         reader_round(&hub.reader, clock_now_ns(), check_owners, pass_to_all, NULL);
     record_round(c, now_ns);
@@ -171,11 +172,12 @@ static int64_t reached_ns(struct collector *c, int64_t horizon_ns)
     return reached > horizon_ns - MAX_LAG_NS ? reached : horizon_ns - MAX_LAG_NS;
 }
 
-/* Attributes energy up to horizon_ns - hold_ns, or to the last reading of the slowest sensor if that is
+/* Attributes energy up to horizon_ns - hold_ns, or up to the last reading of the slowest sensor, whichever is
  * earlier. */
 static void sweep_to(struct collector *c, int64_t horizon_ns, int64_t hold_ns)
 {
-    if (c->region_count == 0) { /* nothing to attribute; time is left in which late spans are accepted */
+    if (c->region_count == 0) { /* no region waits; swept_ns stays at least IDLE_HOLD_NS behind, so that late
+                                 * spans still get energy */
         int64_t idle_ns = horizon_ns - (hold_ns > IDLE_HOLD_NS ? hold_ns : IDLE_HOLD_NS);
         c->swept_ns = idle_ns > c->swept_ns ? idle_ns : c->swept_ns;
         return;
@@ -226,8 +228,8 @@ static double part(double a, double b)
     return b > 0 ? fmin(1, a / b) : 0;
 }
 
-/* Returns the summed energy of the groups (bits of `groups`) whose energy is known; unknown if no energy is
- * known. */
+/* Returns the summed energy of those groups (bits of `groups`) whose energy is known. The sum is unknown if
+ * the energy of no group is known. */
 static struct window groups_window(struct collector *c, uint32_t groups, int64_t begin_ns, int64_t end_ns)
 {
     struct window sum = {.joules = estimate_unknown(), .covered_s = INFINITY, .is_final = true};
@@ -342,8 +344,9 @@ static double max_joules_of(struct collector *c, uint32_t claims)
     return is_covered && joules.high > 0 ? joules.high : INFINITY;
 }
 
-/* Returns `joules` with its upper bound raised by the largest possible energy of folded regions in time that
- * was not attributed: all energy of the devices in that time. window: joules of the tag's windows. */
+/* Returns `joules` with a higher upper bound. Folded regions may have used all energy of the devices in time
+ * for which no energy was attributed. This energy is added to the bound. window: joules of the tag's
+ * windows. */
 static joule_quantity with_uncovered(joule_quantity joules, const struct tag_state *tag, double window)
 {
     double uncovered_s = tag->duration_s - tag->covered_s;
@@ -400,8 +403,8 @@ static double sensor_period_of(struct collector *c, uint32_t claims)
     return tick_s;
 }
 
-/* Returns the number of regions with known energy: all except waiting ones, calls without timestamps, and
- * folds that got no energy. */
+/* Returns the number of regions with known energy. Excludes waiting regions, calls without timestamps, and
+ * folded regions that got no energy. */
 static uint64_t count_attributed(const struct tag_state *tag)
 {
     uint64_t without = tag->waiting + tag->counted + tag->unattributed;

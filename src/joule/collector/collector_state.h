@@ -37,7 +37,7 @@ struct recent {
 struct tag_state {
     char name[SESSION_NAME];
     struct ledger ledger;
-    struct share now[GROUPS]; /* shares in the running sweep, until the tag's presence in it is known */
+    struct share now[GROUPS]; /* shares of the running sweep; close_tags adds them to `ledger` */
     bool is_touched;          /* the tag is listed in collector.touched */
     uint64_t count, folded, waiting;
     uint64_t unattributed; /* the part of `folded` that gets no energy */
@@ -60,8 +60,8 @@ struct collector {
     struct region *regions;
     size_t region_count, region_capacity;
     _Atomic bool knows_regions; /* region_count > 0 */
-    /* Numbers of open regions + 1, by slot and index in its open table; 0: unused. So pages of this array
-     * without open regions are never touched. */
+    /* For each slot and each place in the slot's open table: the number of the open region plus 1; 0 means no
+     * region. The array is initially 0, so its unused pages take no memory. */
     uint32_t open_at[SESSION_SLOTS][SESSION_OPEN];
     struct lost {
         uint32_t region;

@@ -8,7 +8,8 @@
 
 #define SLICES      64   /* pieces of a batch, spread over its time to affect concurrent regions evenly */
 #define MAX_THREADS 4096 /* upper limit of the threads that one batch represents */
-/* exceeds SESSION_RESERVED + SESSION_SLACK, the places left for regions after the first fold */
+/* exceeds the number of regions that a thread can still store after its first fold: SESSION_RESERVED +
+ * SESSION_SLACK */
 #define MAX_GAPS 640
 
 /* A time in which a thread ran no region that is in the ring buffer. */
@@ -127,7 +128,7 @@ static void add_thread(struct collector *c, const struct region *model, const st
     }
 }
 
-/* Adds regions for the batch of several threads. Each of them occupies the same part of the whole time. */
+/* Adds regions for the batch of several threads. Each region occupies the same part of the whole time. */
 static void add_threads(struct collector *c, const struct region *model, const struct fold_time *time)
 {
     double parts = model->batch->own_s * 1e9 / (double)(time->end_ns - time->begin_ns);
@@ -136,7 +137,7 @@ static void add_threads(struct collector *c, const struct region *model, const s
         add_pieces(c, model, time->begin_ns, time->end_ns, fmin(1, parts / (double)threads), 1);
 }
 
-/* Adds the regions that represent a batch; none if its own time is 0. */
+/* Adds the regions that represent a batch. Adds none if the batch's own time is 0. */
 static void add_representatives(struct collector *c, uint16_t track, struct batch *batch,
                                 const struct fold_time *time)
 {

@@ -99,8 +99,8 @@ uint32_t group_covers_summed(const struct group_covers *covers, uint32_t claims)
 
 /* --- results -------------------------------------------------------------------------------------------- */
 
-/* Returns `value` with the relative common errors of `base`, but with the independent variance `variance`
- * (J^2). */
+/* Returns an estimate of `value` joules. Its common errors, relative to the value, are those of `base`. Its
+ * independent variance is `variance` (J^2). */
 static struct estimate shaped_like(const struct estimate *base, double value, double variance)
 {
     if (!(base->value > 0))

@@ -53,8 +53,8 @@ void group_covers_choose(struct group_covers *covers, joule_meter *meter, int64_
  * total if it claims all groups. */
 uint32_t group_covers_summed(const struct group_covers *covers, uint32_t claims);
 
-/* Sets the five quantities of out_result, with the sensors' gain errors over [begin_ns, end_ns]. Groups that
- * were never covered are omitted; if no group remains, the quantities are unknown. */
+/* Sets the five quantities of out_result, with the sensors' gain errors over [begin_ns, end_ns]. Omits groups
+ * that were never covered. If no group remains, the quantities are unknown. */
 void ledger_result(const struct ledger *ledger, uint32_t claims, const struct group_covers *covers,
                    joule_meter *meter, int64_t begin_ns, int64_t end_ns, joule_result *out_result);
 /* Returns a result in which all quantities are unknown. */

@@ -108,8 +108,8 @@ static bool makes_sense(struct span *span, int64_t since_ns)
            span->error_ns >= 0;
 }
 
-/* Moves the finished regions from a slot's ring buffer to the update. Stops at an entry that a thread claimed
- * but has not filled yet, unless the thread has ended. */
+/* Moves the finished regions from a slot's ring buffer to the update. Stops at an entry that a living thread
+ * claimed but has not filled yet. */
 static void empty_ring(struct reader *reader, struct slot *slot, struct slot_update *update)
 {
     uint64_t head = atomic_load_explicit(&slot->head, memory_order_acquire);
@@ -238,7 +238,7 @@ bool reader_has_updates(const struct reader *reader, int64_t now_ns)
     return false;
 }
 
-/* Reads one slot into reader->update. is_over: its thread has ended. */
+/* Reads one slot into reader->update. is_over: the slot's thread has ended. */
 static void read_slot(struct reader *reader, uint32_t number, bool is_over)
 {
     struct slot *slot = &reader->map->slots[number];

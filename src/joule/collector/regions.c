@@ -213,7 +213,7 @@ static void add_lost(struct collector *c, uint32_t region, int64_t now_ns)
     c->lost[c->lost_count++] = (struct lost){region, now_ns};
 }
 
-/* Adds an open region, unless the collector knows it. */
+/* Adds an open region if the collector does not know it yet. */
 static void take_open(struct collector *c, uint32_t slot, const struct open_update *update, int64_t now_ns)
 {
     uint32_t *place = &c->open_at[slot][update->index];
@@ -249,8 +249,9 @@ static void find_lost_regions(struct collector *c, const struct slot_update *upd
     }
 }
 
-/* Attributes the folds of one update. Their time begins at the end of the last short span in the ring buffer,
- * when the buffer became full. Without such a span, it begins when the slots were last read. */
+/* Attributes the folds of one update. A region is folded only while the ring buffer is full. So the time of
+ * the folds begins at the end of the last short span in the buffer. Without a short span, it begins when the
+ * slots were last read. */
 static void take_folds(struct collector *c, const struct slot_update *update, int64_t now_ns)
 {
     struct fold_time time = {.begin_ns = c->slots_read_ns,

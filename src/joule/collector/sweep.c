@@ -174,7 +174,7 @@ static void take_sums(struct state *state, uint32_t region, double sign)
     }
 }
 
-/* Makes region `to` instead of `from` the track's claimant of a column; each may be NO_REGION. */
+/* Replaces the track's claimant of a column: region `to` replaces region `from`. Either may be NO_REGION. */
 static void hand_over(struct state *state, unsigned column, uint32_t from, uint32_t to)
 {
     struct group *g = &state->groups[column];
@@ -230,8 +230,8 @@ static uint32_t innermost_claimant(const struct track *track, const struct regio
     return i;
 }
 
-/* Opens region i. It becomes the claimant of its groups on its track, unless a region inside it is
- * running. */
+/* Opens region i. The region becomes the claimant of its groups on its track. If a region inside region i is
+ * running, that region stays the claimant of the groups that it claims. */
 static void begin_region(struct state *state, uint32_t i)
 {
     struct region *regions = state->sweep->regions;

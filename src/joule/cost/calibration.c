@@ -34,7 +34,7 @@ struct reading {
     bool is_wrong;
 };
 
-/* Sets the message for a missing or invalid key, unless it was set for an earlier key. */
+/* Sets the message for a missing or invalid key. Only the first call sets it. */
 static void report_key(struct reading *r, const char *key)
 {
     if (!r->is_wrong)

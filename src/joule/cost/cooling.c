@@ -12,8 +12,8 @@
 #define R_LOG_SD           0.42 /* a factor of 2 either way, at 90 % */
 
 /* Thermal time constants: 1 kg of aluminium at 900 J/(kg K) with 0.1 to 0.5 K/W has 90 to 450 s. A laptop
- * with 0.1 kg and 2 K/W has 180 s; the chip and its lid alone have 5 s. This value lies between, with a
- * factor of 4 either way (assumed). */
+ * with 0.1 kg and 2 K/W has 180 s. The chip and its lid alone have 5 s. The constant is a value in between,
+ * and true values are within a factor of 4 of it (assumed). */
 #define TAU_SECONDS 60
 #define TAU_LOG_SD  0.84
 
@@ -42,7 +42,7 @@ struct estimate cost_cooling_rise(const struct cost_cooling *cooling, const stru
         return estimate_unknown();
     struct estimate rise = estimate_scale(*watts, cooling->kelvin_per_watt * part);
     rise = estimate_weaken(rise, JOULE_CLASS_ASSUMED);
-    /* d ln(rise) / d ln(tau): -1 at the beginning, 0 in the steady state; `slope` is its magnitude. */
+    /* `slope` is |d ln(rise) / d ln(tau)|: 1 at the beginning, 0 in the steady state. */
     double slope = x > 0 && isfinite(x) ? x * exp(-x) / part : 0;
     uint32_t cause = CAUSE(CAUSE_CPU_SEED, cooling->instance * COST_CAUSES + COST_CAUSE_COOLING);
     struct estimate error = estimate_make(0, rise.cls, rise.value * slope * cooling->tau_log_sd, cause,

@@ -7,8 +7,8 @@
 
 #include <math.h>
 
-/* Most lines of a stream are prefetched; the worst case takes this many times the bandwidth limit
- * (assumed). */
+/* Maximum time of a stream of lines, relative to its time at the bandwidth limit (assumed). It is small,
+ * because most lines are prefetched. */
 #define STREAM_WORST 3
 
 /* Lines in random order lie on random pages and cause TLB misses. At worst, TLB misses multiply the time by
@@ -32,16 +32,17 @@ static double combine_limits(double a, double b, double power)
     return max > 0 ? max * pow(1 + pow(min / max, power), 1 / power) : 0;
 }
 
-/* Returns the cycles that mispredicted branches cost. Low: the branch condition is known at once; est: it
- * waits for a load; high: twice the pipeline refill. */
+/* Returns the cycles that mispredicted branches cost. low: the branch condition is known at once. est: the
+ * condition waits for a load. high: twice the refill of the pipeline. */
 static struct cost_range lost_to_mispredicts(const struct cost_core *core, const struct cost_features *work)
 {
     double count = work->amount[COST_MISPREDICTS], min = count * core->latency[COST_MISPREDICTS];
     return (struct cost_range){min, min + count * core->latency[COST_L1_LOADS], 2 * min};
 }
 
-/* Returns the cycles of units that several classes share. Integer operations and branches share units, and so
- * do all floating-point operations. The class with the most units sets the rate. */
+/* Returns the cycles of units that several classes share. Integer operations and branches share one set of
+ * units, and all floating-point operations share another set. The class with the most units sets the rate of
+ * a set. */
 static double shared_units(const struct cost_core *core, const double *amount)
 {
     double integers =
@@ -139,9 +140,9 @@ static struct cost_range order_execution(const struct cost_core *core, const str
 }
 
 /* Returns the cycles to transfer the lines in the known order. streamed: the part of the lines in a regular
- * order, which arrives at the bandwidth limit; NaN: unknown. Several of the other lines are transferred at
- * once, unless each address depends on the line before. Their estimate is the geometric mean of both
- * cases. */
+ * order, which arrives at the bandwidth limit; NaN: unknown. At best, several of the other lines are
+ * transferred at once. At worst, each address depends on the line before, and the lines arrive one after the
+ * other. The estimate is the geometric mean of the two times. */
 static struct cost_range order_lines(const struct cost_core *core, const struct cost_features *work,
                                      double streamed)
 {

@@ -18,8 +18,9 @@ struct cost_core {
     char id[32];     /* microarchitecture, or a similar one whose figures are used */
     joule_class cls; /* class of the predicted times: ASSUMED from the family, DERIVED after calibration */
     double hz;       /* frequency under load */
-    double log_sd, hz_log_sd; /* errors of predicted cycles; of hz */
-    double package_share;     /* part of the idle energy of the package: 1 / cores per package */
+    double log_sd, hz_log_sd; /* error of predicted cycles; error of hz */
+    double package_share;     /* share of this core in the idle energy of its package: 1 / cores per
+                               * package */
     /* Operations that can begin per cycle; for lines, arrivals per cycle. COST_UOPS: the width of the core.
      * 0: only the limits of other features apply. */
     double per_cycle[COST_FEATURES];
@@ -82,9 +83,9 @@ struct cost_run {
     struct cost energy;    /* includes energy of cycles, and of the core's share of the idle package */
     struct estimate watts; /* mean; unknown without work */
 };
-/* Fills *out_run. `work` must not contain COST_CYCLES and COST_PACKAGE_SECONDS; they are computed from the
- * time. Errors of table and core are common to all runs on one machine. The error of an unknown order is
- * independent in each run. */
+/* Fills *out_run. `work` must not contain COST_CYCLES and COST_PACKAGE_SECONDS, because the function computes
+ * both from the time. Errors of table and core are common to all runs on one machine. The error of an unknown
+ * order is independent in each run. */
 void cost_core_run(const struct cost_core *core, const struct cost_table *table,
                    const struct cost_features *work, const struct cost_flow *flow, struct cost_run *out_run);
 

@@ -28,7 +28,8 @@ struct kind {
     } per;
     struct {
         double int_div, fp_div;
-    } every; /* cycles between two divisions, which are not pipelined; 32-bit integer, double precision */
+    } every; /* cycles from the start of a division to the start of the next: 32-bit integer, double
+              * precision */
     struct {
         double int_mul, int_div, fp_op, fp_fma, fp_div, load, mispredict, atomic, l2;
     } after; /* latency of the result, in cycles */
@@ -44,7 +45,7 @@ struct kind {
 };
 
 /* Errors of cycles: simulators of a core with all data in L1 have mean errors of 9 to 36 % (comparison in
- * Abel and Reineke, "uiCA", 2022); the rows of this table are less exact.
+ * Abel and Reineke, "uiCA", 2022). The rows of this table are less exact.
  * The columns are the members of struct kind, in order. */
 /* clang-format off */
 static const struct kind kinds[] = {
@@ -108,8 +109,8 @@ static const struct kind kinds[] = {
 };
 /* clang-format on */
 
-/* Errors of the frequency, by boost, temperature and number of busy cores. A guest sees no frequency, or one
- * that may differ from that of the processor. */
+/* Errors of the frequency, which depends on boost, temperature and number of busy cores. In a virtual machine
+ * the frequency is unknown, or may differ from that of the processor. */
 #define HZ_TYPICAL_LOG_SD 0.15
 #define HZ_GIVEN_LOG_SD   0.05
 #define HZ_GUEST_LOG_SD   0.2
@@ -208,8 +209,9 @@ struct prices {
 /* Sources of the columns. Cycle: 3 W for a busy core at 3 GHz with 2 instructions per cycle, minus the energy
  * of the instructions. DRAM line: 64 B at 15 to 25 pJ per bit including controller and wires. Units: circuits
  * of 45 nm, scaled by process (Stillmaker and Baas, 2017), times a few for registers and bypass. Small cores:
- * Cortex-A7 (integer 50 to 80 pJ, floating point 80 to 350, divisions 150 to 1200, loads and stores 150 to
- * 200), minus the base price. Discarded work: as much as other work per cycle. */
+ * Cortex-A7, minus the base price. Its integer operations need 50 to 80 pJ, floating point 80 to 350,
+ * divisions 150 to 1200, loads and stores 150 to 200. Discarded work: assumed to be as many micro-operations
+ * per cycle as in useful work. */
 static const struct prices prices[COST_CORE_CLASSES] = {
     [COST_CORE_14NM] = {GUESS("large cores of 14 nm"), 600, 200, 5, 30, 300, 20, 35, 250, 120, 260, 40, 60,
                         500, 2000, 10000, 2, 3},

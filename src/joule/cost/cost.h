@@ -1,6 +1,6 @@
 /* joule/cost/cost.h - the cost model, which computes joules and their errors from amounts of work.
  *
- * It reads no hardware; the caller counts the work. Work of a core is counted either in busy seconds (tables
+ * It reads no hardware. The caller counts the work. Work of a core is counted either in busy seconds (tables
  * of cpu_seed.c) or in executed operations (tables of core_seed.c). A table prices only one of these two
  * kinds of features, because their sum would count the same energy twice.
  * Note: all costs that use one table share its errors. Two such costs may be wrong by a factor while their
@@ -26,8 +26,8 @@ enum cost_feature {
     /* Work of a core. Each micro-operation counts in COST_UOPS and, for its additional energy, in the
      * features below that it uses. */
     COST_CYCLES, /* core cycles, working or waiting; their energy is that of clocks and leakage */
-    /* micro-operations that are fetched, renamed and retired; a compare and its branch count as one, as do an
-     * operation and its load */
+    /* micro-operations that are fetched, renamed and retired. A compare and its branch count as one, and so
+     * do an operation and its load */
     COST_UOPS,
     COST_INT_OPS, /* add, logic, shift, compare, move of integers */
     COST_INT_MULS,
@@ -56,7 +56,7 @@ enum cost_cause {
     COST_CAUSE_SPLIT,   /* part of a busy core's power that follows the frequency */
     COST_CAUSE_SHARE,   /* extra power of a second thread on a core */
     COST_CAUSE_HOST,    /* in a virtual machine: the invisible host */
-    COST_CAUSE_CLOCK,   /* energy of a cycle */
+    COST_CAUSE_CLOCK,   /* energy price of a cycle */
     COST_CAUSE_UNITS,   /* energy of micro-operations */
     COST_CAUSE_LINES,   /* energy of moving a cache line */
     COST_CAUSE_TIME,    /* number of cycles that this core takes, and their length */

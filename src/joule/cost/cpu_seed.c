@@ -13,9 +13,9 @@
 #include "base/string.h"
 #include "joule/cost/cost.h"
 
-/* Parts of a server's watts at the plug that its CPU packages use. When idle, memory, fans, disks and the
- * power supply use more than half. Nearly all of the increase under load belongs to the CPU; the rest is the
- * supply's loss, memory and fans. */
+/* Parts of a server's watts at the plug that its CPU packages use. When the server is idle, memory, fans,
+ * disks and the power supply use more than half. The CPU causes nearly all of the increase under load; the
+ * supply's loss, memory and fans cause the other 20 %. */
 #define WALL_IDLE_PART 0.45
 #define WALL_LOAD_PART 0.8
 
@@ -31,7 +31,7 @@
 #define VIRTUAL_BUSY_PART 0.77
 
 /* Errors as log sd; each row adds the variation between machines of its family. Chips in the SPECpower
- * results vary by 0.2 to 0.3 about the row of their family. The rest comes from the method and the
+ * results vary by 0.2 to 0.3 about the row of their family. The remaining error comes from the method and the
  * program. */
 #define IDLE_LOG_SD  0.35
 #define WORK_LOG_SD  0.3
@@ -272,7 +272,8 @@ struct estimate cost_cpu_energy(const struct cost_cpu *cpu, double cpu_seconds, 
     struct cost_table table;
     cost_cpu_table(cpu, &table);
     double available_s = cpu->cores ? cpu->cores * wall_seconds : NAN;
-    double alone_s = cpu_seconds > available_s ? available_s : cpu_seconds; /* a NaN is never exceeded */
+    double alone_s = cpu_seconds > available_s ? available_s : cpu_seconds; /* if available_s is NaN, the
+                                                                             * comparison is false */
     struct cost_features features = {.version = COST_VERSION};
     features.amount[COST_CORE_SECONDS] = features.amount[COST_CUBIC_SECONDS] = alone_s;
     features.amount[COST_SHARED_SECONDS] = cpu_seconds - alone_s;

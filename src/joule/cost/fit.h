@@ -2,8 +2,8 @@
  *
  * The fit is non-negative least squares on relative errors. Its error is found by cross-validation, which
  * leaves out one family of kernels at a time. The caller runs the kernels and reads the sensors.
- * Note: energy is a linear sum over the work. Time is not, because the limits of a core overlap (core.h); so
- * time is fitted in linear steps.
+ * Note: energy is a linear sum over the work. Time is not a linear sum, because the limits of a core overlap
+ * (core.h). So time is fitted in linear steps.
  */
 #ifndef JOULE_COST_FIT_H
 #define JOULE_COST_FIT_H
@@ -33,7 +33,8 @@ struct fit_kernel {
     const char *name;
     enum fit_family family;
     struct cost_features work;
-    double chain[COST_FEATURES]; /* how often the latency of each feature is on the critical chain */
+    double chain[COST_FEATURES]; /* number of times that the latency of each feature occurs in the dependence
+                                  * chain */
     double streamed;             /* see cost_flow.streamed */
     /* Measured values; NaN: not measured. */
     double cycles, cycles_log_sd;

@@ -10,7 +10,7 @@
 
 #define FIT_MAX_SPREAD 0.1 /* maximum log sd of a kernel's repeats; noisier kernels are not used */
 
-/* A method to fit kernels. of: its problem, passed to both functions. */
+/* A method to fit kernels. of: the problem, which is passed to both functions. */
 struct fit_method {
     const void *of;
     /* Finds the unknowns (at most NNLS_MAX) from the kernels of all families but one; FIT_FAMILIES: from all

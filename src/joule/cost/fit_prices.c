@@ -3,8 +3,8 @@
  * Typical prices are first scaled to this machine. Each unknown is then a factor on the prices of a group of
  * features.
  * Note: nearly every micro-operation counts in COST_UOPS and in exactly one class. So the kernels hardly show
- * how its energy divides between these two prices. Features that cannot be separated form a group, in which
- * the ratios of prices remain typical.
+ * which part of its energy belongs to which of the two prices. Features that cannot be separated form a
+ * group, in which the ratios of prices remain typical.
  */
 #include "joule/cost/fit.h"
 
@@ -15,9 +15,9 @@
 #include "joule/cost/nnls.h"
 
 #define KERNEL_LOG_SD 0.02 /* in addition to the spread of repeats */
-#define PRICE_SD      3    /* sd of the prior of a factor: so wide that it hardly matters */
+#define PRICE_SD      3    /* sd of the prior of a factor; with this value the prior hardly matters */
 #define MIN_JOULES    1e-13
-#define MAX_CONDITION 1e5 /* limit for the normal equations; relative errors grow by its square root */
+#define MAX_CONDITION 1e5 /* limit of nnls_condition; relative errors grow with its square root */
 #define MIN_GROUPS    4
 
 /* The problem: kernels, scaled typical prices, and groups of features. */

@@ -33,9 +33,9 @@ void nnls_add(struct nnls *problem, const double *row, double value);
 bool nnls_solve(const struct nnls *problem, double *out_x);
 /* Returns the sum of squared residuals. */
 double nnls_residual(const struct nnls *problem, const double *x);
-/* Sets out_sd to the standard error of each unknown, if each equation has an error of 1. Unknowns that are 0
- * are fixed at 0; such an unknown gets the error that it would have as the only unknown. INFINITY: no
- * equation depends on the unknown. x, out_sd: [count] */
+/* Sets out_sd to the standard error of each unknown, if each equation has an error of 1. An unknown that is 0
+ * is fixed at 0. It gets the error that it would have as the only unknown. INFINITY: no equation depends on
+ * the unknown. x, out_sd: [count] */
 void nnls_errors(const struct nnls *problem, const double *x, double *out_sd);
 
 /* Returns the ratio of the largest to the smallest eigenvalue of the Gram matrix, with the columns of A

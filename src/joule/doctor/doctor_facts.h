@@ -25,7 +25,7 @@ struct doctor_facts {
     /* Perf events. */
     bool has_power_pmu, has_package_event;
     int perf_paranoid; /* INT_MAX: unknown */
-    /* the process has CAP_PERFMON or CAP_SYS_ADMIN: in its effective set; in its bounding set */
+    /* true if the effective set, or the bounding set, of the process contains CAP_PERFMON or CAP_SYS_ADMIN */
     enum known has_perfmon, bound_perfmon;
     /* Powercap zones and registers. */
     bool has_zones, is_zone_masked;

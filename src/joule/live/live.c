@@ -141,7 +141,7 @@ static void share_cpus(struct live *live, int64_t now_ns, struct machine_time ma
     live->cpu.shared = machine;
 }
 
-/* --- life ----------------------------------------------------------------------------------------------- */
+/* --- opening and closing -------------------------------------------------------------------------------- */
 
 struct live *live_open(joule_meter *meter)
 {

@@ -1,8 +1,8 @@
 /* joule/live/live.h - attributes energy to the machine's processes while they run.
  *
  * At each update, processes get the new energy of the CPUs in proportion to their CPU time. They get the new
- * energy of a device in proportion to the time in which they kept the device active. attribute.h computes the
- * energy of one command from begin to end instead.
+ * energy of a device in proportion to the time in which they kept the device active. For the energy of a
+ * single command from begin to end, see attribute.h.
  * Note: energy is conserved. For the CPUs and for each device, total = alive + ended + idle + rest. `rest` is
  * active energy without a visible process. Idle energy belongs to no process. If a device does not report how
  * busy it is, none of its energy counts as idle.

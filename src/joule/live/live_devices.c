@@ -35,7 +35,7 @@ static struct live_device *device_of(struct live *live, const joule_device *seen
     return device;
 }
 
-/* Returns true if the use belongs to this process, and not to an earlier process with the same id. */
+/* Returns true if the use is by this process. An earlier process with the same id has another start time. */
 static bool is_of(const struct live_use *use, const struct seen_process *process)
 {
     return use->pid == process->pid && use->start_ticks == process->start_ticks;

@@ -19,7 +19,7 @@ struct live_meter {
 };
 /* Sets *out_joules to the joules since the last call that returned true, and *out_seconds to the time in
  * which they were used. Updates total_joules, cls and relative_sd in *sum. Returns false if the meter has no
- * new joules; the caller then keeps the steps of processes. */
+ * new joules. The caller then keeps the steps of processes. */
 bool live_take_joules(joule_meter *meter, int32_t domain, struct live_meter *account, struct live_sum *sum,
                       double *out_joules, double *out_seconds);
 
@@ -34,8 +34,8 @@ struct live_use {
 struct live_device {
     struct live_meter account;
     int64_t waits_since_ns; /* time at which the current steps began */
-    /* seconds in which the device was active since the steps began; all seconds if the device does not report
-     * this */
+    /* seconds in which the device was active since the steps began. If the device does not report its
+     * activity, all seconds count as active */
     double busy_s;
     struct live_use *uses;
     size_t use_count, use_capacity;

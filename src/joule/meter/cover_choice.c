@@ -24,9 +24,9 @@ struct view {
     const struct channel *channel;
     const char *zone, *parent; /* zone and parent of the channel, or of the zone that it mirrors */
     const struct view *outer;  /* first view of the enclosing zone; NULL: none */
-    bool is_part;              /* in the cover only if the enclosing zone is not */
+    bool is_part;              /* may be in the cover only if the enclosing zone is not in the cover */
     bool is_queried;           /* query has set `state` and `covered_s` */
-    /* of the first view of a zone: it is decided how the cover includes the zone */
+    /* used only in the first view of a zone: the cover's decision about the zone is made */
     bool is_taken;
     joule_status state;
     double covered_s; /* seconds of the window that are covered; 0: not trusted */
@@ -88,8 +88,8 @@ static void query(struct choice *c, struct view *view)
     if (!moved)
         return;
     struct window w = meter_channel_window(c->meter, view->id, c->begin_ns, c->end_ns);
-    /* A window without an increase is not coverage: a sensor may stand still, but a machine always uses
-     * energy. */
+    /* A window in which the counter did not increase counts as not covered: a sensor may stand still, but a
+     * machine always uses energy. */
     if (w.covered_s > 0 && w.joules.value > 0)
         view->covered_s = w.covered_s;
 }
@@ -113,8 +113,8 @@ static void add_views(struct choice *c, bool parts)
     }
 }
 
-/* Joins zones: if a view mirrors another zone, the other views of its own zone (another interface, or the
- * model) become views of the mirrored zone, too. */
+/* Joins mirrored zones. If a view mirrors another zone, all views of its zone (another interface, or the
+ * model) become views of the mirrored zone. */
 static void join_mirrored_zones(struct choice *c)
 {
     for (size_t i = 0; i < c->whole_count; i++) {
@@ -164,8 +164,8 @@ static bool is_first_of_zone(struct choice *c, const struct view *view)
     return find_zone(c, view->zone, view->is_part) == view;
 }
 
-/* Returns the view of the zone that follows `view`; the first one if `view` is NULL.
- * Returns NULL after the last. */
+/* Returns the zone's view that follows `view` in the list, or its first view if `view` is NULL.
+ * Returns NULL after the last view. */
 static struct view *next_view(struct choice *c, const struct view *zone, const struct view *view)
 {
     size_t until = zone->is_part ? c->count : c->whole_count;
@@ -222,8 +222,8 @@ static bool has_measured(const struct choice *c, joule_scope scope, uint32_t tie
     return false;
 }
 
-/* Returns true for an accelerator that a node's controller measures while drivers report boards. The
- * accelerator may then be one of these boards. */
+/* Returns true for an accelerator that a node's controller measures, if drivers report boards too. The
+ * accelerator may then be one of these boards and must not be counted twice. */
 static bool repeats_boards(const struct choice *c, const struct view *zone)
 {
     return zone->is_part && zone->channel->info.tier >= ACCELERATOR && zone->channel->info.device_index < 0 &&
@@ -299,7 +299,7 @@ static bool stood_still(struct choice *c, const struct view *zone, const struct 
            parts_joules(c, zone, &still, 0) > STILL_GRAINS * still.grain_joules;
 }
 
-/* --- taking --------------------------------------------------------------------------------------------- */
+/* --- adding zones to the cover -------------------------------------------------------------------------- */
 
 /* Adds a view to the cover. If the cover is full, marks it as partial. */
 static void take(struct choice *c, const struct view *view)

@@ -86,10 +86,10 @@ joule_status meter_create(struct joule_host *host, const joule_options *options,
  * then only after meter_watch or a query. On a virtual host no thread is started; meter_tick takes each
  * reading. owns_host: meter_close closes the host. On failure the caller still owns the host. */
 joule_status meter_start(joule_meter *meter, bool owns_host, bool watches, joule_error *out_error);
-/* Stops the threads and frees the meter with its listeners, as joule_close states. NULL is allowed. */
+/* Stops the threads and frees the meter with its listeners; see joule_close. NULL is allowed. */
 void meter_close(joule_meter *meter);
-/* Adds a listener, which the meter then owns. Returns false, without taking ownership, if there are
- * METER_MAX_LISTENERS already. */
+/* Adds a listener, and takes ownership of it. If there are METER_MAX_LISTENERS already, returns false, and
+ * the caller keeps the listener. */
 bool meter_add_listener(joule_meter *meter, struct meter_listener *listener);
 /* Returns the listener with these ops; NULL if none was added. */
 struct meter_listener *meter_find_listener(joule_meter *meter, const struct meter_listener_ops *ops);
@@ -131,11 +131,11 @@ bool meter_has_energy(joule_meter *meter, int32_t domain);
  * METER_LAST_TICK: up to the domain's last tick. */
 #define METER_LAST_TICK INT64_MAX
 struct window meter_channel_window(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns);
-/* Chooses the cover of JOULE_TOTAL, JOULE_CPU or JOULE_GPU over a window: the outermost domains whose energy
- * has increased since the meter opened, one view for each zone. If no CPU package is measured, a larger
- * domain (module, psys, node, battery) alone is the total, and takes precedence over a model. A domain that
- * stands still while parts of it use energy is replaced by these parts, and the cover is partial. The cover
- * of a domain id is that domain. */
+/* Chooses the cover of JOULE_TOTAL, JOULE_CPU or JOULE_GPU over a window. The cover contains the outermost
+ * domains whose energy has increased since the meter opened, with one view for each zone. If no CPU package
+ * is measured, a single larger domain (module, psys, node, battery) is the total, and is preferred to a
+ * model. If a domain stands still while parts of it use energy, these parts replace the domain, and the cover
+ * is partial. For the id of a domain, the cover is this domain. */
 void meter_cover(joule_meter *meter, int32_t domain, int64_t begin_ns, int64_t end_ns,
                  struct cover *out_cover);
 /* Marks the channels of boards that the environment hides from programs. The caller holds the meter's
@@ -170,14 +170,14 @@ int64_t meter_cover_horizon_ns(joule_meter *meter, const struct cover *cover);
 void meter_cover_name(joule_meter *meter, const struct cover *cover, char *out_name, size_t size);
 /* Returns true if a domain (an id, not a sum) is a gauge. */
 bool meter_is_gauge(joule_meter *meter, int32_t domain);
-/* Returns a channel's power in watts. Sets *is_old to true if the last reading is too old to be the current
- * power; otherwise does not change it. */
+/* Returns a channel's power in watts. If the last reading is too old to be the current power, sets *is_old to
+ * true. Otherwise leaves *is_old unchanged. */
 struct estimate meter_channel_power(joule_meter *meter, int32_t id, bool *is_old);
-/* Copies the newest value of a gauge, as joule_gauge states. `domain` must be the id of a gauge. */
+/* Copies the newest value of a gauge; see joule_gauge. `domain` must be the id of a gauge. */
 joule_status meter_gauge(joule_meter *meter, int32_t domain, double *out_value);
 /* Returns the highest temperature of all gauges in degrees Celsius; NaN if no temperature is known. */
 double meter_hottest_celsius(joule_meter *meter);
-/* Copies the times of a domain's or sum's readings after after_ns, as joule_ticks states. */
+/* Copies the times of a domain's or sum's readings after after_ns; see joule_ticks. */
 size_t meter_ticks(joule_meter *meter, int32_t domain, int64_t after_ns, int64_t *out_ticks_ns,
                    size_t capacity);
 

@@ -1,4 +1,4 @@
-/* joule/meter/hidden.c - excludes boards that the environment hides from programs from totals.
+/* joule/meter/hidden.c - excludes boards from totals if the environment hides them from programs.
  *
  * sources/visible.h contains the rules of the variables; cover.c sums a total.
  * Note: a source that opens late may bring the id that identifies a board, so each new source updates all

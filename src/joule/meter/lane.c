@@ -27,8 +27,8 @@ static void break_all(struct lane *lane)
     pthread_mutex_unlock(&lane->lock);
 }
 
-/* Makes a gap in every curve if the machine was suspended. During a suspend, CLOCK_MONOTONIC stands still
- * and CLOCK_BOOTTIME advances. The energy used meanwhile belongs to no window. */
+/* Makes a gap in every curve if the machine was suspended. During a suspend, CLOCK_MONOTONIC stands still and
+ * CLOCK_BOOTTIME advances. Energy used during the suspend belongs to no window. */
 static void notice_suspend(struct lane *lane, struct joule_host *host, int64_t monotonic_ns)
 {
     int64_t offset_ns = host->ops->clock_ns(host, CLOCK_BOOTTIME) - monotonic_ns;
@@ -219,8 +219,8 @@ static bool sleep_until(struct lane *lane, int64_t deadline_ns)
     return result == 0 && is_to_stop(lane);
 }
 
-/* Returns true if every sensor of the source updates at least once per period. Only then may a reading be
- * taken early. */
+/* Returns true if a reading of the source may be taken before the end of the period. This requires values
+ * with timestamps, or sensors that all update more than once per period. Models may always be read early. */
 static bool updates_every_period(const struct lane *lane, const struct source *source)
 {
     if (source->ops->is_stamped)
@@ -234,8 +234,8 @@ static bool updates_every_period(const struct lane *lane, const struct source *s
     return true;
 }
 
-/* Returns the number of nanoseconds by which the next round begins before the end of its period: a random
- * time, at most LANE_DITHER of the period. Returns 0 if a sensor does not update in every period. */
+/* Returns the number of nanoseconds by which the next round begins before the end of its period. The time is
+ * random, and at most LANE_DITHER of the period. Returns 0 if a source must not be read early. */
 static int64_t early_ns(struct lane *lane)
 {
     for (size_t i = 0; i < lane->source_count; i++)

@@ -3,7 +3,7 @@
  * A lane reads at absolute deadlines; its lock guards the channels of its sources. It turns each reading into
  * a point on a curve, by a counter or an integrator. All sources that are not slow (prompt sources) share
  * lane 0. Each slow source has a separate lane, so that a vendor's library that hangs delays no other source.
- * Note: hardware is read without the lock; the lock is held only while results are stored.
+ * Note: hardware is read without the lock. The lock is held only while results are stored.
  */
 #ifndef JOULE_LANE_H
 #define JOULE_LANE_H

@@ -14,7 +14,7 @@
  * short one. */
 #define TICK_JITTER 1.04
 
-/* Returns the round whose sink this is. */
+/* Returns the round that contains the sink. */
 static struct lane_round *round_of(struct sink *sink)
 {
     return (struct lane_round *)sink; /* the sink is its first member */

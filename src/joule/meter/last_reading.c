@@ -17,7 +17,7 @@ struct last_reading last_reading_start(joule_meter *meter, int64_t begin_ns, int
         .meter = meter, .begin_ns = begin_ns, .end_ns = end_ns, .start_ns = meter_now_ns(meter)};
 }
 
-/* --- which channels ------------------------------------------------------------------------------------- */
+/* --- channels to wait for ------------------------------------------------------------------------------- */
 
 /* Returns true if the cover contains a measured domain of this zone or, if `zone` is NULL, of this scope. */
 static bool is_in_cover(const joule_meter *meter, const struct cover *cover, const char *zone,
@@ -59,7 +59,7 @@ static double timeout_s(const struct channel *ch, int64_t end_ns, bool was_reque
     return fmin(tick_s, LAST_READING_MAX_S) + SLACK_S;
 }
 
-/* --- which lanes ---------------------------------------------------------------------------------------- */
+/* --- lanes to wait for ---------------------------------------------------------------------------------- */
 
 /* Returns the longest timeout_s of the channels in lane `l` that matter; 0: no need to wait. */
 static double timeout_of_lane_s(const struct last_reading *last, const struct cover *cover, size_t l,

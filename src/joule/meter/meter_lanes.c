@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "joule/meter/engine.h"
 
-/* --- which ---------------------------------------------------------------------------------------------- */
+/* --- choice of sources ---------------------------------------------------------------------------------- */
 
 /* Returns true if `list` selects the source: "a,b" selects only a and b, "-a" all but a. Sets *out_is_named
  * if the list names the source. */
@@ -55,7 +55,7 @@ joule_status meter_lanes_check(const char *list, joule_error *error)
     return JOULE_OK;
 }
 
-/* --- where ---------------------------------------------------------------------------------------------- */
+/* --- lanes of sources ----------------------------------------------------------------------------------- */
 
 /* Returns true if a source may find hardware, judged by its folders and its environment variable. */
 static bool may_find_hardware(struct joule_host *host, const struct source_ops *ops)
@@ -109,7 +109,7 @@ joule_status meter_lanes_make(joule_meter *meter, const char *list, bool reads_f
     return JOULE_OK;
 }
 
-/* --- when ----------------------------------------------------------------------------------------------- */
+/* --- start of threads ----------------------------------------------------------------------------------- */
 
 /* Starts the thread of lane `i` if it is not running. Returns false if the thread cannot be started. */
 static bool start(joule_meter *meter, size_t i)

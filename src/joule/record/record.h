@@ -2,8 +2,8 @@
  *
  * The format (docs/record-format.md) is a header and then blocks, each with its length and checksum. So if
  * the writer was killed, the file can be read up to the last complete block. The file contains the points of
- * every curve, gauges and finished regions. Reading a record returns a meter whose time stands still; reports
- * are computed from this meter as from a live one.
+ * every curve, gauges and finished regions. Reading a record returns a meter whose time stands still. Reports
+ * are computed from this meter in the same way as from a live meter.
  * Note: only complete blocks are written, normally several by one system call.
  */
 #ifndef JOULE_RECORD_H

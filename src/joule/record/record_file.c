@@ -54,7 +54,8 @@ static joule_status read_whole(int fd, const char *name, uint64_t file_bytes, ui
         bool has_magic =
             *out_length < RECORD_MAGIC_SIZE || memcmp(*bytes, RECORD_MAGIC, RECORD_MAGIC_SIZE) == 0;
         if (!has_magic)
-            return JOULE_OK; /* record_parse rejects these bytes, so the rest of the file is not needed */
+            return JOULE_OK; /* record_parse rejects a file that begins with these bytes, so no more bytes are
+                              * needed */
         if (*out_length >= RECORD_MAGIC_SIZE && file_bytes >= MAX_FILE_BYTES)
             return too_long(name, error);
     }
@@ -116,8 +117,8 @@ joule_status record_report(struct record *record, struct report *out_report)
     if (status != JOULE_OK)
         return status;
     struct report computed = *out_report;
-    /* strings of *found remain in the record's arena; the members that a meter computes are copied from the
-     * new report */
+    /* The writer's report has priority, and its strings stay in the record's arena. Members that only a meter
+     * can compute come from the new report. */
     *out_report = *found;
     out_report->arena = computed.arena;
     out_report->program = computed.program;

@@ -12,8 +12,8 @@
 /* Returns a meter with one lane and no channels; NULL if out of memory. The caller closes it with
  * joule_close. */
 joule_meter *record_meter_create(void);
-/* Sets the meter's CLOCK_MONOTONIC, which then stands still. CLOCK_REALTIME is computed from it with the
- * meter's begin_ns and begin_realtime_ns. */
+/* Sets the meter's CLOCK_MONOTONIC, which then stands still. CLOCK_REALTIME then follows from the same time,
+ * by the difference of the meter's begin_realtime_ns and begin_ns. */
 void record_meter_set_time(joule_meter *meter, int64_t monotonic_ns);
 
 #endif

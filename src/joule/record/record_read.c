@@ -171,7 +171,7 @@ static void read_gauges(struct byte_reader *in, struct record *record)
     }
 }
 
-/* Sets *out_index to the index of a region's name; adds the name if it is new. Returns false if there are
+/* Sets *out_index to the index of a region's name. Adds the name if it is new. Returns false if there are
  * more names than a session can have, or if out of memory. */
 static bool find_name(struct record *record, const char *name, uint32_t *out_index)
 {
@@ -295,7 +295,7 @@ static joule_status read_header(struct byte_reader *file, joule_error *out_error
     return JOULE_OK;
 }
 
-/* Like record_parse, but the caller must free the record after an error, too. */
+/* Like record_parse, except that the caller must free the record after an error. */
 static joule_status parse(const uint8_t *bytes, size_t length, struct record *out_record,
                           joule_error *out_error)
 {

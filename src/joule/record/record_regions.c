@@ -19,8 +19,8 @@ static int by_begin(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns the region as a span. If its thread number is invalid, the region is attributed like one of a
- * separate thread. */
+/* Returns the region as a span. A region with an invalid thread number counts as a region of a separate
+ * thread. */
 static struct span span_of(const struct record *record, const struct record_region *region)
 {
     bool is_alone = region->thread >= SESSION_SLOTS;

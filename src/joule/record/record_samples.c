@@ -80,7 +80,7 @@ static size_t make_heap(const struct record *record, struct track *heap)
 
 bool record_each_sample(const struct record *record, record_visit_fn visit, void *context)
 {
-    /* [0] is unused; the last one is for a domain without samples */
+    /* [0] is unused; make_heap also writes the entry after the last domain with samples */
     struct track heap[METER_MAX_CHANNELS + 2];
     size_t count = make_heap(record, heap);
     while (count > 0) {

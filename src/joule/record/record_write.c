@@ -156,7 +156,7 @@ static void flush(struct recorder *r)
     r->flushed_ns = meter_now_ns(r->meter);
 }
 
-/* Writes the buffer to the file unless another block of points fits into it. */
+/* Writes the buffer to the file if the next block of points might not fit into the buffer. */
 static void flush_if_full(struct recorder *r)
 {
     if (r->length > FLUSH_BYTES - BATCH_POINTS * POINT_BYTES)
@@ -437,7 +437,7 @@ void recorder_report(struct recorder *r, const struct report *report)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* --- life ----------------------------------------------------------------------------------------------- */
+/* --- opening and closing -------------------------------------------------------------------------------- */
 
 /* Opens the file without truncating it, and locks a regular file. Returns a descriptor, which the caller
  * closes. Returns -1 and sets errno on failure; EWOULDBLOCK: another recorder writes this file. */

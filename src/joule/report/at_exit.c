@@ -177,8 +177,8 @@ static void complain(const char *where, const char *reason)
     write_all(STDERR_FILENO, message, strlen(message));
 }
 
-/* Writes the report. A child process after fork runs this handler, too. The child writes a report only if it
- * used the library itself, and never into its parent's file. */
+/* Writes the report. A child process that fork created runs this handler, too. The child writes a report only
+ * if it used the library itself, and never into its parent's file. */
 static void at_exit(void)
 {
     const char *where = requested_path();

@@ -20,7 +20,7 @@ const char *collect_copy(struct report *report, const char *string);
 bool collect_is_unreadable(const struct collection *c, size_t domain);
 /* Returns the name of a source that is not open yet, in static storage; NULL: none. Ignores late lanes. */
 const char *collect_late_source(const struct collection *c);
-/* Sets report.first_advice. Call it when the rest of the report is complete. */
+/* Sets report.first_advice. Call it when all other members of the report are set. */
 void collect_advice(const struct collection *c);
 
 #endif

@@ -73,8 +73,8 @@ struct metric_column {
 struct metric_table {
     const void *rows;
     size_t row_count, row_size;
-    /* Adds the labels of the open sample. The labels of a row must not depend on the column, except on
-     * whether the column has a class. */
+    /* Adds the labels of the open sample. The labels may depend on the row, and on whether the column has a
+     * class (metrics_has_class), but on nothing else. */
     void (*label)(struct metrics *metrics, const void *row);
 };
 /* Writes the family of each column, with a sample for each row whose value is known. */

@@ -101,7 +101,7 @@ static void add_process_part(struct metrics *metrics, const struct process_share
         add_process(metrics, "idle", NULL, part, cls, shares->idle_cpu_joules);
 }
 
-/* Adds the family of processes, unless energy by process is off. */
+/* Adds the family of processes if energy by process is on. */
 static void add_processes(struct metrics *metrics)
 {
     static const struct metric_family energy = {"joule_process_energy_joules", METRIC_COUNTER, "joules",

@@ -13,7 +13,7 @@
 
 struct overview_domain {
     joule_domain domain;
-    /* energy and power domains only: energy since the meter opened; current power */
+    /* for energy and power domains only: energy since the meter opened, and current power */
     joule_quantity joules, watts;
     double temperature_celsius, clock_megahertz, utilisation; /* gauges only; NaN: a gauge of another kind */
     double age_s; /* energy and power domains only: seconds since the last reading; NaN: never read */

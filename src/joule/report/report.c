@@ -21,8 +21,8 @@ void report_time(int64_t realtime_ns, char out_text[REPORT_TIME_SIZE])
                 utc.tm_hour, utc.tm_min, utc.tm_sec, (int)(realtime_ns % NS_PER_S / 1000000));
 }
 
-/* Returns true if the device has this type. Memory also has the type "cpu", because a region that claims the
- * CPU claims the memory, too. */
+/* Returns true if the device has this type. Memory has the type "cpu" in addition to its own, because a
+ * region that claims the CPU also claims the memory. */
 static bool is_type(const struct report_device *device, const char *type)
 {
     return strcmp(device->type, type) == 0 ||

@@ -1,6 +1,6 @@
 /* joule/report/report.h - the results of a measurement over a time window, ready to be printed.
  *
- * JSON, text and CSV are printed from struct report. report_collect fills the structure from a meter; callers
+ * JSON, text and CSV are printed from struct report. report_collect fills the structure from a meter. Callers
  * such as joule run add the command, its share, idle power and the budget.
  * Note: the report's arena owns strings and arrays. Unknown quantities are NaN and are printed as null; they
  * are never omitted and never 0.
@@ -94,7 +94,8 @@ struct report {
 /* One sample of a domain: a point of its curve, or a reading of a gauge. */
 struct report_sample {
     double seconds;      /* since measuring began; may be slightly negative for a sensor's first tick */
-    int64_t realtime_ns; /* the same moment in wall-clock time, unless the clock was set meanwhile */
+    int64_t realtime_ns; /* the same moment in wall-clock time; wrong if the clock was set during the
+                          * measurement */
     const joule_domain *domain;
     double value; /* joules since the domain's first sample; for gauges see <joule/domain.h> */
 };

@@ -105,8 +105,8 @@ static bool has_command(const struct report *report)
     return report->share.method != ATTRIBUTE_NONE;
 }
 
-/* Returns the kind of program that `joule run` measured: a "command" that it ran, or a "process" to which it
- * attached. */
+/* Returns "command" if `joule run` started the measured program, and "process" if the program was already
+ * running. */
 static const char *subject_of(const struct report *report)
 {
     return report->share.method == ATTRIBUTE_TREE ? "process" : "command";

@@ -2,7 +2,7 @@
  *
  * Included first in every file on macOS, so that the code needs no conditions.
  * Note: CLOCK_MONOTONIC of macOS continues during sleep and has a resolution of microseconds.
- * CLOCK_UPTIME_RAW stops during sleep, as CLOCK_MONOTONIC on Linux does; CLOCK_MONOTONIC_RAW does not
+ * CLOCK_UPTIME_RAW stops during sleep, like CLOCK_MONOTONIC on Linux. CLOCK_MONOTONIC_RAW continues
  * (clock_gettime(3)).
  */
 #ifndef PORT_MACOS_H
@@ -78,8 +78,8 @@ static inline int ppoll(struct pollfd *polls, nfds_t count, const struct timespe
 #define SOCK_CLOEXEC  0x10000000
 #define SOCK_NONBLOCK 0x20000000
 
-/* Makes a socket that raises no SIGPIPE, so that writing to a closed connection is only an error, as on
- * Linux here. */
+/* Makes a socket that raises no SIGPIPE. So a write to a closed connection only returns an error, as with
+ * MSG_NOSIGNAL on Linux. */
 static inline int port_socket(int family, int type, int protocol)
 {
     static const int yes = 1;

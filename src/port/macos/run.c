@@ -129,7 +129,7 @@ static void follow(struct job *job)
         take_output(job);
 }
 
-/* Kills the process group, and reaps the program unless it hangs in the kernel. */
+/* Kills the process group, and reaps the program. A program that hangs in the kernel is not reaped. */
 static void finish(struct job *job)
 {
     static const struct timespec pause = {.tv_nsec = LOOK_AGAIN_NS / 10};

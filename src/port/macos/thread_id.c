@@ -17,7 +17,7 @@ uint32_t thread_id(void)
     return (uint32_t)id;
 }
 
-/* Note: after 2^32 threads the lower 32 bits are ambiguous; then a thread counts as alive as long as its
+/* Note: after 2^32 threads the lower 32 bits are ambiguous. A thread then counts as alive as long as its
  * process lives. */
 bool thread_is_gone(int32_t process, uint32_t thread)
 {

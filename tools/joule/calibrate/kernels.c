@@ -116,7 +116,7 @@ LOOP_512(wstream_sum, 8, WLOAD(0, 0) WSUM(1, 0) NEXT_LINE)
 #define RING(l)        .lines = 1, .waits = 1, .layout = LAYOUT_RING, .level = COST_##l
 #define RINGS(l)       .lines = 6, .waits = 1, .layout = LAYOUT_RINGS, .level = COST_##l
 #define ARRAY(l)       .lines = 1, .layout = LAYOUT_ARRAY, .level = COST_##l, .wraps = true
-/* One byte per decision: a cache line contains 64. */
+/* A decision is one byte, so a cache line contains 64 decisions. */
 #define DECISIONS(kind) .lines = 1 / 64.0, .layout = LAYOUT_##kind, .level = COST_L2, .wraps = true
 
 /* clang-format off */
@@ -252,11 +252,11 @@ void kernel_describe(const struct kernel *kernel, struct fit_kernel *out)
 /* --- memory --------------------------------------------------------------------------------------------- */
 
 #define LINE ((size_t)64)
-/* the lines of an array are a multiple of this, and no round accesses more lines */
+/* the number of lines of an array is a multiple of UNIT_LINES; a round accesses at most UNIT_LINES lines */
 #define UNIT_LINES     ((size_t)64)
 #define MIN_DRAM_BYTES ((size_t)64 << 20)
 #define MAX_DRAM_BYTES ((size_t)256 << 20)
-#define MEMORY_PART    24 /* maximum part of the machine's memory for each of three data sets: 1/24 */
+#define MEMORY_PART    24 /* each of three data sets takes at most 1/24 of the machine's memory */
 #define DECISION_BYTES ((size_t)256 << 10)
 #define HUGE_PAGE      ((size_t)2 << 20)
 #define SEED           UINT64_C(88172645463325252)

@@ -36,8 +36,9 @@ struct kernel {
     const char *name;
     enum fit_family family;
     double amount[COST_FEATURES];
-    double chain[COST_FEATURES]; /* operations on the dependence chain, for one body */
-    /* cache lines accessed in one body; number of them whose address depends on the previous one */
+    double chain[COST_FEATURES]; /* operations of one body that are on the dependence chain */
+    /* number of cache lines accessed in one body; number of lines whose address depends on the previous
+     * line */
     double lines, waits;
     enum layout layout;
     enum cost_level level;

@@ -23,7 +23,8 @@
 #define TICK_WAIT_S   0.002
 #define TICK_WAITS    200
 #define SENSOR_WAIT_S 0.5
-/* maximum relative spread of repeats; kernels with a greater spread get up to as many additional repeats */
+/* Maximum relative spread of repeats. Kernels with a greater spread are repeated again, at most as often as
+ * before. */
 #define STEADY 0.05
 
 struct state {

@@ -216,8 +216,8 @@ static bool read_bitcode(const struct order *order, int fd, const struct module_
     return false;
 }
 
-/* Replaces the module by one with the bodies that clang dropped. If that fails, keeps the module; calls of
- * these functions then have no figure. */
+/* Replaces the module by one with the bodies that clang dropped. If the bodies cannot be read, keeps the
+ * module, and calls of these functions have no figure. */
 static void read_dropped_bodies(const struct order *order, const struct module_build *build,
                                 struct module *module)
 {

@@ -1,8 +1,8 @@
 /* tools/joulec/check/check.h - checks one C source: runs the count build, analyses its bitcode, and prints
  * the findings.
  *
- * The count build compiles at -O2 without transforming loops; its code is only analysed. Note: bitcode stays
- * in memory, so that joulec leaves no file behind if it is killed.
+ * The count build compiles at -O2 without transforming loops. Its code is analysed but never run. Note:
+ * bitcode stays in memory, so that joulec leaves no file behind if it is killed.
  */
 #ifndef CHECK_CHECK_H
 #define CHECK_CHECK_H

@@ -24,7 +24,7 @@ struct child_result {
     size_t number;
     int signal; /* signal that ended the child; 0: none */
     struct check_result check;
-    char *bytes[PIECES]; /* for free(); NULL: none */
+    char *bytes[PIECES]; /* the caller frees them with free(); NULL: none */
     size_t sizes[PIECES];
 };
 
@@ -44,8 +44,8 @@ struct children {
 /* Prepares *children for at most `max_count` children at the same time, and blocks signals until
  * children_close. Returns false after a message. */
 bool children_open(struct children *children, size_t max_count);
-/* Runs work(context, number) in a new process. `real`: the outputs of this program; the child gets a file in
- * memory for each of them. Returns false after a message. */
+/* Runs work(context, number) in a new process. `real`: the outputs of this program. For each of them the
+ * child gets a file in memory. Returns false after a message. */
 bool children_start(struct children *children, const struct outputs *real, size_t number,
                     void (*work)(void *context, size_t number, struct outputs *part,
                                  struct check_result *out),

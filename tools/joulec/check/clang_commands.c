@@ -154,7 +154,8 @@ static const char **end_with_source(struct line *line, const struct arguments *a
 
 /* --- count build ---------------------------------------------------------------------------------------- */
 
-/* Returns the character after the last -O: '1' for -O alone, as clang defines it; '0' if there is no -O. */
+/* Returns the character after the last -O. Returns '1' for -O alone, which clang treats like -O1, and '0' if
+ * there is no -O. */
 static char level_of(const struct arguments *a)
 {
     char level = '0';
@@ -543,7 +544,8 @@ static bool has_text_beside(const struct arguments *a)
     return is_found;
 }
 
-/* Replaces a level above 3 by -O3, as clang does, so that it does not warn twice. */
+/* Replaces a level above 3 by -O3. clang would do the same but print a warning, which the front end's step
+ * has printed already. */
 static const char *known_level(const char *word)
 {
     uint64_t level;

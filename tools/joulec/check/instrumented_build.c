@@ -93,8 +93,8 @@ static bool take_part(struct arena *arena, const struct arguments *all, bool is_
     return out->clang;
 }
 
-/* Builds each source by its own command, even if one fails, as clang does. If none fails, builds the other
- * files. */
+/* Builds each source by its own command. Continues after a failed source, because clang would do the same. If
+ * none fails, builds the other files. */
 static int build_apart(struct arena *arena, const struct arguments *arguments, const char *const *bitcode)
 {
     static const char *const no_library[] = {NULL};

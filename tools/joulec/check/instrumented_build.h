@@ -15,8 +15,9 @@
  * returns clang's exit code, or EXIT_OWN_FAILURE after a message. */
 int build_all(struct arena *arena, const struct arguments *arguments, const struct instrument_plan *plans);
 /* Runs the user's build after clang rejected the count build of `source`. Usually clang also rejects the
- * user's build and prints the reason; then returns clang's exit code. If clang accepts the user's build, the
- * budgets cannot be checked. In this case builds nothing, and returns EXIT_OWN_FAILURE after a message. */
+ * user's build and prints the reason. The function then returns clang's exit code. If clang accepts the
+ * user's build, the budgets cannot be checked. In this case builds nothing, and returns EXIT_OWN_FAILURE
+ * after a message. */
 int build_unjudged(struct arena *arena, const struct arguments *arguments, const char *source);
 
 #endif

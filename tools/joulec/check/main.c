@@ -19,7 +19,8 @@
 
 const char tool_name[] = "joulec";
 
-/* Checks sources until clang rejects one, as the build would. Returns false after a message. */
+/* Checks sources until clang rejects one, because the build would stop there. Returns false after a
+ * message. */
 static bool check_all(struct arena *arena, const struct machine *machine, const struct arguments *arguments,
                       struct outputs *outputs, struct checked *all, struct instrument_plan *plans)
 {

@@ -22,13 +22,14 @@ struct project {
     const struct arguments *arguments;
     const char *root;
     struct arena arena;
-    char *text; /* text of the database, for free() */
+    char *text; /* text of the database; freed with free() */
     struct database database;
     const struct database_entry **chosen;
     size_t chosen_count;
     struct child_result *results; /* results of the chosen entries */
     bool *has_result;
-    size_t begun, printed; /* numbers of chosen entries whose check was begun, and whose result was printed */
+    size_t begun, printed; /* number of chosen entries whose check has begun; number of those whose result is
+                            * printed */
     bool shows_progress;
     struct outputs outputs;
     struct tally tally;

@@ -45,8 +45,8 @@ static bool file_passes(const char *path, text_test *test)
     return passes;
 }
 
-/* Returns true if "omp" follows the word pragma, or begins a string or argument of which a macro may make a
- * pragma. */
+/* Returns true if "omp" follows the word pragma. Also returns true if "omp" begins a string or a macro's
+ * argument, because a macro may make a pragma of it. */
 static bool openmp_is_possible(const char *text, size_t size)
 {
     static const char word[] = "pragma";
@@ -115,8 +115,8 @@ bool source_may_have_openmp(const struct order *order, int dependencies)
     return may;
 }
 
-/* Replaces the paths of files by paths for messages. Consecutive marks mostly have the same file, so that the
- * last path is reused. */
+/* Replaces the paths of files by paths for messages. Neighbouring marks are usually in the same file, so the
+ * last path is stored and used again. */
 static bool rename_files(const struct order *order, const char *root, struct marks *marks)
 {
     const char *last = NULL, *renamed = NULL;

@@ -9,9 +9,9 @@
 #include "check.h"
 #include "joulec/source/marks.h"
 
-/* Reads the marks of a source. `dependencies`: descriptor of a file that clang's -MD wrote; if it is empty,
- * the source is always preprocessed. `root`: the current folder. The caller frees *out_marks with marks_free.
- * Returns false after a message. */
+/* Reads the marks of a source. `dependencies`: descriptor of a file that clang's -MD wrote. If the file is
+ * empty, the source is always preprocessed. `root`: the current folder. The caller frees *out_marks with
+ * marks_free. Returns false after a message. */
 bool source_marks_read(const struct order *order, const char *root, int dependencies,
                        struct marks *out_marks);
 

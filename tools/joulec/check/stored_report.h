@@ -6,7 +6,7 @@
 #include "joulec/verdict/baseline.h"
 
 struct stored_report {
-    char *text; /* text of the file, for free() */
+    char *text; /* text of the file; freed with free() */
     struct baseline baseline;
 };
 
