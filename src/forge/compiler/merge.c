@@ -119,7 +119,8 @@ static uint32_t operand_for_slot(const struct lowering *l, uint32_t buffer, uint
 }
 
 /* Merges `buffer`, which contains the slot's new value, with the slot. Then merges the operand from which
- * that value is computed, and so on, so that a chain of updates needs no other memory. */
+ * this value is computed, then the operand of that operand, and so on. So a chain of updates needs no other
+ * memory. */
 static void merge_chain(struct lowering *l, uint32_t buffer, uint32_t slot_buffer)
 {
     while (buffer != PROGRAM_NONE) {
@@ -154,8 +155,8 @@ static bool write_slot(struct lowering *l, const struct slot *slot, uint32_t slo
     return true;
 }
 
-/* Merges the new values of slots with the slots, beginning with writes that must be in place. Adds the
- * launches that copy the other values after all launches that read an old value. */
+/* Merges the new values of slots with the slots, beginning with writes that must be in place. The values that
+ * cannot be merged are copied: adds a launch for each copy, after all launches that read an old value. */
 static bool merge_writes(struct lowering *l)
 {
     const struct slot *slots = l->graph->slots;

@@ -4,8 +4,8 @@
  * items that are live at the same time. Placed items are sorted by offset, and stored in blocks. Each block
  * stores bounds of the lifetimes of its items, and its largest gap.
  *
- * Note: blocks only save comparisons, and do not change the result. In most networks, an item is live either
- * for a short time only or during the whole run. Then most blocks can be skipped without comparing single
+ * Note: blocks only save comparisons, and do not change the result. In most networks, an item is live for a
+ * short time only or during the whole run. Then most blocks can be skipped without a comparison of single
  * items.
  */
 #include "forge/compiler/plan.h"
@@ -128,15 +128,15 @@ static bool insert(struct planning *p, const struct placed *item)
 
 /* --- gaps ----------------------------------------------------------------------------------------------- */
 
-/* Returns true if the block does not affect the offset of `item`: no item of the block is live at the same
- * time, or all end at or below `end`. end: lowest possible offset of `item` so far. */
+/* Returns true if the block does not affect the offset of `item`, because none of its items is live at the
+ * same time, or all of them end at or below `end`. end: lowest possible offset of `item` so far. */
 static bool can_skip(const struct block *block, const struct plan_item *item, uint64_t end)
 {
     return block->min_first > item->last || block->max_last < item->first || block->end <= end;
 }
 
-/* Returns true if `item` must be above the whole block. All items of the block are live at the same time as
- * `item`, and no gap in the block or below it is large enough. */
+/* Returns true if `item` must be above the whole block. This holds if all items of the block are live at the
+ * same time as `item`, and no gap in the block or just below it is large enough. */
 static bool is_blocking(const struct block *block, const struct plan_item *item, uint64_t end)
 {
     return block->max_first <= item->last && block->min_last >= item->first &&
@@ -145,7 +145,8 @@ static bool is_blocking(const struct block *block, const struct plan_item *item,
 }
 
 /* Visits the items of the block that are live at the same time as `item`, in order of offsets. Returns true
- * as soon as `item` fits between *end and the next of them; otherwise raises *end to its end. */
+ * as soon as `item` fits between *end and the next visited item. Otherwise raises *end to the end of that
+ * item, and continues. Returns false after the last item. */
 static bool fits_in(struct planning *p, const struct block *block, const struct plan_item *item,
                     uint64_t *end)
 {

@@ -1,8 +1,8 @@
 /* ir/graph.h - the data structure of a graph: flat arrays of nodes, values, edges, inputs, outputs and slots.
  *
- * Note: ids are indices; value 0 is "none". Nodes are in topological order: the ids of a node's inputs are
- * smaller than those of its outputs. A finished graph does not change: a pass reads one graph and builds a
- * new one.
+ * Note: ids are indices into these arrays; value 0 means "no value". Nodes are in topological order: the ids
+ * of a node's inputs are smaller than the ids of its outputs. A finished graph does not change: a pass reads
+ * a graph and builds another graph.
  */
 #ifndef FORGE_IR_GRAPH_H
 #define FORGE_IR_GRAPH_H
@@ -151,8 +151,8 @@ struct scan_attributes {
 struct sort_attributes {
     uint32_t axis;
     uint32_t is_descending;
-    forge_shape shape; /* shape of both outputs; along the axis, only the first elements of the sorted line
-                        * are kept */
+    forge_shape shape; /* shape of both outputs; its size along the axis says how many elements of the sorted
+                        * line are kept */
 };
 struct collective_attributes {
     uint32_t kind; /* forge_collective_kind */
@@ -168,9 +168,9 @@ struct composite_attributes {
     uint32_t wanted; /* gradients only: bit i is set if the gradient of the composite's input i is an
                       * output */
     uint32_t given;  /* gradients only: bit k is set if the gradient of the composite's output k is an input;
-                      * these inputs follow the composite's own */
-    /* An element of graph->bodies; its inputs and outputs are those of the node. NULL in launches. Must be
-     * the last member, because all members before it are compared as bytes. */
+                      * these inputs come after the inputs of the composite */
+    /* The body, an element of graph->bodies. It has the same inputs and outputs as the node. NULL in
+     * launches. Must be the last member, because all members before it are compared as bytes. */
     const forge_graph *body;
 };
 
@@ -185,8 +185,9 @@ struct node {
     uint32_t first_input; /* index in graph->edges */
     forge_value output;   /* id of the first output; the others follow */
     uint32_t scope;       /* index in graph->scopes */
-    /* The recompute region (forge_recompute_begin) for whose backward pass this node was added, as a
-     * repetition of a node or for a gradient; 0: none. Equal nodes of different regions are not merged. */
+    /* If the backward pass added this node for a recompute region (forge_recompute_begin), the number of this
+     * region; otherwise 0. Such a node repeats a node of the region or computes a gradient in it. Equal nodes
+     * of different regions are not merged. */
     uint32_t recompute_region;
     uint32_t attributes_size;
     const void *attributes; /* in graph->arena */
@@ -274,7 +275,7 @@ static inline uint32_t slot_place(const forge_graph *graph, const struct slot *s
  * string. */
 const char *place_text(const forge_graph *graph, uint32_t place, char text[PLACE_TEXT]);
 
-/* Returns false if other processes take part in the node. */
+/* Returns false if the node is a collective operation in which other processes take part. */
 static inline bool node_is_local(const struct node *node)
 {
     return node->op != OP_COLLECTIVE || ((const struct collective_attributes *)node->attributes)->size == 1;

@@ -1,7 +1,7 @@
 /* ir/library_attention.c - attention and rotary position embedding, as composites.
  *
- * Note: with grouped queries, consecutive heads share keys and values. A causal mask is aligned at the end:
- * the last query attends to all keys, even if there are more keys than queries.
+ * Note: with grouped queries, consecutive heads of q share one head of k and v. A causal mask is aligned at
+ * the end: the last query attends to all keys, even if there are more keys than queries.
  */
 #include <math.h>
 #include "forge/ir/library.h"

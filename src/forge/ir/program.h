@@ -76,8 +76,8 @@ struct forge_program {
     uint64_t size_bytes; /* size of the whole block; a multiple of PROGRAM_ALIGNMENT */
     uint64_t hash;       /* hash of everything after this member */
     uint64_t arena_bytes;
-    uint64_t arena_bound_bytes; /* maximum of the bytes that are live at once; with this order of launches,
-                                 * arena_bytes cannot be smaller */
+    uint64_t arena_bound_bytes; /* maximum number of bytes that are live at once; with this order of launches,
+                                 * it is the lower bound of arena_bytes */
     struct program_array dims, buffers, bindings, launches, strings, bytes, constants;
 };
 

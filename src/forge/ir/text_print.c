@@ -112,7 +112,7 @@ static void print_list(struct text *text, const forge_graph *graph, const struct
     text_add(text, length ? "]" : "");
 }
 
-/* Returns true for +0, which is not printed. -0 is printed. */
+/* Returns true for +0, which is left out of the text. Unlike +0, -0 is printed. */
 static bool is_plain_zero(const void *number)
 {
     uint64_t bits;
@@ -194,7 +194,7 @@ static void print_type(struct text *text, const forge_graph *graph, forge_dtype 
     dim_print_shape(&graph->dims, shape, text);
 }
 
-/* Prints "unary.relu". */
+/* Prints an operation with its kind, for example "unary.relu". */
 static void print_family(struct text *text, const struct node *node)
 {
     text_add(text, op_name((enum op)node->op));

@@ -69,7 +69,7 @@ union cells {
     uint64_t bits[TILE];
 };
 
-/* Indices of sums[a + i * da] += x[i] * w[b + i * db], for i below `count`. Either da or db is 0. */
+/* The loop sums[a + i * da] += x[i] * w[b + i * db] for 0 <= i < count. Either da or db is 0. */
 struct products {
     int64_t count, a, da, b, db;
 };

@@ -1,8 +1,8 @@
 /* reference/reference_unary.c - operations on one element (floats, integers or bool).
  *
- * Note: where the formula in <forge/unary.def> loses digits or overflows, an equivalent formula is used here.
- * Infinities still give the result of the formula in unary.def: for example, x * sigmoid(x) of minus infinity
- * is NaN.
+ * Note: if the formula in <forge/unary.def> loses digits or overflows, an equivalent formula is used here.
+ * For infinities, the result is still that of the formula in unary.def. For example, x * sigmoid(x) of minus
+ * infinity is NaN.
  */
 #include "forge/reference/reference.h"
 #include "forge/reference/reference_walk.h"

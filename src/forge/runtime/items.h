@@ -11,7 +11,7 @@
 #include "forge/runtime/attribution.h"
 #include "forge/runtime/instance.h"
 
-#define MAX_ITEMS 128 /* scopes are shortened if there would be more items */
+#define MAX_ITEMS 128 /* if there are more items, scopes are shortened, so that more launches share an item */
 
 /* A group of launches whose energy is attributed together. */
 struct item {

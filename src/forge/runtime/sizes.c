@@ -146,8 +146,8 @@ void instance_free_bodies(forge_instance *instance)
     free(instance->body_sizes);
 }
 
-/* Builds the body of composite i, because a program contains no bodies and the FLOP at other sizes follow
- * from the body. Returns false if out of memory. */
+/* Builds the body of composite i. A program contains no bodies, but the body is needed to count the FLOP at
+ * other sizes. Returns false if out of memory. */
 static bool make_body(forge_instance *instance, size_t i)
 {
     const struct program_launch *compiled = &program_launches(instance->program)[i];

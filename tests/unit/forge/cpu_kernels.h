@@ -1,8 +1,7 @@
 /* tests/unit/forge/cpu_kernels.h - runs CPU kernels without a device, for each available instruction set.
  *
- * Creates random elements, and runs a kernel in two ways. run_kernel checks rules that all kernels must
- * follow. Pieces in any order and grouping give the same bytes, and old elements of the output (NaN) are not
- * read. */
+ * run_kernel checks two rules that all kernels must follow. The result has the same bytes for any order and
+ * grouping of the pieces. The old elements of the output, which are NaN here, are not read. */
 #ifndef CPU_KERNELS_H
 #define CPU_KERNELS_H
 

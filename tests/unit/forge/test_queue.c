@@ -65,7 +65,7 @@ static void failed_timeline_has_its_first_reason(void **state)
 
 struct relay {
     forge_timeline *mine, *other;
-    uint64_t *sum; /* accesses are synchronised by the timelines only */
+    uint64_t *sum; /* only the timelines synchronise accesses to *sum */
 };
 
 static void *run_relay(void *argument)

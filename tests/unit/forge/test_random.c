@@ -1,7 +1,7 @@
 /* Checks Philox: known answers, distributions of its random numbers, and independence of the size of
  * requests.
  *
- * Known answers are three in this file, and all of Random123's if its file is available. */
+ * The known answers are three in this file and, if its file is available, all answers of Random123. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
