@@ -87,8 +87,8 @@ bool lower_copy(struct lowering *l, const struct program_binding *from, uint32_t
 /* Adds a buffer, and returns its index; PROGRAM_NONE on failure. */
 uint32_t lower_buffer(struct lowering *l, enum buffer_kind kind, const char *name, forge_dtype dtype,
                       const forge_shape *shape);
-/* Returns the unmerged buffer whose memory `buffer` uses. A buffer may be merged with another merged
- * buffer. */
+/* Returns the unmerged buffer whose memory `buffer` uses. This may take several steps, because a buffer may
+ * be merged with a buffer that is itself merged. */
 uint32_t lower_root(const struct lowering *l, uint32_t buffer);
 /* Sets the status and the error message, unless the lowering has failed before. Returns false. */
 bool lower_fail(struct lowering *l, joule_status status, const char *format, ...)

@@ -83,8 +83,9 @@ static uint32_t first_conflicting_read(const struct lowering *l, uint32_t slot_b
     return first;
 }
 
-/* Returns true if an output of launch i may share memory with the operand in the buffer `root`. No later
- * launch may use `root`, and launch i may use it only as inputs that the output may overwrite. */
+/* Returns true if an output of launch i may share memory with the operand in the buffer `root`. Two
+ * conditions must hold. No later launch uses `root`. Launch i uses `root` only as inputs that the output may
+ * overwrite. */
 static bool is_free(const struct lowering *l, uint32_t i, uint32_t root, size_t output)
 {
     const struct program_launch *record = &l->launches[i].record;

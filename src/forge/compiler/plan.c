@@ -18,21 +18,21 @@ enum { BLOCK = 256 }; /* maximum number of items of a block */
 
 /* An item that already has an offset. */
 struct placed {
-    uint64_t offset, end; /* bytes */
-    uint32_t first, last; /* launches */
+    uint64_t offset, end; /* in bytes */
+    uint32_t first, last; /* numbers of the first and the last launch */
 };
 
 struct block {
     struct placed items[BLOCK];
     size_t count;
-    uint32_t min_first, max_first, min_last, max_last; /* over all items */
+    uint32_t min_first, max_first, min_last, max_last; /* bounds over all items */
     uint64_t end;                                      /* highest end of an item */
     /* largest gap in bytes between an item and the highest end of all items before it in the block */
     uint64_t gap;
     bool has_gap; /* true if there is a gap, even of 0 bytes */
 };
 
-/* State of one plan. */
+/* State of the planner. */
 struct planning {
     struct block **blocks; /* sorted by offset; no block is empty */
     size_t block_count, block_capacity;

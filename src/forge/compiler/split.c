@@ -14,9 +14,9 @@
 
 /* State of placed_split. */
 struct splitting {
-    const forge_graph *graph; /* placed */
+    const forge_graph *graph; /* the placed graph */
     forge_placed *placed;
-    uint32_t *device_of; /* one for each place */
+    uint32_t *device_of; /* one for each place: the index of its device */
     uint32_t *segment;   /* one for each value: the segment that computes it, or NONE */
     forge_value *id;     /* one for each value: its id in the builder of that segment */
     uint32_t *last_user; /* one for each slot: the last segment that uses the slot; 0 if no segment uses it */

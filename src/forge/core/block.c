@@ -8,7 +8,7 @@
 
 /* Layout of a block in memory and in files. */
 struct q8_0_block {
-    uint16_t scale; /* f16 */
+    uint16_t scale; /* as f16 */
     int8_t quants[BLOCK_ELEMENTS];
 };
 

@@ -53,7 +53,7 @@ struct forge_loader {
     uint64_t claimed;         /* under lock: the next ticket for a worker */
     uint64_t limit;           /* under lock: workers claim only tickets below it */
     size_t busy;              /* under lock: number of slots that are being filled */
-    bool is_stopping;         /* under lock: workers end */
+    bool is_stopping;         /* under lock: true if workers must end */
     uint64_t given;           /* caller's thread only: the next ticket to return to the caller */
 
     size_t slot_count; /* options.prefetch, and one for the batch that the caller uses */

@@ -39,9 +39,10 @@ enum field_kind {
 struct field {
     enum field_kind kind;
     const char *name;
-    size_t offset;                        /* bytes, in the attributes */
-    uint32_t limit;                       /* FLAG: the bit; KIND: number of kinds; lists: number of entries */
-    const char *(*kind_name)(unsigned i); /* KIND */
+    size_t offset;                        /* offset of the member in the attributes, in bytes */
+    uint32_t limit;                       /* FIELD_FLAG: the bit. FIELD_KIND: number of kinds. Lists: number
+                                           * of entries. */
+    const char *(*kind_name)(unsigned i); /* FIELD_KIND only: returns the name of kind i */
 };
 
 /* Returns the list of fields, which ends with FIELD_END. */

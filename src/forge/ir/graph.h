@@ -140,14 +140,14 @@ struct gather_attributes {
 struct scatter_attributes {
     uint32_t kind; /* forge_scatter_kind */
     uint32_t axis;
-    uint32_t is_along; /* as in gather_attributes */
+    uint32_t is_along; /* see gather_attributes */
 };
 struct scan_attributes {
     uint32_t kind; /* forge_reduce_kind */
     uint32_t axis;
     uint32_t flags; /* FORGE_SCAN_EXCLUSIVE, FORGE_SCAN_REVERSE */
 };
-/* The operation has two outputs: the sorted values, and their positions in x as i64. */
+/* Sort has two outputs: the sorted values, and their positions in x as i64. */
 struct sort_attributes {
     uint32_t axis;
     uint32_t is_descending;
@@ -156,9 +156,9 @@ struct sort_attributes {
 };
 struct collective_attributes {
     uint32_t kind; /* forge_collective_kind */
-    uint32_t axis; /* all_gather and reduce_scatter only */
+    uint32_t axis; /* used by all_gather and reduce_scatter only */
     uint32_t root; /* send_all, reduce_to only: the process that sends or receives */
-    uint32_t size; /* processes in the group */
+    uint32_t size; /* number of processes in the group */
     char group[32];
 };
 struct composite_attributes {
@@ -218,8 +218,8 @@ struct slot {
     forge_dtype dtype;
     bool in_place;
     bool is_parameter; /* trained by optimisers; see <forge/nn.h> */
-    forge_value read;  /* FORGE_NO_VALUE: never read */
-    forge_value write; /* FORGE_NO_VALUE: never written */
+    forge_value read;  /* value of the read node; FORGE_NO_VALUE if the slot is never read */
+    forge_value write; /* the new value; FORGE_NO_VALUE if the slot is never written */
     forge_shape shape;
     forge_init init;
 };
@@ -234,7 +234,7 @@ struct forge_graph {
     _Atomic uint32_t references; /* number of owners; a body is owned by all graphs that use it */
     struct arena arena;          /* names and attributes */
     GRAPH_ARRAY(struct node, nodes, node);
-    GRAPH_ARRAY(struct value, values, value); /* [0] means "none" */
+    GRAPH_ARRAY(struct value, values, value); /* [0] is unused: id 0 means "no value" */
     GRAPH_ARRAY(forge_value, edges, edge);
     GRAPH_ARRAY(struct port, inputs, input);
     GRAPH_ARRAY(struct port, outputs, output);

@@ -46,9 +46,9 @@ static inline struct view view_packed(forge_dtype dtype, void *data, forge_shape
  * strides, and no two outputs share an input. The kernel recognises an in-place launch by equal addresses. */
 typedef uint64_t in_place_bits;
 #define IN_PLACE_NOT   UINT64_C(0)
-#define IN_PLACE_ANY   UINT64_C(0xffff) /* the first output, on any input */
-#define IN_PLACE_FIRST UINT64_C(1)      /* the first output, on the first input */
-#define IN_PLACE_EACH  UINT64_MAX       /* each output, on any input */
+#define IN_PLACE_ANY   UINT64_C(0xffff) /* the first output may overwrite any input */
+#define IN_PLACE_FIRST UINT64_C(1)      /* the first output may overwrite the first input */
+#define IN_PLACE_EACH  UINT64_MAX       /* each output may overwrite any input */
 
 static inline bool in_place_may(in_place_bits bits, size_t output, size_t input)
 {
@@ -63,7 +63,7 @@ struct launch {
     const void *attributes;
     const struct view *inputs;
     size_t input_count;
-    const struct view *outputs; /* packed */
+    const struct view *outputs; /* packed views */
     size_t output_count;
 };
 

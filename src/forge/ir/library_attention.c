@@ -46,8 +46,8 @@ static bool takes_attention(forge_builder *b, const forge_value *in, bool is_cau
     return !wrong;
 }
 
-/* Returns the scores with -infinity for all keys after the query. scores: [b, groups, heads per group, t, s].
- * Queries and keys are counted from the end, so the last query attends to all keys. */
+/* Returns the scores with -infinity for all keys that come after their query. scores: [b, groups, heads per
+ * group, t, s]. Queries and keys are counted from the end, so the last query attends to all keys. */
 static forge_value mask(forge_builder *b, forge_value scores)
 {
     forge_shape shape = forge_value_shape(b, scores);

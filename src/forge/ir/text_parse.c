@@ -40,7 +40,7 @@ static forge_dim named_dim(struct parser *p, const struct dim_table *dims)
     return DIM_FAILED;
 }
 
-/* Parses "a*b)" after "(". */
+/* Parses the rest of an expression in parentheses, for example "a*b)", after its "(". */
 static forge_dim dim_of_two(struct parser *p, struct dim_table *dims, unsigned nesting)
 {
     size_t start = p->in.at;

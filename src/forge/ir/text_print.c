@@ -177,9 +177,9 @@ static void print_field(struct printer *p, const forge_graph *graph, const struc
         text_printf(text, " %s=$%u", field->name, body_number(p, *(const forge_graph *const *)at));
         return;
     case FIELD_KIND:
-    case FIELD_NAME: /* printed before the inputs */
+    case FIELD_NAME: /* already printed, before the inputs */
     case FIELD_RESULT_DTYPE:
-    case FIELD_RESULT_SHAPE: /* part of the result's type */
+    case FIELD_RESULT_SHAPE: /* printed as part of the result's type */
     case FIELD_END:
         return;
     }

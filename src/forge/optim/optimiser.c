@@ -9,7 +9,7 @@
 /* A parameter to train. */
 struct target {
     forge_slot number;
-    const forge_parameter_group *group; /* NULL: in no group */
+    const forge_parameter_group *group; /* NULL if the parameter is in no group */
 };
 
 static bool is_match(const forge_parameter_group *group, const struct slot *slot)

@@ -109,7 +109,7 @@ static uint64_t unary_bits(forge_unary_kind kind, uint64_t x, bool is_signed)
     case FORGE_NOT:
         return !x;
     default:
-        return 0; /* kinds for floats only */
+        return 0; /* the kind is for floats only */
     }
 }
 

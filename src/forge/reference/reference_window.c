@@ -247,8 +247,8 @@ static double share_of(const struct sliding *s, const struct launch *launch, con
     return number_at(&launch->inputs[2], window) / count;
 }
 
-/* Returns the sum of the shares that the element at `index` gets from all windows that contain it. back:
- * slides from elements to windows. */
+/* Returns the sum of the shares that the element at `index` gets from all windows that contain it. back: for
+ * each dimension, the slide that maps an element to its windows. */
 static double sum_of_shares(const struct sliding *s, const struct slide *back, const struct launch *launch,
                             const int64_t *index)
 {

@@ -144,9 +144,9 @@ static double compute_step(struct fit *f)
     return largest;
 }
 
-/* Moves the current point along the step, and halves the step until the posterior improves. from: the
- * negative log posterior before the step; largest: the result of compute_step. Returns false if the posterior
- * never improves. */
+/* Moves the current point along the step. If the posterior does not improve, halves the step and tries again.
+ * from: the negative log posterior before the step; largest: the result of compute_step. Returns false if the
+ * posterior never improves. */
 static bool descend(struct fit *f, double from, double largest)
 {
     size_t n = f->a->count;

@@ -22,7 +22,7 @@ struct whitened {
     double *gram;    /* sum of row * row' / v, lower triangle of [n, n] */
     double *joules;  /* sum of row * joules / v */
     double square;   /* sum of joules^2 / v */
-    double log_size; /* sum of log v */
+    double log_size; /* sum of log(v) */
 };
 
 /* The sums over all windows, for each pace of the drift. */

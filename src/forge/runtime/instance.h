@@ -8,7 +8,7 @@
 #include "forge/hal/backend.h"
 #include "forge/ir/sized.h"
 
-struct energy; /* energy.h */
+struct energy; /* defined in energy.h */
 
 /* The state of an input. */
 struct given {

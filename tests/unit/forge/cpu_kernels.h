@@ -39,7 +39,7 @@ static inline void *random_floats(forge_dtype dtype, size_t count)
     return data;
 }
 
-/* Returns the kernel that a device would choose; NULL: the reference is used. */
+/* Returns the kernel that a device would choose. NULL means the reference kernel. */
 static inline const struct cpu_kernel *kernel_for(enum isa isa, const struct launch *launch)
 {
     for (const struct cpu_kernel *kernel = isa_kernels(isa); kernel->name; kernel++)

@@ -108,7 +108,7 @@ static void tick(struct machine *m, struct meter *meter, struct attribution *a)
     memset(m->active_s, 0, sizeof m->active_s);
 }
 
-/* Runs a group for the given time, and all ticks of the meter during this time. */
+/* Lets a group run for `seconds`, and performs all ticks of the meter during this time. */
 static void launch(struct machine *m, struct meter *meter, struct attribution *a, int group, double seconds)
 {
     while (seconds > 0) {
@@ -194,7 +194,7 @@ struct trial {
     struct meter meter;
     int seeds;
     double drift_watts;
-    double speed; /* speed of the machine; above 1, steps are shorter than a second by this factor */
+    double speed; /* speed of the machine: a step takes about 1 / speed seconds */
 };
 
 static struct verdict simulate(struct trial t)
@@ -271,7 +271,8 @@ static void test_a_meter_that_is_wrong_about_itself(void **state)
     }
 }
 
-/* Intervals contain the truth for errors of counters and of power sensors, and if there are few windows. */
+/* Intervals contain the true energy for meters with the errors of counters, for meters with the errors of
+ * power sensors, and with few windows. */
 static void test_intervals_contain_the_truth_for_other_meters(void **state)
 {
     (void)state;

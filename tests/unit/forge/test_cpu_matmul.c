@@ -252,7 +252,7 @@ static void test_nan_and_infinity_are_propagated(void **state)
         b[i] = 1;
     a[3 * N + 36] = NAN;
     a[20 * N + 1] = INFINITY;
-    b[5 * N + 36] = -INFINITY; /* multiplied by zeros of a only */
+    b[5 * N + 36] = -INFINITY; /* this infinity is multiplied only by zeros of a */
     EACH_ISA (isa) {
         run_kernel(isa, &launch);
         for (size_t i = 0; i < N; i++)

@@ -38,7 +38,7 @@ static struct trial any_trial(int64_t most_columns)
     return t;
 }
 
-/* Returns a view of integers. Some views have reversed or repeated dimensions; has_specials: some elements
+/* Returns a view of integers. Some views have reversed or repeated dimensions. has_specials: some elements
  * are infinite or NaN. */
 static struct view numbers(forge_shape shape, bool has_specials)
 {

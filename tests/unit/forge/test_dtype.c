@@ -511,9 +511,9 @@ static void test_blocks_at_the_edges(void **state)
 
 /* --- all pairs --- */
 
-/* Converts every type to every other at an odd address, and to itself as bytes. All types represent 0 and 1
- * exactly, except q8_0. In q8_0, 1 becomes 127 * s, where s is the f16 just below 1/127. This product is
- * below 1, so it becomes 0 as an integer. */
+/* Converts every type to every other type, at an odd address. A conversion of a type to itself copies bytes.
+ * All types represent 0 and 1 exactly, except q8_0. In q8_0, 1 becomes 127 * s, where s is the f16 just below
+ * 1/127. This product is below 1, so it becomes 0 as an integer. */
 static void test_all_pairs_of_types_convert(void **state)
 {
     (void)state;

@@ -286,7 +286,7 @@ static void test_wrong_programs_are_refused(void **state)
     forge_program_free(program);
 }
 
-/* A kernel of another operation would read operands that do not exist. */
+/* A kernel of another operation is refused, because it would read operands that do not exist. */
 static void test_a_kernel_has_to_be_of_its_operation(void **state)
 {
     (void)state;

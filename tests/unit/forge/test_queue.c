@@ -258,7 +258,8 @@ static void read_result(struct half *half, float out[33 * 17])
     memcpy(out, forge_tensor_data(&y), 33 * 17 * sizeof *out);
 }
 
-/* Runs a, b, a, ... in turns. Each device has a queue; only timeline points order the runs. */
+/* Runs a, b, a, ... in turns. Each device has a queue. Only points of timelines determine the order of the
+ * runs. */
 static void run_with_queues(struct half *a, struct half *b)
 {
     forge_queue *queues[2] = {make_queue(), make_queue()};

@@ -39,7 +39,7 @@ struct conv_phase conv_phase_of(const struct conv *c, size_t phase);
 /* The images and weights of one group of channels. The member gemm_side.data points to this structure when a
  * packing function is called. */
 struct conv_images {
-    const struct conv *conv; /* &phase->conv */
+    const struct conv *conv; /* equals &phase->conv */
     const struct conv_phase *phase;
     const void *x, *weight;             /* addresses of the first channel of the group */
     int64_t weight_row, weight_channel; /* strides between output channels and between input channels */

@@ -22,7 +22,7 @@ enum {
     /* minimum rows and columns of a piece; smaller pieces would use packed data too few times */
     MIN_PIECE = 128,
     MIN_PIECES = 4,             /* if there are fewer pieces, they are divided further */
-    TILE_ROWS = GEMM_TILE_ROWS, /* pieces consist of whole tiles of the widest code */
+    TILE_ROWS = GEMM_TILE_ROWS, /* a piece consists of whole tiles, even of the code with the largest tiles */
     TILE_COLUMNS = GEMM_TILE_COLUMNS,
 };
 #define WORTH_A_THREAD 4e6  /* minimum work per thread, in FLOP */
@@ -180,8 +180,8 @@ static void multiply_block(struct panel *panel, char *a, bool keeps_a)
 {
     const struct gemm *gemm = panel->gemm;
     const struct gemm_code *code = panel->code;
-    /* Tiles get nearly equal heights, because a tile with few rows is limited by the latency of its
-     * additions. */
+    /* All tiles get nearly the same number of rows, because the latency of additions limits a tile with few
+     * rows. */
     size_t tile_rows = pieces_of(gemm->rows, pieces_of(gemm->rows, code->rows));
     size_t kept = panel->k * gemm->rows * code->element_bytes;
     for (panel->row = 0; panel->row < gemm->rows; panel->row += panel->rows) {

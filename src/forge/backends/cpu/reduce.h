@@ -18,7 +18,7 @@ struct reduction {
     struct walk line;  /* the elements of x that are reduced to one result */
     size_t depth;      /* number of elements that are reduced to one result */
     bool is_of_rows;
-    size_t stretch; /* rows: number of elements of a contiguous stretch */
+    size_t stretch; /* form "rows" only: number of elements of a contiguous stretch */
     size_t results;
     void *out;
 };
