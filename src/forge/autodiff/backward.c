@@ -22,8 +22,8 @@ struct walk {
     forge_builder *b;
     uint32_t *nodes;
     size_t node_count;
-    size_t value_count;          /* number of values when the pass began; values that were added later are not
-                                  * visited */
+    size_t value_count;          /* number of values when the pass began; the pass does not visit values that
+                                  * it adds itself */
     bool *is_wanted;             /* one for each value: true if its gradient is requested, or if it depends on
                                   * such a value */
     forge_value *sums;           /* one for each value: its gradient so far, or FORGE_NO_VALUE */
@@ -108,8 +108,8 @@ static void make_inputs(forge_builder *b, const forge_graph *body, uint32_t give
     }
 }
 
-/* Adds an output for the gradient of each input that has one. Returns a mask: bit i is set if input i has a
- * gradient. */
+/* For each input that has a gradient, adds an output for this gradient. Returns a mask: bit i is set if input
+ * i has a gradient. */
 static uint32_t output_gradients(struct walk *walk, const forge_value *inputs, size_t count)
 {
     uint32_t reached = 0;
@@ -167,8 +167,9 @@ forge_graph *gradient_of_body(const forge_graph *body, const struct dim_table *d
     return graph;
 }
 
-/* Adds a composite node for the gradient of a composite. If the gradient has too many inputs or outputs for
- * one node, adds the nodes of `body` instead. The builder's graph owns `body`. */
+/* Adds one composite node for the gradient of a composite; `body` is the gradient's body. If the gradient has
+ * too many inputs or outputs for one node, adds the nodes of `body` instead. The builder's graph owns
+ * `body`. */
 static void emit_gradient(struct gradient *r, forge_graph *body, const forge_value *inputs,
                           const struct composite_attributes *attributes)
 {
@@ -190,7 +191,8 @@ static void emit_gradient(struct gradient *r, forge_graph *body, const forge_val
     free(map);
 }
 
-/* Adds the gradient of a composite as a composite, because a device may have a kernel for it. */
+/* Adds the gradient of a composite node as one composite node, because a device may have a kernel for the
+ * gradient. */
 static void visit_composite(struct gradient *r, const struct walk *outer)
 {
     const struct composite_attributes *own = r->node.attributes;
@@ -273,8 +275,8 @@ static bool check(forge_builder *b, forge_value loss, const forge_value *wrt, si
     return builder_is_ok(b);
 }
 
-/* Returns the gradient of a requested value, stored on the value's place; zeros if the loss does not depend
- * on the value. */
+/* Returns the gradient of a requested value, on the same place (device) as the value. Returns zeros if the
+ * loss does not depend on the value. */
 static forge_value gradient_of(const struct walk *walk, forge_value value)
 {
     forge_builder *b = walk->b;

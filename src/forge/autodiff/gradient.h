@@ -2,7 +2,7 @@
  * (gradient_rules*.c).
  *
  * Note: rules add ordinary nodes, so gradients can be differentiated again. A rule may add gradients of all
- * inputs; backward.c ignores those that are not needed.
+ * inputs. backward.c ignores gradients that are not needed.
  */
 #ifndef FORGE_AUTODIFF_GRADIENT_H
 #define FORGE_AUTODIFF_GRADIENT_H
@@ -23,16 +23,16 @@ struct gradient {
  * was broadcast; it is then summed over the broadcast dimensions. */
 void gradient_add(struct gradient *gradient, size_t i, forge_value value);
 
-/* Returns sum + more. If both operands are adjacent parts that are padded with zeros, the parts are
- * concatenated and padded. If one operand is a scatter onto zeros, its updates are scattered onto the other
- * operand. */
+/* Returns sum + more. If both operands are zero-padded parts that are adjacent in the result, returns
+ * pad(concat(part, part)). If one operand is a scatter onto zeros, scatters its updates onto the other
+ * operand instead. */
 forge_value gradient_sum(forge_builder *b, forge_value sum, forge_value more);
 
-/* Returns the gradient of a composite's body as a graph. The graph begins with the dim table `dims`. Its
- * inputs are the inputs of the body, followed by the gradients of the outputs in `given` (bit k: output k).
- * Its outputs are the gradients of the inputs in *wanted. Bits of inputs without a gradient are removed from
- * *wanted. Returns NULL if there is no gradient, or after an error. The caller frees the graph with
- * forge_graph_free. */
+/* Returns the gradient of a composite's body as a graph. The graph begins with a copy of the dim table
+ * `dims`. Its inputs are the inputs of the body, followed by the gradients of the outputs in `given` (bit k:
+ * output k). Its outputs are the gradients of the inputs in *wanted. Bits of inputs without a gradient are
+ * removed from *wanted. Returns NULL if there is no gradient, or after an error. The caller frees the graph
+ * with forge_graph_free. */
 forge_graph *gradient_of_body(const forge_graph *body, const struct dim_table *dims, uint32_t given,
                               uint32_t *wanted, joule_error *out_error);
 

@@ -1,9 +1,9 @@
 /* autodiff/gradient_rules.c - the derivative of each operation, expressed in operations. Derivatives that are
  * one expression are rows of gradient_rules.def.
  *
- * Note: where an operation is not differentiable (kinks and ties), the derivative is the one that
- * forge_gradients documents. A derivative is computed from the result y if that saves work (exp, tanh),
- * otherwise from the operand x.
+ * Note: the comment of forge_gradients defines the derivative at points where an operation is not
+ * differentiable, such as relu at 0 or max of equal operands. A derivative is computed from the result y if
+ * this saves work (exp, tanh), otherwise from the operand x.
  */
 #include <math.h>
 #include "forge/autodiff/gradient.h"
@@ -30,7 +30,8 @@ static forge_value square(forge_builder *b, forge_value x)
     return forge_unary(b, FORGE_SQUARE, x);
 }
 
-/* Returns 1 where `a kind c` holds, else 0, in the type of `a`. */
+/* Compares a with c, element by element: returns 1 where the comparison `kind` is true, and 0 elsewhere. The
+ * result has the type of `a`. */
 static forge_value indicator(forge_builder *b, forge_binary_kind kind, forge_value a, forge_value c)
 {
     return forge_cast(b, forge_value_dtype(b, a), forge_binary(b, kind, a, c));
@@ -68,14 +69,14 @@ static forge_value reciprocal(forge_builder *b, forge_value x)
     return forge_unary(b, FORGE_RECIPROCAL, x);
 }
 
-/* Returns the derivative of x s for s = sigmoid(x): s (1 + x (1 - s)). */
+/* Returns the derivative of x * s, where s = sigmoid(x). It is s * (1 + x * (1 - s)). */
 static forge_value silu_derivative(forge_builder *b, forge_value x)
 {
     forge_value s = forge_sigmoid(b, x);
     return forge_mul(b, s, plus(b, forge_mul(b, x, one_minus(b, s)), 1));
 }
 
-/* Returns the derivative of x^p along x. */
+/* Returns the derivative of x^p with respect to x. */
 static forge_value pow_along_base(forge_builder *b, forge_value x, forge_value p)
 {
     forge_value zero = number(b, x, 0);
@@ -84,8 +85,8 @@ static forge_value pow_along_base(forge_builder *b, forge_value x, forge_value p
     return forge_select(b, is_flat, zero, lower);
 }
 
-/* Returns the derivative of y = x^p along p. 0^p is 0 for p > 0, so the derivative there is 0, not
- * 0 * log(0). For p < 0, the derivative at 0 is infinite. */
+/* Returns the derivative of y = x^p with respect to p, which is y * log(x) for x > 0. At x = 0, the
+ * derivative is 0 for p >= 0, because 0^p is 0 for all p > 0. At x = 0 and p < 0, it is infinite. */
 static forge_value pow_along_exponent(forge_builder *b, forge_value x, forge_value p, forge_value y)
 {
     forge_value zero = number(b, x, 0);
@@ -95,8 +96,8 @@ static forge_value pow_along_exponent(forge_builder *b, forge_value x, forge_val
     return forge_mul(b, y, forge_log(b, safe));
 }
 
-/* Returns g where the operand `own` wins the comparison, g / 2 where both operands are equal, and 0
- * elsewhere. */
+/* Returns the gradient of max or min for the operand `own`: g where `own wins other` is true, g / 2 where
+ * both operands are equal, and 0 elsewhere. wins: FORGE_GT for max, FORGE_LT for min. */
 static forge_value share_of_winner(forge_builder *b, forge_binary_kind wins, forge_value own,
                                    forge_value other, forge_value g)
 {
@@ -104,8 +105,8 @@ static forge_value share_of_winner(forge_builder *b, forge_binary_kind wins, for
     return forge_mul(b, g, forge_add(b, indicator(b, wins, own, other), tie));
 }
 
-/* Returns floor(x / z) for y = x mod z, computed as round((x - y) / z). The floor of x / z could be 1 too
- * large, because x / z is rounded. */
+/* Returns floor(x / z), computed as round((x - y) / z) with y = x mod z. Calling floor on x / z is not exact:
+ * the division rounds, so the result could be 1 too large. */
 static forge_value floored_quotient(forge_builder *b, forge_value x, forge_value z, forge_value y)
 {
     return forge_unary(b, FORGE_ROUND, forge_div(b, forge_sub(b, x, y), z));
@@ -205,8 +206,9 @@ static forge_value count_reduced(struct gradient *r)
     return forge_reduce(r->b, FORGE_SUM, ones, a->axes, true);
 }
 
-/* Returns, for each element, the product of all other elements of its reduction. This is the product of all
- * elements, with zeros replaced by 1, divided by the element; or 0 if another element is 0. */
+/* Returns, for each element, the product of all other elements of its reduction. If another element is 0, the
+ * result is 0. Otherwise it is the product of all nonzero elements, divided by the element itself unless that
+ * is 0. */
 static forge_value product_of_others(struct gradient *r)
 {
     const struct reduce_attributes *a = r->node.attributes;
@@ -248,8 +250,9 @@ void gradient_reduce(struct gradient *r)
     }
 }
 
-/* Adds the gradients of y = a c: da = g c^T and dc = a^T g. a: [..., rows, depth]; c: [..., depth, columns];
- * y, g: [..., rows, columns]. A transpose flag exchanges the last two dimensions of its operand. */
+/* Adds the gradients of the matrix product y = a c. The gradient of a is g c^T, and the gradient of c is a^T
+ * g. a: [..., rows, depth]; c: [..., depth, columns]; y, g: [..., rows, columns]. A transpose flag exchanges
+ * the last two dimensions of its operand. */
 void gradient_matmul(struct gradient *r)
 {
     const struct matmul_attributes *m = r->node.attributes;

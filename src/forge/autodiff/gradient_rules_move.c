@@ -46,8 +46,8 @@ static const struct pad_attributes *zeros_around(const forge_builder *b, forge_v
     return a && a->value == 0 ? a : NULL;
 }
 
-/* Returns the only axis along which the parts `low` and `high` differ, if `high` begins there where `low`
- * ends. Returns the rank otherwise. */
+/* Returns the axis along which the part `high` begins where the part `low` ends, if the parts are equal along
+ * all other axes. Returns the rank otherwise. */
 static uint32_t adjacent_axis(const struct pad_attributes *low, const struct pad_attributes *high)
 {
     uint32_t rank = low->shape.rank, axis = rank;
@@ -73,8 +73,8 @@ static size_t parts_of(const forge_builder *b, forge_value value, uint32_t axis,
     return is_joined ? node->input_count : 1;
 }
 
-/* Returns the sum of two zero-padded values as a concatenation of their parts, padded unless it fills the
- * result. Returns FORGE_NO_VALUE if the parts are not adjacent. */
+/* Returns the sum of two zero-padded values as a concatenation of their parts. Pads the concatenation with
+ * zeros if it is smaller than the result. Returns FORGE_NO_VALUE if the parts are not adjacent. */
 static forge_value join_pads(forge_builder *b, forge_value low, forge_value high)
 {
     const struct pad_attributes *a = zeros_around(b, low), *c = zeros_around(b, high);
@@ -222,8 +222,9 @@ static void gradient_of_set(struct gradient *r)
     gradient_add(r, 2, forge_select(r->b, is_kept(r), gathered(r, r->g), zeros));
 }
 
-/* Adds the gradients of a scatter of maxima or minima. The gradient of a result is divided equally among
- * those of x's element and the updates that equal the result. */
+/* Adds the gradients of a scatter of maxima or minima. A result is the maximum or minimum of one element of x
+ * and of some updates. The result's gradient is divided equally among the element and the updates that are
+ * equal to the result. */
 static void gradient_of_best(struct gradient *r)
 {
     forge_builder *b = r->b;

@@ -1,6 +1,7 @@
 /* autodiff/gradient_rules_scan.c - the derivatives of scans and sorts; see gradient.h.
  *
- * Note: a reversed scan is the flipped scan of the flipped array, and so is its derivative.
+ * Note: a reversed scan of x is flip(scan(flip(x))). Its derivative is computed in the same way: the inputs
+ * are flipped, and then the result is flipped.
  */
 #include "forge/autodiff/gradient.h"
 
@@ -36,9 +37,9 @@ static forge_value product_gradient(const struct forward *f)
     return forge_select(b, is_first, to_first, forge_select(b, is_zero, zero, to_all));
 }
 
-/* Returns dx for a scan of maxima or minima. Each gradient is added to the element where its result first
- * occurred. The first result of an exclusive scan is no element of x. Its index is INT64_MIN, outside x, so
- * the scatter ignores its gradient. */
+/* Returns dx for a scan of maxima or minima. The gradient of each result is added to the element of x that
+ * set this maximum or minimum. The first result of an exclusive scan is not an element of x. Its index is
+ * INT64_MIN, so the scatter ignores its gradient. */
 static forge_value extreme_gradient(const struct forward *f)
 {
     forge_builder *b = f->b;

@@ -110,7 +110,7 @@ static forge_value spread(struct gradient *r, const struct windows *windows, for
     return forge_broadcast(r->b, forge_reshape(r->b, x, shape), wide);
 }
 
-/* Returns, for each window, the number of elements by which its mean was divided. */
+/* Returns, for each window, the divisor of its mean: the number of elements that were averaged. */
 static forge_value count_elements(struct gradient *r, const struct window_attributes *a)
 {
     forge_builder *b = r->b;
@@ -153,8 +153,8 @@ void gradient_fold(struct gradient *r)
     gradient_add(r, 0, unfold(r, &a->windows, r->g, 0));
 }
 
-/* Adds the gradient of each part: the mean of g over the elements that shared the part. The choice of these
- * elements, which equal y, counts as constant. Padding is NaN, which equals nothing. */
+/* Adds the gradient of `parts` (see forge_share). The gradient of one part is the mean of g over the elements
+ * of its window that equal y. x and y get no gradient. Padding elements are NaN, so they never equal y. */
 void gradient_share(struct gradient *r)
 {
     const struct share_attributes *a = r->node.attributes;

@@ -36,8 +36,8 @@ void forge_recompute_end(forge_builder *builder)
         forge_builder_fail(builder, "forge_recompute_end without forge_recompute_begin");
 }
 
-/* Returns the number of the region that contains the node, from 1; 0 if there is none. The list of regions is
- * sorted. */
+/* Returns the number of the region that contains the node, counted from 1; 0 if no region contains it. The
+ * list of regions is sorted by node. */
 static uint32_t region_of(const forge_builder *b, uint32_t node)
 {
     size_t low = 0, high = b->region_count;

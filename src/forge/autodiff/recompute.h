@@ -1,9 +1,9 @@
 /* autodiff/recompute.h - recomputes values of recompute regions (forge_recompute_begin) during the backward
  * pass.
  *
- * Note: a region's inputs stay in memory until the backward pass, and so do its values that are used outside
- * the region. All other values of the region are computed a second time, when the backward pass reaches the
- * region.
+ * Note: two kinds of values stay in memory until the backward pass: the inputs of a region, and values of the
+ * region that are used outside it. All other values are computed a second time, when the backward pass
+ * reaches the region.
  */
 #ifndef FORGE_AUTODIFF_RECOMPUTE_H
 #define FORGE_AUTODIFF_RECOMPUTE_H
@@ -24,8 +24,8 @@ struct recompute {
 bool recompute_begin(struct recompute *recompute, const forge_builder *b);
 void recompute_end(struct recompute *recompute);
 
-/* Must be called when the backward pass reaches this node. Returns the number of the node's region, from 1,
- * or 0 if the node is in none. Recomputes the region at the first call for it. */
+/* Must be called when the backward pass reaches `node`. Returns the number of the node's region, counted from
+ * 1, or 0 if the node is in no region. The first call for a region recomputes the region. */
 uint32_t recompute_enter(struct recompute *recompute, forge_builder *b, uint32_t node);
 
 /* Returns the recomputed value, or `value` itself if it was not recomputed. */

@@ -20,7 +20,7 @@ static joule_status compile_segment(forge_placed *placed, size_t i, joule_error 
     return status;
 }
 
-/* Runs the passes that must see the whole graph, before it is split: transfer and fold. They do not use a
+/* Runs the passes transfer and fold. They must see the whole graph, before it is split, and do not use a
  * device. */
 static joule_status prepare(const forge_graph *graph, forge_graph **out_graph, joule_error *error)
 {

@@ -3,10 +3,10 @@
  * Lowering decides which nodes become launches and which become views, which values share memory, and which
  * offsets buffers have in the arena. The device selects the kernels.
  *
- * Note: each value first gets a buffer of its own, and then buffers are merged, so that they share memory.
- * The buffer of a slot's new value is merged with the slot's buffer, and that of an output's value with the
- * output's buffer. The buffer of an element-wise result is merged with that of an operand that no later
- * launch uses.
+ * Note: each value first gets a separate buffer. Then buffers are merged, so that they share memory. The
+ * buffer of a slot's new value is merged with the slot's buffer. The buffer of an output's value is merged
+ * with the output's buffer. The buffer of an element-wise result is merged with the buffer of an operand that
+ * no later launch uses.
  */
 #ifndef FORGE_COMPILER_LOWER_H
 #define FORGE_COMPILER_LOWER_H
@@ -15,7 +15,7 @@
 #include "forge/hal/backend.h"
 
 /* Creates the program for `graph`. All composites of `graph` must have kernels on the device. The caller
- * frees the program with forge_program_free. Errors: those of forge_compile. */
+ * frees the program with forge_program_free. Returns the same errors as forge_compile. */
 joule_status lower(const forge_graph *graph, forge_device *device, forge_program **out_program,
                    joule_error *out_error);
 
@@ -68,8 +68,8 @@ struct lowering {
     GRAPH_ARRAY(unsigned char, bytes, byte);
     GRAPH_ARRAY(unsigned char, numbers, number); /* scratch: a launch's attributes at the largest sizes */
     struct program_binding *value_bindings;      /* one for each value: where it is stored */
-    /* one for each value: true if the value needs a buffer of its own, because it is an output or a slot's
-     * new value */
+    /* one for each value: true if the value needs a separate buffer, because it is an output or a slot's new
+     * value */
     bool *needs_own;
     uint32_t *slot_buffers; /* one for each slot: its buffer */
     /* one for each slot: true if the new value must be copied into the slot after all other launches */
@@ -87,8 +87,8 @@ bool lower_copy(struct lowering *l, const struct program_binding *from, uint32_t
 /* Adds a buffer, and returns its index; PROGRAM_NONE on failure. */
 uint32_t lower_buffer(struct lowering *l, enum buffer_kind kind, const char *name, forge_dtype dtype,
                       const forge_shape *shape);
-/* Returns the unmerged buffer whose memory `buffer` uses. A buffer may be merged with another merged
- * buffer. */
+/* Returns the unmerged buffer whose memory `buffer` uses. This may take several steps, because a buffer may
+ * be merged with a buffer that is itself merged. */
 uint32_t lower_root(const struct lowering *l, uint32_t buffer);
 /* Sets the status and the error message, unless the lowering has failed before. Returns false. */
 bool lower_fail(struct lowering *l, joule_status status, const char *format, ...)

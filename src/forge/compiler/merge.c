@@ -83,8 +83,9 @@ static uint32_t first_conflicting_read(const struct lowering *l, uint32_t slot_b
     return first;
 }
 
-/* Returns true if an output of launch i may share memory with the operand in the buffer `root`. No later
- * launch may use `root`, and launch i may use it only as inputs that the output may overwrite. */
+/* Returns true if an output of launch i may share memory with the operand in the buffer `root`. Two
+ * conditions must hold. No later launch uses `root`. Launch i uses `root` only as inputs that the output may
+ * overwrite. */
 static bool is_free(const struct lowering *l, uint32_t i, uint32_t root, size_t output)
 {
     const struct program_launch *record = &l->launches[i].record;
@@ -119,7 +120,8 @@ static uint32_t operand_for_slot(const struct lowering *l, uint32_t buffer, uint
 }
 
 /* Merges `buffer`, which contains the slot's new value, with the slot. Then merges the operand from which
- * that value is computed, and so on, so that a chain of updates needs no other memory. */
+ * this value is computed, then the operand of that operand, and so on. So a chain of updates needs no other
+ * memory. */
 static void merge_chain(struct lowering *l, uint32_t buffer, uint32_t slot_buffer)
 {
     while (buffer != PROGRAM_NONE) {
@@ -154,8 +156,8 @@ static bool write_slot(struct lowering *l, const struct slot *slot, uint32_t slo
     return true;
 }
 
-/* Merges the new values of slots with the slots, beginning with writes that must be in place. Adds the
- * launches that copy the other values after all launches that read an old value. */
+/* Merges the new values of slots with the slots, beginning with writes that must be in place. The values that
+ * cannot be merged are copied: adds a launch for each copy, after all launches that read an old value. */
 static bool merge_writes(struct lowering *l)
 {
     const struct slot *slots = l->graph->slots;

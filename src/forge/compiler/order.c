@@ -27,7 +27,7 @@ struct ordering {
     uint32_t *first_written, *next_written; /* the slots that each node writes, as linked lists */
     /* for an update: the last node of another phase that must come before the update, or NONE */
     uint32_t *earliest;
-    uint32_t *after; /* for an update: the node of another phase after which the update is placed */
+    uint32_t *after; /* for an update: the node of another phase directly after which the update is placed */
 };
 
 static bool is_update(const struct ordering *o, size_t n)

@@ -1,6 +1,6 @@
 /* compiler/pass.c - runs the passes in order; see pass.h.
  *
- * Note: a pass may have bugs, above all a pass of a caller. So the graph is verified after each pass. It must
+ * Note: a pass may have bugs, especially a caller's pass. So the graph is verified after each pass. It must
  * have the same inputs, outputs and slots as the graph before the pass.
  */
 #include "forge/compiler/pass.h"

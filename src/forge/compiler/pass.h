@@ -10,14 +10,14 @@
 #include <forge/compiler.h>
 #include "forge/ir/builder.h"
 
-/* The functions of passes; the type is that of forge_pass_fn. Creates a new graph. The caller frees
+/* The function of a pass, which creates a new graph. The type is the same as forge_pass_fn. The caller frees
  * *out_graph with forge_graph_free. */
 typedef joule_status pass_fn(const forge_graph *graph, forge_device *device, void *context,
                              forge_graph **out_graph, joule_error *out_error);
 
-/* Adds the nodes that replace `node` to the builder. map: one for each value of `graph`, the value in the
- * builder; the inputs of `node` are set, and the function sets the outputs. Returns false if the builder has
- * failed, or if out of memory. */
+/* Adds the nodes that replace `node` to the builder. map: for each value of `graph`, the value in the
+ * builder. On entry, the inputs of `node` are set in `map`. The function sets the outputs of `node` in `map`.
+ * Returns false if the builder has failed, or if out of memory. */
 typedef bool pass_node_fn(forge_builder *builder, const forge_graph *graph, const struct node *node,
                           forge_value *map, void *context);
 /* Creates a new graph by calling node_fn for each node in order. The caller frees *out_graph with

@@ -1,7 +1,6 @@
 /* compiler/placed.h - the structure of a placed program, which split.c creates and the runtime runs.
  *
- * Note: a transferred value is an output of one segment and an input of another, with the same name. The
- * second segment always comes later.
+ * Note: a transferred value is an output of one segment and an input of a later segment, with the same name.
  */
 #ifndef FORGE_COMPILER_PLACED_H
 #define FORGE_COMPILER_PLACED_H
@@ -37,8 +36,8 @@ struct forge_placed {
 };
 
 /* Sets devices, segments (with graphs, without programs) and edges of `placed`. `graph` must be placed
- * (pass_transfer) and have no symbols. `placed` owns all graphs, also after an error. Errors: those of
- * forge_compile_placed. */
+ * (pass_transfer) and have no symbols. `placed` owns all graphs, also after an error. Returns the same errors
+ * as forge_compile_placed. */
 joule_status placed_split(const forge_graph *graph, const forge_place *places, size_t count,
                           forge_placed *placed, joule_error *out_error);
 

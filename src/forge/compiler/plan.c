@@ -4,8 +4,8 @@
  * items that are live at the same time. Placed items are sorted by offset, and stored in blocks. Each block
  * stores bounds of the lifetimes of its items, and its largest gap.
  *
- * Note: blocks only save comparisons, and do not change the result. In most networks, an item is live either
- * for a short time only or during the whole run. Then most blocks can be skipped without comparing single
+ * Note: blocks only save comparisons, and do not change the result. In most networks, an item is live for a
+ * short time only or during the whole run. Then most blocks can be skipped without a comparison of single
  * items.
  */
 #include "forge/compiler/plan.h"
@@ -18,21 +18,21 @@ enum { BLOCK = 256 }; /* maximum number of items of a block */
 
 /* An item that already has an offset. */
 struct placed {
-    uint64_t offset, end; /* bytes */
-    uint32_t first, last; /* launches */
+    uint64_t offset, end; /* in bytes */
+    uint32_t first, last; /* numbers of the first and the last launch */
 };
 
 struct block {
     struct placed items[BLOCK];
     size_t count;
-    uint32_t min_first, max_first, min_last, max_last; /* over all items */
+    uint32_t min_first, max_first, min_last, max_last; /* bounds over all items */
     uint64_t end;                                      /* highest end of an item */
     /* largest gap in bytes between an item and the highest end of all items before it in the block */
     uint64_t gap;
     bool has_gap; /* true if there is a gap, even of 0 bytes */
 };
 
-/* State of one plan. */
+/* State of the planner. */
 struct planning {
     struct block **blocks; /* sorted by offset; no block is empty */
     size_t block_count, block_capacity;
@@ -128,15 +128,15 @@ static bool insert(struct planning *p, const struct placed *item)
 
 /* --- gaps ----------------------------------------------------------------------------------------------- */
 
-/* Returns true if the block does not affect the offset of `item`: no item of the block is live at the same
- * time, or all end at or below `end`. end: lowest possible offset of `item` so far. */
+/* Returns true if the block does not affect the offset of `item`, because none of its items is live at the
+ * same time, or all of them end at or below `end`. end: lowest possible offset of `item` so far. */
 static bool can_skip(const struct block *block, const struct plan_item *item, uint64_t end)
 {
     return block->min_first > item->last || block->max_last < item->first || block->end <= end;
 }
 
-/* Returns true if `item` must be above the whole block. All items of the block are live at the same time as
- * `item`, and no gap in the block or below it is large enough. */
+/* Returns true if `item` must be above the whole block. This holds if all items of the block are live at the
+ * same time as `item`, and no gap in the block or just below it is large enough. */
 static bool is_blocking(const struct block *block, const struct plan_item *item, uint64_t end)
 {
     return block->max_first <= item->last && block->min_last >= item->first &&
@@ -145,7 +145,8 @@ static bool is_blocking(const struct block *block, const struct plan_item *item,
 }
 
 /* Visits the items of the block that are live at the same time as `item`, in order of offsets. Returns true
- * as soon as `item` fits between *end and the next of them; otherwise raises *end to its end. */
+ * as soon as `item` fits between *end and the next visited item. Otherwise raises *end to the end of that
+ * item, and continues. Returns false after the last item. */
 static bool fits_in(struct planning *p, const struct block *block, const struct plan_item *item,
                     uint64_t *end)
 {

@@ -14,9 +14,9 @@
 
 /* State of placed_split. */
 struct splitting {
-    const forge_graph *graph; /* placed */
+    const forge_graph *graph; /* the placed graph */
     forge_placed *placed;
-    uint32_t *device_of; /* one for each place */
+    uint32_t *device_of; /* one for each place: the index of its device */
     uint32_t *segment;   /* one for each value: the segment that computes it, or NONE */
     forge_value *id;     /* one for each value: its id in the builder of that segment */
     uint32_t *last_user; /* one for each slot: the last segment that uses the slot; 0 if no segment uses it */
@@ -203,8 +203,8 @@ static bool is_read(const struct splitting *s, forge_value value)
     return graph_producer(s->graph, value)->op == OP_READ;
 }
 
-/* If the transferred value is a read of a slot on another device, ensures that the other device has a segment
- * for the read. */
+/* If `value` is transferred from a slot on another device, ensures that the other device has a segment in
+ * which the slot is read. */
 static bool add_transfer(struct splitting *s, forge_value value)
 {
     forge_value source = source_of(s->graph, value);
@@ -273,8 +273,8 @@ static bool add_outputs(struct splitting *s)
     return s->status == JOULE_OK;
 }
 
-/* Returns the first segment in which `value` is available on a device. The old value of a slot is copied by
- * the last segment of the device, after all other readers. */
+/* Returns the first segment in which a write on `device` can use `value`. If `value` is the old value of a
+ * slot, this is the last segment of the device, so that the copy comes after all other readers. */
 static uint32_t first_available(struct splitting *s, uint32_t device, forge_value value)
 {
     if (!is_read(s, value))
@@ -314,9 +314,10 @@ static bool add_write(struct splitting *s, const struct slot *slot)
     return s->status == JOULE_OK;
 }
 
-/* Returns the round of add_writes in which the write of a slot is added. Writes of old values of other slots
- * come first, because they add readers of slots. Round 0: old values of slots on other devices, for which
- * segments may be added. Round 1: old values of slots on the same device. Round 2: all other values. */
+/* Returns the round of add_writes in which the write of a slot is added. Writes that copy the old value of
+ * another slot come first, because they are readers of that slot. Round 0: the other slot is on another
+ * device, so a segment may be added for the read. Round 1: the other slot is on the same device. Round 2: all
+ * other values. */
 static unsigned round_of(const struct splitting *s, const struct slot *slot)
 {
     forge_value value = source_of(s->graph, slot->write);

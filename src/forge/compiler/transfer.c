@@ -1,8 +1,8 @@
 /* compiler/transfer.c - the pass that adds transfers, so that each operand is on the place of its node.
  *
- * Note: constants are not transferred but copied to each place. If an operand is a transfer from the place
- * where it is needed, the operand of that transfer is used. Every other value is transferred at most once to
- * each place, because the builder merges equal nodes.
+ * Note: constants are not transferred but copied to each place. If a value was transferred from place P and
+ * is now needed on P, the original value on P is used. Every other value is transferred at most once to each
+ * place, because the builder merges equal nodes.
  */
 #include "forge/compiler/pass.h"
 

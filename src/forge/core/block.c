@@ -1,14 +1,14 @@
 /* core/block.c - see dtype.h.
  *
  * Note: elements are multiplied in f32 by the inverse of the scale, before the scale is rounded to f16. ggml
- * does the same, so both write equal bytes for equal numbers.
+ * computes in the same order, so this code and ggml write equal bytes for equal numbers.
  */
 #include "forge/core/dtype.h"
 #include "forge/core/number.h"
 
 /* Layout of a block in memory and in files. */
 struct q8_0_block {
-    uint16_t scale; /* f16 */
+    uint16_t scale; /* as f16 */
     int8_t quants[BLOCK_ELEMENTS];
 };
 
@@ -21,8 +21,8 @@ struct q4_0_block {
 _Static_assert(sizeof(struct q8_0_block) == Q8_0_BYTES && sizeof(struct q4_0_block) == Q4_0_BYTES,
                "blocks follow without a gap");
 
-/* Returns the element of `values` with the largest magnitude; of several, the first. Returns NaN if `values`
- * contains a NaN. */
+/* Returns the element of `values` with the largest magnitude; the first of them if there are several. Returns
+ * NaN if `values` contains a NaN. */
 static float find_extreme(const double values[BLOCK_ELEMENTS])
 {
     float extreme = 0;

@@ -10,10 +10,10 @@
 
 enum { CHUNK = 256 }; /* elements per step: a multiple of the elements of each block format */
 
-/* Reads integers as doubles. Rounded to a narrower float, such a double gives the same result as the integer
- * would. The bits that do not fit in a double become one sticky bit, far below the last place of the narrower
- * float. Without the sticky bit, 2^60 + 2^36 + 1 would be rounded twice, because the double would be a tie of
- * f32. */
+/* Reads integers as doubles that round to the same narrower float as the integers themselves. If the
+ * magnitude has more than 53 bits, its lowest 11 bits are replaced by one sticky bit: 1 if any of them is
+ * set. Without the sticky bit, 2^60 + 2^36 + 1 would be rounded twice: first to the double 2^60 + 2^36, which
+ * is a tie between two f32. */
 static void load_sticky(const struct dtype_row *from, const void *source, size_t first, size_t count,
                         double *out)
 {

@@ -1,8 +1,8 @@
 /* core/dtype.h - the table of element types: names, sizes, load and store functions.
  *
  * Note: the load and store functions are for conversions and the reference kernels. They are slower than
- * other kernels, which are written for one type. load_bits and store_bits are exact for all 64-bit integers,
- * whereas a double cannot represent all of them.
+ * kernels that are written for one type. load_bits and store_bits are exact for all 64-bit integers, whereas
+ * a double cannot represent all 64-bit integers.
  */
 #ifndef FORGE_CORE_DTYPE_H
 #define FORGE_CORE_DTYPE_H
@@ -33,8 +33,9 @@ struct dtype_row {
 /* Returns the properties of `dtype`, in static storage; NULL if there is no such type. */
 const struct dtype_row *dtype_row(forge_dtype dtype);
 
-/* Convert between numbers and the bits of f16 and bf16: exactly to float, rounded once from double. */ float
-half_to_float(uint16_t bits);
+/* Convert between numbers and the bits of f16 and bf16. The conversion to float is exact; the conversion from
+ * double rounds once. */
+float half_to_float(uint16_t bits);
 uint16_t half_from_double(double value);
 static inline float bfloat_to_float(uint16_t bits)
 {

@@ -1,8 +1,8 @@
 /* core/number.h - converts doubles to and from narrower floats and integers.
  *
- * Note: the functions treat the bit patterns of floats as integers. The integer after the pattern of the
- * largest finite number is the result of an overflow. A carry out of the mantissa increments the exponent.
- * Functions are inline, so that the compiler specialises them for each element type.
+ * Note: the functions treat the bit patterns of floats as integers. The pattern of the largest finite number
+ * plus 1 is the pattern of the overflow result (infinity or NaN). A carry out of the mantissa increments the
+ * exponent. Functions are inline, so that the compiler specialises them for each element type.
  */
 #ifndef FORGE_CORE_NUMBER_H
 #define FORGE_CORE_NUMBER_H
@@ -36,7 +36,8 @@ enum {
 struct small_float {
     int exponent_bits;
     int mantissa_bits;
-    /* The pattern after that of the largest finite number: infinity, or NaN if the format has no infinity. */
+    /* The pattern of the largest finite number, plus 1. It means infinity, or NaN if the format has no
+     * infinity. */
     uint32_t overflow_pattern;
 };
 

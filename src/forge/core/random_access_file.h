@@ -1,7 +1,7 @@
 /* core/random_access_file.h - reads files at an offset, and replaces files atomically.
  *
- * Note: a draft is a new version of a file that is not visible yet, as in base/file.h, but with error
- * messages. Only one process at a time can write a draft for a path.
+ * Note: a draft is a new version of a file that is not visible yet. It is the draft of base/file.h, with
+ * error messages. Only one process at a time can write a draft for a path.
  */
 #ifndef FORGE_CORE_RANDOM_ACCESS_FILE_H
 #define FORGE_CORE_RANDOM_ACCESS_FILE_H
@@ -40,8 +40,8 @@ struct draft {
  * error. Returns JOULE_PENDING if another process is writing this file, and JOULE_FAILED if `path` is not a
  * regular file. */
 joule_status draft_begin(struct draft *draft, const char *path, joule_error *out_error);
-/* Appends `size` bytes. A failure is stored in the draft and returned by draft_end. */ void
-draft_write(struct draft *draft, const void *bytes, size_t size);
+/* Appends `size` bytes. A failure is stored in the draft and returned by draft_end. */
+void draft_write(struct draft *draft, const void *bytes, size_t size);
 /* Replaces the file if `status` is JOULE_OK and all writes succeeded. Otherwise discards the new version and
  * does not change the old file. Returns the first failure, or JOULE_OK. */
 joule_status draft_end(struct draft *draft, joule_status status);

@@ -11,8 +11,8 @@
 
 enum { SHAPE_TEXT_SIZE = FORGE_MAX_RANK * 21 + 2 };
 
-/* Computes a packed tensor without a buffer, and its size in bytes. Returns JOULE_INVALID if type or shape is
- * invalid. */
+/* Sets the type, shape and strides of a packed tensor, but no buffer. Computes the size of its elements in
+ * bytes. Returns JOULE_INVALID if type or shape is invalid. */
 static joule_status plan_packed(forge_dtype dtype, const forge_shape *shape, forge_tensor *out_tensor,
                                 size_t *out_size_bytes, joule_error *out_error)
 {

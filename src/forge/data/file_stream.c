@@ -21,7 +21,7 @@ enum {
     INPUT_SIZE = 1 << 16,
     GZIP_MAGIC_1 = 0x1f,
     GZIP_MAGIC_2 = 0x8b,
-    GZIP_ONLY = 16 + MAX_WBITS, /* for inflateInit2: no raw or zlib form */
+    GZIP_ONLY = 16 + MAX_WBITS, /* for inflateInit2: accept only gzip data, not raw deflate or zlib data */
 };
 
 struct stream {
@@ -29,7 +29,8 @@ struct stream {
     int fd;
     bool is_at_end; /* the whole file was read; bytes that are not used yet are in `input` */
     bool is_packed;
-    bool is_in_member;  /* packed: between the first byte of a member and its checksum */
+    bool is_in_member;  /* packed files only: the next byte belongs to a member that has begun and has not
+                         * ended */
     z_stream z;         /* next_in and avail_in: unused bytes of `input`, also for plain files */
     uint64_t read_size; /* bytes that were read from the file */
     uint8_t input[INPUT_SIZE];
@@ -106,7 +107,7 @@ static joule_status begin_member(struct stream *stream, joule_error *out_error)
     return JOULE_OK;
 }
 
-/* Unpacks up to `size` bytes, possibly 0, and consumes input. */
+/* Unpacks at most `size` bytes from `input`. *out_count may be 0 although more bytes follow. */
 static joule_status unpack(struct stream *stream, uint8_t *out_bytes, size_t size, size_t *out_count,
                            joule_error *out_error)
 {

@@ -1,6 +1,7 @@
 /* data/idx.c - reads arrays from IDX files.
  *
- * A file has a header (two bytes 0, a type, a rank, sizes; all big-endian), then the elements.
+ * A file has a header and then the elements, all in big-endian order. The header is two bytes 0, one byte for
+ * the type, one byte for the rank, and four bytes for each size.
  * Note: the header is not trusted. Memory grows with the number of bytes read, and is at most twice this
  * number.
  */
@@ -14,7 +15,7 @@
 enum {
     WORD_SIZE = 4, /* bytes of the magic number, and of each dimension */
     FIRST_PIECE_SIZE = 1 << 16,
-    SHAPE_TEXT_SIZE = 128, /* bytes; eight numbers of ten digits need fewer */
+    SHAPE_TEXT_SIZE = 128, /* bytes; enough for eight numbers of ten digits */
 };
 
 struct idx {
@@ -160,7 +161,7 @@ static joule_status read_elements(const struct idx *idx, forge_buffer **buffer, 
     return JOULE_OK;
 }
 
-/* Checks that the file ends here. This read also verifies the checksum of a packed file. */
+/* Checks that the file ends here. Reading the end also verifies the checksum of a packed file. */
 static joule_status expect_end(const struct idx *idx, joule_error *out_error)
 {
     uint8_t byte;

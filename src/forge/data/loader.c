@@ -22,7 +22,8 @@ enum { MAX_WORKERS = 1024, MAX_PREFETCH = 1 << 16, PREFETCH_PER_WORKER = 2 };
 
 #define LOADER_OPTIONS_SIZE_1 SIZE_UP_TO(forge_loader_options, stride)
 
-/* Random streams of the loader, so that its numbers differ from those of a model with the same seed. */
+/* Random streams of the loader. A model with the same seed uses other streams, so its random numbers are
+ * different. */
 #define SHUFFLE_STREAM UINT32_C(0x73687566)
 #define OFFSET_STREAM  UINT32_C(0x6f666673)
 
@@ -42,7 +43,7 @@ struct forge_loader {
     size_t row_bytes[FORGE_DATASET_MAX_COLUMNS];
     size_t row_distances[FORGE_DATASET_MAX_COLUMNS]; /* bytes between the starts of two rows */
 
-    pthread_mutex_t claim_lock; /* taken before lock */
+    pthread_mutex_t claim_lock; /* always locked before `lock` */
     uint32_t *order;            /* under claim_lock; NULL: not shuffled */
     uint64_t order_epoch;       /* epoch of `order`; under claim_lock */
 
@@ -52,7 +53,7 @@ struct forge_loader {
     uint64_t claimed;         /* under lock: the next ticket for a worker */
     uint64_t limit;           /* under lock: workers claim only tickets below it */
     size_t busy;              /* under lock: number of slots that are being filled */
-    bool is_stopping;         /* under lock: workers end */
+    bool is_stopping;         /* under lock: true if workers must end */
     uint64_t given;           /* caller's thread only: the next ticket to return to the caller */
 
     size_t slot_count; /* options.prefetch, and one for the batch that the caller uses */
@@ -182,8 +183,8 @@ static void end_workers(struct forge_loader *loader)
 {
     pthread_mutex_lock(&loader->lock);
     loader->is_stopping = true;
-    pthread_cond_signal(&loader->free_slot); /* only the worker with claim_lock waits; the next ones see
-                                              * is_stopping */
+    pthread_cond_signal(&loader->free_slot); /* only the worker that has claim_lock waits; the other workers
+                                              * read is_stopping before they wait */
     pthread_mutex_unlock(&loader->lock);
     for (size_t i = 0; i < loader->thread_count; i++)
         pthread_join(loader->threads[i], NULL);

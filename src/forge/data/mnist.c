@@ -1,7 +1,7 @@
 /* data/mnist.c - reads MNIST from a folder: finds the files of each array and joins them in order.
  *
- * idx.c reads the files. Folders often contain a file and its .gz; then only the plain file is read. If there
- * are a whole file and parts, only the whole file is read. So no example is read twice.
+ * idx.c reads the files. If a folder contains a file and its .gz, only the plain file is read. If it contains
+ * a whole file and parts, only the whole file is read. So no example is read twice.
  */
 #include <forge/data.h>
 #include "base/arena.h"

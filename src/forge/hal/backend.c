@@ -1,4 +1,4 @@
-/* hal/backend.c - opens devices by name; the list of backends. */
+/* hal/backend.c - contains the list of backends, and opens devices by name. */
 #include <string.h>
 #include "base/abi.h"
 #include "base/error.h"

@@ -20,7 +20,7 @@ struct selection {
 struct bound_launch {
     struct launch launch;
     const void *kernel;       /* from find_kernel; owned by the backend */
-    struct program_cost cost; /* cost at the bound sizes */
+    struct program_cost cost; /* cost of the launch at the bound sizes */
 };
 
 /* Additional functions of a device that only estimates times and joules. The addresses of its memory must not

@@ -14,7 +14,8 @@
 /* Expected time in s and energy in J, with an error for each cause. */
 struct expected {
     double seconds, joules;
-    /* Signed change of seconds and joules if the error of a cause is one standard deviation higher. */
+    /* For each cause, the change of seconds and of joules if the error of the cause is one standard deviation
+     * higher; may be negative. */
     double seconds_sd[EXPECTED_CAUSES], joules_sd[EXPECTED_CAUSES];
 };
 
@@ -23,8 +24,8 @@ void expected_add(struct expected *sum, double times, const struct expected *par
 /* Return the value with a log-normal 90 % interval, of class JOULE_CLASS_MODELLED. */
 joule_quantity expected_seconds(const struct expected *expected);
 joule_quantity expected_joules(const struct expected *expected);
-/* Returns joules / seconds, in W; NaN if seconds is 0. An error that changes both by the same factor has no
- * effect on the result. */
+/* Returns joules / seconds, in W; NaN if seconds is 0. An error that changes joules and seconds by the same
+ * factor has no effect on the result. */
 joule_quantity expected_watts(const struct expected *expected);
 /* Returns the value with a log-normal 90 % interval and the class `cls`. log_sd: standard deviation of the
  * value's natural logarithm. */

@@ -26,7 +26,7 @@ struct block {
 struct device_memory {
     pthread_mutex_t lock;
     struct block *used, *held; /* linked lists: blocks in use, and released blocks for later requests */
-    size_t used_bytes, held_bytes, peak_bytes, limit_bytes; /* limit 0: none */
+    size_t used_bytes, held_bytes, peak_bytes, limit_bytes; /* limit_bytes 0: no limit */
     bool is_closed;
 };
 
@@ -188,8 +188,8 @@ static void print_bytes(struct text *text, size_t bytes)
     text_printf(text, "%.1f %s", amount, units[i]);
 }
 
-/* Returns the block in use that follows `last` in descending order of sizes; the largest block if `last` is
- * NULL; NULL if there are no more. */
+/* Visits the blocks in use in descending order of sizes: returns the block after `last`, or the largest block
+ * if `last` is NULL. Returns NULL after the smallest block. */
 static const struct block *find_next_largest(const struct device_memory *memory, const struct block *last)
 {
     const struct block *found = NULL;

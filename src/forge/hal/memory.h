@@ -18,9 +18,9 @@ struct device_memory *device_memory_new(void);
 void device_memory_close(struct device_memory *memory);
 
 /* Allocates a buffer of size_bytes zeroed bytes, aligned to PROGRAM_ALIGNMENT, from the pool. what: the user
- * of the memory, for messages, such as "slot 'fc1.weight'"; copied. The caller releases the buffer with
- * forge_buffer_release. Returns JOULE_NO_MEMORY if the device has not enough memory, or if the limit would be
- * exceeded; the message names the largest users. Any thread. */
+ * of the memory, for messages, such as "slot 'fc1.weight'"; the text is copied. The caller releases the
+ * buffer with forge_buffer_release. Returns JOULE_NO_MEMORY if the device has not enough memory, or if the
+ * limit would be exceeded; the message names the largest users. May be called on any thread. */
 joule_status device_take(forge_device *device, size_t size_bytes, const char *what, forge_buffer **out_buffer,
                          joule_error *out_error);
 

@@ -1,4 +1,4 @@
-/* hal/timeline.h - cancellable waits for timelines, for queues; see <forge/queue.h>.
+/* hal/timeline.h - cancellable waits for timelines, which queues use; see <forge/queue.h>.
  *
  * Note: all timelines share one lock and one condition variable, because signals are rare compared with
  * launches.

@@ -1,14 +1,14 @@
 /* ir/bind.c - replaces symbols of a graph by numbers.
  *
- * Note: symbols without a number stay symbols. Composites stay composites, with their bodies bound too, so
- * that a device still finds its kernels for them.
+ * Note: symbols without a number stay symbols. Composites stay composites, so that a device still finds its
+ * kernels for them. Symbols in their bodies are replaced too.
  */
 #include <stdlib.h>
 #include "base/error.h"
 #include "forge/ir/builder.h"
 
-/* Copies `graph` into the builder and finishes it: *out_graph, which the caller frees, has the builder's
- * sizes. Frees the builder, also after an error. */
+/* Copies `graph` into the builder and finishes the builder. *out_graph is a copy with builder->sizes; the
+ * caller frees it. Frees the builder, also after an error. */
 static joule_status copy_all(forge_builder *builder, const forge_graph *graph, forge_graph **out_graph,
                              joule_error *error)
 {
@@ -44,7 +44,7 @@ const forge_graph *builder_bind_body(forge_builder *builder, const forge_graph *
         dim_table_free(&dims);
         builder_fail(builder, status, error.message);
     }
-    forge_graph_free(bound); /* the builder's graph has a reference of its own */
+    forge_graph_free(bound); /* the builder's graph has its own reference */
     return status == JOULE_OK ? bound : NULL;
 }
 

@@ -323,7 +323,7 @@ forge_value builder_emit(forge_builder *builder, enum op op, const void *attribu
         }
         inference.inputs[i] = &graph->values[inputs[i]];
     }
-    /* Leaves have the same value in every region, so they are shared. */
+    /* Leaves have the same value in every region, so all regions share one node. */
     bool is_leaf = op == OP_INPUT || op == OP_READ || op == OP_CONSTANT;
     uint32_t region = is_leaf ? 0 : builder->recompute_region;
     struct key key = {op, region, builder->place, attributes, size, inputs, count};

@@ -1,8 +1,8 @@
 /* ir/builder.h - the builder of graphs; <forge/graph.h> is its public interface, and passes use it directly.
  *
- * Note: if an equal node exists, builder_emit returns the outputs of that node, which keeps its old scope and
- * phase. So graphs have no common subexpressions. Nodes with different places or recompute regions are not
- * equal.
+ * Note: if an equal node exists, builder_emit returns the outputs of the existing node, whose scope and phase
+ * do not change. So graphs have no common subexpressions. Nodes with different places or recompute regions
+ * are not equal.
  */
 #ifndef FORGE_IR_BUILDER_H
 #define FORGE_IR_BUILDER_H
@@ -29,8 +29,8 @@ struct forge_builder {
     size_t interned_size;
     struct index scope_index, slot_index, input_index, output_index, body_index;
     GRAPH_ARRAY(forge_slot, parameters, parameter); /* trained parameters, ascending */
-    const forge_dim *sizes; /* during a copy with other sizes: the replacement of each entry of the source's
-                             * dim table; otherwise NULL */
+    const forge_dim *sizes; /* not NULL while a graph is copied with other sizes: the replacement of each
+                             * entry of the source's dim table */
 };
 
 /* Returns a new builder with a copy of the dim table `dims` (NULL: an empty table), or NULL if out of memory.
@@ -50,20 +50,22 @@ forge_value builder_fail(forge_builder *builder, joule_status status, const char
 /* Returns false if `builder` is NULL or has failed. */
 bool builder_is_ok(const forge_builder *builder);
 
-/* Copies a caller's options `given` into `ours` by abi_read (base/abi.h). first_size: the type's size in the
- * first release. what, type: names of the function and of the options' type, for messages. Returns false if
- * the builder has failed, for example because struct_size is invalid. */
+/* Copies a caller's options from `given` to `ours` with abi_read (base/abi.h). first_size: the type's size in
+ * the first release. what, type: names of the function and of the options' type, for messages. Returns false
+ * if the builder has failed, for example because struct_size is invalid. */
 bool builder_take_options(forge_builder *builder, const char *what, const char *type, void *ours,
                           size_t our_size, size_t first_size, const void *given);
 
 /* Adds a composite node with these attributes, except for their member `body`, which the function `body`
  * builds. inputs: [count]. out_values: [value_count], gets FORGE_NO_VALUE if the builder has failed. Unlike
- * forge_composite_many, which calls this function, it accepts the attributes of the library's composites. */
+ * forge_composite_many, which calls builder_add_composite, it accepts the attributes of the library's
+ * composites. */
 void builder_add_composite(forge_builder *builder, const struct composite_attributes *attributes,
                            const forge_value *inputs, size_t count, forge_bodies_fn body, const void *context,
                            forge_value *out_values, size_t value_count);
-/* Gives ownership of a new body to the builder's graph, on failure too. The graph's dim table becomes a copy
- * of the body's dim table, which must extend it. If out of memory, fails the builder and returns false. */
+/* Makes the builder's graph the owner of a new body, even on failure. The graph's dim table becomes a copy of
+ * the body's dim table, which must begin with the same entries. If out of memory, fails the builder and
+ * returns false. */
 bool builder_adopt_body(forge_builder *builder, forge_graph *body);
 
 /* Returns a copy of the shape with dims 0 from the rank on, because attributes are compared as bytes. */
@@ -92,18 +94,19 @@ forge_dtype builder_accumulator(forge_dtype dtype);
 
 /* --- for passes ----------------------------------------------------------------------------------------- */
 
-/* Begins a copy of `graph`: adds its inputs and slots. The builder's dim table must be that of `graph`, or
- * builder->sizes must translate to it. map: [graph->value_count], gets the copies of the inputs, and
- * FORGE_NO_VALUE for all other values. Returns false if the builder has failed. */
+/* Begins a copy of `graph`: adds its inputs and slots. The builder must have the dim table of `graph`, or
+ * builder->sizes must translate the sizes of `graph` to the builder's table. map: [graph->value_count], gets
+ * the copies of the inputs, and FORGE_NO_VALUE for all other values. Returns false if the builder has
+ * failed. */
 bool builder_begin_copy(forge_builder *builder, const forge_graph *graph, forge_value *map);
-/* Sets the scope, place, phase and recompute region of all nodes that are added later to those of `node`. */
+/* Gives all nodes that are added later the scope, place, phase and recompute region of `node`. */
 void builder_set_provenance(forge_builder *builder, const forge_graph *graph, const struct node *node);
 /* Copies a node of `graph` with its scope, place, phase and recompute region. The node's inputs must already
  * be in `map`; its outputs are added to `map`. Returns false if the builder has failed. */
 bool builder_copy_node(forge_builder *builder, const forge_graph *graph, const struct node *node,
                        forge_value *map);
-/* Like builder_copy_node, but the copy gets the builder's scope, place and phase. It gets the builder's
- * recompute region, or if that is 0, the node's. */
+/* Like builder_copy_node, but the copy gets the builder's scope, place and phase. The copy also gets the
+ * builder's recompute region; if that is 0, it gets the node's recompute region. */
 bool builder_copy_values(forge_builder *builder, const forge_graph *graph, const struct node *node,
                          forge_value *map);
 /* Returns a copy of the body with its sizes replaced by builder->sizes, or NULL if the builder has failed.

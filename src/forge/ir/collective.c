@@ -1,8 +1,8 @@
 /* ir/collective.c - collective operations, in which several processes take part: builder function and
  * inference.
  *
- * Note: every process has the same graph and its own x. The graph states which result is needed, not which
- * messages are sent.
+ * Note: all processes have the same graph, but each process has another x. The graph states which result is
+ * needed, not which messages are sent.
  */
 #include "forge/ir/infer.h"
 

@@ -1,7 +1,7 @@
 /* ir/compose.c - adds composite nodes to graphs, and replaces composite nodes by their bodies.
  *
  * Note: a body is built with a copy of the outer graph's dim table, and the outer graph takes over the
- * entries that the body adds. So a forge_dim means the same in both graphs.
+ * entries that the body adds. So a forge_dim stands for the same size in both graphs.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* ir/dim.c - see dim.h.
  *
- * Note: a sum is a chain "term + rest", a term is a chain "factor * rest". Both are sorted by descending
- * entry number; a plain number comes last. All arithmetic takes chains apart and rebuilds them in this order.
+ * Note: a sum is a chain "term + rest", and a term is a chain "factor * rest". Both chains are sorted by
+ * descending entry number, and a plain number comes last. All arithmetic takes chains apart and rebuilds them
+ * in this order. For example, 2*A + B is the chain B + (A * 2) if B is entry 1 and A is entry 0.
  */
 #include "forge/ir/dim.h"
 
@@ -193,8 +194,8 @@ static forge_dim times_term(struct dim_table *table, forge_dim a, forge_dim b)
     return times_factor(table, a, b);
 }
 
-/* Returns the number in a term; 1 if there is none. *out_rest gets the product of the term's other
- * factors. */
+/* Returns the coefficient of a term, which is the number among its factors; 1 if there is none. *out_rest
+ * gets the product of the term's other factors. */
 static int64_t coefficient(struct dim_table *table, forge_dim term, forge_dim *out_rest)
 {
     if (term >= 0) {
@@ -214,7 +215,8 @@ static int64_t coefficient(struct dim_table *table, forge_dim term, forge_dim *o
 
 /* --- sums: term + (term + ... number) ------------------------------------------------------------------- */
 
-/* Returns sum + term in canonical order. Merges terms that differ only in their numbers. term: not a sum. */
+/* Returns sum + term in canonical order. Merges terms that differ only in their coefficients, for example 2*B
+ * and 3*B. term: not a sum. */
 static forge_dim plus_term(struct dim_table *table, forge_dim term, forge_dim sum)
 {
     if (term == DIM_FAILED || sum == DIM_FAILED)
@@ -253,8 +255,8 @@ forge_dim dim_add(struct dim_table *table, forge_dim a, forge_dim b)
     return plus_term(table, a, b);
 }
 
-/* Returns sum - term in canonical order. Returns DIM_FAILED if no term of the sum has the same factors and a
- * large enough number. */
+/* Returns sum - term in canonical order. Returns DIM_FAILED unless a term of the sum has the same factors and
+ * at least the same coefficient. */
 static forge_dim minus_term(struct dim_table *table, forge_dim sum, forge_dim term)
 {
     forge_dim head = sum, rest = 0, term_rest, head_rest;

@@ -3,9 +3,9 @@
  * Every expression is a sum of products in canonical order. Equal polynomials therefore have the same
  * forge_dim, and shapes can be compared byte by byte.
  *
- * Note: a forge_dim >= 0 is a plain number. A negative one identifies an entry of this table: -1 is entry 0,
- * -2 is entry 1. DIM_FAILED is the result of an overflow, a division by 0 or an unknown entry. Arithmetic
- * with DIM_FAILED returns DIM_FAILED.
+ * Note: a forge_dim >= 0 is a plain number. A negative forge_dim identifies an entry of this table: -1 is
+ * entry 0, -2 is entry 1. DIM_FAILED is the result of an overflow, a division by 0 or an unknown entry.
+ * Arithmetic with DIM_FAILED returns DIM_FAILED.
  */
 #ifndef FORGE_IR_DIM_H
 #define FORGE_IR_DIM_H
@@ -24,8 +24,8 @@ enum dim_kind { DIM_SYMBOL, DIM_PRODUCT, DIM_SUM, DIM_QUOTIENT };
 struct dim {
     uint32_t kind;    /* enum dim_kind */
     uint32_t leaves;  /* number of symbols and numbers in the written-out expression */
-    forge_dim a, b;   /* operands; in a product or sum, b combines all operands but the first. 0 for
-                       * symbols */
+    forge_dim a, b;   /* operands, 0 for symbols; in a product or sum, b is the product or sum of all operands
+                       * but the first */
     int64_t min, max; /* bounds over all values of the symbols */
     int64_t multiple; /* a number >= 1 that always divides the value */
     char name[32];    /* name of a symbol; empty for other kinds */
@@ -66,7 +66,8 @@ int64_t dim_max(const struct dim_table *table, forge_dim dim);
 bool dim_is_at_most(struct dim_table *table, forge_dim a, forge_dim b);
 /* Returns the value of `dim`. values[i]: value of table entry i, read for symbols only. */
 int64_t dim_value(const struct dim_table *table, forge_dim dim, const int64_t *values);
-/* Returns a * b, a + b or a / b rounded down, as selected by `kind`, for two numbers >= 0; or DIM_FAILED. */
+/* Returns a * b, a + b, or a / b rounded down, as `kind` says. a and b must be >= 0. Returns DIM_FAILED on
+ * overflow or division by 0. */
 int64_t dim_apply(enum dim_kind kind, int64_t a, int64_t b);
 /* Returns the greatest common divisor of two numbers >= 0. */
 static inline int64_t greatest_common_divisor(int64_t a, int64_t b)
@@ -91,7 +92,7 @@ bool dim_table_is_valid(const struct dim_table *table);
 /* Returns the entry of the symbol with this name, or NULL if there is none. */
 const struct dim *dim_find(const struct dim_table *table, const char *name);
 /* Returns JOULE_OK if the symbol can have this value. *out_symbol (may be NULL) gets the index of the
- * symbol's entry. Returns JOULE_ABSENT if there is no such symbol; the message lists those that exist.
+ * symbol's entry. Returns JOULE_ABSENT if there is no such symbol; the message lists the existing symbols.
  * Returns JOULE_INVALID if `number` is out of bounds or not a multiple of symbol->multiple. */
 joule_status dim_check(const struct dim_table *table, const char *name, int64_t number, size_t *out_symbol,
                        joule_error *out_error);
@@ -102,8 +103,8 @@ int64_t dim_symbol_min(const struct dim *symbol);
  * entries to 0. */
 void dim_set_max(const struct dim_table *table, int64_t *values);
 void dim_set_min(const struct dim_table *table, int64_t *values);
-/* Computes the values of all expressions from those of the symbols. values: [table->count]. Returns false on
- * overflow or division by 0. */
+/* Computes the values of all expressions from the values of the symbols. values: [table->count]. Returns
+ * false on overflow or division by 0. */
 bool dim_evaluate(const struct dim_table *table, int64_t *values);
 /* Returns an upper bound for each dimension. The symbols may not be able to reach all bounds at once. */
 forge_shape dim_max_shape(const struct dim_table *table, const forge_shape *shape);

@@ -135,11 +135,12 @@ static bool is_shape(const forge_shape *shape, const struct dim_table *dims)
     return true;
 }
 
-/* Limit on strides, dilations, padding and other numbers in lists, which keeps index arithmetic within 64
+/* Limit on strides, dilations, padding and other numbers in lists. It keeps index arithmetic within 64
  * bits. */
 #define MAX_NUMBER (UINT32_C(1) << 24)
 
-/* Returns true if every number of a list is in range. Steps may be negative; a negative size is a symbol. */
+/* Returns true if every number of a list is in range. Steps may be negative. A negative size stands for a
+ * symbol, so it is also valid. */
 static bool are_numbers(const struct field *field, const void *at, const struct dim_table *dims)
 {
     for (uint32_t i = 0; i < field->limit; i++) {
@@ -222,8 +223,8 @@ const char *fields_check(enum op op, const void *attributes, size_t size, const 
     return NULL;
 }
 
-/* Returns the number of sizes or positions in a field, and sets *out_dims to the first one. Returns 0 for
- * other kinds of fields. */
+/* Returns the number of values of type forge_dim (sizes or positions) in a field, and sets *out_dims to the
+ * first of them. Returns 0 if the field has none. */
 static uint32_t dims_of(const struct field *field, const void *attributes, forge_dim **out_dims)
 {
     char *at = (char *)attributes + field->offset;

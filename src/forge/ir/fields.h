@@ -1,7 +1,7 @@
 /* ir/fields.h - describes the attributes of each operation as a list of fields.
  *
- * The lists are used to print and parse attributes, and to check attributes from files one by one. infer.c
- * checks whether all values fit together.
+ * The lists are used to print and parse attributes. They are also used to check each attribute from a file by
+ * itself; infer.c then checks whether all attributes fit together.
  *
  * Note: each row of ops.def needs a list in fields.c; otherwise fields.c does not compile.
  */
@@ -10,9 +10,9 @@
 
 #include "forge/ir/graph.h"
 
-/* Fields with value 0 are not printed, unless marked "always" below. A printed list has one entry for each
- * dimension of the first input, or, if its limit is 3, one for each spatial dimension. It is longer only if
- * later entries are not 0. */
+/* A field with the value 0 is printed only if its kind is marked "always" below. A list is printed with one
+ * entry for each dimension of the first input. A list whose limit is 3 has one entry for each spatial
+ * dimension instead. More entries are printed only if they are not 0. */
 enum field_kind {
     FIELD_KIND,         /* uint32_t, after the operation's name, always: "unary.relu" */
     FIELD_NUMBER,       /* uint32_t: "groups=2" */
@@ -39,9 +39,10 @@ enum field_kind {
 struct field {
     enum field_kind kind;
     const char *name;
-    size_t offset;                        /* bytes, in the attributes */
-    uint32_t limit;                       /* FLAG: the bit; KIND: number of kinds; lists: number of entries */
-    const char *(*kind_name)(unsigned i); /* KIND */
+    size_t offset;                        /* offset of the member in the attributes, in bytes */
+    uint32_t limit;                       /* FIELD_FLAG: the bit. FIELD_KIND: number of kinds. Lists: number
+                                           * of entries. */
+    const char *(*kind_name)(unsigned i); /* FIELD_KIND only: returns the name of kind i */
 };
 
 /* Returns the list of fields, which ends with FIELD_END. */

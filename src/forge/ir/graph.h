@@ -1,8 +1,8 @@
 /* ir/graph.h - the data structure of a graph: flat arrays of nodes, values, edges, inputs, outputs and slots.
  *
- * Note: ids are indices; value 0 is "none". Nodes are in topological order: the ids of a node's inputs are
- * smaller than those of its outputs. A finished graph does not change: a pass reads one graph and builds a
- * new one.
+ * Note: ids are indices into these arrays; value 0 means "no value". Nodes are in topological order: the ids
+ * of a node's inputs are smaller than the ids of its outputs. A finished graph does not change: a pass reads
+ * a graph and builds another graph.
  */
 #ifndef FORGE_IR_GRAPH_H
 #define FORGE_IR_GRAPH_H
@@ -140,25 +140,25 @@ struct gather_attributes {
 struct scatter_attributes {
     uint32_t kind; /* forge_scatter_kind */
     uint32_t axis;
-    uint32_t is_along; /* as in gather_attributes */
+    uint32_t is_along; /* see gather_attributes */
 };
 struct scan_attributes {
     uint32_t kind; /* forge_reduce_kind */
     uint32_t axis;
     uint32_t flags; /* FORGE_SCAN_EXCLUSIVE, FORGE_SCAN_REVERSE */
 };
-/* The operation has two outputs: the sorted values, and their positions in x as i64. */
+/* Sort has two outputs: the sorted values, and their positions in x as i64. */
 struct sort_attributes {
     uint32_t axis;
     uint32_t is_descending;
-    forge_shape shape; /* shape of both outputs; along the axis, only the first elements of the sorted line
-                        * are kept */
+    forge_shape shape; /* shape of both outputs; its size along the axis says how many elements of the sorted
+                        * line are kept */
 };
 struct collective_attributes {
     uint32_t kind; /* forge_collective_kind */
-    uint32_t axis; /* all_gather and reduce_scatter only */
+    uint32_t axis; /* used by all_gather and reduce_scatter only */
     uint32_t root; /* send_all, reduce_to only: the process that sends or receives */
-    uint32_t size; /* processes in the group */
+    uint32_t size; /* number of processes in the group */
     char group[32];
 };
 struct composite_attributes {
@@ -168,9 +168,9 @@ struct composite_attributes {
     uint32_t wanted; /* gradients only: bit i is set if the gradient of the composite's input i is an
                       * output */
     uint32_t given;  /* gradients only: bit k is set if the gradient of the composite's output k is an input;
-                      * these inputs follow the composite's own */
-    /* An element of graph->bodies; its inputs and outputs are those of the node. NULL in launches. Must be
-     * the last member, because all members before it are compared as bytes. */
+                      * these inputs come after the inputs of the composite */
+    /* The body, an element of graph->bodies. It has the same inputs and outputs as the node. NULL in
+     * launches. Must be the last member, because all members before it are compared as bytes. */
     const forge_graph *body;
 };
 
@@ -185,8 +185,9 @@ struct node {
     uint32_t first_input; /* index in graph->edges */
     forge_value output;   /* id of the first output; the others follow */
     uint32_t scope;       /* index in graph->scopes */
-    /* The recompute region (forge_recompute_begin) for whose backward pass this node was added, as a
-     * repetition of a node or for a gradient; 0: none. Equal nodes of different regions are not merged. */
+    /* If the backward pass added this node for a recompute region (forge_recompute_begin), the number of this
+     * region; otherwise 0. Such a node repeats a node of the region or computes a gradient in it. Equal nodes
+     * of different regions are not merged. */
     uint32_t recompute_region;
     uint32_t attributes_size;
     const void *attributes; /* in graph->arena */
@@ -217,8 +218,8 @@ struct slot {
     forge_dtype dtype;
     bool in_place;
     bool is_parameter; /* trained by optimisers; see <forge/nn.h> */
-    forge_value read;  /* FORGE_NO_VALUE: never read */
-    forge_value write; /* FORGE_NO_VALUE: never written */
+    forge_value read;  /* value of the read node; FORGE_NO_VALUE if the slot is never read */
+    forge_value write; /* the new value; FORGE_NO_VALUE if the slot is never written */
     forge_shape shape;
     forge_init init;
 };
@@ -233,7 +234,7 @@ struct forge_graph {
     _Atomic uint32_t references; /* number of owners; a body is owned by all graphs that use it */
     struct arena arena;          /* names and attributes */
     GRAPH_ARRAY(struct node, nodes, node);
-    GRAPH_ARRAY(struct value, values, value); /* [0] means "none" */
+    GRAPH_ARRAY(struct value, values, value); /* [0] is unused: id 0 means "no value" */
     GRAPH_ARRAY(forge_value, edges, edge);
     GRAPH_ARRAY(struct port, inputs, input);
     GRAPH_ARRAY(struct port, outputs, output);
@@ -274,7 +275,7 @@ static inline uint32_t slot_place(const forge_graph *graph, const struct slot *s
  * string. */
 const char *place_text(const forge_graph *graph, uint32_t place, char text[PLACE_TEXT]);
 
-/* Returns false if other processes take part in the node. */
+/* Returns false if the node is a collective operation in which other processes take part. */
 static inline bool node_is_local(const struct node *node)
 {
     return node->op != OP_COLLECTIVE || ((const struct collective_attributes *)node->attributes)->size == 1;

@@ -202,7 +202,7 @@ bool infer_binary(struct inference *i)
     return infer_add_output(i, compares ? FORGE_BOOL : dtype, &shape);
 }
 
-/* Infers a select: condition, a and b broadcast to the result's shape. */
+/* Infers a select. The inputs condition, a and b are broadcast to the shape of the result. */
 bool infer_select(struct inference *i)
 {
     forge_shape shape;

@@ -25,9 +25,9 @@ struct inference {
     char message[400];
 };
 
-/* Returns true and fills `outputs`, except for their member `node`. If the node is invalid, returns false and
- * fills `message`. In a placed graph, all inputs must be stored where the node runs, except the input of a
- * transfer. */
+/* If the node is valid, returns true and fills `outputs`, except for their member `node`. If the node is
+ * invalid, returns false and fills `message`. In a placed graph, all inputs must be stored where the node
+ * runs, except the input of a transfer. */
 bool infer(struct inference *inference);
 
 /* --- for the rules in infer.c and infer_*.c ------------------------------------------------------------- */

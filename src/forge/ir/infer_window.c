@@ -1,7 +1,8 @@
 /* ir/infer_window.c - the inference rules of convolutions, windows and random numbers; see infer.h.
  *
  * Note: sizes may be symbols. A result's size is (input + padding - span + stride) / stride. If the span
- * exceeds padding + stride, this is expressible only if the input is a sum with a large enough number.
+ * exceeds padding + stride, a number is subtracted from the input. The input must then be a sum with a large
+ * enough number, such as B + 4.
  */
 #include "forge/ir/infer.h"
 
@@ -77,7 +78,7 @@ static bool check_conv(struct inference *i, const struct conv_attributes *a)
 }
 
 /* Computes the size of a transposed convolution's result along one dimension. Returns false, with a message,
- * if it is invalid. */
+ * if the size is invalid. */
 static bool transposed_size(struct inference *i, const struct slider *s, forge_dim in, uint32_t extra,
                             forge_dim *out)
 {
@@ -183,8 +184,8 @@ bool infer_window(struct inference *i)
     return count_windows(i, &a->windows, &shape) && infer_add_output(i, dtype, &shape);
 }
 
-/* Infers an unfold. The result has x's shape, but with the number of windows along `axes`; the windows' sizes
- * follow as new dimensions. */
+/* Infers an unfold. The result has the shape of x, but its size along each of the `axes` is the number of
+ * windows. The sizes of a window follow as new dimensions. */
 bool infer_unfold(struct inference *i)
 {
     const struct unfold_attributes *a = i->attributes;
@@ -195,7 +196,7 @@ bool infer_unfold(struct inference *i)
            infer_add_output(i, i->inputs[0]->dtype, &shape);
 }
 
-/* Infers a fold. x has the shape that unfold returns for an array of a->shape; the result has a->shape. */
+/* Infers a fold. The result has the shape a->shape. x has the shape that unfold returns for such an array. */
 bool infer_fold(struct inference *i)
 {
     const struct fold_attributes *a = i->attributes;
@@ -215,8 +216,8 @@ bool infer_fold(struct inference *i)
     return infer_add_output(i, i->inputs[0]->dtype, &a->shape);
 }
 
-/* Infers a share. y and parts have x's shape, but with the number of windows along `axes`. The result has x's
- * shape. */
+/* Infers a share. y and parts have the shape of x, but their size along each of the `axes` is the number of
+ * windows. The result has the shape of x. */
 bool infer_share(struct inference *i)
 {
     const struct share_attributes *a = i->attributes;

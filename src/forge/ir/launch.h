@@ -1,6 +1,6 @@
 /* ir/launch.h - one operation on elements in memory: the arguments of every kernel.
  *
- * Note: outputs never overlap inputs, unless the kernel has declared that it may work in place. Strides of
+ * Note: an output overlaps an input only if the kernel has declared that it may work in place. Strides of
  * inputs may be 0 (broadcast) or negative.
  */
 #ifndef FORGE_IR_LAUNCH_H
@@ -24,7 +24,7 @@ static inline void strides_packed(const forge_shape *shape, int64_t strides[FORG
         strides[i] = stride;
 }
 
-/* Returns true if the strides are those of strides_packed, except for dimensions of size 1. */
+/* Returns true if the strides equal the strides of strides_packed, except along dimensions of size 1. */
 static inline bool view_is_packed(const struct view *view)
 {
     int64_t stride = 1;
@@ -41,14 +41,14 @@ static inline struct view view_packed(forge_dtype dtype, void *data, forge_shape
     return view;
 }
 
-/* A set of pairs of an output and an input. Bit 16 k + i is set if the kernel may write output k to the
- * memory of input i. Both then have the same type, shape and strides, and no two outputs share an input. The
- * kernel recognises an in-place launch by equal addresses. */
+/* A set of pairs of an output and an input. Bit 16 * k + i is set if the kernel may write output k to the
+ * memory of input i. In a launch that works in place, output k and input i have the same type, shape and
+ * strides, and no two outputs share an input. The kernel recognises an in-place launch by equal addresses. */
 typedef uint64_t in_place_bits;
 #define IN_PLACE_NOT   UINT64_C(0)
-#define IN_PLACE_ANY   UINT64_C(0xffff) /* the first output, on any input */
-#define IN_PLACE_FIRST UINT64_C(1)      /* the first output, on the first input */
-#define IN_PLACE_EACH  UINT64_MAX       /* each output, on any input */
+#define IN_PLACE_ANY   UINT64_C(0xffff) /* the first output may overwrite any input */
+#define IN_PLACE_FIRST UINT64_C(1)      /* the first output may overwrite the first input */
+#define IN_PLACE_EACH  UINT64_MAX       /* each output may overwrite any input */
 
 static inline bool in_place_may(in_place_bits bits, size_t output, size_t input)
 {
@@ -63,13 +63,13 @@ struct launch {
     const void *attributes;
     const struct view *inputs;
     size_t input_count;
-    const struct view *outputs; /* packed */
+    const struct view *outputs; /* packed views */
     size_t output_count;
 };
 
-/* Computes the strides of the part of an array that `cut` describes. `strides` are those of the array;
- * `shape` is that of the part. Returns the offset of the part's first element from the array's first element,
- * in elements. */
+/* Computes the strides of the part of an array that `cut` describes. strides: strides of the array. shape:
+ * shape of the part. Returns the offset of the part's first element from the array's first element, in
+ * elements. */
 static inline int64_t cut_part(const struct cut *cut, const forge_shape *shape, const int64_t *strides,
                                int64_t *out_strides)
 {
@@ -94,8 +94,8 @@ static inline size_t launch_rows(const struct launch *launch)
 }
 
 /* Returns the number of lines of the first output along an axis; 0 if there are no elements. *out_inner gets
- * the number of elements per index of the axis. Line l begins at index l / inner of the dimensions before the
- * axis, and at l % inner of the dimensions after it. */
+ * the product of the dimensions after the axis. In line l, the index before the axis is l / inner and the
+ * index after the axis is l % inner. */
 static inline size_t launch_lines(const struct launch *launch, uint32_t axis, size_t *out_inner)
 {
     const forge_shape *shape = &launch->outputs[0].shape;

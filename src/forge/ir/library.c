@@ -109,8 +109,8 @@ static bool same_type(const struct value *a, const struct value *b)
     return a->dtype == b->dtype && forge_shape_equal(&a->shape, &b->shape);
 }
 
-/* Infers the outputs of a gradient composite: the wanted gradients, with the types of the body's inputs.
- * Returns false, with a message, unless the given gradients have the types of the body's outputs. */
+/* Infers the outputs of a gradient composite: the wanted gradients, with the types of the body's inputs. The
+ * given gradients must have the types of the body's outputs. Otherwise returns false, with a message. */
 static bool infer_gradient(struct inference *i, const forge_graph *body)
 {
     const struct composite_attributes *a = i->attributes;

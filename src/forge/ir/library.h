@@ -9,9 +9,9 @@
 #include "forge/ir/builder.h"
 #include "forge/ir/infer.h"
 
-/* Adds the body of the composite to `b`. in: [count], the inputs, as many as library.def allows; out: gets
- * the outputs; context: the struct composite_attributes. Inputs and attributes need not be valid: if they are
- * not, the function fails the builder. */
+/* Adds the body of the composite to `b`. in: [count], the inputs; library.def states the valid counts. out:
+ * gets the outputs. context: the struct composite_attributes. If inputs or attributes are invalid, the
+ * function fails the builder. */
 #define COMPOSITE(name, min_inputs, max_inputs, values)                                                      \
     void library_##name(forge_builder *b, const forge_value *in, size_t count, const void *context,          \
                         forge_value *out);
@@ -57,8 +57,8 @@ void library_name_gradient(const char *name, char out_name[32]);
  * false, with a message, if the composite is invalid. */
 bool library_infer(struct inference *inference);
 
-/* Returns true if two bodies have the same nodes in the same order. Names of inputs and outputs may differ,
- * and so may scopes and phases. */
+/* Returns true if two bodies have the same nodes in the same order. Names of inputs and outputs, scopes and
+ * phases are not compared. */
 bool library_same_body(const forge_graph *a, const forge_graph *b);
 
 #endif

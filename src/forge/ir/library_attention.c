@@ -1,7 +1,7 @@
 /* ir/library_attention.c - attention and rotary position embedding, as composites.
  *
- * Note: with grouped queries, consecutive heads share keys and values. A causal mask is aligned at the end:
- * the last query attends to all keys, even if there are more keys than queries.
+ * Note: with grouped queries, consecutive heads of q share one head of k and v. A causal mask is aligned at
+ * the end: the last query attends to all keys, even if there are more keys than queries.
  */
 #include <math.h>
 #include "forge/ir/library.h"
@@ -46,8 +46,8 @@ static bool takes_attention(forge_builder *b, const forge_value *in, bool is_cau
     return !wrong;
 }
 
-/* Returns the scores with -infinity for all keys after the query. scores: [b, groups, heads per group, t, s].
- * Queries and keys are counted from the end, so the last query attends to all keys. */
+/* Returns the scores with -infinity for all keys that come after their query. scores: [b, groups, heads per
+ * group, t, s]. Queries and keys are counted from the end, so the last query attends to all keys. */
 static forge_value mask(forge_builder *b, forge_value scores)
 {
     forge_shape shape = forge_value_shape(b, scores);

@@ -28,7 +28,7 @@ static forge_value square(forge_builder *b, forge_value x)
     return forge_unary(b, FORGE_SQUARE, x);
 }
 
-/* Returns d gelu / dx = Phi(x) + x phi(x), with the distribution function Phi and the density phi of the
+/* Returns d gelu / dx = Phi(x) + x * phi(x). Phi is the distribution function, and phi the density, of the
  * standard normal distribution. */
 static forge_value gelu_slope(forge_builder *b, forge_value x)
 {
@@ -37,7 +37,7 @@ static forge_value gelu_slope(forge_builder *b, forge_value x)
     return forge_add(b, area, forge_mul(b, x, density));
 }
 
-/* Returns dy / dx for y = x (1 + t) / 2 and t = tanh(scale (x + cubic x^3)). */
+/* Returns dy / dx for y = x * (1 + t) / 2 and t = tanh(scale * (x + cubic * x^3)). */
 static forge_value gelu_tanh_slope(forge_builder *b, forge_value x)
 {
     const double scale = M_2_SQRTPI * M_SQRT1_2, cubic = 0.044715;
@@ -48,8 +48,7 @@ static forge_value gelu_tanh_slope(forge_builder *b, forge_value x)
     return times(b, forge_add(b, plus(b, t, 1), bend), 0.5);
 }
 
-/* Builds g times the derivative of gelu at x. in: g, the gradient of gelu's result, and x, of the same
- * shape. */
+/* Builds g * gelu'(x). in: g, which is the gradient of gelu's result, and x; both have the same shape. */
 void library_gelu_back(forge_builder *b, const forge_value *in, size_t count, const void *context,
                        forge_value *out)
 {

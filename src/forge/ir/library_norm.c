@@ -19,7 +19,8 @@ struct norm {
     bool subtracts_mean;
 };
 
-/* Returns false if the builder has failed. Fails it if x is not an array of floats of at least this rank. */
+/* Fails the builder if x is not an array of floats with at least min_rank dimensions. Returns false if the
+ * builder has failed. */
 static bool has_rank(forge_builder *b, const struct composite_attributes *a, forge_value x, uint32_t min_rank)
 {
     uint32_t rank = forge_value_shape(b, x).rank;

@@ -1,7 +1,7 @@
 /* ir/library_softmax.c - softmax, log_softmax and cross_entropy, as composites; softmax is over the last
  * dimension.
  *
- * Note: the row of a label outside the classes has entropy 0, and still counts in the mean.
+ * Note: if the label of a row is not a class, the row has the loss 0, and still counts in the mean.
  */
 #include "forge/ir/library.h"
 

@@ -15,8 +15,8 @@
 #define COST_FLOP_JOULES 3.4e-12
 /* From the same paper: DRAM uses 1.3 to 2.6 nJ for 64 bits. */
 #define COST_BYTE_JOULES 240e-12
-/* Standard deviation of the natural logarithm of either constant. It covers other manufacturing processes,
- * and data that fits into caches. */
+/* Standard deviation of the natural logarithm of each of these constants. It covers other manufacturing
+ * processes, and data that fits into caches. */
 #define COST_JOULES_LOG_SD 0.7
 /* Returns the modelled energy of this work, in joules. */
 static inline double cost_joules(struct program_cost cost)
@@ -27,7 +27,7 @@ static inline double cost_joules(struct program_cost cost)
 /* Returns the cost of a launch of an operation other than a composite. If an input and an output have the
  * same address, the launch works in place. */
 struct program_cost cost_of_launch(const struct launch *launch);
-/* Returns the cost of a composite's launch: the FLOP of its body, and the bytes of its own operands only.
+/* Returns the cost of a launch of a composite: the FLOP of its body, and the bytes of the launch's operands.
  * values: [value_count], the number for each entry of the body's dim table. Allocates nothing. */
 struct program_cost cost_of_composite(const struct launch *launch, const forge_graph *body,
                                       const int64_t *values, size_t value_count);
@@ -45,8 +45,8 @@ void body_costs_free(struct body_costs *cache);
 /* Returns the cost of a node whose operands are all packed and in separate memory. The cost of a composite is
  * the cost of its body. Returns 0 for leaves, and NaN if the cost depends on symbols or if out of memory. */
 struct program_cost cost_of_node(const forge_graph *graph, const struct node *node, struct body_costs *cache);
-/* Returns the summed cost of all nodes. Nodes that only change shape or order are left out, because most
- * programs move no data for them. */
+/* Returns the sum of the costs of all nodes. Nodes that only change shape or order cost nothing here, because
+ * most programs move no data for them. */
 struct program_cost cost_of_graph(const forge_graph *graph);
 
 #endif

@@ -144,7 +144,7 @@ bool builder_mark_parameter(forge_builder *builder, forge_slot slot)
 }
 
 /* Returns false, and fails the builder, if the slot is invalid. This check is needed because infer.c checks
- * only nodes, and a slot may have none. */
+ * only nodes, and a slot may have no node. */
 static bool is_slot(forge_builder *builder, const struct slot *slot)
 {
     bool is_shape = slot->shape.rank <= FORGE_MAX_RANK;

@@ -10,8 +10,8 @@ static bool has_shape_already(const forge_builder *builder, forge_value x, const
     return builder_is_ok(builder) && x && forge_shape_equal(&own, shape);
 }
 
-/* Returns the axis whose size forge_reshape must compute: the axis with FORGE_REST or, if no axis has it, the
- * axis with -1. Returns the rank if there is none, or more than one. */
+/* Returns the axis whose size forge_reshape must compute. This is the axis with size FORGE_REST, or, if there
+ * is none, the axis with size -1. Returns the rank if there is no such axis, or more than one. */
 static uint32_t find_open_axis(const forge_shape *shape)
 {
     static const forge_dim marks[] = {FORGE_REST, -1};
@@ -29,7 +29,7 @@ static uint32_t find_open_axis(const forge_shape *shape)
 }
 
 /* Computes the size of the open axis (find_open_axis) so that the shape has as many elements as x. If no size
- * fits, keeps the shape; -1 then stands for the symbol with this id. */
+ * fits, does not change the shape. A size of -1 then means the symbol with id -1. */
 static void fill_open_size(forge_builder *b, forge_value x, forge_shape *shape)
 {
     uint32_t axis = find_open_axis(shape);

@@ -26,13 +26,13 @@ enum buffer_kind { BUFFER_INPUT, BUFFER_OUTPUT, BUFFER_STATE, BUFFER_CONSTANT, B
 /* Memory that launches read and write. */
 struct program_buffer {
     uint32_t kind;
-    uint32_t name;         /* inputs, outputs, states: offset in `strings` */
+    uint32_t name;         /* set for inputs, outputs and states: offset in `strings` */
     uint64_t size_bytes;   /* maximum over all values of the symbols */
     uint64_t offset_bytes; /* BUFFER_ARENA: in the arena; BUFFER_CONSTANT: in the constants */
-    uint32_t dtype;        /* inputs, outputs, states */
-    uint32_t init_kind;    /* states */
+    uint32_t dtype;        /* set for inputs, outputs and states */
+    uint32_t init_kind;    /* set for states */
     double init_a, init_b;
-    forge_shape shape; /* inputs, outputs, states */
+    forge_shape shape; /* set for inputs, outputs and states */
 };
 
 /* A strided view of a buffer, used as an operand of a launch. */
@@ -41,7 +41,7 @@ struct program_binding {
     uint32_t dtype;
     forge_dim offset;          /* in elements: position of the element with all indices 0 */
     uint32_t negative_strides; /* bit i: the stride of dimension i is negative */
-    uint32_t reserved;         /* 0 */
+    uint32_t reserved;         /* always 0 */
     forge_shape shape;
     forge_dim strides[FORGE_MAX_RANK]; /* absolute values, in elements; 0 from the rank on */
 };
@@ -55,8 +55,8 @@ struct program_cost {
 /* One operation on bindings, which a kernel of the device executes. */
 struct program_launch {
     uint32_t op;
-    uint32_t kernel;        /* name: offset in `strings` */
-    uint32_t first_binding; /* the inputs, then the outputs */
+    uint32_t kernel;        /* name of the kernel, as an offset in `strings` */
+    uint32_t first_binding; /* index of the first input; the outputs follow the inputs */
     uint16_t input_count, output_count;
     uint32_t attributes, attributes_size; /* offset and size in `bytes` */
     uint32_t scope;                       /* offset in `strings` */
@@ -76,8 +76,8 @@ struct forge_program {
     uint64_t size_bytes; /* size of the whole block; a multiple of PROGRAM_ALIGNMENT */
     uint64_t hash;       /* hash of everything after this member */
     uint64_t arena_bytes;
-    uint64_t arena_bound_bytes; /* maximum of the bytes that are live at once; with this order of launches,
-                                 * arena_bytes cannot be smaller */
+    uint64_t arena_bound_bytes; /* maximum number of bytes that are live at once; with this order of launches,
+                                 * it is the lower bound of arena_bytes */
     struct program_array dims, buffers, bindings, launches, strings, bytes, constants;
 };
 

@@ -1,4 +1,5 @@
-/* ir/program_check.c - checks that bytes are a valid program; sized_check.c checks what depends on sizes.
+/* ir/program_check.c - checks that bytes are a valid program. sized_check.c contains the checks that depend
+ * on sizes.
  *
  * Note: the hash finds only accidental damage. Everything on which an instance or a kernel relies is checked
  * separately.
@@ -227,8 +228,8 @@ static bool check_launch(struct check *c, size_t i)
     return !bad || invalid(c, "launch %zu, %s: its %s is invalid", i, op_name((enum op)launch->op), bad);
 }
 
-/* Checks that the outputs of a composite are those that the library infers, for all values of the symbols. A
- * program does not contain the composite's body. */
+/* Checks that the outputs of a composite have the types and shapes that the library infers, for all values of
+ * the symbols. Uses the library, because a program does not contain the composite's body. */
 static bool check_composite(struct check *c, size_t i)
 {
     const struct program_launch *launch = &program_launches(c->program)[i];

@@ -1,7 +1,7 @@
 /* ir/provenance.c - names, scopes, phases and places that a builder gives to new nodes.
  *
- * Note: scope and phase do not affect a node's value, so equal nodes in two scopes are merged. Equal nodes on
- * two places are not merged.
+ * Note: equal nodes in different scopes or phases are merged, because scope and phase do not affect a node's
+ * value. Equal nodes on different places are not merged.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* ir/sized.h - a program with numbers for its symbols.
  *
- * Note: only sized_init allocates. Run only sizes that sized_check has accepted: in a program from a file,
- * views may stay inside their buffers at some sizes and leave them at others.
+ * Note: only sized_init allocates memory. Run a program only at sizes that sized_check has accepted. In a
+ * program from a file, a view may be inside its buffer at some sizes and outside it at others.
  */
 #ifndef FORGE_IR_SIZED_H
 #define FORGE_IR_SIZED_H

@@ -1,7 +1,7 @@
 /* ir/sized_check.c - checks that a program stays within its memory at given sizes; see sized.h.
  *
- * Note: the types and shapes of a launch's outputs must be those that infer.c computes. So a new operation
- * needs no code in this file. The checks allocate no memory.
+ * Note: infer.c computes the types and shapes that a launch's outputs must have. So a new operation needs no
+ * code in this file. The checks allocate no memory.
  */
 #include "base/error.h"
 #include "forge/ir/fields.h"
@@ -60,7 +60,7 @@ static bool range_of(const struct view *view, uint64_t offset_bytes, struct rang
     *out = (struct range){offset, offset};
     if (packed_bytes == 0)
         return true;
-    if (forge_dtype_block_elements(view->dtype) != 1) { /* elements of a block have no address of their own */
+    if (forge_dtype_block_elements(view->dtype) != 1) { /* an element of a block format has no address */
         out->end += (int64_t)packed_bytes;
         return offset == 0 && view_is_packed(view);
     }
@@ -142,7 +142,8 @@ static bool same_view(const struct view *a, const struct view *b)
            view_is_packed(b);
 }
 
-/* Returns true if the output `a` shares no byte with `b`, or if both consist of exactly the same elements. */
+/* Returns true if the output `a` and the operand `b` share no byte, or if they are views of exactly the same
+ * elements. */
 static bool can_coexist(const struct buffer_view *a, const struct buffer_view *b)
 {
     bool are_in_arena = a->buffer->kind == BUFFER_ARENA && b->buffer->kind == BUFFER_ARENA;

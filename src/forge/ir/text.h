@@ -52,14 +52,13 @@ bool cursor_no_memory(struct cursor *cursor);
 
 /* Skips spaces, tabs and comments, but not the end of a line. */
 void cursor_skip(struct cursor *cursor);
-/* Skips what cursor_skip skips. Returns the next character without consuming it; '\0' at the end of the
- * text. */
+/* Calls cursor_skip. Then returns the next character without consuming it, or '\0' at the end of the text. */
 char cursor_next(struct cursor *cursor);
 /* Consumes `token`, which is punctuation or a whole word, if it is next. Otherwise returns false. */
 bool cursor_take(struct cursor *cursor, const char *token);
 /* Like cursor_take, but records an error if `token` is not next. */
 bool cursor_want(struct cursor *cursor, const char *token);
-/* Consumes line ends and empty lines. Returns false if none is next, unless the text has ended. */
+/* Consumes line ends and empty lines. Returns true if it consumed a line end, or if the text has ended. */
 bool cursor_take_lines(struct cursor *cursor);
 
 /* Reads a word or a quoted name. Returns a copy in the arena, or NULL after an error. is_path: words may

@@ -1,6 +1,6 @@
 /* ir/text_cursor.c - moves a cursor over a text; see text.h.
  *
- * Note: line and column are computed only when an error is recorded.
+ * Note: the line and column of the cursor are computed only when an error is recorded.
  */
 #include <stdarg.h>
 #include <stdio.h>

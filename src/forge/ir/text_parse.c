@@ -1,10 +1,11 @@
 /* ir/text_parse.c - parses graphs that text_print.c has written.
  *
- * The builder adds the nodes, so a text with a node that infer.c refuses cannot be parsed. Types in a text
- * are only compared with those that the builder infers.
+ * The builder adds the nodes, so a text with a node that infer.c refuses cannot be parsed. The types in a
+ * text are only compared with the types that the builder infers.
  *
- * Note: symbols and sizes come first, then bodies, then the graph. Each body, and the graph, begins with the
- * dim table of its predecessor, so that a size has the same id in all of them.
+ * Note: symbols and sizes come first, then bodies, then the graph. Each body begins with a copy of the dim
+ * table of the previous body, and the graph with a copy of the last body's table. So a size has the same id
+ * in all bodies and in the graph.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,7 @@ static forge_dim named_dim(struct parser *p, const struct dim_table *dims)
     return DIM_FAILED;
 }
 
-/* Parses "a*b)" after "(". */
+/* Parses the rest of an expression in parentheses, for example "a*b)", after its "(". */
 static forge_dim dim_of_two(struct parser *p, struct dim_table *dims, unsigned nesting)
 {
     size_t start = p->in.at;

@@ -20,7 +20,7 @@ struct body {
 /* State of the parser for one text. */
 struct parser {
     struct cursor in;
-    struct arena arena;     /* for names */
+    struct arena arena;     /* memory for names */
     forge_builder *builder; /* for the body or graph that is being parsed */
     unsigned nesting;       /* levels of bodies within the current graph or body */
     struct dim_table dims;  /* copied into the next builder */

@@ -78,7 +78,7 @@ static bool parse_kind(struct parser *p, const struct field *field, uint32_t *ou
     return cursor_expected(&p->in, "a kind of this operation");
 }
 
-/* Parses "unary.relu". */
+/* Parses an operation with its kind, for example "unary.relu". */
 static bool parse_family(struct parser *p, struct statement *s)
 {
     char name[32];
@@ -278,7 +278,8 @@ static bool parse_place(struct parser *p)
     return builder_check(p, start);
 }
 
-/* Parses "@mlp/fc1 backward again 2"; each part is optional. */
+/* Parses "@mlp/fc1 backward again 2": scope, phase and number of the recompute region. Each part is
+ * optional. */
 static bool parse_provenance(struct parser *p)
 {
     uint64_t again = 0;
@@ -324,8 +325,8 @@ static bool parse_elements(struct cursor *in, struct constant_attributes *a, siz
     return cursor_want(in, "}");
 }
 
-/* Adds the constant and returns its value. Checks the number of elements against the length of the text
- * before memory is allocated. */
+/* Adds the constant and returns its value. Before it allocates memory, it checks that the text is long enough
+ * for this number of elements. */
 static forge_value emit_constant(struct parser *p, const struct statement *s)
 {
     const struct constant_attributes *head = (const void *)&s->attributes;

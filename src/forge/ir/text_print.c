@@ -112,7 +112,7 @@ static void print_list(struct text *text, const forge_graph *graph, const struct
     text_add(text, length ? "]" : "");
 }
 
-/* Returns true for +0, which is not printed. -0 is printed. */
+/* Returns true for +0, which is left out of the text. Unlike +0, -0 is printed. */
 static bool is_plain_zero(const void *number)
 {
     uint64_t bits;
@@ -177,9 +177,9 @@ static void print_field(struct printer *p, const forge_graph *graph, const struc
         text_printf(text, " %s=$%u", field->name, body_number(p, *(const forge_graph *const *)at));
         return;
     case FIELD_KIND:
-    case FIELD_NAME: /* printed before the inputs */
+    case FIELD_NAME: /* already printed, before the inputs */
     case FIELD_RESULT_DTYPE:
-    case FIELD_RESULT_SHAPE: /* part of the result's type */
+    case FIELD_RESULT_SHAPE: /* printed as part of the result's type */
     case FIELD_END:
         return;
     }
@@ -194,7 +194,7 @@ static void print_type(struct text *text, const forge_graph *graph, forge_dtype 
     dim_print_shape(&graph->dims, shape, text);
 }
 
-/* Prints "unary.relu". */
+/* Prints an operation with its kind, for example "unary.relu". */
 static void print_family(struct text *text, const struct node *node)
 {
     text_add(text, op_name((enum op)node->op));

@@ -1,7 +1,7 @@
 /* ir/text_tokens.c - prints and parses names and elements; see text.h.
  *
- * Note: each element is parsed right after it is printed, and printed in another form if its bytes differ. So
- * text is exact for every type, also for bytes that no computation produces.
+ * Note: each printed element is parsed again to check it. If the parsed bytes differ, the element is printed
+ * in another form. So the text is exact for every type, also for bytes that no computation produces.
  */
 #include "forge/ir/text.h"
 
@@ -209,9 +209,9 @@ static bool reads_back(forge_dtype dtype, const char *string, const void *elemen
            memcmp(read, element, forge_dtype_block_bytes(dtype)) == 0;
 }
 
-/* Returns the number of digits to try first: those that the type always preserves. %g drops trailing zeros,
- * so this number also yields all shorter forms. Small integers must be printed exactly, because in a narrow
- * type a shorter number could round to the same element. */
+/* Returns the number of significant digits to try first: the number that the type always preserves. %g drops
+ * trailing zeros, so shorter forms need no separate attempt. Small integers must be printed exactly, because
+ * in a narrow type a shorter number could round to the same element. */
 static int min_digits(forge_dtype dtype, double value)
 {
     if (value == floor(value) && fabs(value) < 1e6)

@@ -1,7 +1,7 @@
 /* ir/verify.c - checks the invariants of a graph.
  *
- * Note: the inference rules (infer.h) are applied again, so a wrong shape is found right after the pass that
- * caused it.
+ * Note: the verifier applies the inference rules (infer.h) again. So a wrong shape is found right after the
+ * pass that caused it.
  */
 #include <string.h>
 #include "base/error.h"

@@ -1,7 +1,8 @@
 /* nn/attention_layer.c - attention, and the multi-head attention layer with its parameters.
  *
  * ir/library_attention.c defines what attention computes.
- * Note: queries, keys and values are slices of the result of one linear layer, without a copy.
+ * Note: one linear layer computes queries, keys and values together. They are slices of its result, which are
+ * not copied.
  */
 #include <math.h>
 #include "forge/ir/library.h"

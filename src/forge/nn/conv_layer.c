@@ -40,8 +40,8 @@ static bool weight_shape(forge_builder *b, const char *name, forge_shape x, int6
     return is_valid;
 }
 
-/* Adds a convolution layer. x: [n, channels, ...]; returns [n, out_channels, ...]. weight_init: initial value
- * of the weight; NULL: the same as that of the bias. */
+/* Adds a convolution layer. x: [n, channels, ...]; returns [n, out_channels, ...]. weight_init: initial
+ * values of the weight; NULL means those of the bias. */
 static forge_value conv_layer(forge_builder *b, const char *name, forge_value x, int64_t out_channels,
                               const int64_t *kernel, const forge_conv_options *o,
                               const forge_init *weight_init, bool has_bias)

@@ -33,7 +33,7 @@ static uint32_t stream_of(const forge_builder *b)
     return hash;
 }
 
-/* Returns the number of the step. The first call adds a write that increments it in each run. */
+/* Returns the number of the step. The first call adds a write that increments this number in each run. */
 static forge_value step_of(forge_builder *b)
 {
     forge_slot slot = forge_state(b, "random.step", FORGE_U32, (forge_shape){0}, (forge_init){0});

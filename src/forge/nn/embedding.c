@@ -1,7 +1,7 @@
 /* nn/embedding.c - embedding tables and rotary position embeddings.
  *
- * Note: there are two conventions for rotary position embeddings (is_interleaved), and both have weights of
- * the same shapes. With the wrong convention, a model runs but its results are meaningless.
+ * Note: there are two conventions for rotary position embeddings, which is_interleaved selects. Both use
+ * weights of the same shapes. So a model with the wrong convention runs, but its results are meaningless.
  */
 #include "forge/ir/library.h"
 #include "forge/nn/layer.h"

@@ -29,10 +29,10 @@ struct linear {
 forge_value layer_linear(forge_builder *builder, const char *name, forge_value x, int64_t out_features,
                          const struct linear *layer);
 
-/* Like forge_conv2d without bias; `weight` is the initial value. */
+/* Like forge_conv2d without bias. weight: initial values of the weight. */
 forge_value layer_conv2d(forge_builder *builder, const char *name, forge_value x, int64_t out_channels,
                          int64_t kernel, uint32_t stride, uint32_t padding, forge_init weight);
-/* Like forge_batch_norm with PyTorch's momentum and epsilon; `weight` is the initial value. */
+/* Like forge_batch_norm with PyTorch's momentum and epsilon. weight: initial value of the weight. */
 forge_value layer_batch_norm(forge_builder *builder, const char *name, forge_value x, forge_init weight,
                              bool is_training);
 

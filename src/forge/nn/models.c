@@ -1,6 +1,6 @@
 /* nn/models.c - small networks: MLP and CNNs.
  *
- * The names of layers are those of existing checkpoints.
+ * The layers have the same names as in existing checkpoints.
  * Note: a model returns logits; the caller adds the loss.
  */
 #include <stdio.h>

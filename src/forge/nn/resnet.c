@@ -1,7 +1,7 @@
 /* nn/resnet.c - residual networks and their two kinds of blocks; see <forge/nn.h>.
  *
- * Note: in a bottleneck, the 3 x 3 convolution has the stride, as in torchvision. In the paper, the first 1 x
- * 1 convolution has the stride.
+ * Note: in a bottleneck block, the stride belongs to the 3 x 3 convolution, as in torchvision. In the paper,
+ * it belongs to the first 1 x 1 convolution.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* nn/transformer.c - transformer blocks and GPT-2.
  *
  * Names and initial values are those of GPT-2's files.
- * Note: weights of linear layers are [in, out], as in these files; weights of forge_linear are [out, in].
+ * Note: weights of linear layers are [in, out] here, as in GPT-2's files. Weights of forge_linear are [out,
+ * in].
  */
 #include "forge/nn/layer.h"
 

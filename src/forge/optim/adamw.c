@@ -11,7 +11,7 @@
 
 struct adamw {
     const forge_adamw_options *options;
-    forge_value correction1, correction2; /* 1 - beta^t, f64 */
+    forge_value correction1, correction2; /* 1 - beta1^t and 1 - beta2^t, in f64 */
 };
 
 static forge_value number(forge_builder *b, double value)

@@ -9,7 +9,7 @@
 /* A parameter to train. */
 struct target {
     forge_slot number;
-    const forge_parameter_group *group; /* NULL: in no group */
+    const forge_parameter_group *group; /* NULL if the parameter is in no group */
 };
 
 static bool is_match(const forge_parameter_group *group, const struct slot *slot)
@@ -187,8 +187,8 @@ forge_value update_given(forge_builder *b, const forge_gradient *gradients, size
     return builder_is_ok(b) ? norm : FORGE_NO_VALUE;
 }
 
-/* Adds a gradient to its slot NAME.gradient, and replaces the gradient by the sum. is_last: also divides the
- * sum by `parts`, and sets the slot to 0. */
+/* Adds a gradient to its slot NAME.gradient, and replaces *gradient by the sum. If is_last is true, also
+ * divides the sum by `parts`, and sets the slot to 0. */
 static void accumulate_one(forge_builder *b, forge_gradient *gradient, uint32_t parts, bool is_last)
 {
     char name[560];

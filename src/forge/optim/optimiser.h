@@ -1,5 +1,5 @@
-/* optim/optimiser.h - the common part of all optimisers: selects parameters, clips gradients, applies groups,
- * and writes new values.
+/* optim/optimiser.h - the code that all optimisers share: it selects parameters, clips gradients, applies the
+ * options of parameter groups, and writes new values.
  *
  * An update rule computes only the new value of one parameter. Its operands and its result are f32 if the
  * parameter is f16 or bf16; otherwise they have the parameter's type.
@@ -25,7 +25,7 @@ struct update {
     forge_dtype dtype;       /* type of parameter, gradient and the rule's slots */
     forge_value parameter, gradient;
     forge_value rate;    /* learning rate: f64, rank 0 */
-    double weight_decay; /* 0 if its group has no decay */
+    double weight_decay; /* 0 if the parameter's group has no decay */
 };
 
 /* An update rule. Returns the new value of the parameter. context: the optimiser's own data. */

@@ -19,8 +19,8 @@ typedef void reference_fn(const struct launch *launch, size_t first, size_t end)
 #define OP(NAME, name, min_inputs, max_inputs, attributes) reference_fn reference_##name;
 #include "forge/ir/ops.def"
 
-/* Return `a kind b` for two elements: floats, or the bits of bool and integers extended to 64 bits.
- * is_signed: the type is signed. */
+/* Return the result of a binary operation, for example a + b. binary_number is for floats. binary_bits is for
+ * bool and integers, whose bits are extended to 64 bits. is_signed: the type is signed. */
 double binary_number(forge_binary_kind kind, double a, double b);
 uint64_t binary_bits(forge_binary_kind kind, uint64_t a, uint64_t b, bool is_signed);
 

@@ -1,8 +1,8 @@
 /* reference/reference_cast.c - conversion of elements to another type, by forge_convert.
  *
- * Note: a byte of 4-bit elements, or a block, may contain the end of one row and the beginning of the next.
- * The call that computes the first element of a byte or block writes the whole byte or block. So two threads
- * never write the same byte.
+ * Note: a byte with two 4-bit elements, or a block, may contain the end of one row and the beginning of the
+ * next. The call that computes the first element of a byte or block writes the whole byte or block. So two
+ * threads never write the same byte.
  */
 #include "forge/reference/reference.h"
 #include "forge/reference/reference_walk.h"
@@ -21,7 +21,8 @@ static char *piece(const struct view *view, size_t element)
            element / forge_dtype_block_elements(view->dtype) * forge_dtype_block_bytes(view->dtype);
 }
 
-/* Copies a tile to `out`, packed. If elements have no address of their own, `from` is packed. */
+/* Copies a tile to `out`, packed. `from` must be packed if its elements have no addresses (4-bit types and
+ * block formats). */
 static void read_tile(const struct view *from, const struct walk *walk, struct tile tile, void *out)
 {
     if (walk->dtype->block_elements > 1)

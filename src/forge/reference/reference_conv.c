@@ -69,7 +69,7 @@ union cells {
     uint64_t bits[TILE];
 };
 
-/* Indices of sums[a + i * da] += x[i] * w[b + i * db], for i below `count`. Either da or db is 0. */
+/* The loop sums[a + i * da] += x[i] * w[b + i * db] for 0 <= i < count. Either da or db is 0. */
 struct products {
     int64_t count, a, da, b, db;
 };
@@ -177,7 +177,7 @@ void reference_conv(const struct launch *launch, size_t first, size_t end)
     for (size_t row = first; row < end; row++) {
         struct place p = place_of(&c, (int64_t)row);
         for (struct tile part = tile_from(0, columns); part.count; part = tile_next(part)) {
-            union cells sums = {.bits = {0}}; /* all bits 0 are also 0.0 */
+            union cells sums = {.bits = {0}}; /* bits that are all 0 also represent the double 0.0 */
             gather(&c, &p, part, &sums);
             if (dtype->kind == DTYPE_FLOAT)
                 dtype->store(out->data, row * columns + part.first, part.count, sums.numbers);

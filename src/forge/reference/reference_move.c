@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-/* Broadcasts `from` to `shape`, which has as many elements as the output. Copies its elements to rows [first,
- * end) of the output, in order. */
+/* Broadcasts `from` to `shape`, which has as many elements as the output. Copies the broadcast elements to
+ * rows [first, end) of the output, in order. */
 static void copy_rows(const struct launch *launch, const struct view *from, const forge_shape *shape,
                       size_t first, size_t end)
 {

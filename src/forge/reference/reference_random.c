@@ -1,6 +1,7 @@
 /* reference/reference_random.c - random numbers in graphs, by <forge/random.h>.
  *
- * Note: the counter of an element is its position in the packed output, so rows can be computed in any order.
+ * Note: the random number of an element depends on its position in the packed output. So rows can be computed
+ * in any order.
  */
 #include <forge/random.h>
 #include "forge/reference/reference.h"

@@ -1,8 +1,7 @@
 /* reference/reference_reduce.c - reductions: sums, means, products, extremes and their indices.
  *
  * Each reduction runs from its first element to its last, so its result does not depend on the division of
- * rows among threads. A symbolic dimension may be 0 when the program runs; then store_empty stores the
- * result.
+ * rows among threads. If a reduced dimension is 0 when the program runs, store_empty stores the result.
  */
 #include "forge/reference/reference.h"
 #include "forge/reference/compensated_sum.h"
@@ -93,7 +92,7 @@ static void fold_bits(struct fold_bits *fold, forge_reduce_kind kind, uint64_t x
 static void reduce_integers(forge_reduce_kind kind, const struct walk *x, size_t count,
                             const struct view *out, size_t at)
 {
-    /* XOR with `flip` maps the order of signed numbers to that of unsigned numbers. */
+    /* After an XOR with `flip`, an unsigned comparison orders signed numbers. */
     uint64_t flip = x->dtype->kind == DTYPE_SIGNED ? UINT64_C(1) << 63 : 0;
     struct fold_bits fold = {0};
     for (struct tile tile = tile_from(0, count); tile.count; tile = tile_next(tile)) {

@@ -2,9 +2,9 @@
  * and windows.
  *
  * A tap is one element of the window or kernel. Through a tap, output o reads input o * stride + tap *
- * dilation - before. If transposed, output p * stride + tap * dilation - before reads input p. A run is the
- * set of all outputs that read an input through one tap. The outputs of a run are equally spaced, and so are
- * the inputs that they read.
+ * dilation - before. In a transposed slide, output p * stride + tap * dilation - before reads input p. A run
+ * is the set of all outputs that read an input through one tap. The outputs of a run are equally spaced, and
+ * so are the inputs that they read.
  */
 #ifndef FORGE_REFERENCE_SLIDE_H
 #define FORGE_REFERENCE_SLIDE_H
@@ -25,8 +25,8 @@ static inline struct slide slide_none(int64_t in)
     return (struct slide){.in = in, .taps = 1, .stride = 1, .dilation = 1};
 }
 
-/* Returns the index of the input that output o reads through this tap, or -1 if it reads padding or
- * nothing. */
+/* Returns the index of the input that output o reads through this tap. Returns -1 if the tap is in the
+ * padding, or if it is between two inputs of a transposed slide. */
 static inline int64_t slide_input(const struct slide *s, int64_t o, int64_t tap)
 {
     int64_t at =
@@ -42,7 +42,7 @@ static inline int64_t slide_input(const struct slide *s, int64_t o, int64_t tap)
 /* A run: the first output and the first input, and the steps to the next ones. */
 struct slide_run {
     int64_t count;
-    int64_t out, out_step; /* out: relative to the first requested output */
+    int64_t out, out_step; /* out: counted from the first requested output */
     int64_t in, in_step;
 };
 

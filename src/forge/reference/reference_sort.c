@@ -2,8 +2,8 @@
  * indices.
  *
  * x: [outer, size, inner]; both outputs: [outer, count, inner]. Equal values are ordered by their indices, so
- * the sort is stable. A heap of `count` indices contains the first `count` elements, in sorted order, of
- * those read so far. So the result is the same as that of a full sort.
+ * the sort is stable. While x is read, the heap holds the indices of the `count` elements that come first in
+ * sorted order so far. So the result equals the first `count` elements of a full sort.
  */
 #include "forge/reference/reference_line.h"
 #include "forge/reference/reference.h"
@@ -13,7 +13,7 @@
 struct sorter {
     const struct line *line;
     bool is_float, is_descending;
-    uint64_t flip;   /* XOR with `flip` maps the order of signed numbers to that of unsigned numbers */
+    uint64_t flip;   /* after an XOR with `flip`, an unsigned comparison orders signed numbers */
     int64_t *places; /* a heap of indices: a parent comes after its children in the sorted order */
     size_t count;
 };

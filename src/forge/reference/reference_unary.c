@@ -1,8 +1,8 @@
 /* reference/reference_unary.c - operations on one element (floats, integers or bool).
  *
- * Note: where the formula in <forge/unary.def> loses digits or overflows, an equivalent formula is used here.
- * Infinities still give the result of the formula in unary.def: for example, x * sigmoid(x) of minus infinity
- * is NaN.
+ * Note: if the formula in <forge/unary.def> loses digits or overflows, an equivalent formula is used here.
+ * For infinities, the result is still that of the formula in unary.def. For example, x * sigmoid(x) of minus
+ * infinity is NaN.
  */
 #include "forge/reference/reference.h"
 #include "forge/reference/reference_walk.h"
@@ -109,7 +109,7 @@ static uint64_t unary_bits(forge_unary_kind kind, uint64_t x, bool is_signed)
     case FORGE_NOT:
         return !x;
     default:
-        return 0; /* kinds for floats only */
+        return 0; /* the kind is for floats only */
     }
 }
 

@@ -5,8 +5,8 @@
 
 enum { FILL_BYTES = 4096 };
 
-/* Adds a dimension that varies faster than all others, or joins it with the last one if both are
- * contiguous. */
+/* Adds a dimension that varies faster than all others. If it is contiguous with the last dimension, joins
+ * both. */
 static void add_dimension(struct walk *walk, int64_t dim, int64_t stride)
 {
     uint32_t last = walk->rank - 1;

@@ -1,7 +1,7 @@
 /* reference/reference_walk.h - reads the elements of a view, broadcast to a shape, in packed order and tile
  * by tile.
  *
- * Types whose elements have no address of their own, such as block formats, are not supported.
+ * Types whose elements have no addresses, such as block formats, are not supported.
  * Note: a position is the row-major index of an element in the walk's shape, not an offset in the view's
  * memory. A tile may begin and end in the middle of a row.
  */
@@ -57,15 +57,16 @@ struct walk walk_of(const struct view *view, const forge_shape *shape);
 /* Returns the offset of the element at a position from `data`, in elements. */
 int64_t walk_offset(const struct walk *walk, size_t position);
 
-/* Copies `count` elements of size_bytes (1, 2, 4 or 8) each. Steps are in elements. If from_step is 0, copies
- * one element to all. */
+/* Copies `count` elements of size_bytes (1, 2, 4 or 8) each. Steps are in elements. from_step 0: copies the
+ * same element `count` times. */
 void elements_copy(void *to, int64_t to_step, const void *from, int64_t from_step, size_t size_bytes,
                    size_t count);
 /* Copies the elements at positions [first, first + count) to `out`, packed. `out` may be the address of these
  * elements. */
 void walk_copy(const struct walk *walk, size_t first, size_t count, void *out);
-/* Returns the address of the elements at positions [first, first + count), packed. It is in the view if they
- * are contiguous there; otherwise it is `buffer`, which gets a copy. */
+/* Returns the address of the elements at positions [first, first + count), packed. If the elements are
+ * contiguous in the view, this is their address in the view. Otherwise copies them to `buffer` and returns
+ * `buffer`. */
 const void *walk_pack(const struct walk *walk, size_t first, size_t count, void *buffer);
 /* Loads the elements at positions [first, first + count) as doubles. count is at most TILE. */
 void walk_load(const struct walk *walk, size_t first, size_t count, double *out);
@@ -74,8 +75,8 @@ void walk_load_bits(const struct walk *walk, size_t first, size_t count, uint64_
 
 /* --- views ---------------------------------------------------------------------------------------------- */
 
-/* Returns a view that contains only the dimensions with a bit in `axes`, in order. All other dimensions have
- * index 0. */
+/* Returns the part of a view in which all dimensions without a bit in `axes` have index 0. The result has
+ * only the dimensions in `axes`, in order. */
 struct view view_of_axes(const struct view *view, uint32_t axes);
 
 #endif

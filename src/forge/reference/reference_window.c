@@ -1,8 +1,8 @@
 /* reference/reference_window.c - sliding windows: reductions (window), their gradient (share), unfold and
  * fold.
  *
- * A window slides along some dimensions; along all others it has one tap. Each tile of an output row reads
- * one run of the input for each tap. Padding is skipped.
+ * A window slides along some dimensions. Along all other dimensions, it has one tap. Each tile of an output
+ * row reads one run of the input for each tap. Padding is skipped.
  */
 #include "forge/reference/reference.h"
 #include "forge/reference/reference_slide.h"
@@ -86,8 +86,8 @@ static bool has_taps(const struct sliding *s)
 
 /* --- window and fold ------------------------------------------------------------------------------------ */
 
-/* Partial results of a part of a row. Integers are stored XOR flip, so that an unsigned comparison orders
- * them. */
+/* Partial results of a part of a row. Integers are stored after an XOR with `flip`, so that an unsigned
+ * comparison orders them. */
 struct fold {
     forge_reduce_kind kind;
     uint64_t flip;
@@ -177,8 +177,8 @@ static void store_fold(const struct fold *fold, const struct view *out, size_t a
     dtype->store_bits(out->data, at, count, bits);
 }
 
-/* Computes rows [first, end) of a window reduction. divisor: the divisor of means; 0: the number of elements
- * of each window that are not padding. */
+/* Computes rows [first, end) of a window reduction. divisor: the divisor of means. 0 means: divide by the
+ * number of elements of the window that are not padding. */
 static void fold_rows(const struct launch *launch, const struct sliding *s, forge_reduce_kind kind,
                       double divisor, size_t first, size_t end)
 {
@@ -198,7 +198,8 @@ static void fold_rows(const struct launch *launch, const struct sliding *s, forg
     }
 }
 
-/* x: any shape. Output: x's shape, with the number of windows along the windows' axes. */
+/* x: any shape. Output: the shape of x, but the size along each of the windows' axes is the number of
+ * windows. */
 void reference_window(const struct launch *launch, size_t first, size_t end)
 {
     const struct window_attributes *a = launch->attributes;
@@ -222,8 +223,8 @@ static double number_at(const struct view *view, const int64_t *index)
     return number;
 }
 
-/* Finds the indices `to` that the indices `from` read through these taps, along all dimensions. Returns false
- * if they read padding or nothing. */
+/* Computes, for each dimension, the index `to` that the index `from` reads through a tap (see slide_input).
+ * Returns false if any tap is in the padding or between two inputs. */
 static bool follow(const struct slide *dims, uint32_t rank, const int64_t *from, const int64_t *taps,
                    int64_t *to)
 {
@@ -246,8 +247,8 @@ static double share_of(const struct sliding *s, const struct launch *launch, con
     return number_at(&launch->inputs[2], window) / count;
 }
 
-/* Returns the sum of the shares that the element at `index` gets from all windows that contain it. back:
- * slides from elements to windows. */
+/* Returns the sum of the shares that the element at `index` gets from all windows that contain it. back: for
+ * each dimension, the slide that maps an element to its windows. */
 static double sum_of_shares(const struct sliding *s, const struct slide *back, const struct launch *launch,
                             const int64_t *index)
 {
@@ -283,7 +284,8 @@ void reference_share(const struct launch *launch, size_t first, size_t end)
 
 /* --- fold and unfold ------------------------------------------------------------------------------------ */
 
-/* x: the output's shape, with the number of windows along the axes, followed by the windows' sizes. */
+/* x: the shape of the output, but the size along each of the windows' axes is the number of windows. The
+ * sizes of a window follow as more dimensions. */
 void reference_fold(const struct launch *launch, size_t first, size_t end)
 {
     const struct fold_attributes *a = launch->attributes;
@@ -296,9 +298,9 @@ void reference_fold(const struct launch *launch, size_t first, size_t end)
     fold_rows(launch, &s, FORGE_SUM, 0, first, end);
 }
 
-/* Finds the offset in x, in elements, of an output row of unfold. index: positions of the window, then taps.
- * The row runs along the taps of dimension `last`; the offset is for index 0 of this dimension. Returns false
- * if the row is padding. */
+/* Finds the offset in x, in elements, of an output row of unfold. index: the position of the window in each
+ * dimension, then the tap in each dimension. The row runs along the taps of dimension `last`; the offset is
+ * for index 0 of this dimension. Returns false if the row is padding. */
 static bool find_window(const struct view *x, const struct windows *w, uint32_t last, const int64_t *index,
                         int64_t *out_offset)
 {
@@ -315,8 +317,8 @@ static bool find_window(const struct view *x, const struct windows *w, uint32_t 
     return true;
 }
 
-/* Writes the taps of a window that are not padding to a part of a row. The row runs along the taps, so stride
- * and dilation are swapped. */
+/* Writes the elements of a window to a part of an output row, and skips padding. The row runs along the taps,
+ * so stride and dilation are swapped. */
 static void lay_out(const struct view *x, const struct windows *w, uint32_t last, int64_t place,
                     int64_t offset, struct tile part, double *values)
 {
@@ -333,7 +335,8 @@ static void lay_out(const struct view *x, const struct windows *w, uint32_t last
         walk_load(&line, 0, (size_t)run.count, values + run.out);
 }
 
-/* Output: x's shape, with the number of windows along the axes, followed by the windows' sizes. */
+/* Output: the shape of x, but the size along each of the windows' axes is the number of windows. The sizes of
+ * a window follow as more dimensions. */
 void reference_unfold(const struct launch *launch, size_t first, size_t end)
 {
     const struct unfold_attributes *a = launch->attributes;

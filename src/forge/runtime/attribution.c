@@ -1,8 +1,8 @@
 /* runtime/attribution.c - accumulates windows for attribution; see attribution.h.
  *
- * Note: through the drift, earlier windows predict a part of each window's row. This part is subtracted, as
- * in a Kalman filter whose observation is linear in the watts. The rows are then independent, so sums over
- * all windows are sufficient.
+ * Note: each window gives a row, which is one linear equation for the watts (attribution_sums.h). Because the
+ * drift continues from window to window, earlier windows predict a part of each row. This part is subtracted,
+ * as in a Kalman filter. The rows are then independent, so sums over all rows are sufficient.
  */
 #include "forge/runtime/attribution_sums.h"
 

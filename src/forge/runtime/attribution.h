@@ -9,7 +9,7 @@
  * improves the estimates of other groups of its kind. The drift is a random walk of unknown level, so windows
  * determine only differences of watts between groups. The level of the watts follows from the sum of all
  * joules, which must equal the meter's sum. The variance of the windows' errors and the pace of the drift are
- * estimated from the windows. Errors are those of a normal approximation at the most probable point,
+ * estimated from the windows. Errors are computed from a normal approximation at the most probable point,
  * conditioned on the sum.
  *
  * Note: a group's energy is everything that the machine used while the group ran, including idle power and
@@ -93,12 +93,12 @@ double attribution_seconds(const struct attribution_answer *answer, size_t group
  * is JOULE_CLASS_MODELLED. */
 joule_quantity attribution_sum(const struct attribution_answer *answer, const bool *is_in);
 
-/* Forms sets of groups whose joules neither the windows nor the prior can separate. out_set: [groups],
- * receives the index of the lowest group in the set of each group. Two sets can be merged under two
- * conditions. One of them has a relative standard deviation above ATTRIBUTION_VAGUE. The standard deviation
- * of the sum of their joules is at most half the greater of their standard deviations. The pair with the
- * lowest such ratio is merged first, until no pair can be merged. Returns JOULE_NO_MEMORY if out of memory;
- * each group is then a set. */
+/* Merges groups into sets if only the sum of their joules is known well. out_set: [groups], receives for each
+ * group the index of the lowest group in its set. Two sets can be merged if both conditions hold: the
+ * relative standard deviation of at least one set is above ATTRIBUTION_VAGUE, and sd(sum) / max(sd(first),
+ * sd(second)) is at most 0.5, where sd is the standard deviation of the joules. The pair with the lowest such
+ * ratio is merged first, until no pair can be merged. Returns JOULE_NO_MEMORY if out of memory; each group is
+ * then a set. */
 #define ATTRIBUTION_VAGUE 0.15
 joule_status attribution_merge(const struct attribution_answer *answer, size_t *out_set);
 

@@ -1,8 +1,8 @@
 /* runtime/attribution_answer.c - intervals and classes of an attribution's answer, and merging of groups; see
  * attribution.h.
  *
- * Note: covariances are those of the logarithms of the joules, given the sum of all joules. Multiplied by the
- * joules of both groups, they are the covariances of the joules.
+ * Note: a covariance here is the covariance of the logarithms of two groups' joules, given the sum of all
+ * joules. Multiplied by the joules of both groups, it is the covariance of the joules.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -80,8 +80,8 @@ static joule_class class_of(const struct attribution_answer *answer, double rela
 {
     if (answer->meter >= JOULE_CLASS_MODELLED || answer->meter == JOULE_CLASS_NONE)
         return answer->meter;
-    /* If the sum is that of all groups, it equals the meter's sum. Then relative_sd and prior_sd are both
-     * about 0, and their ratio is meaningless; the second test accepts this case. */
+    /* The sum over all groups equals the meter's sum. In this case relative_sd and prior_sd are both about 0,
+     * and their ratio is meaningless. The second test accepts this case. */
     bool is_determined = relative_sd <= 0.5 * prior_sd || relative_sd < 1e-3;
     return is_determined ? JOULE_CLASS_DERIVED : JOULE_CLASS_MODELLED;
 }

@@ -28,7 +28,8 @@ struct fit {
     const struct whitened *w;
     double *precision;    /* inverse of the prior's covariance */
     const double *centre; /* mean of the prior: logarithms of watts */
-    /* variance of the rows' errors, relative to the variance that the meter reports */
+    /* variance of the errors of the rows (attribution_sums.h), relative to the variance that the meter
+     * reports */
     double noise;
     double *theta, *watts, *joules; /* the current point */
     double *trial, *step, *slope, *hessian, *covariance, *scratch;
@@ -70,8 +71,8 @@ static void scale_to_sum(const struct attribution *a, double *theta, double *wat
     }
 }
 
-/* Conditions the covariance [n, n] of logarithms on the known sum of joules [n]. along: [n], scratch
- * memory. */
+/* Conditions the covariance of the logarithms of the joules on their known sum. covariance: [n, n]; joules:
+ * [n]; along: [n], scratch memory. */
 static void condition(double *covariance, size_t n, const double *joules, double *along)
 {
     double variance = 0;
@@ -143,9 +144,9 @@ static double compute_step(struct fit *f)
     return largest;
 }
 
-/* Moves the current point along the step, and halves the step until the posterior improves. from: the
- * negative log posterior before the step; largest: the result of compute_step. Returns false if the posterior
- * never improves. */
+/* Moves the current point along the step. If the posterior does not improve, halves the step and tries again.
+ * from: the negative log posterior before the step; largest: the result of compute_step. Returns false if the
+ * posterior never improves. */
 static bool descend(struct fit *f, double from, double largest)
 {
     size_t n = f->a->count;
@@ -177,7 +178,8 @@ static bool minimise(struct fit *f)
     return compute_derivatives(f);
 }
 
-/* Returns the effective number of unknowns that the rows determine, and not the prior. */
+/* Returns how many of the unknowns the windows determine, rather than the prior. The result is a real number
+ * from 0 to n. */
 static double effective_unknowns(const struct fit *f)
 {
     size_t n = f->a->count;

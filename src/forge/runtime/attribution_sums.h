@@ -11,18 +11,18 @@
 
 #define PACES 5
 
-/* Sums over windows for one pace of the drift. Each window is a row of a regression with independent errors:
- * row' watts = joules + error. n: number of groups; row, watts, weights, joules: [n]; v: variance of a
- * row. */
+/* Sums over windows for one pace of the drift. Each window is a row of a linear regression: the scalar
+ * product of `row` and `watts` is joules + error. The errors are independent. n: number of groups; row,
+ * watts, weights, joules: [n]; v: variance of the error of a row; x': x transposed. */
 struct whitened {
-    /* If the watts are known, the drift after the last window is level - weights' watts, with the variance
-     * `variance` in W^2. */
+    /* For given watts, the drift after the last window is level - weights' * watts, with the variance
+     * `variance`, in W^2. */
     double level, variance;
     double *weights;
-    double *gram;    /* sum of row row' / v, lower triangle of [n, n] */
-    double *joules;  /* sum of row joules / v */
+    double *gram;    /* sum of row * row' / v, lower triangle of [n, n] */
+    double *joules;  /* sum of row * joules / v */
     double square;   /* sum of joules^2 / v */
-    double log_size; /* sum of log v */
+    double log_size; /* sum of log(v) */
 };
 
 /* The sums over all windows, for each pace of the drift. */

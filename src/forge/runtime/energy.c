@@ -123,8 +123,9 @@ static double own_variance(struct energy *e, joule_quantity joules, int64_t end_
     return fmax(variance - common * common, 1e-4 * variance);
 }
 
-/* Restarts the sums of own_variance at end_ns, the end of a gap. Otherwise its long window would contain the
- * gap's energy, which the sums do not contain. gain_sd does not change. */
+/* Restarts the sums of own_variance at end_ns, the end of a gap. If first_ns stayed before the gap, the long
+ * window from first_ns on would contain the energy of the gap, but the sums would not. gain_sd does not
+ * change. */
 static void reset_sums(struct energy *e, int64_t end_ns)
 {
     e->first_ns = end_ns;
@@ -294,7 +295,7 @@ static bool end_rest(struct energy *e, int64_t end_ns)
     return true;
 }
 
-/* Adds the energy up to end_ns that the sensors have not confirmed to e->lost_joules. */
+/* Adds the energy from e->cut_ns to end_ns to e->lost_joules, because the sensors have not confirmed it. */
 static void discard_rest(struct energy *e, int64_t end_ns)
 {
     joule_quantity joules;

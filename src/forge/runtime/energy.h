@@ -24,8 +24,8 @@ struct energy {
     double *active_s;         /* scratch: seconds of each item in the current window */
     int64_t begin_ns, cut_ns; /* start of counting, and end of the last window */
     uint64_t windows;
-    /* On a device that only estimates, one for each item: the expected cost of the item's launches, over all
-     * runs and over the collected runs. */
+    /* Used on a device that only estimates; one for each item. expected: expected cost of the item's launches
+     * in all runs. collected: the same sum over the collected runs only. */
     struct expected *expected, *collected;
     uint64_t expected_runs, collected_runs;
     double seen_s; /* total length of the windows with energy */
@@ -41,20 +41,21 @@ struct energy {
     int64_t first_ns; /* start of the first window in these sums */
     double gain_sd;   /* relative standard deviation of the common error */
     joule_class cls;  /* weakest class of a window's joules */
-    /* The joules of each item; valid until the next collection; NULL: not computed yet. */
+    /* The joules of each item, valid until the next collection. NULL means not computed yet. */
     struct attribution_answer *answer;
     size_t *group_of; /* one for each item: the lowest item of its group */
-    bool *is_in;      /* one for each item: scratch */
+    bool *is_in;      /* scratch, one for each item */
 };
 
 void energy_free(struct energy *energy);
-/* Computes energy->answer if it is NULL. Returns JOULE_PENDING if there is no energy yet, else as
- * attribution_solve. */
+/* Computes energy->answer if it is NULL. Returns JOULE_PENDING if there is no energy yet, otherwise the
+ * status of attribution_solve. */
 joule_status energy_solve(const forge_instance *instance);
 /* Computes energy->answer on a device that only estimates (energy_expected.c). Returns JOULE_PENDING if no
  * run was collected yet, and JOULE_NO_MEMORY if out of memory. */
 joule_status energy_expect(const forge_instance *instance);
-/* Returns `value`, a part of the total in joules, with an interval for the error that all windows share. */
+/* Returns `value`, which is the total or a part of it, in joules. The interval covers the error that all
+ * windows share. */
 joule_quantity energy_part(const struct energy *energy, double value);
 /* On a device that only estimates, adds the expected cost of the runs since the last call. Must be called
  * before launches get other sizes, and when energy is collected. Has no effect on other devices. */

@@ -1,7 +1,7 @@
 /* runtime/energy_query.c - the query functions of <forge/energy.h>.
  *
- * Note: attribution_sum computes the sum over several items, because adding their intervals would ignore that
- * their errors are correlated.
+ * Note: a sum over several items is computed by attribution_sum. Adding the intervals of the items would
+ * ignore that their errors are correlated.
  */
 #include <forge/energy.h>
 
@@ -19,7 +19,7 @@ static joule_quantity unknown(void)
 }
 
 /* Solves the regression unless it was solved since the last collection. Returns JOULE_ABSENT if energy is not
- * counted, else as energy_solve. */
+ * counted, otherwise the status of energy_solve. */
 static joule_status begin_query(const forge_instance *instance)
 {
     return instance->energy ? energy_solve(instance) : JOULE_ABSENT;

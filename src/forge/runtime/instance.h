@@ -8,12 +8,12 @@
 #include "forge/hal/backend.h"
 #include "forge/ir/sized.h"
 
-struct energy; /* energy.h */
+struct energy; /* defined in energy.h */
 
 /* The state of an input. */
 struct given {
     forge_shape shape; /* shape of the tensor in forge_instance_set */
-    bool is_given;     /* the input was set, by either function */
+    bool is_given;     /* the input was set, by forge_instance_set or forge_instance_set_zeros */
     bool is_zeros;     /* forge_instance_set_zeros was used: `shape` does not apply */
 };
 
@@ -22,8 +22,8 @@ struct forge_instance {
     const forge_program *program;
     forge_device *device;
     forge_buffer *arena;
-    /* one for each of the program's buffers; the instance owns the buffers of inputs and outputs, but not
-     * those of slots */
+    /* one for each of the program's buffers; the instance owns the buffers of inputs and outputs, but not the
+     * buffers of slots */
     forge_buffer **buffers;
     struct sized sized;  /* the sizes for which the launches are bound */
     int64_t *wanted;     /* one for each entry of the program's dim table: a symbol's value from the next
@@ -34,7 +34,8 @@ struct forge_instance {
     struct view *views;  /* one for each binding */
     struct bound_launch *launches;
     const char **kernels; /* one for each launch: the name of its kernel at the bound sizes */
-    /* one for each launch: total cost of the first `runs_done` runs, which had other sizes */
+    /* one for each launch: total cost of the first `runs_done` runs, which ran before the last change of
+     * sizes */
     struct program_cost *done;
     uint64_t runs_done;
     /* one for each launch: the body of a composite whose sizes are symbols, else NULL */

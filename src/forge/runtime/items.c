@@ -1,7 +1,7 @@
 /* runtime/items.c - see items.h.
  *
- * The cost model is that of CPUs: a busy core draws most of its maximum power whatever it computes, and
- * arithmetic and memory accesses add to this power.
+ * The cost model describes CPUs. A busy core always draws most of its maximum power. Arithmetic and memory
+ * accesses add to this power.
  *
  * Note: the figures have the magnitude of published figures, with wide errors. Only their ratios matter,
  * because the sum comes from the meter. The regression then corrects the ratios.
@@ -22,9 +22,9 @@
  * others load data. */
 #define BETWEEN_PART 0.6
 
-/* Standard deviations of the logarithm of the power. KIND: between kinds of operations, which differ in
- * kernels and cache use. OWN: between operations of one kind, which differ in sizes and strides. BETWEEN: of
- * the time between launches. */
+/* Standard deviations of the logarithm of the power. KIND: differences between kinds of operations, which use
+ * different kernels and caches. OWN: differences between operations of one kind, which have different sizes
+ * and strides. BETWEEN: error for the time between launches. */
 #define KIND_LOG_SD    0.35
 #define OWN_LOG_SD     0.10
 #define BETWEEN_LOG_SD 0.6

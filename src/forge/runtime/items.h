@@ -11,7 +11,7 @@
 #include "forge/runtime/attribution.h"
 #include "forge/runtime/instance.h"
 
-#define MAX_ITEMS 128 /* scopes are shortened if there would be more items */
+#define MAX_ITEMS 128 /* if there are more items, scopes are shortened, so that more launches share an item */
 
 /* A group of launches whose energy is attributed together. */
 struct item {
@@ -29,8 +29,8 @@ struct items {
     struct item *list;
     size_t count;
     uint32_t *item_of;  /* one for each launch */
-    struct index index; /* from keys to items */
-    struct arena texts; /* the keys */
+    struct index index; /* finds an item by its key */
+    struct arena texts; /* memory of the keys */
     char *key;          /* scratch: the key of the current launch */
     size_t key_capacity;
 };

@@ -87,8 +87,8 @@ static void scan_operands(struct check *check, const struct launch *launch)
     check->are_known = true;
 }
 
-/* Returns true if the launch does arithmetic, which may overflow. Other launches, maxima and minima can only
- * copy infinities from their operands. */
+/* Returns true if the launch does arithmetic, which may overflow. All other launches, including maxima and
+ * minima, can only copy infinities from their operands. */
 static bool does_arithmetic(const struct launch *launch, const struct program_launch *compiled)
 {
     const struct reduce_attributes *reduce = launch->attributes;
@@ -190,8 +190,8 @@ static void check_results(struct check *check, size_t i)
     }
 }
 
-/* Checks inputs and slots before the run, and stores the first one with a NaN in check->found. Arrays such as
- * masks may contain infinities, but a scalar input, such as a learning rate, may not. */
+/* Checks inputs and slots before the run, and stores the first one with a NaN in check->found. An array, such
+ * as a mask, may contain infinities. A scalar input, such as a learning rate, must be finite. */
 static void check_given(struct check *check)
 {
     const forge_instance *instance = check->instance;

@@ -1,9 +1,9 @@
 /* runtime/placed.c - instances of placed programs: one instance per segment, one queue and timeline per
  * device.
  *
- * Note: when a segment is done, it signals the next value of its device's timeline; values continue from run
- * to run. A segment waits for the segments whose values it uses, and for the previous segment of its device.
- * So after a segment has failed, no later segment of the same device runs.
+ * Note: when a segment is done, it signals the next value of its device's timeline. The values continue to
+ * grow from run to run. A segment waits for the segments whose values it uses, and for the previous segment
+ * of its device. So after a segment has failed, no later segment of the same device runs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ struct forge_placed_instance {
 
 /* --- life ----------------------------------------------------------------------------------------------- */
 
-/* Frees the queues. Submitted entries that wait for a point that is not signalled do not run. */
+/* Frees the queues. Submitted entries that still wait for a point are discarded. */
 static void end_queues(forge_placed_instance *instance)
 {
     for (size_t i = 0; i < instance->placed->device_count; i++) {
@@ -200,8 +200,8 @@ static joule_status submit(forge_placed_instance *instance, uint32_t i, joule_er
                             error);
 }
 
-/* Waits for all segments of a run. Each wait ends, because each entry signals its timeline or makes it fail.
- * Returns the status of the first device that failed. */
+/* Waits for all segments of a run. Each wait ends, because each entry either signals its timeline or marks
+ * the timeline as failed. Returns the status of the first device that failed. */
 static joule_status wait_for_all(forge_placed_instance *instance, joule_error *error)
 {
     joule_status status = JOULE_OK;

@@ -104,7 +104,7 @@ joule_status forge_queue_new(forge_queue **out_queue, joule_error *out_error)
     pthread_mutex_init(&queue->lock, NULL);
     pthread_cond_init(&queue->has_more, NULL);
     queue->end = &queue->first;
-    /* the program's own threads must receive its signals, so this thread blocks all */
+    /* the queue's thread blocks all signals, because the program's own threads must receive them */
     sigset_t all, old_mask;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old_mask);

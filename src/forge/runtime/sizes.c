@@ -25,8 +25,7 @@ forge_shape instance_wanted_shape(const forge_instance *instance, const forge_sh
     return wanted;
 }
 
-/* Sets the wanted value of a symbol. If the value differs from the present one, launches must be bound
- * again. */
+/* Sets the wanted value of a symbol. If the value changes, launches must be bound again. */
 static void request_size(forge_instance *instance, size_t symbol, int64_t number)
 {
     instance->is_bound &= instance->wanted[symbol] == number;
@@ -91,7 +90,7 @@ joule_status instance_request_shape(forge_instance *instance, const forge_shape 
     return JOULE_ABSENT;
 }
 
-/* Returns JOULE_INVALID, with a message, if an input was set with other sizes than the wanted sizes. */
+/* Returns JOULE_INVALID, with a message, if an input was set with sizes that differ from the wanted sizes. */
 static joule_status check_inputs(const forge_instance *instance, joule_error *error)
 {
     const forge_program *program = instance->program;
@@ -146,8 +145,8 @@ void instance_free_bodies(forge_instance *instance)
     free(instance->body_sizes);
 }
 
-/* Builds the body of composite i, because a program contains no bodies and the FLOP at other sizes follow
- * from the body. Returns false if out of memory. */
+/* Builds the body of composite i. A program contains no bodies, but the body is needed to count the FLOP at
+ * other sizes. Returns false if out of memory. */
 static bool make_body(forge_instance *instance, size_t i)
 {
     const struct program_launch *compiled = &program_launches(instance->program)[i];

@@ -17,7 +17,8 @@ struct spans {
     size_t capacity;     /* maximum number of runs in the ring */
     int64_t *timestamps; /* rows of launches + 1 values, in ns: start of the run, end of each launch */
     uint64_t runs;       /* number of runs that were added */
-    uint64_t taken;      /* number of these runs that spans_take has finished, or that were dropped */
+    uint64_t taken;      /* number of these runs that spans_take has consumed completely, or that were
+                          * dropped */
     size_t next;         /* number of the next launch for spans_take, in the first unfinished run */
     int64_t lost_ns;     /* end time of the last run that was dropped; INT64_MIN: none */
 };

@@ -22,7 +22,7 @@ struct forge_states {
     forge_device *device;
     uint64_t seed;
     GRAPH_ARRAY(struct state, states, state);
-    struct index index; /* from names to slots */
+    struct index index; /* finds a slot by its name */
 };
 
 /* Returns the buffer of a slot in *out_buffer. Creates and initialises the slot if it does not exist. The

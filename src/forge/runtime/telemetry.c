@@ -1,6 +1,6 @@
 /* runtime/telemetry.c - see <forge/telemetry.h>.
  *
- * Note: forge_reset_counters only stores the time. libjoule reports the joules for the window from that time
+ * Note: forge_reset_counters only stores the time. Later queries ask libjoule for the joules from this time
  * to the present.
  */
 #include <forge/telemetry.h>

@@ -1,7 +1,7 @@
 /* serialize/checkpoint.c - see <forge/checkpoint.h>.
  *
  * A checkpoint is a safetensors file whose metadata contains the keys below. All values are strings. A double
- * is written in the shortest form that is read back as the same double; NaN is "unknown".
+ * is written as the shortest text that is read back as the same double. NaN is written as "unknown".
  */
 #include <forge/checkpoint.h>
 

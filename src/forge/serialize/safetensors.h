@@ -19,7 +19,7 @@ struct entry {
     const char *name;
     forge_dtype dtype;
     forge_shape shape;
-    uint64_t begin, end; /* offsets in the data */
+    uint64_t begin, end; /* offsets in the data, in bytes */
     size_t place;        /* offset of the name in the header, for messages */
 };
 

@@ -10,8 +10,8 @@
 
 enum { MAX_NAMED = 4, PIECE_ELEMENTS = 4096 };
 
-/* Returns JOULE_UNSUPPORTED, with a message, if the device of the slots only estimates, so that slots have no
- * values. */
+/* Returns JOULE_UNSUPPORTED, with a message, if the device of the slots only estimates. Slots on such a
+ * device have no values. */
 static joule_status check_values(forge_states *states, const char *path, joule_error *error)
 {
     forge_tensor slot;

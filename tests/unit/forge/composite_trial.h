@@ -1,7 +1,8 @@
 /* tests/unit/forge/composite_trial.h - compares kernels of composites with their bodies.
  *
- * The reference computes the composite's body in f64; the kernel of each instruction set gets the same
- * inputs. Note: the body comes from the library by name and attributes. A test supplies only inputs and a
+ * The reference computes the composite's body in f64. The kernel of each instruction set gets the same
+ * inputs.
+ * Note: the library builds the body from the name and the attributes. A test supplies only inputs and a
  * tolerance. */
 #ifndef COMPOSITE_TRIAL_H
 #define COMPOSITE_TRIAL_H
@@ -64,8 +65,9 @@ static inline void give_inputs(struct workbench *bench, const struct trial *t)
     }
 }
 
-/* Compares a kernel's result with that of the body. If a gradient of the body is infinite or NaN, the
- * kernel's may be either: the body has terms that cancel only for finite numbers. */
+/* Compares a kernel's result with the body's result. If the body's gradient is infinite or NaN, the kernel's
+ * gradient may also be infinite or NaN, in any combination. The reason is that the body has terms that cancel
+ * only for finite numbers. */
 static inline void compare(const struct trial *t, const char *isa, size_t number, const struct view *got,
                            const double *exact)
 {
@@ -82,8 +84,8 @@ static inline void compare(const struct trial *t, const char *isa, size_t number
     }
 }
 
-/* Repeats the launch with each output in the memory of an input, where the kernel allows it. Expects the same
- * bytes. */
+/* Repeats the launch with each output in the memory of an input, for all pairs that the kernel allows.
+ * Expects the same bytes. */
 static inline void assert_in_place(enum isa isa, const struct launch *launch)
 {
     const struct cpu_kernel *kernel = kernel_for(isa, launch);

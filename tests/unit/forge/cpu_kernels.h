@@ -1,8 +1,7 @@
 /* tests/unit/forge/cpu_kernels.h - runs CPU kernels without a device, for each available instruction set.
  *
- * Creates random elements, and runs a kernel in two ways. run_kernel checks rules that all kernels must
- * follow. Pieces in any order and grouping give the same bytes, and old elements of the output (NaN) are not
- * read. */
+ * run_kernel checks two rules that all kernels must follow. The result has the same bytes for any order and
+ * grouping of the pieces. The old elements of the output, which are NaN here, are not read. */
 #ifndef CPU_KERNELS_H
 #define CPU_KERNELS_H
 
@@ -40,7 +39,7 @@ static inline void *random_floats(forge_dtype dtype, size_t count)
     return data;
 }
 
-/* Returns the kernel that a device would choose; NULL: the reference is used. */
+/* Returns the kernel that a device would choose. NULL means the reference kernel. */
 static inline const struct cpu_kernel *kernel_for(enum isa isa, const struct launch *launch)
 {
     for (const struct cpu_kernel *kernel = isa_kernels(isa); kernel->name; kernel++)

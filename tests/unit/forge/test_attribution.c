@@ -1,10 +1,10 @@
-/* Checks the attribution of a meter's joules to operations, on a simulated machine whose true joules are
- * known, in virtual time.
+/* Checks the attribution of a meter's joules to operations. The machine is simulated in virtual time, so its
+ * true joules are known.
  *
  * The machine repeats a step of about a second: 24 operations of 8 classes. Each class has its own watts
  * above idle power, operations differ slightly from their class, and idle power drifts. The initial cost
- * model is wrong by about 30 % for each class. A meter ticks each 10 ms or 1 s with noise. Run with the
- * argument "report" to print the results. */
+ * model is wrong by about 30 % for each class. A meter with noise ticks every 10 ms or every 1 s. Run with
+ * the argument "report" to print the results. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,8 +53,8 @@ struct machine {
 
 struct meter {
     double period_s, noise; /* noise: standard deviation of a window's joules, relative to the joules */
-    /* true: errors are those of a counter; an error at a tick adds to one window and is missing in the
-     * next */
+    /* true: errors are those of a counter, so an error at a tick increases one window and decreases the next
+     * one */
     bool errs_at_ticks;
     double claim;      /* standard deviation that the meter states, relative to the true one */
     double seen;       /* joules that the meter has reported */
@@ -108,7 +108,7 @@ static void tick(struct machine *m, struct meter *meter, struct attribution *a)
     memset(m->active_s, 0, sizeof m->active_s);
 }
 
-/* Runs a group for the given time, and all ticks of the meter during this time. */
+/* Lets a group run for `seconds`, and performs all ticks of the meter during this time. */
 static void launch(struct machine *m, struct meter *meter, struct attribution *a, int group, double seconds)
 {
     while (seconds > 0) {
@@ -138,8 +138,8 @@ static void run_steps(struct machine *m, struct meter *meter, struct attribution
 /* --- verdicts ------------------------------------------------------------------------------------------- */
 
 struct verdict {
-    /* operations with at least 1 % of the energy; `covered`: how many of these have their true energy in the
-     * 90 % interval */
+    /* operations: number of operations with at least 1 % of the energy. covered: number of these whose true
+     * energy is in the 90 % interval. */
     int operations, covered;
     double worst, worst_by_time, squares, squares_by_time;
 };
@@ -194,7 +194,7 @@ struct trial {
     struct meter meter;
     int seeds;
     double drift_watts;
-    double speed; /* speed of the machine; above 1, steps are shorter than a second by this factor */
+    double speed; /* speed of the machine: a step takes about 1 / speed seconds */
 };
 
 static struct verdict simulate(struct trial t)
@@ -230,8 +230,8 @@ static double rms(double squares, const struct verdict *v)
     return sqrt(squares / v->operations);
 }
 
-/* Both trials have the same sensor. The noise is white, so the relative error over 1 s is a tenth of the
- * error over 10 ms. */
+/* Both trials have the same sensor, which they read every 10 ms and every 1 s. The noise is white, so the
+ * relative error over 1 s is a tenth of the error over 10 ms. */
 static const struct trial fast = {{.period_s = 0.01, .noise = 0.01, .claim = 1}, 12, 4, 1},
                           slow = {{.period_s = 1, .noise = 0.001, .claim = 1}, 60, 4, 1};
 
@@ -271,7 +271,8 @@ static void test_a_meter_that_is_wrong_about_itself(void **state)
     }
 }
 
-/* Intervals contain the truth for errors of counters and of power sensors, and if there are few windows. */
+/* Intervals contain the true energy for meters with the errors of counters, for meters with the errors of
+ * power sensors, and with few windows. */
 static void test_intervals_contain_the_truth_for_other_meters(void **state)
 {
     (void)state;

@@ -68,8 +68,9 @@ static joule_status make(model_fn model, joule_error *error)
     return status;
 }
 
-/* Makes about `max_trials` allocations fail, one in each trial, evenly distributed; all if there are fewer. A
- * full test makes ten times as many fail. */
+/* Builds the model about max_trials times. In each trial, another allocation fails; the failing allocations
+ * are evenly distributed. If there are fewer allocations, each of them fails once. A full test has ten times
+ * as many trials. */
 static void check(model_fn model, unsigned max_trials)
 {
     joule_error error = {0};

@@ -110,8 +110,8 @@ static void test_size_of_an_error_is_reported(void **state)
     forge_device_close(device);
 }
 
-/* Loss and gradients are outputs. If one of them is changed, the slope from the gradients differs from that
- * of the losses. */
+/* Loss and gradients are outputs. If one of them is changed, the slope computed from the gradients differs
+ * from the slope computed from the losses. */
 static void test_wrong_gradients_fail(void **state)
 {
     (void)state;
@@ -135,7 +135,7 @@ static unsigned subject_of(const char *name)
     return subject;
 }
 
-/* Changes results of composites' kernels and of kernels of their gradients. */
+/* Changes the results of kernels for composites and for their gradients. Each change must be found. */
 static void test_wrong_kernels_of_composites_fail(void **state)
 {
     (void)state;

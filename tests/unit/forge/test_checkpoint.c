@@ -37,7 +37,7 @@ static joule_status begin(struct workbench *m, forge_builder *b, uint64_t seed)
     return status == JOULE_OK ? workbench_try_load(m, b, &error) : status;
 }
 
-/* Two slots of this many elements; the value of each element is the number of runs. */
+/* Returns a graph with two slots of `elements` elements. Each run adds 1 to every element. */
 static forge_builder *counters(int64_t elements)
 {
     forge_builder *b = forge_builder_new();
@@ -304,7 +304,7 @@ static int rounds(void)
 }
 
 /* Loads the last checkpoint. Then repeats a run and a checkpoint until the process is killed. From the second
- * checkpoint on, the kernel kills the process if a file exceeds max_bytes; 0: no limit. */
+ * checkpoint on, the kernel kills the process if a file exceeds max_bytes. 0 means no limit. */
 _Noreturn static void write_until_killed(int pipe_ends, rlim_t max_bytes)
 {
     struct workbench m;
@@ -373,7 +373,8 @@ static void test_killed_writer_leaves_a_whole_checkpoint(void **state)
     print_message("%d of %d kills came while a file was half written\n", in_the_middle, rounds());
 }
 
-/* Writers are killed at chosen bytes: the kernel kills a process that writes beyond its file size limit. */
+/* Writers are killed at chosen bytes, by a limit on the file size. The kernel kills a process that writes
+ * beyond this limit. */
 static void test_writer_killed_at_any_byte_leaves_a_whole_checkpoint(void **state)
 {
     (void)state;

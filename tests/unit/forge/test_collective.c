@@ -1,4 +1,4 @@
-/* Checks operations between processes: results, text form, gradients, and groups of one and of several
+/* Checks collective operations: results, text form, gradients, and groups of one process and of several
  * processes. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -174,7 +174,7 @@ static void a_group_of_one_costs_nothing(void **state)
     forge_device_close(device);
 }
 
-/* Larger groups are refused, even if the operand is a constant. */
+/* Groups of more than one process are refused, even if the operand is a constant. */
 static void larger_groups_wait_for_a_transport(void **state)
 {
     (void)state;

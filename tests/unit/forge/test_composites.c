@@ -189,8 +189,8 @@ static forge_value product(forge_builder *b, const forge_value *in, size_t count
     return all;
 }
 
-/* A product of up to 16 inputs has more gradients than a node can have outputs. The composite's name has the
- * maximum length. */
+/* A composite multiplies up to 16 inputs. With many inputs, it has more gradients than a node can have
+ * outputs. The composite's name has the maximum length. */
 static void test_a_gradient_that_is_no_node(void **state)
 {
     struct workbench *bench = *state;
@@ -410,7 +410,7 @@ static void test_bits_do_not_depend_on_threads(void **state)
     forge_program_free(program);
 }
 
-/* The launches have a wrong name, a composite without a kernel, and an invalid body. */
+/* A launch is refused if its composite has a wrong name, or if it has a pointer to a body. */
 static void test_invalid_launches_are_refused(void **state)
 {
     struct workbench *bench = *state;

@@ -9,7 +9,8 @@ static const int64_t cases[][SIZES] = {
     {1, 6, 1, 17, 33, 8, 2}, {1, 2, 1, 70, 70, 16, 9}, {2, 2, 2, 130, 141, 33, 32},
 };
 
-/* data: the inputs q, k and v, one after the other; for a gradient, also the gradient of the result. */
+/* data: the inputs q, k and v, one after the other. If is_gradient is true, the gradient of the result
+ * follows. */
 static struct trial trial_of(const int64_t *n, bool is_causal, bool is_gradient, float *data)
 {
     struct trial t = {.attributes = {.name = "attention", .reals = {0.4}, .numbers = {is_causal}},

@@ -59,7 +59,8 @@ static void test_nan_and_infinity_equal_the_definition(void **state)
     free(data);
 }
 
-/* If a channel's elements are not contiguous, the device has no kernel, and the expanded body is used. */
+/* If the runs of a channel are too short, the device has no kernel. The nodes of the composite's body run
+ * instead. */
 static void test_short_runs_use_the_expanded_body(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /* Checks the CPU's convolutions, for each instruction set, against the reference.
  *
  * Elements are small integers, whose sums are exact, so results must be equal. Sums of random elements depend
- * on the order of addition. They show that this order does not depend on the pieces or the number of
- * threads. */
+ * on the order of addition. So equal sums of random elements show that this order does not depend on the
+ * pieces or the number of threads. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -96,8 +96,8 @@ static void test_shapes_beyond_a_block_equal_the_reference(void **state)
     check(forge_shape_of(1, 40, 17, 17), forge_shape_of(40, 20, 3, 3), &o);
 }
 
-/* Transposed convolutions with strides. Some outputs have no tap, some taps share factors with the dilation,
- * and some phases have half as many outputs as others and therefore fewer pieces. */
+/* Tests transposed convolutions with strides. In some cases, outputs have no tap, the stride and the dilation
+ * have a common factor, or some phases have half as many outputs as others and therefore fewer pieces. */
 static void test_strides_of_transposed_convolutions_equal_the_reference(void **state)
 {
     (void)state;

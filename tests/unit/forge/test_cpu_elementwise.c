@@ -1,7 +1,7 @@
 /* Checks the CPU's elementwise kernels, for each instruction set and type, against the reference.
  *
- * Results are equal if there is only one rounding, else within an ulp. They do not depend on the view, the
- * position in a run, or whether the operation is in place. */
+ * Results must be equal if the operation rounds only once, and within an ulp otherwise. Results must not
+ * depend on the view, on the position in a run, or on whether the operation is in place. */
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>

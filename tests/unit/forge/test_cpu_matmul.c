@@ -1,7 +1,7 @@
 /* Checks the CPU's matrix products, for each instruction set, against the reference.
  *
- * The error is within 4 sqrt(K) eps sum |a||b|, and the bits of an element depend only on its row, column and
- * depth. */
+ * The error must be at most 4 * sqrt(K) * eps * sum(|a| * |b|), where K is the depth. The bits of an element
+ * must depend only on its row of a, its column of b and the depth. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -81,7 +81,8 @@ static void check_packed(forge_dtype dtype, forge_shape a, forge_shape b, uint32
     free(out.data);
 }
 
-/* Checks [m, k] x [k, n]. The flags state which operands are stored transposed. */
+/* Checks the product [m, k] x [k, n]. flags: FORGE_TRANSPOSE_A and FORGE_TRANSPOSE_B for operands that are
+ * stored transposed. */
 static void check_sizes(forge_dtype dtype, uint32_t flags, int64_t m, int64_t n, int64_t k)
 {
     check_packed(dtype, flags & FORGE_TRANSPOSE_A ? forge_shape_of(k, m) : forge_shape_of(m, k),
@@ -251,7 +252,7 @@ static void test_nan_and_infinity_are_propagated(void **state)
         b[i] = 1;
     a[3 * N + 36] = NAN;
     a[20 * N + 1] = INFINITY;
-    b[5 * N + 36] = -INFINITY; /* multiplied by zeros of a only */
+    b[5 * N + 36] = -INFINITY; /* this infinity is multiplied only by zeros of a */
     EACH_ISA (isa) {
         run_kernel(isa, &launch);
         for (size_t i = 0; i < N; i++)

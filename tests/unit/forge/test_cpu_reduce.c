@@ -12,8 +12,8 @@
 
 static const forge_reduce_kind kinds[] = {FORGE_SUM, FORGE_MEAN, FORGE_MAXIMUM, FORGE_MINIMUM};
 
-/* Compares an element with the exact result. depth: number of terms, of which finite ones are at most 1. f64
- * sums have a larger error, because no wider type accumulates them. */
+/* Compares an element with the exact result. depth: number of terms. The magnitude of finite terms is at most
+ * 1. f64 sums have a larger error, because no wider type accumulates them. */
 static bool is_right(const struct view *got, const struct view *exact, size_t i, forge_reduce_kind kind,
                      size_t depth)
 {

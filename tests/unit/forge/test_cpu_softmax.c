@@ -141,7 +141,8 @@ static void test_classes_without_numbers(void **state)
     assert_null(kernel_for(ISA_PLAIN, &launch));
     in[1].dtype = FORGE_I16;
     assert_non_null(kernel_for(ISA_PLAIN, &launch));
-    in[0] = view_packed(FORGE_F32, NULL, forge_shape_of(3, 256)); /* 256 classes: the bytes of a text */
+    in[0] = view_packed(FORGE_F32, NULL, forge_shape_of(3, 256)); /* 256 classes, as for the bytes of a
+                                                                   * text */
     in[1].dtype = FORGE_U8;
     assert_non_null(kernel_for(ISA_PLAIN, &launch));
     in[1].dtype = FORGE_I8;

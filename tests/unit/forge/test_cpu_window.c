@@ -38,7 +38,7 @@ static struct trial any_trial(int64_t most_columns)
     return t;
 }
 
-/* Returns a view of integers. Some views have reversed or repeated dimensions; has_specials: some elements
+/* Returns a view of integers. Some views have reversed or repeated dimensions. has_specials: some elements
  * are infinite or NaN. */
 static struct view numbers(forge_shape shape, bool has_specials)
 {
@@ -135,7 +135,7 @@ static void test_pools_of_every_width_equal_the_reference(void **state)
         }
 }
 
-/* If all elements are equal, even all -infinity, padding gets no share. */
+/* If all elements of a window are equal, even if all are -infinity, its padding gets no share. */
 static void test_equal_elements_at_edges_share_alike(void **state)
 {
     (void)state;

@@ -12,7 +12,8 @@
 
 enum { EXAMPLES = 103, WIDTH = 5, BATCH = 10 };
 
-static forge_dataset *dataset; /* f32 [103,5] = 10 i + k, and i32 [103] = i */
+static forge_dataset *dataset; /* two columns: f32 [103, 5] with 10 * i + k at [i, k], and i32 [103] with i at
+                                * [i] */
 static joule_error error;
 
 static int set_up(void **state)

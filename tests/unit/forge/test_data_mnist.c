@@ -39,8 +39,8 @@ static int tear_down(void **state)
     return rmdir(folder);
 }
 
-/* Writes `count` rows of `row` bytes; all bytes of row i are first + i. If `row` is PIXELS, the header is
- * that of images. gzopen compresses if the name ends in .gz. */
+/* Writes `count` rows of `row` bytes; all bytes of row i are first + i. If `row` is PIXELS, the file has the
+ * header of a file of images, otherwise of labels. gzopen compresses if the name ends in .gz. */
 static void put(const char *name, size_t row, unsigned first, unsigned count)
 {
     const uint8_t header[16] = {0, 0, 8, row == PIXELS ? 3 : 1, 0, 0, 0, (uint8_t)count, 0, 0, 0, 28, 0,

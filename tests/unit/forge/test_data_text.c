@@ -31,7 +31,7 @@ static forge_text *read_text(const char *string, forge_text_kind kind)
     return text;
 }
 
-/* Expects the tokens to be those of the string. */
+/* Expects the tokens of the text to spell the string. */
 static void expect_spelt(const forge_text *text, const char *string)
 {
     forge_tensor tokens = forge_text_tokens(text);

@@ -1,4 +1,5 @@
-/* Checks that the work per layer of a deep network is constant, from layers to an instance.
+/* Checks that building, compiling and loading a network take the same work per layer for any number of
+ * layers.
  *
  * The test counts comparisons of names, keys and attributes. A search among all of them would take more
  * comparisons per layer in deeper networks. */

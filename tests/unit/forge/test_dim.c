@@ -46,7 +46,7 @@ static void test_symbols_are_unique_by_name(void **state)
                 DIM_FAILED);
 }
 
-/* Both sides of each law must have the same number. */
+/* Both sides of each law must be the same forge_dim. */
 static void test_laws_of_arithmetic_hold(void **state)
 {
     struct fixture *f = *state;
@@ -79,7 +79,8 @@ static void test_laws_of_arithmetic_hold(void **state)
         }
 }
 
-/* The value of each expression must equal that of the arithmetic, and must lie within the bounds. */
+/* The value of each expression must equal the result of C arithmetic, and must lie within the expression's
+ * bounds. */
 static void test_values_are_within_their_bounds(void **state)
 {
     struct fixture *f = *state;

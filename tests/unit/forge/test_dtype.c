@@ -1,7 +1,8 @@
 /* Checks element types: names, sizes, all patterns of small floats, rounding, integer wrapping and
  * saturation, 4-bit elements and block formats.
  *
- * Rounding is compared with a search by definition, block formats with encodings written by hand. */
+ * Rounding is compared with a search for the nearest pattern. Block formats are compared with encodings
+ * written by hand. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -126,8 +127,8 @@ static double to_double(const struct format *format, uint32_t pattern)
     return value;
 }
 
-/* Returns the value of a pattern without sign. Patterns of infinity and NaN are evaluated as finite
- * numbers. */
+/* Returns the value of a pattern whose sign bit is 0. Patterns of infinity and NaN are evaluated as if they
+ * were finite numbers. */
 static double meaning(const struct format *format, uint32_t pattern)
 {
     int bias = (1 << (format->exponent_bits - 1)) - 1;
@@ -510,8 +511,9 @@ static void test_blocks_at_the_edges(void **state)
 
 /* --- all pairs --- */
 
-/* Converts every type to every other at an odd address, and to itself as bytes. All types represent 0 and 1
- * exactly, except q8_0. There, 1 becomes 127 times an f16 just below 1/127, which is 0 as an integer. */
+/* Converts every type to every other type, at an odd address. A conversion of a type to itself copies bytes.
+ * All types represent 0 and 1 exactly, except q8_0. In q8_0, 1 becomes 127 * s, where s is the f16 just below
+ * 1/127. This product is below 1, so it becomes 0 as an integer. */
 static void test_all_pairs_of_types_convert(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* Checks the energy of operations, with windows of a real meter.
  *
- * The CPU model works on every machine, so the meter needs no sensor. The accuracy of shares is checked by
- * test_attribution. The wait for sensors is limited. */
+ * The CPU model works on every machine, so the meter needs no sensor. test_attribution.c checks the accuracy
+ * of shares. Each wait for sensors has a time limit. */
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -114,7 +114,7 @@ static int open_machine(void **state)
            workbench_begin(&m->bench, 1, NULL) != JOULE_OK;
 }
 
-/* Loads two layers, one in its own scope, and an operation of another phase. */
+/* Loads two layers and an operation of another phase. One of the layers has its own scope. */
 static int load(struct machine *m)
 {
     forge_builder *b = forge_builder_new();

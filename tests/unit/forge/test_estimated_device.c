@@ -30,8 +30,8 @@ struct bench {
     forge_instance *instance;
 };
 
-/* y = relu(x w) has one launch limited by FLOP and one limited by bytes. The graph also computes w = w +
- * 1. */
+/* Returns a graph that computes y = relu(x * w) and w = w + 1. FLOP limit the product, and bytes limit
+ * relu. */
 static forge_graph *layer(void)
 {
     forge_builder *b = forge_builder_new();

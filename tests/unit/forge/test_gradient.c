@@ -195,8 +195,8 @@ static forge_value same_twice_body(forge_builder *b, const forge_value *x, size_
     return forge_mul(b, forge_exp(b, x[0]), forge_unary(b, FORGE_SIN, x[1]));
 }
 
-/* kind 0: both operands of the composite are one value; 1: they differ; 2: one operand is another composite's
- * result. */
+/* kind 0: both operands of the composite are the same value. kind 1: the operands differ. kind 2: one operand
+ * is the result of another composite. */
 static forge_value composed(forge_builder *b, const forge_value *x, int kind)
 {
     forge_value inputs[] = {x[0], kind == 0 ? x[0] : kind == 1 ? forge_exp(b, x[0]) : x[0]};
@@ -318,7 +318,8 @@ static void test_slopes_at_ends_of_ranges_are_defined(void **state)
 {
     (void)state;
     double slopes[2];
-    /* 0.1 as a binary fraction fits nine times into 1, although 1 / 0.1 is rounded to 10 */
+    /* the double 0.1 is slightly above 1/10, so it fits into 1 only nine times, although 1 / 0.1 rounds to
+     * 10 */
     slopes_at(FORGE_MOD, 1, 0.1, slopes);
     assert_true(slopes[0] != 0 && slopes[1] == -9 * slopes[0]);
     slopes_at(FORGE_POW, 0, 2, slopes);

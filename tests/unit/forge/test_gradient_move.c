@@ -124,8 +124,8 @@ static void test_slopes_of_gather_equal_differences(void **state)
     derivative_check(&(struct function){"gather along", gathered, 3, 1, {forge_shape_of(2, 3)}, -1, 1, true});
 }
 
-/* Two updates have the same element, one is out of range and dropped, and one index is counted from the
- * end. */
+/* Two updates change the same element, one update is out of range and dropped, and one index is counted from
+ * the end. */
 static forge_value scattered(forge_builder *b, const forge_value *x, int kind)
 {
     static const int64_t places[] = {2, 0, 9, -1, 2, 0, 1, 1};
@@ -245,8 +245,9 @@ static void test_slopes_of_sort_equal_differences(void **state)
         derivative_check(&(struct function){"sort", sorted, kind, 1, {forge_shape_of(4, 3)}, -1, 1, true});
 }
 
-/* Slices of [4, 6] that divide the columns of x[0] (kind 0), with gaps (1), with another use of all columns
- * (2), or in reverse order (3). */
+/* Uses three slices of the columns of x[0], [4, 6]. kind 0: the slices contain all columns. kind 1: the first
+ * column is in no slice. kind 2: all columns are also used without a slice. kind 3: the slices are used from
+ * the last to the first. */
 static forge_value side_by_side(forge_builder *b, const forge_value *x, int kind)
 {
     static const int64_t cuts[][4] = {{0, 1, 4, 6}, {1, 2, 4, 6}, {0, 2, 4, 6}, {6, 4, 1, 0}};

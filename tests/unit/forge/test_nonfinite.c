@@ -175,8 +175,8 @@ static void test_infinities_that_are_meant(void **state)
     check(bench, JOULE_OK);
 }
 
-/* The graph has an unused log(0). It is reported once; after that it is known and does not hide later
- * origins. */
+/* The graph computes log(0), whose result does not matter. This infinity is reported once. Later runs ignore
+ * it, so that it does not hide other origins. */
 static void test_infinities_that_are_usual(void **state)
 {
     struct workbench *bench = *state;

@@ -56,8 +56,8 @@ static void run_rows(struct workbench *bench, const float *x, const float *t)
     workbench_run(bench);
 }
 
-/* Computes the parameters after some steps. Each step uses all rows: at once if parts is 1, else in parts
- * with accumulated gradients. */
+/* Computes the parameters after some steps. Each step uses all rows. If parts is 1, a step is one run;
+ * otherwise a step accumulates the gradients of several runs. */
 static void train_rows(int parts, bool is_adamw, float *out)
 {
     struct workbench bench;

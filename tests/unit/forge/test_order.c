@@ -143,7 +143,7 @@ static void test_readers_through_views(void **state)
     forge_graph_free(after);
 }
 
-/* At any time, the gradients of only some weights are alive. */
+/* At any time, memory holds the gradients of only a few weights. */
 static void test_few_gradients_are_alive_at_once(void **state)
 {
     struct workbench *m = *state;

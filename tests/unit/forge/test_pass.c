@@ -177,7 +177,7 @@ static void test_work_is_counted(void **state)
     run_with_facts(graph_of(b), facts);
     double flop = 2 * 8 * 16 * 4 + 32 + 32, bytes = 4 * (8 * 16 + 16 * 4 + 32) + 4 * 96 + 4 * 65;
     assert_int_equal(facts[0].nodes_before, 9);
-    assert_int_equal(facts[0].nodes_after, 9); /* the composite is expanded to one node, x + x */
+    assert_int_equal(facts[0].nodes_after, 9); /* the composite is replaced by one node, x + x */
     assert_int_equal(facts[1].nodes_after, 7);
     assert_true(facts[0].flop_before == flop + 1 && facts[0].flop_after == flop + 1);
     assert_true(facts[1].flop_before == flop + 1 && facts[1].flop_after == flop);

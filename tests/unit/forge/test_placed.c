@@ -23,7 +23,8 @@ static joule_error error;
 
 /* --- devices that can be watched ------------------------------------------------------------------------ */
 
-/* A wrapper around a real device, with its state. Its run function calls the real one. */
+/* A wrapper around a real device, with its state. The wrapper's run function calls that of the real
+ * device. */
 static struct watched {
     forge_device *device;
     struct device_ops ops;
@@ -281,7 +282,7 @@ static void results_without_launches_are_copied(void **state)
 
 /* --- segments ------------------------------------------------------------------------------------------- */
 
-/* Two batches pass through two devices in turns. */
+/* Returns a graph in which each of two batches passes through both devices. */
 static forge_graph *pipeline(void)
 {
     forge_builder *b = forge_builder_new();

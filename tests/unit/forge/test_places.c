@@ -209,7 +209,7 @@ static void value_transferred_back_needs_no_transfer(void **state)
     forge_graph_free(graph);
 }
 
-/* A pass that runs later and removes the transfers. */
+/* This pass runs after the transfers were added, and removes them. Its graph must be refused. */
 static joule_status forgetful(const forge_graph *graph, forge_device *device, void *context,
                               forge_graph **out_graph, joule_error *out_error)
 {

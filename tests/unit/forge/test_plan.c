@@ -103,8 +103,8 @@ static void test_each_item_is_in_the_lowest_gap(void **state)
     }
 }
 
-/* The test counts examined items: they are a small part of all pairs, although half of all items are alive at
- * one time. Each layer has one item until the backward pass, and another for a short time. */
+/* The number of examined items must be a small part of all pairs of items, although half of all items are
+ * alive at one time. Each layer has one item until the backward pass, and another for a short time. */
 static void test_search_visits_few_items(void **state)
 {
     (void)state;

@@ -64,7 +64,7 @@ static uint64_t hash_of_outputs(const forge_program *program)
 
 /* --- another process ------------------------------------------------------------------------------------ */
 
-/* Prints the hash of the program's outputs. Runs if this test is started with a path. */
+/* Prints the hash of the program's outputs. main calls this function if the test is started with a path. */
 static int run_file(const char *path)
 {
     forge_program *program = NULL;
@@ -207,7 +207,8 @@ static void try_with(const forge_program *program, size_t at, uint32_t word)
 {
     forge_program *other = copy_of(program);
     memcpy((char *)other + at, &word, sizeof word);
-    if (other->size_bytes != program->size_bytes) { /* the size in the header is not that of the contents */
+    if (other->size_bytes != program->size_bytes) { /* the size in the header differs from the size of the
+                                                     * contents */
         assert_refused(other, program->size_bytes, "");
         free(other);
         return;
@@ -285,7 +286,7 @@ static void test_wrong_programs_are_refused(void **state)
     forge_program_free(program);
 }
 
-/* A kernel of another operation would read operands that do not exist. */
+/* A kernel of another operation is refused, because it would read operands that do not exist. */
 static void test_a_kernel_has_to_be_of_its_operation(void **state)
 {
     (void)state;

@@ -33,7 +33,7 @@ static void test_a_write_takes_effect_at_the_end(void **state)
     }
 }
 
-/* The input has more elements than are filled in one step, and fewer bytes than elements. */
+/* A run with an input that was never set is refused, and changes no slot. */
 static void test_an_input_that_was_never_set_is_refused(void **state)
 {
     struct workbench *bench = *state;
@@ -67,6 +67,7 @@ static void test_an_input_that_was_never_set_is_refused(void **state)
     workbench_assert_output(bench, "y", (float[]){22, 44}, 2);
 }
 
+/* The slot has more elements than are filled in one step. */
 static void test_slots_of_block_formats_are_filled(void **state)
 {
     struct workbench *m = *state;
@@ -199,7 +200,8 @@ static void test_in_place_costs_no_memory(void **state)
     assert_true(((float *)forge_tensor_data(&tensor))[12345] == 20);
 }
 
-/* A slot of 256 MiB is planned, transferred and counted as a row. Nothing runs, so nothing is allocated. */
+/* The slot has 256 MiB, but only one row is written. The plan and the stated work contain one row only.
+ * Nothing runs, so the slot is not allocated. */
 static void test_a_row_written_in_place_costs_a_row(void **state)
 {
     struct workbench *m = *state;
@@ -241,8 +243,8 @@ static void test_rows_written_in_place(void **state)
     workbench_assert_slot(m, "rows", (float[]){0, 0, 0, 0, -1, -1}, 6);
 }
 
-/* Intermediate results of an update also use the slot's memory, unless another node needs them or the old
- * value. */
+/* Intermediate results of an update also use the slot's memory. This is possible only if no other node needs
+ * these results or the old value. */
 static void test_chains_of_updates_cost_no_memory(void **state)
 {
     struct workbench *m = *state;
@@ -272,8 +274,8 @@ static void test_chains_of_updates_cost_no_memory(void **state)
     assert_true(((float *)forge_tensor_data(&tensor))[999] == -2);
 }
 
-/* A part of a larger value cannot use the slot's memory. A value that is computed before the slot's last read
- * cannot use it either. */
+/* A value that is a part of a larger value cannot use the slot's memory. Neither can a value that is computed
+ * before the slot is read for the last time. */
 static void test_chains_that_end(void **state)
 {
     struct workbench *m = *state;
@@ -317,8 +319,8 @@ static void test_chains_mind_other_slots(void **state)
     workbench_assert_output(m, "old", (float[]){-7, -7}, 2);
 }
 
-/* A scatter cannot update a slot in place if its updates are the slot's old value: they would change while
- * they are read. */
+/* A scatter cannot update a slot in place if its updates are the slot's old value, because the updates would
+ * change while they are read. */
 static void test_in_place_minds_the_updates(void **state)
 {
     struct workbench *m = *state;

@@ -65,7 +65,7 @@ static void failed_timeline_has_its_first_reason(void **state)
 
 struct relay {
     forge_timeline *mine, *other;
-    uint64_t *sum; /* accesses are synchronised by the timelines only */
+    uint64_t *sum; /* only the timelines synchronise accesses to *sum */
 };
 
 static void *run_relay(void *argument)
@@ -258,7 +258,8 @@ static void read_result(struct half *half, float out[33 * 17])
     memcpy(out, forge_tensor_data(&y), 33 * 17 * sizeof *out);
 }
 
-/* Runs a, b, a, ... in turns. Each device has a queue; only timeline points order the runs. */
+/* Runs a, b, a, ... in turns. Each device has a queue. Only points of timelines determine the order of the
+ * runs. */
 static void run_with_queues(struct half *a, struct half *b)
 {
     forge_queue *queues[2] = {make_queue(), make_queue()};

@@ -1,7 +1,7 @@
 /* Checks Philox: known answers, distributions of its random numbers, and independence of the size of
  * requests.
  *
- * Known answers are three in this file, and all of Random123's if its file is available. */
+ * The known answers are three in this file and, if its file is available, all answers of Random123. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -72,7 +72,7 @@ static void test_numbers_are_those_of_philox_blocks(void **state)
     (void)state;
     const forge_random random = {
         .key = UINT64_C(0x299f31d0a4093822), .step = 0x13198a2e, .stream = 0x03707344};
-    const uint64_t block = UINT64_C(0x05a308d3243f6a88); /* 4 times this block number fits in 64 bits */
+    const uint64_t block = UINT64_C(0x05a308d3243f6a88); /* this block number times 4 fits in 64 bits */
     const uint32_t counter[4] = {0x243f6a88, 0x05a308d3, 0x13198a2e, 0x03707344},
                    key[2] = {0xa4093822, 0x299f31d0};
     uint32_t expected[4], bits[4];

@@ -111,8 +111,8 @@ static forge_value deep(forge_builder *b, forge_value x, int region)
     return x;
 }
 
-/* All layers of a region but the last are recomputed; the next region stores the last one's result. Alive at
- * one time are the inputs of all regions, one region's layers, and gradients. */
+/* Each region recomputes its layers, except the last one, whose result is stored as the input of the next
+ * region. At any time, memory holds the inputs of all regions, the layers of one region, and gradients. */
 static void test_recomputed_deep_network_gives_the_same_bits(void **state)
 {
     (void)state;

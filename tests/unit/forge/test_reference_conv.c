@@ -61,8 +61,8 @@ static void index_of(const forge_shape *shape, uint32_t from, int64_t position, 
         out[k - from] = position % shape->dims[k];
 }
 
-/* Adds each product to its output. A transposed convolution uses the same loop with input and output
- * exchanged. */
+/* Adds each product of an element of x and a weight to its output. A transposed convolution uses the same
+ * loop with input and output exchanged. */
 static void convolve(const struct view *x, const struct view *weight, const forge_shape *out,
                      const forge_conv_options *o, double *sums)
 {

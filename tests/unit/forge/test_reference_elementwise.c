@@ -77,7 +77,7 @@ static long double unary_wanted(forge_unary_kind kind, long double x)
     }
 }
 
-/* Asserts that the element is correct within a rounding of the type. of_double: allowed relative error of
+/* Asserts that the element is correct within one rounding of the type. of_doubles: allowed relative error of
  * f64. */
 static void assert_close(forge_dtype dtype, const void *element, long double wanted, double of_doubles)
 {
@@ -257,7 +257,7 @@ static long double binary_wanted(forge_binary_kind kind, double a, double b)
     }
 }
 
-/* One operand has a reversed dimension, a repeated one and gaps. The other one lacks a dimension. */
+/* One operand has a reversed dimension, a repeated one and gaps. The other operand lacks a dimension. */
 static void test_binary_operations_of_any_views_equal_the_definition(void **state)
 {
     (void)state;

@@ -26,8 +26,8 @@ static bool is_signed(forge_dtype dtype)
     return dtype >= FORGE_I8;
 }
 
-/* An array of three dimensions, gathered along the middle one. Indices have two dimensions or, along the
- * axis, three. */
+/* A gather from an array of three dimensions, along the middle one. `indices` has two dimensions, or three if
+ * is_along is set. */
 struct layout {
     int64_t size, count;
     bool is_along;

@@ -12,8 +12,8 @@
 
 /* --- against loops -------------------------------------------------------------------------------------- */
 
-/* Returns the address of element [row, column] of an operand, in the matrix that is multiplied for matrix
- * number `matrix` of the output. */
+/* Returns the address of element [row, column] of an operand. matrix: number of the output's matrix, for
+ * which one matrix of the operand is multiplied. */
 static const void *element(const struct view *view, const forge_shape *out, size_t matrix, bool is_transposed,
                            size_t row, size_t column)
 {

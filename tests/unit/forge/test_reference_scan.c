@@ -116,8 +116,8 @@ static bool comes_before(double a, double b, bool is_descending)
     return is_descending ? a > b : a < b;
 }
 
-/* Checks that each result is the element with the stated index and that results are in order. No omitted
- * element may belong before the last result. */
+/* Checks that each result is the element with the stated index and that results are in order. If only the
+ * first elements are kept, no omitted element may belong before the last result. */
 static void check_sort(struct view x, int64_t kept, bool is_descending)
 {
     int64_t count = x.shape.dims[1];

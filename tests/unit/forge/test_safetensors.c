@@ -308,8 +308,8 @@ static void test_invalid_tensors_are_not_written(void **state)
     forge_buffer_release(q.buffer);
 }
 
-/* Two writers of one path do not mix their data: one returns an error, and the caller may retry. The
- * temporary file of a killed writer is reused. */
+/* If two writers use the same path, their data is not mixed: one writer returns an error, and the caller may
+ * retry. The temporary file of a killed writer is reused. */
 static void test_one_writer_at_a_time(void **state)
 {
     (void)state;

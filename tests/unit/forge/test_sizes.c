@@ -254,7 +254,7 @@ static void test_training_a_transformer_block(void **state)
     run_sizes(block_training);
 }
 
-/* The stated work is that of the composite's body, although the program runs a kernel instead. */
+/* The stated work is the work of the composite's body, although the program runs a kernel instead. */
 static void test_a_composite_with_a_kernel(void **state)
 {
     (void)state;
@@ -488,7 +488,7 @@ static double flop_of(const forge_instance *instance)
     return flop;
 }
 
-/* Each run has n m + 2 n + 1 FLOP. */
+/* Each run has n * m + 2 * n + 1 FLOP. */
 static void test_work_is_that_of_the_sizes_that_ran(void **state)
 {
     (void)state;

@@ -355,7 +355,8 @@ static void test_nesting_is_limited(void **state)
     assert_refused(X "%2 = constant {1} : f32[4000000000]", "as many elements as the type has");
     assert_refused(X "%2 = constant {ff} : q8_0[4000000000]", "as many elements as the type has");
     char *text = repeat("forge graph 1\n", "", 0), line[200];
-    for (int i = 0; i < 40; i++) { /* each body uses the previous one twice: 2^40 nodes if expanded */
+    for (int i = 0; i < 40; i++) { /* each body uses the previous body twice, so the expanded graph would have
+                                    * 2^40 nodes */
         snprintf(line, sizeof line, "body $%d {\n%%1 = input \"0\" : f32[2]\n", i);
         size_t length = strlen(text);
         text = realloc(text, length + 1000);

@@ -113,7 +113,7 @@ static void test_attention_equals_its_definition(void **state)
     }
 }
 
-/* The scores need f32: bf16 would round the larger two to the same value. */
+/* The scores must be computed in f32, because bf16 would round the two larger scores to the same value. */
 static void test_softmax_is_wide(void **state)
 {
     struct workbench *m = *state;

@@ -124,8 +124,8 @@ struct block {
     const struct attention_code *code;
     const struct attention *a;
     size_t row, rows, columns, next_row; /* next_row: row stride of the score matrices, in elements */
-    /* Both are [rows, columns]. `gradients` contains first the gradient of the weights, then that of the
-     * scores. */
+    /* weights, gradients: [rows, columns]. `gradients` first holds the gradient of the weights, and is then
+     * overwritten by the gradient of the scores. */
     float *weights, *gradients;
     void *scratch;
 };

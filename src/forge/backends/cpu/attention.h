@@ -3,8 +3,8 @@
  * The work is divided into blocks. A block contains a few queries of one head and all keys to which they
  * attend, so that its scores stay in the cache. A struct attention_code contains the functions that depend on
  * the instruction set (isa/attention.inc).
- * Note: the gradient computes the weights a second time instead of storing them. It is not defined whether a
- * NaN in a masked key or value reaches the result.
+ * Note: the gradient kernel computes the attention weights again, because the forward kernel does not store
+ * them. If a masked key or value is NaN, the result may or may not be NaN.
  */
 #ifndef FORGE_CPU_ATTENTION_H
 #define FORGE_CPU_ATTENTION_H
@@ -28,7 +28,7 @@ struct attention_code {
  * the gradients of q, k and v, which must all be requested. */
 bool attention_takes(const struct launch *launch);
 bool attention_takes_gradient(const struct launch *launch);
-/* Returns the number of pieces. A piece is one head of k and v of one example, with all heads of q that use
+/* Returns the number of pieces. A piece is one head of k and v in one example, and all heads of q that use
  * this head. *out_grain: minimum number of pieces per thread. */
 size_t attention_pieces(const struct launch *launch, size_t *out_grain);
 

@@ -3,8 +3,8 @@
  *
  * The kernels are in isa/batch_norm.inc. The work is divided by channel. A channel consists of one contiguous
  * run of elements for each example. The runs are summed in the order of the examples.
- * Note: the kernels do not support runs shorter than BATCH_NORM_RUN; the composite's body is computed
- * instead.
+ * Note: the kernels do not support runs shorter than BATCH_NORM_RUN. For such runs, the basic operations of
+ * the composite's body run instead.
  */
 #ifndef FORGE_CPU_BATCH_NORM_H
 #define FORGE_CPU_BATCH_NORM_H

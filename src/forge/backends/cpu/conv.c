@@ -110,8 +110,8 @@ static bool find_line(const struct conv *c, const struct place *place, const str
     return z >= 0 && y >= 0;
 }
 
-/* Returns the read of one tap of `count` neighbouring output positions, from `place` on, in a line of x.
- * line: offset of the line; bit: lane of the first position. */
+/* Returns the read that one tap needs for `count` neighbouring output positions, from position `place` on.
+ * The read stays in one line of x. line: offset of this line. bit: vector lane of the first position. */
 static struct conv_read read_line(const struct conv *c, int64_t line, int64_t place, int64_t tap, size_t bit,
                                   size_t count, bool is_plain)
 {
@@ -128,15 +128,16 @@ static struct conv_read read_line(const struct conv *c, int64_t line, int64_t pl
     return read;
 }
 
-/* Neighbouring output positions in one line of the output and in one vector of the panel. */
+/* Neighbouring output positions that are in the same line of the output and in the same vector of a panel. */
 struct stretch {
     struct place place;
-    size_t bit;   /* lane of the first position in its vector */
+    size_t bit;   /* vector lane of the first position */
     size_t count; /* number of positions */
     size_t index; /* index of the reads within a group */
 };
 
-/* Sets the reads of a stretch in all groups. depth: channel and tap of the first group. */
+/* Sets the reads of a stretch in all groups of a panel; there is one group for each k. depth: channel and tap
+ * of the first group. */
 static void read_stretch(const struct conv *c, const struct stretch *stretch, struct conv_depth depth,
                          const struct conv_panel *panel, struct conv_read *reads)
 {
@@ -226,9 +227,9 @@ static size_t depth_size(const struct conv *c)
     return (size_t)(c->in_channels * c->axes[0].taps * c->axes[1].taps * c->axes[2].taps);
 }
 
-/* Returns the division of the product into pieces. Each piece computes a part of each phase, so the division
- * follows from the first phase, which is the largest. Together the phases read each weight once, so the depth
- * of the division is that of the whole convolution. */
+/* Returns the division of the product into pieces. Each piece computes a part of every phase, so the division
+ * uses the size of the first phase, which is the largest. The depth of the division is the depth of the whole
+ * convolution, because all phases together read each weight once. */
 static struct gemm_cut cut_of(const struct launch *launch, const struct conv *c)
 {
     struct conv_phase first = conv_phase_of(c, 0);
@@ -266,8 +267,8 @@ static struct conv_images images_of(const struct launch *launch, const struct co
     return images;
 }
 
-/* Sets weight_run and weight_step: joins taps of a line, then lines of a kernel, then input channels, as long
- * as their weights are a constant distance apart. */
+/* Sets weight_run and weight_step. A run begins as the taps of one line. It is extended to all lines of the
+ * kernel and then to all input channels, as long as the distance between consecutive weights is constant. */
 static void find_run_of_weights(struct conv_images *images)
 {
     const struct conv *c = images->conv;

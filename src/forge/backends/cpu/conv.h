@@ -3,9 +3,9 @@
  * Each group of channels is one product: rows are output channels, columns are output positions of all
  * images, and k counts input channels and taps. A tap is one position in the kernel's window. conv.c finds
  * which elements of x each panel of columns reads, and isa/conv.inc reads them. A transposed convolution is
- * the same product with another map from outputs and taps to inputs (reference/reference_slide.h). With a
- * stride it becomes several products (conv_phase.c). The gradient of a weight is a convolution whose kernel
- * is wider than its output.
+ * such a product with another map from outputs and taps to inputs (reference/reference_slide.h). If its
+ * stride is above 1, it becomes several products (conv_phase.c). The gradient of a weight is a convolution
+ * whose kernel is wider than its output.
  */
 #ifndef FORGE_CPU_CONV_H
 #define FORGE_CPU_CONV_H
@@ -16,14 +16,15 @@
 /* A read of elements of one line of x into lanes of a vector. The lanes whose bits in `which` are set receive
  * consecutive elements; the other lanes become 0. */
 struct conv_read {
-    /* offset of the element for the first set bit; if conv_panel.is_plain, offset of the element for bit 0,
-     * even if bit 0 is not set */
+    /* offset of the element for the first set bit. If conv_panel.is_plain is true, offset of the element for
+     * bit 0, even if bit 0 is not set. */
     int64_t from;
     uint32_t which; /* one bit for each lane, up to 32 lanes */
 };
 
-/* A part of a transposed convolution: outputs that are a multiple of the stride apart along each dimension.
- * These outputs use the same taps, so they form a transposed convolution of stride 1 with these taps. */
+/* A part of a transposed convolution. For example, with stride 2 along one dimension, phase 0 has outputs 0,
+ * 2, 4, ... and phase 1 has outputs 1, 3, 5, ... All outputs of a phase use the same taps, so a phase is a
+ * transposed convolution of stride 1 with these taps. */
 struct conv_phase {
     struct conv conv;
     size_t depth;                                 /* input channels of a group times taps of the phase */
@@ -35,15 +36,16 @@ struct conv_phase {
 size_t conv_phases(const struct conv *c);
 struct conv_phase conv_phase_of(const struct conv *c, size_t phase);
 
-/* The images and weights of one group of channels; gemm_side.data of the packing functions points to it. */
+/* The images and weights of one group of channels. The member gemm_side.data points to this structure when a
+ * packing function is called. */
 struct conv_images {
-    const struct conv *conv; /* &phase->conv */
+    const struct conv *conv; /* equals &phase->conv */
     const struct conv_phase *phase;
     const void *x, *weight;             /* addresses of the first channel of the group */
     int64_t weight_row, weight_channel; /* strides between output channels and between input channels */
-    /* number of consecutive k whose weights are a constant distance apart */
+    /* number of consecutive k whose weights are weight_step elements apart */
     size_t weight_run;
-    int64_t weight_step;     /* this distance, in elements */
+    int64_t weight_step;     /* distance between the weights of a run, in elements */
     struct conv_read *reads; /* scratch for the reads of a panel: [CONV_READS] */
 };
 enum { CONV_READS = GEMM_TILE_COLUMNS * GEMM_DEPTH_BLOCK };
@@ -59,7 +61,7 @@ struct conv_code {
     conv_pack_fn *wide_places; /* columns, if the kernel is wider than the output */
 };
 
-/* Return true if the kernel of this type supports the launch. */
+/* Return true if the f32 kernel (or the f64 kernel) supports the launch. */
 bool conv_takes_f32(const struct launch *launch);
 bool conv_takes_f64(const struct launch *launch);
 /* Returns the number of pieces. A piece is a block of one group's product, and computes a part of each phase.
@@ -88,8 +90,8 @@ int64_t conv_weights_at(const struct conv_images *images, size_t k, size_t k_cou
 struct conv_panel {
     size_t vectors; /* number of vectors per group */
     size_t each;    /* number of reads per vector; unused reads have no bit set */
-    /* number of groups; a group is the vectors of one k; group i + groups has the reads of group i in the
-     * next channel */
+    /* number of groups. A group is all vectors for one k. The reads for k + groups are those for k, but in
+     * the next channel of x. */
     size_t groups;
     const struct conv_read *reads; /* [groups, vectors, each] */
     bool is_plain;                 /* neighbouring positions read neighbouring elements of x */
@@ -109,7 +111,7 @@ static inline uint32_t conv_which(int64_t at, int64_t step, int64_t size, size_t
     return (uint32_t)((UINT64_C(1) << end) - (UINT64_C(1) << first));
 }
 
-/* Input offsets of each of some neighbouring columns. */
+/* Input offsets of up to CONV_COLUMNS neighbouring columns. */
 enum { CONV_COLUMNS = 16 };
 struct conv_columns {
     size_t count;

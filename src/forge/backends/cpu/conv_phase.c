@@ -1,8 +1,9 @@
 /* backends/cpu/conv_phase.c - splits a transposed convolution with a stride into several transposed
  * convolutions of stride 1.
  *
- * Tap t of output o reads input p if o = p stride + t dilation - before. So outputs that are a stride apart
- * use the same taps, and these taps are stride / gcd(stride, dilation) apart.
+ * Tap t of output o reads input p if o = p * stride + t * dilation - before. So outputs whose distance is a
+ * multiple of the stride use the same taps. The distance between these taps is stride / gcd(stride,
+ * dilation).
  * Note: a phase without taps is a product of depth 0, which writes zeros.
  */
 #include "forge/backends/cpu/conv.h"
@@ -28,8 +29,8 @@ size_t conv_phases(const struct conv *c)
     return count;
 }
 
-/* Returns the slide of one phase of `all`. Its outputs 0, 1, ... are the outputs at, at + stride, ... of
- * `all`. Its taps 0, 1, ... are the taps *out_tap, *out_tap + *out_tap_step, ... of `all`. */
+/* Returns the slide of one phase of `all`. Output i of the phase is output at + i * stride of `all`. Tap i of
+ * the phase is tap *out_tap + i * *out_tap_step of `all`. */
 static struct slide slide_phase(const struct slide *all, int64_t at, int64_t *out_tap, int64_t *out_tap_step)
 {
     int64_t shared = greatest_common_divisor(all->stride, all->dilation), step = all->stride / shared,

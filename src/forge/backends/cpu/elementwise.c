@@ -1,8 +1,8 @@
 /* backends/cpu/elementwise.c - see elementwise.h. */
 #include "forge/backends/cpu/elementwise.h"
 
-/* Approximate time in ns for 1000 elements: of operations that are limited by memory, and of operations that
- * evaluate a polynomial. */
+/* Approximate time for 1000 elements, in ns. CHEAP_NS: operations that memory bandwidth limits.
+ * POLYNOMIAL_NS: operations that evaluate a polynomial. */
 #define CHEAP_NS      400
 #define POLYNOMIAL_NS 1500
 

@@ -22,9 +22,9 @@ bool elementwise_takes_gelu_back(const struct launch *launch);
 
 /* Returns the number of pieces of a unary operation. *out_grain: minimum number of pieces per thread. */
 size_t elementwise_unary_pieces(const struct launch *launch, size_t *out_grain);
-/* The same for other operations that evaluate a polynomial. */
+/* Returns the number of pieces of another operation that evaluates a polynomial. *out_grain: as above. */
 size_t elementwise_polynomial_pieces(const struct launch *launch, size_t *out_grain);
-/* The same for binary, select and cast. */
+/* Returns the number of pieces of a binary operation, a select or a cast. *out_grain: as above. */
 size_t elementwise_pieces(const struct launch *launch, size_t *out_grain);
 
 #endif

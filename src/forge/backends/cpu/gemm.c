@@ -11,7 +11,8 @@
 
 enum {
     DEPTH_BLOCK = GEMM_DEPTH_BLOCK,
-    PANELS_BYTES = 336 << 10, /* bytes for packed panels of a, if those for all k fit */
+    PANELS_BYTES = 336 << 10, /* bytes for the packed panels of a; if the panels for all k fit, all are
+                               * kept */
     BLOCK_BYTES = 768 << 10,  /* bytes for a packed block of b */
     /* maximum columns of a block of b, for the smallest element type */
     MAX_COLUMNS = BLOCK_BYTES / (DEPTH_BLOCK * 4),
@@ -21,7 +22,7 @@ enum {
     /* minimum rows and columns of a piece; smaller pieces would use packed data too few times */
     MIN_PIECE = 128,
     MIN_PIECES = 4,             /* if there are fewer pieces, they are divided further */
-    TILE_ROWS = GEMM_TILE_ROWS, /* pieces consist of whole tiles of the widest code */
+    TILE_ROWS = GEMM_TILE_ROWS, /* a piece consists of whole tiles, even of the code with the largest tiles */
     TILE_COLUMNS = GEMM_TILE_COLUMNS,
 };
 #define WORTH_A_THREAD 4e6  /* minimum work per thread, in FLOP */
@@ -87,7 +88,7 @@ static char *first_row(const struct panel *panel)
 }
 
 /* Returns the address of a column of the panel in c. *out_left: number of contiguous columns from this column
- * on. A column of c has the number of the column of b. */
+ * on. Columns of c are numbered like columns of b. */
 static char *place(const struct panel *panel, size_t column, size_t *out_left)
 {
     const struct gemm *gemm = panel->gemm;
@@ -98,8 +99,8 @@ static char *place(const struct panel *panel, size_t column, size_t *out_left)
     return first_row(panel) + offset * (int64_t)panel->code->element_bytes;
 }
 
-/* Returns the address of a line of a for the tile to prefetch, because the next panel packs this line. Each
- * tile prefetches another line. Returns `fallback` if a prefetch has no use. */
+/* Returns the address of the line of a that a tile prefetches. The next panel packs this line. Each tile
+ * prefetches a different line. Returns `fallback` if a prefetch is not useful. */
 static const void *next_line(const struct panel *panel, size_t line, const void *fallback)
 {
     const struct gemm_side *a = &panel->gemm->a;
@@ -172,15 +173,15 @@ static void multiply_tile(const struct panel *panel, size_t column)
 
 /* --- all blocks ----------------------------------------------------------------------------------------- */
 
-/* Multiplies all panels of rows with one block of columns and of k. keeps_a true: `a` contains the packed
- * panels for all k, one block of k after the other, which are packed for the first block of columns only;
- * false: `a` contains one panel. */
+/* Multiplies all panels of rows with one block of columns and one block of k. If keeps_a is true, `a` holds
+ * the packed panels for all k, one block of k after the other. These panels are packed once, for the first
+ * block of columns. If keeps_a is false, `a` holds one panel, which is packed each time. */
 static void multiply_block(struct panel *panel, char *a, bool keeps_a)
 {
     const struct gemm *gemm = panel->gemm;
     const struct gemm_code *code = panel->code;
-    /* Tiles get nearly equal heights, because a tile with few rows is limited by the latency of its
-     * additions. */
+    /* All tiles get nearly the same number of rows, because the latency of additions limits a tile with few
+     * rows. */
     size_t tile_rows = pieces_of(gemm->rows, pieces_of(gemm->rows, code->rows));
     size_t kept = panel->k * gemm->rows * code->element_bytes;
     for (panel->row = 0; panel->row < gemm->rows; panel->row += panel->rows) {

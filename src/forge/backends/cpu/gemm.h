@@ -2,12 +2,12 @@
  *
  * a: [rows, depth]; b: [depth, columns]; c: [rows, columns]. A struct gemm_code contains the functions that
  * depend on the instruction set and the element type (isa/tile.inc). A packing function may supply the
- * elements of a or b, so that a convolution is also such a product. Each element of c is the sum over k of
+ * elements of a or b, so that convolutions can use this driver too. Each element of c is the sum over k of
  * a[i][k] * b[k][j] in a fixed order. k is divided into blocks whose size depends only on the depth
  * (gemm_depth_block). A block is one chain of multiply-adds, which starts at 0 and follows the order of k.
- * The sums of blocks are added in order. So the bits of a row do not depend on the number of rows. All
- * instruction sets with fused multiply-adds compute the same bits. If the product is not added to c, c is
- * never read before it is written.
+ * The sums of blocks are added in order. So the bits of a row do not depend on the number of rows, and all
+ * instruction sets with fused multiply-adds compute the same bits. If the product replaces c, the old
+ * contents of c are never read.
  */
 #ifndef FORGE_CPU_GEMM_H
 #define FORGE_CPU_GEMM_H
@@ -28,7 +28,7 @@ struct gemm_side {
      * `out`. NULL: the driver packs from `data`. */
     void (*pack)(const struct gemm_side *side, size_t line, size_t lines, size_t k, size_t k_count,
                  size_t width, void *out);
-    size_t first_line; /* added to `line` by the driver */
+    size_t first_line; /* the driver adds this number to `line` */
 };
 
 /* One step of the product for a tile of c, [rows, gemm_code.columns]: c = a x b, or c += a x b if `adds`. */
@@ -55,7 +55,7 @@ struct gemm_code {
                  size_t width, void *out);
     /* Stores the first `rows` rows and `columns` columns of a tile in c, or adds them if `adds`. */
     void (*put)(const void *tile, size_t rows, size_t columns, void *c, int64_t next_row, bool adds);
-    /* The same, with column j of c at offset offsets[j], in elements. */
+    /* Like `put`, but column j of c is at offset offsets[j], in elements. */
     void (*put_apart)(const void *tile, size_t rows, size_t columns, void *c, int64_t next_row,
                       const int64_t *offsets, bool adds);
 };
@@ -85,8 +85,8 @@ void gemm_run(const struct gemm_code *code, const struct gemm *gemm, void *scrat
 
 /* --- pieces of work ------------------------------------------------------------------------------------- */
 
-/* The division of a product into pieces, which can be computed in any order. It depends only on the sizes of
- * the product. */
+/* The division of a product into pieces, which can be computed in any order. The division depends only on the
+ * sizes of the product. */
 struct gemm_cut {
     size_t rows, columns; /* size of a piece; the last pieces may be smaller */
     size_t row_pieces, column_pieces;

@@ -20,8 +20,9 @@ enum isa {
 const char *isa_name(enum isa isa);
 /* Returns true if this processor supports the instruction set. */
 bool isa_is_here(enum isa isa);
-/* Finds the instruction set with this name. name NULL: finds the best one that the processor supports.
- * JOULE_INVALID: unknown name. JOULE_ABSENT: the processor does not support the instruction set. */
+/* Finds the instruction set with this name. If `name` is NULL, finds the best instruction set that the
+ * processor supports. Returns JOULE_INVALID if the name is unknown, and JOULE_ABSENT if the processor does
+ * not support the instruction set. */
 joule_status isa_choose(const char *name, enum isa *out_isa, joule_error *out_error);
 /* Returns the table of kernels of an instruction set, in static storage. The last row has the name NULL. */
 const struct cpu_kernel *isa_kernels(enum isa isa);

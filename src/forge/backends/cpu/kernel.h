@@ -12,7 +12,7 @@
 struct cpu_kernel {
     const char *name;
     enum op op;
-    in_place_bits in_place; /* the inputs that each output may overwrite */
+    in_place_bits in_place; /* for each output, the inputs that it may overwrite (ir/launch.h) */
     /* Returns true if the kernel supports the launch. NULL: the kernel supports all launches of the
      * operation. */
     bool (*takes)(const struct launch *launch);

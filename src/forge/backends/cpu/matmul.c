@@ -20,7 +20,7 @@ bool matmul_takes_f64(const struct launch *launch)
     return takes(launch, FORGE_F64);
 }
 
-/* All products of a launch: the first product, and the positions of the operands of the others. */
+/* All products of a launch: the first product, and the operands' positions for the following products. */
 struct products {
     struct gemm gemm;
     size_t count;

@@ -1,8 +1,8 @@
 /* backends/cpu/matmul.h - matmul as matrix products (gemm.h).
  *
- * a: [..., rows, depth]; b: [..., depth, columns]; out: [..., rows, columns]. Transposed operands only have
- * other strides. There is one product for each index of the leading dimensions, or one large product if b is
- * broadcast along them.
+ * a: [..., rows, depth]; b: [..., depth, columns]; out: [..., rows, columns]. A transposed operand is the
+ * same array with its last two strides exchanged. There is one product for each index of the leading
+ * dimensions, or one large product if b is broadcast along them.
  */
 #ifndef FORGE_CPU_MATMUL_H
 #define FORGE_CPU_MATMUL_H
@@ -10,7 +10,7 @@
 #include "forge/backends/cpu/gemm.h"
 #include "forge/ir/launch.h"
 
-/* Return true if the kernel of this type supports the launch. */
+/* Return true if the f32 kernel (or the f64 kernel) supports the launch. */
 bool matmul_takes_f32(const struct launch *launch);
 bool matmul_takes_f64(const struct launch *launch);
 /* Returns the number of pieces, which are blocks of products. *out_grain: minimum number of pieces per

@@ -109,7 +109,8 @@ size_t norm_shared_bytes(const struct launch *launch)
 {
     struct norm_gradient n = norm_gradient_of(launch);
     size_t groups = (n.norm.rows + NORM_GROUP - 1) / NORM_GROUP;
-    /* n.blocks is not used, because it may be smaller for more rows (see cpu_kernel.shared_bytes). */
+    /* Uses max_blocks instead of n.blocks, because n.blocks may decrease when the number of rows grows (see
+     * cpu_kernel.shared_bytes). */
     size_t max_blocks = groups < NORM_BLOCKS ? groups : NORM_BLOCKS;
     return n.of_weight || n.of_bias ? 2 * max_blocks * n.norm.count * sizeof(double) : 0;
 }

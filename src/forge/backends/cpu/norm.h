@@ -41,10 +41,10 @@ struct norm_gradient norm_gradient_of(const struct launch *launch);
 bool norm_takes(const struct launch *launch);
 bool norm_takes_gradient(const struct launch *launch);
 /* Return the number of pieces. *out_grain: minimum number of pieces per thread.
- * - norm_pieces: of the forward kernels; a piece is one row.
- * - norm_blocks: of the gradient's first round; a piece is one block of rows.
- * - norm_columns: of the gradient's second round; a piece is NORM_COLUMNS columns. Returns 0 if no gradient
- *   of weight or bias is requested. */
+ * - norm_pieces: for the forward kernels; a piece is one row.
+ * - norm_blocks: for the first round of the gradient; a piece is one block of rows.
+ * - norm_columns: for the second round of the gradient; a piece is NORM_COLUMNS columns. Returns 0 if no
+ *   gradient of weight or bias is requested. */
 size_t norm_pieces(const struct launch *launch, size_t *out_grain);
 size_t norm_blocks(const struct launch *launch, size_t *out_grain);
 size_t norm_columns(const struct launch *launch, size_t *out_grain);

@@ -1,7 +1,7 @@
 /* backends/cpu/packed.h - checks of operands for kernels of composites.
  *
- * Note: these kernels may require packed operands, because the compiler packs operands for them
- * (compiler/lower.c).
+ * Note: these kernels may refuse operands that are not packed. The compiler then copies the operands to
+ * packed buffers (compiler/lower.c).
  */
 #ifndef FORGE_CPU_PACKED_H
 #define FORGE_CPU_PACKED_H

@@ -1,9 +1,9 @@
 /* backends/cpu/reduce.h - checks which reductions have fast kernels (isa/reduce.inc), and prepares the
  * kernels' arguments.
  *
- * The kernels support two forms. Rows: the elements of one result are in one or several contiguous stretches.
- * Columns: the first elements of neighbouring results are contiguous. Reference kernels compute all other
- * reductions.
+ * The kernels support two forms. Form "rows": the elements of one result are in one or several contiguous
+ * stretches. Form "columns": the first elements of neighbouring results are contiguous. Reference kernels
+ * compute all other reductions.
  */
 #ifndef FORGE_CPU_REDUCE_H
 #define FORGE_CPU_REDUCE_H
@@ -18,13 +18,13 @@ struct reduction {
     struct walk line;  /* the elements of x that are reduced to one result */
     size_t depth;      /* number of elements that are reduced to one result */
     bool is_of_rows;
-    size_t stretch; /* rows: number of elements of a contiguous stretch */
+    size_t stretch; /* form "rows" only: number of elements of a contiguous stretch */
     size_t results;
     void *out;
 };
 
-/* Return true if the kernel of this type supports the launch. */ bool
-reduce_takes_f32(const struct launch *launch);
+/* Return true if the f32 kernel (or the f64 kernel) supports the launch. */
+bool reduce_takes_f32(const struct launch *launch);
 bool reduce_takes_f64(const struct launch *launch);
 struct reduction reduce_of(const struct launch *launch);
 /* Returns the number of pieces. A piece is one result (rows), or REDUCE_COLUMNS results (columns).

@@ -17,7 +17,7 @@ static int64_t stride_of(const struct view *view, const forge_shape *shape, uint
     return dim < missing || view->shape.dims[dim - missing] == 1 ? 0 : view->strides[dim - missing];
 }
 
-/* Adds dimension `dim` of the output, the fastest dimension so far. Joins this dimension with the previous
+/* Adds dimension `dim` of the output as the new innermost dimension. Joins this dimension with the previous
  * one if each input has a constant step across both. */
 static void add(struct runs *runs, const struct launch *launch, uint32_t dim)
 {

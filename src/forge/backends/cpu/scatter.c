@@ -14,8 +14,8 @@ bool scatter_takes_f64(const struct launch *launch)
     return launch->outputs[0].dtype == FORGE_F64;
 }
 
-/* If the launch works in place, its work is that of the updates alone. The grain is at least LINES_AT_ONCE.
- * With fewer lines per thread, threads would write to the same cache lines, because lines are neighbours in
+/* If the launch works in place, only the updates count as work. The grain is at least LINES_AT_ONCE. With
+ * fewer lines per thread, threads would write to the same cache lines, because lines are neighbours in
  * memory. */
 size_t scatter_pieces(const struct launch *launch, size_t *out_grain)
 {

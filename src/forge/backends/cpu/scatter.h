@@ -8,8 +8,8 @@
 
 #include "forge/ir/launch.h"
 
-/* Return true if the kernel of this type supports the launch. */ bool
-scatter_takes_f32(const struct launch *launch);
+/* Return true if the f32 kernel (or the f64 kernel) supports the launch. */
+bool scatter_takes_f32(const struct launch *launch);
 bool scatter_takes_f64(const struct launch *launch);
 /* Returns the number of pieces. A piece is one line of the output along the axis. *out_grain: minimum number
  * of pieces per thread. */

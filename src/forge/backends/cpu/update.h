@@ -1,7 +1,7 @@
 /* backends/cpu/update.h - checks which optimiser steps have fast kernels (isa/update.inc), and divides their
  * work.
  *
- * A step reads each array once, and writes parameter and moments once, in place.
+ * A step reads each array once. It writes the parameter and the moments once, in place.
  */
 #ifndef FORGE_CPU_UPDATE_H
 #define FORGE_CPU_UPDATE_H

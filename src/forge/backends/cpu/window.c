@@ -44,7 +44,7 @@ struct plane_view plane_view_of(const struct view *view, uint32_t rank)
 }
 
 /* Returns true if the windows slide along the last two dimensions only, and the rows that the kernel needs
- * fit into the scratch memory. The kernel needs a row for each tap along the rows, and more_rows other
+ * fit into the scratch memory. The kernel needs one row for each row of a window, and more_rows further
  * rows. */
 static bool takes(const struct launch *launch, const struct windows *windows, const forge_shape *x,
                   const forge_shape *places, size_t more_rows)

@@ -2,10 +2,10 @@
  * prepares their planes.
  *
  * A plane is the last two dimensions (or the last dimension) of a tensor, for one index of all other
- * dimensions. Windows slide along the dimensions of a plane. A row of x is split into phases, in which
- * elements that are a stride apart become contiguous. So the elements that one tap of all windows reads form
- * a contiguous run. The phases include the padding, so a run needs no special case at its ends. Runs are
- * whole vectors; results after the last window are not stored.
+ * dimensions. Windows slide along the dimensions of a plane. A row of x is split into phases: with stride 2,
+ * phase 0 contains elements 0, 2, 4, ... and phase 1 elements 1, 3, 5, ... So the elements that one tap reads
+ * in all windows form a contiguous run. The phases include the padding, so a run needs no special case at its
+ * ends. Runs are whole vectors; results after the last window are not stored.
  */
 #ifndef FORGE_CPU_WINDOW_H
 #define FORGE_CPU_WINDOW_H
@@ -33,8 +33,8 @@ struct planes {
 /* Returns the planes of x. x: the shape [..., rows, columns]; places: the shape [..., window_rows,
  * window_columns], with one element for each window. */
 struct planes planes_of(const struct windows *windows, const forge_shape *x, const forge_shape *places);
-/* Returns the planes of a view. rank: the rank of the view without its last dimensions, if these are the taps
- * of windows. */
+/* Returns the planes of a view. rank: number of dimensions of the view, without trailing dimensions for the
+ * taps of windows. */
 struct plane_view plane_view_of(const struct view *view, uint32_t rank);
 
 /* Returns the number of elements of all phases of a row together. */
@@ -61,9 +61,9 @@ bool fold_takes(const struct launch *launch);
 /* Returns the number of pieces. A piece is one row of windows. *out_grain: minimum number of pieces per
  * thread. */
 size_t window_pieces(const struct launch *launch, size_t *out_grain);
-/* The same; a piece is one plane. */
+/* Returns the number of pieces. A piece is one plane. *out_grain: as above. */
 size_t share_pieces(const struct launch *launch, size_t *out_grain);
-/* The same; a piece is one row of the result. */
+/* Returns the number of pieces. A piece is one row of the result. *out_grain: as above. */
 size_t fold_pieces(const struct launch *launch, size_t *out_grain);
 
 #endif

@@ -3,8 +3,8 @@
  *
  * The device has a simulated clock and energy counter. Its memory has addresses that must not be accessed.
  * machine.c estimates launches. The device "cpu" selects the kernels, so a program that is compiled for one
- * of both devices also runs on the other. The environment variable FORGE_MACHINE replaces figures of this
- * machine, to describe another machine.
+ * of these two devices also runs on the other. The environment variable FORGE_MACHINE replaces figures of
+ * this machine, to describe another machine.
  */
 #include <math.h>
 #include <pthread.h>

@@ -16,15 +16,16 @@
 
 /* Fraction of the peak FLOP rate of the vector units that blocked kernels reach. */
 #define REACHED 0.7
-/* Memory bandwidth in bytes/s: of one thread of a server, and of the whole machine. */
+/* Memory bandwidth that one thread of a server reaches, and the maximum for the whole machine, in bytes/s. */
 #define THREAD_BYTES_PER_S 10e9
 #define MAX_BYTES_PER_S    200e9
 #define THREAD_PLAIN_PER_S (1 / REFERENCE_UNIT_SECONDS)
 #define LAUNCH_SECONDS     1e-6
 #define USUAL_HZ           2.5e9
 
-/* Errors as standard deviations of logarithms. A virtual CPU may be half a core, and clocks vary. Data in
- * caches moves faster and needs less energy. Only matrix products come close to a limit of the roofline. */
+/* Errors of the figures, as standard deviations of their logarithms. The errors are large for three reasons.
+ * A virtual CPU may be half a core, and clocks vary. Data in caches moves faster and needs less energy. Only
+ * matrix products come close to a limit of the roofline. */
 #define FLOP_RATE_LOG_SD 0.35
 #define BYTE_RATE_LOG_SD 0.6
 #define PLAIN_LOG_SD     0.6
@@ -186,8 +187,8 @@ static double value_of(const struct machine *machine, enum figure figure)
     return machine->figures[figure].value;
 }
 
-/* Adds the change of the seconds if the error of a cause is one standard deviation, and the resulting change
- * of the joules. */
+/* Adds the effect of an error of one standard deviation: change_s to the seconds_sd of the cause, and
+ * change_s * watts to its joules_sd. */
 static void add_time(struct expected *e, int cause, double change_s, double watts)
 {
     e->seconds_sd[cause] += change_s;

@@ -3,7 +3,7 @@
  *
  * Each figure has an error, a class and a source. The model is a roofline; ir/operation_cost.h counts the
  * work.
- * Note: rates are those that optimised kernels reach, not the peak rates of data sheets. The errors are
+ * Note: a rate is the rate that optimised kernels reach, not the peak rate of a data sheet. The errors are
  * large.
  */
 #ifndef FORGE_ESTIMATED_MACHINE_H
