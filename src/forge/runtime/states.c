@@ -114,33 +114,70 @@ static joule_status initialise(const forge_states *states, const char *name,
     return JOULE_OK;
 }
 
+/* Appends a slot with a copy of the name. On success the states own the tensor's buffer. */
+static joule_status append_state(forge_states *states, const char *name, const forge_tensor *tensor,
+                                 joule_error *out_error)
+{
+    struct state state = {.name = strdup(name), .tensor = *tensor};
+    if (state.name && ARRAY_ROOM(states->states, states->state_capacity, states->state_count)) {
+        states->states[states->state_count] = state;
+        if (index_add(&states->index, states, (uint32_t)states->state_count)) {
+            states->state_count++;
+            return JOULE_OK;
+        }
+    }
+    free(state.name);
+    return error_set(out_error, JOULE_NO_MEMORY, "cannot add a slot: out of memory");
+}
+
 static joule_status add_state(forge_states *states, const char *name, const struct program_buffer *slot,
                               struct state **out, joule_error *out_error)
 {
     char what[80];
-    struct state state = {.name = strdup(name)};
-    if (!state.name || !ARRAY_ROOM(states->states, states->state_capacity, states->state_count)) {
-        free(state.name);
-        return error_set(out_error, JOULE_NO_MEMORY, "cannot add a slot: out of memory");
-    }
+    forge_tensor tensor = {0};
     snprintf(what, sizeof what, "slot '%s'", name);
-    joule_status status =
-        device_take(states->device, slot->size_bytes, what, &state.tensor.buffer, out_error);
+    joule_status status = device_take(states->device, slot->size_bytes, what, &tensor.buffer, out_error);
     if (status == JOULE_OK)
-        status = forge_tensor_view(state.tensor.buffer, 0, (forge_dtype)slot->dtype, &slot->shape,
-                                   &state.tensor, out_error);
+        status = forge_tensor_view(tensor.buffer, 0, (forge_dtype)slot->dtype, &slot->shape, &tensor,
+                                   out_error);
     if (status == JOULE_OK && !states->device->ops->expect)
-        status = initialise(states, name, slot, &state.tensor);
-    states->states[states->state_count] = state;
-    if (status == JOULE_OK && !index_add(&states->index, states, (uint32_t)states->state_count))
-        status = error_set(out_error, JOULE_NO_MEMORY, "cannot add a slot: out of memory");
-    if (status != JOULE_OK) {
-        forge_buffer_release(state.tensor.buffer);
-        free(state.name);
+        status = initialise(states, name, slot, &tensor);
+    if (status == JOULE_OK)
+        status = append_state(states, name, &tensor, out_error);
+    if (status != JOULE_OK)
+        forge_buffer_release(tensor.buffer);
+    else
+        *out = &states->states[states->state_count - 1];
+    return status;
+}
+
+static void release_buffer(void *buffer)
+{
+    forge_buffer_release(buffer);
+}
+
+joule_status forge_states_add(forge_states *states, const char *name, const forge_tensor *tensor,
+                              joule_error *out_error)
+{
+    forge_tensor view;
+    if (states->device->ops->expect)
+        return error_set(out_error, JOULE_UNSUPPORTED, "cannot add slot '%s': the device only estimates", name);
+    if (find_state(states, name) || !forge_tensor_is_packed(tensor))
+        return error_set(out_error, JOULE_INVALID, "cannot add slot '%s': %s", name,
+                         forge_tensor_is_packed(tensor) ? "it exists" : "the tensor is not packed");
+    size_t bytes = forge_dtype_size_bytes(tensor->dtype, forge_tensor_elements(tensor));
+    forge_buffer *buffer;
+    joule_status status = forge_buffer_wrap(forge_tensor_data(tensor), bytes, release_buffer, tensor->buffer,
+                                            &buffer, out_error);
+    if (status != JOULE_OK)
         return status;
-    }
-    *out = &states->states[states->state_count++];
-    return JOULE_OK;
+    forge_buffer_retain(tensor->buffer);
+    status = forge_tensor_view(buffer, 0, tensor->dtype, &tensor->shape, &view, out_error);
+    if (status == JOULE_OK)
+        status = append_state(states, name, &view, out_error);
+    if (status != JOULE_OK)
+        forge_buffer_release(buffer);
+    return status;
 }
 
 joule_status states_bind(forge_states *states, const forge_program *program,
