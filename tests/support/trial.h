@@ -15,8 +15,8 @@ struct trial; /* one sensor behind its source, which is opened once */
 struct trial *trial_open(const char *name);
 void trial_close(struct trial *trial);
 
-/* A window of about window_s seconds. is_asked: with a reading at each edge, as in `joule run`; otherwise at
- * any position. */
+/* A window of about window_s seconds. If is_asked is true, there is a reading at each edge of the window, as
+ * in `joule run`. Otherwise the window lies at any position between readings. */
 struct trial_plan {
     double window_s;
     bool is_asked;

@@ -67,7 +67,7 @@ static void test_invalid_lines_are_ignored(void **state)
 
 static struct {
     const char *text;
-    ssize_t result; /* < 0: -errno */
+    ssize_t result; /* < 0 means -errno of starting the program */
     unsigned calls;
 } program;
 
