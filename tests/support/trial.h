@@ -26,7 +26,7 @@ struct trial_plan {
 struct trial_outcome {
     struct estimate joules;
     double truth;
-    double gain; /* ratio of shown to true energy of this trial's sensor */
+    double gain; /* the energy that the sensor shows, divided by the true energy */
 };
 
 struct trial_outcome trial_run(struct trial *trial, enum trial_load load, const struct trial_plan *plan);

@@ -76,8 +76,8 @@ bool fake_script_parse(struct fake_script *script, const char *text);
 /* Return the true power in watts, and the joules since time 0, at a time in seconds. */
 double fake_power(const struct fake_board *board, double time_s);
 double fake_joules(const struct fake_board *board, double time_s);
-/* Return what the sensors show at time_s: the values at their last update. Instant power is the mean of the
- * last quarter of the update period, average power that of the last second. */
+/* Return what the sensors show at time_s: the values at their last update. Instant power is the mean over the
+ * last quarter of the update period. Average power is the mean over the last second. */
 double fake_counter_joules(const struct fake_board *board, double time_s);
 double fake_instant_watts(const struct fake_board *board, double time_s);
 double fake_average_watts(const struct fake_board *board, double time_s);

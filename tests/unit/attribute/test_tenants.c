@@ -292,7 +292,7 @@ static void test_device_energy_goes_to_its_processes(void **state)
     fake_nvml_close(&fake);
 }
 
-/* The joules of a slow sensor arrive late, and are then attributed completely. */
+/* The joules of a slow sensor arrive late. All of them are then attributed. */
 static void test_slow_device_is_waited_for(void **state)
 {
     (void)state;

@@ -101,7 +101,7 @@ static int teardown(void **state)
     return machine_teardown(state);
 }
 
-/* Opens the meter with an idle power in watts (NaN: unknown), and makes the first update. */
+/* Opens the meter and makes the first update. idle_watts: idle power of the machine; NaN means unknown. */
 static void begin(struct machine_bench *bench, double idle_watts)
 {
     bench->meter = machine_open(bench->host, "rapl_powercap");

@@ -205,8 +205,8 @@ static void test_zones_in_another_order(void **state)
     assert_int_equal(rig_channel(rig, "package-1")->info.device_index, 1);
 }
 
-/* The counters of both sockets are read, not only that of CPU 0. AMD's core counters are of single cores and
- * are not added. Registers that this model lacks are not listed. */
+/* The counters of both sockets are read, not only that of CPU 0. Each core counter of AMD counts a single
+ * core and is not added to the total. Registers that this CPU model does not have are not listed. */
 static void test_registers_of_two_amd_sockets(void **state)
 {
     struct rig *rig = *state;

@@ -176,7 +176,7 @@ static void test_late_answers_count(void **state)
     machine_run(meter, 1, 0.1);
     for (int i = 0; i < 10; i++) {
         fake.is_late = true;
-        /* the reply to the first round's request is still missing in the second round */
+        /* in the second round of readings, the answer to the first request has not arrived yet */
         machine_run(meter, 0.2, 0.1);
         fake.is_late = false;
         machine_run(meter, 0.2, 0.1);

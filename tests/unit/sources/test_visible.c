@@ -131,7 +131,7 @@ static void test_boards_without_id(void **state)
 
 static void test_rocm_variables_select_boards(void **state)
 {
-    /* In the order of bus addresses, boards[0] is last, boards[1] is first, and boards[2] is in the middle. */
+    /* In the order of bus addresses, boards[0] is last, boards[1] is first, boards[2] is in the middle. */
     struct visible_board boards[] = {AMD("83", "GPU-aaaa000000000003"), AMD("03", "GPU-aaaa000000000001"),
                                      AMD("43", "GPU-bbbb000000000002")};
     (void)state;
