@@ -68,8 +68,8 @@ static const struct {
     {"battery", 5, "square", {86, 94, 1.4}},
     {"battery", 5, "bursts", {86, 94, 1.4}},
     {"battery", 30, "bursts", {86, 94, 1.35}},
-    /* The variation of idle power is measured between periods of half a second. It is exact only for jobs
-     * that take about a second. */
+    /* The variation of idle power is measured between periods of half a second. It applies to jobs that take
+     * about a second, and only approximately to shorter or longer jobs. */
     {"rapl_perf", 0.5, "net", {84.5, 94, 1.3}},
     {"hwmon mean of 1 s", 2, "net", {85, 94, 1.3}},
     {"hwmon mean of 1 s", 10, "net", {86, 96.8, 1.35}},
