@@ -1,8 +1,9 @@
 /* bench/calls.c - measures the cycles of functions of the C library: the throughput of independent calls and,
  * for libm, the latency of dependent calls.
  *
- * The figures of src/joulec/work/library_call.c come from here. The throughput is the minimum of many rounds,
- * with short arguments. Note: calls use volatile pointers, so that the compiler cannot replace the functions.
+ * The figures of src/joulec/work/library_call.c come from here. The throughput is the minimum of many rounds.
+ * Strings and memory blocks in arguments are short. Note: calls use volatile pointers, so that the compiler
+ * cannot replace the functions.
  */
 #include <math.h>
 #include <stdio.h>
@@ -23,7 +24,8 @@ FILE *calls_null, *calls_zero;
 void *calls_block, *calls_room;
 
 struct times {
-    int64_t beside_ns, waiting_ns; /* time of independent and of dependent calls; 0: not measured */
+    /* time of independent calls and of dependent calls; 0 means not measured */
+    int64_t beside_ns, waiting_ns;
 };
 
 #define MEASURE(out_ns, statement)                                                                           \
@@ -39,7 +41,9 @@ struct times {
         }                                                                                                    \
     } while (0)
 
-/* Defines the measurement of a function of numbers. x, y: arrays of arguments; z: array of results. */
+/* Defines the measurement of a function of floating-point numbers. x and y: arrays of arguments. z: array of
+ * results. call: one of many independent calls. call_waiting: a call whose argument depends on `last`, the
+ * previous result. */
 #define NUMBERS(name, type, parameters, x, y, z, call, call_waiting)                                         \
     static type(*volatile pointer_##name) parameters = name;                                                 \
     static void measure_##name(struct times *out)                                                            \
@@ -63,7 +67,8 @@ struct times {
 #define OF_TWO_FLOATS(name)                                                                                  \
     NUMBERS(name, float, (float, float), calls_f, calls_g, calls_h, f(calls_f[i], calls_g[i]),               \
             f(calls_f[i] + (float)TINY * last, calls_g[i]))
-/* Defines the measurement of another function. `statement` calls `f`. */
+/* Defines the measurement of a function with other arguments, of which only independent calls are measured.
+ * `statement` calls the function through the pointer `f`. */
 #define OTHER(name, result, parameters, statement)                                                           \
     static result(*volatile pointer_##name) parameters = name;                                               \
     static void measure_##name(struct times *out)                                                            \

@@ -1,8 +1,8 @@
 /* bench/compile.c - measures the time from layers to a runnable program, for several numbers of layers.
  *
- * Times each step: graph with gradients and updates, passes and program, instance, items of energy, and
- * writing and reading program and graph. Note: tensors are tiny, because nothing is run. The time per node
- * must not grow with the number of layers.
+ * Times each step: building the graph with gradients and updates, compiling it to a program, creating an
+ * instance, grouping its launches for the attribution of energy, and writing and reading program and graph.
+ * Note: tensors are tiny, because nothing is run. The time per node must not grow with the number of layers.
  */
 #include <stdio.h>
 #include <string.h>
@@ -67,8 +67,8 @@ static forge_value loss_of_gpt_again(forge_builder *b, unsigned layers)
     return loss_of_gpt(b, layers, true);
 }
 
-/* Returns the loss of a network in which each layer has 50 operations. The operands of each are two of the
- * last thousand values. */
+/* Returns the loss of a network in which each layer has 50 operations. Each operation has two operands, which
+ * are chosen from the last 1,000 values. */
 static forge_value loss_of_tangle(forge_builder *b, unsigned layers)
 {
     enum { WINDOW = 1000, OPERATIONS = 50 };
@@ -99,7 +99,7 @@ struct times {
     int64_t since_ns;
 };
 
-/* Stores the CPU time since the last call as that of `step`. */
+/* Stores the CPU time since the last call of note() as the time of `step`. */
 static void note(struct times *times, unsigned step)
 {
     int64_t now_ns = thread_ns();

@@ -3,7 +3,8 @@
  *
  * Each round runs every case once, so that other load affects all alike. Times are medians of CPU time. The
  * limit is measured with a loop of f32 multiply-adds on registers; the limit of f64 is half as high. Note:
- * for all three directions, FLOP are those of the forward pass, because zeros of padding need no work.
+ * the FLOP of all three directions are those of the forward pass. Products with zeros of padding do not count
+ * as work.
  */
 #include <math.h>
 #include <stdio.h>
@@ -71,7 +72,9 @@ static int64_t places_of(const struct layer *l)
     return (l->size + 2 * l->padding - l->kernel) / l->stride + 1;
 }
 
-/* Creates the launch that gradient_rules_window.c creates for a layer. The output has its own memory. */
+/* Creates the launch that gradient_rules_window.c creates for a layer and direction. Shapes: x is [images,
+ * in, size, size], w is [out, in, kernel, kernel], y is [images, out, places, places]. The output is
+ * allocated; the caller frees it. */
 static void work_make(struct work *work, const struct layer *l, const struct view *tensors,
                       enum direction direction)
 {

@@ -1,11 +1,11 @@
 /* bench/core.c - compares the modelled time of a core with measurements, on small loops whose work was
  * counted by hand.
  *
- * For each loop it prints the measured nanoseconds per iteration, the model's interval, and whether it
- * contains them. Uses the results of `joule calibrate` if there are any. Work was counted in compiled code
- * for x86-64 and AArch64; each iteration includes an addition and a fused compare and branch. Note: empty asm
- * statements keep the compiler from folding, vectorizing or removing an iteration; they generate no
- * instructions.
+ * For each loop it prints the measured nanoseconds per iteration, the model's interval, and whether the
+ * interval contains the measurement. Uses the results of `joule calibrate` if there are any. Work was counted
+ * in compiled code for x86-64 and AArch64; each iteration includes an addition and a fused compare and
+ * branch. Note: empty asm statements keep the compiler from folding, vectorizing or removing an iteration;
+ * they generate no instructions.
  */
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #define KEEP(x)    __asm__ volatile("" : "+r"(x))
 #define ROUNDS     200000
 #define REPEATS    15
-#define STEP       8          /* distance of two cache lines, in words of 8 bytes */
+#define STEP       8          /* distance between two cache lines, in words of 8 bytes */
 #define FAR_WORDS  (1u << 23) /* an array of 64 MiB, in words */
 #define NEAR_WORDS (1u << 11) /* an array of 16 KiB, in words */
 #define COINS      0x10000
@@ -183,17 +183,17 @@ static uint64_t toss(uint64_t rounds)
 
 /* --- work of these loops -------------------------------------------------------------------------------- */
 
-/* Cache lines per iteration: none; one from L2; one from the level that holds 64 MiB. */
+/* Cache lines that an iteration reads: none, one from L2, or one from the level that holds 64 MiB. */
 enum place { NO_LINES, NEAR_LINES, FAR_LINES };
 
 struct loop {
     const char *name;
     uint64_t (*run)(uint64_t rounds);
     double amount[COST_FEATURES]; /* work per iteration */
-    /* operation in the dependence chain between iterations; 0: there is no chain */
+    /* operation in the dependence chain between iterations; 0 means no chain */
     enum cost_feature chain;
     enum place lines;
-    bool is_chase; /* true: the chain also waits for the cache line */
+    bool is_chase; /* true if the chain also waits for the cache line */
 };
 
 #define UOPS(n)     [COST_UOPS] = (n)
@@ -297,7 +297,8 @@ static double measure_ns(const struct loop *loop)
     return median(times, REPEATS);
 }
 
-/* Prints one line that compares model and measurement. Returns ln(modelled / measured). */
+/* Prints one line that compares model and measurement. Sets *out_is_inside to true if the interval contains
+ * the measurement. Returns ln(modelled / measured). */
 static double compare(const struct loop *loop, const struct cost_core *core, const struct cost_table *table,
                       bool *out_is_inside)
 {

@@ -64,7 +64,7 @@ static void onednn(int64_t n)
 }
 
 /* Restricts the other libraries to one thread and the given instruction set. Note: an older OpenBLAS does not
- * recognize newer processors. */
+ * recognize newer processors, so OPENBLAS_CORETYPE selects its kernels. */
 static void tell_peers(enum isa isa)
 {
     static const char *const openblas_cores[] = {"NEHALEM", "HASWELL", "SKYLAKEX"};
@@ -98,7 +98,7 @@ static product_fn *find_onednn(void)
 
 /* --- the limit ------------------------------------------------------------------------------------------ */
 
-/* Returns the current limit of one thread in GFLOP/s; NaN: unknown. */
+/* Returns the current limit of one thread in GFLOP/s, or NaN if it is unknown. */
 static double limit(void)
 {
     enum isa isa;

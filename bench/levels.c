@@ -206,7 +206,8 @@ static double run(double (*kernel)(void), long calls)
     return now() - begin;
 }
 
-/* Returns the CPU seconds of a call. This is the minimum of several runs, which excludes most other load. */
+/* Returns the CPU seconds of one call. The result is the minimum of several runs, so it excludes most other
+ * load. */
 static double measure(double (*kernel)(void))
 {
     long calls = 1;

@@ -31,7 +31,7 @@ static void measure(const struct source_ops *ops)
     if (joule_open(&options, &meter, NULL) != JOULE_OK)
         return;
     struct lane *lane = meter->lanes[ops->is_slow ? 1 : 0];
-    if (!lane) { /* a slow source without devices has no lane */
+    if (!lane) { /* a slow source without devices has no lane (the thread that would read it) */
         printf("%-16s not measured: nothing of its kind on this machine\n", ops->name);
         joule_close(meter);
         return;

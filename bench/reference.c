@@ -57,8 +57,8 @@ static void unload(struct bench *b)
     forge_device_close(b->device);
 }
 
-/* Returns the work per second of the slowest launch of this family. *out_of_row: seconds of this launch per
- * row. */
+/* Returns the work per second of the slowest launch of the family `op`. Sets *out_of_row to the seconds that
+ * this launch needs for one row of its output. */
 static double rate_of(const struct bench *b, enum op op, double *out_of_row)
 {
     double worst = INFINITY;

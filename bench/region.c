@@ -1,8 +1,8 @@
 /* bench/region.c - measures joule_begin + joule_end with 1 and 4 threads at once, while a meter runs.
  *
- * Times batches of 64, in which the cost of the clock vanishes, and single calls, which show the tail; the
- * median cost of two clock readings is subtracted from the latter. Note: rings fill within a millisecond
- * here, so most calls take the path of a full ring.
+ * Times batches of 64 pairs of calls, in which the cost of the clock is negligible. Also times single pairs,
+ * which show the slowest calls. The median cost of a clock reading is subtracted from single pairs. Note:
+ * rings fill within a millisecond here, so most calls take the path of a full ring.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -98,7 +98,8 @@ static struct cost sampling(double period_s, double round_s, const char *sources
     return cost;
 }
 
-/* Runs both kinds in many short rounds, so that other load affects both alike. */
+/* Alternates between rounds with sampling and rounds with an empty loop. Rounds are short, so that other load
+ * affects both kinds alike. */
 static void measure(const char *name, double period_s, const char *sources)
 {
     size_t rounds = period_s < 0.01 ? ROUNDS : 9;

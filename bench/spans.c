@@ -158,7 +158,7 @@ static void measure(const struct network *network, double clock_ns)
     step_seconds(&bench, false);
     for (double start = now_s(); taken[0] && taken[1] && count < MAX_STEPS && now_s() - start < SECONDS;
          count++)
-        for (int k = 0; k < 2; k++) { /* each order is used in half of the rounds */
+        for (int k = 0; k < 2; k++) { /* the order of the two steps changes from round to round */
             int without = (k + (int)count) % 2;
             taken[without][count] = step_seconds(&bench, without);
         }

@@ -14,7 +14,7 @@ import sys
 import time
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "300"))
-# Without GPU sources, because the start of a vendor's library is not joule's cost.
+# GPU sources are left out, because the start of a vendor's library is not joule's cost.
 RUN = ["run", "--sources=-nvml,-thermal", "--"]
 
 

@@ -1,7 +1,8 @@
 /* accumulate.c - computes a batch in parts and accumulates their gradients before the optimiser's step.
  *
- * Two programs share the states: the first runs for all parts but the last and adds gradients to slots. The
- * second adds the gradients of the last part, clips the sums and makes the step. Compile it with
+ * Two programs share the same slots (named state: parameters, sums of gradients). The first program runs for
+ * all parts but the last, and adds gradients to slots. The second program adds the gradients of the last
+ * part, clips the sums, and makes the optimiser's step. Compile it with
  *
  *     cc accumulate.c $(pkg-config --cflags --libs forge) -lm -o accumulate && ./accumulate
  */

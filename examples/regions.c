@@ -29,7 +29,7 @@ static void print(joule_meter *meter, const char *name, uint32_t tag)
 {
     joule_result result = {.struct_size = sizeof result};
     joule_status status = joule_tag_result(meter, tag, &result);
-    /* JOULE_PENDING: the program runs under `joule run`, which reports the regions itself */
+    /* The status is JOULE_PENDING if the program runs under `joule run`, which reports the regions itself. */
     if (status != JOULE_OK && status != JOULE_PENDING) {
         printf("%-8s %s\n", name, joule_status_name(status));
         return;

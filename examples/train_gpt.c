@@ -26,7 +26,7 @@ struct run {
     joule_error error;
 };
 
-/* tokens: [b, t + 1]; the first t are the input, the last t are the labels */
+/* tokens: [b, t + 1]; in each row the first t tokens are the input, and the last t are the labels */
 static joule_status build(struct run *run, forge_graph **out_graph)
 {
     forge_gpt_options gpt = {.struct_size = sizeof gpt,
@@ -92,7 +92,8 @@ static joule_status step(struct run *run, long number)
     if (status != JOULE_OK || number % 10)
         return status;
     forge_energy_collect(run->instance);
-    forge_step_energy(run->instance, FORGE_ALL_PHASES, &joules); /* NaN until the sensors were read again */
+    /* the result is NaN until the sensors have been read after the step */
+    forge_step_energy(run->instance, FORGE_ALL_PHASES, &joules);
     printf("step %4ld  loss %.4f  %.3g J/step (%.2g to %.2g, %s)\n", number,
            (double)*(const float *)forge_tensor_data(&loss), joules.value, joules.low, joules.high,
            joule_class_name(joules.cls));

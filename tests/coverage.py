@@ -31,7 +31,7 @@ def counted(batch):
 
 
 def room_of(path):
-    """Returns the folder to which a file is counted, such as src/joule/sources for
+    """Returns the folder whose coverage includes a file, for example src/joule/sources for
     src/joule/sources/nvidia/nvml.c."""
     parts = os.path.relpath(path, ROOT).split(os.sep)
     if parts[0] not in ("src", "tools"):

@@ -66,8 +66,8 @@ def hold(points, begin, end):
 
 
 def trapezoid(points, begin, end):
-    """Returns the integral of linear ramps between changes. Only changes are recorded: a value holds until
-    one update period before the next change."""
+    """Returns the integral of a curve with linear ramps between values. Only changes are recorded. A value is
+    constant until one update period before the next change, where the ramp to the new value begins."""
     period = statistics.median(b[0] - a[0] for a, b in zip(points, points[1:]))
     total = 0.0
     for (a, p), (b, q) in zip(points, points[1:]):

@@ -90,7 +90,7 @@ static void write_board(struct probe *p)
     write_structs(p);
 }
 
-/* Reads each field in every scope, and compares its timestamp with the clocks. */
+/* Reads each field in every scope, and compares the timestamp of the field with the CPU's clocks. */
 static void write_fields(struct probe *p)
 {
     static const unsigned ids[] = {82, 83, 185, 186, 187, 188, 189, 190, 191, 192};
@@ -133,8 +133,8 @@ static void write_rings(struct probe *p)
     }
 }
 
-/* Finds the size of a process record from the number of bytes that the driver wrote. One process suffices for
- * this. */
+/* Finds the size of a process record from the number of bytes that the driver wrote. At least one process
+ * must use the board. */
 static void write_processes(struct probe *p)
 {
     unsigned char raw[64 * 32];

@@ -1,7 +1,7 @@
 /* bench/nvml/latency.c - measures how long each NVML call takes, and writes latency.csv.
  *
- * Note: failing calls are timed, too, because a source also waits for these. A row contains the last return
- * code.
+ * Note: failing calls are also timed, because a source waits for them, too. A row of the table contains the
+ * return code of the last call.
  */
 #include <stdbool.h>
 #include <stdlib.h>

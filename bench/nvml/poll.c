@@ -16,9 +16,10 @@
 enum poll_kind { POLL_FIELD, POLL_USAGE, POLL_COUNTER, POLL_RING, POLL_GPM };
 
 struct event {
-    /* end of the last call with the old value; end of the first call with the new value */
+    /* before_us: end of the last call with the old value. after_us: end of the first call with the new
+     * value. */
     int64_t before_us, after_us;
-    int64_t stamp_us; /* the driver's timestamp; 0: none */
+    int64_t stamp_us; /* the driver's timestamp; 0 means none */
     double value;
 };
 
@@ -26,7 +27,7 @@ struct poller {
     struct probe *probe;
     enum poll_kind kind;
     const char *name;
-    unsigned id, scope; /* id and scope of a field; or id: the kind of samples */
+    unsigned id, scope; /* id and scope of a field; for POLL_RING, id is the kind of samples */
     int64_t end_us;
     struct event *events;
     size_t count;

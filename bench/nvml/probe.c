@@ -57,7 +57,7 @@ static FILE *create(const char *folder, const char *name, const char *header)
 }
 
 /* Starts the load. Its output, the times of the edges, is appended to FOLDER/edges.csv. Returns the process
- * id of the load; -1: there is no load. */
+ * id of the load, or -1 if there is no load. */
 static pid_t start_load(const char *folder, const char *program, const char *phase, double high_ms,
                         double low_ms, double seconds)
 {
@@ -92,8 +92,8 @@ static int64_t realtime_less_monotonic_us(void)
 
 enum watch { WATCH_ALL, WATCH_NOTHING, WATCH_LATENCY };
 
-/* Runs one phase and records the energy counter before and after. During the phase, the function polls for
- * `seconds`, sleeps, or times calls. */
+/* Runs one phase and records the energy counter before and after. During the phase, the function polls
+ * sensors for `seconds`, sleeps for `seconds`, or measures the duration of calls, as `watch` requests. */
 static void run_phase(struct probe *probe, const char *phase, double seconds, enum watch watch)
 {
     int64_t begin_us = now_us();

@@ -92,7 +92,8 @@ int main(int argc, char **argv)
         while (now_us() < high_end - 250) {
             burn<<<blocks, threads>>>(values, rounds);
             check(cudaEventRecord(ends[kernels % 2]));
-            /* wait for the previous kernel, so that one kernel is always queued and the board stays busy */
+            /* Wait for the previous kernel. The kernel that was just queued keeps the board busy in the
+             * meantime. */
             check(cudaEventSynchronize(ends[++kernels % 2]));
         }
         check(cudaDeviceSynchronize());

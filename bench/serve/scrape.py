@@ -3,9 +3,10 @@
 
 usage: bench/serve/scrape.py [SECONDS]
 
-Starts the servers on free loopback ports and ends them. Joule serves 16 boards of a fake NVIDIA driver, read once and
-ten times per second, and this machine; node-exporter serves this machine. Prints a table and JSON lines.
-Note: CPU time is that of all threads of a process. The time of a scrape includes the work of this client.
+Starts the servers on free loopback ports and ends them. Joule runs three servers: one reads 16 boards of a fake
+NVIDIA driver once per second, one reads them ten times per second, and one serves this machine. node-exporter
+serves this machine, too. Prints a table and JSON lines. Note: CPU time is that of all threads of a process. The
+time of a scrape includes the work of this client.
 """
 import http.client
 import json

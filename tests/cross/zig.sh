@@ -3,8 +3,9 @@
 #
 # usage: tests/cross/zig.sh [TOOLCHAIN...]            default: all that are described below
 #
-# Nothing that is built is run; docs/devices.md therefore says *compiles*. Builds in a temporary folder.
-# Needs Zig as a Python package (pip install ziglang). Without it, it prints that and exits with 77.
+# The built programs are not run. docs/devices.md therefore says *compiles* for these systems. Builds in a
+# temporary folder. Needs Zig as a Python package (pip install ziglang). Without it, it prints that and exits
+# with 77.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

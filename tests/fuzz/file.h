@@ -11,8 +11,7 @@
 #include <unistd.h>
 #include "require.h"
 
-/* Returns the path of a file with these bytes. The path is the same at each call. It belongs to this
- * function. */
+/* Returns the path of a file with these bytes. The path is in static storage and is the same at each call. */
 static inline const char *fuzz_file(const uint8_t *bytes, size_t size)
 {
     static int fd = -1;

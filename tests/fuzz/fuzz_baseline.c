@@ -1,5 +1,5 @@
-/* Fuzz target: stored reports of joulec. Checks that all names in an accepted report are set, and that its
- * functions are found by their names. */
+/* Fuzz target: stored reports of joulec. Checks that all names in an accepted report are set, and that each
+ * function of the report is found by its name. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Fuzz target: a file of joule calibrate. Checks that accepted values are in their ranges, and that energies
- * and times computed from them are plausible. */
+ * and times that are computed from these values are plausible. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

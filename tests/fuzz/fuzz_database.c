@@ -1,5 +1,5 @@
-/* Fuzz target: compilation databases, and commands split as by a shell. Checks that an entry has a problem,
- * or all that is needed to check its file. */
+/* Fuzz target: compilation databases, and command lines that are split into words as a shell does. Checks
+ * that each entry has an error message, or has a file, a folder and words. */
 #include <stdlib.h>
 #include <string.h>
 #include "joulec/source/database.h"

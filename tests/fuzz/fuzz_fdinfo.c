@@ -1,7 +1,7 @@
 /* Fuzz target: files of a process in /proc. Checks that no engine is active for longer than the elapsed time.
  *
- * The input is a graphics driver's fdinfo, a later fdinfo of the same file, and a stat, separated by zero
- * bytes. */
+ * The input is three texts, separated by zero bytes: a graphics driver's fdinfo, a later fdinfo of the same
+ * file, and /proc/PID/stat. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (drm_parse(later, &now) && is_client) {
         double active_s = drm_advance(&before, &now, 0.5);
         require(active_s >= 0 && active_s <= 0.5);
-        require(drm_advance(&before, &now, 0.5) == 0); /* unchanged counters mean no activity */
+        /* the counters have not changed, so there was no activity */
+        require(drm_advance(&before, &now, 0.5) == 0);
     }
     struct tree_process process;
     if (tree_parse(stat <= text + size ? stat : "", &process))

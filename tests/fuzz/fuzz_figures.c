@@ -1,5 +1,5 @@
-/* Fuzz target: the figures of a machine for which TensorForge estimates. Checks that accepted values are in
- * the ranges that the estimates need. */
+/* Fuzz target: the file with figures of a machine for which TensorForge estimates time and energy. Checks
+ * that accepted values are in the ranges that the estimates need. */
 #include <math.h>
 #include <string.h>
 #include "file.h"
@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require((status == JOULE_OK) == (error.message[0] == '\0'));
     for (int i = 0; i < FIGURES; i++) {
         double value = machine.figures[i].value;
-        /* infinite: the machine has no loops of this kind */
+        /* An infinite rate means that the machine has no loops of this kind. */
         require(value >= 0 && (isfinite(value) || i == FIGURE_PLAIN_RATE));
     }
     return 0;

@@ -1,5 +1,5 @@
-/* Fuzz target: AMD's gpu_metrics table. Checks that nothing is read beyond the input, that counts fit their
- * field, and that other values are unknown or possible. */
+/* Fuzz target: AMD's gpu_metrics table. Checks that nothing is read beyond the input, that the energy count
+ * is below its modulus, and that other values are unknown or in their ranges. */
 #include <math.h>
 #include <stdint.h>
 #include "joule/sources/amd/gpu_metrics.h"

@@ -1,5 +1,6 @@
 /* Fuzz target: a gRPC server's answer in pieces of any size, and its TPU metrics. Checks that nothing is read
- * or written out of bounds, that a refused answer stays refused, and that every point's value is a number.
+ * or written out of bounds, that an answer stays refused after it was refused once, and that the value of
+ * every point is a number.
  *
  * The first byte is the size of the pieces. */
 #include <errno.h>

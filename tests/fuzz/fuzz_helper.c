@@ -2,8 +2,8 @@
  * accepts only valid requests, and that the client's energy is finite and never decreases.
  *
  * If the first byte is 0, the rest is requests of 16 bytes each. Else the rest is what the client receives.
- * The bits of the first byte then select rules that the peer follows. 1: headers are valid except for the
- * count; 2: timestamps are current; 4: answers come late; 8: some answers are truncated. */
+ * The bits of the first byte then select rules that the peer follows. Bit 1: headers are valid except for the
+ * count. Bit 2: timestamps are current. Bit 4: answers come late. Bit 8: some answers are truncated. */
 #include <string.h>
 #include "joule/sources/helper/helper_wire.h"
 #include "machine.h"
@@ -34,7 +34,7 @@ static void listen_to(const uint8_t *data, size_t size)
     }
 }
 
-/* Copies the next bytes of the input to `out`; zeros after the end of the input. */
+/* Copies the next `size` bytes of the input to `out`. After the end of the input, writes zeros. */
 static void send_bytes(struct faulty_helper *faulty_helper, uint8_t *out, size_t size)
 {
     size_t count = size < faulty_helper->size ? size : faulty_helper->size;

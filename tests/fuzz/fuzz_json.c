@@ -1,5 +1,5 @@
-/* Fuzz target: JSON. Checks that any bytes give a tree or one message, and that a tree that is written is
- * read back as the same tree. */
+/* Fuzz target: JSON. Checks that any bytes give either a tree or one error message. If a tree is written as
+ * text and read again, the result must be the same tree. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -9,7 +9,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Writes a value with the library's writer. Note: the recursion is limited by the reader's limit of depth. */
+/* Writes a value with the library's writer. Note: the recursion is limited, because the reader refuses values
+ * that are nested too deeply. */
 static void write(struct text *out, const struct json_value *value)
 {
     static const char *const words[] = {"null", "false", "true"};

@@ -15,7 +15,8 @@ static bool is_tail(uint8_t byte)
     return byte >= 0x80 && byte <= 0xbf;
 }
 
-/* Returns the length of the UTF8-2, UTF8-3 or UTF8-4 sequence of RFC 3629 at s; 0: there is none. */
+/* Returns the length in bytes of the UTF8-2, UTF8-3 or UTF8-4 sequence of RFC 3629 at s, or 0 if there is
+ * none. */
 static size_t multibyte(const uint8_t *s, size_t remaining)
 {
     if (remaining >= 2 && s[0] >= 0xc2 && s[0] <= 0xdf && is_tail(s[1]))
@@ -31,7 +32,8 @@ static size_t multibyte(const uint8_t *s, size_t remaining)
     return 0;
 }
 
-/* Returns the length of the escape at s; 0: there is none. *out_byte gets its meaning. */
+/* Returns the length of the escape sequence at s, or 0 if there is none. Sets *out_byte to the character for
+ * which the escape sequence stands. */
 static size_t escape(const uint8_t *s, size_t remaining, uint8_t *out_byte)
 {
     static const char letters[] = "\"\\/bfnrt", bytes[] = "\"\\/\b\f\n\r\t";

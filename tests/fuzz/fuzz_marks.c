@@ -1,5 +1,6 @@
-/* Fuzz target: output of clang -E. The reader of marks must not crash. Checks that bounds are valid, keywords
- * are sorted by line, each mark is at one keyword at most, and each mark without keyword gives an error. */
+/* Fuzz target: output of clang -E. The reader of marks must not crash. Checks that bounds are valid, that
+ * keywords (for, while, do) are sorted by line, that each mark belongs to at most one keyword, and that a
+ * mark without a keyword has an error message. */
 #include <string.h>
 #include "joulec/source/constant.h"
 #include "joulec/source/marks.h"
@@ -35,7 +36,7 @@ static void check_marks(const struct marks *marks)
     free(is_taken);
 }
 
-/* Joins the marks with one loop at each of the first keywords. */
+/* Joins the marks with loops: each of the first MAX_LOOPS keywords gets one loop. */
 static void join(const struct marks *marks)
 {
     struct loop list[MAX_LOOPS];

@@ -16,9 +16,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define MAX_FUNCTIONS     4
-#define MAX_BLOCKS        3000
-#define FEW               250 /* usual maximum of blocks; larger numbers are rare */
+#define MAX_FUNCTIONS 4
+#define MAX_BLOCKS    3000
+/* values of the size byte below FEW give few blocks, values from FEW on give many */
+#define FEW               250
 #define MAX_PATTERN       24
 #define MAX_SUCCESSORS    300
 #define MAX_PRINTED_LOOPS 64 /* maximum number of loops for which lines are generated */
@@ -83,7 +84,7 @@ static void lead_on(struct arena *arena, struct block *b, size_t at, size_t coun
         go(b, count, at * (2 * far + 1) % count, probability);
         go(b, count, at + 1, probability);
         break;
-    case TWO_ENTRIES: /* each cycle has two entries */
+    case TWO_ENTRIES: /* blocks n and n ^ 1 form a cycle, and other blocks have edges to both */
         go(b, count, at ^ 1, probability);
         go(b, count, at + 2, probability);
         break;
@@ -117,8 +118,8 @@ static void add_monotonic_phis(struct arena *arena, struct block *b, unsigned bi
     }
 }
 
-/* Makes the call indirect, with zero, one or two possible callees, which may be equal, or with all
- * functions. */
+/* Makes the call indirect. The list of possible callees has zero to two entries, which may be the same
+ * function. If is_closed is false, the call may also reach any other function. */
 static void set_targets(struct arena *arena, struct call *call, unsigned bits, size_t functions)
 {
     call->target_count = bits % 3;
@@ -231,7 +232,8 @@ static char *random_loop_text(struct module *m, struct input *in)
 
 /* --- invariants ----------------------------------------------------------------------------------------- */
 
-/* Checks a figure. is_open: some work has no upper limit, so the figure has none either. */
+/* Checks that the values of a figure are in order. is_open: some work has no upper limit, so the figure has
+ * no upper limit either. */
 static void check_figure(const struct figure *f, bool is_open)
 {
     const double rounding = 1 + 1e-9;
@@ -254,7 +256,8 @@ static void check_result(const struct function_result *r)
     check_figure(&r->judgement.joules, is_open);
     check_figure(&r->judgement.seconds, is_open);
     check_figure(&r->judgement.watts, r->judgement.basis == BASIS_MISSING);
-    /* may differ from is_open: repeated calls reach a final temperature, which depends on watts only */
+    /* The temperature can have an upper limit although is_open is true: repeated calls reach a final
+     * temperature, which depends only on the watts. */
     bool is_warm_open = isnan(r->judgement.kelvin.high);
     check_figure(&r->judgement.kelvin, is_warm_open);
     require(is_open || !is_warm_open || isnan(r->judgement.kelvin.est));

@@ -1,5 +1,5 @@
-/* Fuzz target: lists of board names. Checks that nothing is read beyond the input, and that a name that was
- * found is terminated and printable. */
+/* Fuzz target: lists of board names. Checks that nothing is read beyond the input, and that every name that
+ * is found is terminated and printable. */
 #include <string.h>
 #include "joule/sources/pci_names.h"
 #include "require.h"

@@ -1,5 +1,5 @@
 /* Fuzz target: the list of plugs, and output of snmpget. Checks that identifiers contain only digits and
- * dots, that hosts cannot be read as options, and that values are integers. */
+ * dots, that host names do not begin with "-", and that values are unknown or between 0 and 1e9. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Fuzz target: program files. Reading must not crash. If an accepted program is small, it is run and must
- * stay within its own memory. The target first corrects the hash, which protects against accidents only, not
- * against attacks. */
+ * stay within its own memory. The target first corrects the hash of the file, so that the contents are read.
+ * The hash detects damage by accident, not by an attacker. */
 #include <stdlib.h>
 #include "../support/small_program.h"
 

@@ -1,5 +1,5 @@
-/* Fuzz target: records. Reading must not crash or leak. Checks that accepted curves are valid, and that
- * samples are in order and each is one short line. */
+/* Fuzz target: records. Reading must not crash or leak. Checks that accepted curves are valid, that samples
+ * are in order of time, and that each sample is one line of limited length. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Fuzz target: output of joule-redfish. Checks that nothing is read beyond the lines, and that every power is
- * possible. */
+ * unknown or between 0 and a maximum. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

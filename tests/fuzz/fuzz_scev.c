@@ -1,5 +1,6 @@
-/* Fuzz target: output of LLVM's scalar evolution printer. Reading must not crash, and sums must end. Checks
- * that ranges are in order, and that the exact result for one argument lies in the range for many. */
+/* Fuzz target: output of LLVM's scalar evolution printer. Reading must not crash, and the summation over
+ * loops must end. Checks that low <= estimate <= high in each range. If an argument has one value, the exact
+ * result must lie in the range for many values of the argument. */
 #include <math.h>
 #include <string.h>
 #include "joulec/trips/trips.h"
@@ -30,7 +31,8 @@ static void count(const struct scev_function *function, const struct trips_loop 
     }
 }
 
-/* Counts a function whose loops are each inside the loop that is printed next. */
+/* Counts the iterations of a function's loops. If `shape` is odd, each loop is inside the loop that is
+ * printed after it. Otherwise no loop is inside another one. */
 static void count_function(const struct scev_function *function, uint8_t shape)
 {
     struct trips_loop loops[MAX_LOOPS] = {0};

@@ -1,7 +1,7 @@
 /* Fuzz target: network input of `joule serve` and `joule top --hosts`.
  *
- * The first byte selects the input. 0: a report of another machine; 1: a Host header; else an Authorization
- * header. */
+ * The first byte selects the kind of input. 0 is a report of another machine, 1 is a Host header, and any
+ * other value is an Authorization header. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 }
 
 /* Reads a report. Checks that unknown values are NaN, that energy never decreases, and that every value can
- * be drawn. */
+ * be shown on the page. */
 static void take_report(char *text, size_t size)
 {
     static struct frame frame;

@@ -1,15 +1,15 @@
 /* Fuzz target: a session's memory, in which another process may write anything. Regions are read from this
- * memory, get energy of a scripted machine, and are queried. This must not crash or loop endlessly. Checks
- * that every value is unknown or plausible.
+ * memory, get energy of a scripted machine, and are queried. These steps must not crash or loop endlessly.
+ * Checks that every value is unknown or plausible.
  *
  * The input is a list of commands, each a byte and its operands. Missing bytes at the end are 0:
  *     0 AREA OFFSET16 LENGTH8 BYTES             writes into the header, a slot, the tag table or the board
- *     1 SLOT TAG FLAGS INDEX BEGIN16 LENGTH16   a finished span, in milliseconds of the run
- *     2 SLOT TAG FLAGS BEGIN16                  an open region
+ *     1 SLOT TAG FLAGS INDEX BEGIN16 LENGTH16   a finished span; times are in sixteenths of a millisecond
+ *     2 SLOT TAG FLAGS BEGIN16                  an open region; the time is in sixteenths of a millisecond
  *     3                                         a reading
  *     4 SLOT                                    gives a slot an owner
  *     5 SLOT TAG FLAGS LENGTH16 OWN16           folded regions, in ms; SLOT may mean threads without a slot
- *     */
+ */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -167,7 +167,8 @@ static void check_quantity(joule_quantity q)
 static void check_row(const struct tag_row *row, double machine_joules)
 {
     const joule_result *r = &row->result;
-    bool is_counted = row->flags & TAG_COUNTED; /* set if no sensor was running */
+    /* true if calls were only counted; their energy is then the compiler's estimate */
+    bool is_counted = row->flags & TAG_COUNTED;
     require(strnlen(row->name, SESSION_NAME) < SESSION_NAME);
     require(is_counted ? isnan(r->coverage) : r->coverage >= 0 && r->coverage <= 1);
     require(is_counted ? isnan(r->duration_s) : r->duration_s >= 0 && r->duration_s < 1e15);

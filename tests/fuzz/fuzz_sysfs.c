@@ -2,8 +2,8 @@
  * gauge is negative, infinite or above its limit.
  *
  * The input is one machine: the contents of `paths`, in order, each ended by a byte 0xFE. If a piece is
- * missing, its file does not exist. Halfway through the run, each file gets the contents of the next one, so
- * that a number may become text in an open file. */
+ * missing, its file does not exist. Halfway through the run, each file gets the contents of the next file. A
+ * number in an open file may thus become text. */
 #include "machine.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -88,7 +88,8 @@ static const char *const paths[] = {
 };
 #define PATHS (sizeof paths / sizeof paths[0])
 
-/* The machine to which the contents are written. */
+/* The machine to which the contents are written. shift: piece i of the input is written to the file paths[i +
+ * shift]. */
 struct writing {
     struct joule_host *host;
     size_t shift;

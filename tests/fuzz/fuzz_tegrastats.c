@@ -1,5 +1,5 @@
 /* Fuzz target: output of tegrastats. Checks that nothing is read beyond the text, and that every value is
- * possible. */
+ * unknown or in its physical range. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Fuzz target: files of cgroups. Checks that no tenant gets more joules than were used.
+/* Fuzz target: files of cgroups. Checks that no tenant (job, container, service or user) gets more joules
+ * than the machine used.
  *
  * The input is the path of a cgroup, its cpu.stat, a later cpu.stat, and the cgroup file of a process on a
  * board, each ended by a zero byte. */

@@ -57,7 +57,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require((status == JOULE_OK) == (error.message[0] == '\0'));
     if (status != JOULE_OK)
         return 0;
-    /* not gzip's magic number; else the text was decompressed */
+    /* The bytes 0x1f 0x8b mark a gzip file, whose text was decompressed and therefore differs from the
+     * input. */
     if (size < 4 || data[2] != 0x1f || data[3] != 0x8b)
         check_spelling(text, data + 2, size - 2);
     check_windows(text, context);

@@ -1,5 +1,5 @@
-/* Fuzz target: parsers of numbers and units. Checks that accepted values are in range and that a written
- * value is read back. */
+/* Fuzz target: parsers of numbers and units. Checks that accepted values are in range. If a value is written
+ * and parsed again, the result must be the same value. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,8 @@ static void check_unit(const char *text, joule_dimension dimension)
     require(isfinite(value) && value >= 0);
     char written[64];
     require(joule_format(value, dimension, 15, written, sizeof written) < sizeof written);
-    /* rounding the largest double up would exceed the range of double */
+    /* Written values are rounded. Near the largest double, the rounded value would exceed the range of
+     * double. */
     if (value < 1e308)
         require(joule_parse(written, dimension, &back, NULL) == JOULE_OK &&
                 (fabs(back - value) <= 1e-14 * value || value < 1e-300));

@@ -1,7 +1,7 @@
 /* tests/fuzz/machine.h - shared code of fuzz targets that build a whole machine from their input.
  *
  * Splits the input, runs rounds of readings, and checks rules that every meter must follow. Note: a piece may
- * contain any byte but the separator. A zero byte ends its text early. */
+ * contain any byte except the separator. Functions that read a piece as text stop at its first zero byte. */
 #ifndef FUZZ_MACHINE_H
 #define FUZZ_MACHINE_H
 
@@ -15,7 +15,7 @@
 #define FUZZ_STEP_NS   INT64_C(600000000) /* virtual time between two rounds, in ns */
 
 /* Splits the input at separators and calls take() for each of the first `max_pieces` pieces. text: a
- * terminated copy, which take() may modify; the byte after its end can be read. */
+ * terminated copy of the piece, which take() may modify. The byte after the terminator is also zero. */
 static inline void each_piece(const uint8_t *data, size_t size, size_t max_pieces,
                               void (*take)(void *context, size_t index, char *text), void *context)
 {
@@ -62,7 +62,7 @@ static inline void require_sound_energy(joule_meter *meter)
     require(isnan(w.joules.value) || w.joules.value >= 0);
 }
 
-/* Requires that each value of a device is unknown or possible. */
+/* Requires that each value of a device is unknown or in its range. */
 static inline void require_sound_devices(joule_meter *meter)
 {
     size_t count = joule_device_count(meter);

@@ -1,8 +1,8 @@
 """Python interface of libforge for tests: builders, and programs whose inputs and outputs are NumPy arrays.
 
-Has the signatures of the functions that tests use; the numbers of enumerations are read from the headers.
-Note: a Builder has every function of <forge/graph.h> as a method, without the prefix forge_. States are
-views: a change of their contents applies to the next run.
+Contains the signatures of the functions that tests use. The numbers of enumerations are read from the
+headers. Note: a Builder has every function of <forge/graph.h> as a method, without the prefix forge_. Arrays
+of States share memory with the slots, so a change of their contents applies to the next run.
 """
 import ctypes
 import os

@@ -36,8 +36,8 @@ class Machine:
             file.write(text)
 
     def use(self, joules, seconds):
-        """Advances the counter evenly, in steps that are possible for a real processor. Each write replaces
-        the previous value in place."""
+        """Advances the counter in equal steps that are small enough for a real processor. Each write replaces
+        the previous value in the same file."""
         steps = round(seconds / 0.02)
         with open(os.path.join(self.root, f"{ZONE}0/energy_uj"), "r+b", buffering=0) as file:
             for _ in range(steps):

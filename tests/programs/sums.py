@@ -25,7 +25,7 @@ def energies(table):
 
 
 def times(table):
-    """Returns the time of each row, which is the column before its share."""
+    """Returns the time of each row. The time is in the column before the share."""
     return [seconds(*found) for found in re.findall(r"([\d.]+) (\w?s) +[\d.]+ %", table)]
 
 
@@ -60,7 +60,7 @@ class Page(html.parser.HTMLParser):
             self.end_row()
         elif tag == "details":
             done = self.open.pop()
-            if done["own"] is None:  # this element folds launches and has no amount of its own
+            if done["own"] is None:  # this element only groups launches and has no amount of its own
                 self.open[-1]["parts"] += done["parts"]
             else:
                 self.open[-1]["parts"].append(done)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks that the macros of joule/budget.h change nothing in a build. A file with all macros must compile
-# without a warning in every language and available compiler, and the program must behave the same. For joulec
-# (__JOULEC__) the macros expand to what joulec reads.
+# without a warning in every language and available compiler, and the program must behave the same. If
+# __JOULEC__ is defined, the macros expand to annotations and pragmas that joulec reads.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

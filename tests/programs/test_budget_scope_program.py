@@ -2,8 +2,8 @@
 """Checks JOULE_BUDGET_SCOPE in a compiled program on a machine of 50 W: the report, and the calls of
 handlers.
 
-Note: calls sleep for milliseconds, and budgets are thousands of times more or less than that costs. Thus a
-busy machine changes no verdict.
+Note: calls sleep for milliseconds. Budgets are thousands of times larger or smaller than the energy of such a
+call, so a busy machine changes no verdict.
 """
 import json
 import os
@@ -19,7 +19,7 @@ BUILD, SOURCE = os.environ["JOULE_BUILD"], os.environ["JOULE_SOURCE"]
 SANITIZER = sanitizer_of(os.path.join(BUILD, "src", "libjoule.so"))
 SANITIZE = [f"-fsanitize={SANITIZER}"] if SANITIZER else []  # a program must have the same sanitizers as libjoule
 COMPILERS = {name: kind for name, kind in (("gcc", "c"), ("clang", "c"), ("g++", "c++"), ("clang++", "c++"))
-             # Clang's sanitizers differ from gcc's.
+             # libjoule was built with gcc's sanitizers, which differ from clang's.
              if shutil.which(name) and not (SANITIZE and name.startswith("clang"))}
 
 PROGRAM = r"""

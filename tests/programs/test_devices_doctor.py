@@ -68,7 +68,7 @@ def test_this_machine_is_listed_as_in_the_schema(devices, doctor):
 
 
 def test_the_variable_is_for_others():
-    """JOULE_ENERGY_JSON has no effect on joule itself, only on programs that joule runs."""
+    """JOULE_ENERGY_JSON has no effect on joule itself. It only affects programs that joule runs."""
     check(joule("doctor", JOULE_ENERGY_JSON="1").stderr == "")
 
 
@@ -148,8 +148,8 @@ def test_gpus_of_a_recorded_machine(root, doctor):
 
 
 def test_doctor_knows_how_run_counts(root, doctor):
-    """Runs as the current user and, if this is root, as nobody. doctor must report a problem with cgroups
-    exactly if `joule run` does not use them."""
+    """Runs as the current user. If this is root, runs also as the user nobody. doctor must report a problem
+    with cgroups if and only if `joule run` does not use cgroups."""
     users = [None] + ([65534] if os.getuid() == 0 else [])
     for user in users:
         with tempfile.TemporaryDirectory(dir=root) as folder:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Checks JOULE_ENERGY_JSON: any program that uses libjoule writes one line at normal exit, and nothing else.
 
-The program is Python itself with libjoule loaded by ctypes, so that neither a final call nor our own compiled
-code can help. Note: the report at exit is the library's only output, so most tests check that nothing is
-printed.
+The program is Python, which loads libjoule by ctypes. It makes no final call to libjoule and contains no code
+of this project, so the report must be written without its help. Note: the report at exit is the library's
+only output, so most tests check that nothing is printed.
 """
 import glob
 import json
@@ -69,8 +69,8 @@ def test_regions_are_reported_as_functions():
 
 
 def test_below_joule_run_figures_are_those_of_the_parent(folder):
-    """The program still joins the session: the parent measures, and the program's regions are stored
-    there."""
+    """The program still joins the session of `joule run`. The parent measures, and the program's regions are
+    stored in the session."""
     path = os.path.join(folder, "parent.json")
     report = lines("region = joule.joule_begin(joule.joule_tag(b'warm up'))\n"
                    "busy(0.3)\n"
@@ -122,7 +122,8 @@ def test_each_measuring_child_writes_a_report():
 
 
 def test_a_childs_regions(folder):
-    """Each process with regions writes its own report. The child does not write to the file of its parent."""
+    """Each process with regions writes its own report. A child does not write to the report file of its
+    parent."""
     code = ("tag = joule.joule_tag(b'before')\n"
             "child = os.fork()\n"
             "if child == 0:\n"

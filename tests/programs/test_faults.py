@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The n-th allocation, open, read, write, fsync, rename, mmap or thread of a program fails, for many n; with JOULE_TEST_FULL=1
-for all of them.
+"""The n-th allocation, open, read, write, fsync, rename, mmap or thread of a program fails, for many n. With
+JOULE_TEST_FULL=1 it is done for all n.
 
 Whichever call fails, the program ends by itself in time, and prints a message unless it did its work. Files that it replaces
 have their old or their new content, and it leaves no other file behind.
@@ -24,7 +24,7 @@ BUILD = os.environ.get("JOULE_BUILD", "build/release")
 LIBRARY = os.path.abspath(os.path.join(BUILD, "tests/fakes/faults/libfaults.so"))
 PROGRAMS = "joule,joule-serve,forge,joulec,joulec-check"
 SANITIZER = sanitizer_of(JOULE)
-KINDS = ("alloc", "open", "read", "write", "fsync", "rename", "mmap", "thread")[1 if SANITIZER else 0:]  # it has its own allocator
+KINDS = ("alloc", "open", "read", "write", "fsync", "rename", "mmap", "thread")[1 if SANITIZER else 0:]  # the address sanitizer has its own allocator, so allocations cannot fail
 IS_FULL = os.environ.get("JOULE_TEST_FULL", "0") not in ("", "0")
 SAMPLE = 3 if SANITIZER else 8  # number of calls of each kind and program
 PATIENCE_S = 30
@@ -38,7 +38,8 @@ def chosen(count):
 
 
 def preloaded():
-    """The preloaded libraries: the address sanitizer's first if the program uses it, so that it finds memory leaked by a failure."""
+    """Returns the libraries to preload. The address sanitizer's library comes first if the program uses it. It then finds
+    memory that is leaked after a failure."""
     if not SANITIZER:
         return LIBRARY
     own = subprocess.run(["cc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True).stdout.strip()
@@ -92,7 +93,8 @@ class Faults(unittest.TestCase):
         return process.returncode, message, process.pid
 
     def each(self, words, files, made, is_good, codes=(1, 2, 125, 126)):
-        """`files` exist before; `made` are the names that may exist afterwards; is_good(name) checks a file that changed."""
+        """Runs `words` once for each fault. `files` exist before each run. `made` are names of files that may exist
+        afterwards. is_good(name) checks a file that changed."""
         for kind in KINDS:
             self.restore(files)
             code, message, _ = self.run_with(f"{kind}:0", words)
@@ -108,7 +110,7 @@ class Faults(unittest.TestCase):
     def check(self, fault, answer, files, made, is_good, codes):
         code, message, pid = answer
         if not self.counts()[1]:
-            return  # one call fewer than last time
+            return  # in this run the program made fewer calls, so the call with this number did not occur
         self.assertIn(code, (0, *codes), (fault, message))
         if code:
             self.assertRegex(message, r"(?m)^(joule|forge|joulec|clang)[^:]*: .", fault)
@@ -145,7 +147,7 @@ class Faults(unittest.TestCase):
             return file.read()
 
     def test_record_survives_each_failing_call(self):
-        """A record whose end could not be written can be read up to there."""
+        """If the end of a record could not be written, the part before it can be read."""
         old = self.record()
 
         def can_be_read(name):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks `forge check`: all operations pass in all modes, a seed repeats a case, and errors are reported.
 
-Speed is not tested: times only have to exist. Note: tests/unit/forge/test_check.c shows that a wrong kernel
-is found; it has one.
+Speed is not tested: times only have to exist. Note: tests/unit/forge/test_check.c has a wrong kernel and
+shows that `forge check` finds it.
 """
 import json
 import os

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks `forge compile`, `run`, `inspect` and `devices`: from a graph's text to numbers in another process.
 
-Also checks the contents of each kind of file, and messages about files that are missing, truncated, random,
-or of another kind.
+Also checks the contents of each kind of file, and the messages about files that are missing, truncated, of
+another kind, or have random contents.
 """
 import ast
 import json

@@ -2,9 +2,10 @@
 """Checks that the same networks, weights, batches and learning rates in PyTorch give the same losses,
 parameters and running statistics.
 
-f64: 100 steps. f32: 20, because rounding errors grow with each step. Note: dropout is off. If the loss does
-not depend on a parameter, such as a bias before a batch norm, its gradient is only rounding errors, and AdamW
-turns these into full steps. In f32 such parameters ("unsteered") are not compared.
+In f64 100 steps are compared. In f32 only 20 steps are compared, because rounding errors grow with each step.
+Note: dropout is off. If the loss does not depend on a parameter, such as a bias before a batch norm, its
+gradient is only rounding errors, and AdamW turns these into full steps. In f32 such parameters ("unsteered")
+are not compared.
 """
 import unittest
 import warnings

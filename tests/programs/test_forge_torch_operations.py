@@ -2,8 +2,9 @@
 """Compares each operation and layer with PyTorch's in f64: values, gradients, and gradients of gradients, for
 random numbers.
 
-Has the list of PyTorch's names. Note: a case is one expression for both libraries. Gradients are those of a
-random weighted sum of its result; gradients of gradients are those of a random weighted sum of gradients.
+Contains the names of the operations in PyTorch. Note: a case is one expression that both libraries compute.
+Gradients are taken of a random weighted sum of the result. Gradients of gradients are taken of a random
+weighted sum of the gradients.
 """
 import unittest
 
@@ -17,8 +18,8 @@ LIMIT = (1e-12, 1e-12, 1e-11)
 
 
 class Case:
-    """A case. inputs: arrays. parameters: {slot: array}; in PyTorch they have the last word of the slot's
-    name. orders: number of times that floats are differentiated."""
+    """A case. inputs: arrays. parameters: {slot: array}; in PyTorch a parameter has the last word of the
+    slot's name, for example "weight". orders: number of times that floats are differentiated."""
 
     def __init__(self, ours, theirs, *inputs, parameters=None, orders=2):
         self.ours, self.theirs, self.inputs, self.parameters, self.orders = ours, theirs, inputs, parameters or {}, orders
@@ -164,7 +165,7 @@ class Operations(unittest.TestCase):
                 continue
             ours = lambda b, v, w: b.binary_of(kind, v, w)  # noqa: E731
             has_slope = forge.BINARY[kind] <= forge.BINARY["mod"]
-            defined = finite[1] != 0 if kind == "mod" else slice(None)  # PyTorch's slopes are NaN if the divisor is 0
+            defined = finite[1] != 0 if kind == "mod" else slice(None)  # PyTorch's gradients are NaN if the divisor is 0
             self.compare(kind, ours, theirs, finite[0][defined], finite[1][defined], orders=1 if has_slope else 0)
             self.compare(kind + " beyond", ours, theirs, *others, orders=0)
 

@@ -69,7 +69,7 @@ class Train(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         write_digits(cls.folder.name, "train", 640, 1)
-        # One batch and a remainder; 130 is neither 500 nor a divisor of 500.
+        # 130 examples: the number is neither 500 nor a divisor of 500, so the last batch is incomplete.
         write_digits(cls.folder.name, "t10k", 130, 2)
 
     @classmethod
@@ -312,7 +312,8 @@ class Train(unittest.TestCase):
             child.kill()
         return spent(path)
 
-    # A kill loses steps, but not their joules. The test kills before the first checkpoint and after it.
+    # If a training is killed, steps since the last checkpoint are lost, but their joules still count. The
+    # test kills a training before and after its first checkpoint.
     def test_joules_of_redone_steps_count(self):
         path, book = self.path("checkpoint"), self.path("book")
         with open(book, "w", encoding="ascii") as file:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that ARCHITECTURE.md is true: each file of src/ has its part in the drawing and in the table, and
-includes and calls nothing above it.
+"""Checks that ARCHITECTURE.md is true: each file of src/ belongs to a part that is in the drawing and in the
+table, and the file includes and calls nothing from parts above its own.
 
 Parses the drawing of layers. Note: a folder and everything below it is one part. A file directly in src/joule
 or src/joulec belongs to the part with the longest matching name.

@@ -13,8 +13,8 @@ import unittest
 
 DEMO = pathlib.Path(os.environ["JOULE_SOURCE"]) / "demo" / "compress.py"
 
-# Runs the command and reports the energy that JOULES has for the command's first two words. In turn, the
-# energy is 1 % less, equal, and 1 % more. A file that grows with each run counts the turns.
+# Runs the command and reports the energy that JOULES has for the command's first two words. From run to run,
+# the reported energy changes: 1 % less, equal, 1 % more, and so on. The length of a file counts the runs.
 FAKE = f"""#!{sys.executable}
 import json, os, subprocess, sys
 command = sys.argv[sys.argv.index("--") + 1:]

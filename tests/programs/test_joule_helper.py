@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks joule-helper as a program: joule gets values from it, and no client can get anything else.
+"""Checks joule-helper as a program: joule gets values from the helper, and no client can get anything but
+these values.
 
 Starts helpers on their own sockets that read recorded machines. Note: `Client` implements the protocol of
 docs/helper.md independently, so that this file also checks that page.

@@ -2,8 +2,9 @@
 """Checks joule-helper's guards: a vendor library that hangs, crashes or is slow delays no client, no other
 sensor and no exit.
 
-Starts helpers that guard the fake NVML on this machine, or a chip of a recorded one. Note: a stopped worker
-looks to the helper like one that sleeps in the kernel: it does not answer, and only SIGKILL ends it.
+Starts helpers that guard the fake NVML on this machine, or a chip of a recorded one. Note: the tests stop a
+worker with SIGSTOP. For the helper, such a worker is like one that sleeps in the kernel: it does not answer,
+and only SIGKILL ends it.
 """
 import json
 import os
@@ -59,7 +60,7 @@ class Guarded:
 
 
 def boards(values):
-    """Returns the energy and power of one board, which are the last of a client's values."""
+    """Returns the energy and the power of one board. They are the last two of a client's values."""
     return values[-2:]
 
 

@@ -60,7 +60,8 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
         for name in ("given", "changed", "maybe_elsewhere", "strange"):
             self.assertEqual([doubt["kind"] for doubt in found[name]["doubts"]], ["pointer"], name)
             self.assertEqual(found[name]["quality"], "E", name)
-        # The estimate includes functions whose address is taken.
+        # The estimate of a call through an unknown pointer includes functions whose address is taken, such as
+        # `many`.
         self.assertGreater(found["given"]["energy_joules"], many / 10)
         # The budget of `other` does not count as a use of its address.
         self.assertLess(found["strange"]["energy_joules"], many / 10)
@@ -173,8 +174,8 @@ int maybe_elsewhere(int c, int x) { op *f = c ? one : elsewhere; return f(x); }
         self.assertNotIn("another declaration", same.stderr)
 
     def test_a_build_below_the_level_that_is_counted(self):
-        """A build at such a level may need more energy than was counted. The file gets one note, and no
-        budget is reported as impossible to exceed."""
+        """joulec counts the work of an -O2 build. A build at a lower level, such as -O0, may need more
+        energy. The file gets one note, and no budget is reported as impossible to exceed."""
         add = 'JOULE_BUDGET("max_joules=1J") int %s(int a) { return a + 1; }\n'
         for level, count in (("-O0", 1), ("-O1", 1), ("-Og", 1), ("-Os", 0), ("-O2", 0), ("-O3", 0)):
             done = self.compile(add % "f" + add % "g", "--energy-check", level)
@@ -236,7 +237,8 @@ halt:
         self.assertIn("this loop has no bound", done.stderr)
 
     def test_unknown_is_never_0(self):
-        """An unknown has no upper end, and its budget has no probability. Each callee is named once."""
+        """If the cost of a callee is unknown, the interval has no upper end, and no probability is given for
+        the budget. Each such callee is named once for each limit."""
         text = """int power(unsigned *a, const unsigned *b);
 JOULE_BUDGET("max_joules=%s, max_watts=100") int sign(unsigned *a, const unsigned *b)
 {
@@ -253,7 +255,7 @@ JOULE_BUDGET("max_joules=%s, max_watts=100") int sign(unsigned *a, const unsigne
         self.assertRegex(done.stderr, r"estimate  at least [\d.]+ .?J; [\d.]+ .?J without 'power', whose cost is unknown  \(assumed\), quality E\n")
         self.assertRegex(done.stderr, r"estimate  unknown; [\d.]+ .?W without 'power', whose cost is unknown")
         self.assertNotIn("P(within)", done.stderr)
-        # Once for each of the two limits.
+        # The callee is named once for each of the two limits.
         self.assertEqual(done.stderr.count("the cost of 'power' is unknown, here and in 3 more calls: "), 2)
         self.assertIn("is exceeded", self.compile(text % "0.001pJ", "--energy-check").stderr)
 
@@ -289,7 +291,7 @@ again:
         self.assertIn("note: and 4 more; --energy-report lists all", message)
 
     def test_another_architecture_decides_nothing(self):
-        """The file says once that neither compliance nor excess is known."""
+        """joulec says once for the file that it is unknown whether budgets are kept or exceeded."""
         text = ('__attribute__((annotate("joule.budget:max_joules=%s")))\n'
                 "int f(int x) { int s = 0; for (int i = 0; i < 1000; i++) s += x * i ^ s; return s; }\n"
                 '__attribute__((annotate("joule.budget:max_watts=1kW"))) int g(int x) { return x; }\n')
@@ -306,8 +308,9 @@ again:
         self.assertNotIn("[JW0106]", self.compile(text % "1MJ", "--energy-check").stderr)
 
     def test_guesses_inside_of_guesses(self):
-        """Nested assumed counts of hundreds would exceed any real run, so they are reduced. A count that is
-        given as a number applies to each loop."""
+        """If nested loops were each assumed to run 100 times, the total would exceed any real run. Inner
+        loops are therefore assumed to run fewer times. A count from --energy-loop-default applies to each
+        loop."""
         text = """
 int inner(const int *p, int n) { int s = 0; for (int i = 0; i < n; i++) s += p[i & 15] / (s | 1); return s; }
 int nest(const int *p, int a, int b, int c) {
@@ -355,7 +358,8 @@ unsigned f(const unsigned char *p, unsigned long len)
         self.assertTrue(499 <= loops[14]["iterations_each"][2] <= 500, loops)
 
     def test_a_count_that_may_run_over_bounds_nothing(self):
-        """Unsigned numbers below 0 are huge: each of these loops runs billions of times for some argument."""
+        """If an unsigned number falls below 0, it wraps to a huge number. For some argument, each of these
+        loops therefore runs billions of times."""
         functions = {
             "stencil": ("unsigned long n", "n <= 1000", "for (unsigned long i = 1; i < n - 1; i++)"),
             "tail": ("unsigned n", "n <= 30", "for (unsigned i = 0; i < n - 10u; i++)"),
@@ -419,7 +423,8 @@ _Noreturn void never(int x) { if (x) for (int i = 0; i < 1000; i++) sink = i; ex
             self.assertLess(found[name]["interval_joules"][0], 0.01 * found["once"]["energy_joules"], name)
 
     def test_memory_is_as_long_as_is_known(self):
-        """The known bounds of a length are used, even if LLVM turned a loop into the call."""
+        """If bounds of a length are known, they are used. This also holds if LLVM turned a loop into a call
+        of memset."""
         text = """#include <string.h>
 __attribute__((noinline)) static void part(char *a, const char *b, int n) { memcpy(a, b, n * 8ul); }
 void known(char *a) { memset(a, 0, 8000000); }
@@ -513,7 +518,8 @@ void forever(void) { for (;;) ; }
         self.assertTrue(5 < joules[1] / joules[0] < 15 and 8 < joules[2] / joules[1] < 12, joules)
 
     def test_far_data_takes_lines(self):
-        """For any caches of this machine, half a KiB is near and 16 GiB is far. A line counts once."""
+        """On any machine, half a KiB fits into the nearest cache, and 16 GiB fit into no cache. Each cache
+        line counts once."""
         text = "".join(f"double f{n}(const double *x) {{ double s = 0; for (long i = 0; i < {n}; i++) s += x[i]; return s; }}\n"
                        for n in (64, 1 << 31))
         text += """double wide(const double *x) { double s = 0; for (long i = 0; i < 1L << 31; i += 8) s += x[i]; return s; }

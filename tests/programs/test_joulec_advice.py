@@ -58,8 +58,8 @@ char *twice(const char *x) { char *p = NULL; size_t room = 0; for (size_t i = 0;
 """), {"rounds": ["allocation"], "keep": [], "grow": ["growth"], "twice": []})
 
     def test_savings_never_exceed_the_total(self):
-        """Some iterations do not reach the allocation. Code that is inlined into several functions is
-        reported once."""
+        """Only some iterations allocate, so the savings are less than the energy of the loop. Code that is
+        inlined into several functions is reported once."""
         text = """
 struct big { unsigned *p; unsigned n; };
 static inline __attribute__((always_inline)) int grow(struct big *x, unsigned n)
@@ -84,8 +84,8 @@ int two(struct big *x, unsigned i, unsigned c) { while (c) { if (i >= x->n && gr
         self.assertEqual(message.count("[JA0203]"), 1, message)
 
     def test_vectors_that_are_never_used(self):
-        """The stored element is in the same row, in another row, in a variable, or at a position that the
-        caller chooses."""
+        """The loop writes a row. The element that it reads in each iteration is in the same row, in another
+        row, in a variable, or at a position that the caller chooses. Only the first case gives advice."""
         head = "int way[40][40], *row;\nint less(int a, int b) { return a < b ? a : b; }\n"
         loops = "void {0}({1}) {{ for (int k = 0; k < 40; k++) for (int i = 0; i < 40; i++) {{ {2} for (int j = 0; j < 40; j++) {3}; }} }}\n"
         found, _ = self.advise(head + loops.format("place", "void", "", "way[i][j] = less(way[i][j], way[i][k] + way[k][j])")

@@ -115,7 +115,8 @@ class Baseline(Folder):
         self.assertEqual(done.returncode, 1, done.stderr)
 
     def test_guesses_of_both_sides_cancel(self):
-        """The loop has no bounds, so its joules are uncertain, but the growth of an iteration is certain."""
+        """The number of iterations is unknown, so the joules of both versions are uncertain. It is certain
+        that each iteration needs more energy than before."""
         loop = "int f(const int *x, int n) {{ int s = 0; for (int i = 0; i != n; i++) s += {}; return s; }}\n"
         self.keep(loop.format("x[i]"))
         done = self.compile("--energy-baseline=base.json", "--energy-report", "now.json", text=loop.format("x[i] / (x[i + 1] + 1)"))
@@ -228,7 +229,8 @@ class Baseline(Folder):
             self.assertRegex(done.stderr, r"src/a\.c:10:31: error: 'leaf' takes .* \.\./base\.json \[JE0007\]")
 
     def test_another_name_of_a_callee_is_no_difference(self):
-        """If a function has no upper end, callers of a renamed function are compared by their contents."""
+        """The functions have no upper end, and their callees were renamed. The comparison must recognise that
+        only names have changed."""
         text = """
 __attribute__((noinline)) static int tree(int n) { return n < 2 ? n : tree(n - 1) + tree(n - 2) * 3; }
 __attribute__((noinline)) static int open_loop(const int *p) { int s = 0; while (*p) s = s * 31 + *p++; return s; }

@@ -2,8 +2,9 @@
 """Checks that joulec's results for loops with correct marks hold when the loops run, in whatever way LLVM
 merges and splits the loops.
 
-Programs are random: loops that run while something changes, around counting loops; loops that reset their
-counts, end early, follow cycles, or use goto. They first run with counters, whose values become the marks.
+Programs are random. They contain loops that run while something changes, around counting loops. They also
+contain loops that reset their counts, end early, follow cycles, or use goto. Each program first runs with
+counters, whose values become the marks.
 """
 import os
 import random
@@ -76,7 +77,8 @@ class Maker:
         self.lines += [f"ENTER({number});", number, f"{head} {{ ROUND({number});"]
 
     def work(self, at, flag):
-        """Adds work that ends because the numbers for which it searches decrease."""
+        """Adds a statement that decreases an element above a limit and sets `flag`. The elements decrease, so
+        the loop around the statement ends."""
         array, limit = self.one(("a", 2), ("c", 1), ("d", 0), ("b", 90))
         self.lines.append(self.one(f"if ({array}[{at}] > {limit}) {{ {array}[{at}]--; {flag} = 1; }}",
                                    f"if ({array}[{at}] > {limit}) {{ {array}[{at}] = 0; {flag} = 1; }} else s += 2;",

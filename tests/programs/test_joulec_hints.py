@@ -50,8 +50,8 @@ long plain(const int *d) { long s = 0; for (int i = 0; i < N; i++) for (int j = 
         self.assertLess(abs(self.joules(found, "checked") / self.joules(found, "plain") - 1), 0.2)
 
     def test_other_exits_still_say_how_long(self):
-        """A triangular nest has a formula in spite of an assertion. An assertion changes nothing in a loop
-        whose end depends on data."""
+        """The count of a triangular nest is exact although the nest contains an assertion. If the end of a
+        loop depends on data, an assertion does not change its assumed count."""
         found = self.functions(CHECKS + """
 long triangle(const int *d) { long s = 0; for (int i = 0; i < N; i++) for (int j = 0; j < i; j++) { assert(d[j] != i); s += d[j] ^ s; } return s; }
 long until(const int *d) { long s = 0; for (int i = 0; i < N; i++) { if (d[i] == 7) break; s += d[i] ^ s; } return s; }

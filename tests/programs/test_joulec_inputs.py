@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks joulec's inputs: for any way of passing a C file to clang, its budgets are judged, or joulec reports
-that they are not.
+"""Checks joulec's inputs: for any way of passing a C file to clang, joulec judges the budgets of the file, or
+reports that it does not judge them.
 """
 import json
 import os

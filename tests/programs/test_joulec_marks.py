@@ -47,8 +47,8 @@ void f(unsigned *heap, const unsigned *s) { for (int i = 0; i < 100; i++) if (s[
         self.assertEqual((decided.returncode, decided.stderr), (0, ""))
 
     def test_while_do_and_macros(self):
-        """Numbers come from macros of a header, and marks from a macro. All loops of a macro have the same
-        position."""
+        """Numbers in marks come from macros of a header, and one mark is itself a macro. All loops in one
+        macro have the same source position; the mark applies to the outer loop."""
         self.write("limits.h", "#define ROWS (4 * 16)\n#define UP_TO(n) JOULE_LOOP(0, n)\n#define EACH(i, n, body) for (int i = 0; i < (n); i++) { body }\n")
         loops = self.loops("""#include "limits.h"
 int f(const int *x, int *y, int n) { int s = 1;
@@ -92,7 +92,8 @@ heap[at] = value; }
         self.assertIn("JOULE_LOOP(1, 2)", found["stderr"])
 
     def test_a_macro_in_a_loop_has_not_its_mark(self):
-        """do ... while (0) is not a loop, so it takes no mark from a loop around it."""
+        """do ... while (0) in a macro is not a loop. The mark therefore stays with the loop around the
+        macro."""
         loops = self.loops("""#define DOWN do { int child = 2 * at + 1; if (child + 1 < n[at & 3] && heap[child + 1] < heap[child]) child++; \\
     if (value <= heap[child]) goto out; heap[at] = heap[child]; at = child; } while (0)
 void f(unsigned *heap, int at, unsigned value, const int *n) {
@@ -106,8 +107,8 @@ heap[at] = value; }
         self.assertEqual([(loop["class"], loop["marked"]) for loop in loops], [("bounded", [1, 12])])
 
     def test_block_inserted_into_the_back_edge_keeps_the_mark(self):
-        """LLVM inserts such a block if a value is reloaded in some iterations only. The loop does not lose
-        its position."""
+        """If a value is reloaded only in some iterations, LLVM inserts a block into the back edge of the
+        loop. The loop must still have its source position."""
         loops = self.loops("""struct s { int room, more; };
 int step(struct s *);
 int f(struct s *s, int n) {
@@ -149,8 +150,9 @@ int f(struct s *s, int n) {
         self.assertEqual(found["functions"]["f"]["loops"][0]["iterations_each"], [1000, 1000, 1000])
 
     def test_of_bounds_the_middle(self):
-        """The assumed count is the middle of the range. For a loop that restarts or repeats a pass until
-        nothing changes, it is the middle of the magnitudes."""
+        """The assumed count is the middle of the range, for example 256 for 0 to 511. If a loop restarts, or
+        repeats a pass until nothing changes, each order of magnitude is equally likely, and the count is
+        21.6."""
         queue = "int f(const int *x, int *y) { int s = 0, n = 1;\nJOULE_LOOP(0, 511)\nwhile (s < n) { y[s++] = 7; n += x[n]; } return n; }\n"
         restarted = "void f(const int *x, int *y) { for (int i = 0; i < 9; i++) { int n = i;\nJOULE_LOOP(0, 511)\nwhile (x[n]) n = x[n];\ny[i] = n; } }\n"
         passes = ("void f(int *x) { int more;\nJOULE_LOOP(0, 511)\ndo { more = 0;\nfor (int i = 1; i < %d; i++) if (x[i] < x[i - 1])"
@@ -175,9 +177,9 @@ WORK = "(const int *x) { int s = 1; for (int i = 0; i < 1000; i++) s ^= x[i] * s
 
 
 class OneOfTwo(Source):
-    """LLVM merges two nested loops if the inner loop's test is known to hold at first. It splits a loop that
-    continues at two places. A mark of a merged loop is refused; a version of LLVM that does not merge the
-    loops uses the mark."""
+    """If the condition of an inner loop is known to hold at first, LLVM merges the inner and the outer loop.
+    It splits a loop with two back edges into two loops. joulec refuses a mark of a merged loop. If a version
+    of LLVM does not merge the loops, joulec uses the mark."""
     ROUND = """unsigned short a = lowest[roads[i].a], b = lowest[roads[i].b];
         if (a == b) continue;
         has_changed = true;
@@ -238,7 +240,7 @@ int next(void);
         self.assertTrue(not message or "write each loop on a line of its own, or move the inner loop to a function that is not inlined [JW0105]" in message, message)
 
     def test_loop_that_continues_only_by_a_break_is_not_bounded(self):
-        """The loop looks like one that resets its count, so neither mark bounds it."""
+        """In LLVM IR the two loops look like one loop that resets its counter, so neither mark bounds it."""
         text = """void f(void) { bool has_changed = true;
     JOULE_LOOP(1, 512)
     while (has_changed) {
@@ -310,7 +312,8 @@ retry:
         self.check_refused(text, [1, 64], None)
 
     def test_a_branch_around_is_no_guard(self):
-        """A mark applies to each entry into its loop, so a branch around the loop changes no count."""
+        """A mark states the iterations for each entry into the loop. If a branch skips the loop, the total is
+        lower, but the count for each entry is the same."""
         text = """int f(const unsigned char *x, int n) { int s = 1;
 for (int i = 0; i < 40; i++) {
     if (x[i] < %s)
@@ -331,7 +334,8 @@ return s; }
         self.assertEqual(self.loops(text)[0]["iterations"][0], 0)
 
     def test_a_ring_in_one_loop(self):
-        """The loop looks like two loops, but the source has only one keyword, so the mark is used."""
+        """In LLVM IR this one loop looks like two loops. The source has only one loop keyword, so the mark is
+        used."""
         text = """int f(void) { int i = 0, s = 0;
     JOULE_LOOP(50, 1000)
     for (;;) {
@@ -444,8 +448,9 @@ JOULE_BUDGET("max_joules=1mJ") int open(int n) { return plain(n); }
 """
 
     def test_recursion_depth_gives_the_number_of_frames(self):
-        """One recursive call gives n frames, and several give a geometric sum. A tail call counts as in the
-        source."""
+        """If a function with depth n calls itself once, there are up to n frames. If it calls itself several
+        times, the number of frames is a geometric sum, for example 2^10 - 1. A tail call counts as a call, as
+        in the source."""
         found = self.report(self.TEXT)
         frames = {name: function["frames"] for name, function in found["functions"].items()}
         self.assertEqual(frames, {"once": [1, 5, 10], "twice": [1, 31, 1023], "tail": [1, 5, 10], "tree": [1, 9, 585], "even": [1, 3, 6],
@@ -457,8 +462,8 @@ JOULE_BUDGET("max_joules=1mJ") int open(int n) { return plain(n); }
         self.assertEqual(found["functions"]["open"]["verdict"], "undecided")
 
     def test_depth_of_recursion_in_a_loop_is_assumed(self):
-        """The depth is assumed in the same way as the count of an inner loop: each order of magnitude is
-        equally likely."""
+        """If the recursion starts in a loop, each order of magnitude of the depth is equally likely, as for
+        the count of an inner loop. The assumed number of frames is then 31 instead of 256."""
         text = """JOULE_DEPTH(511) unsigned root(unsigned short *up, unsigned i) { if (up[i] != i) up[i] = root(up, up[i]); return up[i]; }
 unsigned once(unsigned short *up) { return root(up, 7); }
 """
@@ -467,8 +472,8 @@ unsigned once(unsigned short *up) { return root(up, 7); }
             self.assertEqual(self.functions(text + more)["root"]["frames"], [1, likely, 511])
 
     def test_more_than_can_be_counted(self):
-        """A tree traversal has known maximum numbers of children and levels. A real tree does not reach both
-        everywhere."""
+        """The maximum numbers of children (999) and levels (40) of a tree are known, but a tree with both
+        maxima everywhere cannot exist. The number of frames therefore has no upper end."""
         text = """struct t { struct t *first, *next; int v; };
 JOULE_DEPTH(40) int walk(const struct t *t) { int s = t->v; JOULE_LOOP(0, 999) for (t = t->first; t; t = t->next) s += walk(t) ^ s; return s; }
 JOULE_BUDGET("max_joules=1mJ") int user(const struct t *t) { return walk(t); }
@@ -476,7 +481,7 @@ JOULE_BUDGET("max_joules=1mJ") int user(const struct t *t) { return walk(t); }
         found = self.functions(text)
         walk, user = found["walk"], found["user"]
         self.assertEqual(walk["frames"], [1, 1000, None])
-        # Each node but the first has a parent.
+        # Each node except the root is the child of one node, so a node has about one child on average.
         self.assertEqual([loop["iterations_each"][1] for loop in walk["loops"]], [1])
         self.assertEqual((walk["interval_joules"][1], user["interval_joules"][1], user["budget_probability"]), (None, None, None))
         self.assertTrue(1 <= user["energy_joules"] / walk["energy_joules"] < 1.1)

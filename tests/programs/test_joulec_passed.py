@@ -22,8 +22,9 @@ double use(void) { return mm(400); }
         self.assertIsNotNone(found["budget_probability"])
 
     def test_all_calls_count(self):
-        """The range is the minimum and maximum over all calls, through other static functions, loops and
-        assumptions. LLVM 19 stores only the upper end of such an assumption."""
+        """The range of a parameter is the minimum and maximum over all calls. Arguments may come from other
+        static functions, loops and JOULE_ASSUME. LLVM 19 stores only the upper end of an assumption with two
+        ends."""
         for calls, lows, high in (("double a(const double *x) { return f(x, 400) + f(x, 100); }", (100,), 400),
                                  ("STATIC_G double a(const double *x) { return g(x, 50); }", (49,), 49),
                                  ("double a(const double *x) { double s = 0; for (int k = 10; k < 50; k++) s += f(x, k); return s; }", (10,), 49),

@@ -117,8 +117,8 @@ class Profile(Folder):
         self.assertTrue(20 < found["walk"]["energy_joules"] / plain["walk"]["energy_joules"] < 60)
 
     def test_calls_that_become_a_loop_are_as_many_as_was_seen(self):
-        """LLVM turns all calls of a list's traversal into iterations, and half of a tree's. The rest are
-        counted as frames."""
+        """LLVM turns all recursive calls of a list traversal into iterations of a loop, and half of the calls
+        of a tree traversal. The remaining calls are counted as frames."""
         self.count("""#include <joule/budget.h>
 #include <stdlib.h>
 #define FN __attribute__((noinline)) long
@@ -168,21 +168,23 @@ int main(int count, char **words)
         self.assertEqual({name: f["counted"] for name, f in found.items()}, {"sum": False, "once": True})
 
     def test_branch_probabilities_come_from_the_profile(self):
-        """The loop runs in one call of seven."""
+        """In the profile, one call of `rare` in seven runs the loop. Its energy must therefore be between 1
+        and 10 times that of `exact`."""
         found, _ = self.report("--profile-use")
         rare, exact = found["rare"]["energy_joules"], found["exact"]["energy_joules"]
         self.assertTrue(1 < rare / exact < 10, (rare, exact))
 
     def test_calls_of_itself_behind_two_colons(self):
-        """clang 14 counts the second `?:` wrongly; other versions may be right."""
+        """The recursive call is behind two operators `?:`. clang 14 counts the second operator wrongly, so no
+        frames are known. Other versions may count correctly."""
         self.count("__attribute__((noinline)) int f(int n) { return n < 0 ? 3 : n < 2 ? n : f(n - 1) * 3 + 1; }\n"
                    "int main(void) { int s = 0; for (int i = 0; i < 100; i++) s += f(i < 60 ? -1 : 5); return s < 0; }\n")
         found, _ = self.report("--profile-use")
         self.assertIn(found["f"]["frames"], ([1, 1, None], [1, 2.6, 3.25]))
 
     def test_two_loops_of_which_llvm_makes_one(self):
-        """The profile has counts of both loops, and the merged loop uses neither. Other versions of LLVM do
-        not merge them."""
+        """LLVM merges the two loops into one. The profile has counts of both loops, and the merged loop must
+        use neither. Other versions of LLVM do not merge the loops."""
         self.count("""#include <stdbool.h>
 unsigned short lowest[512]; struct { unsigned short a, b; } roads[400];
 __attribute__((noinline)) void passes(void)

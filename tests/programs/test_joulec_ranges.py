@@ -2,9 +2,10 @@
 """Checks that counts from the code hold for all arguments that JOULE_ASSUME allows, even if unsigned numbers
 wrap.
 
-Programs are random nests. They count up, down, until numbers are equal, or until two numbers or addresses
-meet; limits are sums, quotients and products of arguments. Each runs with the minimum and maximum arguments
-and some between. A loop never runs more often than joulec's upper end, or less often than its lower end.
+Programs are random nests of loops. Loops count up, count down, run until numbers are equal, or until two
+numbers or addresses meet. Limits are sums, quotients and products of arguments. Each function is called with
+the minimum and maximum arguments and with some between. A loop never runs more often than joulec's upper end,
+or less often than its lower end.
 """
 import os
 import random
@@ -171,7 +172,8 @@ class Ranges(OneFile):
         return judged
 
     def test_a_formula_in_a_loop_of_which_little_is_known(self):
-        """The formula wraps in iterations beyond the likely number of iterations."""
+        """In some iterations of the outer loop, the formula for the inner loop wraps to a huge count. These
+        iterations come after the likely end of the outer loop."""
         found = self.loops_of("""volatile int sink;
 void f(unsigned n) {
     JOULE_ASSUME(n >= 0 && n <= 3);
@@ -202,7 +204,8 @@ void f(unsigned n, unsigned m) {
         self.assertEqual(found, [("symbolic", 1000)])
 
     def test_a_branch_that_is_not_the_loops_guard(self):
-        """If n is not 1, it is 0 or above 1. If n is 0, the loop's number wraps."""
+        """The branch excludes n == 1, but not n == 0. If n is 0, the counter of the loop must wrap before the
+        loop ends."""
         text = """volatile int sink;
 void f(unsigned long n) {
     if (n == 1) return;

@@ -184,7 +184,7 @@ int only_with_openmp(int x) {{ return x; }}
 
     def test_replaceable_functions_are_unknown(self):
         """Weak functions and tables can be replaced, and with -fsemantic-interposition all exported symbols.
-        Copies of one inline function cannot."""
+        Copies of one inline function cannot be replaced."""
         text = ("__attribute__((weak)) int light(int x) { return x + 1; }\nint calls(int x) { return light(x); }\n"
                 "extern int (*const table[2])(int);\nstatic __attribute__((noinline)) int own(int x) { return x - 1; }\n"
                 "__attribute__((weak)) int (*const table[2])(int) = {own, own};\n"
@@ -199,7 +199,9 @@ int only_with_openmp(int x) {{ return x; }}
         self.assertEqual([found[name]["open"] for name in ("shown", "calls_it")], [[], [("callee", "open_to_all")]])
 
     def test_functions_of_another_type_in_a_table(self):
-        """A caller may have cast the functions of a table. A member of a structure is a fixed function."""
+        """A function in a table may have been cast from another type, so all functions of the table are
+        possible callees. A call through a member of a structure reaches only functions that are stored in
+        this member."""
         text = ("static int light(int *p) { return *p; }\nstatic void costly(int *p) { for (int i = 0; i < 9999; i++) p[i] ^= i; }\n"
                 "static int (*const cast[2])(int *) = {light, (int (*)(int *))costly};\n"
                 "int through(int *p, int k) { return cast[k & 1](p); }\n"

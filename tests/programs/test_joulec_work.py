@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Checks joulec's classification of instructions: the breakdown of small functions, one kind of work against
-another.
+"""Checks joulec's classification of instructions: the joules of small functions are compared by kind of work.
 """
 import platform
 import unittest
 
 from joulec_support import OneFile, main
 
-# Other tests check how the build transforms loops.
+# These options keep loops as they are in the source. Other tests check how the build transforms loops.
 PLAIN = ["-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops"]
 ON_X86 = platform.machine() == "x86_64"
 
@@ -26,8 +25,9 @@ class Work(OneFile):
         self.assertAlmostEqual(found["wide"]["int_divs"] / found["narrow"]["int_divs"], 5 / 3)
 
     def test_a_division_of_128_bits_is_a_function(self):
-        """Divisions by constants also call the function. The remainder is computed from the quotient. For a
-        power of two, both are shifts."""
+        """A division of 128-bit numbers calls a library function, also if the divisor is a constant. The
+        remainder is computed from the quotient without a second call. If the divisor is a power of two,
+        quotient and remainder need only shifts and masks."""
         text = "typedef unsigned __int128 u128;\nunsigned narrow(unsigned x, unsigned y) { return x / y; }\n"
         text += "".join(f"u128 {name}(u128 x, u128 y) {{ return {words}; }}\n" for name, words in (
             ("divided", "x / y"), ("both", "(x / y) ^ (x % y)"), ("third", "x / 3 + y"), ("eighth", "x / 8 + y")))
@@ -67,8 +67,8 @@ class Work(OneFile):
 
     @unittest.skipUnless(ON_X86, "asks what clang makes for x86")
     def test_rounds_that_vectors_leave_over(self):
-        """If there are at most 32 iterations, 31 cost most, because most of these are in the remainder
-        loop."""
+        """The vectorized loop handles blocks of iterations, and the remainder loop handles the rest. Of 1 to
+        32 iterations, 31 cost most, because most of these are in the remainder loop."""
         takes = "(unsigned char *restrict a, const unsigned char *restrict b, int n)"
         loops = 'for (int k = 0; k < 1000; k++) { for (int i = 0; i < n; i++) a[i] ^= b[i]; __asm__ volatile("" ::: "memory"); }'
         text = (f"void some{takes} {{ JOULE_ASSUME(n >= 1 && n <= 32); {loops} }}\n"
@@ -79,7 +79,8 @@ class Work(OneFile):
 
     @unittest.skipUnless(ON_X86, "asks what clang makes for x86")
     def test_vectors_for_data_that_does_not_overlap(self):
-        """A row is written, and one of its elements is read, in each iteration or before the loop."""
+        """The loop writes a row of `way`. In `each`, it also reads one element of this row in each iteration,
+        which prevents vectors. In `before`, the element is read before the loop."""
         loops = "void {0}(void) {{ for (int k = 0; k < 40; k++) for (int i = 0; i < 40; i++) {{ {1} for (int j = 0; j < 40; j++) " \
                 "way[i][j] = way[i][j] < {2} + way[k][j] ? way[i][j] : {2} + way[k][j]; }} }}\n"
         found = self.functions("int way[40][40];\n" + loops.format("each", "", "way[i][k]") + loops.format("before", "int x = way[i][k];", "x"),
@@ -87,7 +88,8 @@ class Work(OneFile):
         self.assertGreater(found["each"]["time_seconds"], 1.5 * found["before"]["time_seconds"])
 
     def test_a_chain_through_a_constant_division(self):
-        """The chain has a product and a shift for each digit, instead of a division of 12 cycles or more."""
+        """A division by a constant becomes a product and a shift. The dependence chain is therefore shorter
+        than with a division, which takes 12 cycles or more."""
         loop = "unsigned {0}(unsigned x, unsigned y) {{ for (int i = 0; i < 1000; i++) x = x / {1} ^ (x << 20); return x; }}\n"
         found = self.functions(loop.format("tenths", "10") + loop.format("parts", "(y | 1)"))
         self.assertLess(2 * found["tenths"]["time_seconds"], found["parts"]["time_seconds"])
@@ -193,8 +195,9 @@ double horner(const double *x, double y) { double s = 0; for (int i = 0; i < 100
             self.assertGreater(horner, 1.7 * sum_)
 
     def test_independent_short_loops_overlap(self):
-        """The loops do not overlap if they start from a value that the previous loop stored, directly,
-        through another load, or in memory."""
+        """Consecutive short loops overlap only if they are independent. They do not overlap if a loop starts
+        from a value of the previous loop: directly, through a load whose address depends on it, or through
+        memory."""
         found = self.functions("""
 double c[8], x[1000], y[1000];
 void restarted(void) { for (int i = 0; i < 1000; i++) { double s = 0; for (int k = 0; k < 8; k++) s = s * x[i] + c[k]; y[i] = s; } }

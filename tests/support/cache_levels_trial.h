@@ -1,8 +1,8 @@
 /* support/cache_levels_trial.h - builds functions by hand, to test from which memory levels their loads read.
  *
- * Blocks and loops are given as a graph, addresses as scalar evolution prints them. Results are cache lines
- * per call from L2, L3 and DRAM. The core has caches of 32 KiB, 1 MiB and 32 MiB. Note: include <cmocka.h>
- * first. */
+ * Blocks and loops are given as a graph. Addresses are given in the notation of LLVM's scalar evolution.
+ * Results are cache lines per call from L2, L3 and DRAM. The core has caches of 32 KiB, 1 MiB and 32 MiB.
+ * Note: include <cmocka.h> first. */
 #ifndef SUPPORT_CACHE_LEVELS_TRIAL_H
 #define SUPPORT_CACHE_LEVELS_TRIAL_H
 
@@ -61,8 +61,8 @@ static inline void add_edges(struct trial *t, const char *edges)
     }
 }
 
-/* Returns a function with `depth` nested loops; times[d]: iterations of loop d. `values`: lines as the
- * printer of scalar evolution writes them. The caller frees the result. */
+/* Returns a function with `depth` nested loops; times[d]: iterations of loop d each time the loop is entered.
+ * values: lines as the printer of scalar evolution writes them. The caller frees the result. */
 static inline struct trial *trial_new(unsigned depth, const double *times, const char *values)
 {
     char words[1024];
@@ -106,8 +106,8 @@ static inline void add_value(struct trial *t, uint32_t block, const char *name)
     b->values[b->value_count++] = name;
 }
 
-/* Adds a value to block `header` that changes by 0 to `extent` per iteration. `from`: its initial value;
- * NULL: 0. */
+/* Adds a value to block `header` that changes by 0 to `extent` in each iteration. from: its initial value;
+ * NULL means 0. */
 static inline void add_monotonic_phi(struct trial *t, uint32_t header, const char *name, double extent,
                                      const char *from)
 {

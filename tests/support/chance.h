@@ -1,7 +1,7 @@
 /* support/chance.h - random numbers for simulations, the same in every run of a test.
  *
  * The generator is a xorshift. Its normal variates are inexact beyond three standard deviations. Note: all
- * users of a program share one sequence. Set chance_state to CHANCE_SEED to restart it. */
+ * code of a program shares one sequence. Set chance_state to CHANCE_SEED to restart it. */
 #ifndef TEST_CHANCE_H
 #define TEST_CHANCE_H
 

@@ -16,8 +16,8 @@
 #define ABSOLUTE 1e-5
 #define RELATIVE 1e-3
 
-/* Returns the sum of the elements of `y` with fixed weights between -1 and 1. Equal weights would let parts
- * of the result cancel. */
+/* Returns the weighted sum of the elements of `y`, with fixed weights between -1 and 1. With equal weights,
+ * errors of elements could cancel. */
 static forge_value weigh(forge_builder *b, forge_value y, uint32_t stream)
 {
     forge_shape shape = forge_value_shape(b, y);

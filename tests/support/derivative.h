@@ -1,8 +1,8 @@
 /* support/derivative.h - compares derivatives of a function with finite differences.
  *
- * For one function in double precision, compares the first derivatives of a weighted sum of its result, and
- * their derivatives. Note: a failure ends the test with the function's name. Weights are fixed, so results
- * can be compared between runs. */
+ * The function is in double precision. The loss is a weighted sum of its result. Compares the first and
+ * second derivatives of the loss. Note: a failure ends the test with the function's name. Weights are fixed,
+ * so results can be compared between runs. */
 #ifndef SUPPORT_DERIVATIVE_H
 #define SUPPORT_DERIVATIVE_H
 
@@ -21,7 +21,8 @@ struct function {
     bool is_smooth; /* second derivatives exist in these ranges */
 };
 
-/* A program that computes loss, gradients, and a directional derivative of the gradients. */
+/* A program that computes the loss, its gradients g0, g1 ..., and "slope", a weighted sum of all gradients.
+ * If the function is smooth, it also computes h0, h1 ..., the gradients of the slope. */
 struct trial {
     forge_device *device;
     forge_graph *graph;
@@ -37,8 +38,9 @@ void derivative_check(const struct function *function);
 void derivative_begin(struct trial *trial, const struct function *function);
 /* Runs the program with the inputs in trial->x. */
 void derivative_run(struct trial *trial, const struct function *function);
-/* Compares the derivative of the output `what` ("loss" or "slope") by each element of input i with a finite
- * difference. `letter`: g or h, the first letter of the output that contains the derivative. */
+/* Takes the derivative of the output `what` ("loss" or "slope") with respect to each element of input i, and
+ * compares it with a finite difference. The derivative is the output whose name is `letter` (g or h) and i,
+ * for example "g0". */
 void derivative_compare(struct trial *trial, const struct function *function, size_t i, const char *what,
                         char letter);
 void derivative_end(struct trial *trial, const struct function *function);

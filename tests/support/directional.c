@@ -34,7 +34,8 @@ struct trial {
     unsigned char *slots; /* initial contents of all slots */
 };
 
-/* The program's outputs at a point. */
+/* The program's outputs at a point. slope and other_slope: derivatives of the loss along two directions.
+ * bend: derivative of other_slope along the first direction. */
 struct facts {
     double loss, slope, other_slope, bend;
 };
@@ -94,7 +95,8 @@ static void load(struct trial *t)
 
 /* --- points --------------------------------------------------------------------------------------------- */
 
-/* Copies all slots to `t->slots`; is_back: copies them back. */
+/* Copies the contents of all slots to `t->slots`. If is_back is true, copies them from `t->slots` to the
+ * slots. */
 static void copy_slots(struct trial *t, bool is_back)
 {
     size_t at = 0;
@@ -111,7 +113,7 @@ static void copy_slots(struct trial *t, bool is_back)
     }
 }
 
-/* Initializes slots from the seed. Then adds noise to all variables, also to those that are initially
+/* Initializes slots from the seed. Then adds noise to all variables, because some of them are initially
  * constant. */
 static void choose_point(struct trial *t, uint64_t seed)
 {

@@ -21,7 +21,7 @@ int doctor_bench_set_up(void **state);
 int doctor_bench_tear_down(void **state);
 extern const char doctor_bench_cpu[]; /* contents of /proc/cpuinfo; ends with an empty line */
 
-/* Adds a package that draws 60 W; is_readable: the user may read it. */
+/* Adds a package that draws 60 W. is_readable: the user may read the energy counter of the package. */
 void doctor_bench_add_zone(struct joule_host *host, bool is_readable);
 /* Makes the machine a KVM virtual machine. */
 void doctor_bench_make_virtual(struct joule_host *host);
@@ -32,7 +32,8 @@ void doctor_bench_examine(struct doctor_bench *bench, double clock_read_ns);
 /* Returns the finding with this id, or NULL. */
 const struct finding *doctor_bench_find(const struct doctor_bench *bench, const char *id);
 void doctor_bench_assert_absent(const struct doctor_bench *bench, const char *id);
-/* Asserts that the finding exists. command_part: text in its command; NULL: it has no command. */
+/* Asserts that the finding exists. command_part: text that its command contains; NULL means that the finding
+ * has no command. */
 void doctor_bench_assert_finding(const struct doctor_bench *bench, const char *id,
                                  enum finding_severity severity, const char *command_part);
 /* Asserts that all findings are facts that need no action. */

@@ -93,7 +93,7 @@ static ssize_t read_microwatts(void *context, int64_t time_ns, char *buffer, siz
                                        : errno_of(code);
 }
 
-/* Adds a partition: a device without driver and sensors, on its own bus. */
+/* Adds a partition of a board: a PCI device without driver and sensors, on its own bus. */
 static void put_partition(struct fake_amd *fake, unsigned number)
 {
     char path[128];

@@ -10,7 +10,7 @@
 
 /* One way to read a board. */
 struct fake_amd_interface {
-    const char *source;  /* names of sources, separated by commas; "amdgpu,hwmon": the kernel's files */
+    const char *source;  /* names of sources, separated by commas; "amdgpu,hwmon" means the kernel's files */
     const char *folder;  /* folder of the fake library below fakes/ */
     const char *library; /* the library's file name */
 };
@@ -32,13 +32,13 @@ struct fake_amd {
 bool fake_amd_prepare(struct fake_amd *fake, const char *folder, int interface, const char *script);
 /* Removes a symbol, as in another release of the library. */
 void fake_amd_remove(struct fake_amd *fake, const char *symbol);
-/* Opens a meter with these sources; NULL: with the sources of fake->interface. */
+/* Opens a meter with these sources. NULL means the sources of fake->interface. */
 void fake_amd_open(struct fake_amd *fake, const char *sources);
 /* Advances the time by `seconds` and reads every 0.1 s. */
 void fake_amd_run(struct fake_amd *fake, double seconds);
 /* Closes meter and host. */
 void fake_amd_close(struct fake_amd *fake);
-/* Makes the library use the machine's clock again. */
+/* Makes the fake library use the machine's clock again. */
 void fake_amd_free_clock(struct fake_amd *fake);
 /* The first two return the channel or the source with that name, or NULL. The third returns how often the
  * library was started, less how often it was stopped. */

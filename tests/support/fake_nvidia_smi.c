@@ -29,7 +29,8 @@ char *fake_smi_read(const char *name)
     return text;
 }
 
-/* Copies cell `column` of a line, trimmed and without its unit, as nvidia-smi does with "nounits". */
+/* Copies cell number `column` of a line of the table. The copy is trimmed and lacks the unit, as in the
+ * output of nvidia-smi with "nounits". */
 static void cell(const char *line, size_t column, char *out_cell, size_t size)
 {
     for (; column > 0 && line; column--) {

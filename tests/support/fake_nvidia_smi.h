@@ -8,15 +8,14 @@
 #include "support/machine.h"
 
 struct fake_smi {
-    char *table, *description, *list; /* NULL: the program does not support this query */
-    /* a field that the program rejects although the table has it, as it rejects fields that are not in the
-     * table; NULL: none */
+    char *table, *description, *list; /* NULL means that the program does not support this query */
+    /* a field that the program rejects although the table contains it; NULL means none */
     const char *unknown;
     bool is_mute;        /* the error message does not name the field */
-    ssize_t failure;     /* -errno of starting the program; 0: it starts */
-    int status;          /* exit status; 0: success */
-    const char *instead; /* output if `status` is not 0; NULL: none */
-    int lost;            /* row that is missing in the output; -1: none */
+    ssize_t failure;     /* -errno of starting the program; 0 means that it starts */
+    int status;          /* exit status; 0 means success */
+    const char *instead; /* output if `status` is not 0; NULL means none */
+    int lost;            /* number of the row that is missing in the output; -1 means none */
     double factor;       /* power is multiplied by this factor */
     unsigned tables, descriptions;
 };

@@ -16,8 +16,8 @@ struct fake_nvml {
     size_t symbol_count;
 };
 
-/* Loads the fake of driver 580 or 535 (`line`) and prepares a host. `script` describes the boards
- * (tests/fakes/nvml/fake_board.h). Returns false if the library is missing. */
+/* Loads the fake of the driver that `line` names, "580" or "535", and prepares a host. `script` describes the
+ * boards (tests/fakes/nvml/fake_board.h). Returns false if the library is missing. */
 bool fake_nvml_prepare(struct fake_nvml *fake, const char *folder, const char *line, const char *script);
 /* Removes a symbol, as in an older driver. */
 void fake_nvml_remove(struct fake_nvml *fake, const char *symbol);
@@ -31,7 +31,7 @@ void fake_nvml_close(struct fake_nvml *fake);
 /* Makes the library use the machine's clocks again, for a meter that the test opens itself. */
 void fake_nvml_free_clock(struct fake_nvml *fake);
 
-/* Return the channel with that name, or NULL; and the nvml source. */
+/* The first function returns the channel with that name, or NULL. The second returns the nvml source. */
 struct channel *fake_nvml_channel(struct fake_nvml *fake, const char *name);
 struct source *fake_nvml_source(struct fake_nvml *fake);
 /* Returns the device at `position`. If no meter is open, prepares the fake, opens a meter with devices, and

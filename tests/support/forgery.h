@@ -21,8 +21,8 @@ void forge_double(struct forgery *f, double value);
 void forge_text(struct forgery *f, const char *text);
 void forge_end_of_block(struct forgery *f);
 
-/* Append whole blocks: the next domain (a counter of joules or a gauge), a point of its curve, a reading of a
- * gauge, the end. */
+/* Append whole blocks. In this order: a domain (a counter of joules or a gauge), a point of the curve of a
+ * counter, a reading of a gauge, and the end of the record. */
 void forge_domain(struct forgery *f, uint32_t id, joule_reading_kind reading, const char *name);
 void forge_point(struct forgery *f, uint32_t id, int64_t time_ns, double joules);
 void forge_reading(struct forgery *f, uint32_t id, int64_t time_ns, double value);

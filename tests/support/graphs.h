@@ -27,7 +27,8 @@ static inline void assert_builder_refused(forge_builder *b, const char *words)
     assert_contains(error.message, words);
 }
 
-/* Fails the test unless the value has this shape, printed with its symbols, and the builder has no error. */
+/* Fails the test unless the printed shape of the value equals `expected` and the builder has no error. A
+ * symbol is printed by its name. */
 static inline void assert_value_shape(const forge_builder *b, forge_value value, const char *expected)
 {
     char buffer[200] = "";

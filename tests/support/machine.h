@@ -66,10 +66,11 @@ void machine_expect_absent(struct machine_bench *bench, const char *source, joul
 /* Writes /proc/cpuinfo and the topology of `packages` packages with one CPU each. */
 void machine_put_cpus(struct joule_host *host, const char *vendor, unsigned family, unsigned model,
                       unsigned packages);
-/* Adds a powercap zone. `range` is the text of max_energy_range_uj; NULL: the file is missing. */
+/* Adds a powercap zone. `range` is the text of the file max_energy_range_uj; NULL means that the file is
+ * missing. */
 void machine_put_zone(struct joule_host *host, const char *id, const char *name, const char *range,
                       struct sensor *sensor);
-/* Adds an event of the PMU `power` for CPU `cpu`, which must be in the PMU's cpumask. */
+/* Adds an event of the PMU `power` on CPU `cpu`. The cpumask file of the PMU must contain this CPU. */
 void machine_put_event(struct joule_host *host, const char *name, unsigned code, unsigned cpu,
                        struct kernel_count *kernel);
 

@@ -1,8 +1,8 @@
 /* support/module_text.h - parses LLVM IR text with the installed LLVM, of any supported release.
  *
  * joulec then reads the parsed module. Note: include <cmocka.h> first. In the text, POINTER stands for a
- * pointer type of this LLVM. Before LLVM 15 pointers are typed: POINTER is i32*, and POINTER<type> points to
- * another type. From LLVM 17 on only opaque pointers exist. */
+ * pointer type of the installed LLVM. Before LLVM 15 pointers are typed: POINTER is i32*, and POINTER<type>
+ * points to another type. From LLVM 17 on only opaque pointers exist. */
 #ifndef SUPPORT_MODULE_TEXT_H
 #define SUPPORT_MODULE_TEXT_H
 

@@ -1,7 +1,8 @@
 /* support/random_function.c - see random_function.h.
  *
  * Note: values have rank 3 at most and a standard deviation near 1. Results that could grow pass through a
- * bounded function. A maker that cannot use its values returns FORGE_NO_VALUE before it calls the builder. */
+ * bounded function. A maker is a function that adds one random operation. If a maker cannot use its random
+ * values, it returns FORGE_NO_VALUE before it calls the builder. */
 #include "support/random_function.h"
 
 #include <setjmp.h>
@@ -191,7 +192,7 @@ static forge_value make_gather(struct maker *m)
     return forge_gather_along(m->b, x, indices(m, shape, shape.dims[axis]), axis);
 }
 
-/* Some updates have the same target, and some targets have no update. */
+/* Several updates may have the same target element, and some target elements have no update. */
 static forge_value make_scatter(struct maker *m)
 {
     forge_value x = any_value(m);
@@ -212,7 +213,7 @@ static forge_value make_scan(struct maker *m)
     static const forge_reduce_kind kinds[] = {FORGE_SUM, FORGE_PRODUCT, FORGE_MAXIMUM, FORGE_MINIMUM};
     forge_value x = any_value(m);
     uint32_t rank = shape_of(m, x).rank, kind = below(m, 4), flags = below(m, 4);
-    /* the result would be infinite: an exclusive extremum of no elements */
+    /* the first element of an exclusive minimum or maximum would be infinite */
     if (rank == 0 || (kind > 1 && flags & FORGE_SCAN_EXCLUSIVE))
         return FORGE_NO_VALUE;
     return bounded(m, forge_scan(m->b, kinds[kind], x, below(m, rank), flags));
@@ -229,7 +230,8 @@ static forge_value make_sort(struct maker *m)
                        : forge_top_k(m->b, x, 1, axis, &indices);
 }
 
-/* Returns a random value of rank 2 or 3 as [1, n, m]: a batch with channels. */
+/* Returns a random value in the shape [images, channels, elements]. A value of rank 2 is used as one image.
+ * Returns FORGE_NO_VALUE if the rank is not 2 or 3. */
 static forge_value image(struct maker *m)
 {
     forge_value x = any_value(m);
@@ -328,8 +330,8 @@ static bool is_small(struct maker *m, forge_value x)
     return shape.rank <= 3 && forge_shape_elements(&shape) <= 64;
 }
 
-/* Begins or ends regions at random. Uses its own random numbers, so that the function is the same with and
- * without regions. */
+/* Begins or ends regions of forge_recompute_begin at random. Uses its own random numbers, so that the built
+ * function is the same with and without regions. */
 static void mark(struct maker *m, struct maker *marks, bool *is_in_region)
 {
     if (below(marks, 3))

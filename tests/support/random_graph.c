@@ -1,7 +1,8 @@
 /* support/random_graph.c - see random_graph.h.
  *
- * Note: a maker gets random values. If they do not fit, it returns FORGE_NO_VALUE before it calls the
- * builder, because a builder that has refused an operation is no longer usable. */
+ * Note: a maker is a function that adds one operation of random values. If the values do not fit the
+ * operation, the maker returns FORGE_NO_VALUE before it calls the builder, because a builder that has refused
+ * an operation is no longer usable. */
 #include "support/random_graph.h"
 
 #include <setjmp.h>
@@ -260,7 +261,7 @@ static forge_value make_share(struct maker *m)
 static forge_value make_random(struct maker *m)
 {
     forge_shape shape = any_shape(m);
-    /* the sum is not constant, because a constant would be folded */
+    /* The sum depends on a value, because the compiler would fold a constant. */
     forge_value sum = forge_reduce(m->b, FORGE_SUM, m->values[2], 1, false);
     return forge_random_numbers(m->b, (forge_random_kind)below(m, FORGE_RANDOM_KINDS), shape,
                                 forge_cast(m->b, FORGE_U64, sum), forge_scalar(m->b, FORGE_U32, 3),
@@ -411,7 +412,7 @@ static void end(struct maker *m)
 {
     static const char *const names[] = {"y", "an output", "z"};
     forge_place_set(m->b, NULL);
-    /* The write may only be in place if no other operation reads the value; otherwise the graph does not
+    /* The write is in place, so no other operation may read the value. Otherwise the graph does not
      * compile. */
     forge_slot own =
         forge_state(m->b, "own", FORGE_F32, forge_shape_of(3), (forge_init){FORGE_INIT_NORMAL, 0, 1});

@@ -9,9 +9,10 @@
 #include <forge/graph.h>
 
 enum {
-    /* adds gradients of an f32 loss by parameters, and writes the parameters */
+    /* adds gradients of an f32 loss with respect to the parameters, and writes the parameters */
     RANDOM_GRAPH_GRADIENTS = 1,
-    RANDOM_GRAPH_SYMBOLS = 2, /* some sizes are the symbol "B", an even number from 2 to 64 */
+    /* some sizes are the symbol "B", which stands for an even number from 2 to 64 */
+    RANDOM_GRAPH_SYMBOLS = 2,
     /* some operations are on the places "a" and "b" instead of the program's own place */
     RANDOM_GRAPH_PLACES = 4,
 };

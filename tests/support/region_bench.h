@@ -22,8 +22,8 @@ struct bench {
     struct slot *slots[BENCH_THREADS];
 };
 
-/* Set-ups and tear-down of a test; *state is the bench. "Wandering": the package draws 20 to 80 W; otherwise,
- * BENCH_WATTS. */
+/* Set-ups and tear-down of a test; *state is the bench. After bench_set_up_wandering the power of the package
+ * varies between 20 and 80 W. After the other set-ups it is BENCH_WATTS. */
 int bench_set_up_steady(void **state);
 int bench_set_up_wandering(void **state);
 int bench_set_up_with_board(void **state);
@@ -38,8 +38,8 @@ void bench_run(struct bench *bench, double seconds);
 /* Writes a finished region into the thread's ring and returns the region. */
 joule_region bench_put(struct bench *bench, unsigned thread, uint32_t tag, uint32_t flags, double begin_s,
                        double end_s);
-/* Adds `count` regions of equal length that found the thread's ring full. The last one ends at end_s. own_s:
- * the part of duration_s outside nested regions. */
+/* Adds `count` regions of equal length that found the thread's ring full. Their total time is duration_s, and
+ * the last region ends at end_s. own_s: the part of duration_s outside nested regions. */
 void bench_fold(struct bench *bench, unsigned thread, uint32_t tag, unsigned count, double duration_s,
                 double own_s, double end_s);
 /* Begins a region; returns its index among the thread's open regions. */
@@ -47,8 +47,8 @@ unsigned bench_open(struct bench *bench, unsigned thread, uint32_t tag, double b
 /* Ends a region of `thread`; the thread `ender` writes its end. */
 void bench_close(struct bench *bench, unsigned thread, unsigned index, uint32_t tag, double begin_s,
                  double end_s, unsigned ender);
-/* The two steps of ending a region. bench_lose removes the region from the open ones; bench_end writes its
- * end with its times. */
+/* The two steps of ending a region. bench_lose removes the region from the list of open regions. bench_end
+ * writes the finished region with its begin and end into the ring. */
 void bench_lose(struct bench *bench, unsigned thread, unsigned index, double begin_s);
 void bench_end(struct bench *bench, unsigned thread, unsigned index, uint32_t tag, double begin_s,
                double end_s, unsigned ender);

@@ -1,8 +1,8 @@
 /* support/rig.h - a scripted machine, a meter on it, and checks of its results.
  *
- * This is the fixture of tests that replay machines through the whole meter: usual sensors, passing time, and
- * comparison with the truth. Note: the test opens the meter when its machine is complete; rig_tear_down
- * closes meter and host. */
+ * This is the fixture of tests that replay machines through the whole meter: it provides usual sensors,
+ * advances the time, and compares results with the truth. Note: the test opens the meter when its machine is
+ * complete; rig_tear_down closes meter and host. */
 #ifndef TEST_RIG_H
 #define TEST_RIG_H
 
@@ -24,8 +24,8 @@ struct rig {
 int rig_set_up(void **state);
 int rig_tear_down(void **state);
 
-/* Registers of 32 bits that tick each millisecond. sensor_exact_intel has the exact unit; the other two have
- * the truncated unit of powercap. */
+/* Registers of 32 bits that tick each millisecond. sensor_exact_intel counts in the exact unit, 2^-14 J. The
+ * other two count in the truncated unit of powercap. */
 struct sensor sensor_intel(const struct load *load);
 struct sensor sensor_amd(const struct load *load);
 struct sensor sensor_exact_intel(const struct load *load);
@@ -44,11 +44,12 @@ double rig_truth(const struct rig *rig, const struct load *load);
 const struct channel *rig_channel(const struct rig *rig, const char *name);
 joule_status rig_state(const struct rig *rig, const char *name);
 bool rig_is_partial(const struct rig *rig); /* returns true if the total is partial */
-/* Returns the coverage of the total as text, valid until the next call. */
+/* Returns the names of the domains whose sum is the total, such as "package-0 + dram-0". The text is valid
+ * until the next call. */
 const char *rig_cover_name(const struct rig *rig);
 
 /* Checks a domain since the meter was opened. The joules must be within the tolerance and inside the meter's
- * interval, and the unobserved seconds must be unseen_s. */
+ * interval, and the seconds without sensor data must be unseen_s. */
 void rig_expect(const struct rig *rig, int32_t domain, double joules, double tolerance, double unseen_s);
 void rig_expect_unknown(const struct rig *rig, int32_t domain);
 

@@ -18,7 +18,8 @@ void load_add(struct load *load, double from_s, double watts)
     }
 }
 
-/* Returns the joules from time 0 to t_s, without repetition of the levels. */
+/* Returns the joules from time 0 to t_s. The last level continues to apply; the list of levels is not
+ * repeated. */
 static double joules_of_levels(const struct load *load, double t_s)
 {
     double joules = 0;

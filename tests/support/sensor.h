@@ -12,8 +12,8 @@
 #define LOAD_LEVELS     64
 #define SENSOR_TROUBLES 4
 
-/* True power as a list of levels. A level's watts apply from its time from_s on; the first level begins at 0.
- * repeat_s > 0: the list repeats after this time. */
+/* True power as a list of levels. A level's watts apply from its time from_s on. The first level begins at 0.
+ * If repeat_s is above 0, the list repeats after this time. */
 struct load {
     struct {
         double from_s, watts;
@@ -38,7 +38,7 @@ enum trouble_kind {
 
 struct trouble {
     enum trouble_kind kind;
-    double from_s, until_s; /* until_s 0: no end */
+    double from_s, until_s; /* until_s 0 means no end */
     double joules;
     int error;
 };
@@ -46,8 +46,8 @@ struct trouble {
 struct sensor {
     const struct load *load;
     double unit_joules;  /* joules per count */
-    uint64_t modulus;    /* in counts; 0: 2^64 */
-    double tick_s;       /* seconds between changes; 0: continuous */
+    uint64_t modulus;    /* in counts; 0 means 2^64 */
+    double tick_s;       /* seconds between changes; 0 means that the count changes continuously */
     double start_joules; /* joules counted at time 0 */
     double gain;         /* ratio of shown to true energy; 0 means 1 */
     struct trouble troubles[SENSOR_TROUBLES];

@@ -30,7 +30,8 @@ struct seen session_read_all(bool ask_owners)
     struct seen seen = {0};
     if (reader.map != session_map(session_current()))
         reader_start(&reader, session_map(session_current()), 0);
-    reader.checked_ns = clock_now_ns(); /* prevents a check of owners by time; only ask_owners requests it */
+    /* The reader checks owners from time to time. With this time it does so only if ask_owners is true. */
+    reader.checked_ns = clock_now_ns();
     reader_round(&reader, clock_now_ns(), ask_owners, add_update, &seen);
     return seen;
 }

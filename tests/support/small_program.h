@@ -1,7 +1,7 @@
 /* support/small_program.h - runs arbitrary programs if they are small.
  *
- * Limits the size of programs, and runs them with fixed inputs. Note: a device may still refuse a program
- * that is small. No program may access memory outside its own. */
+ * Limits the size of programs, and runs them with fixed inputs. Note: a device may still refuse a small
+ * program. No program may access memory other than its own. */
 #ifndef SUPPORT_SMALL_PROGRAM_H
 #define SUPPORT_SMALL_PROGRAM_H
 
@@ -52,8 +52,8 @@ static inline void program_hash_bytes(const void *bytes, size_t size, void *cont
         *hash = (*hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
 }
 
-/* Runs the program with each symbol `less` steps below its maximum, or at its minimum if it has fewer
- * steps. */
+/* Runs the program with a size for each symbol: `less` steps below the maximum of the symbol, but at least
+ * its minimum. */
 static inline joule_status program_try_at(const forge_program *program, forge_instance *instance,
                                           int64_t less, program_take_fn *take, void *context)
 {

@@ -1,7 +1,8 @@
 /* support/test_data.h - finds recordings that were made outside this project.
  *
- * Searches the folder JOULE_TEST_DATA, or ../shared/data beside the checkout if that variable is not set.
- * Note: the data may be absent. A test then prints the reason and exits with TEST_SKIPPED. */
+ * Searches the folder that the variable JOULE_TEST_DATA names. If the variable is not set, searches
+ * ../shared/data beside the checkout. Note: the data may be absent. A test then prints the reason and exits
+ * with TEST_SKIPPED. */
 #ifndef TEST_DATA_H
 #define TEST_DATA_H
 

@@ -13,7 +13,7 @@
 #define TPU_SERVICE_MAX_POINTS 16
 
 struct tpu_service {
-    /* Number of points: `chips` for the duty cycle, `cores` for memory. */
+    /* Number of points of a metric: `chips` for the duty cycle, `cores` for memory. */
     size_t chips, cores;
     int64_t ids[TPU_SERVICE_MAX_POINTS]; /* numbers of the points within the slice */
     double duty[TPU_SERVICE_MAX_POINTS]; /* percent, for each chip */
@@ -30,8 +30,8 @@ struct tpu_service {
 /* script_answer_fn; `context`: a struct tpu_service. */
 ssize_t tpu_service_answer(void *context, const void *request, size_t length, void *reply, size_t size);
 
-/* Writes a MetricResponse with these points, with doubles or integers as values; the other array is NULL.
- * Returns its length in bytes. */
+/* Writes a MetricResponse with `count` points. The values are `doubles` or `integers`; the other array is
+ * NULL. Returns the length in bytes. */
 size_t tpu_service_message(const char *metric, const int64_t *ids, const double *doubles,
                            const int64_t *integers, size_t count, uint8_t *out_bytes);
 /* Writes an HTTP/2 frame on a stream; returns its length in bytes. */

@@ -19,10 +19,10 @@
 
 /* Properties of a sensor, according to its vendor and to published measurements. */
 struct hardware {
-    double tick_s; /* mean time between two updates; each varies by 20 % */
-    /* power is the mean over this time before the update; 0: over the time since the previous update */
+    double tick_s; /* mean time between two updates; the time varies by up to 20 % */
+    /* power is the mean over this time before the update; 0 means the mean since the previous update */
     double mean_s;
-    double unit; /* joules of a counter, watts of power */
+    double unit; /* resolution of the sensor: joules of a counter, or watts of a power sensor */
     double level_watts;
     bool keeps_samples;
 };
@@ -66,7 +66,8 @@ static double seconds_of(int64_t time_ns)
     return (double)(time_ns - now.begin_ns) * 1e-9;
 }
 
-/* Returns the counter's joules; the counter is not 0 when a trial begins. */
+/* Returns the counter's joules. The counter does not begin at 0, because it already counted before the
+ * trial. */
 static double counter_joules(int64_t time_ns)
 {
     advance(seconds_of(time_ns));
@@ -405,7 +406,7 @@ void trial_close(struct trial *trial)
     free(trial);
 }
 
-/* Resets the channel to the description by its source, and removes its history. */
+/* Resets the channel to its state directly after the source has described it, without history. */
 static void forget(struct channel *ch)
 {
     const struct counter c = ch->counter;
@@ -441,8 +442,8 @@ static void read_at(struct trial *trial, double t_s)
     lane_read(trial->lane);
 }
 
-/* Reads as the lane's thread does: on time plus a wake-up delay, or at random times if the sensor is faster
- * than the lane. */
+/* Reads at the same times as the lane's thread. Each reading is late by a random wake-up delay. If the sensor
+ * is faster than the lane, readings are also moved by a random part of the period. */
 static void read_until(struct trial *trial, double begin_s, double end_s)
 {
     double period_s = (double)trial->lane->period_ns * 1e-9;

@@ -15,8 +15,8 @@ struct trial; /* one sensor behind its source, which is opened once */
 struct trial *trial_open(const char *name);
 void trial_close(struct trial *trial);
 
-/* A window of about window_s seconds. is_asked: with a reading at each edge, as in `joule run`; otherwise at
- * any position. */
+/* A window of about window_s seconds. If is_asked is true, there is a reading at each edge of the window, as
+ * in `joule run`. Otherwise the window lies at any position between readings. */
 struct trial_plan {
     double window_s;
     bool is_asked;
@@ -26,7 +26,7 @@ struct trial_plan {
 struct trial_outcome {
     struct estimate joules;
     double truth;
-    double gain; /* ratio of shown to true energy of this trial's sensor */
+    double gain; /* the energy that the sensor shows, divided by the true energy */
 };
 
 struct trial_outcome trial_run(struct trial *trial, enum trial_load load, const struct trial_plan *plan);

@@ -14,7 +14,7 @@ static struct {
     double step_s;
 } truth;
 
-/* Relative power of one load over time, near 1. */
+/* State of a generator of relative power. The relative power of a load is near 1. */
 struct shape {
     enum trial_load load;
     double noise; /* standard deviation of the noise added in each step */

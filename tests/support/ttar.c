@@ -14,8 +14,8 @@ static bool starts(const char *line, const char *key, const char **out_value)
     return string_starts(line, key);
 }
 
-/* Reads the content of the next `count` lines. A line that ends with EOF has no newline; NULLBYTE stands for
- * a NUL byte. */
+/* Reads the content of the next `count` lines. EOF at the end of a line means that no newline follows.
+ * NULLBYTE stands for a NUL byte. */
 static char *read_lines(FILE *archive, unsigned long count)
 {
     char *line = NULL, *content = calloc(1, 1);

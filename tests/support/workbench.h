@@ -35,8 +35,8 @@ forge_tensor workbench_output(const struct workbench *bench, const char *name);
 forge_tensor workbench_slot(const struct workbench *bench, const char *name);
 forge_program_facts workbench_facts(const struct workbench *bench);
 
-/* Copies of the bytes of tensors, one after another, to compare later. Initially all zero. The caller frees
- * `bytes`. */
+/* Copies of the bytes of tensors, one after another, for a later comparison. The structure must initially be
+ * zero. The caller frees `bytes`. */
 struct kept {
     unsigned char *bytes;
     size_t size;

@@ -24,11 +24,11 @@ BUILD = os.path.join(ROOT, os.environ.get("JOULE_BUILD", "build/release"))
 JOULEC = os.environ.get("JOULEC") or os.path.join(BUILD, "tools", "joulec", "joulec")
 COMPILE = ("-O2", "-I", os.path.join(ROOT, "include"))
 # The groups of each set. Constants of the model are chosen with the tuning set only. The validation set was known
-# while the model was developed. Each test set was written without knowledge of the model and was unseen when it was
-# first measured (docs/lab/joulec.md, "at first sight"). Since then all five test sets were examined, and faults found
-# by the first four were corrected. A strict test therefore needs a new set, test_6.
-# All inputs come from one random sequence: a new group must be the last of its set, and a new set the last one, so
-# that the inputs of the others do not change.
+# while the model was developed. Each test set was written without knowledge of the model, and its first measurement
+# was made before anyone looked at predictions for it (docs/lab/joulec.md, "at first sight"). Since then all five test
+# sets were examined, and faults that the first four revealed were corrected. A strict test therefore needs a new set,
+# test_6. All inputs come from one random sequence. A new group must therefore be the last of its set, and a new set
+# must be the last set. Otherwise the inputs of other groups would change.
 SETS = {
     "tuning": "division histogram lcs linked_list matmul polynomial prefix_sum sum_of_ratios sort stencil word_count".split(),
     "validation": "small_functions collatz crc dot_product compaction popcount polynomial_hash sorted_search transpose".split(),

@@ -1,9 +1,9 @@
 /* tests/fakes/amd_smi/fake_amd_smi.c - a libamd_smi with AMD's interface and scripted boards.
  *
- * FAKE_AMD is the library's major version. Version 1 has the names of ROCm 5.5, and temperatures in
- * millidegrees. Versions 24 and 25 have the later names; each has its own layout of the power result. Sockets
- * are boards, processors are their partitions. A handle contains a generation, so that handles from before a
- * shutdown are refused. */
+ * FAKE_AMD is the library's major version. Version 1 has the function names of ROCm 5.5, and temperatures in
+ * millidegrees. Versions 24 and 25 have the later function names. Each of the two has its own layout of the
+ * power result. In this interface, boards are called sockets, and partitions of a board are called
+ * processors. A handle contains a generation, so that handles from before a shutdown are refused. */
 #include <string.h>
 #include "fake_boards.h"
 #include "joule/sources/amd/amd_smi_abi.h"
@@ -90,7 +90,7 @@ static const struct fake_board *board_of(amd_handle handle)
     if (!board)                                                                                              \
     return AMDSMI_STATUS_NOT_FOUND
 
-/* The handle of a socket is that of its first processor. */
+/* The handle of a socket is also the handle of its first processor. */
 amd_code GET_SOCKETS(uint32_t *count, amd_handle *sockets)
 {
     STARTED;

@@ -4,8 +4,9 @@
  * JOULE_FAULT_PROGRAMS  names of the programs in which calls fail, separated by commas
  * JOULE_FAULT_STATE     a file of 16 bytes, mapped by all of these processes: two u64, calls and faults
  *
- * Note: calls by LLVM and the C++ library do not fail, because these end the process at their first failure.
- * Calls inside getpwnam do not fail either: glibc 2.36 crashes there if an allocation fails (nss_database.c).
+ * Note: calls by LLVM and the C++ library do not fail, because LLVM and the C++ library end the process at
+ * the first failure of a call. Calls inside getpwnam do not fail either: glibc 2.36 crashes there if an
+ * allocation fails (nss_database.c).
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
  *
  * All boards draw constant power. A script is a list of "key=value", separated by blanks; times are in
  * seconds from the script's start. Note: the clock is the machine's until fake_hlml_set_time is called. Then
- * it stands at the given time. */
+ * the clock stands at the given time. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,22 +17,23 @@
 #define DECLARE(name, parameters) EXPORT hlml_return hlml_##name parameters;
 HLML_FUNCTIONS(DECLARE)
 
-/* For tests. fake_hlml_script replaces the script; returns false for an unknown key. fake_hlml_set_time stops
- * the clock. */
+/* For tests. fake_hlml_script replaces the script, and returns false for an unknown key. fake_hlml_set_time
+ * stops the clock. */
 EXPORT bool fake_hlml_script(const char *text);
 EXPORT void fake_hlml_set_time(int64_t monotonic_ns);
 
 static struct script {
     double boards, watts;
-    double init;   /* result of init */
-    double energy; /* 0: not supported, as in Intel's own mock */
-    double first;  /* millijoules of the counter at the begin */
-    /* Times at which the counter stops, calls fail, calls hang, and other code shuts the library down; < 0:
-     * never. */
+    double init;   /* return code of hlml_init */
+    double energy; /* 0 means not supported, as in Intel's own mock library */
+    double first;  /* initial value of the counter, in millijoules */
+    /* Times at which the counter stops, calls fail, calls hang, and other code shuts the library down. < 0
+     * means never. */
     double freeze_s, fail_s, hang_s, shut_s;
-    double code, until_s; /* code: result of failing calls; until_s: end of the failures, 0: none */
-    double silent;        /* 1: the boards have neither energy nor power */
-    double lost;          /* number of the board without a handle; < 0: none */
+    /* code: return code of failing calls. until_s: end of the failures; 0 means that they do not end. */
+    double code, until_s;
+    double silent; /* 1 means that the boards have neither energy nor power */
+    double lost;   /* number of the board without a handle; < 0 means none */
 } script;
 
 static void make_usual(void)
@@ -115,7 +116,7 @@ static bool has_come(double at_s)
 
 static hlml_return enter(void)
 {
-    if (has_come(script.shut_s) && !was_shut) { /* another user in this process shuts it down */
+    if (has_come(script.shut_s) && !was_shut) { /* another user in this process shuts the library down */
         was_shut = true;
         is_ready = false;
     }
@@ -155,7 +156,7 @@ hlml_return hlml_device_get_count(unsigned *count)
     return HLML_SUCCESS;
 }
 
-/* A handle is the board's number plus 1. */
+/* A handle is the board's number plus 1, so that no handle is NULL. */
 hlml_return hlml_device_get_handle_by_index(unsigned index, hlml_device *device)
 {
     ENTER();

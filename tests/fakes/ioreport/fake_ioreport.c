@@ -1,9 +1,8 @@
 /* fakes/ioreport/fake_ioreport.c - a fake of macOS' libIOReport and of the CoreFoundation functions that
  * libjoule needs.
  *
- * Functions have the real names and signatures. Faults of the caller are counted for the test
- * (fake_ioreport.h): extra releases, objects of the wrong type, and arguments that Apple's own programs do
- * not pass. */
+ * Functions have the real names and signatures. The field `faults` of fake_ioreport.h counts errors of the
+ * caller: extra releases, objects of the wrong type, and arguments that Apple's own programs do not pass. */
 #include "fake_ioreport.h"
 
 #include <stdlib.h>

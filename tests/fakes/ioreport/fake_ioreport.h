@@ -1,7 +1,7 @@
 /* fakes/ioreport/fake_ioreport.h - the state of the fake libIOReport, which a test sets.
  *
- * The state is the library's symbol `fake_ioreport`. Note: a channel's count is watts times now_ns, or times
- * the machine's clock if now_ns is negative. Objects have reference counts. */
+ * The state is the library's symbol `fake_ioreport`. Note: a channel's count is its watts multiplied by
+ * now_ns. If now_ns is negative, the machine's clock is used instead. Objects have reference counts. */
 #ifndef FAKE_IOREPORT_H
 #define FAKE_IOREPORT_H
 
@@ -12,7 +12,7 @@
 
 struct fake_ioreport {
     struct {
-        const char *name, *unit; /* name NULL: end of the list; unit NULL: the channel has no unit */
+        const char *name, *unit; /* name NULL ends the list; unit NULL means that the channel has no unit */
         double watts, unit_joules;
     } channels[FAKE_IOREPORT_CHANNELS];
     int64_t now_ns;

@@ -1,10 +1,11 @@
 /* tests/fakes/level_zero/fake_level_zero.c - a libze_loader.so.1 with the vendor's interface and scripted
  * cards.
  *
- * Models the loader's life cycle (two modes that exclude each other), its return codes, and a card's parts.
- * Structures must contain their type, and one function counts and fills each list. With FAKE_MINOR 3 it is
- * version 1.3: without zesInit and later functions. Note: a handle is a pointer to a part. The clock is the
- * machine's until fake_level_zero_set_time is called. */
+ * Models the loader's life cycle (two modes that exclude each other), its return codes, and a card's parts. A
+ * structure from the caller must contain its type. Each list has one function, which returns the length or
+ * fills the list. With FAKE_MINOR=3 the library has version 1.3, which has neither zesInit nor later
+ * functions. Note: a handle is a pointer to a struct part. The clock is the machine's clock until
+ * fake_level_zero_set_time is called. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,8 +20,8 @@
 #define DECLARE(name, parameters) EXPORT lz_code name parameters;
 LZ_FUNCTIONS(DECLARE)
 /* For tests. The first function replaces the script, as if the library had just been loaded. The second stops
- * the clock at a time. The last two return whether both modes were started, and the number of calls on
- * cards. */
+ * the clock at a time. The third returns whether both modes of the loader were started. The fourth returns
+ * the number of calls on cards. */
 EXPORT void fake_level_zero_script(const char *text);
 EXPORT void fake_level_zero_set_time(int64_t monotonic_ns);
 EXPORT bool fake_level_zero_is_mixed(void);
@@ -29,12 +30,12 @@ EXPORT unsigned long fake_level_zero_calls(void);
 enum part_kind { PART_DEVICE, PART_POWER, PART_TEMPERATURE, PART_ENGINE, PART_MEMORY };
 #define MAX_PARTS 24
 
-/* A part of a card or of one of its tiles; handles point to it. */
+/* A part of a card or of a tile of the card. Handles point to parts. */
 struct part {
     struct fake_card *card;
     enum part_kind kind;
     uint32_t type; /* the type's number in the vendor's interface */
-    int tile;      /* -1: the whole card */
+    int tile;      /* -1 means the whole card */
 };
 
 static struct fake_script script;
@@ -126,7 +127,8 @@ static int64_t now_ns(void)
     return fixed_ns >= 0 ? fixed_ns : (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Returns seconds since an event of the script; negative: it is in the future. */
+/* Returns the seconds since an event of the script. A negative result means that the event is in the future
+ * or never happens. */
 static double since_s(double at_ms)
 {
     return at_ms < 0 || start_ns < 0 ? -1 : (double)(now_ns() - start_ns) / 1e9 - at_ms / 1e3;
@@ -140,7 +142,8 @@ static void block_once(const struct fake_card *card)
     nanosleep(&length, NULL);
 }
 
-/* Begins every call on a card or part: checks the handle, and returns the scripted faults. */
+/* Every call on a card or part begins with this function. Checks the handle. Returns the error that the
+ * script requests, or ZE_RESULT_SUCCESS. */
 static lz_code enter(lz_handle handle, enum part_kind kind, const struct part **out_part)
 {
     const struct part *part = handle;
@@ -251,7 +254,8 @@ lz_code zesDeviceGet(lz_handle driver, uint32_t *count, lz_handle *list)
 
 /* --- identity of a card --------------------------------------------------------------------------------- */
 
-/* Without the environment variable, system management refuses handles of the compute interface. */
+/* System management accepts handles of the compute interface only if ZES_ENABLE_SYSMAN=1 was set or zesInit
+ * was called. */
 static bool may_manage(void)
 {
     return is_sysman || script.sysman != 0;
@@ -335,8 +339,8 @@ lz_code zesPowerGetProperties(lz_handle power, struct lz_power_properties *prope
     return ZE_RESULT_SUCCESS;
 }
 
-/* Returns a domain's power: the card has all of the power, the package nine tenths of it, and each tile an
- * equal part of the package's. */
+/* Returns the power of a power domain. The card has all of the power, and the package has nine tenths of it.
+ * Each tile has an equal part of the package's power. */
 static double domain_watts(const struct part *part)
 {
     double share = part->type == ZES_POWER_DOMAIN_CARD ? 1 : 0.9;

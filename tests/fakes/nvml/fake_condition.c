@@ -66,7 +66,7 @@ nvml_return nvmlDeviceGetFanSpeedRPM(nvml_device device, struct nvml_fan *fan)
 
 /* --- the PCIe link -------------------------------------------------------------------------------------- */
 
-/* In a driver that counts in 32 bits, the count wraps. */
+/* Writes the byte count into the field. If the driver counts in 32 bits, the count wraps. */
 void fake_put_bytes(const struct fake_board *board, struct nvml_field *field)
 {
     double megabytes = field->id == NVML_FI_DEV_PCIE_COUNT_TX_BYTES ? board->transmit_mb : board->receive_mb;

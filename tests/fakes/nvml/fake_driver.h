@@ -1,9 +1,9 @@
 /* tests/fakes/nvml/fake_driver.h - declarations that the files of the fake NVML share.
  *
  * Declares all exported symbols, the common start of every call on a device, and the driver's clock.
- * fake_nvml.c starts the driver and finds boards, fake_power.c implements energy and power, fake_state.c all
- * other values. Note: a handle is a pointer to a fake_board. ENTER may return from the function that contains
- * it. */
+ * fake_nvml.c starts the driver and finds boards. fake_power.c implements energy and power, fake_condition.c
+ * implements fans, video engines, the PCIe link and errors, and fake_state.c implements all other values.
+ * Note: a handle is a pointer to a fake_board. ENTER may return from the function that contains it. */
 #ifndef FAKE_DRIVER_H
 #define FAKE_DRIVER_H
 
@@ -25,7 +25,8 @@ bool fake_has_come(double at_ms);
 /* Returns the event's time in seconds on the driver's clock. */
 double fake_time_of(double at_ms);
 
-/* Begins every call on a device: sets the board of the handle, and returns the scripted faults. */
+/* Every call on a device begins with this function. Sets *out_board to the board of the handle. Returns the
+ * error that the script requests, or NVML_SUCCESS. */
 nvml_return fake_enter(nvml_device device, const struct fake_board **out_board);
 
 /* Sets the value of a field that counts bytes of the PCIe link. */

@@ -1,9 +1,10 @@
 /* tests/fakes/nvml/fake_nvml.c - a libnvidia-ml.so.1 with the vendor's interface and scripted boards.
  *
- * Models the driver's life cycle, its rules (size queries, versions in structs, fields that fail one by one,
- * return codes) and the search for boards. fake_board.c models the boards and their power. With FAKE_535 it
- * is a driver of version 535: process records of 32 bytes, and no later symbols. Note: the clock is the
- * machine's until fake_nvml_set_time is called. Then it stands at the given time. */
+ * Models the driver's life cycle, its rules (size queries, versions in structs, a separate status for each
+ * field, return codes) and the search for boards. fake_board.c models the boards and their power. If FAKE_535
+ * is defined, the library is that of driver 535: it has process records of 32 bytes and lacks later symbols.
+ * Note: the clock is the machine's clock until fake_nvml_set_time is called. Then the clock stands at the
+ * given time. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@ EXPORT unsigned long fake_nvml_calls(void);
 
 struct fake_script fake_script;
 static pthread_once_t script_once = PTHREAD_ONCE_INIT;
-/* The driver has one lock, as the real driver: a call that blocks also blocks all others. */
+/* Like the real driver, the fake has one lock. A call that blocks also blocks all other calls. */
 static pthread_mutex_t driver_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic int64_t fixed_monotonic_ns = -1, fixed_realtime_ns = -1, first_init_ns = -1, last_init_ns = -1;
 static _Atomic bool has_blocked;

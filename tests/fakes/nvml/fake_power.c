@@ -1,8 +1,8 @@
 /* tests/fakes/nvml/fake_power.c - energy and power of the fake library: calls, fields, the ring of samples,
  * limits.
  *
- * Note: the script defines which of these a board supports. With real boards, this depends on the board's
- * age. */
+ * Note: the script defines which of these values a board supports. On real boards, the supported values
+ * depend on the age of the board. */
 #include "fake_driver.h"
 
 static uint64_t counter_millijoules(const struct fake_board *board)
@@ -44,7 +44,8 @@ nvml_return nvmlDeviceGetPowerUsage(nvml_device device, unsigned *milliwatts)
     return NVML_SUCCESS;
 }
 
-/* Returns the power of a scope, computed from that of the board; negative: not supported. */
+/* Returns the power of a scope in watts. `watts` is the board's power. A negative result means that the board
+ * does not support the scope. */
 static double in_scope(const struct fake_board *board, uint32_t scope, double watts)
 {
     if (scope == NVML_POWER_SCOPE_GPU)

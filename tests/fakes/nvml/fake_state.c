@@ -103,8 +103,8 @@ nvml_return nvmlDeviceGetRunningProcessDetailList(nvml_device device, void *unus
     return NVML_ERROR_NOT_SUPPORTED;
 }
 
-/* Process i uses the board for the fraction duty / 2^i of the time. The result also has older samples, and a
- * sample of a process that has ended. */
+/* Process i uses the board for the fraction duty / 2^i of the time. As in the real driver, the result also
+ * contains older samples, and a sample of a process that has ended. */
 nvml_return nvmlDeviceGetProcessUtilization(nvml_device device, struct nvml_process_sample *samples,
                                             unsigned *count, unsigned long long last_seen_us)
 {
@@ -188,8 +188,9 @@ nvml_return nvmlDeviceGetComputeInstanceId(nvml_device instance, unsigned *id)
     return board->part >= 0 ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
 }
 
-/* --- GPM: a sample holds its time; activity follows the square wave ------------------------------ */
+/* --- GPM ------------------------------------------------------------------------------------------------ */
 
+/* A sample contains only its time. Activity between two samples is computed from the square wave of power. */
 struct nvml_gpm_buffer {
     const struct fake_board *board;
     double time_s;

@@ -1,7 +1,8 @@
 /* tests/fakes/rocm_smi/fake_rocm_smi.c - a librocm_smi64 with AMD's interface and scripted boards.
  *
- * Note: with FAKE_ROCM_5 it is a library of ROCm 5, whose only power call is rsmi_dev_power_ave_get. As in
- * the real library, a call with a NULL result pointer asks whether the call is supported. */
+ * Note: if FAKE_ROCM_5 is defined, the library is that of ROCm 5, whose only power call is
+ * rsmi_dev_power_ave_get. As in the real library, a call with a NULL result pointer asks whether the call is
+ * supported. */
 #include "fake_boards.h"
 #include "joule/sources/amd/rocm_smi_abi.h"
 

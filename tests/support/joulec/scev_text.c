@@ -89,7 +89,8 @@ static const struct expr *expression(struct reading *reading, struct line line)
     return scev_expression(&current(reading)->pool, line.at, (size_t)(line.end - line.at));
 }
 
-/* Reads a number, with or without its type. Returns `otherwise` if the text is negative or not a number. */
+/* Reads a number such as "99" or "i32 99". Returns `otherwise` if the text is a negative number or not a
+ * number. */
 static int64_t number(struct reading *reading, struct line line, int64_t otherwise)
 {
     line.end = find(&line, ",");

@@ -1,5 +1,5 @@
-/* Tests the promises of the public headers: results for NULL and invalid arguments, for older and newer
- * callers, and for handles from before a fork. */
+/* Tests the promises of the public headers: results for NULL and invalid arguments, for callers compiled with
+ * older or newer headers, and for handles that were opened before a fork. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -261,8 +261,8 @@ static void test_names_of_unknown_values_are_unknown(void **state)
     assert_status(joule_report_json(meter, NULL, NULL, 1, &length), INVALID);
 }
 
-/* The status is the reason why a value is unknown, so that callers do not wait for a reading that cannot
- * help. */
+/* The status gives the reason why a value is unknown. A caller must not wait for a value that no later
+ * reading can provide. */
 static void test_unknown_values_have_a_reason(void **state)
 {
     (void)state;

@@ -198,7 +198,8 @@ static void test_power_is_that_of_the_last_second(void **state)
     assert_int_equal(witness.count, 0);
     machine_run_until(bench, 13 * S);
     assert_int_equal(witness.statuses[witness.count - 1], JOULE_BUDGET_OVER);
-    /* The mean of the last second passes 90 W half a second after the power has risen from 60 to 120 W. */
+    /* The power rises from 60 to 120 W at 10 s. The mean of the last second reaches 90 W half a second
+     * later. */
     assert_in_range(witness.when_ns[witness.count - 1], 10 * S + 2 * S / 5, 10 * S + 4 * S / 5);
     joule_budget_result result = end(budget);
     assert_int_equal(result.status, JOULE_BUDGET_OVER);
@@ -206,7 +207,7 @@ static void test_power_is_that_of_the_last_second(void **state)
     assert_true(isnan(result.probability)); /* the budget has no limit of joules */
 }
 
-/* If a budget is shorter than the period of its mean power, it is judged and reported at its end. */
+/* A budget that is shorter than the averaging period of its power is judged and reported at its end. */
 static void test_excess_at_the_end_is_reported_at_the_end(void **state)
 {
     struct machine_bench *bench = *state;

@@ -1,8 +1,8 @@
 /* Tests scopes with a budget on a scripted machine of 60 W: which calls of a scope call the handler and when,
  * with one or many threads.
  *
- * Note: regions use the true clock, so the calls of a scope are simulated by spans in virtual time. One true
- * region registers the scope. It never gets its energy, and no mean includes it. */
+ * Note: regions use the real clock, so the calls of a scope are simulated by spans in virtual time. One real
+ * region registers the scope. This region never gets energy, and no mean includes it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +49,7 @@ static void record_event(const joule_budget_event *event, void *context)
     snprintf(last.message, sizeof last.message, "%s", event->message);
     assert_int_equal(event->struct_size, sizeof *event);
     atomic_fetch_add(&calls_of_handler, 1);
-    if (context) /* context: the handler also queries the meter */
+    if (context) /* if a context is given, the handler also queries the meter */
         assert_int_equal(joule_sample_now(*(joule_meter **)context), JOULE_OK);
 }
 
@@ -101,7 +101,7 @@ static void test_the_mean_call_decides(void **state)
     joule_budget_site within = {.budget = "max_joules=50J", .function = "within", .line = 8};
     uint32_t over_tag = enter(&over), within_tag = enter(&within);
     call(bench, within_tag, 2 * S, 2 * S + S / 10); /* the call uses 6 J */
-    /* the call uses 60 J, more than the limit; the mean of both calls is below the limit */
+    /* The call uses 60 J, which is more than the limit. The mean of both calls is below the limit. */
     call(bench, within_tag, 3 * S, 4 * S);
     machine_run_until(bench, 6 * S);
     assert_int_equal(calls_of_handler, 0);

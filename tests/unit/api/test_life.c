@@ -55,7 +55,8 @@ static void do_regions(int count)
     }
 }
 
-/* Queries one region as any program does. Returns exit status 0 if the values came from the parent. */
+/* Begins, ends and queries one region as an ordinary program does. Returns 0, the exit status for success, if
+ * the values came from the parent. */
 static int query_as_client(void)
 {
     joule_meter *meter = NULL;
@@ -209,7 +210,8 @@ static void client_queries_its_parent(void **state)
     assert_true(in_child(serve_one_question, NULL));
 }
 
-/* If the parent and the session's file are gone, a child is no client and measures itself. */
+/* If the parent has ended and the session's file is removed, a child does not use the session and measures by
+ * itself. */
 static bool outlive_the_session(void *unused)
 {
     (void)unused;
@@ -248,7 +250,7 @@ static bool measure_in_child(void *unused)
     return good;
 }
 
-/* ThreadSanitizer does not let the child of a parent with threads start threads. */
+/* ThreadSanitizer does not support threads in a child that was forked from a process with several threads. */
 #if defined(__SANITIZE_THREAD__)
 #define CHILDREN_HAVE_THREADS false
 #elif defined(__has_feature)

@@ -1,5 +1,5 @@
-/* Tests attribution: which CPU time belongs to the command by each method, and which share of the energy
- * results. */
+/* Tests attribution: which CPU time each method attributes to the command, and which share of the energy
+ * follows from this time. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -106,8 +106,8 @@ static void count_process(const struct tree_process *process, void *context)
     ++*(unsigned *)context;
 }
 
-/* Process ids can be reused while /proc is read, so 10 may appear as the parent of 11 and 11 as the parent of
- * 10. */
+/* Process ids can be reused while /proc is read. Process 10 may then appear as the parent of 11, and process
+ * 11 as the parent of 10. */
 static void test_parents_in_a_circle(void **state)
 {
     (void)state;
@@ -159,7 +159,7 @@ static void be_family(int to)
     use_cpu_and_report(to);
 }
 
-/* Runs as a command with a child in a session of its own; both wait until they are killed. */
+/* Runs as a command with a child that calls setsid(). Both processes wait until they are killed. */
 static void be_couple(int to)
 {
     if (fork() == 0)
@@ -412,7 +412,7 @@ static void test_machine_time_is_busy_and_idle_time(void **state)
     pid_t pid = attribute_spawn(group, end_at_once, NULL);
     waitpid(pid, NULL, 0);
     attribute_reaped(group, pid, 1.5);
-    attribute_reaped(group, pid + 1, 100); /* another process is reaped, which does not count */
+    attribute_reaped(group, pid + 1, 100); /* this reaped process is not the command and does not count */
     host_script_text(host, "/proc/stat", "cpu  1200 60 380 80600 80 15 25 5999 105 5\ncpu0 1 2 3\n");
     struct attribution a = attribute_finish(group);
     double tick_s = 1.0 / (double)sysconf(_SC_CLK_TCK);

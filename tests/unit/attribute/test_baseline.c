@@ -1,5 +1,5 @@
-/* Tests a run minus idle energy: the meter's scale error cancels in part, the variation of idle power does
- * not. */
+/* Tests the net energy of a run, which is its energy minus idle energy. The meter's scale error partly
+ * cancels in this difference, but the variation of idle power does not. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

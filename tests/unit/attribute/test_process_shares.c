@@ -1,5 +1,5 @@
-/* Tests the energy of processes: shares and the rest add up to the meter's total, no sum ever falls, and the
- * number of rows is limited.
+/* Tests the energy of processes: the shares of all processes and the rest add up to the meter's total, no sum
+ * ever decreases, and the number of rows (processes with their own sum) is limited.
  *
  * Note: a process's CPU time is a function of virtual time, so every true share is known. */
 #include <setjmp.h>
@@ -124,8 +124,8 @@ static void run(struct tenants *tenants, int seconds)
     }
 }
 
-/* More processes work than can have rows. Those that use most CPU time get rows and their joules, and the
- * others are summed. */
+/* More processes work than can have rows. The processes that use most CPU time get rows with their joules.
+ * The joules of the others are added to one sum. */
 static void test_largest_users_are_tracked(void **state)
 {
     struct rig *rig = *state;
@@ -179,11 +179,13 @@ static void expect_share(const struct tenants *tenants, const struct worker *wor
     assert_near(found->cpu_joules, 50 * worker->cpus * seconds, tolerance);
 }
 
-/* While rows are free, a process gets all of its joules, including those before its first update. Only a
- * first window in which it used less than total / rows may be missing. */
+/* While rows are free, a process gets all of its joules, including those before its first update. One
+ * exception is allowed: the energy of its first window may be missing if it is less than the total energy
+ * divided by the number of rows. */
 static void test_new_process_has_all_its_joules(void **state)
 {
-    /* The process starts between two selections, within a tick of an update, or shortly before an update. */
+    /* Start of the process, in seconds. It starts between two selections of processes (0.3 and 7.25), within
+     * a clock tick of an update (4.004), or shortly before an update (9.9). */
     static const double begins_after_s[] = {0.3, 4.004, 7.25, 9.9};
     const double place_joules = 200.0 / (MAX_PICKED * ROWS_PER_PICKED_PROCESS);
     const double tolerance[] = {2, 2, 2, place_joules};
@@ -280,7 +282,7 @@ static void test_ended_process_keeps_its_joules(void **state)
     double joules = row(&shares, 1000)->cpu_joules;
     assert_true(joules > 1000);
     machine_run(rig->meter, 1, 0.1);
-    /* settles windows up to the last update, as soon as the sensors have reported them */
+    /* attributes the energy of all windows for which the sensors have reported */
     tenants_settle(&tenants);
     assert_near(all_joules(&shares), 200 * (double)(tenants.end_ns - rig->meter->begin_ns) * 1e-9, 0.5);
     joules = row(&shares, 1000)->cpu_joules;
@@ -331,8 +333,8 @@ static void test_without_proc_no_joules_are_attributed(void **state)
     process_shares_free(&shares);
 }
 
-/* Two processes use a board of 400 W. One of them belongs to a job. A third process uses it, too, but is not
- * in /proc. */
+/* Two processes use a board of 400 W. One of them belongs to a job. A third process uses the board, too, but
+ * is not in /proc. */
 static void test_device_goes_to_processes(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Tests the energy of jobs, containers, services and users: cgroup paths are parsed, and tenants and the rest
- * add up to the meter's total.
+/* Tests the energy of tenants (jobs, containers, services and users): cgroup paths are parsed, and the shares
+ * of tenants and the rest add up to the meter's total.
  *
  * Note: a cgroup's CPU time is a function of virtual time, so every true share is known. */
 #include <setjmp.h>
@@ -24,7 +24,7 @@ static void test_paths_name_their_tenants(void **state)
     (void)state;
     static const struct {
         const char *path;
-        struct tenant_name name; /* kind none: the path is not a tenant's */
+        struct tenant_name name; /* an empty kind means that the path is not a tenant's */
     } cases[] = {
         {"/slurm/uid_1000/job_42", {"slurm", "42", "1000", "", "", ""}},
         {"/slurm/uid_1000/job_42/step_0", {.kind = ""}},
@@ -148,7 +148,7 @@ static void test_shares_by_cpu_time(void **state)
     host_script_file(rig->host, V2 "/system.slice/cron.service/cpu.stat", cpu_stat, &daemon);
     rig_open_powercap(rig);
     struct tenants tenants = {.meter = rig->meter};
-    run(&tenants, 11); /* ten windows have ended, of which nine are settled */
+    run(&tenants, 11); /* ten windows have ended, and the energy of nine is attributed */
     assert_int_equal(tenants.count, 3);
     assert_near(tenant(&tenants, "/system.slice/slurmstepd.scope/job_42")->cpu_joules, 900, 1);
     assert_near(tenant(&tenants, "/system.slice/slurmstepd.scope/job_42")->cpu_s, 18, 0.01);
@@ -185,8 +185,8 @@ static void test_new_job_is_counted_from_its_begin(void **state)
     tenants_free(&tenants);
 }
 
-/* Joules after a job's last update stay unattributed. The job's earlier joules remain counted, at first in
- * its own row. */
+/* The joules that a job uses after its last update are not attributed. Its earlier joules remain counted, at
+ * first in the row of the job. */
 static void test_ended_job_keeps_its_joules(void **state)
 {
     struct rig *rig = *state;
@@ -223,8 +223,8 @@ static void test_first_version_of_cgroups(void **state)
     tenants_free(&tenants);
 }
 
-/* No tenant gets joules for invalid CPU times: a time that falls (another cgroup of the same name), invalid
- * text, or an unreadable file. */
+/* No tenant gets joules for an invalid CPU time: a time that decreases because another cgroup has the same
+ * name, invalid text, or an unreadable file. */
 static void test_invalid_cpu_times_give_no_joules(void **state)
 {
     struct rig *rig = *state;
@@ -285,13 +285,14 @@ static void test_device_energy_goes_to_its_processes(void **state)
     struct fake_nvml fake;
     struct tenants tenants = run_board(&fake, BOARD, 12);
     const struct tenant *mine = tenant(&tenants, "/slurm/uid_7/job_1");
-    assert_near(mine->gpu_joules + tenants.rest_gpu_joules, 4400, 20); /* eleven windows are settled */
+    /* the energy of eleven windows is attributed */
+    assert_near(mine->gpu_joules + tenants.rest_gpu_joules, 4400, 20);
     assert_near(mine->gpu_joules, 2200, 400);
     tenants_free(&tenants);
     fake_nvml_close(&fake);
 }
 
-/* The joules of a slow sensor arrive late, and are then attributed completely. */
+/* The joules of a slow sensor arrive late. All of them are then attributed. */
 static void test_slow_device_is_waited_for(void **state)
 {
     (void)state;
@@ -412,8 +413,8 @@ static const struct tenant_name *pod_after(struct tenants *tenants, struct fake_
     return tenants_pod_on(tenants, "gpu:0");
 }
 
-/* Two processes use the board. Both are first in one container, then in two containers of one pod. Then one
- * of them is in no pod, or its cgroup is unknown. */
+/* Two processes use the board. First, both processes are in one container, then in two containers of one pod.
+ * Then one of the processes is in no pod, or its cgroup is unknown. */
 static void test_pod_that_has_a_board_alone(void **state)
 {
     (void)state;
@@ -462,7 +463,7 @@ static void test_no_pod_on_a_crowded_board(void **state)
     fake_nvml_close(&fake);
 }
 
-/* Inside a container, process numbers differ from the driver's. */
+/* Inside a container, processes have other numbers than those that the driver reports. */
 static void test_pod_is_unknown_in_another_pid_namespace(void **state)
 {
     (void)state;

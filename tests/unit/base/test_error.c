@@ -1,4 +1,5 @@
-/* Tests messages in a caller's joule_error: they may be truncated, prefixed or not wanted. */
+/* Tests messages in a caller's joule_error: a message may be truncated or get a prefix, and the caller may
+ * pass NULL. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* Tests files whose names or contents are not trusted: the functions do not wait for a pipe, do not change
- * other files, and leave no temporary file. */
+/* Tests files whose names or contents are not trusted: the functions do not wait for the other end of a pipe,
+ * do not change other files, and leave no temporary file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

@@ -192,7 +192,7 @@ static void test_several_threads_may_run_loops(void **state)
     pool_free(pool);
 }
 
-/* A loop in which each chunk waits until `want` chunks run at once. */
+/* State of a loop in which each chunk waits until `want` chunks run at the same time. */
 struct meeting {
     _Atomic unsigned present;
     unsigned want;

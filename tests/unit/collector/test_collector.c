@@ -105,7 +105,8 @@ static void another_thread_may_end_a_region(void **state)
     bench_run(bench, 0.5);
     unsigned index = bench_open(bench, 3, tag, 0.45);
     bench_run(bench, 1);
-    bench_close(bench, 3, index, tag, 0.45, 1.45, 1); /* the reader reads slot 1 before slot 3 */
+    /* Thread 1 ends the region of thread 3. The reader reads slot 1 before slot 3. */
+    bench_close(bench, 3, index, tag, 0.45, 1.45, 1);
     bench_run(bench, 0.3);
     joule_result r = bench_tag(bench, tag, JOULE_OK);
     assert_int_equal(r.count, 1);
@@ -120,7 +121,7 @@ static void region_without_end_stops_getting_energy(void **state)
     bench_run(bench, 0.5);
     unsigned index = bench_open(bench, 0, lost, 0.45);
     bench_run(bench, 0.2);
-    /* the region is no longer open, and its end was not written: it was folded or lost */
+    /* the region is no longer open, but its end is not in the ring, as if it was folded or lost */
     bench_lose(bench, 0, index, 0.45);
     bench_run(bench, 3);
     bench_put(bench, 1, kept, 0, 3, 3.5);
@@ -130,7 +131,8 @@ static void region_without_end_stops_getting_energy(void **state)
     assert_near(k.attributed.value, k.window.value, 1e-9);
 }
 
-/* The ends of more regions are missing than can wait. Only the region that has waited longest is given up. */
+/* A region that is no longer open waits until its end is read. Here more regions wait than the collector can
+ * store. It drops only the region that has waited longest. */
 static void too_many_lost_regions_give_up_the_oldest(void **state)
 {
     struct bench *bench = *state;

@@ -1,5 +1,5 @@
-/* Tests regions on a machine with two devices: claims of devices, spans from other programs, the hook, and
- * two meters. */
+/* Tests regions on a machine with two devices: regions that claim only some devices, spans with timestamps of
+ * another clock, the hook that is called at the begin and end of regions, and two meters. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -77,7 +77,7 @@ static void the_hook_is_called_at_both_edges(void **state)
 
 static joule_status add_span(struct bench *bench, uint32_t tag, double begin_s, double end_s)
 {
-    /* The span's clock counts microseconds, is 0 at 500 s of our clock, and runs 1 % too fast. */
+    /* The span's clock counts microseconds. It is 0 when our clock shows 500 s, and it runs 1 % too fast. */
     double scale_ns = 1000 / 1.01;
     joule_span span = {.struct_size = sizeof span,
                        .tag = tag,

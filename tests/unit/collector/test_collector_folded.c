@@ -1,5 +1,5 @@
-/* Tests folded regions, which found the ring full: only their number and times are known, and their energy is
- * attributed by these. */
+/* Tests folded regions. A region is folded if the ring is full at its end: only the number of such regions
+ * and their total time are stored. Their energy is attributed in proportion to this time. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,7 +62,8 @@ static void folded_calls_nest(void **state)
     assert_near(i.self.value, 35, 0.1);
 }
 
-/* Nested regions of one tag have more total time than elapsed, but must not get more energy than was used. */
+/* The total time of nested regions of one tag is longer than the elapsed time. Their energy must not exceed
+ * the energy that was used. */
 static void folded_recursion_gets_at_most_the_energy_used(void **state)
 {
     struct bench *bench = *state;
@@ -126,7 +127,7 @@ static void power_that_wanders_is_in_the_interval(void **state)
     assert_near(r.attributed.value, truth, 0.05 * truth);
 }
 
-/* The energy of a single folded region is known, with an interval that begins at 0. */
+/* A single folded region gets the energy of its time, with an interval that begins at 0. */
 static void a_single_folded_region_is_never_ok_and_unknown(void **state)
 {
     struct bench *bench = *state;
@@ -146,8 +147,8 @@ static void a_single_folded_region_is_never_ok_and_unknown(void **state)
     assert_int_equal(r.attributed.cls, JOULE_CLASS_DERIVED);
 }
 
-/* Energy that was already attributed stays so. Only the last 50 ms of a folded region of 1 s are covered, and
- * its interval includes the rest. */
+/* A folded region of 1 s becomes known at its end. Energy that was attributed before is not attributed again,
+ * so the region gets energy only for its last 50 ms. The interval includes the energy of the other 950 ms. */
 static void time_that_was_not_shared_widens_the_interval(void **state)
 {
     struct bench *bench = *state;

@@ -10,7 +10,8 @@
 #include "support/region_bench.h"
 
 /* One thread is in one region all the time; seven threads have random regions at random depth; power varies.
- * All values of `self` add up to the meter's joules, and the shares of threads to the window. */
+ * The sum of all `self` values equals the meter's joules. The shares of threads add up to the energy of the
+ * window. */
 static void all_shares_add_up_to_the_window(void **state)
 {
     struct bench *bench = *state;
@@ -69,8 +70,8 @@ static void parts_of_a_window_add_up(void **state)
     assert_near(p.attributed.value + w.attributed.value, w.window.value, 1e-9 * w.window.value);
 }
 
-/* A tag whose region is always open has the meter's uncertainty. A tag that is open for half of the time, in
- * slices shorter than a sensor's tick, has a wider interval, which contains the truth. */
+/* A tag whose region is always open has the meter's uncertainty. Another tag is open for half of the time, in
+ * slices that are shorter than a tick of the sensor. Its interval is wider and contains the true energy. */
 static void unseen_slices_widen_the_interval(void **state)
 {
     struct bench *bench = *state;
@@ -111,8 +112,8 @@ static ssize_t rough_uj(void *unused, int64_t time_ns, char *buffer, size_t size
     return snprintf(buffer, size, "%lld\n", (long long)(1e9 + rough_at(bench_seconds(time_ns)) * 1e6));
 }
 
-/* Counts how many intervals contain the truth, for single regions of 1 to 500 ms. The interval of a slice is
- * an upper bound, so more than 90 % may contain it. */
+/* Counts how many intervals contain the truth, for single regions of 1 to 500 ms. The interval of a region
+ * that is shorter than a tick is wide, so more than 90 % of the intervals may contain the truth. */
 static void intervals_hold_the_truth(void **state)
 {
     struct bench *bench = *state;

@@ -29,7 +29,8 @@ static bool began_later(const struct region *a, const struct region *b)
     return a->begin_ns != b->begin_ns ? a->begin_ns > b->begin_ns : a->index > b->index;
 }
 
-/* Returns the number of the innermost open region on region i's track that claims the group. */
+/* Returns the number of the innermost open region that claims the device group, among the regions on the
+ * track (thread) of region i. */
 static size_t innermost(const struct sweep *s, size_t i, unsigned group, int64_t from_ns, int64_t to_ns)
 {
     if (s->regions[i].track == TRACK_ALONE)
@@ -162,7 +163,7 @@ static double step_energy(const struct sweep *s, unsigned group)
     return joules;
 }
 
-/* Fails unless the shares of innermost regions and the unclaimed rest add up to the total. */
+/* Fails unless the energy of all innermost regions and the energy without a region add up to the total. */
 static void check_conserved(const struct sweep *s, double relative)
 {
     for (unsigned g = 0; g < GROUPS; g++) {
@@ -199,7 +200,7 @@ static void random_schedules_are_shared_by_the_rule(void **state)
     sweep_free(&s);
 }
 
-/* If the time is split at any point, the sums of both parts are those of the whole. */
+/* If the period is split at any time, the sums over both parts equal the sums over the whole period. */
 static void two_halves_make_the_whole(void **state)
 {
     (void)state;

@@ -217,7 +217,7 @@ static void put(struct found *f, const char *path, double days, unsigned steppin
     c->calibration.unix_seconds =
         f->host->ops->clock_ns(f->host, CLOCK_REALTIME) / 1000000000 - (int64_t)(days * DAY);
     c->calibration.stepping = stepping;
-    if (c->calibration.unix_seconds < 0) /* the calibration would be older than the begin of virtual time */
+    if (c->calibration.unix_seconds < 0) /* the date of the calibration would be before 1970 */
         host_script_suspend(f->host, (int64_t)(2 * days * DAY) * 1000000000),
             c->calibration.unix_seconds += (int64_t)(2 * days * DAY);
     char *text = write_text(c);

@@ -130,7 +130,7 @@ static void test_every_row_is_whole(void **state)
     }
     struct cost_core unknown_core;
     cost_core_describe(unknown, NAN, &unknown_core);
-    /* the rows with this model number belong to other vendors */
+    /* all CPUs of the table with this model number are of other vendors */
     assert_string_equal(unknown_core.id, "generic");
     for (size_t i = 0; &cpus[i] != unknown; i++)
         assert_string_not_equal(bench_of(&cpus[i]).core.id, "generic");
@@ -187,7 +187,7 @@ static void test_time_lies_between_the_bounds(void **state)
         double flat = cost_core_throughput(&b.core, &work), serial = cost_core_serial(&b.core, &work);
         struct cost_range open = cost_core_cycles(&b.core, &work, &no_order);
         assert_true(flat < open.est && open.est < serial);
-        /* the description of the core has an error, too */
+        /* the interval also includes the error of the description of the core */
         assert_true(open.low < flat && serial < open.high);
 
         /* A known dependence chain narrows the interval of the time. A chain that is long enough determines
@@ -223,8 +223,9 @@ static void test_limits_of_a_core(void **state)
     struct cost_features floats = only(COST_FP_FMAS);
     floats.amount[COST_FP_OPS] = 1000; /* these operations use the same two units */
     NEAR(cost_core_throughput(&core, &floats), 1000);
-    /* A restarted chain overlaps the previous one. The window of 224 micro-operations holds a whole next
-     * chain or half of it. */
+    /* A chain of 60 cycles that restarts overlaps the next chain. The window holds 224 micro-operations. If a
+     * chain has 224 of them, the whole next chain fits, and a chain costs 60 / 2 cycles. If it has 448, half
+     * of the next chain fits, and a chain costs 60 / 1.5 cycles. */
     NEAR(cost_core_restarted(&core, 60, 224), 30);
     NEAR(cost_core_restarted(&core, 60, 448), 40);
     NEAR(cost_core_restarted(&core, 60, 0), 60);
@@ -315,8 +316,8 @@ static void test_an_unknown_machine_is_less_sure(void **state)
     assert_true(given.hz_log_sd < typical.hz_log_sd);
 }
 
-/* The power of a busy core, summed from its operations, is near the watts that measurements of whole servers
- * imply. */
+/* The power of a busy core can be computed in two ways: from the energies of its operations, and from
+ * measurements of whole servers. Both results must be near each other. */
 static void test_both_kinds_of_features_agree(void **state)
 {
     (void)state;

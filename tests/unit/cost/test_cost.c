@@ -69,8 +69,8 @@ static void test_errors_of_one_table_cancel(void **state)
     struct estimate rest = estimate_add(b, -2, &a);
     assert_true(fabs(rest.value) < 1e-9 && estimate_sd(&rest) < 1e-9);
 
-    /* At the reference frequency it does not matter how a core's power is split into a linear and a cubic
-     * part. */
+    /* At the reference frequency, the split of a core's power into a linear and a cubic part has no
+     * effect. */
     struct cost_features core = features(0, 1, 1, 0);
     struct estimate watts = cost_of(&table, &core).total;
     for (size_t i = 0; i < ESTIMATE_CAUSES && watts.common[i].cause; i++)

@@ -1,4 +1,5 @@
-/* Tests the CPU seeds against measured machines: packages by RAPL, and whole servers at the plug. */
+/* Tests the CPU seeds (figures for each family of CPUs) against measured machines: packages that RAPL
+ * measured, and whole servers that were measured at the plug. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +18,7 @@ static struct cost_features features(double packages, double cores, double cubic
     return (struct cost_features){COST_VERSION, {packages, cores, cubic, shared}};
 }
 
-/* Returns the whole file. If it is missing, test_data has printed the reason, and the program exits as
+/* Returns the whole file. If the file is missing, test_data prints the reason, and the program exits as
  * skipped. */
 static char *read_data(const char *relative)
 {
@@ -43,8 +44,8 @@ static double column(const char *line, int index)
     return line && string_scan_double(line, &value) ? value : NAN;
 }
 
-/* Compares the model with each row of a file. A row is a load of 30 s on some or all cores, with the RAPL
- * energy in kWh that CodeCarbon read. */
+/* Compares the model with each row of a file. Each row describes a load of 30 s on some or all cores. It
+ * contains the RAPL energy in kWh that CodeCarbon read. */
 static void compare_file(const char *name, const struct cost_cpu *cpu, double reference_mhz,
                          struct comparison *comparison)
 {

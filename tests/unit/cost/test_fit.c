@@ -1,5 +1,6 @@
-/* Tests the fits of joule calibrate on known machines: fitted terms are within their intervals, omitted
- * kernels within the stated error, and impossible machines are refused.
+/* Tests the fits of joule calibrate on simulated machines whose parameters are known. The true parameters lie
+ * in the fitted intervals, predictions for omitted kernels are within the stated error, and impossible
+ * machines are refused.
  *
  * Kernels are the real ones; their times and joules are simulated. */
 #include <math.h>
@@ -17,7 +18,8 @@
 
 static const struct cost_cpu cpu = {"intel", 6, 85, "", 2, 40, 80, false};
 
-/* A machine that differs from the typical machine. */
+/* A simulated machine (core, table), the typical machine of its family (typical, guessed), and measurements
+ * of all kernels. */
 struct world {
     struct cost_core typical, core;
     struct cost_table guessed, table;
@@ -114,7 +116,7 @@ static void test_the_typical_machine_is_found_as_it_is(void **state)
                 isnan(speeds.latency[COST_BRANCHES].value));
 }
 
-/* Each of these terms is measured by a kernel that measures no other term. */
+/* Each of these terms has its own kernel, which measures no other term. */
 static void test_times_come_back_within_their_ends(void **state)
 {
     (void)state;
@@ -129,7 +131,7 @@ static void test_times_come_back_within_their_ends(void **state)
         struct cost_speeds speeds;
         struct fit_errors errors;
         joule_error error;
-        /* the random machine is invalid, so its fit is refused */
+        /* an invalid random machine, whose fit is refused, does not count */
         if (fit_time(&w, &speeds, &errors, &error) != JOULE_OK)
             continue;
         fitted++;
@@ -200,7 +202,8 @@ static void test_a_package_that_takes_nothing(void **state)
     assert_true(fabs(prices.joules[COST_CYCLES].value / w.table.joules[COST_CYCLES] - 1) < 0.2);
 }
 
-/* With only the chains, single prices cannot be separated, but their sum is correct. */
+/* If only the kernels with dependence chains and the idle machine are measured, the prices of single
+ * operations cannot be separated. The interval of each price must still contain the true price. */
 static void test_classes_that_look_alike_share_a_price(void **state)
 {
     (void)state;
@@ -241,7 +244,8 @@ static void test_a_busy_machine_is_refused(void **state)
     struct cost_speeds speeds;
     struct fit_errors errors;
     w.kernels[3].cycles_log_sd = 0.4;
-    assert_int_equal(fit_time(&w, &speeds, &errors, NULL), JOULE_OK); /* the fit omits one kernel */
+    /* the fit ignores this kernel, because its times vary too much */
+    assert_int_equal(fit_time(&w, &speeds, &errors, NULL), JOULE_OK);
     assert_true(isnan(errors.residual[3]));
     for (size_t i = 0; i < w.count; i += 5)
         w.kernels[i].cycles_log_sd = 0.2;
@@ -354,7 +358,8 @@ static void test_each_term_stands_twice(void **state)
         for (int family = 0; family < FIT_FAMILIES; family++)
             families += is_in[family];
         bool is_alone =
-            /* the level of a kernel's memory determines which lines it reads */
+            /* Lines of caches and memory do not occur in `amount`, because the level of a kernel's memory
+             * determines them. */
             i == COST_ATOMICS || i == COST_SIMD_512 || i >= COST_L2_LINES;
         assert_true(families >= (is_alone ? 0 : 2));
     }

@@ -1,4 +1,5 @@
-/* Tests the leave-one-out errors of a fit, with a fake fit whose result is the family that was omitted. */
+/* Tests the leave-one-out errors of a fit: each family of kernels is omitted once, and the fit of the others
+ * predicts it. The fit is a fake that returns the number of the omitted family. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

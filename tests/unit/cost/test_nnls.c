@@ -98,7 +98,8 @@ static void test_an_exact_answer_is_found(void **state)
     assert_true(fabs(x[0] - 2) < 1e-9 && fabs(x[1] - 3) < 1e-9 && fabs(x[2]) < 1e-9);
 }
 
-/* Two columns are multiples of each other. Any split between them is optimal, and one is found. */
+/* Two columns are multiples of each other. Any split of the result between them is optimal, and the solver
+ * must find one of them. */
 static void test_columns_that_depend(void **state)
 {
     (void)state;
@@ -127,7 +128,8 @@ static void test_condition_of_orthogonal_columns_is_1(void **state)
     nnls_add(&problem, (double[]){1, 0, 0}, 1);
     nnls_add(&problem, (double[]){0, 100, 0}, 1);
     nnls_add(&problem, (double[]){0, 0, 0}, 1);
-    /* columns are scaled to the same length; empty columns have no effect */
+    /* The condition is computed from columns that are scaled to the same length. Empty columns have no
+     * effect. */
     assert_true(fabs(nnls_condition(&problem, pair) - 1) < 1e-9);
     double c = 0.6; /* for two columns with the cosine c, the condition is (1 + c) / (1 - c) */
     nnls_begin(&problem, 2);
@@ -136,7 +138,7 @@ static void test_condition_of_orthogonal_columns_is_1(void **state)
     assert_true(fabs(nnls_condition(&problem, pair) - (1 + c) / (1 - c)) < 1e-9);
 }
 
-/* The stated errors equal those of many solutions with random noise. */
+/* The stated errors equal the standard deviations of many solutions with random noise. */
 static void test_errors_are_those_of_answers(void **state)
 {
     (void)state;

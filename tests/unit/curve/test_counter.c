@@ -98,8 +98,8 @@ static void test_sign_extended_perf_step_is_no_64_bit_wrap(void **state)
     close_to(total_joules(&c), 0);
 }
 
-/* The kernel extends a 32-bit register of 2^-16 J to 64 bits. A difference of 2^31 units becomes negative,
- * and 2^32 units are lost without any sign. */
+/* The kernel extends a 32-bit register of 2^-16 J to 64 bits. A difference of 2^31 units becomes negative. A
+ * difference of 2^32 units is lost, and nothing shows the loss. */
 static void test_folded_register_bounds_a_64_bit_counter(void **state)
 {
     (void)state;
@@ -155,8 +155,8 @@ static void test_frozen_counter_is_noticed(void **state)
     assert_false(counter_is_frozen(&c, 2));
 }
 
-/* For any readings, the counted sum is that of the accepted steps, and never more than the maximum power
- * allows. */
+/* For any readings, the counted sum equals the sum of the accepted steps. It never exceeds the maximum power
+ * multiplied by the time. */
 static void test_random_readings_never_exceed_physics(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Tests curves: windows can be split and add up, edges add variance, and thinning keeps all energy. */
+/* Tests curves: the parts of a split window add up, the edges of a window add variance, and removing points
+ * to save memory keeps all energy. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -98,8 +99,8 @@ static void test_a_gap_is_not_covered(void **state)
     curve_free(&c);
 }
 
-/* If a window is split at any time, its parts add up to the window, also in gaps, thinned parts and the
- * tail. */
+/* If a window is split at any time, its parts add up to the window. The time may lie in a gap, in a part with
+ * removed points, or after the last point. */
 static void test_splits_add_up(void **state)
 {
     (void)state;
@@ -177,8 +178,8 @@ static void test_edge_between_ticks_adds_variance(void **state)
     curve_free(&c);
 }
 
-/* An error of the timestamps changes the power of the whole segment. A slice of the segment has its share of
- * this error, not all of it. */
+/* An error of the timestamps changes the power of the whole segment between two points. A window inside the
+ * segment has a part of this error, in proportion to its length. */
 static void test_a_slice_of_a_segment_errs_by_its_share(void **state)
 {
     (void)state;
@@ -195,7 +196,8 @@ static void test_a_slice_of_a_segment_errs_by_its_share(void **state)
     curve_free(&c);
 }
 
-/* If all readings are delayed alike, energy moves only where the power changes. */
+/* If all readings have the same delay, the energy of a window changes only if the power at its two edges
+ * differs. */
 static void test_shared_delay_matters_where_power_changes(void **state)
 {
     (void)state;

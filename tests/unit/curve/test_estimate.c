@@ -92,7 +92,7 @@ static void test_more_causes_than_places_never_shrink_the_error(void **state)
     assert_true(estimate_sd(&sum) >= sqrt(40));
 }
 
-/* Scaling changes every field; weakening changes only the class. */
+/* Scaling changes every field of an estimate. Weakening, which lowers the class, changes no other field. */
 static void test_scaling_changes_every_field_and_weakening_only_the_class(void **state)
 {
     (void)state;

@@ -106,8 +106,9 @@ static void test_steady_reading_of_a_fast_sensor_is_new(void **state)
     assert_near(in.covered_s, 2, 1e-9);
 }
 
-/* Returns the mean power over a minute as a percentage of the truth. Periods of 300 W (`high` of them) and 60
- * W (`low`) alternate, polled every poll_s. */
+/* Returns the mean power over a minute as a percentage of the truth. The power is 300 W for `high` sensor
+ * periods, then 60 W for `low` periods, and so on. It is polled every poll_s. seen: averaged part of a
+ * period. */
 static double percent_of_truth(int high, int low, double poll_s, double seen)
 {
     struct integrator in = {.period_s = 0.1, .averaged_part = seen};
@@ -119,8 +120,8 @@ static double percent_of_truth(int high, int low, double poll_s, double seen)
     return 100 * in.joules / in.covered_s * (high + low) / (300.0 * high + 60.0 * low);
 }
 
-/* An equal reading may be an old or a new sample. If equal readings were always dropped, levels of constant
- * power would appear too short. */
+/* A reading that equals the previous one may be an old or a new sample. If such readings were always dropped,
+ * periods of constant power would appear too short. */
 static void test_levels_that_stay_are_not_shortened(void **state)
 {
     (void)state;
@@ -144,8 +145,8 @@ static void test_gaps_are_not_bridged(void **state)
     assert_true(in.gaps == 1);
 }
 
-/* Gaps of up to three periods are bridged, for readings with timestamps, for polls, and for energies of
- * samples. */
+/* A gap of up to three periods is filled. This holds for readings with timestamps, for polled readings, and
+ * for energies of samples. */
 static void test_a_gap_is_more_than_three_periods(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Tests the doctor on scripted machines with problems: it reports the right finding and command, and nothing
- * that would not help.
+/* Tests the doctor on scripted machines with problems: it reports the right finding and command, and no
+ * finding whose command would not help.
  *
  * GPUs and cgroups have their own tests. */
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 
 #define ALL_CAPABILITY "CapEff:\t000001ffffffffff\nCapBnd:\t000001ffffffffff\n"
 
-/* Adds events that perf_event_open refuses, because the host has no values for them. */
+/* Adds events of a PMU without values. The scripted host therefore refuses to open them. */
 static void add_events(struct joule_host *host)
 {
     host_script_text(host, PMU "/type", "21\n");
@@ -331,7 +331,8 @@ static void test_slow_clock_without_a_better_one(void **state)
 {
     struct doctor_bench *bench = *state;
     doctor_bench_add_zone(bench->host, true);
-    doctor_bench_examine(bench, 900); /* the clock is tsc and slow; there is no better one */
+    /* the clock source is tsc and slow, and no other clock source is better */
+    doctor_bench_examine(bench, 900);
     doctor_bench_assert_finding(bench, "clock_slow", FINDING_LIMIT, NULL);
 }
 

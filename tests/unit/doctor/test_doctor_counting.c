@@ -122,8 +122,8 @@ static void test_kernel_without_cgroups(void **state)
     doctor_bench_assert_finding(bench, "cgroup_missing", FINDING_LIMIT, NULL);
 }
 
-/* On a recorded machine no trial run is possible. The mounts are known, but not whether a cgroup can be
- * created. */
+/* On a recorded machine no trial run is possible. The findings then depend only on the recorded mounts,
+ * although these do not show whether a cgroup can be created. */
 static void test_mounts_of_a_recorded_machine_are_enough(void **state)
 {
     struct doctor_bench *bench = mounted(state, WRITABLE);

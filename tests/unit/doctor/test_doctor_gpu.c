@@ -1,5 +1,4 @@
-/* Tests the doctor's findings about GPUs: those that can be read, and each reason why a GPU cannot be
- * read. */
+/* Tests the doctor's findings about GPUs: GPUs that can be read, and each reason why a GPU cannot be read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -168,7 +167,7 @@ static void test_amd_card_asleep(void **state)
     doctor_bench_assert_nothing_to_do(bench);
 }
 
-/* Eight accelerators whose driver reports no energy are one finding. */
+/* Eight accelerators whose driver reports no energy give one finding, not eight. */
 static void test_accelerators_without_meter(void **state)
 {
     struct doctor_bench *bench = *state;

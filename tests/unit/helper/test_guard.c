@@ -1,5 +1,5 @@
-/* Tests joule-helper with messages of the worker process that reads for it: values, silence, invalid
- * messages, and the worker's end.
+/* Tests a guard of joule-helper: a worker process reads a source and sends messages to the helper. Cases are
+ * values, silence, invalid messages, and the end of the worker.
  *
  * The test acts as the worker. */
 #include <math.h>
@@ -147,8 +147,8 @@ static void test_ended_worker_is_a_failure(void **state)
     assert_int_equal(guard_value(&guard, 0, now_ns).status, JOULE_FAILED);
 }
 
-/* The guard fails after each message for which a client would close the connection, so clients never receive
- * such a message. */
+/* The guard fails after each message for which a client of the helper would close the connection. Clients
+ * therefore never receive such a message. */
 static void test_invalid_messages_are_failures(void **state)
 {
     uint8_t none[HELPER_VALUE_BYTES] = {0};
@@ -196,7 +196,8 @@ static void test_missing_values_end_the_wait(void **state)
     (void)state;
     guard.has_values = false;
     assert_int_equal(guard_wait_ready(&guard, clock_now_ns() + NS_PER_S / 100), JOULE_STALE);
-    assert_int_equal(guard_state(&guard, now_ns), JOULE_FAILED); /* there is no second wait for this guard */
+    /* the guard had its time to start, and the helper does not wait for it again */
+    assert_int_equal(guard_state(&guard, now_ns), JOULE_FAILED);
 }
 
 #define GUARD_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -101,7 +101,8 @@ static void test_best_moving_view_is_used(void **state)
     add_pmu(*state, moving);
     add_zone(*state, "intel-rapl:0", "package-0\n");
     open_all();
-    assert_int_equal(sensors.count, 2); /* domains of cores are not included */
+    /* the helper reads no domains of cores, because they are parts of packages */
+    assert_int_equal(sensors.count, 2);
     expect(0, "cpu0/package", "rapl_perf");
     expect(1, "cpu0/dram", "rapl_perf");
 }

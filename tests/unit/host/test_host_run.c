@@ -48,8 +48,8 @@ static void expect_gone(pid_t pid)
         usleep(1000); /* the time limit of the test ends this loop */
 }
 
-/* Runs a shell that prints its process id and does not end. It is killed at the deadline and has no exit
- * status. On a busy machine it gets more time to print. */
+/* Runs a shell that prints its process id and does not end. The shell is killed at the deadline and has no
+ * exit status. If it has not printed its id by then, the test repeats with more time. */
 static void expect_killed(const char *commands)
 {
     struct outcome outcome = {.length = 0};
@@ -253,7 +253,8 @@ static void test_children_of_others_are_left_alone(void **state)
     close(ends[1]);
 }
 
-/* If SIGCHLD is ignored, the kernel reaps children, and the status of a program would be lost. */
+/* If the caller ignores SIGCHLD, the kernel reaps children itself, and the exit status of a program would be
+ * lost. */
 static void test_where_children_and_pipes_are_ignored(void **state)
 {
     (void)state;

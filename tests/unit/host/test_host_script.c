@@ -1,4 +1,5 @@
-/* Tests the scripted host: sources see what a test has registered, in virtual time. */
+/* Tests the scripted host: sources see the files, registers, events and programs that a test has registered,
+ * in virtual time. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -179,8 +180,8 @@ static void test_registers_and_events(void **state)
     assert_int_equal(host->ops->open_perf(host, &other), -EACCES);
 }
 
-/* Prints its last argument and the time. "long": prints more than fits in the buffer. "hang": does not
- * end. */
+/* Prints its last argument and the time. If the last argument is "long", prints more than fits in the buffer.
+ * If it is "hang", does not end. */
 static ssize_t run_tool(void *context, int64_t time_ns, const char *const *argv, char *buffer, size_t size,
                         int *out_status)
 {

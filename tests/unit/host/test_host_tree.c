@@ -1,5 +1,5 @@
-/* Tests recorded and real machines: files below a folder are read, none outside it, and errors are those of
- * the recording. */
+/* Tests recorded and real machines: files below the folder of a recording are read, files outside it are not,
+ * and errors are those that were recorded. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>

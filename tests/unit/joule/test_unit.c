@@ -1,4 +1,5 @@
-/* Tests units: which texts are accepted, errors and their columns, and that written values are read back. */
+/* Tests units: which texts are accepted, which errors are reported at which column, and that a written value
+ * is parsed as the same value. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -191,7 +192,7 @@ static void test_written_values_read_back(void **state)
         joule_error error = {0};
         if (joule_parse(text, dimension, &back, &error) != JOULE_OK)
             fail_msg("%s: %s", text, error.message);
-        /* The error is at most that of the omitted digits. */
+        /* The difference is at most half a unit of the last written digit. */
         if (fabs(back - value) > 0.5000001 * value * pow(10, 1 - digits))
             fail_msg("%.17g was written as %s", value, text);
         joule_format(back, dimension, digits, again, sizeof again);

@@ -101,7 +101,7 @@ static int teardown(void **state)
     return machine_teardown(state);
 }
 
-/* Opens the meter with an idle power in watts (NaN: unknown), and makes the first update. */
+/* Opens the meter and makes the first update. idle_watts: idle power of the machine; NaN means unknown. */
 static void begin(struct machine_bench *bench, double idle_watts)
 {
     bench->meter = machine_open(bench->host, "rapl_powercap");
@@ -127,8 +127,8 @@ static const struct seen_process *process(int pid)
     return NULL;
 }
 
-/* Fails unless total = alive + ended + idle + rest, alive is the sum of the processes, and no value is
- * negative. Returns the sums. */
+/* Fails unless total = alive + ended + idle + rest, where alive is the sum over the running processes. Also
+ * fails if a value is negative. Returns the sums. */
 static const struct live_sum *conserved(void)
 {
     size_t sum_count, count;
@@ -306,7 +306,7 @@ static void test_a_family_that_ends_at_once(void **state)
     remove_worker(bench, 60);
     remove_worker(bench, 50);
     remove_worker(bench, 45);
-    /* half a second of work at the end, which was not seen */
+    /* after the last update, the command worked for another half second before it ended */
     shell.children_s = grandchild.own_s + command.own_s + 0.5;
     rig.busy_s += 0.5;
     put_worker(bench, shell);

@@ -33,7 +33,7 @@ static void put_process(struct machine_bench *bench, int pid, double own_s)
     machine_put(bench, path, text);
 }
 
-/* Makes file `number` of a process a handle of client `id` on the board, with this active time. */
+/* Writes the fdinfo of descriptor `number` of a process: client `id` of the board with this active time. */
 static void put_client(struct machine_bench *bench, int pid, int number, int id, double active_s)
 {
     char path[64], text[256];
@@ -103,7 +103,7 @@ static void test_a_board_is_shared_by_active_time(void **state)
     put_client(bench, 10, 5, 1, 100);
     put_client(bench, 10, 6, 1, 100); /* client 1 again, through a duplicated descriptor */
     put_client(bench, 11, 5, 2, 0);
-    put_client(bench, 12, 9, 2, 0); /* client 2 again, inherited from process 11 */
+    put_client(bench, 12, 9, 2, 0); /* the descriptor of client 2 again, inherited from process 11 */
     struct live *live = open_and_run(bench);
     for (int i = 1; i <= 10; i++) {
         put_client(bench, 10, 5, 1, 100 + 0.5 * i);
@@ -119,7 +119,7 @@ static void test_a_board_is_shared_by_active_time(void **state)
     assert_near(process_of(live, 10)->gpu_joules, 1000, 10);
     assert_near(process_of(live, 11)->gpu_joules, 500, 10);
     assert_near(process_of(live, 12)->gpu_joules, 0, 0);
-    /* the board was busy for 90 % of the time; for 75 % the process is known */
+    /* The board was busy for 90 % of the time. Known processes were active for 75 % of the time. */
     assert_near(sum->rest_joules, 300, 10);
     assert_near(sum->idle_joules, 200, 10);
     assert_near(process_of(live, 10)->gpu_share, 0.5, 1e-3);

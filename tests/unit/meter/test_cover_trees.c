@@ -1,5 +1,6 @@
-/* Tests totals over trees of zones in which some meters are constant: every moving meter is in the total, and
- * no energy is counted twice.
+/* Tests totals over trees of zones (pieces of hardware inside each other). Some counters are constant
+ * although their zone uses energy. Every counter that rises must be in the total, and no energy may be
+ * counted twice.
  *
  * Note: the zones belong to a source of this test, so that a tree may have any shape. */
 #include <math.h>
@@ -19,8 +20,8 @@
 #define NEVER_S    1e9
 #define TEST_STEPS 40
 
-/* watts: power of this zone without the zones inside it. still_*: time in which the zone's counter is
- * constant. */
+/* watts: power of this zone without the zones inside it. The zone's counter is constant in the time that
+ * still_* gives. */
 struct zone {
     joule_scope scope;
     int parent;
@@ -213,8 +214,8 @@ static void test_still_machine_yields_to_whole_devices(void **state)
     }
 }
 
-/* The node's counter is constant and the module in the node moves. The rail outside
- * the module is still counted. */
+/* The node's counter is constant, and the counter of the module in the node rises. The rail outside the
+ * module is in the total, too. */
 static void test_still_node_keeps_energy_outside_its_module(void **state)
 {
     start_tree();
@@ -248,7 +249,8 @@ static void test_idle_board_keeps_the_total_complete(void **state)
     assert_total(*state, "zone-0", false, 20);
 }
 
-/* The board is off at first and then works. Its own counter has all of its energy. */
+/* The board is off at first and then works. Its own counter contains all of its energy, so it is counted, not
+ * the counter of its chip. */
 static void test_a_board_that_wakes_is_counted_itself(void **state)
 {
     start_tree();
@@ -347,7 +349,7 @@ static void assert_nothing_twice(const struct cover *cover, int seed)
                 fail_msg("seed %d: zone %d is inside zone %d, and both are counted", seed, a, b);
 }
 
-/* Fails if a counted meter was constant while a zone inside it moved. */
+/* Fails if a counter in the total was constant while the counter of a zone inside it rose. */
 static void assert_no_still_parent(const struct cover *cover, int seed)
 {
     for (int a = 0; a < tree.count; a++)
@@ -356,8 +358,8 @@ static void assert_no_still_parent(const struct cover *cover, int seed)
                 fail_msg("seed %d: zone %d stood still, zone %d inside it did not", seed, a, b);
 }
 
-/* Fails if a moving device is not counted: by its own meter, a meter around it, or the meter of the whole
- * machine. */
+/* Fails if the counter of a device rises and its energy is not in the total. The total may contain its own
+ * counter, a counter of a zone around it, or that of the whole machine. */
 static void assert_nothing_lost(const struct cover *cover, int32_t group, int seed)
 {
     bool stands_alone = false;
@@ -372,7 +374,7 @@ static void assert_nothing_lost(const struct cover *cover, int32_t group, int se
     }
 }
 
-/* Fails if a part of a device is counted and the total is not marked as partial. */
+/* Fails if the total contains only a part of a device and is not marked as partial. */
 static void assert_parts_stand_for_still_devices(const struct cover *cover, int seed)
 {
     for (int a = 0; a < tree.count; a++)

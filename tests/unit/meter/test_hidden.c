@@ -1,5 +1,5 @@
-/* Tests that boards which the environment hides from programs are in no total, and that the report says so. A
- * meter of the whole machine includes them.
+/* Tests boards that environment variables hide from programs, such as CUDA_VISIBLE_DEVICES. They are in no
+ * total, and the report says so. A meter of the whole machine still includes them.
  *
  * The machine has two AMD boards with 100 W and 250 W. */
 #include <math.h>
@@ -118,7 +118,7 @@ static void test_it_is_still_measured(void **state)
 static void test_uncertain_variables_hide_nothing(void **state)
 {
     struct machine_bench *bench = *state;
-    /* the ids of these boards are unknown, so none is known to be hidden */
+    /* the ids of these boards are unknown, so it is unknown which of them the variable hides */
     setup_boards(bench, "ROCR_VISIBLE_DEVICES", "GPU-1234");
     bench->meter = machine_open(bench->host, "hwmon");
     machine_run(bench->meter, 3, 0.05);
@@ -134,7 +134,8 @@ static void test_the_machine_has_all(void **state)
     assert_watts(bench, 350);
 }
 
-/* Another source knows the boards' ids. The order in which sources open does not matter. */
+/* The source hwmon does not know the boards' ids, but another source does. The result does not depend on the
+ * order in which sources open. */
 static void test_sources_know_parts(void **state)
 {
     struct machine_bench *bench = *state;

@@ -16,7 +16,7 @@
 #define MS       1000000LL
 #define POWERCAP "/sys/class/powercap/"
 
-/* A reading shows the count of the previous tick, which was half a millisecond ago on average. */
+/* A reading shows the count of the last tick, which was on average half a millisecond ago. */
 #define LATE_S 0.6e-3
 
 /* A counter in microjoules that rises at *watts. */
@@ -219,7 +219,7 @@ static void test_a_suspend_is_a_gap(void **state)
     host_script_suspend(host, 3600 * 1000 * MS);
     pass(meter, host, 1100, 2000);
     struct window w = meter_window(meter, JOULE_TOTAL, meter->begin_ns, meter_now_ns(meter));
-    /* the gap is the round in which the suspend occurred */
+    /* only the round in which the suspend occurred is a gap */
     assert_near(w.length_s - w.covered_s, 0.1, 0.002);
     assert_near(w.joules.value / w.covered_s, 50.5, 0.6);
     joule_quantity joules;

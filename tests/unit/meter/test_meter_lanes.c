@@ -1,5 +1,5 @@
-/* Tests which sources and threads a meter opens, and when: none for devices that cannot exist, and gauges
- * only if they are requested. */
+/* Tests which sources and threads a meter starts, and when. It starts none for devices that cannot exist, and
+ * reads gauges only if they are requested. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +46,7 @@ static void test_sources_without_energy_start_on_request(void **state)
     assert_true(lane->is_late);
     assert_false(lane->has_thread);
     assert_int_equal(source->state, JOULE_PENDING);
-    /* this does not wait for the late lane */
+    /* the call does not wait for a lane that reads no energy */
     assert_true(meter_lanes_wait(meter, clock_now_ns() + PATIENCE_NS));
     assert_true(meter_watch(meter));
     assert_true(lane->has_thread);

@@ -124,7 +124,7 @@ struct work {
     joule_meter *meter;
     double until_s;
     _Atomic uint64_t asked, sampled, regions, finals, opened, called;
-    _Atomic int line; /* line of the first failure; 0: none */
+    _Atomic int line; /* line of the first failure; 0 means none */
 };
 
 #define EXPECT(work, condition)                                                                              \
@@ -283,7 +283,8 @@ static void test_any_function_from_any_thread(void **state)
 
 struct pair {
     joule_region region; /* a copy of the running region */
-    /* the last round that the one thread has begun and that the other thread has ended */
+    /* round: the last round that the main thread has begun. ended: the last round that the other thread has
+     * finished. */
     _Atomic uint32_t round, ended;
     joule_status status;
     _Atomic bool stop;
@@ -364,7 +365,7 @@ static void test_a_child_after_fork_measures_for_itself(void **state)
     pthread_create(&threads[0], NULL, sample, &work);
     pthread_create(&threads[1], NULL, run_regions, &work);
     for (int i = 0; i < 8; i++) {
-        pid_t child = fork(); /* the fork happens at any time during a reading, an open or a join */
+        pid_t child = fork(); /* other threads may be reading, opening or joining at the time of the fork */
         if (child == 0) {
             alarm(20);
             _exit(in_child(&work));

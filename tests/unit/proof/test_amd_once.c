@@ -1,4 +1,4 @@
-/* Tests that AMD's joules are counted once and do not jump, for every way to read them.
+/* Tests that the energy of AMD's boards is counted once and does not jump, for every way to read the boards.
  *
  * The same scripted boards are read through the kernel's files, librocm_smi64 of two releases and libamd_smi
  * of three. Every tenth of a second, the total must not have fallen, and must not exceed what the boards can
@@ -24,8 +24,8 @@ static double total_joules(void)
     return status == JOULE_OK ? joules.value : NAN;
 }
 
-/* Runs the script and returns the total. Fails if a step of the total is impossible; `watts`: power of all
- * boards. */
+/* Runs the script and returns the total. Fails if the total decreases or exceeds the possible energy. watts:
+ * power of all boards together. */
 static double run(const char *script, double watts)
 {
     double before = 0;
@@ -42,7 +42,8 @@ static double run(const char *script, double watts)
     return before;
 }
 
-/* Checks one way to read sockets of 200 W each; the energy of up to `lost_s` seconds may be missing. */
+/* Checks one way to read sockets that draw 200 W each. The energy of up to `lost_s` seconds may be
+ * missing. */
 static void expect_once(int interface, const char *script, unsigned sockets, double lost_s)
 {
     double watts = sockets * WATTS;
@@ -56,8 +57,9 @@ static void expect_once(int interface, const char *script, unsigned sockets, dou
     fake_amd_close(&fake);
 }
 
-#define COUNTED 0.001 /* lost seconds with a counter: the time after its last reading */
-#define SAMPLED 0.21  /* lost seconds with sampled power: two samples at constant power */
+/* seconds whose energy may be missing if a counter is read: the time after the last reading */
+#define COUNTED 0.001
+#define SAMPLED 0.21 /* seconds whose energy may be missing if power is sampled: two periods of samples */
 
 static void by_all_ways(const char *script, unsigned sockets, double lost_s)
 {
@@ -65,7 +67,7 @@ static void by_all_ways(const char *script, unsigned sockets, double lost_s)
         expect_once(interface, script, sockets, lost_s);
 }
 
-/* Checks all ways that have a usable power; ROCm 5.5 has none. */
+/* Checks all ways that provide usable power. libamd_smi of ROCm 5.5 provides none. */
 static void by_power(const char *script, unsigned sockets)
 {
     static const int interfaces[] = {FAKE_ROCM_6, FAKE_ROCM_5, FAKE_AMD_24, FAKE_AMD_25, FAKE_FILES};

@@ -1,8 +1,8 @@
 /* Checks that 90 % intervals contain the truth in 90 % of trials, and are not wider than necessary.
  *
  * Every source reads a sensor of known true energy (support/trial.h), under loads of all kinds. Coverage
- * should be 87 to 93 %. The mean width should be at most 1.3 times the 5 % to 95 % range of the errors. That
- * range is the width for a perfectly known noise. */
+ * should be 87 to 93 %. The mean width should be at most 1.3 times the range from the 5 % to the 95 % point
+ * of the errors. An interval from perfectly known noise would have the width of this range. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,12 +40,12 @@ struct bar {
 
 /* Required coverage and width. The coverage allows for 1.5 standard errors of 2,000 trials. */
 static const struct bar asked_bar = {86, 94, 1.3};
-/* Bars without the sensor's scale error, which would hide sampling errors. Users do not see these intervals,
- * but regressions appear here first. A ramp has no noise, so its errors are small compared with its
- * interval. */
+/* Bars for intervals without the sensor's scale error, because this error would hide sampling errors. Users
+ * do not see these intervals, but regressions appear here first. A ramp has no noise, so its errors are small
+ * compared with its interval. */
 static const struct bar noise_bar = {76, 100, 1.6}, noise_of_ramp_bar = {65, 100, 5.5};
 
-/* Bars for cases that cannot meet the required one. docs/lab/intervals.md gives the reasons. */
+/* Bars for cases that cannot meet the required bar. docs/lab/intervals.md gives the reasons. */
 static const struct {
     const char *sensor;
     double window_s;
@@ -57,7 +57,7 @@ static const struct {
     {"rapl_msr", 0.02, "noisy", {85, 94, 1.3}},
     {"rapl_msr", 0.02, "ramp", {86, 95.5, 1.3}},
     {"nvml energy", 0.4, "steady", {86, 94.5, 1.3}},
-    /* The square wave is in step with the readings, or faster. */
+    /* The period of the square wave is a multiple of the reading period, or shorter than it. */
     {"hwmon instant", 0.5, "square", {83, 94, 1.3}},
     {"hwmon instant", 5, "square", {86, 94, 1.4}},
     {"hwmon V x I", 5, "square", {86, 94, 1.6}},
@@ -68,7 +68,8 @@ static const struct {
     {"battery", 5, "square", {86, 94, 1.4}},
     {"battery", 5, "bursts", {86, 94, 1.4}},
     {"battery", 30, "bursts", {86, 94, 1.35}},
-    /* The variation of idle power is measured over half a second, which fits jobs of about a second. */
+    /* The variation of idle power is measured between periods of half a second. It applies to jobs that take
+     * about a second, and only approximately to shorter or longer jobs. */
     {"rapl_perf", 0.5, "net", {84.5, 94, 1.3}},
     {"hwmon mean of 1 s", 2, "net", {85, 94, 1.3}},
     {"hwmon mean of 1 s", 10, "net", {86, 96.8, 1.35}},

@@ -1,5 +1,5 @@
-/* Tests random machines with random faults, read in random pieces: the meter never shows more energy than was
- * used.
+/* Tests random machines with random faults, whose time is split into windows at random. The meter must never
+ * show more energy than was used.
  *
  * Note: faults here never make a counter show more than was used; test_replay.c tests faults that do. */
 #include <errno.h>
@@ -82,8 +82,8 @@ static void check_splits(const struct rig *rig, const char *name)
     assert_near(sum, whole, 1e-9 * whole);
 }
 
-/* For a machine with one package: fails if the error exceeds what the window's edges can hide, or if energy
- * of the covered time is missing. */
+/* For a machine with one package. Fails if the error of the joules is larger than the energy at the edges of
+ * the window, or if energy of the covered time is missing. */
 static void check_package(const struct rig *rig, const char *name, const struct load *load, bool is_whole)
 {
     struct window w = meter_window(rig->meter, machine_domain(rig->meter, name), rig->meter->begin_ns,

@@ -117,7 +117,8 @@ struct analyzer {
     int samples;
 };
 
-/* Each reading is the mean of its second. A negative reading marks an error of the analyzer. */
+/* Computes the mean power of a log. Each reading in it is the mean of one second. A negative reading marks an
+ * error of the analyzer. */
 static struct analyzer mean_of_log(const char *path)
 {
     struct integrator in = {.period_s = 1};
@@ -203,8 +204,8 @@ struct stretch {
     double begin_s, end_s;
 };
 
-/* Sums the energy of the supply lines. A record has 18 bytes: tick counter, then voltage and current of four
- * lines; see the notes of the recording. */
+/* Sums the energy of the supply lines. A record has nine 16-bit numbers: the tick counter, then voltage and
+ * current of each of four lines. The constants come from the notes of the recording. */
 static double pmd_joules(const char *folder, struct stretch *io_common, bool whole)
 {
     size_t length;
@@ -237,8 +238,8 @@ static double pmd_joules(const char *folder, struct stretch *io_common, bool who
     return in.joules;
 }
 
-/* Returns the column as a curve. is_exact: each row is a sample at its own time; otherwise, as a lane would
- * have read the sensor at the times of the rows. */
+/* Returns the column as a curve. If is_exact is true, each row is a new sample at its own time. Otherwise,
+ * rows are treated as polled readings, so equal rows may be one sample. */
 static struct curve column_curve(const char *path, const char *column, bool is_exact,
                                  struct stretch *out_seen)
 {

@@ -1,8 +1,9 @@
 /* Tests machines of known truth, replayed in virtual time through the whole meter, with one case for each
- * known error of programs that read energy counters.
+ * error that is known from other programs that read energy counters.
  *
- * Each case states the energy used, the meter's expected result, and the expected coverage. Note: unobserved
- * energy is missing from joules and coverage, and increases `rejected` or `resets`; it is never estimated. */
+ * Each case states the energy used, the meter's expected result, and the expected coverage. Note: energy that
+ * was not observed is missing from joules, and its time is missing from the coverage. It increases `rejected`
+ * or `resets`, and is never estimated. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -32,7 +33,7 @@ static void test_one_wrap_is_counted(void **state)
     assert_true(rig_channel(rig, "package-0")->counter.wraps == 1);
 }
 
-/* A range of 65.5 kJ wraps after 131 s at 500 W. */
+/* A counter with a range of 65.5 kJ wraps every 131 s at 500 W. */
 static void test_many_wraps_in_an_hour(void **state)
 {
     struct rig *rig = *state;
@@ -59,7 +60,8 @@ static void test_the_pace_keeps_counters_alive(void **state)
     assert_true(period_s > 0 && period_s <= 8.2);
 }
 
-/* The case that was reported: a job of 1546 s showed 248,923 J, and a job of 1795 s showed 30,811 J. */
+/* A user of another program reported this case: a job of 1546 s showed 248,923 J, and a longer job of 1795 s
+ * showed 30,811 J. */
 static void test_a_longer_job_does_not_use_less(void **state)
 {
     struct rig *rig = *state;
@@ -229,14 +231,15 @@ static void test_a_counter_that_freezes_on_the_way(void **state)
     struct load load = load_steady(80);
     struct sensor package = sensor_troubled(&load, (struct trouble){.kind = TROUBLE_FREEZE, .from_s = 5});
     rig_run_10_s(rig, INTEL_RANGE, &package); /* the window begins at 1 s */
-    /* in a window that ends now, one reading is not covered, either */
+    /* The sensor may only be late, so the first 0.1 s after the freeze still count as covered. */
     rig_expect(rig, JOULE_TOTAL, 320, 1, 6 - 0.1);
     joule_quantity watts;
     assert_int_equal(joule_power_watts(rig->meter, JOULE_TOTAL, &watts), JOULE_STALE);
     assert_int_equal(rig_state(rig, "package-0"), JOULE_UNSUPPORTED);
 }
 
-/* The energy of a constant period appears in one step when the counter moves again. */
+/* While the counter is constant, energy is not visible. All of it appears in one step when the counter
+ * changes again. */
 static void test_a_counter_that_ticks_every_two_seconds(void **state)
 {
     struct rig *rig = *state;
@@ -295,7 +298,7 @@ static void test_perf_above_200_watts(void **state)
 }
 
 /* For 11 minutes at 210 W there is no reading. The register moves by more than 2^31 units, and the count
- * falls by 131 kJ. Read as a 64-bit wrap, this would be 4e9 J. */
+ * falls by 131 kJ. If this step were read as a wrap of 64 bits, it would be 4e9 J. */
 static void test_a_sign_extended_step_of_perf(void **state)
 {
     struct rig *rig = *state;

@@ -1,8 +1,8 @@
-/* Tests totals of scripted machines through the whole meter: units by model, duplicates, mirrored counters,
- * parts and wholes.
+/* Tests totals of scripted machines through the whole meter: units that depend on the model, duplicates,
+ * mirrored counters, and zones that contain other zones.
  *
- * There is one case for each known way in which programs count energy twice, a quarter of it, or half of the
- * machine. */
+ * There is one case for each known error of other programs: energy is counted twice, only a quarter of it is
+ * counted, or only half of the machine is measured. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -70,7 +70,7 @@ static void test_equal_mean_power_is_no_mirror(void **state)
     rig_expect(rig, JOULE_TOTAL, 1360, 0.6, 0);
 }
 
-/* Two sockets that do the same work at the same time differ at least in their counts. */
+/* If two sockets do the same work at the same time, at least their absolute counts differ. */
 static void test_the_same_work_on_two_sockets_is_no_mirror(void **state)
 {
     struct rig *rig = *state;
@@ -83,7 +83,7 @@ static void test_the_same_work_on_two_sockets_is_no_mirror(void **state)
     rig_expect(rig, JOULE_TOTAL, 2 * rig_truth(rig, &load), 0.6, 0);
 }
 
-/* At constant power, it cannot be recognised that two counters show the same energy. */
+/* At constant power, equal counters do not prove that both show the same energy. Both are then counted. */
 static void test_steady_power_is_no_mirror(void **state)
 {
     struct rig *rig = *state;
@@ -205,8 +205,8 @@ static void test_zones_in_another_order(void **state)
     assert_int_equal(rig_channel(rig, "package-1")->info.device_index, 1);
 }
 
-/* The counters of both sockets are read, not only that of CPU 0. AMD's core counters are of single cores and
- * are not added. Registers that this model lacks are not listed. */
+/* The counters of both sockets are read, not only that of CPU 0. Each core counter of AMD counts a single
+ * core and is not added to the total. Registers that this CPU model does not have are not listed. */
 static void test_registers_of_two_amd_sockets(void **state)
 {
     struct rig *rig = *state;

@@ -77,7 +77,7 @@ static void write_findings(struct recorder *recorder)
     report_free(&report);
 }
 
-/* Writes a record. has_findings false: the record is like one whose writer was killed just before it wrote
+/* Writes a record. If has_findings is false, the record ends as if the writer was killed just before it wrote
  * the findings. */
 static void write_record(bool has_findings)
 {
@@ -141,7 +141,8 @@ static ssize_t wandering_microwatts(void *context, int64_t time_ns, char *buffer
     return snprintf(buffer, size, "%.0f\n", 30e6 + 10e6 * sin((double)time_ns * 1e-9));
 }
 
-/* The power is polled, and each value is a mean. Its delay and blur in the record are those in the meter. */
+/* The power is polled, and each value is a mean. Its delay and its averaging time must be the same in the
+ * record as in the meter. */
 static void test_errors_of_sampled_power_come_back(void **state)
 {
     (void)state;
@@ -171,7 +172,8 @@ static void test_errors_of_sampled_power_come_back(void **state)
     write_record(true);
 }
 
-/* If a counter restarts or a sensor's clock goes back, the new point has the time of the previous point. */
+/* If a counter restarts or a sensor's clock goes back, the new point gets the same time as the previous
+ * point. Both points must be written. */
 static void test_points_of_one_time_are_all_written(void **state)
 {
     (void)state;
@@ -366,7 +368,7 @@ static void test_more_names_than_a_session_has_are_refused(void **state)
     free(f);
 }
 
-/* The differences of such times would overflow. */
+/* Differences of such times overflow an int64_t. */
 static void test_times_beyond_all_clocks_are_refused(void **state)
 {
     (void)state;
@@ -415,7 +417,7 @@ static void test_a_region_needs_no_domain(void **state)
     free(f);
 }
 
-/* Findings before the truncation must not be shown as those of a complete command. */
+/* The block with the command's findings ends too early. None of its findings may be shown. */
 static void test_a_cut_command_is_none(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Tests the samples of a record as CSV lines: all of them, in order, for any file contents. */
+/* Tests the samples of a record as CSV lines: all samples are printed, in order of time, for any file
+ * contents. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -115,7 +116,8 @@ static bool check_order(const struct report_sample *sample, void *context)
     return true;
 }
 
-/* Many domains are in irregular order, the worst case for a reader that merges them. */
+/* Many domains are in irregular order, which is the worst case for a reader that merges their samples by
+ * time. */
 static void test_many_domains_keep_the_order(void **state)
 {
     (void)state;

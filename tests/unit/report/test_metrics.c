@@ -44,7 +44,7 @@ static double value_of(const char *line)
     return strtod(at, NULL);
 }
 
-/* Returns the value of the sample that begins with `series`; NaN: there is none. */
+/* Returns the value of the sample that begins with `series`, or NaN if there is none. */
 static double sample(const char *series)
 {
     size_t length = strlen(series);
@@ -166,7 +166,7 @@ static void test_openmetrics_names_families(void **state)
     assert_string_equal(page + length - strlen("\n# EOF\n"), "\n# EOF\n");
 }
 
-/* The samples of a family follow each other, below the family's only header. */
+/* All samples of a metric family are together, below the one header of the family. */
 static void test_each_family_is_described_once(void **state)
 {
     (void)state;
@@ -421,7 +421,7 @@ static void test_names_are_those_of_dcgm_exporter(void **state)
     expect_line("DCGM_FI_DEV_PCIE_REPLAY_COUNTER" H200 " 7");
     expect_line("DCGM_FI_DEV_ECC_SBE_VOL_TOTAL" H200 " 3");
     expect_line("DCGM_FI_DEV_ECC_DBE_AGG_TOTAL" H200 " 1");
-    /* 68 is 0x4, the power limit, and 0x40, temperature */
+    /* 68 is the sum of 0x4 (power limit) and 0x40 (temperature) */
     expect_line("DCGM_FI_DEV_CLOCKS_EVENT_REASONS" H200 " 68");
     expect_line("DCGM_FI_DEV_CLOCK_THROTTLE_REASONS" H200 " 68");
     expect_line("joule_device_fan_rpm{device=\"gpu:0\"} 1944");
@@ -435,7 +435,7 @@ static void test_names_are_those_of_dcgm_exporter(void **state)
     expect_line("# TYPE DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION unknown");
 }
 
-/* The labels are those of dcgm-exporter for GPU instances. The board's memory is not repeated for the
+/* MIG instances have the same labels as in dcgm-exporter. The board's memory is not repeated for its
  * instances. */
 static void test_dcgm_names_of_instances(void **state)
 {
@@ -469,7 +469,8 @@ static void test_dcgm_names_of_instances(void **state)
     expect_line("joule_device_partition_info{device=\"gpu:0\",instance=\"9\",uuid=\"MIG-3\"} 1");
 }
 
-/* A part without attributed energy has no samples, not even of unattributed joules. */
+/* If no energy of a part (cpu or gpu) is attributed, this part has no samples, not even for the unattributed
+ * joules. */
 static void test_tenants_have_metrics(void **state)
 {
     (void)state;
@@ -552,7 +553,8 @@ static void test_processes_have_metrics(void **state)
     assert_null(strstr(page, "unit=\"cron.service\",part=\"gpu\"")); /* this service never used a GPU */
 }
 
-/* A board that only one pod uses has the labels of dcgm-exporter for that pod. Other boards do not. */
+/* If only one pod uses a board, the samples of the board have the pod labels of dcgm-exporter. Samples of
+ * other boards have no pod labels. */
 static void test_dcgm_names_of_a_pod(void **state)
 {
     (void)state;
@@ -567,7 +569,8 @@ static void test_dcgm_names_of_a_pod(void **state)
     expect_line("DCGM_FI_DEV_GPU_UTIL{gpu=\"1\",device=\"gpu:1\",Hostname=\"node-7\"} 50");
 }
 
-/* The page repeats labels in many rows. The printed part is right even if only part of the page fits. */
+/* The page repeats labels in many rows. If only a part of the page fits into the buffer, this part must still
+ * be correct. */
 static void test_cut_page_has_the_same_length(void **state)
 {
     (void)state;
@@ -588,7 +591,7 @@ static void test_cut_page_has_the_same_length(void **state)
 
 /* --- figures -------------------------------------------------------------------------------------------- */
 
-/* A value that the machine does not know has no sample. Only the state of a domain may then be 0. */
+/* An unknown value has no sample. The only sample that may then be 0 is the state of a domain. */
 static void test_unknown_is_absent(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Tests child processes in a session: a child without sensors reports its parent's total, and its budgets
- * still work.
+/* Tests child processes in a session: a child that opens no sensors reports the total of its parent, and
+ * budgets in the child still work.
  *
  * The program starts itself as the child; an argument selects what the child does, and exit status 0 means
  * success. Note: the parent measures with the CPU model, which works on any machine. */
@@ -44,7 +44,7 @@ static int be_reporter(void)
     return good ? 0 : 3;
 }
 
-/* The budget's own thread checks the budget and ends the program; this thread only works. */
+/* A thread of libjoule checks the budget and ends the program. This thread only works. */
 static int be_spender(void)
 {
     joule_budget_options options = {

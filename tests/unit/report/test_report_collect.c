@@ -37,7 +37,7 @@ static void add_zone(struct joule_host *host, const char *id, const char *name, 
         host_script_error(host, path, EACCES);
 }
 
-/* The package draws 100 W, its cores 60 W of these; memory draws 20 W. */
+/* The package draws 100 W, of which its cores draw 60 W. Memory draws 20 W. */
 static int set_up(void **state)
 {
     static double package = 100, cores = 60, memory = 20;

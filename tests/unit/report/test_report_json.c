@@ -1,7 +1,7 @@
 /* Tests reports as JSON and CSV.
  *
- * With REPORT_SAMPLES=FOLDER the program writes samples there instead. tests/programs/test_report_schema.py
- * then validates the samples against docs/report.schema.json. */
+ * With REPORT_SAMPLES=FOLDER the program writes sample reports to FOLDER instead of running tests.
+ * tests/programs/test_report_schema.py then validates the samples against docs/report.schema.json. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -168,7 +168,7 @@ static void test_device_of_a_function(void **state)
 
 /* --- CSV ------------------------------------------------------------------------------------------------ */
 
-/* Returns the number of fields of the row that begins at `row`, by RFC 4180. */
+/* Returns the number of fields of the CSV row that begins at `row`, by the rules of RFC 4180. */
 static size_t count_fields(const char *row)
 {
     size_t fields = 1;

@@ -12,7 +12,7 @@
 
 #define TAGS 70 /* more than a report's initial capacity */
 
-static int allowed = -1; /* number of allocations that succeed before one fails; < 0: none fails */
+static int allowed = -1; /* number of allocations that succeed before one fails; < 0 means that none fails */
 
 void *__real_calloc(size_t count, size_t size);
 void *__wrap_calloc(size_t count, size_t size);

@@ -91,8 +91,8 @@ static void test_without_a_sensor_the_command_leads(void **state)
     report_free(&report);
 }
 
-/* Without a sensor, functions share the energy of the whole machine. The headline is that of the command, so
- * a function may have more joules than the headline. */
+/* Without a sensor, functions share the modelled energy of the whole machine. The headline gives the energy
+ * of the command, so a function may have more joules than the headline. */
 static void test_functions_without_a_sensor(void **state)
 {
     (void)state;

@@ -194,7 +194,7 @@ static double length_s(const joule_region *region)
     return (double)(region->end_ns - region->begin_ns) * 1e-9;
 }
 
-/* Expected sums of folded regions. */
+/* Expected sums of folded regions. own_s: total time without nested regions. */
 struct folded_sums {
     uint64_t count;
     double total_s, own_s;
@@ -232,7 +232,8 @@ static void a_folded_region_knows_the_time_of_those_in_it(void **state)
     }
     struct seen filled = session_read_all(false);
     assert_true(filled.folded >= sums.count);
-    /* Fillers that found the ring full are folded, too, each without nested regions. */
+    /* Regions that only filled the ring and then found it full are also folded. They have no nested
+     * regions. */
     double fillers_s = filled.folded_s - sums.total_s;
     assert_true(fillers_s >= -1e-9);
     assert_true(fabs(filled.own_s - sums.own_s - fillers_s) < 1e-6);
@@ -348,7 +349,7 @@ static bool publish_for_hours(void *unused)
             return false;
         before = w.joules.value;
     }
-    /* A caller that queries this time for the first time gets its begin less exactly. */
+    /* At its first query for a begin time, a caller gets the energy since then, but less exactly. */
     struct window late = session_energy(session, JOULE_TOTAL, begin_ns, late_base);
     struct window half =
         session_window(session, JOULE_TOTAL, 1000 + last / 2 * READING_NS, 1000 + last * READING_NS);

@@ -30,7 +30,7 @@ static void a_thread_that_exits_inside_a_region_gives_its_slot_back(void **state
         pthread_t thread;
         assert_int_equal(pthread_create(&thread, NULL, leave_one_open, NULL), 0);
         pthread_join(thread, NULL);
-        /* The kernel wakes the joining thread slightly before the number of the ended thread is free. */
+        /* pthread_join may return slightly before the kernel frees the id of the ended thread. */
         size_t spans = 0, over = 0;
         for (int tries = 0; tries < 10000 && !over; tries++) {
             struct seen seen = session_read_all(true);
@@ -134,7 +134,7 @@ static void threads_without_a_slot_are_folded_together(void **state)
     assert_true(session_in_child(more_threads_than_slots, NULL));
 }
 
-/* Makes threads that cannot be queried own all slots. */
+/* Marks all slots as owned by other threads, so that no slot is free. */
 static void take_all_slots(void)
 {
     struct session_map *map = session_map(session_current());
@@ -178,7 +178,8 @@ static void *do_one(void *unused)
     return NULL;
 }
 
-/* Many more threads than slots begin and end, all between two rounds of the reader. */
+/* Many threads begin and end between two rounds of the reader. Their number is much larger than the number of
+ * slots. */
 static bool many_threads_in_turn(void *unused)
 {
     (void)unused;

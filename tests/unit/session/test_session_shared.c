@@ -24,8 +24,8 @@ static void push_some(int count)
     }
 }
 
-/* Runs the children of a shared session one after another. collects: each is reaped before the next one
- * begins; otherwise all are reaped at the end. */
+/* Runs the children of a shared session one after another. If `collects` is true, each child is reaped before
+ * the next one begins. Otherwise all children are reaped at the end. */
 static bool many_children(bool collects)
 {
     enum { CHILDREN = 3 * SESSION_SLOTS / 2 };
@@ -172,8 +172,8 @@ static void no_child_can_take_the_memory_away(void **state)
     assert_true(session_in_child(share_with_a_hostile_child, NULL));
 }
 
-/* Runs this program as a command that cannot query the measuring process, because that process has more
- * rights or another /proc is mounted. */
+/* Runs this program as a command that cannot look into /proc of the measuring process. The reason is that
+ * this process has more rights, or that another /proc is mounted. */
 static bool join_by_inherited_descriptor(void *name)
 {
     const char *path = getenv("JOULE_SESSION");
@@ -185,7 +185,8 @@ static bool join_by_inherited_descriptor(void *name)
     return false;
 }
 
-/* Runs a child of such a command, without the descriptor that the command inherited. */
+/* Runs a child of a command that inherited the descriptor of the session. The child closes its own copy of
+ * the descriptor. */
 static bool join_by_parents_descriptor(void *name)
 {
     int status;
@@ -220,8 +221,8 @@ static void a_child_may_join_by_an_inherited_descriptor(void **state)
 
 #define CANNOT_MOUNT 2
 
-/* Runs `body` in a namespace whose /dev/shm is mounted with the options `shm`. hides_proc: /proc is empty, so
- * that the session is a file. */
+/* Runs `body` in a namespace whose /dev/shm is mounted with the options `shm`. If hides_proc is true, /proc
+ * is empty, so that the session is stored in a file. */
 static void in_namespace(const char *shm, bool hides_proc, bool (*body)(void))
 {
     pid_t pid = fork();
@@ -242,7 +243,8 @@ static void in_namespace(const char *shm, bool hides_proc, bool (*body)(void))
     assert_int_equal(status, 0);
 }
 
-/* A later session removes a file that its owner could not remove. It keeps files that are in use or new. */
+/* A new session removes the files of sessions whose owners have ended without removing them. It keeps files
+ * that are in use and files that are new. */
 static bool leave_files(void)
 {
     char mine[256], dead[300], fresh[300];
@@ -344,8 +346,8 @@ static bool is_numbered_differently(void *unused)
     return session_is_client(session_current()) && session_process(session_current()) == 0;
 }
 
-/* A child has its own namespace of process ids. Outside, its ids are those of other processes, so the reader
- * of the session must not query them. */
+/* A child has its own namespace of process ids. In the namespace of the reader, these ids belong to other
+ * processes. The reader of the session must not use them to find out whether the child is alive. */
 static int fork_into_a_namespace(void)
 {
     char path[256];

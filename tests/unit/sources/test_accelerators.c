@@ -177,8 +177,8 @@ static void test_zero_watts_of_qualcomm_are_unknown(void **state)
     assert_int_equal(machine_require_channel(bench->meter, "npu-4")->info.state, JOULE_STALE);
 }
 
-/* The monitor shows the power of the core, not of the board: it is listed, but is in no total, and
- * the board's power is unknown. */
+/* The hardware monitor shows the power of the core, not of the whole board. This power is listed, but it is
+ * in no total, and the board's power is unknown. */
 static void test_core_power_of_tenstorrent_is_in_no_total(void **state)
 {
     struct machine_bench *bench = *state;

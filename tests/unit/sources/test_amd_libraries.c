@@ -116,8 +116,8 @@ static void device_has_its_facts(void **test)
     }
 }
 
-/* Without an energy counter, average or current power is used. ROCm 5 has only average power; power of
- * libamd_smi before 24 is not used. */
+/* Without an energy counter, average or current power is used. ROCm 5 has only average power; the power of
+ * libamd_smi before version 24 is not used. */
 static void power_replaces_a_missing_counter(void **test)
 {
     static const struct {
@@ -137,7 +137,8 @@ static void power_replaces_a_missing_counter(void **test)
                     0.3 * WATTS); /* the energy between the first and the last reading */
         if (strstr(cases[i].script, "energy=0") || strstr(cases[i].script, "energy=-3"))
             assert_null(
-                fake_amd_channel(&fake, BOARD "-power")); /* as the only channel it has the name BOARD */
+                /* the power channel is the only one, so its name is BOARD without "-power" */
+                fake_amd_channel(&fake, BOARD "-power"));
         fake_amd_close(&fake);
     }
 }
@@ -250,7 +251,8 @@ static void a_counter_that_stops_is_not_0_joules(void **test)
     }
 }
 
-/* libamd_smi has no reference count: if the measured program shuts it down, it is shut down for all users. */
+/* libamd_smi has no reference count. If the measured program shuts the library down, it is shut down for all
+ * users. */
 static void handles_are_renewed(void **test)
 {
     (void)test;
@@ -278,7 +280,7 @@ static void rocm_smi_is_shut_down(void **test)
 /* --- when to query -------------------------------------------------------------------------------------- */
 
 #define CARD "/sys/class/drm/card1/device/"
-#define ALL  "-estimated" /* a list that names no source: it only excludes one */
+#define ALL  "-estimated" /* the list names no source; it only excludes one */
 
 static void expect_asked(const char *sources, bool is_asked)
 {

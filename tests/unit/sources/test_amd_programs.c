@@ -105,7 +105,7 @@ static void test_rocm_smi_of_other_years(void **state)
                      "{\"card3\": {\"Current Socket Graphics Package Power (W)\": \"717.0\"}}");
     assert_int_equal(card.number, 3);
     assert_near(card.watts, 717, 0);
-    /* no power, because it could not be read */
+    /* The text has no power, because the program could not read it. */
     card = only_card(rocm_smi_parse_json, "{\"card0\": {\"GPU use (%)\": \"7\"}}");
     assert_true(isnan(card.watts));
 }
@@ -297,13 +297,13 @@ static void expect_watts(struct machine_bench *bench, const char *source)
     assert_near(machine_mean_watts(bench->meter, JOULE_TOTAL), 200, 0.01);
 }
 
-#define ALL "-estimated" /* a list without names */
+#define ALL "-estimated" /* the list names no source; it only excludes one */
 
 static void test_amd_smi_counts(void **state)
 {
     host_script_program(((struct machine_bench *)*state)->host, "amd-smi", run_amd, NULL);
     run(*state, ALL);
-    /* 2 runs to open the source, and at most one for each round of readings */
+    /* 2 runs open the source, and each of 13 rounds of readings needs at most one more */
     expect_watts(*state, "amd_smi_program");
     assert_true(truth.runs <= 2 + 13);
 }

@@ -20,7 +20,8 @@
 
 /* --- tables --------------------------------------------------------------------------------------------- */
 
-/* A table of one revision with all fields unsupported. */
+/* A gpu_metrics table of one revision. Initially all its bits are set, which means that no field is
+ * supported. */
 struct table {
     unsigned char bytes[GPU_METRICS_MAX_BYTES];
     size_t size;
@@ -131,7 +132,7 @@ static void test_lists_of_attributes(void **state)
             table = table_of(1, 9, 8);
             put(&table, 4, 4, 0);
             add_attribute(&table, 7, U64, 1, UINT64_MAX);
-        } else { /* energy has two values, or is of another type */
+        } else { /* the energy attribute has two values, or another type */
             table = table_of(1, 9, 8);
             put(&table, 4, 4, 0);
             add_attribute(&table, 7, U64, 2, ENERGY);
@@ -164,7 +165,7 @@ static struct truth {
     struct table table;
     double watts;
     uint64_t first;   /* initial count */
-    int64_t stand_ns; /* time from which the counter is constant; 0: never */
+    int64_t stand_ns; /* time from which the counter is constant; 0 means never */
 } truth;
 
 static ssize_t read_table(void *context, int64_t time_ns, char *buffer, size_t size)
@@ -279,7 +280,8 @@ static void test_a_sleeping_board_is_left_alone(void **state)
     machine_run(bench->meter, 2, 0.1);
     assert_int_equal(machine_require_channel(bench->meter, "gpu-0")->info.state, JOULE_OK);
     machine_put(bench, CARD "power/runtime_status", "suspended\n");
-    /* a reading of this table would fail, so a reading of the suspended board is noticed */
+    /* Reading this table would fail. The state would then be another one, so the test detects a reading of
+     * the suspended board. */
     truth.table.size = 0;
     machine_run(bench->meter, 2, 0.1);
     assert_int_equal(machine_require_channel(bench->meter, "gpu-0")->info.state, JOULE_STALE);
@@ -452,7 +454,8 @@ static void test_numbers_over_all_vendors(void **state)
         if (boards[i].name)
             assert_string_equal(device->name, boards[i].name);
     }
-    assert_int_equal(gpu_index(&source, "hwmon7"), 6); /* hwmon7 is on no bus, so it comes last */
+    /* hwmon7 has no bus address, so it gets the last number */
+    assert_int_equal(gpu_index(&source, "hwmon7"), 6);
     assert_int_equal(gpu_index(&source, "hwmon7"), 6);
     arena_free(&source.arena);
 }

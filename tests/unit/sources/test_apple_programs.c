@@ -122,7 +122,8 @@ static void test_text_of_powermetrics_is_read(void **state)
     assert_false(powermetrics_parse("CPU Power: 12 mW\n", 17, &power));
 }
 
-/* Releases up to macOS 12 also report the memory's power. Memory is a domain beside the CPU's package. */
+/* Releases up to macOS 12 also report the memory's power. Memory is a domain of its own, outside the CPU's
+ * package. */
 static void test_memory_power_of_powermetrics_is_its_own_domain(void **state)
 {
     static const char text[] =
@@ -147,7 +148,7 @@ static void test_memory_power_of_powermetrics_is_its_own_domain(void **state)
     assert_relative(power.watts[APPLE_MEMORY], NAN, 1e-6);
 }
 
-/* The list contains the energies of an interval that was longer than requested. */
+/* The property list contains energies, not powers. The interval of the list was longer than requested. */
 static void test_lists_of_powermetrics_are_read(void **state)
 {
     static const char lists[] =

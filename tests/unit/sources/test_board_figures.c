@@ -104,8 +104,8 @@ static void put(unsigned char *table, size_t at, size_t bytes, uint64_t value)
         table[at + i] = (unsigned char)(value >> 8 * i);
 }
 
-/* Byte offsets of the fields, from Linux' kgd_pp_interface.h and from rocm_smi.h; 0: the revision has no such
- * field. */
+/* Byte offsets of the fields, from Linux' kgd_pp_interface.h and from rocm_smi.h. 0 means that the revision
+ * does not have the field. */
 static const struct revision {
     unsigned format, content;
     size_t size, busy, memory_busy, clock, memory_clock, mean_clock, mean_memory_clock, fan, throttle;
@@ -146,7 +146,8 @@ static void test_figures_of_each_revision(void **state)
         table[2] = (unsigned char)r->format;
         table[3] = (unsigned char)r->content;
         assert_int_equal(gpu_metrics_read(table, r->size, &metrics), JOULE_OK);
-        expect_unknown(&metrics); /* all bits are set, which means that the board lacks the figures */
+        /* in the initial table all bits are set, which means that the board does not report these values */
+        expect_unknown(&metrics);
         put(table, r->mean_clock, 2, 1500);
         put(table, r->mean_memory_clock, 2, 700);
         assert_int_equal(gpu_metrics_read(table, r->size, &metrics), JOULE_OK);
@@ -270,8 +271,8 @@ static void test_recorded_boards_have_their_figures(void **state)
     }
 }
 
-/* The speed of a fan that the driver does not know, or an impossible speed, is unknown. The fastest fan is
- * reported. */
+/* The reported speed is that of the fastest fan. A speed that the driver does not know or that is impossible
+ * is ignored. */
 static void test_fastest_fan_counts(void **state)
 {
 #define FAN "/sys/class/drm/card1/device/hwmon/hwmon4/"

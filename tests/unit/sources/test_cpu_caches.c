@@ -110,7 +110,8 @@ static void test_a_core_of_this_machine(void **state)
     assert_true(core.hz > 2.999e9 && core.hz < 3.001e9 && core.hz_log_sd < typical.hz_log_sd);
 }
 
-/* A guest with 2 of 64 cores sees the size of the whole last-level cache: the model uses 2/64 of it. */
+/* A guest with 2 of 64 cores sees the size of the whole last-level cache. The model uses 2/64 of this
+ * size. */
 static void test_a_guest_has_its_part(void **state)
 {
     struct cost_cpu cpu;
@@ -128,9 +129,10 @@ static void test_a_guest_has_its_part(void **state)
 
 /* A processor as seen by a guest or a host. */
 struct shown {
-    const char *vendor, *model, *online, *sharing; /* sharing NULL: the file shared_cpu_list is missing */
+    /* sharing NULL means that the file shared_cpu_list is missing */
+    const char *vendor, *model, *online, *sharing;
     unsigned family;
-    double l2_kib, l3_kib, part_kib; /* part_kib: L3 capacity for one core */
+    double l2_kib, l3_kib, part_kib; /* part_kib: part of the L3 that the model uses */
     bool is_guest;
 };
 
@@ -152,7 +154,8 @@ static void put_processor(struct joule_host *host, const struct shown *s)
         put(host, 2, "shared_cpu_list", s->sharing);
 }
 
-/* A core gets its share of the L3 of AMD's core complex or of Intel's socket, and never less than the L2. */
+/* In a guest, the model uses only the part of the L3 that belongs to the guest's cores. Cores share the L3 of
+ * AMD's core complex or of Intel's socket. The part is never smaller than the L2. */
 static const struct shown shown[] = {
     {"AuthenticAMD", "17", "0-1\n", "0-1\n", 25, 1024, 32768, 8192, true}, /* Zen 4: 8 cores */
     {"AuthenticAMD", "17", "0-1\n", NULL, 25, 1024, 32768, 8192, true},

@@ -1,5 +1,5 @@
-/* Tests that device files and environment variables lead to devices if a driver has them, and are named in
- * the remedy if no driver answers. */
+/* Tests device files and environment variables that indicate devices. If a driver answers, it lists the
+ * devices. If no driver answers, the remedy names the file or variable. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,7 +55,7 @@ static void test_signs_without_hardware(void **state)
         }
 }
 
-/* Values that request no device do not suggest that a device exists. */
+/* A variable whose value requests no device does not indicate that a device exists. */
 static void test_variables_without_a_device_suggest_none(void **state)
 {
     static const char *const values[] = {"", "-1", "none", "void"};

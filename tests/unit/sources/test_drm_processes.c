@@ -153,7 +153,7 @@ static void test_other_files_are_no_clients(void **state)
 
 /* --- processes ------------------------------------------------------------------------------------------ */
 
-/* Makes file `number` of a process a handle of client `id` on the board at `place`. */
+/* Writes the fdinfo of descriptor `number` of a process: client `id` of the board at `place`. */
 static void put_client(struct machine_bench *bench, int pid, int number, const char *place, int id,
                        double active_s, int kibibytes)
 {
@@ -251,11 +251,12 @@ static void test_new_and_ended_clients_are_counted(void **state)
     run_s(bench, 1);
     assert_int_equal(list_of(bench, "gpu:0", list), 1);
     assert_int_equal(list[0].pid, 300);
-    assert_true(isnan(list[0].busy));          /* the fraction is unknown until the next update */
-    put_client(bench, 301, 4, SLOT, 2, 0, 64); /* process 301 opens the board only now; it is found soon */
+    assert_true(isnan(list[0].busy)); /* the fraction is unknown until the next update */
+    /* process 301 opens the board only now; it is new, so it is searched again soon */
+    put_client(bench, 301, 4, SLOT, 2, 0, 64);
     run_s(bench, 4);
     assert_int_equal(list_of(bench, "gpu:0", list), 2);
-    /* process 1 opens the board only now; old processes are found last */
+    /* Process 1 opens the board only now. Old processes are searched rarely, so it is found last. */
     put_client(bench, 1, 4, SLOT, 3, 0, 64);
     run_s(bench, 34);
     assert_int_equal(list_of(bench, "gpu:0", list), 3);
@@ -284,8 +285,8 @@ static void test_another_client_under_the_same_number(void **state)
     assert_near(list[0].busy, 0.5, 1e-6);
 }
 
-/* The process list is empty only if all processes were visible and none used the board; otherwise it is
- * unknown. */
+/* The process list is known to be empty only if all processes were visible and none used the board. If
+ * processes were not visible, the list is unknown. */
 static void test_list_is_unknown_unless_all_processes_are_visible(void **state)
 {
     struct machine_bench *bench = *state;

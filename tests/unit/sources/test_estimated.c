@@ -1,5 +1,5 @@
-/* Tests the modelled source on scripted machines: CPU time is counted, is assigned to packages, and may be
- * missing.
+/* Tests the modelled source on scripted machines: CPU time is counted and assigned to packages, and files
+ * about CPU time may be missing.
  *
  * Note: expected joules are computed by hand from seconds and the seed table's watts. */
 #include <errno.h>
@@ -223,8 +223,8 @@ static void test_power_follows_the_frequency(void **state)
     stop(&m);
 }
 
-/* CPU time comes in ticks of 10 ms. Frequent readings lose no time, and no reading shows more than the busy
- * cores could use. */
+/* The kernel reports CPU time in ticks of 10 ms. Frequent readings lose no CPU time, and no reading shows
+ * more energy than the busy cores could use. */
 static void test_reading_often_changes_nothing(void **state)
 {
     (void)state;
@@ -456,8 +456,9 @@ static void test_vendors_are_recognised(void **state)
         {"processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n", "arm", 0, 0xd0c, false},
         {"processor\t: 0\nCPU implementer\t: 0xc0\nCPU part\t: 0xac4\n", "arm", 0, 0, false},
         {"vendor_id\t: HygonGenuine\ncpu family\t: 24\nflags : a hypervisor b\n", "hygon", 24, 0, true},
-        /* A guest may be told an older model than its host's; the tile flag shows the newer one. Outside of
-         * guests the model is right, and so is a model that has tiles. */
+        /* A guest may see an older CPU model than the host has. The flag amx_tile then shows that the CPU is
+         * newer. Outside of guests the model number is right. It is also right if CPUs of this model have
+         * tiles. */
         {"vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 167\nflags\t: fpu hypervisor amx_tile\n",
          "intel", 6, 143, true},
         {"vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 207\nflags\t: fpu hypervisor amx_tile\n",

@@ -13,7 +13,8 @@
 
 #define PCI "/sys/bus/pci/devices/"
 
-/* Adds a board at address `slot` with a uevent file like the kernel's. driver: NULL for none. */
+/* Adds a board at address `slot` with a uevent file like the kernel's. driver: NULL means that no driver is
+ * bound. */
 static void put_board(struct machine_bench *bench, const char *slot, const char *id, const char *class,
                       const char *driver)
 {
@@ -79,7 +80,8 @@ static void test_each_unmeasured_board_has_a_reason(void **state)
     }
 }
 
-/* On some boards nouveau has a hardware monitor: its power is the board's, and no reason is shown. */
+/* On some boards the driver nouveau has a hardware monitor. Its power is the board's, and no reason for
+ * unknown energy is shown. */
 static void test_power_of_nouveau(void **state)
 {
     struct machine_bench *bench = *state;
@@ -129,8 +131,8 @@ static void test_other_devices_are_no_boards(void **state)
     assert_int_equal(bench->meter->channel_count, 0);
 }
 
-/* A GPU inside a processor is part of the package's energy: it is listed, and the total is complete without
- * its own meter. */
+/* The energy of a GPU inside a processor is part of the package's energy. The GPU is listed, and the total is
+ * complete although the GPU has no meter. */
 static void test_integrated_graphics_are_in_the_package(void **state)
 {
     struct machine_bench *bench = *state;
@@ -141,7 +143,8 @@ static void test_integrated_graphics_are_in_the_package(void **state)
     assert_int_equal(bench->meter->channel_count, 0);
 }
 
-/* The boards of all sources are numbered together by address, those of NVIDIA's driver first. */
+/* The boards of all sources are numbered in one sequence. Boards of NVIDIA's driver come first, then the
+ * others in order of address. */
 static void test_boards_are_numbered_over_all_sources(void **state)
 {
     static const char *const addresses[] = {"0000:41:00.0", "0000:81:00.0", "0000:c1:00.0"};

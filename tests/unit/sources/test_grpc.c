@@ -154,7 +154,7 @@ static void test_call_returns_the_message(void **state)
     assert_int_equal(size, 74);
     service.waits = true;
     assert_int_equal(call(bench->host, &size), 0);
-    /* the client acknowledges settings and a ping, but not an acknowledgement */
+    /* the client acknowledges the settings and the ping, but does not acknowledge an acknowledgement */
     assert_int_equal(service.acknowledged, 2);
     service.waits = false;
     service.refuses = true;

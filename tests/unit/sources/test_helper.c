@@ -26,11 +26,11 @@ static struct fake {
     int64_t begun_ns;
     double watts;
     joule_status status; /* status of each value */
-    int refuses;         /* errno of a refused connection; 0: it is accepted */
+    int refuses;         /* errno of a refused connection; 0 means that it is accepted */
     bool is_late, has_gone, is_nonsense;
     uint16_t version;
     int64_t skew_ns;
-    int64_t stands_ns; /* timestamp of every value; 0: the current time */
+    int64_t stands_ns; /* timestamp of every value; 0 means the current time */
     unsigned hellos, reads;
     uint8_t late[4096];
     size_t late_length;
@@ -176,7 +176,7 @@ static void test_late_answers_count(void **state)
     machine_run(meter, 1, 0.1);
     for (int i = 0; i < 10; i++) {
         fake.is_late = true;
-        /* the reply to the first round's request is still missing in the second round */
+        /* in the second round of readings, the answer to the first request has not arrived yet */
         machine_run(meter, 0.2, 0.1);
         fake.is_late = false;
         machine_run(meter, 0.2, 0.1);
@@ -199,8 +199,8 @@ static void test_hanging_helper_is_asked_at_growing_intervals(void **state)
     assert_int_equal(machine_channel(meter, "package-0")->info.state, JOULE_OK);
 }
 
-/* After a restart the helper's counts begin at another value, like those of a reopened event. The value is
- * higher or lower. */
+/* After a restart the helper's counts begin at another value, which is higher or lower. Counts of an event
+ * that is closed and opened again behave in the same way. */
 static void test_a_restart_makes_no_joules(void **state)
 {
     joule_meter *meter = open_it(state, "helper");
@@ -310,8 +310,8 @@ static void test_missing_helper_has_a_reason(void **state)
     expect_none(state, JOULE_ABSENT, "there is no socket /tmp/other");
 }
 
-/* Values change in steps of 20 J. The interval is at least one step wide, and low power does not look like a
- * constant counter. */
+/* Values change in steps of 20 J. The interval of the energy is at least one step wide. At low power, steps
+ * are rare, but the counter must not be taken for a constant one. */
 static void test_coarse_values_widen_the_interval(void **state)
 {
     fake.channels[0].counter.grain_joules = 20;
@@ -359,7 +359,7 @@ static void test_board_behind_the_helper_is_the_same_device(void **state)
     assert_int_equal(cover.count, 1);
 }
 
-/* A value with the timestamp of the previous one is not a new reading: it covers no time. */
+/* If a value has the same timestamp as the previous value, it is not a new reading. It covers no time. */
 static void test_repeated_power_covers_no_time(void **state)
 {
     fake.channels[0] = fake.channels[1];

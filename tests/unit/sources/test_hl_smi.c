@@ -41,7 +41,7 @@ static void test_lines_are_read(void **state)
     assert_string_equal(boards[1].uuid, "");
     assert_string_equal(boards[1].pci_address, "0000:1a:00.0");
     assert_true(isnan(boards[1].power_watts) && isnan(boards[1].memory_total_mib));
-    assert_relative(boards[1].celsius, 40, 1e-6); /* without units */
+    assert_relative(boards[1].celsius, 40, 1e-6); /* the numbers of this line have no units */
 }
 
 static void test_invalid_lines_are_ignored(void **state)
@@ -67,7 +67,7 @@ static void test_invalid_lines_are_ignored(void **state)
 
 static struct {
     const char *text;
-    ssize_t result; /* < 0: -errno */
+    ssize_t result; /* < 0 means -errno of starting the program */
     unsigned calls;
 } program;
 

@@ -1,4 +1,5 @@
-/* Tests hardware monitors: which part of the machine each one measures, and how its values are read. */
+/* Tests hardware monitors (chips in /sys/class/hwmon): which part of the machine each chip measures, and how
+ * its values are read. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -159,7 +160,7 @@ static void test_acpi_without_a_value(void **state)
     run(bench, 5);
     assert_int_equal(ch->info.state, JOULE_OK);
     assert_relative(machine_mean_watts(bench->meter, ch->info.id), 262, 1e-9);
-    /* less than 16 s of 25 s are covered: the gap is not filled */
+    /* less than 16 s of 25 s are covered, because the gap between two values is not filled */
     assert_true(ch->integrator.covered_s < 16);
 }
 
@@ -183,7 +184,7 @@ static void test_grace_total_is_the_socket(void **state)
                     package->integrator.covered_s, 1e-9);
 }
 
-/* The kernel may give packages any numbers; the model and the meter must use the same ones. */
+/* The kernel may give packages any numbers. The modelled source and the monitor must use the same numbers. */
 static void test_sockets_are_the_kernels_packages(void **state)
 {
     struct machine_bench *bench = *state;
@@ -321,8 +322,8 @@ static void test_intel_card_without_labels(void **state)
     assert_string_equal(machine_require_channel(bench->meter, "gpu-0")->zone, "gpu0/board");
 }
 
-/* The counter of i915 and xe. The register has 32 bits in units of 2^-14 J; at each reading the driver adds
- * its increase to a 64-bit sum. */
+/* The counter of i915 and xe. The register has 32 bits in units of 2^-14 J; at each reading, the driver adds
+ * the increase of the register to a 64-bit sum. */
 struct intel_count {
     struct sensor sensor;
     uint32_t previous;
@@ -381,8 +382,8 @@ static void test_intel_count_is_kept_alive(void **state)
     assert_int_equal(machine_require_channel(bench->meter, "gpu-0")->counter.rejected, 0);
 }
 
-/* After 5 minutes without readings the driver's count lacks 262 kJ. The meter reports a gap, not the 38 kJ
- * that the count rose. */
+/* Without readings for 5 minutes, the register wraps once and the driver's count lacks 262 kJ. The count
+ * rises by only 38 kJ. The meter must report a gap instead of these 38 kJ. */
 static void test_intel_count_that_was_left_alone(void **state)
 {
     struct machine_bench *bench = *state;
@@ -409,14 +410,14 @@ static void test_amd_card_and_processor(void **state)
     put(bench, "hwmon1/power1_input", "9000000");
     run(bench, 5);
     assert_int_equal(machine_require_channel(bench->meter, "gpu-0")->info.scope, JOULE_SCOPE_GPU);
-    /* The zone is the package's, which RAPL measures too, so the energy is counted once. */
+    /* RAPL measures the same zone, the package, so the energy is counted only once. */
     assert_string_equal(machine_require_channel(bench->meter, "package-0")->zone, "cpu0/package");
     assert_relative(machine_mean_watts(bench->meter, JOULE_GPU), 16, 1e-9);
     assert_relative(machine_mean_watts(bench->meter, JOULE_TOTAL), 25, 1e-9);
 }
 
-/* AMD's accelerator with CPU cores reports its total power. The cores that RAPL measures are part of it, so
- * RAPL is not added. */
+/* AMD's accelerator with CPU cores reports the power of cores and GPU together. RAPL measures the same cores,
+ * so its energy is not added to the total. */
 static void test_accelerator_with_cores(void **state)
 {
     struct machine_bench *bench = *state;

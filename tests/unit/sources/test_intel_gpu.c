@@ -244,7 +244,8 @@ static void test_memory_by_i915(void **state)
     assert_memory(bench, UINT64_C(6) << 30, 1 << 30, 0);
 }
 
-/* Without privileges the driver shows 0 as used memory. The board is then queried only once. */
+/* A process without privileges gets 0 as used memory from the driver. The source then queries the board only
+ * once. */
 static void test_memory_without_rights(void **state)
 {
     struct machine_bench *bench = *state;
@@ -368,7 +369,7 @@ static void test_a_sleeping_board_is_not_asked(void **state)
 
 /* --- engines -------------------------------------------------------------------------------------------- */
 
-/* A count that rises by per_ns each nanosecond. */
+/* A count that rises by per_ns in each nanosecond. */
 struct rate {
     double per_ns;
 };

@@ -1,5 +1,5 @@
-/* Tests Apple's energies through a fake of IOReport: which channels are parts of others, their units, and
- * that all objects are released. */
+/* Tests Apple's energies through a fake of IOReport: which channels are parts of other channels, which units
+ * channels have, and that the source releases all objects. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,8 +16,8 @@
 
 static struct fake_ioreport *fake;
 
-/* Adds the library to a scripted machine under its usual name, without the function `missing`; NULL: with all
- * functions. */
+/* Adds the library to a scripted machine under its usual name, without the function `missing`. NULL means
+ * that no function is missing. */
 static void put_library(struct joule_host *host, const char *missing)
 {
     static const char *const names[] = {"IOReportCopyChannelsInGroup",

@@ -84,7 +84,8 @@ static void test_power_is_read_with_ipmitool(void **state)
     assert_in_range(truth.runs, 20, 22);
 }
 
-/* The second reading is made a second after the first one. The first value is known at once. */
+/* The meter shows the value of the first reading at once, although the second reading follows only a second
+ * later. */
 static void test_first_reading_is_used(void **state)
 {
     struct machine_bench *bench = *state;

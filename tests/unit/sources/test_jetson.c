@@ -1,5 +1,5 @@
-/* Tests Jetson boards: rails in either layout of sysfs, which rail is the whole board, and which rails are
- * not counted. */
+/* Tests Jetson boards: power rails in the old and the new layout of sysfs, which rail feeds the whole board,
+ * and which rails are in no total. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -35,7 +35,7 @@ static void put_number(struct machine_bench *bench, const char *folder, const ch
     put(bench, folder, form, k, text);
 }
 
-/* Adds a rail in the layout of L4T 34 and later. `name` NULL: the rail has no label. */
+/* Adds a rail in the layout of L4T 34 and later. `name` NULL means that the rail has no label. */
 static void put_new(struct machine_bench *bench, const char *folder, unsigned k, const char *name,
                     long millivolts, long milliamperes)
 {
@@ -172,7 +172,7 @@ static void test_agx_orin_is_a_sum_of_three(void **state)
     assert_true(isnan(machine_mean_watts(bench->meter, JOULE_GPU)));
 }
 
-/* Both the bus and the class show the chip's folder. */
+/* The chip's folder is below /sys/bus and below /sys/class. */
 static void test_a_chip_that_is_found_twice_counts_once(void **state)
 {
     struct machine_bench *bench = *state;

@@ -98,8 +98,8 @@ static void test_computing_processes_are_listed(void **state)
     assert_int_equal(joule_device_processes(bench->meter, "gpu:0", list, 4), 0);
 }
 
-/* The graphics driver shows the memory of the process, but not its compute work, so its busy fraction 0 is
- * not used. */
+/* The graphics driver shows the memory of the process, but not its compute work. Its busy fraction is
+ * therefore 0 and is not used. */
 static void put_client(struct machine_bench *bench, int pid, int kibibytes)
 {
     char path[64], text[160];
@@ -211,7 +211,8 @@ static void test_nodes_that_may_not_be_read(void **state)
     assert_partitions(bench, 1, "CPX/NPS1");
 }
 
-/* If a node's PCI function exists on the bus, the function is not the number of a partition. */
+/* The PCI function of a node can be the number of a partition. If a device with this function exists on the
+ * bus, it is not. */
 static void test_a_function_of_the_bus(void **state)
 {
     struct machine_bench *bench = *state;

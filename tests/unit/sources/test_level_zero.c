@@ -1,7 +1,8 @@
-/* Tests Intel GPUs through Level Zero: which domain is the board, which counters are trusted, and messages
- * if there are none.
+/* Tests Intel GPUs through Level Zero: which power domain is used for the board, which counters are trusted,
+ * and which messages are given if there is no counter.
  *
- * The library is the fake of tests/fakes/level_zero in two versions; a scripted machine gets its symbols. */
+ * The library is the fake of tests/fakes/level_zero in two versions. Its functions are registered as symbols
+ * of a scripted machine. */
 #include <dlfcn.h>
 #include <math.h>
 #include <setjmp.h>
@@ -341,7 +342,7 @@ static void test_gauges_are_read(void **state)
     assert_true(machine_require_channel(bench->meter, "gpu-0-memory-temperature")->gauge == 72);
     assert_int_equal(machine_require_channel(bench->meter, "gpu-0-memory-temperature")->role,
                      ROLE_MEMORY_TEMPERATURE);
-    /* the fraction of the group that contains all engines */
+    /* the busy fraction of the engine group that contains all engines */
     assert_true(fabs(machine_require_channel(bench->meter, "gpu-0-busy")->gauge - 0.4) < 1e-6);
     assert_int_equal(machine_require_channel(bench->meter, "gpu-0-busy")->role, ROLE_BUSY);
 }
@@ -395,7 +396,7 @@ static void test_a_passing_failure(void **state)
     const struct channel *ch = machine_require_channel(bench->meter, "gpu-0");
     assert_int_equal(ch->failures, 0);
     assert_int_equal(ch->info.state, JOULE_OK);
-    /* the counter rose while the board was lost, so no energy is missing */
+    /* the counter continued while the board could not be read, so no energy is missing */
     assert_watts(bench, "gpu-0", 100);
 }
 
@@ -502,7 +503,8 @@ static void test_two_modes_never_meet(void **state)
     machine_teardown(state);
     machine_setup(state);
     bench = *state;
-    prepare(bench, "sysman=1; watts=100"); /* the program has chosen the older mode by the variable */
+    /* the program has set ZES_ENABLE_SYSMAN, which selects the older mode */
+    prepare(bench, "sysman=1; watts=100");
     host_script_env(bench->host, "ZES_ENABLE_SYSMAN", "1");
     open_meter(bench);
     pass(bench, 10);

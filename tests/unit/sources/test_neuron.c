@@ -75,11 +75,11 @@ static void test_pairs_of_watts(void **state)
 
 /* --- a device ------------------------------------------------------------------------------------------- */
 
-/* State of the driver, which shows the last complete minute. Each minute has 10 percentage points more than
- * the previous one. */
+/* State of the driver. It shows the mean power of the last complete minute as a percentage. Each minute shows
+ * 10 percentage points more than the previous minute. */
 static struct {
     int64_t epoch_s;     /* seconds since 1970 at virtual time 0 */
-    int64_t no_data_min; /* minute without data; < 0: none */
+    int64_t no_data_min; /* minute without data; < 0 means none */
     int64_t shift_s;     /* offset of the driver's clock */
 } driver;
 
@@ -128,8 +128,8 @@ static void test_joules_with_watts(void **state)
     assert_int_equal(info->scope, JOULE_SCOPE_GPU);
     assert_string_equal(info->device, "neuron:0");
     assert_string_equal(info->model, "Trainium1");
-    /* The line that appears in minute n describes the previous minute: 10 n % of the range of 200 W above 100
-     * W. */
+    /* The line that appears in minute n describes the previous minute. Its power is 10 n % of a range of 200
+     * W that begins at 100 W. */
     assert_near(joules_of(bench, 60, 120), 60 * (100 + 0.2 * 200), 1e-6);
     assert_near(joules_of(bench, 240, 300), 60 * (100 + 0.5 * 200), 1e-6);
     assert_near(joules_of(bench, 60, 360), 60 * (500 + (0.2 + 0.3 + 0.4 + 0.5 + 0.6) * 200), 1e-6);
@@ -171,8 +171,8 @@ static void test_a_minute_without_data_is_a_gap(void **state)
     assert_near(w.joules.value, 60 * (400 + (0.2 + 0.4 + 0.5 + 0.6) * 200), 1e-6);
 }
 
-/* A line with an unchanged timestamp is not a new minute. A timestamp in the future or the past means that a
- * clock was set. */
+/* A line with an unchanged timestamp is not a new minute. If the timestamp is far in the future or in the
+ * past, a clock was set, and the line is ignored. */
 static void test_timestamps_must_be_new_and_plausible(void **state)
 {
     struct machine_bench *bench = *state;
@@ -182,7 +182,7 @@ static void test_timestamps_must_be_new_and_plausible(void **state)
     machine_run(bench->meter, 100, 10);
     host_script_text(bench->host, POWER, "POWER_STATUS_VALID,1767225670,10.00,20.00,15.00\n");
     machine_run(bench->meter, 300, 10);
-    /* the minute in which the meter was opened, and the minute of this line */
+    /* two minutes are covered: the one in which the meter was opened, and the one of this line */
     assert_near(machine_require_channel(bench->meter, "neuron-0")->integrator.covered_s, 120, 1e-6);
     host_script_text(bench->host, POWER, "POWER_STATUS_VALID,1767229999,10.00,20.00,15.00\n");
     machine_run(bench->meter, 20, 10);

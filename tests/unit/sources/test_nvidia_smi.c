@@ -89,7 +89,8 @@ static void test_fields_that_a_driver_does_not_know(void **state)
         "MiB, 1900 MHz, "
         "7000 MHz, 0x0000000000000004\n");
     joule_meter *meter = fake_smi_open(bench);
-    assert_true(fake_smi.tables <= 10); /* one for each group of unknown fields, and two successful ones */
+    /* one run for each group of unknown fields, and two successful runs */
+    assert_true(fake_smi.tables <= 10);
     machine_run(meter, 10, 1);
     joule_device device = machine_device(meter, 0);
     assert_string_equal(device.model, "GeForce RTX 2080");
@@ -99,7 +100,8 @@ static void test_fields_that_a_driver_does_not_know(void **state)
     assert_relative(machine_watts(meter, "gpu-0-power"), 163.5, 5e-10);
 }
 
-/* If the error does not name the field, the program is run with fewer and fewer fields. */
+/* If the error message does not name the unknown field, the program is run again with fewer fields until it
+ * succeeds. */
 static void test_refusals_without_a_name(void **state)
 {
     struct machine_bench *bench = *state;
@@ -246,7 +248,7 @@ static void test_missing_boards_have_a_reason(void **state)
     free(fake_smi.table);
     fake_smi.table = fake_smi_read("boards.csv");
     strcpy(strchr(fake_smi.table, '\n') + 1, "No devices were found\n");
-    /* The list of boards is empty, and there is no description that would confirm this. */
+    /* The list of boards is empty, but no description confirms that the machine has no board. */
     expect_state(bench, JOULE_FAILED, "no usable values");
     fake_smi.description = strdup("<nvidia_smi_log><attached_gpus>0</attached_gpus></nvidia_smi_log>");
     expect_state(bench, JOULE_ABSENT, "no GPU");

@@ -19,7 +19,8 @@
 
 /* --- descriptions --------------------------------------------------------------------------------------- */
 
-/* The driver supports no tables. It has two boards, one of them without power. */
+/* The driver prints descriptions, but no tables. It has two boards, and the power of one of them is
+ * unknown. */
 static void test_an_old_description(void **state)
 {
     struct machine_bench *bench = *state;
@@ -88,13 +89,14 @@ static void test_a_new_description(void **state)
     joule_meter *meter = fake_smi_open(bench);
     machine_run(meter, 5, 1);
     assert_relative(machine_watts(meter, "gpu-0-power"), 116.62, 5e-10);
-    /* the GPU's power is not the module's, which is a separate value */
+    /* the description has separate values for the power of the GPU and of its module */
     assert_int_equal(fake_smi_domain(meter, "gpu-0-power").scope, JOULE_SCOPE_GPU);
     assert_string_equal(machine_device(meter, 0).pci_address, "0009:01:00.0");
     assert_int_equal(machine_device(meter, 0).has_process_list, 1);
 }
 
-/* The descriptions of old and new drivers, with fans, video engines, the PCIe link and memory errors. */
+/* Descriptions of old and new drivers contain the state of fans, video engines, the PCIe link, and memory
+ * errors. */
 static void test_condition_in_descriptions(void **state)
 {
     static const struct {

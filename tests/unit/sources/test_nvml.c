@@ -1,7 +1,7 @@
 /* Tests the nvml source with scripted boards, with one test for each known behaviour of real boards.
  *
- * By default boards draw 90 W and 400 W by turns for equal times, 245 W on average. Energy and power follow
- * from one function of time, so the truth is known exactly. */
+ * By default, the power of a board alternates between 90 W and 400 W for equal times, so its mean is 245 W.
+ * Energy and power follow from one function of time, so the truth is known exactly. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +52,7 @@ static void counter_is_preferred(void **state)
     fake_nvml_run(&fake, 10);
     joule_quantity joules = gpu_joules();
     assert_int_equal(joules.cls, JOULE_CLASS_MEASURED);
-    assert_near(joules.value, 10 * MEAN, 0.11 * 400); /* an error of one reading */
+    assert_near(joules.value, 10 * MEAN, 0.11 * 400); /* the tolerance is the energy of about one reading */
     const joule_domain *info = &channel("gpu-0")->info;
     assert_string_equal(info->source, "nvml");
     assert_string_equal(info->measurement, "nvml");
@@ -66,7 +66,8 @@ static void counter_is_preferred(void **state)
     fake_nvml_close(&fake);
 }
 
-/* Runs for 10 s and checks the energy of integrated power; `tolerance` is a fraction of the truth. */
+/* Runs for 10 s. Checks the label of the power channel and the energy that is integrated from power.
+ * tolerance: a fraction of the true energy. */
 static void expect_integrated(const char *label, double tolerance)
 {
     fake_nvml_run(&fake, 10);
@@ -94,7 +95,7 @@ static void ring_may_run_on_another_clock(void **state)
 static void instant_field_replaces_a_missing_ring(void **state)
 {
     (void)state;
-    /* the load's period is no multiple of the readings' period */
+    /* the period of the load is not a multiple of the period of readings */
     open_with(LOAD "energy=0; ring_ms=0; update_ms=100; period_ms=730");
     expect_integrated("instant power", 0.05);
 }
@@ -208,7 +209,7 @@ static void superchips_may_count_the_module(void **state)
     open_with(LOAD "superchip=1; module_watts=150; module_energy=1");
     assert_int_equal(channel("gpu-0")->info.scope, JOULE_SCOPE_GPU);
     fake_nvml_close(&fake);
-    open_with(LOAD "module_watts=0"); /* without a module power of its own the board is its own module */
+    open_with(LOAD "module_watts=0"); /* without a separate module power, the module is only the board */
     assert_int_equal(channel("gpu-0")->info.scope, JOULE_SCOPE_GPU);
     fake_nvml_close(&fake);
 }
@@ -518,7 +519,8 @@ static uint64_t prompt_ticks(joule_meter *meter)
     return atomic_load(&meter->lanes[0]->ticks);
 }
 
-/* A call on a board blocks. The fast lane keeps the pace of a meter that does not use the board. */
+/* A call on a board blocks. The lane of fast sources must still read as often as the lane of a meter that
+ * does not use the board. */
 static void blocked_call_delays_no_lane(void **state)
 {
     (void)state;

@@ -59,8 +59,8 @@ static void impossible_figures_are_unknown(void **state)
     fake_nvml_close(&fake);
 }
 
-/* If the driver has no 64-bit byte counts, its own traffic samples are used: one direction of one board each
- * second. */
+/* If the driver has no 64-bit byte counts, the driver's traffic samples are used. In each second, one
+ * direction of one board is sampled. */
 static void traffic_is_measured_without_counters(void **state)
 {
     static const char *const lines[] = {"580", "535"}, *const scripts[] = {"pcie_counts=2; ", ""};

@@ -47,7 +47,7 @@ static double mean_watts(int32_t domain)
     return joules.value / SECONDS;
 }
 
-/* The counter is the module's and the power is the GPU's; each is shown in its own scope. */
+/* The counter counts the module, and the power is that of the GPU. Each value is shown with its own scope. */
 static void the_counter_is_the_module(void **state)
 {
     (void)state;
@@ -64,7 +64,8 @@ static void the_counter_is_the_module(void **state)
     fake_nvml_close(&fake);
 }
 
-/* With Grace's own meters the total is the sum of Grace and the GPU; the module is not added. */
+/* If Grace (the CPU of the module) has its own meters, the total is the sum of Grace and the GPU. The module
+ * is not added. */
 static void module_is_not_counted_beside_the_meters_of_grace(void **state)
 {
     joule_quantity total;
@@ -108,7 +109,7 @@ static void gpu_may_have_its_own_counter(void **state)
     fake_nvml_close(&fake);
 }
 
-/* If the GPU's power is the module's as well, nothing is attributed to the GPU. */
+/* If the GPU's power value is also that of the whole module, no energy is attributed to the GPU. */
 static void module_counter_alone_gives_no_gpu_energy(void **state)
 {
     joule_quantity joules;

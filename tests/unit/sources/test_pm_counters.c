@@ -1,5 +1,5 @@
-/* Tests an HPE Cray node's counters: which of them are a second view of a socket, and readings that mix two
- * scans. */
+/* Tests an HPE Cray node's counters: which of them measure a socket that RAPL also measures, and readings
+ * that mix values of two scans. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -16,9 +16,10 @@
 /* State of the node's controller, which scans all sensors ten times per second. */
 static struct truth {
     double watts[4];    /* watts of the node, its CPUs, its memory and one accelerator */
-    int64_t stand_ns;   /* time at which scans stop; 0: never */
+    int64_t stand_ns;   /* time at which scans stop; 0 means never */
     int64_t restart_ns; /* time at which counters restart at 0 */
-    bool is_busy;       /* each reading of `freshness` shows another scan */
+    /* true: the value of the file `freshness` changes with each reading, as if a scan came between */
+    bool is_busy;
     unsigned reads;
 } truth;
 

@@ -1,5 +1,6 @@
-/* Tests Cerebras' and SambaNova's systems. The vendors' programs list the devices; joules come from plugs, a
- * controller, or watts that the user states, each with its class. */
+/* Tests Cerebras' and SambaNova's systems. The vendors' programs list the devices. Joules come from
+ * metered plugs, from a controller, or from watts that the user states. Each origin gives the joules
+ * another class. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -21,7 +22,7 @@
             "/XRDU_0/RDU_1/TILE_1  100.0   0.0    0.0    0.0    0.0      0.0\n"
 
 static struct programs {
-    const char *tiles, *systems; /* output of sntilestat and of csctl; NULL: the program fails */
+    const char *tiles, *systems; /* output of sntilestat and of csctl; NULL means that the program fails */
     const char *watts;           /* output of snmpget and of joule-redfish */
 } programs;
 
@@ -126,7 +127,8 @@ static void test_sambanova_devices_are_listed(void **state)
     assert_null(machine_channel(bench->meter, "sambanova"));
 }
 
-/* The load of the RDUs determines the power of the whole rack: 0.45 of the range from 2 kW to 10 kW. */
+/* The load of the RDUs (processors of the rack) determines the power of the whole rack. A load of 0.45 gives
+ * the power at 0.45 of the range from 2 kW to 10 kW. */
 static void test_sambanova_power_follows_the_load(void **state)
 {
     struct machine_bench *bench = *state;
@@ -194,8 +196,8 @@ static void test_cerebras_power_is_an_interval(void **state)
     assert_true(device.power_watts.low <= 9600 && device.power_watts.high >= 20400);
 }
 
-/* If the cluster does not answer, the power is still the one that the user stated; the system's state is
- * unknown. */
+/* If the cluster does not answer, the power is still the value that the user stated, but the state of the
+ * system is unknown. */
 static void test_a_silent_cluster(void **state)
 {
     struct machine_bench *bench = *state;

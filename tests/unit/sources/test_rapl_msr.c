@@ -34,7 +34,7 @@ static int constant(void *context, int64_t time_ns, uint64_t *out_value)
     return 0;
 }
 
-/* Writes the registers of a package, cores, graphics, memory and platform on CPU 0; each count is 1000. */
+/* Writes the registers of package, cores, graphics, memory and platform on CPU 0. Each count is 1000. */
 static void put_intel_registers(struct joule_host *host, uint64_t *unit)
 {
     static const uint32_t addresses[] = {0x611, 0x639, 0x641, 0x619, 0x64D};
@@ -107,7 +107,7 @@ static void test_amd_registers_are_read(void **state)
     open_meter(bench);
     assert_int_equal(joule_domain_count(bench->meter), 6);
     assert_true(machine_require_channel(bench->meter, "package-0")->counter.unit_joules == 0x1p-16);
-    /* the upper half was removed */
+    /* last_raw has no bits of the upper half of the register */
     assert_true(machine_require_channel(bench->meter, "package-0")->counter.last_raw == 0x10);
 }
 

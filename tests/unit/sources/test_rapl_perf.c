@@ -1,5 +1,5 @@
-/* Tests energy events of the kernel: their list, refused events, and 64-bit counts that the kernel computes
- * from 32 bits. */
+/* Tests energy events of the kernel: the list of events, refused events, and 64-bit counts that the kernel
+ * computes from registers of 32 bits. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -107,8 +107,8 @@ static void test_frozen_psys_alone_is_no_total(void **state)
     assert_true(isnan(total.value));
 }
 
-/* The kernel's addition can make its count fall. Read as a 64-bit wrap, such a step would be four billion
- * joules. */
+/* The kernel's addition can make its count fall. If such a step were read as a wrap of 64 bits, it would be
+ * four billion joules. */
 static void test_step_back_is_a_reset(void **state)
 {
     struct machine_bench *bench = *state;
@@ -278,7 +278,7 @@ static void test_no_descriptors_left(void **state)
     expect_refusal(*state, EMFILE, JOULE_FAILED, "ulimit");
 }
 
-/* One readable event is enough to open the source. The message of the other one is its reason. */
+/* One readable event is enough to open the source. The message of the unreadable event gives the reason. */
 static void test_one_readable_event_suffices(void **state)
 {
     struct machine_bench *bench = *state;

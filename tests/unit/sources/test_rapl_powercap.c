@@ -30,7 +30,7 @@ static double absolute_joules(struct machine_bench *bench, const char *name)
     return (double)ch->counter.last_raw * ch->counter.unit_joules;
 }
 
-/* Adds a zone to a scripted machine. `energy` NULL: a constant 1 J. */
+/* Adds a zone to a scripted machine. `energy` NULL means a constant count of 1 J. */
 static void add_zone(struct joule_host *host, const char *id, const char *name, struct ramp *energy)
 {
     char path[128];
@@ -92,7 +92,8 @@ static void test_core_zone_of_an_epyc_is_one_core(void **state)
     assert_string_equal(machine_require_channel(bench->meter, "package-1")->info.device, "cpu:1");
     assert_string_equal(machine_require_channel(bench->meter, "package-0")->info.vendor, "amd");
     assert_string_equal(machine_require_channel(bench->meter, "package-0")->info.model, "EPYC 7763 64-Core");
-    /* The range of the file is one count short: the register has 2^32 counts of 15.258 uJ. */
+    /* The file max_energy_range_uj gives the largest count. The modulus is larger by one count, which is
+     * 15.258 uJ. */
     assert_true(machine_require_channel(bench->meter, "package-0")->counter.modulus ==
                 UINT64_C(65532610987) + 15);
 }
@@ -222,8 +223,8 @@ static void test_no_range_means_no_wrap(void **state)
     assert_int_equal(machine_require_channel(bench->meter, "package-0")->counter.total, 0);
 }
 
-/* The package draws 100 W, its cores 60 W, the uncore 5 W, memory 7 W. The total is 107 W; 35 W of the
- * package are neither cores nor uncore. */
+/* The package draws 100 W, its cores 60 W, the uncore 5 W, memory 7 W. The total is 107 W. Of the package, 35
+ * W belong neither to cores nor to uncore. */
 static void test_parts_are_not_counted_again(void **state)
 {
     struct machine_bench *bench = *state;
@@ -250,7 +251,7 @@ static void test_zones_without_valid_counter_are_left_out(void **state)
     add_zone(host, "intel-rapl:1", "package-1", NULL);
     add_zone(host, "intel-rapl:2", "package-2", NULL);
     add_zone(host, "intel-rapl:3", "package-3trailing", NULL);
-    add_zone(host, "intel-rapl:4", "core", NULL); /* there is no package to which this zone belongs */
+    add_zone(host, "intel-rapl:4", "core", NULL); /* the zone has no parent zone, so its package is unknown */
     add_zone(host, "intel-rapl:5:0", "core", NULL);
     host_script_text(host, CLASS "intel-rapl:0/energy_uj", NULL);
     host_script_error(host, CLASS "intel-rapl:1/energy_uj", EIO);

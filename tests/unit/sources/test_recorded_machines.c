@@ -55,7 +55,7 @@ static void test_recorded_graphics_have_their_scope(void **state)
     static const struct {
         const char *folder, *name;
         joule_scope scope;
-        double watts; /* NaN: the domain is a counter, which is constant in a recording */
+        double watts; /* NaN means that the domain is a counter, which is constant in a recording */
     } wanted[] = {
         {"amd/rx580/card0", "gpu-0", JOULE_SCOPE_GPU, 41.045},
         {"amd/rx5500xt/card1", "gpu-0", JOULE_SCOPE_GPU, 16},

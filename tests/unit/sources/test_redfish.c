@@ -76,8 +76,8 @@ static void test_invalid_lines_are_ignored(void **state)
 /* --- the source ----------------------------------------------------------------------------------------- */
 
 static struct truth {
-    double supply_watts, environment_watts, control_watts; /* NaN: the controller reports null */
-    const char *failure; /* the program's error message; NULL: it succeeds */
+    double supply_watts, environment_watts, control_watts; /* NaN means that the controller reports null */
+    const char *failure; /* the program's error message; NULL means that it succeeds */
     ssize_t error;
     unsigned finds, reads;
 } truth;

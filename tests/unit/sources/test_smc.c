@@ -96,7 +96,8 @@ static int call(uint32_t connection, uint32_t selector, const void *input, size_
         memcpy(message + 32, &type, sizeof type);
     } else {
         assert_int_equal(message[42], 5);
-        assert_int_equal(message[28], 4); /* the size that the key information returned */
+        /* the size of the value, which an earlier call for information about the key returned */
+        assert_int_equal(message[28], 4);
         memcpy(message + 48, &truth.watts, sizeof truth.watts);
     }
     message[40] = truth.result;

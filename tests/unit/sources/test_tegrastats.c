@@ -148,7 +148,7 @@ static void test_rails_are_domains(void **state)
     assert_relative(machine_channel(bench->meter, "gpu-0-busy")->gauge, 0, 1e-6);
     assert_relative(machine_channel(bench->meter, "gpu-0-temperature")->gauge, 32, 1e-6);
     assert_string_equal(machine_channel(bench->meter, "module-0")->info.measurement, "tegrastats");
-    truth.text = orin_nano; /* the rails differ from those at opening */
+    truth.text = orin_nano; /* the output now has other rails than when the source was opened */
     machine_run(bench->meter, 4, 2);
     assert_int_equal(machine_channel(bench->meter, "module-0")->info.state, JOULE_STALE);
     truth.text = "";

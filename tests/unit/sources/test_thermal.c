@@ -1,4 +1,5 @@
-/* Tests temperatures and clocks: which are read, how often, and what invalid contents do. */
+/* Tests temperatures and clocks: which sensors are read, how often, and how invalid file contents are
+ * handled. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* Tests TPUs that are found on the bus and measured through the service of the program that uses them.
  *
- * Cases are the numbers of chips and cores, joules with and without known watts, and programs that start, end
- * or do not answer. */
+ * The cases are different numbers of chips and cores, joules with and without known watts, and programs that
+ * start, end or do not answer. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -60,8 +60,8 @@ static void test_points_without_number_or_value_are_left_out(void **state)
         tpu_parse_points(message, tpu_service_message("m", ids, NULL, integers, 3, message), points, &count));
     assert_int_equal(count, 3);
     assert_near(points[2].value, -1, 0);
-    /* The first point has a string instead of a number; the second point's value is not a gauge. Between them
-     * is an unknown field. */
+    /* The first point has a string instead of a number. The value of the second point is not a gauge. Between
+     * the points is an unknown field. */
     static const uint8_t others[] = {0x0a, 0x18, 0x1a, 0x0a, 0x0a, 0x04, 0x12, 0x02, 0x0a,
                                      0x00, 0x1a, 0x02, 0x10, 0x05, 0x20, 0x01, 0x1a, 0x08,
                                      0x0a, 0x04, 0x12, 0x02, 0x18, 0x01, 0x22, 0x00};
@@ -78,7 +78,8 @@ static void open_machine(struct machine_bench *bench, const char *machine)
     assert_true(machine_add(bench->host, machine_fixture(machine), ""));
     service = (struct tpu_service){.chips = 4,
                                    .cores = 4,
-                                   .ids = {9, 8, 13, 12}, /* as in a slice of several machines */
+                                   /* numbers within a slice that consists of several machines */
+                                   .ids = {9, 8, 13, 12},
                                    .duty = {50, 100, 0, 25},
                                    .total_bytes = 31 * GIB,
                                    .used_bytes = 18 * GIB};
@@ -168,7 +169,7 @@ static void test_without_a_program_load_is_unknown(void **state)
     host_script_service(bench->host, ADDRESS, tpu_service_answer, &service);
     machine_run(bench->meter, 10, 1);
     assert_int_equal(machine_require_channel(bench->meter, "tpu-0")->info.state, JOULE_OK);
-    /* the time before the program started stays a gap */
+    /* at most 10.5 more seconds are covered, because the time before the program started is a gap */
     assert_true(machine_require_channel(bench->meter, "tpu-0")->integrator.covered_s - covered_s < 10.5);
 }
 
@@ -193,7 +194,8 @@ static void test_programs_share_the_chips(void **state)
     host_script_env(bench->host, "TPU_RUNTIME_METRICS_PORTS", "8431,8440");
     host_script_service(bench->host, "tcp:[::1]:8440", tpu_service_answer, &other);
     open_machine(bench, "tpu-v4");
-    service.chips = service.cores = 2; /* this program's chips are 9 and 8 */
+    /* this program uses the first two chips of `service`, which have the numbers 9 and 8 */
+    service.chips = service.cores = 2;
     machine_run(bench->meter, 5, 1);
     assert_near(busy(bench, "tpu-0-busy"), 1, 0);
     assert_near(busy(bench, "tpu-1-busy"), 0.5, 0);
@@ -201,8 +203,8 @@ static void test_programs_share_the_chips(void **state)
     assert_near(busy(bench, "tpu-3-busy"), 0.2, 1e-12);
 }
 
-/* A program uses only some of the chips. Numbers within this machine identify the chips; numbers within a
- * slice do not. */
+/* A program uses only some of the chips. If the service gives numbers within this machine, they identify the
+ * chips. Numbers within a slice do not identify them. */
 static void test_some_of_the_chips(void **state)
 {
     struct machine_bench *bench = *state;

@@ -13,7 +13,7 @@
 #define MAX_BOARDS 4
 
 struct setting {
-    const char *variable, *value; /* variable NULL: none */
+    const char *variable, *value; /* variable NULL means that no variable is set */
 };
 
 /* Adds the files of these boards; all boards can be opened. */
@@ -101,7 +101,8 @@ static void test_cuda_variable_selects_boards(void **state)
            "CUDA_VISIBLE_DEVICES");
 }
 
-/* CUDA numbers the fastest board first. If boards differ, their number alone does not identify a board. */
+/* By default, CUDA gives number 0 to the fastest board. If boards are of different models, a number alone
+ * therefore does not identify a board. */
 static void test_cuda_numbers_of_unlike_boards_are_ambiguous(void **state)
 {
     struct visible_board boards[] = {NVIDIA("65", "NVIDIA T4", "GPU-1"),
@@ -130,9 +131,9 @@ static void test_boards_without_id(void **state)
 
 static void test_rocm_variables_select_boards(void **state)
 {
-    struct visible_board boards[] = {
-        AMD("83", "GPU-aaaa000000000003"), AMD("03", "GPU-aaaa000000000001"),
-        AMD("43", "GPU-bbbb000000000002")}; /* by bus address the boards are the last, first and middle one */
+    /* In the order of bus addresses, boards[0] is last, boards[1] is first, boards[2] is in the middle. */
+    struct visible_board boards[] = {AMD("83", "GPU-aaaa000000000003"), AMD("03", "GPU-aaaa000000000001"),
+                                     AMD("43", "GPU-bbbb000000000002")};
     (void)state;
     EXPECT(boards, {{{"ROCR_VISIBLE_DEVICES", "0"}}, "-+-"}, {{{"ROCR_VISIBLE_DEVICES", ""}}, "---"},
            {{{"ROCR_VISIBLE_DEVICES", "0x2"}}, "+--"}, {{{"ROCR_VISIBLE_DEVICES", "GPU-BBBB"}}, "--+"},
@@ -179,8 +180,8 @@ static void test_level_zero_variable_selects_boards(void **state)
            {{{"ZE_AFFINITY_MASK", "0"}, {"ZE_ENABLE_PCI_ID_DEVICE_ORDER", "1"}}, "+-"});
 }
 
-/* In a container or job, numbers count only the boards that are visible there. Which boards these are is
- * unknown. */
+/* In a container or job, numbers count only the boards that are visible there. It is unknown which boards
+ * these are. */
 static void test_boards_that_may_not_be_opened(void **state)
 {
     struct visible_board amd[] = {AMD("03", "GPU-1"), AMD("04", "GPU-2")},

@@ -1,4 +1,5 @@
-/* Tests many machines in one view: values of their reports, old values, and totals. */
+/* Tests `joule top --hosts`, which shows many machines: values of their reports, values that are too old, and
+ * totals. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -91,7 +92,7 @@ static void test_energy_counts_from_the_first_report(void **state)
     assert_true(row->joules == 0);
     assert_true(report(0, 5100, 100, "measured", 51, 11 * SECOND));
     assert_true(row->joules == 100);
-    /* the connection was lost, but the server continued */
+    /* The connection was lost, but the server continued to measure. The energy of this time counts. */
     assert_true(report(0, 7100, 100, "measured", 71, 31 * SECOND));
     assert_true(row->joules == 2100);
     assert_true(report(0, 30, 100, "measured", 0.3, 40 * SECOND)); /* the server was restarted */

@@ -93,14 +93,15 @@ static void test_the_least_important_column_goes_first(void **state)
     assert_int_equal(c[1].x, 10);
     assert_int_equal(c[2].x, 20);
     assert_int_equal(c[4].x, 28);
-    assert_int_equal(c[4].given, 33); /* the column reaches to the edge of the page, 60 */
+    /* the last column reaches to the edge of the page, which has 60 columns */
+    assert_int_equal(c[4].given, 33);
     columns_fit(c, COUNT(c), 0, 30);
     assert_true(!c[2].is_shown && c[1].is_shown);
     columns_fit(c, COUNT(c), 0, 20);
     assert_true(!c[1].is_shown && c[4].is_shown);
     assert_int_equal(c[4].given, 11);
     columns_fit(c, COUNT(c), 0, 3);
-    assert_true(c[0].is_shown && !c[4].is_shown); /* one column is always shown */
+    assert_true(c[0].is_shown && !c[4].is_shown); /* at least one column is always shown */
 }
 
 /* --- the grid ------------------------------------------------------------------------------------------- */
@@ -160,7 +161,7 @@ static void test_bars_are_means(void **state)
     for (uint64_t t = 0; t < 10; t++)
         history_add(&history, t, (double)t);
     assert_true(fabs(history_bar(&history, 1, 4) - 5.5) < 1e-6); /* the mean of 4, 5, 6 and 7 */
-    /* the mean of the values so far; the bar is not full yet */
+    /* The bar is incomplete. It is the mean of the values that it has so far. */
     assert_true(fabs(history_bar(&history, 2, 4) - 8.5) < 1e-6);
     assert_true(fabs(history_peak(&history, 9, 4, 2) - 8.5) < 1e-6);
     assert_true(isnan(history_bar(&history, 3, 4)));

@@ -179,13 +179,13 @@ static void test_filter_selects_processes(void **state)
     type("/bob");
     press(UI_ENTER);
     assert_string_equal(order(), "200 7");
-    type("/q"); /* the letter belongs to the filter and is not a command */
+    type("/q"); /* while a filter is typed, q is a letter of the filter and not a command */
     press(UI_ESCAPE);
     assert_string_equal(ui.filter, "bob");
     press(UI_ESCAPE);
     assert_string_equal(order(), "30 200 4 7");
     type("/\xc3\xa9");
-    press(UI_BACKSPACE); /* one character of two bytes is removed */
+    press(UI_BACKSPACE); /* Backspace removes a whole character, which has two bytes here */
     assert_string_equal(ui.filter, "");
     for (int i = 0; i < 200; i++)
         press('x');
