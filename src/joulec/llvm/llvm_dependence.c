@@ -1,7 +1,7 @@
 /* joulec/llvm/llvm_dependence.c - see llvm_dependence.h. */
 #include "joulec/llvm/llvm_dependence.h"
 
-/* Assumed cycles of a call when chains are compared; the work of the call is added elsewhere. */
+/* Assumed latency of a call, in cycles, when chains are compared. The work of the call is added elsewhere. */
 #define CALL_CYCLES 10
 
 /* --- building the graph --------------------------------------------------------------------------------- */
