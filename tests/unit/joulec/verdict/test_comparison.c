@@ -87,7 +87,8 @@ static void test_more_of_the_same_mix_is_far_surer_than_its_joules(void **state)
     struct growth g = compare(work_of(1, 2, 3), work_of(1.2, 2.4, 3.6));
     assert_int_equal(g.change, CHANGE_OVER);
     assert_true(fabs(g.ratio - 1.2) < 1e-9 && g.low < 1.2 && g.high > 1.2);
-    /* the interval of the ratio is narrow, although the table is uncertain by a factor of 3 in each direction */
+    /* the interval of the ratio is narrow, although each price is uncertain by a factor of 3 in both
+     * directions */
     assert_true(g.high / g.low < 1.25);
     assert_true(g.low > 1 + LIMIT);
 }

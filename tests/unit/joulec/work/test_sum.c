@@ -171,7 +171,7 @@ static const struct shape {
      {0, 1, 100, 0},
      {10, 110, 1010},
      .times = {{{10, 10, 10}}}},
-    /* Only iterations that reach the back edge are complete. The last iteration may leave at the first exit. */
+    /* Only iterations that reach the back edge are complete. The last iteration may leave at exit 1. */
     {"break, no way round",
      "0>1 1>2 1>4 2>3 2>4 3>1",
      {0, 1, 2, 3, 0},
