@@ -94,7 +94,7 @@ typedef struct forge_loader_options {
     uint32_t workers;  /* threads that prepare batches, up to 1024; 0: forge_loader_next prepares them */
     uint32_t prefetch; /* batches prepared in advance, up to 65536; 0: 2 for each worker */
     /* An epoch uses every stride-th example, for windows that overlap. The epoch begins with example 0, or
-     * with `shuffle` at a random example of the first `stride`. 0: 1 (all examples). */
+     * with `shuffle` at a random example of the first `stride`. 0 means 1 (all examples). */
     uint32_t stride;
 } forge_loader_options;
 

@@ -243,9 +243,9 @@ FORGE_API forge_value forge_matmul(forge_builder *builder, forge_value a, forge_
 /* The geometry of a convolution. Entry i is for spatial dimension i; other entries are ignored. */
 typedef struct forge_conv_options {
     uint32_t struct_size;                         /* sizeof(forge_conv_options) */
-    uint32_t groups;                              /* number of independent groups of channels; 0: 1 */
-    uint32_t stride[3];                           /* 0: 1 */
-    uint32_t dilation[3];                         /* distance between the kernel's elements; 0: 1 */
+    uint32_t groups;                              /* number of independent groups of channels; 0 means 1 */
+    uint32_t stride[3];                           /* 0 means 1 */
+    uint32_t dilation[3];                         /* distance between the kernel's elements; 0 means 1 */
     uint32_t padding_before[3], padding_after[3]; /* zeros around the input */
     /* Transposed only: rows added at the end of the result; less than stride or dilation. */
     uint32_t output_padding[3];
@@ -267,8 +267,8 @@ FORGE_API forge_value forge_conv(forge_builder *builder, forge_value x, forge_va
  * in the padded input. */
 typedef struct forge_window {
     uint32_t size;          /* in elements */
-    uint32_t stride;        /* in elements; 0: `size` */
-    uint32_t dilation;      /* distance between the window's elements; 0: 1 */
+    uint32_t stride;        /* in elements; 0 means `size` */
+    uint32_t dilation;      /* distance between the window's elements; 0 means 1 */
     uint32_t before, after; /* padding on both sides; less than the extent of the window */
 } forge_window;
 /* Returns the sum, mean, maximum (NaN propagates) or minimum of each window. axes: bit i is dimension i.

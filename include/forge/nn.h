@@ -38,7 +38,7 @@ FORGE_API forge_value forge_conv_layer(forge_builder *builder, const char *name,
                                        int64_t out_channels, const int64_t *kernel,
                                        const forge_conv_options *options, bool has_bias);
 /* Returns a convolution (forge_conv_layer) over two spatial dimensions, with the same kernel, stride and
- * padding in both. x: [n, in, height, width]. stride 0: 1. */
+ * padding in both. x: [n, in, height, width]. stride: 0 means 1. */
 FORGE_API forge_value forge_conv2d(forge_builder *builder, const char *name, forge_value x,
                                    int64_t out_channels, int64_t kernel, uint32_t stride, uint32_t padding,
                                    bool has_bias);
@@ -100,8 +100,8 @@ FORGE_API forge_value forge_rope(forge_builder *builder, forge_value x, forge_va
 /* Returns softmax(scale q k^T) v for each head. q: [b, heads, t, d]; k: [b, kv_heads, s, d]; v:
  * [b, kv_heads, s, e]; result: [b, heads, t, e]. heads must be a multiple of kv_heads; head i of k and v
  * serves n = heads / kv_heads heads of q, from i * n on. is_causal: query i attends to keys 0 to i + s - t,
- * so the last query attends to all keys. scale 0: 1 / sqrt(d). Floats narrower than f32 are converted to f32
- * once, and the result is rounded once. Adds a composite "attention". */
+ * so the last query attends to all keys. scale: 0 means 1 / sqrt(d). Floats narrower than f32 are converted
+ * to f32 once, and the result is rounded once. Adds a composite "attention". */
 FORGE_API forge_value forge_attention(forge_builder *builder, forge_value q, forge_value k, forge_value v,
                                       double scale, bool is_causal);
 

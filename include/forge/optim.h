@@ -22,7 +22,7 @@ typedef struct forge_parameter_group {
     uint32_t ranks;     /* bit r: parameters of rank r; 0: all. Biases and weights of norms have rank 1 */
     bool is_frozen;     /* these parameters never change, and have no gradient and no optimiser state */
     bool has_no_decay;
-    double rate_factor; /* multiplies the learning rate; 0: 1 */
+    double rate_factor; /* multiplies the learning rate; 0 means 1 */
 } forge_parameter_group;
 
 /* Rules for all optimisers: an optimiser performs one step on all parameters. loss: one element.
@@ -139,7 +139,7 @@ typedef struct forge_schedule {
     double factor;          /* step, exponential */
     uint64_t warm_up_steps; /* length of a linear rise from rate / warm_up_steps in step 0 to `rate` */
     uint64_t steps;         /* linear, cosine: total number of steps, including the warm-up */
-    uint64_t period_steps;  /* step, exponential; 0: 1 */
+    uint64_t period_steps;  /* step, exponential; 0 means 1 */
 } forge_schedule;
 
 /* Returns the learning rate of a step; the first step is 0. Returns NaN if struct_size is wrong or the kind

@@ -46,9 +46,9 @@ joule_status pool_resize(struct pool *pool, unsigned width, joule_error *out_err
 unsigned pool_width(struct pool *pool);
 
 /* Calls fn for each chunk k*grain .. min(count, (k+1)*grain) - 1, in any order, and returns when all are
- * done. fn sees all memory writes made before the call; the caller sees those of fn after it. grain 0: 1;
- * count 0: no calls. If the pool is NULL, busy or was created before fork, the whole loop runs in the calling
- * thread. Allocates nothing. Any thread. */
+ * done. fn sees all memory writes made before the call; the caller sees those of fn after it. grain: 0 means
+ * 1. If count is 0, fn is not called. If the pool is NULL, busy or was created before fork, the whole loop
+ * runs in the calling thread. Allocates nothing. Any thread. */
 void parallel_for(struct pool *pool, size_t count, size_t grain, parallel_fn fn, void *context);
 
 #endif

@@ -26,13 +26,13 @@ enum buffer_kind { BUFFER_INPUT, BUFFER_OUTPUT, BUFFER_STATE, BUFFER_CONSTANT, B
 /* Memory that launches read and write. */
 struct program_buffer {
     uint32_t kind;
-    uint32_t name;         /* inputs, outputs, states: offset in `strings` */
+    uint32_t name;         /* for inputs, outputs and states: offset in `strings` */
     uint64_t size_bytes;   /* maximum over all values of the symbols */
-    uint64_t offset_bytes; /* BUFFER_ARENA: in the arena; BUFFER_CONSTANT: in the constants */
-    uint32_t dtype;        /* inputs, outputs, states */
-    uint32_t init_kind;    /* states */
+    uint64_t offset_bytes; /* BUFFER_ARENA: offset in the arena; BUFFER_CONSTANT: offset in the constants */
+    uint32_t dtype;        /* for inputs, outputs and states */
+    uint32_t init_kind;    /* for states: forge_init_kind of the initial values */
     double init_a, init_b;
-    forge_shape shape; /* inputs, outputs, states */
+    forge_shape shape; /* for inputs, outputs and states */
 };
 
 /* A strided view of a buffer, used as an operand of a launch. */
