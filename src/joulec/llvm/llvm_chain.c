@@ -13,8 +13,10 @@
  */
 #include "joulec/llvm/llvm_dependence.h"
 
-#define MAX_STEPS       (1 << 22) /* instructions of a loop times its phis; larger loops are not searched */
-#define MAX_STORE_STEPS (1 << 19) /* instructions of a loop times its stores; further stores are ignored */
+/* maximum of a loop's instructions times its phis; larger loops are not searched */
+#define MAX_STEPS (1 << 22)
+/* maximum of a loop's instructions times its stores; further stores are ignored */
+#define MAX_STORE_STEPS (1 << 19)
 
 struct search {
     struct dependence_graph graph; /* of one loop */
@@ -92,7 +94,8 @@ static bool overwrites(const struct search *w, size_t i, size_t writer)
  * there are none. */
 static bool start_at_readers(struct search *w, size_t writer)
 {
-    bool is_overwritten = false; /* this iteration has stored to the same location */
+    /* true: an earlier store of this iteration overwrites the writer's location */
+    bool is_overwritten = false;
     bool is_any = false;
     if (!loop_always_runs(w->loops, (int32_t)w->loop, w->graph.list[writer].block))
         return false;
@@ -109,7 +112,7 @@ static bool start_at_readers(struct search *w, size_t writer)
 }
 
 /* Returns the end of the longest chain through the operands of a store. If the store's address varies, there
- * is a chain only if the address depends on it, too. */
+ * is a chain only if the address depends on the chain, too. */
 static struct dependence_node end_at_store(const struct search *w, size_t writer)
 {
     struct dependence_node back = dependence_empty_path();

@@ -131,7 +131,7 @@ LLVMValueRef llvm_called_function(LLVMValueRef call)
     return callee && LLVMIsAFunction(callee) ? callee : NULL;
 }
 
-/* -fsemantic-interposition also allows the replacement of visible functions of a shared library. */
+/* With -fsemantic-interposition, the linker may also replace visible functions of a shared library. */
 static bool is_interposable(LLVMValueRef global)
 {
     static const char flag[] = "SemanticInterposition";

@@ -177,7 +177,7 @@ struct block {
     /* For the header of an innermost loop: true if no iteration depends on values from the previous entry of
      * the loop. */
     bool is_entry_independent;
-    double simd_256, simd_512; /* micro-operations on vectors of this width */
+    double simd_256, simd_512; /* micro-operations on vectors of 256 and 512 bits */
     struct access *accesses;
     size_t access_count;
     const char **values; /* integers and pointers of the block that scalar evolution cannot analyse */

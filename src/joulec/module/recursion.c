@@ -191,7 +191,7 @@ static bool sort_by_caller(struct arena *scratch, const struct recursion *r, str
 }
 
 /* Writes the members without a depth to `out`, callers before callees. Returns their number. Returns SIZE_MAX
- * if they form a cycle, or if out of memory. */
+ * if some of these members form a cycle, or if out of memory. */
 static size_t find_order(struct arena *scratch, const struct recursion *r, const struct by_caller *by,
                          uint32_t *out)
 {

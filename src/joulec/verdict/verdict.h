@@ -24,8 +24,8 @@ enum verdict {
  * and 95 % points. NaN: unknown, for example because a part of the work has no figure. */
 struct figure {
     double low, est, high;
-    /* Limits for proofs. No possible path or trip count exceeds them, with a margin for the table's error
-     * (Z_PROOF). NaN: unknown. */
+    /* Limits for proofs. No possible path or trip count leads to a figure outside of them. They include a
+     * margin for the table's error (Z_PROOF). NaN: unknown. */
     double min, max;
 };
 

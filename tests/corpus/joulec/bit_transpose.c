@@ -80,7 +80,7 @@ static uint64_t bit_transpose_half_rows(void)
     return 0;
 }
 
-/* Uses a table whose index is the halves of two rows. */
+/* Uses a table whose index consists of half of one row and half of the next row. */
 static uint64_t bit_transpose_quarters(void)
 {
     for (int t = 0; t < TIMES; t++)

@@ -1,5 +1,5 @@
 /* tests/corpus/joulec/breadth_first.c - the number of steps from the middle of a 32 x 32 grid to each cell,
- * by breadth-first search; a quarter of the cells are walls.
+ * by breadth-first search. A quarter of the cells are walls.
  *
  * The programs use a queue of cells with a border of walls, a queue with checks of the edges, lists of
  * neighbours, or a bit mask for each row.

@@ -8,7 +8,7 @@
 #include <string.h>
 #include "corpus.h"
 
-#define NUMBERS 7000 /* the same number for each length */
+#define NUMBERS 7000 /* a seventh of the numbers has each length */
 #define DIGITS  7
 #define N       (NUMBERS * (DIGITS + 3) / 2)
 #define WORDS   ((N + 63) / 64)

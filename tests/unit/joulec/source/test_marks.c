@@ -266,7 +266,8 @@ static void test_a_large_text(void **state)
     free(text);
 }
 
-/* A million nested loops end with one brace. They must not need more stack than one loop. */
+/* A million nested loops end with one brace. The reader must not need more stack for them than for one
+ * loop. */
 static void test_many_loops_end_at_once(void **state)
 {
     (void)state;
@@ -445,7 +446,7 @@ static void test_loops_of_one_line(void **state)
     check_join(FILE_OF("for (;;)\n" MARK "# 2 \"a.c\"\n         for (;;) ;\n"), "2:1 2:10 2:10", ".00", "");
     /* All code of a macro has one position, so two loops may share it. */
     check_join(FILE_OF(MARK "for (;;) for (;;) ;\n"), "3:1 3:1", "0.", "");
-    /* One of the two loops was removed, or one was duplicated. */
+    /* LLVM removed one of the two loops, or duplicated one of them. */
     check_join(FILE_OF(MARK "for (;;) for (;;) ;\n"), "3:1", ".", "0");
     check_join(FILE_OF(MARK "for (;;) for (;;) ;\n"), "3:1 3:1 3:1", "...", "0");
     check_join(FILE_OF(MARK "for (;;) for (;;) ;\n"), "3:1 3:10 3:10", "0..", "");

@@ -9,7 +9,8 @@
 #include <cmocka.h>
 #include "support/joulec/scev_text.h"
 
-/* Values of n, m and the iteration number i. If low > high, the name is unbound. */
+/* One end of the ranges of n, m and the iteration number i. If the lower end of a range is above its upper
+ * end, the name has no value. */
 struct bound {
     int64_t n, m, i;
 };

@@ -76,7 +76,7 @@ static void test_text_of_llvm_14_is_read(void **state)
     assert_int_equal(scev_value_of(find, "wide.trip.count")->kind, EXPR_ZEXT);
     assert_int_equal(scev_value_of(find, "0")->kind, EXPR_SYMBOL);
     assert_null(scev_value_of(find, "odd"));
-    assert_null(scev_value_of(find, "n")); /* an argument has no line of its own */
+    assert_null(scev_value_of(find, "n")); /* LLVM prints no line for an argument */
 
     loop = scev_loop_of(two, "inner");
     assert_int_equal(loop->taken->kind, EXPR_RECURRENCE);

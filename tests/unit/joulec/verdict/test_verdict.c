@@ -147,8 +147,8 @@ static void test_guesses_prove_nothing(void **state)
     NEAR(j.joules.low, joules.low);
 }
 
-/* The work has bounds and an assumed value between them. A bound may suffice for a verdict; the assumed value
- * decides nothing. */
+/* The work has bounds and an assumed value between them. A bound may suffice for a verdict. The assumed value
+ * never decides a verdict. */
 static void test_guesses_within_bounds(void **state)
 {
     (void)state;

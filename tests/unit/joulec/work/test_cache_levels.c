@@ -254,8 +254,8 @@ static void test_rows_by_pointers(void **state)
     trial_free(t);
 }
 
-/* b[k][j] in a product of 200 x 200 matrices with loops i, k, j. The whole matrix stays in L2 between
- * iterations of i. */
+/* A product of 200 x 200 matrices with the loops i, k, j reads b[k][j]. The whole matrix b stays in L2
+ * between iterations of i. */
 static void test_reuse_in_outer_loops(void **state)
 {
     (void)state;
