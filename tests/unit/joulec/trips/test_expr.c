@@ -9,8 +9,7 @@
 #include <cmocka.h>
 #include "support/joulec/scev_text.h"
 
-/* One end of the ranges of n, m and the iteration number i. If the lower end of a range is above its upper
- * end, the name has no value. */
+/* Values of n, m and the iteration number i, or one end of their ranges. */
 struct bound {
     int64_t n, m, i;
 };
