@@ -1,7 +1,7 @@
 /* joulec/llvm/llvm_access.c - see llvm_module.h: loads and stores with their addresses, and variables in
  * memory.
  *
- * Note: only the name of an address is read here; scalar evolution provides the formula. Before LLVM 15 a
+ * Note: only the name of an address is read here. Scalar evolution provides the formula. Before LLVM 15 a
  * pointer's type states the pointed-to type, so there are casts between a global and its uses.
  */
 #include "joulec/llvm/llvm_module.h"
@@ -42,8 +42,8 @@ LLVMValueRef llvm_underlying_object(LLVMValueRef address)
     return address;
 }
 
-/* Returns true for a scalable vector, and for a type that contains a scalable vector. LLVM aborts if the size
- * of such a type is requested. */
+/* Returns true for a scalable vector, and for a type that contains a scalable vector. LLVM aborts when it is
+ * asked for the size of these types. */
 static bool is_scalable(LLVMTypeRef type, int depth)
 {
     switch (LLVMGetTypeKind(type)) {
@@ -107,8 +107,8 @@ bool llvm_is_indexed(LLVMValueRef address)
            (LLVMIsAConstantExpr(address) && LLVMGetConstOpcode(address) == LLVMGetElementPtr);
 }
 
-/* Sets *out to the bytes of the object that an indexed address can reach, as far as the leading constant
- * indices determine them. Returns false if an index is not constant. */
+/* Sets *out to the bytes of the object that an indexed address can reach. The indices up to the first one
+ * that is not constant limit these bytes. Returns false if an index is not constant. */
 static bool narrow(LLVMTargetDataRef layout, LLVMValueRef address, struct part *out)
 {
     int64_t first;
@@ -174,8 +174,8 @@ static double bytes_of(LLVMTargetDataRef layout, LLVMValueRef value)
     return bytes > 0 ? bytes : 8;
 }
 
-/* Returns true for values that may occur in formulas by name: integers and pointers for which scalar
- * evolution may have no formula. */
+/* Returns true for integers and pointers for which scalar evolution may have no formula. Other formulas refer
+ * to them by name. */
 static bool is_opaque(LLVMValueRef value)
 {
     LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(value));

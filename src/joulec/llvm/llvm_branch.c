@@ -1,11 +1,12 @@
-/* joulec/llvm/llvm_branch.c - see llvm_module.h: whether a branch depends on data, and what it tests.
+/* joulec/llvm/llvm_branch.c - see llvm_module.h: finds out whether a branch depends on data, and what it
+ * tests.
  *
- * Note: induction variables and comparisons with a null pointer are not data. Branches that test these nearly
- * always go the same way, so processors predict such branches.
+ * Note: induction variables and comparisons with a null pointer are not data. Branches that test them nearly
+ * always go the same way, so processors predict these branches.
  */
 #include "joulec/llvm/llvm_module.h"
 
-#define MAX_STEPS 64 /* maximum values that are visited */
+#define MAX_STEPS 64 /* maximum number of values that are visited */
 
 struct search {
     LLVMValueRef visited[MAX_STEPS];

@@ -1,7 +1,8 @@
 /* joulec/llvm/llvm_built_loop.c - see llvm_module.h: the loops as the user's build compiles them.
  *
  * The passes that the count build omits run on a copy of its module. They unroll short loops and vectorise
- * other loops, for the target and the features of each function. This takes less time than a second build.
+ * other loops, for the target and the features of each function. Running these passes takes less time than a
+ * second build.
  * Note: clang disables unrolling in the metadata of loops, which also prevents the vectoriser from
  * interleaving. This metadata is removed first.
  */
@@ -108,7 +109,8 @@ static bool fits_16_bits(LLVMValueRef value, bool is_signed)
 static bool is_narrow_product(LLVMValueRef value)
 {
     if (LLVMGetInstructionOpcode(value) != LLVMMul)
-        return false; /* a division by a constant: the constant's inverse is wide */
+        /* a division by a constant becomes a product with the constant's inverse, which is wide */
+        return false;
     LLVMValueRef a = LLVMGetOperand(value, 0), b = LLVMGetOperand(value, 1);
     return (fits_16_bits(a, true) && fits_16_bits(b, true)) ||
            (fits_16_bits(a, false) && fits_16_bits(b, false));
@@ -142,7 +144,7 @@ double llvm_vector_multiplies(LLVMValueRef value)
 }
 
 /* Returns more than 1 if several micro-operations replace a missing vector instruction. x86 lacks some
- * integer operations, and before SSE4.1 even more (Intel's Intrinsics Guide). */
+ * integer vector instructions, and processors without SSE4.1 lack more of them (Intel's Intrinsics Guide). */
 double llvm_vector_uops(LLVMValueRef value)
 {
     LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(value));
@@ -262,7 +264,8 @@ bool llvm_build_loops(LLVMModuleRef module, const struct module_build *build)
 
 /* --- loops ---------------------------------------------------------------------------------------------- */
 
-/* Returns the iterations of the source per iteration of a vectorised loop; 0: not vectorised. */
+/* Returns the iterations of the source loop per iteration of the vectorised loop; 0: the loop is not
+ * vectorised. */
 static double step_of(LLVMBasicBlockRef header)
 {
     size_t length;
@@ -282,8 +285,8 @@ static double step_of(LLVMBasicBlockRef header)
     return 0;
 }
 
-/* Runtime checks that the vectoriser adds at the end of a block: comparisons of address ranges, or (since
- * LLVM 15) of distances between addresses. They are recognised by the names of their results. */
+/* Runtime checks that the vectoriser adds at the end of a block. They compare address ranges, or (since LLVM
+ * 15) distances between addresses. compares() recognises them by the names of their results. */
 enum comparing { COMPARES_NOTHING, COMPARES_RANGES, COMPARES_DISTANCES };
 
 static enum comparing compares(LLVMBasicBlockRef block)
@@ -316,8 +319,8 @@ static enum comparing compared_before(LLVMBasicBlockRef *blocks, const struct lo
     return found;
 }
 
-/* Adds the work of a block. A block that runs only for some elements of a vector ("pred.") is assumed to run
- * in half of the iterations. */
+/* Adds the work of a block. A block whose name begins with "pred." runs only for some elements of a vector.
+ * It is assumed to run in half of the iterations. */
 static void add_block(struct block *iteration, const struct block *block)
 {
     double part = string_starts(block->name, "pred.") ? 0.5 : 1;

@@ -3,18 +3,20 @@
  *
  * A chain begins at a phi of the header and passes through operations that depend on one another. It ends
  * where its result enters the same phi again. If there are several paths, the path with the highest latency
- * is used, whichever branches are taken. A chain may also pass through memory: an iteration stores to a
+ * is used, whichever branches are taken. A chain may also pass through memory, if an iteration stores to a
  * location that the next iteration loads. If the location varies, it must lie in the same variable and depend
- * on the loaded value. Cores predict such dependences and delay the loads. For each block outside of such
- * loops, the critical path of the block is found.
+ * on the loaded value. Cores predict dependences through memory and delay the loads. For each block outside
+ * of innermost loops, the critical path of the block is found.
  * Note: chains include the computation of load addresses. A chain through memory uses only accesses that run
  * in each iteration. Their addresses must not follow an induction variable, because later iterations would
  * access other locations.
  */
 #include "joulec/llvm/llvm_dependence.h"
 
-#define MAX_STEPS       (1 << 22) /* instructions of a loop times its phis; larger loops are not searched */
-#define MAX_STORE_STEPS (1 << 19) /* instructions of a loop times its stores; further stores are ignored */
+/* maximum of a loop's instructions times its phis; larger loops are not searched */
+#define MAX_STEPS (1 << 22)
+/* maximum of a loop's instructions times its stores; further stores are ignored */
+#define MAX_STORE_STEPS (1 << 19)
 
 struct search {
     struct dependence_graph graph; /* of one loop */
@@ -23,7 +25,8 @@ struct search {
     size_t phis; /* number of phis in the loop's header; they are the first nodes */
 };
 
-/* Makes *end the end of the path through `operand`, if that path is longer. *end is no node of the graph. */
+/* Makes *end the end of the path through `operand`, if this path is longer than the current one. *end is not
+ * a node of the graph. */
 static void extend_end(const struct search *w, struct dependence_node *end, LLVMValueRef operand)
 {
     dependence_extend_path(&w->graph, end,
@@ -55,8 +58,8 @@ static void mark_induction_users(struct search *w)
     }
 }
 
-/* Returns true if the load may read what the store wrote in the previous iteration: both access the same
- * location, or varying locations of one variable. */
+/* Returns true if the load may read what the store wrote in the previous iteration. Then both access the same
+ * location, or both access varying locations of one variable. */
 static bool may_read_from(const struct search *w, size_t store, size_t load)
 {
     LLVMValueRef to = llvm_address_of(w->graph.list[store].value),
@@ -67,8 +70,8 @@ static bool may_read_from(const struct search *w, size_t store, size_t load)
     return llvm_may_alias(w->graph.layout, to, from) && (at < 0 || !w->graph.list[at].follows_induction);
 }
 
-/* Returns true for a store that the next iteration may read: its address is computed outside of the loop, or
- * follows no induction variable. */
+/* Returns true for a store whose value the next iteration may read. The address of such a store is computed
+ * outside of the loop, or follows no induction variable. */
 static bool is_writer(const struct search *w, size_t i)
 {
     if (!LLVMIsAStoreInst(w->graph.list[i].value))
@@ -91,7 +94,8 @@ static bool overwrites(const struct search *w, size_t i, size_t writer)
  * there are none. */
 static bool start_at_readers(struct search *w, size_t writer)
 {
-    bool is_overwritten = false; /* this iteration has stored to the same location */
+    /* true: an earlier store of this iteration overwrites the writer's location */
+    bool is_overwritten = false;
     bool is_any = false;
     if (!loop_always_runs(w->loops, (int32_t)w->loop, w->graph.list[writer].block))
         return false;
@@ -107,8 +111,8 @@ static bool start_at_readers(struct search *w, size_t writer)
     return is_any;
 }
 
-/* Returns the end of the longest chain through the operands of a store. If the store's address varies, the
- * address must depend on the chain too; otherwise there is no chain. */
+/* Returns the end of the longest chain through the operands of a store. If the store's address varies, there
+ * is a chain only if the address depends on the chain, too. */
 static struct dependence_node end_at_store(const struct search *w, size_t writer)
 {
     struct dependence_node back = dependence_empty_path();
@@ -121,7 +125,7 @@ static struct dependence_node end_at_store(const struct search *w, size_t writer
 /* --- one chain ------------------------------------------------------------------------------------------ */
 
 /* Finds the longest chain that returns to node `i`, a phi of the header or a store. Returns the end of the
- * chain, whose `from` is the last node; negative cycles: there is no chain. */
+ * chain; its member `from` is the last node. If its member `cycles` is negative, there is no chain. */
 static struct dependence_node find_chain_from(struct search *w, size_t i)
 {
     bool is_phi = i < w->phis;
@@ -216,8 +220,8 @@ static bool find_chain(struct search *w, size_t loop)
     return true;
 }
 
-/* Sets has_chain in an outer loop's blocks that are in no inner loop, if all phis of the outer header are
- * induction variables. The work of these blocks then does not depend on the previous iteration. */
+/* Sets has_chain in those blocks of an outer loop that are in no inner loop, if all phis of the outer header
+ * are induction variables. The work of these blocks then does not depend on the previous iteration. */
 static void find_outer_chain(const struct search *w, const struct loops *loops, size_t loop)
 {
     const uint32_t *nodes = loops->nodes + loops->node_begin[loop + 1];

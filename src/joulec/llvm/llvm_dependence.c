@@ -1,7 +1,7 @@
 /* joulec/llvm/llvm_dependence.c - see llvm_dependence.h. */
 #include "joulec/llvm/llvm_dependence.h"
 
-/* Assumed cycles of a call when chains are compared; the work of the call is added elsewhere. */
+/* Assumed latency of a call, in cycles, when chains are compared. The work of the call is added elsewhere. */
 #define CALL_CYCLES 10
 
 /* --- building the graph --------------------------------------------------------------------------------- */
@@ -95,8 +95,8 @@ void dependence_extend_path(const struct dependence_graph *s, struct dependence_
     }
 }
 
-/* Finds the longest path to a node: a path that begins at the node, or one through an operand. In irreducible
- * cycles an operand may be later in the list; such an operand is ignored. */
+/* Finds the longest path to a node. The path begins at the node, or leads through an operand. In irreducible
+ * cycles, an operand may be later in the list than the node; it is then ignored. */
 static void find_path_to(const struct dependence_graph *s, size_t number, bool is_begin, bool has_dependences)
 {
     struct dependence_node *node = &s->list[number];

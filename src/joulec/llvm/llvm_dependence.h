@@ -19,10 +19,11 @@ struct dependence_node {
     double latency;                              /* cycles */
     uint32_t first_dependence, dependence_count; /* part of graph->dependences */
     double ready_factor;                         /* latency factor if all operands are ready */
-    uint32_t block;                              /* index in the function */
-    struct call *call;                           /* NULL: not a real call */
-    bool follows_induction;                      /* depends on an induction variable */
-    /* The longest path to this node in the current search. */
+    uint32_t block;                              /* index of its block in the function */
+    /* NULL: llvm_is_real_call() returns false for the instruction */
+    struct call *call;
+    bool follows_induction; /* depends on an induction variable */
+    /* The following members describe the longest path to this node in the current search. */
     bool is_begin;      /* paths may begin here */
     double cycles;      /* latency up to the node's result; negative: no path */
     double path_factor; /* latency factor of the node on this path */
@@ -51,7 +52,7 @@ void dependence_find_paths(struct dependence_graph *graph, size_t phis);
 int32_t dependence_find_critical_path(struct dependence_graph *graph);
 /* Returns the end of an empty path. */
 struct dependence_node dependence_empty_path(void);
-/* Makes *end the end of the path through `dependence`, if that path is longer than the current one. */
+/* Makes *end the end of the path through `dependence`, if this path is longer than the current one. */
 void dependence_extend_path(const struct dependence_graph *graph, struct dependence_node *end,
                             struct dependence dependence);
 /* Adds the work of a node on its path to out_chain. */

@@ -3,8 +3,8 @@
  * A division by a constant is a multiplication by the constant's inverse, followed by shifts of the product's
  * upper half. Source: Granlund and Montgomery, "Division by Invariant Integers using Multiplication", 1994. A
  * division by a power of two consists of shifts. A remainder is cheap if the quotient of the same operands is
- * computed too. Divisions of integers wider than 64 bits, even by most constants, are calls of the compiler's
- * runtime library (such as __divti3).
+ * computed, too. A division of integers wider than 64 bits is a call of the compiler's runtime library (such
+ * as __divti3), even if the divisor is a constant, except a power of two.
  * Note: the code generator makes these replacements after clang's passes, so the IR still contains the
  * division.
  */
@@ -16,13 +16,13 @@
  * older cores the factor is 3 to 6 (uops.info). */
 #define WIDE_DIVISION (5.0 / 3)
 
-/* A division of 128 bits on Golden Cove, measured: */
-/* time relative to a division of 32 bits (10 to 20 cycles instead of 6) */
+/* The following three values were measured for a division of 128 bits on Golden Cove. */
+/* time divided by that of a 32-bit division (10 to 20 cycles instead of 6) */
 #define LONG_DIVISION 3
-/* integer micro-operations in addition to the division; they find the highest bits and test for zero
+/* number of integer micro-operations besides the division; they find the highest bits and test for zero
  * halves */
 #define LONG_INTS 20
-/* latency relative to one division instruction */
+/* latency divided by that of one division instruction */
 #define LONG_LATENCY_FACTOR 1.5
 
 #define MAX_USES 16 /* maximum uses of an operand that are searched for the quotient */
@@ -134,7 +134,8 @@ double llvm_division_latency_factor(LLVMValueRef division)
         cycles += product + 1;
     switch (kind_of(division)) {
     case KIND_DIVIDE:
-        return is_long(division) ? LONG_LATENCY_FACTOR : 1; /* of 64 bits: little more latency */
+        /* a 64-bit division has little more latency than a 32-bit division */
+        return is_long(division) ? LONG_LATENCY_FACTOR : 1;
     case KIND_PRODUCT:
         return cycles / product;
     default:

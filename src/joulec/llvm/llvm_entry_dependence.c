@@ -1,9 +1,9 @@
-/* joulec/llvm/llvm_entry_dependence.c - see llvm_module.h: whether an inner loop depends on its own previous
- * entry. Without such a dependence, a core overlaps the entries.
+/* joulec/llvm/llvm_entry_dependence.c - see llvm_module.h: finds out whether an inner loop depends on its own
+ * previous entry. If it does not, a core overlaps the entries.
  *
  * Note: a dependence may be carried by values that are computed outside of the loop, or by memory. Only the
- * underlying objects of addresses are compared: different rows of an array count as equal, and pointers with
- * different origins count as different.
+ * underlying objects of addresses are compared. So different rows of an array count as the same memory, and
+ * pointers with different origins count as different memory.
  */
 #include "joulec/llvm/llvm_module.h"
 
@@ -53,8 +53,8 @@ static bool add_operands(struct origins *origins, LLVMValueRef value, const stru
     return true;
 }
 
-/* Returns true if no value that enters the loop was computed from the loop's own instructions, in its
- * previous entry. */
+/* Returns true if no value that enters the loop was computed by the loop's own instructions in its previous
+ * entry. */
 static bool uses_only_new_values(const struct inside *in)
 {
     struct origins origins = {.count = 0};

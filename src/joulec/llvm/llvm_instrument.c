@@ -1,7 +1,8 @@
 /* joulec/llvm/llvm_instrument.c - see instrument.h: inserts calls of libjoule into LLVM IR.
  *
- * This file repeats in IR what <joule/budget.h> declares: joule_region, the sites and five functions. Both
- * files must change together; tests/programs/test_joulec_run.py runs the result.
+ * This file repeats the declarations of <joule/budget.h> in IR, namely joule_region, the sites and five
+ * functions. Both files must change together. tests/programs/test_joulec_run.py runs programs with the
+ * inserted calls.
  * Note: a file that only calls setjmp must not need libjoule. So the functions that end scopes at setjmp are
  * declared weak. If libjoule is not linked, functions that do nothing are called instead.
  */
@@ -200,8 +201,8 @@ static void instrument(struct writer *w, LLVMValueRef function, const struct ins
 
 /* --- setjmp --------------------------------------------------------------------------------------------- */
 
-/* Returns a value that is at run time the function `name` if it is linked into the program, else `stand_in`,
- * which does nothing. */
+/* Returns a value that points at run time to the function `name` if it is linked into the program. Otherwise
+ * it points to `stand_in`, a function that does nothing. */
 static LLVMValueRef if_linked(struct writer *w, const char *name, const char *stand_in, LLVMTypeRef type)
 {
     LLVMValueRef wanted = LLVMGetNamedFunction(w->module, name);

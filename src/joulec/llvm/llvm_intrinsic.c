@@ -1,17 +1,18 @@
 /* joulec/llvm/llvm_intrinsic.c - see llvm_module.h: calls of LLVM's intrinsics, and inline assembly.
  *
- * Contains the list of known intrinsics: instructions, intrinsics without code, and functions of the C
- * library. Other intrinsics count as calls of unknown functions. So does assembly that contains instructions.
+ * The list `known` contains intrinsics that become instructions, that need no code, or that call functions of
+ * the C library. All other intrinsics, and assembly that contains instructions, count as calls of unknown
+ * functions.
  */
 #include <math.h>
 #include <string.h>
 #include "base/string.h"
 #include "joulec/llvm/llvm_module.h"
 
-/* Prefix of operations for which the mode of rounding and the exceptions are specified. */
+/* Prefix of operations with a specified rounding mode and specified floating-point exceptions. */
 #define CONSTRAINED  "experimental.constrained."
 #define MAX_ASSEMBLY 40         /* maximum characters of assembly in messages */
-#define MAX_ELEMENTS 64         /* assumed elements of a scalable vector */
+#define MAX_ELEMENTS 64         /* assumed number of elements of a scalable vector */
 #define NOTHING      WORK_KINDS /* the intrinsic needs no instruction */
 
 /* Known intrinsics. begin: first characters of the name after "llvm."; the first match is used. library: the
@@ -224,8 +225,8 @@ bool llvm_is_intrinsic(LLVMValueRef call, enum work *out_work)
     return true;
 }
 
-/* A reduction repeatedly combines two halves of the vector. If the order of rounding is defined, the elements
- * are combined one by one. */
+/* A reduction repeatedly combines two halves of the vector. If the order of the operations affects rounding,
+ * the elements are combined one by one. */
 double llvm_reduction_uops(LLVMValueRef call)
 {
     const char *name = name_of(call);
@@ -241,7 +242,7 @@ double llvm_reduction_uops(LLVMValueRef call)
 /* --- assembly ------------------------------------------------------------------------------------------- */
 
 /* Returns the text of the assembly in LLVM's printed form, and its length; NULL: not found. The text is in
- * the last but one pair of quotes; the last pair contains the constraints. */
+ * the second-last pair of quotes. The last pair contains the constraints. */
 static const char *find_assembly(const char *printed, size_t *out_length)
 {
     const char *quotes[4] = {0};
@@ -268,7 +269,7 @@ static bool has_instructions(LLVMValueRef assembly)
     return has_any;
 }
 
-/* Returns the name of assembly for messages, which contains the first line of its text. */
+/* Returns a name of assembly for messages. The name contains the first line of the assembly's text. */
 static const char *name_assembly(struct arena *arena, LLVMValueRef assembly)
 {
     char name[MAX_ASSEMBLY + 32];
@@ -307,8 +308,8 @@ bool llvm_returns_twice(LLVMValueRef call)
            llvm_attribute(call, llvm_attribute_kind("returns_twice"));
 }
 
-/* Returns a name that has no figures. longjmp may repeat the code after such a call, so the figures of one
- * run would be too low. */
+/* Returns a name for which there are no figures, for example "setjmp (...)". longjmp may repeat the code
+ * after the call, so the figures of one run would be too low. */
 static const char *name_returns_twice(struct arena *arena, LLVMValueRef callee)
 {
     const char *name = callee ? LLVMGetValueName2(callee, &(size_t){0}) : "this";

@@ -1,14 +1,15 @@
 /* joulec/llvm/llvm_merged.c - finds loops that may be two nested loops of the source.
  *
- * LLVM may merge an inner loop with the loop around it if the inner loop certainly runs at least once: both
- * then have one header. On some back edges this header resets the inner loop's counter, on the others the
- * counter continues.
+ * LLVM may merge an inner loop with the loop around it if the inner loop certainly runs at least once. Both
+ * loops then have one header. On some back edges the header resets the inner loop's counter. On other back
+ * edges the counter continues.
  */
 #include "joulec/llvm/llvm_module.h"
 
-#define MAX_LEAVES  64  /* values that a phi may have after one iteration */
-#define MAX_DEPTH   6   /* maximum operands between a phi and a value that is computed from it */
-#define MAX_VISITED 512 /* maximum values that are visited between both */
+#define MAX_LEAVES 64 /* maximum number of values that a phi may have after one iteration */
+/* maximum number of operations between a phi and a value that is computed from the phi */
+#define MAX_DEPTH   6
+#define MAX_VISITED 512 /* maximum number of values that are visited between the phi and the computed value */
 
 /* Values that a header's phi may have after one iteration. */
 struct leaves {

@@ -1,5 +1,5 @@
-/* joulec/llvm/llvm_module.c - see module.h: reads a module through LLVM's C interface, versions 14 to 19,
- * which differ in the types of pointers.
+/* joulec/llvm/llvm_module.c - see module.h: reads a module through LLVM's C interface, versions 14 to 19.
+ * These versions differ in the types of pointers.
  *
  * Note: LLVM's reader aborts on many invalid inputs. So this file reads only files that clang has just
  * written to a directory of joulec. Only clang, in a separate process, reads users' bitcode, IR and profiles.
@@ -24,7 +24,7 @@
 /* The pass that names all values. Formulas refer to values by these names. */
 #define NAMES "function(instnamer)"
 
-#define MAX_WEIGHTS 64 /* maximum edges of a branch whose weights are read */
+#define MAX_WEIGHTS 64 /* maximum number of edges of a branch whose weights are read */
 
 struct reader {
     struct arena *arena;
@@ -46,7 +46,7 @@ static const char *copy(struct reader *r, const char *text, size_t length)
     return result ? result : "";
 }
 
-/* Returns a file's path from this program's working directory; clang may have used another directory. NULL:
+/* Returns a file's path from this program's working directory. clang may have run in another directory. NULL:
  * unknown. */
 static const char *path_of(struct reader *r, LLVMMetadataRef file)
 {
@@ -157,9 +157,9 @@ static bool alloc_calls(struct reader *r, LLVMBasicBlockRef from, struct block *
     return out->calls && out->assumptions;
 }
 
-/* Reads the weights of a branch's edges from its !prof node, where they follow a name and, since LLVM 19,
- * their origin. Weights from a profile are counts + 1, possibly scaled down. Returns false if the branch has
- * no weights. */
+/* Reads the weights of a branch's edges from its !prof node. The node contains a name, since LLVM 19 the
+ * origin of the weights, and then the weights. A weight from a profile is the edge's count + 1, possibly
+ * scaled down. Returns false if the branch has no weights. */
 static bool read_weights(struct reader *r, LLVMValueRef last, size_t edge_count, double *out_weights)
 {
     LLVMValueRef node = last ? LLVMGetMetadata(last, r->weight_kind) : NULL;
@@ -199,8 +199,8 @@ static bool read_edges(struct reader *r, LLVMValueRef last, const struct numberi
 }
 
 /* Returns the fraction of a product's micro-operations that is counted as multiplications. In vector
- * products, two multiplications count as one, because cores start two per cycle but only one scalar
- * multiplication. The other micro-operations shuffle the operands. */
+ * products, two multiplications count as one, because cores start two vector multiplications per cycle, but
+ * only one scalar multiplication. The other micro-operations shuffle the operands. */
 static double multiply_part(LLVMValueRef value, double bits)
 {
     bool is_vector = bits > 0 && LLVMGetInstructionOpcode(value) == LLVMMul;
@@ -479,7 +479,7 @@ static void architecture_of(const char *triple, char out[16])
         string_copy(out, 16, "aarch64");
 }
 
-/* Sets out->foreign if the module is for another architecture than this machine's. Returns false if out of
+/* Sets out->foreign if the module's architecture differs from that of this machine. Returns false if out of
  * memory. */
 static bool read_architecture(struct reader *r)
 {

@@ -29,11 +29,11 @@ bool llvm_number_all(struct arena *arena, void *const *items, size_t count, stru
 int32_t llvm_number_of(const struct numbering *numbering, const void *item);
 
 /* Reads a file of bitcode or textual IR. The caller disposes of *out_module. Returns JOULE_OK, or
- * JOULE_INVALID with LLVM's message if the file cannot be read or contains neither. */
+ * JOULE_INVALID with LLVM's message if the file cannot be read or contains neither form. */
 joule_status llvm_parse(LLVMContextRef context, const char *path, LLVMModuleRef *out_module,
                         joule_error *out_error);
 
-/* Replaces each phi whose incoming values all equal the same sum by this sum. */
+/* Finds phis whose incoming values all equal one sum, and replaces each of them by this sum. */
 void llvm_fold_phi_sums(LLVMModuleRef module);
 
 /* --- work ----------------------------------------------------------------------------------------------- */
@@ -41,14 +41,14 @@ void llvm_fold_phi_sums(LLVMModuleRef module);
 /* Returns the kind of an instruction's micro-operations; WORK_KINDS: the instruction needs none of its
  * own. */
 enum work llvm_work(LLVMValueRef instruction);
-/* Returns the number of an instruction's micro-operations; a vector wider than a register needs some for each
- * register. */
+/* Returns the number of an instruction's micro-operations. A vector that is wider than a register needs
+ * micro-operations for each register. */
 double llvm_uops(LLVMValueRef instruction);
 /* Returns true for an integer division or remainder. */
 bool llvm_is_division(LLVMValueRef value);
 /* Return properties of an integer division or remainder: the kind of its main micro-operations, their number,
- * and the number of additional integer micro-operations. The latency is a multiple of llvm_latency() of that
- * kind. */
+ * and the number of additional integer micro-operations. The latency factor is a multiple of llvm_latency()
+ * of this kind. */
 enum work llvm_division_work(LLVMValueRef division);
 double llvm_division_uops(LLVMValueRef division);
 double llvm_division_int_uops(LLVMValueRef division);
@@ -80,15 +80,16 @@ LLVMValueRef llvm_body_of(LLVMValueRef call);
 bool llvm_is_real_call(LLVMValueRef value);
 /* Returns true if a call may return twice, like setjmp(). */
 bool llvm_returns_twice(LLVMValueRef call);
-/* Returns the name of the callee, allocated in `arena`. For an intrinsic that calls the C library, this is
- * the library function's name; for assembly, it contains the first line. NULL: the call is through a pointer,
- * or out of memory. */
+/* Returns the name of the callee, allocated in `arena`. For an intrinsic that calls the C library, returns
+ * the library function's name. For assembly, the name contains the first line of its text. NULL: the call is
+ * through a pointer, or out of memory. */
 const char *llvm_call_name(struct arena *arena, LLVMValueRef call);
 /* Returns true if the callee does not access memory. */
 bool llvm_accesses_no_memory(LLVMValueRef call);
 /* Returns the kind of the attribute `name`; 0: this version of LLVM does not know it. */
 unsigned llvm_attribute_kind(const char *name);
-/* Returns the attribute of this kind of a call or of its callee; NULL: neither has it. */
+/* Returns a call's attribute of this kind, or else the callee's attribute of this kind. NULL: neither has the
+ * attribute. */
 LLVMAttributeRef llvm_attribute(LLVMValueRef call, unsigned kind);
 /* Returns the width of an integer in bits; 0: the value is no integer. */
 unsigned llvm_integer_bits(LLVMValueRef value);
@@ -107,7 +108,7 @@ double llvm_latency_factor(LLVMValueRef instruction, unsigned operand);
 struct pointers {
     LLVMValueRef *functions;      /* all functions with bodies */
     struct numbering numbers;     /* indices in `functions` */
-    const bool *is_address_taken; /* for each function: its address is taken */
+    const bool *is_address_taken; /* for each function: true if its address is taken */
 };
 
 /* Returns for each function whether its address is taken, in an array in `arena`; NULL: out of memory. */
@@ -184,12 +185,12 @@ const char *llvm_name(struct arena *arena, LLVMValueRef value);
 struct condition llvm_condition(struct arena *arena, LLVMValueRef value);
 /* Returns the condition under which the switch `last` branches to its default; count 0: unknown. */
 struct condition llvm_switch_condition(struct arena *arena, LLVMValueRef last);
-/* Returns a function's parameters, LLVMCountParams of them. NULL: out of memory. */
+/* Returns a function's parameters, an array of LLVMCountParams(function) items. NULL: out of memory. */
 struct operand *llvm_parameters(struct arena *arena, LLVMValueRef function);
 /* Returns the type of a call, as in struct call. */
 const char *llvm_call_type(struct arena *arena, LLVMValueRef call);
-/* Returns the arguments of a call, LLVMGetNumArgOperands of them. callee NULL: unknown. NULL: out of
- * memory. */
+/* Returns the arguments of a call, an array of LLVMGetNumArgOperands(call) items. callee NULL: the callee is
+ * unknown. Returns NULL if out of memory. */
 struct operand *llvm_arguments(struct arena *arena, LLVMValueRef call, LLVMValueRef callee);
 
 /* --- the build ------------------------------------------------------------------------------------------ */

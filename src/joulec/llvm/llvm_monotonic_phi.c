@@ -11,10 +11,13 @@
 #include <math.h>
 #include "base/string.h"
 
-#define MAX_STEPS  64  /* maximum values between a phi and its back edges; phis with more are ignored */
-#define MAX_VISITS 256 /* maximum operations that are visited in increments, per phi */
+/* maximum number of values between a phi and its back edges; phis with more values are ignored */
+#define MAX_STEPS  64
+#define MAX_VISITS 256 /* maximum number of operations that are visited in the increments of one phi */
 #define MAX_DEPTH  16  /* maximum nesting of operations in an increment */
-#define MAX_BITS   8   /* maximum bits of an increment after a mask or a shift; others are arbitrary jumps */
+/* maximum number of bits of an increment after a mask or a shift; larger increments count as arbitrary
+ * jumps */
+#define MAX_BITS 8
 
 struct range {
     double low, high;
@@ -324,8 +327,8 @@ static bool add(struct search *w, struct block *header, LLVMValueRef value, stru
     return true;
 }
 
-/* Returns true for values that scalar evolution names separately, although they equal the phi or are slightly
- * beyond the phi. */
+/* Returns true for values that equal the phi or lie slightly beyond the phi, although scalar evolution gives
+ * them names of their own. */
 static bool is_equal_or_beyond(const struct step *step)
 {
     LLVMOpcode opcode = LLVMGetInstructionOpcode(step->value);

@@ -1,9 +1,9 @@
 /* joulec/llvm/llvm_phi_sum.c - see llvm_module.h: replaces phis whose incoming values equal one sum. LLVM
  * creates such phis when it splits a sum by cases.
  *
- * If an iteration begins with a test such as j == 0, LLVM knows j on one path, and replaces j + 1 by 1 there.
- * The next j is then a phi of 1 and j + 1. Scalar evolution cannot analyse this phi, so the loop has no trip
- * count.
+ * If an iteration begins with a test such as j == 0, LLVM knows that j is 0 on one path, and replaces j + 1
+ * by 1 on this path. The next j is then a phi of 1 and j + 1. Scalar evolution cannot analyse this phi, so
+ * the loop has no trip count.
  * Note: all incoming values equal the same sum, whose operands dominate the phi. So the sum can replace the
  * phi.
  */

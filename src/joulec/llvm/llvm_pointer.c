@@ -1,8 +1,8 @@
 /* joulec/llvm/llvm_pointer.c - see llvm_module.h: the possible targets of calls through a pointer.
  *
  * If the pointer is a choice between functions, or is loaded from a constant table, all targets are known.
- * Otherwise the possible targets are all functions of the module with the call's type whose address is taken,
- * and unknown functions.
+ * Otherwise the possible targets are unknown functions, and all functions of the module that have the call's
+ * type and whose address is taken.
  * Note: an entry in one of LLVM's own lists, such as the list of annotations, does not count as taking an
  * address.
  */
@@ -11,7 +11,7 @@
 #include "joulec/llvm/llvm_module.h"
 
 #define MAX_TARGETS 64
-#define MAX_VALUES  64 /* maximum possible values of a pointer */
+#define MAX_VALUES  64 /* maximum number of possible values of a pointer */
 #define MAX_DEPTH   16 /* maximum nesting of constants */
 
 /* --- taken addresses ------------------------------------------------------------------------------------ */
@@ -39,8 +39,8 @@ static bool is_address_taken(LLVMValueRef value, unsigned depth)
     return is;
 }
 
-/* Assembly may call any function by name, so no function is local then. An alias is another name of a
- * function, which other modules may use. */
+/* If the module contains assembly, no function is local, because assembly may call any function by name. An
+ * alias is another name of a function, which other modules may use. */
 bool llvm_is_local(LLVMModuleRef module, LLVMValueRef function)
 {
     size_t length = 0;
@@ -114,8 +114,8 @@ static void add_constant(struct targets *t, LLVMValueRef value, unsigned depth)
             add_constant(t, LLVMGetOperand(value, (unsigned)i), depth + 1);
 }
 
-/* Adds the functions in `value` that the operands of `address` select from number `next` on. An index that is
- * not constant selects all elements. */
+/* Adds the functions in `value` that the indices of `address` select. The first index is operand number
+ * `next`. An index that is not constant selects all elements. */
 static void add_part(struct targets *t, LLVMValueRef value, LLVMValueRef address, unsigned next)
 {
     bool is_aggregate = LLVMIsAConstantArray(value) || LLVMIsAConstantStruct(value);
@@ -176,7 +176,7 @@ static void add_possible_values(struct targets *t, LLVMValueRef value)
         t->is_open = true;
 }
 
-/* Adds all functions of the call's type whose address is taken; none if there are too many. */
+/* Adds all functions of the call's type whose address is taken. Adds no function if there are too many. */
 static void add_all_taken(struct targets *t)
 {
     const struct pointers *p = t->pointers;

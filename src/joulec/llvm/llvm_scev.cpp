@@ -79,8 +79,8 @@ const expr *Reader::convert_symbol(const Value *value)
     return NULL;
 }
 
-/* Converts a constant, read as a signed integer. Returns NULL for a truth value (one bit), or more than 64
- * bits. */
+/* Converts a constant, read as a signed integer. Returns NULL for a constant of one bit (a truth value) or of
+ * more than 64 bits. */
 const expr *Reader::convert_constant(const SCEVConstant *constant)
 {
     const APInt &value = constant->getAPInt();
@@ -134,8 +134,8 @@ const expr *Reader::convert(const SCEV *scev)
     return converted ? converted : expr_unknown();
 }
 
-/* Returns the range of a value as a signed integer; unknown if the range is no narrower than the type, or
- * wraps around. */
+/* Returns the range of a value as a signed integer. The range is unknown if it is no narrower than the type,
+ * or if it wraps around. */
 expr_range Reader::signed_range(const SCEV *scev)
 {
     ConstantRange range = evolution.getSignedRange(scev);

@@ -8,10 +8,10 @@
 #include <string.h>
 #include "base/string.h"
 
-#define MAX_PARTS    8  /* maximum comparisons of a condition */
-#define MAX_LETTERS  64 /* maximum parameters of a type */
+#define MAX_PARTS    8  /* maximum number of comparisons of a condition */
+#define MAX_LETTERS  64 /* maximum number of parameters of a type */
 #define ADDRESS_BITS 64
-#define MAX_STEPS    32 /* maximum values that are visited */
+#define MAX_STEPS    32 /* maximum number of values that are visited */
 
 const char *llvm_name(struct arena *arena, LLVMValueRef value)
 {
@@ -27,8 +27,8 @@ unsigned llvm_integer_bits(LLVMValueRef value)
     return LLVMGetTypeKind(type) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(type) : 0;
 }
 
-/* Returns the operand for a value; all 0: no integer of at most 64 bits. is_unsigned: constants narrower than
- * 32 bits are unsigned. */
+/* Returns the operand for a value. All members are 0 if the value is no integer of at most 64 bits.
+ * is_unsigned: true if constants narrower than 32 bits are unsigned. */
 static struct operand operand_of(struct arena *arena, LLVMValueRef value, bool is_unsigned)
 {
     unsigned bits = llvm_integer_bits(value);
@@ -129,7 +129,7 @@ static bool collect(struct arena *arena, LLVMValueRef value, struct comparison l
 }
 
 /* Parts that are no comparisons are omitted. The rest of a conjunction is still a necessary condition. The
- * rest of a disjunction is not, so it is discarded. */
+ * rest of a disjunction is not necessary, so the whole disjunction is discarded. */
 struct condition llvm_condition(struct arena *arena, LLVMValueRef value)
 {
     struct comparison list[MAX_PARTS];

@@ -1,7 +1,7 @@
 /* joulec/llvm/llvm_work.c - see llvm_module.h: micro-operations and latencies of instructions.
  *
- * Note: addresses are computed by the load or store that uses them, and a comparison is fused with its
- * branch.
+ * Note: the load or store that uses an address also computes it, and a comparison is fused with its branch.
+ * So neither needs micro-operations of its own.
  */
 #include "joulec/llvm/llvm_module.h"
 
@@ -131,7 +131,7 @@ LLVMValueRef llvm_called_function(LLVMValueRef call)
     return callee && LLVMIsAFunction(callee) ? callee : NULL;
 }
 
-/* -fsemantic-interposition also allows the replacement of visible functions of a shared library. */
+/* With -fsemantic-interposition, the linker may also replace visible functions of a shared library. */
 static bool is_interposable(LLVMValueRef global)
 {
     static const char flag[] = "SemanticInterposition";
@@ -258,7 +258,7 @@ static double uops_of(LLVMValueRef value, bool is_vector)
     case LLVMFPToSI:
     case LLVMUIToFP:
     case LLVMSIToFP:
-        return is_vector ? 1 : 2; /* includes the move between kinds of registers */
+        return is_vector ? 1 : 2; /* includes the move between integer and floating-point registers */
     case LLVMICmp:
     case LLVMFCmp:
         return !is_vector && is_result_copied(value) ? 2 : 1;

@@ -1,7 +1,8 @@
 /* joulec/module/flow.c - see flow.h.
  *
- * Note: blocks have three numbers here: their own; the preorder number of a depth-first search ("met"), used
- * for dominators; and their rank in reverse postorder, used by all other code.
+ * Note: a block has three numbers here. The first is its index in the function. The second is its preorder
+ * number in a depth-first search ("met"), which is used for dominators. The third is its rank in reverse
+ * postorder, which all other code uses.
  */
 #include "joulec/module/flow.h"
 
@@ -18,8 +19,8 @@ struct walk {
     uint32_t *parent;    /* parent in the depth-first tree */
     uint32_t *semi;      /* semidominator */
     uint32_t *dominator; /* immediate dominator */
-    /* A forest of the processed vertices: the parent of each vertex, and the vertex with the minimal
-     * semidominator on the path to the root of its tree. */
+    /* A forest of the processed vertices. ancestor[v]: parent of v. best[v]: the vertex with the minimal
+     * semidominator on the path from v to the root of its tree. */
     uint32_t *ancestor, *best;
     uint32_t *bucket, *next; /* lists of vertices by semidominator */
     uint32_t *stack;
@@ -71,8 +72,8 @@ static void find_predecessors(struct flow *flow, const struct function *f)
 
 /* --- dominators, by preorder number --------------------------------------------------------------------- */
 
-/* Returns the vertex with the minimal semidominator on the path from v up to, but without, the root of its
- * tree. Compresses the path. This is EVAL in the paper. */
+/* Returns the vertex with the minimal semidominator on the path from v to the root of its tree, without the
+ * root. Compresses the path. The paper calls this function EVAL. */
 static uint32_t find_min_semi(struct walk *w, uint32_t v)
 {
     size_t depth = 0;
@@ -124,7 +125,7 @@ static void find_dominators(struct walk *w)
             w->dominator[v] = w->dominator[w->dominator[v]];
 }
 
-/* Numbers the dominator tree in preorder. A single pass suffices, because a dominator has a smaller preorder
+/* Numbers the dominator tree in preorder. No recursion is needed, because a dominator has a smaller preorder
  * number than the vertices that it dominates. */
 static void number_tree(struct walk *w)
 {

@@ -1,8 +1,8 @@
 /* joulec/module/flow.h - control flow of a function: reverse postorder, predecessors and dominators of its
  * blocks.
  *
- * Dominators by Lengauer and Tarjan 1979, the simple form: O(e log n) for any graph. Note: unreachable blocks
- * have no rank and dominate nothing.
+ * Dominators are found with the simple algorithm of Lengauer and Tarjan 1979, in O(edges log blocks) for any
+ * graph. Note: unreachable blocks have no rank and dominate nothing.
  */
 #ifndef JOULEC_FLOW_H
 #define JOULEC_FLOW_H
@@ -20,7 +20,8 @@ struct flow {
     uint32_t *predecessors, *predecessor_begin;
     /* Preorder number of each block in the dominator tree, and the last number in its subtree. */
     uint32_t *tree_first, *tree_last;
-    uint32_t *dominator; /* immediate dominator of each reachable block; of the entry: the entry */
+    /* immediate dominator of each reachable block; for the entry block, the block itself */
+    uint32_t *dominator;
 };
 
 /* Computes the control flow of `function`. Allocates the arrays of *out_flow in `arena`. Returns JOULE_OK or

@@ -12,11 +12,12 @@
 /* Maximum nesting of loops. A loop that is nested deeper is merged into the loop around it. */
 #define LOOPS_MAX_DEPTH 64
 
-/* States which memory always overlaps the memory that a loop writes. If any does, a vectorized version of the
- * loop for non-overlapping data never runs. */
+/* Which memory always overlaps the memory that a loop writes. A vectorized version of the loop may first
+ * check that its data does not overlap. If there is such memory, this version never runs. */
 enum overlap {
-    OVERLAP_NONE,     /* none, or unknown */
-    OVERLAP_MOVING,   /* memory that the loop writes, or reads at addresses that change per iteration */
+    OVERLAP_NONE, /* no memory is known to overlap */
+    /* other memory that the loop writes, or memory that it reads at a different address in each iteration */
+    OVERLAP_MOVING,
     OVERLAP_ONE_PLACE /* memory that the loop reads at the same address in each iteration */
 };
 

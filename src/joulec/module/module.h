@@ -1,7 +1,7 @@
 /* joulec/module/module.h - a translation unit as the cost model uses it: functions, blocks, their work,
  * accesses and calls.
  *
- * Code in joulec/llvm/ fills these structures; only that directory uses LLVM. The module owns all names and
+ * Code in joulec/llvm/ fills these structures. No other directory uses LLVM. The module owns all names and
  * arrays.
  */
 #ifndef JOULEC_MODULE_H
@@ -77,7 +77,7 @@ struct condition {
     struct comparison *list;
     size_t count;
     bool is_any;
-    bool is_part; /* some comparisons are missing from `list`: those in it are necessary, not sufficient */
+    bool is_part; /* `list` lacks some comparisons of the condition, so it states only what is necessary */
 };
 
 /* A condition that JOULE_ASSUME states. */
@@ -104,7 +104,8 @@ struct call {
     bool is_closed;
     /* Types of the result and the arguments, one letter each: i integer; f, d, l float, double, long double;
      * p pointer; v void; ? other. A final '.' means variable arguments. "": the function does not belong to
-     * the C library, even if it has such a name. NULL: the type of the library function with this name. */
+     * the C library, even if it has such a name. NULL: the call has the type of the library function with
+     * this name. */
     const char *type;
 };
 
@@ -125,7 +126,8 @@ struct object {
 
 /* A load or a store. */
 struct access {
-    const char *address; /* name of the address value as in scev, or "@name"; "": no name */
+    /* name of the address in module.scev, or "@name" for a global variable; "": no name */
+    const char *address;
     double bytes;
     bool is_store;
     bool is_fixed;    /* the address is an argument, or the address of a variable */
@@ -136,10 +138,11 @@ struct access {
  * Scalar evolution does not describe such variables. */
 struct monotonic_phi {
     const char *name;
-    /* Step per iteration, in bytes for pointers. If both are 0, the value stays at or just after `from`. */
+    /* Smallest and largest step per iteration, in bytes for pointers. If both are 0, the value stays at or
+     * just after the value of `from`. */
     double low, high;
-    const char *from; /* initial value, named like the address of an access; "": the initial value is
-                       * `constant` */
+    /* name of the initial value, as in access.address; "": the initial value is `constant` */
+    const char *from;
     double constant;
 };
 
@@ -154,7 +157,7 @@ struct edge {
 
 /* Kinds of branch conditions. */
 enum branch_test {
-    BRANCH_TEST_LIMIT, /* compares with a limit, or tests a condition of no other kind */
+    BRANCH_TEST_LIMIT, /* compares with a limit, or belongs to none of the other kinds */
     BRANCH_TEST_EQUAL, /* tests for equality */
     BRANCH_TEST_BIT,   /* tests one bit */
     BRANCH_TEST_ORDER  /* compares two data values */
@@ -164,16 +167,17 @@ enum branch_test {
 struct block {
     const char *name;
     double work[WORK_KINDS];
-    /* Operations on a chain of dependences. With has_chain: the block's part of the longest chain that is
-     * carried from one iteration of an innermost loop to the next. Without has_chain: the longest chain
+    /* Operations on a dependence chain. If has_chain is true, this is the block's part of the longest chain
+     * from one iteration of the innermost loop to the next. If has_chain is false, it is the longest chain
      * within the block, or all 0 if unknown. */
     double chain[WORK_KINDS];
-    bool has_chain;       /* the loop-carried chain is known; in an outer loop: there is none */
+    /* the loop-carried chain is known; a block of an outer loop has this flag if there is no such chain */
+    bool has_chain;
     bool is_chain_stored; /* the loop-carried chain passes through memory */
     /* For the header of an innermost loop: true if no iteration depends on values from the previous entry of
      * the loop. */
     bool is_entry_independent;
-    double simd_256, simd_512; /* micro-operations on vectors of this width */
+    double simd_256, simd_512; /* micro-operations on vectors of 256 and 512 bits */
     struct access *accesses;
     size_t access_count;
     const char **values; /* integers and pointers of the block that scalar evolution cannot analyse */
@@ -194,7 +198,8 @@ struct block {
     struct call *calls;
     size_t call_count;
     struct source_place place; /* place of the first instruction with a known place */
-    /* Place in the text of the function itself. For an inlined instruction, this is the place of the call. */
+    /* Place in the text of the function itself. If the instruction was inlined, the place is that of the
+     * call. */
     struct source_place own_place;
     struct source_place branch_place; /* place of the block's branch; file NULL: unknown */
     struct source_place loop_place;   /* if the block is a latch: place of its loop; file NULL: none */
@@ -208,9 +213,10 @@ struct built_loop {
     struct block iteration;    /* work of one iteration of the built loop */
     /* `iteration` contains all work of the loop: the loop has one block, or the vectorizer created it. */
     bool is_complete;
-    bool is_vector;       /* created by the vectorizer; a scalar loop executes the remaining iterations */
-    bool is_checked;      /* the loop runs only after a check that data does not overlap */
-    bool compares_ranges; /* the check compares ranges of addresses, and not distances */
+    bool is_vector;  /* created by the vectorizer; a scalar loop executes the remaining iterations */
+    bool is_checked; /* the loop runs only after a check that data does not overlap */
+    /* true: the check compares ranges of addresses; false: distances between addresses */
+    bool compares_ranges;
 };
 
 /* A function of the module. */
@@ -245,7 +251,7 @@ struct module {
     struct object *objects; /* global variables, sorted by name */
     size_t object_count;
     bool is_built;           /* the loops of the user's build are known */
-    const char *foreign;     /* architecture of the code if it differs from this machine's; NULL: the same */
+    const char *foreign;     /* architecture of the code if it differs from that of this machine; else NULL */
     struct scev_facts *scev; /* formulas of loops and values; NULL: none */
     bool has_dropped_bodies; /* clang dropped bodies of called inline functions; other files contain them */
     const char *bodiless;    /* a function with annotations whose body clang dropped; NULL: none */

@@ -1,4 +1,5 @@
-/* joulec/module/recursion.c - see recursion.h. Groups by Tarjan 1972, without recursion. */
+/* joulec/module/recursion.c - see recursion.h. Finds the groups with Tarjan's algorithm for strongly
+ * connected components (1972), without recursion. */
 #include "joulec/module/recursion.h"
 
 #include <math.h>
@@ -15,7 +16,7 @@ struct search {
     uint32_t *order;       /* order in which functions were reached, from 1; 0: not reached */
     uint32_t *low;         /* low link, as in the paper */
     uint32_t *next;        /* next call of each function to visit */
-    uint32_t *open, *path; /* functions without a group yet; the path of the search */
+    uint32_t *open, *path; /* `open`: functions that have no group yet; `path`: the path of the search */
     size_t open_count, path_count;
     uint32_t last;
     struct groups *out;
@@ -153,7 +154,7 @@ struct recursion_call *groups_list_calls(struct arena *arena, const struct group
     for (uint32_t m = 0; m < count; m++)
         capacity += groups->called_begin[members[m] + 1] - groups->called_begin[members[m]];
     struct recursion_call *list = arena_alloc(arena, (capacity + 1) * sizeof *list);
-    /* for each member: the last caller that was added, as its position + 1; 0: none */
+    /* for each member: 1 + the position of the caller that was added last; 0: none */
     uint32_t *last = arena_alloc(arena, (count + 1) * sizeof *last);
     for (uint32_t m = 0; m < count && list && last; m++)
         for (uint32_t k = groups->called_begin[members[m]]; k < groups->called_begin[members[m] + 1]; k++) {
@@ -190,7 +191,7 @@ static bool sort_by_caller(struct arena *scratch, const struct recursion *r, str
 }
 
 /* Writes the members without a depth to `out`, callers before callees. Returns their number. Returns SIZE_MAX
- * if they form a cycle, or if out of memory. */
+ * if some of these members form a cycle, or if out of memory. */
 static size_t find_order(struct arena *scratch, const struct recursion *r, const struct by_caller *by,
                          uint32_t *out)
 {

@@ -2,19 +2,19 @@
  * JOULE_DEPTH(n).
  *
  * A frame is one call of a function. JOULE_DEPTH(n) means that at most n frames of that function are open at
- * the same time. If each frame calls its group k times, there are at most 1 + k + ... + k^(n-1) frames: n for
- * k = 1, 2^n - 1 for k = 2.
+ * the same time. If each frame calls its group k times, there are at most 1 + k + ... + k^(n-1) frames. This
+ * is n for k = 1, and 2^n - 1 for k = 2.
  *
  * Note: if several functions of a group have a depth, their frames may occur in any order, so the sum of the
- * depths bounds the recursion. Frames of functions without a depth may occur between them. A cycle of only
- * such functions has no bound.
+ * depths bounds the recursion. Frames of functions without a depth may occur between these frames. A cycle of
+ * only functions without a depth has no bound.
  */
 #ifndef JOULEC_RECURSION_H
 #define JOULEC_RECURSION_H
 
 #include "joulec/module/module.h"
 
-#define RECURSION_MAX_DEPTH 1000000 /* a stack cannot hold more frames */
+#define RECURSION_MAX_DEPTH 1000000 /* no stack can hold more frames */
 
 /* Strongly connected components of the call graph. Group g consists of members[begin[g] .. begin[g + 1]).
  * Groups of callees come before groups of their callers. */

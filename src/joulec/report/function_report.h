@@ -32,7 +32,8 @@ void report_eir(const void *judged, struct text *out);
 /* Prints one line for each function, and the sum. */
 void report_lift(const void *judged, struct text *out);
 
-/* Print an HTML page: first the head of the page, then, for each source, its lines with bars of joules. */
+/* Print an HTML page. report_html_begin prints the head of the page. report_html prints the lines of one
+ * source with bars of joules. */
 void report_html_begin(const void *nothing, struct text *out);
 void report_html(const void *judged, struct text *out);
 
@@ -51,8 +52,8 @@ void report_sarif_end(const void *log, struct text *out);
 void report_github(const void *judged, struct text *out);
 /* Prints the objects of GitLab's code quality report, with a comma before each object. */
 void report_gitlab(const void *judged, struct text *out);
-/* Returns a hash that identifies a finding: of its file, function, rule, and further members if these are not
- * unique. The hash does not depend on line numbers. */
+/* Returns a hash that identifies a finding. It includes the finding's file, function and rule, and further
+ * members if these three are not unique. It does not depend on line numbers. */
 uint64_t report_fingerprint(const struct finding *finding);
 
 #endif

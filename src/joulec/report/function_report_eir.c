@@ -1,8 +1,8 @@
 /* joulec/report/function_report_eir.c - prints functions as costed blocks and loops (--emit eir), or one line
  * for each function (--lift).
  *
- * Figures of a block are for one execution, figures of a loop for one entry. Low and high are those of the
- * cheapest and the most expensive path, at middle prices.
+ * Figures of a block apply to one execution, and figures of a loop to one entry. The lower and upper figures
+ * belong to the cheapest and the most expensive path, at the middle prices of the table.
  */
 #include "joulec/report/function_report.h"
 

@@ -40,7 +40,7 @@ struct line {
     const struct function_result *begins; /* function that is defined on this line; NULL: none */
     const struct function_result *of;     /* function to which the following figures belong */
     double joules, times;
-    double copied; /* minimum executions of any block of inlined copies; 0: no inlined copies */
+    double copied; /* minimum number of executions of an inlined block; 0: no block is inlined here */
 };
 
 /* State of the page: the lines of the source with their figures. */

@@ -171,8 +171,8 @@ static void add_limit(struct json *json, const char *key, const struct limit *li
     json_close(json, '}');
 }
 
-/* Adds the joules of the least and the most work of a call, at middle prices. Note: these are not bounds if
- * the trip count of a loop is guessed. */
+/* Adds the joules of a call with the least work and of a call with the most work, at middle prices. Note:
+ * these joules are no bounds if the trip count of a loop is guessed. */
 static void add_compared(struct json *json, const struct analysis *analysis, const struct function_result *r)
 {
     struct target target = analysis_target(analysis, r);
@@ -276,7 +276,7 @@ static void add_calibration(struct json *json, const struct cpu_calibration *fou
     json_close(json, '}');
 }
 
-/* Adds everything on which figures depend besides the source. The figures of two reports are comparable if
+/* Adds everything on which figures depend, except the source. The figures of two reports are comparable if
  * these members are equal. */
 static void add_conditions(struct json *json, const struct judged *judged)
 {

@@ -172,7 +172,7 @@ static void add_location(struct json *json, const struct finding *f)
     json_close(json, ']');
 }
 
-/* Adds the members of a finding to the hash that distinguish it from others of the same rule and function.
+/* Adds to the hash the members that distinguish a finding from other findings of the same rule and function.
  * Returns the new hash. */
 static uint64_t hash_detail(const struct finding *f, uint64_t hash)
 {
@@ -186,7 +186,7 @@ static uint64_t hash_detail(const struct finding *f, uint64_t hash)
     if (!marks || f->mark == MARK_NONE)
         return hash;
     const char *words = marks->list[f->mark].words;
-    for (uint32_t i = 0; i <= f->mark; i++) /* the number of equal marks before it distinguishes this one */
+    for (uint32_t i = 0; i <= f->mark; i++) /* counts equal marks up to this one, which distinguishes them */
         if (strcmp(marks->list[i].words, words) == 0)
             hash = hash_bytes(hash, words, strlen(words) + 1);
     return hash;

@@ -123,8 +123,9 @@ static bool is_in(const struct marks_keyword *keyword, const struct source_place
            is_same_file(keyword->file, place->file);
 }
 
-/* Whether a keyword can belong to a given loop. A keyword is taken if another loop has its place. TAKEN: that
- * loop contains the given loop, or is contained in it. TAKEN_ELSEWHERE: it is not nested with it. */
+/* Whether a keyword can belong to a given loop. FREE: no loop has the keyword's place. TAKEN: a loop with the
+ * keyword's place contains the given loop, or is contained in it. TAKEN_ELSEWHERE: only loops that are not
+ * nested with the given loop have the keyword's place. */
 enum standing { FREE, TAKEN, TAKEN_ELSEWHERE };
 
 /* Returns true if one of the two loops contains the other. */
@@ -161,10 +162,10 @@ static bool may_be_of(const struct marks_keyword *keyword, const struct loops *l
     return *out != TAKEN;
 }
 
-/* Returns the mark of a loop whose place LLVM has dropped, as it does for some loops with a `break`. The loop
- * may belong to any keyword whose statement contains it, because the places of other loops may be missing,
- * too. Returns MARK_NONE unless all these keywords have the same mark, because a wrong bound is worse than
- * none. */
+/* Returns the mark of a loop whose place LLVM has dropped, for example because the loop contains a `break`.
+ * The loop may belong to any keyword whose statement contains it, because the places of other loops may be
+ * missing, too. If these keywords have different marks, returns MARK_NONE, because a wrong bound is worse
+ * than none. */
 static uint32_t mark_around(const struct marks *marks, const struct loops *loops, size_t loop,
                             bool *out_is_unclear)
 {
@@ -195,9 +196,9 @@ static bool is_around(const struct marks_keyword *keyword, const struct marks_ke
     return is_in(keyword, &begin);
 }
 
-/* Returns true if a loop that LLVM may have merged from two loops may also be two loops in the source. This
- * is so if another keyword has no loop in the same nest, and one keyword's statement contains the other. Sets
- * the marks of such keywords to unclear. */
+/* Returns true if a loop that LLVM may have merged from two loops may belong to a second keyword. A keyword
+ * may be the second one if no loop of the same nest has its place, and if its statement contains `own` or
+ * lies in the statement of `own`. Sets the marks of such keywords to unclear. */
 static bool may_be_two(const struct marks *marks, const struct loops *loops, const struct marks_keyword *own,
                        size_t loop, bool *out_is_unclear)
 {
@@ -213,7 +214,7 @@ static bool may_be_two(const struct marks *marks, const struct loops *loops, con
 }
 
 /* Returns true if the loop is the outermost loop within the loop of a label. LLVM may have merged both loops
- * and have used the place of the inner one. */
+ * and used the place of the inner loop. */
 static bool is_first_in(const struct marks_keyword *label, const struct loops *loops, size_t loop)
 {
     for (int32_t at = loops->list[loop].parent; at >= 0; at = loops->list[at].parent)
@@ -232,7 +233,7 @@ static bool may_be_of_goto(const struct marks *marks, const struct loops *loops,
 }
 
 /* Returns true if the loop around `loop` has no place of its own, and its latch lies in the statement of
- * `loop`. LLVM has then used the place of the outer loop for the inner one. */
+ * `loop`. LLVM has then used the place of the outer loop for the inner loop. */
 static bool may_be_of_outer(const struct loops *loops, const struct marks_keyword *keyword, size_t loop)
 {
     int32_t outer = loops->list[loop].parent;

@@ -1,8 +1,9 @@
 /* joulec/source/marks.h - finds JOULE_LOOP in preprocessed source, and the loops that each one bounds.
  *
  * Reads `#pragma joule loop(min, max)` and the keyword that follows, and matches keywords to the loops of the
- * optimized code. Note: a keyword may have no such loop (it was unrolled) or several (it was inlined or
- * split). So a mark belongs to a keyword of the source, and is not simply given to the next loop of the code.
+ * optimized code. Note: the optimized code may contain no loop for a keyword (the loop was unrolled), or
+ * several loops (it was inlined or split). So a mark belongs to a keyword of the source, and not to the next
+ * loop of the optimized code.
  */
 #ifndef JOULEC_MARKS_H
 #define JOULEC_MARKS_H

@@ -22,7 +22,7 @@ struct span {
     size_t length;
 };
 
-/* The kind of text between a mark and its loop that is being skipped. */
+/* Kind of the text between a mark and its loop, which the reader skips. */
 enum between { BETWEEN_NOTHING, BETWEEN_GROUP, BETWEEN_LABEL };
 
 /* State of the reader: the position in the text, and the constructs that contain this position. */
@@ -231,8 +231,8 @@ static void take_directive(struct reading *r, struct span line)
 
 /* --- tokens --------------------------------------------------------------------------------------------- */
 
-/* Returns true if a semicolon follows the condition of the current `while`. The `while` then ends the `do`
- * without braces before it. */
+/* Returns true if a semicolon follows the condition of the current `while`. The `while` then ends the
+ * preceding `do`, whose body has no braces. */
 static bool ends_here(const struct reading *r)
 {
     const char *at = r->at, *limit = r->end - r->at > MAX_LOOK_AHEAD ? r->at + MAX_LOOK_AHEAD : r->end;
@@ -266,7 +266,7 @@ static bool is_false_condition(const struct reading *r)
 }
 
 /* Returns true if the current `while` ends a `do`. Ignores the keyword of a `do ... while (0)` without a
- * mark: macros use this form to combine statements, so it is not a loop. */
+ * mark. Macros use this form to combine statements, so it is not a loop. */
 static bool ends_do(struct reading *r)
 {
     bool must;

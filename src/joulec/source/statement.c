@@ -115,7 +115,7 @@ bool statements_may_end_do(const struct statements *s, size_t braces, bool *out_
 uint32_t statements_end_do(struct statements *s)
 {
     size_t count = s->open[s->count - 1].do_count;
-    while (s->count > count) /* these loops seemed to extend too far because of an `if` with braces */
+    while (s->count > count) /* loops whose body is an `if` with braces are still open (see statement.h) */
         end_last(s);
     struct statement *last = &s->open[count - 1];
     last->part = PART_SIMPLE;

@@ -28,7 +28,7 @@ struct statements {
  * keyword. */
 void statements_begin(struct statements *statements, uint32_t number, size_t braces, bool is_do);
 /* Processes a punctuation character or STATEMENT_WORD. braces: number of open braces around the character. If
- * it is a brace, it does not count. */
+ * the character is a brace, it is not counted itself. */
 void statements_take(struct statements *statements, char sign, size_t braces);
 /* Returns true if a `while` at this depth of braces may end a `do`. Sets *out_must to true if it certainly
  * ends one. */

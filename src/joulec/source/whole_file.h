@@ -5,8 +5,8 @@
 #include "base/arena.h"
 
 /* Returns the text of a file that the user named, up to its first NUL. The file may be a pipe. Sets *out_size
- * to the size in bytes, with that NUL if there is one. The caller frees the text with free(). Returns NULL
- * and sets errno on failure. */
+ * to the number of bytes, including this NUL if the file contains one. The caller frees the text with free().
+ * Returns NULL and sets errno on failure. */
 char *whole_file(const char *path, size_t *out_size);
 /* Like whole_file, for a file that is named in source text or debug information. The file must be regular;
  * otherwise sets errno to EOPNOTSUPP and returns NULL. */

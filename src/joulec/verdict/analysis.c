@@ -9,7 +9,7 @@
 #include "joulec/trips/loop_entry.h"
 #include "joulec/work/parameters.h"
 
-#define MAX_WARMER_KELVIN 100 /* maximum rise of temperature; warmer chips would shut down */
+#define MAX_WARMER_KELVIN 100 /* maximum rise of temperature; a warmer chip would shut down */
 
 /* State of one analysis. */
 struct walk {

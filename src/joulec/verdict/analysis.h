@@ -28,7 +28,8 @@ struct function_result {
     const char *depth_words; /* argument of JOULE_DEPTH; NULL: none */
     joule_error bad_depth;   /* error in depth_words; empty message: none */
     bool is_gpu_kernel, is_thermal_aware;
-    double warmer_kelvin; /* temperature for which the function was judged, in K above the price table's */
+    /* temperature for which the function was judged, in K above that of the price table */
+    double warmer_kelvin;
     const struct advice *advice; /* largest saving first */
     size_t advice_count;
     const char *budget_words; /* argument of JOULE_BUDGET; NULL: no budget */
@@ -36,19 +37,21 @@ struct function_result {
     size_t bad_column; /* column of the error in budget_words, from 1; 0: no error */
     joule_error bad;   /* error in budget_words */
     struct judgement judgement;
-    /* true if the sum over the file includes one call of this function. Roots are all functions that no other
+    /* true: the sum over the file includes one call of this function. Roots are all functions that no other
      * function calls, and one member of each recursive group that no other root reaches. */
     bool is_root;
 };
 
 /* Options of the command line, and annotations of the source. */
 struct analysis_options {
-    double default_trips;          /* iterations assumed for loops without a bound; NaN: as in trips.h */
+    /* iterations assumed for loops without a bound; NaN: the default in trips.h */
+    double default_trips;
     const struct marks *marks;     /* marks of the source; must outlive the analysis; NULL: none */
     const struct profile *profile; /* must outlive the analysis; NULL: none */
     double warmer_kelvin;          /* temperature above that of the price table, in K; NaN: not given */
     const char *level; /* optimization level of the build if below -O2, such as "-O0"; else NULL */
-    /* OpenMP's threads are counted as one thread, without the cost of starting and joining threads. */
+    /* true: the threads of OpenMP are counted as one thread, without the cost of starting and joining
+     * threads. */
     bool merges_threads;
     double file_joules; /* budget of the whole file (analysis.whole), in J; NaN: none */
 };

@@ -24,7 +24,8 @@ struct baseline_function {
 /* One line of the report: a C file. */
 struct baseline_unit {
     const char *program;
-    const char *version; /* version of the joulec that wrote the line; NULL: too old to write a version */
+    /* version of joulec that wrote the line; NULL: an old version, which writes no version */
+    const char *version;
     const char *table, *core, *figures, *assumptions, *build;
     struct baseline_function *functions; /* sorted by name */
     size_t function_count;
@@ -49,9 +50,10 @@ void baseline_free(struct baseline *baseline);
  * JOULE_INVALID; the message states the first difference. */
 joule_status baseline_check(const struct baseline *baseline, const struct target *target,
                             const struct analysis_options *options, joule_error *out_error);
-/* Returns the unit of the C file `program`; the baseline owns the unit. A unit matches if its path is equal.
- * If no path is equal, a unit matches if one path ends with the other. If several units of one path match,
- * prefers the unit with the options `build`. Returns NULL if no path, or several different paths, match. */
+/* Returns the unit of the C file `program`; the baseline owns the unit. A unit matches if its path equals
+ * `program`. If no path is equal, a unit matches if its path ends with `program`, or `program` ends with its
+ * path. If several units of one path match, prefers the unit with the options `build`. Returns NULL if no
+ * path, or several different paths, match. */
 const struct baseline_unit *baseline_find(const struct baseline *baseline, const char *program,
                                           const char *build);
 /* Returns the function of the unit with this name; NULL: there is none. The baseline owns the function. */
@@ -63,8 +65,8 @@ void baseline_print_figures(const struct target *target, char out_digits[17]);
 /* Writes the options that change figures but not the code, such as "--thermal-state=+15K --profile-use", to
  * out_words[0..size). Writes "" if there are none. */
 void baseline_print_assumptions(const struct analysis_options *options, char *out_words, size_t size);
-/* Returns the key of a doubt of `function`, as in baseline_function.missing. The key is the callee's name,
- * `name`. It is `kind` if `name` is NULL, or is the function itself. */
+/* Returns the key of a doubt of `function`, as in baseline_function.missing. The key is `name`, the name of a
+ * callee. If `name` is NULL or is the name of `function`, the key is `kind`. */
 const char *baseline_doubt_key(const char *kind, const char *name, const char *function);
 
 #endif

@@ -7,8 +7,8 @@
 #define SAME        1e-9 /* relative rounding error of a stored figure */
 #define SURE        0.9  /* required probability, as for budgets */
 #define MAX_RENAMED 0.01 /* maximum relative difference of joules between a function and its renamed form */
-/* Standard deviations of the logarithm of work that only one version does, as in verdict.c: from operands,
- * and in addition from the number of cache lines that move. */
+/* Standard deviations of the logarithm of work that only one version does, as in verdict.c. WORK_LOG_SD: due
+ * to operands. LINES_LOG_SD: in addition, due to the number of cache lines that move. */
 #define WORK_LOG_SD  0.1
 #define LINES_LOG_SD 0.3
 #define GUESS        "a loop without a bound"
@@ -31,7 +31,8 @@ static bool is_time(int feature)
     return feature == COST_CYCLES || feature == COST_PACKAGE_SECONDS;
 }
 
-/* Joules that only one version of a function takes, as parts of its total. `work` includes the other two. */
+/* Joules that only one version of a function takes, as parts of its total. `work` includes `lines` and
+ * `time`. */
 struct excess {
     double work, lines, time;
 };
@@ -51,7 +52,7 @@ static struct excess find_excess(const double *part, const double *other, double
 }
 
 /* Returns the standard error of the logarithm of the ratio. Each cause of the table's error affects both
- * versions, so it matters only as far as their mixes of work differ. */
+ * versions. So the error of the ratio depends only on the difference between their mixes of work. */
 static double ratio_log_sd(const struct baseline_function *before, const struct baseline_function *now,
                            const struct target *target)
 {
@@ -135,7 +136,7 @@ void comparison_make(const struct baseline_function *before, const struct baseli
 {
     struct growth *c = out_comparison;
     double ends[BOUNDS];
-    /* trip counts, paths and caches are assumed to be at the same end of their ranges in both versions */
+    /* in both versions, trip counts, paths and caches are assumed to be at the same end of their ranges */
     for (int b = 0; b < BOUNDS; b++)
         ends[b] = ratio_of(now->joules[b], before->joules[b]);
     *c = (struct growth){.before = before,
@@ -278,7 +279,7 @@ static bool use_old_names(const struct comparisons *c, const struct analysis *a,
     return has_any;
 }
 
-/* Compares the callers of renamed functions again, because a different name of a callee is not a
+/* Compares the callers of renamed functions again, so that the new name of a callee does not count as a
  * difference. */
 static void compare_callers(struct comparisons *c, const struct analysis *a, struct baseline_function *now)
 {

@@ -15,7 +15,8 @@ enum change {
     CHANGE_NONE,
     CHANGE_LESS,
     CHANGE_MORE, /* more joules, within the limit */
-    /* within the limit with a probability of 50 % to 90 %, or only one version has a part without a figure */
+    /* The probability of being within the limit is 50 % to 90 %, or only one version has a part without a
+     * figure. */
     CHANGE_UNDECIDED,
     CHANGE_OVER, /* over the limit with a probability of at least 50 % */
     CHANGES
@@ -30,7 +31,8 @@ struct growth {
     /* Joules of this run / stored joules, with 5 % and 95 % points. low 0, high NaN: unknown. */
     double ratio, low, high;
     double probability; /* probability that the ratio is within the limit; NaN: unknown */
-    /* A callee without a figure, or a guess, that only the new (only the stored) version has; NULL: none. */
+    /* added: a callee without a figure, or a guess, that only the new version has. removed: one that only the
+     * stored version has. NULL: none. */
     const char *added, *removed;
 };
 

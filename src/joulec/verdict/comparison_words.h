@@ -4,8 +4,8 @@
 
 #include "joulec/verdict/findings.h"
 
-/* Returns the ratio as text: "+42 %", "0 %", or, from 2 on, "3.5 times". Returns "no limit" if the ratio is
- * NaN. */
+/* Returns the ratio as text, such as "+42 %" or "0 %". A ratio of 2 or more is written as "3.5 times".
+ * Returns "no limit" if the ratio is NaN. */
 struct words ratio_words(double ratio);
 /* Writes the message of a finding of RULE_GROWN, RULE_GROWN_UNDECIDED or RULE_OTHER_BASELINE: one line,
  * without a newline. */

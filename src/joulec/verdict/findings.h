@@ -57,9 +57,10 @@ enum rule {
 struct rule_words {
     const char *id, *name;
     const char *summary;     /* one sentence */
-    const char *description; /* when the rule is violated */
-    const char *help;        /* how to fix it */
-    bool is_error; /* findings are errors by default; --energy-policy=strict also makes others errors */
+    const char *description; /* states when the rule is violated */
+    const char *help;        /* states how to fix a violation */
+    /* findings of this rule are errors by default; --energy-policy=strict turns more findings into errors */
+    bool is_error;
 };
 /* Returns the static texts of a rule. */
 const struct rule_words *rule_words(enum rule rule);
@@ -99,10 +100,10 @@ bool finding_has_estimate(const struct finding *finding);
  * ...)". */
 void finding_budget(const struct finding *finding, struct text *out);
 void finding_estimate(const struct finding *finding, struct text *out);
-/* Writes from which price table the figures come, and whether the table was measured on this machine. */
+/* Writes the name of the price table, and whether the table was measured on this machine. */
 void finding_table(const struct judged *judged, struct text *out);
 
-/* A text that explains a figure, or states what has no bound and how to bound it. */
+/* A text that explains a figure, or names a part of the work that has no bound and states how to bound it. */
 struct note {
     struct source_place place; /* file NULL: none */
     bool is_line;              /* messages quote the source line */

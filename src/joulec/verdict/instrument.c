@@ -27,8 +27,8 @@ static const char *copy_text(struct arena *arena, const char *text)
     return arena_copy(arena, text, strlen(text));
 }
 
-/* Returns true if calls certainly take less than INSTRUMENT_SECONDS. This is uncertain if the time depends on
- * a profile or on a guess, or if the build optimizes less than the count build. */
+/* Returns true if calls certainly take less than INSTRUMENT_SECONDS. The time is uncertain if it depends on a
+ * profile or on a guess, or if the build optimizes less than the count build. */
 static bool is_short(const struct analysis *analysis, const struct function_result *result)
 {
     enum basis weakest = analysis->options.profile ? BASIS_BOUNDED : BASIS_OBSERVED;

@@ -9,8 +9,8 @@
 
 #include "joulec/verdict/analysis.h"
 
-/* A function is counted instead of measured if its calls take less than this time, in seconds. Two timestamps
- * would take at least a tenth of that time. */
+/* A function is counted instead of measured if its calls take less than this time, in seconds. The two
+ * timestamps of a measurement would take at least a tenth of this time. */
 #define INSTRUMENT_SECONDS 1e-6
 
 /* Names of libjoule's functions, terminated by NULL. All code that measures a budget calls one of them. */
@@ -28,7 +28,8 @@ struct instrument_function {
 struct instrument_plan {
     struct instrument_function *functions;
     size_t function_count;
-    bool has_setjmp;    /* the unit calls setjmp; when setjmp returns, scopes that a longjmp left must end */
+    /* the unit calls setjmp, so scopes that a longjmp left must end when setjmp returns */
+    bool has_setjmp;
     bool calls_library; /* the source itself calls libjoule, through JOULE_BUDGET_SCOPE */
 };
 

@@ -1,8 +1,8 @@
 /* joulec/verdict/notes.c - writes the notes of a finding: the most expensive loop, and the loops and calls
  * without a bound, with a way to bound each.
  *
- * Note: each of them gets only one note, even if inlining repeats it. If the user follows a note, its problem
- * must be solved.
+ * Note: each loop or call gets only one note, even if inlining repeats it. A user who follows a note must
+ * have solved the problem that it describes.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -107,7 +107,7 @@ static bool note_largest(const struct finding *f, struct note *out)
     return true;
 }
 
-/* Writes a note about a loop whose bounds are no evidence of its likely count (trips->is_guess_within). */
+/* Writes a note about a loop whose bounds say nothing about its likely count (trips->is_guess_within). */
 static void note_guess_within(const struct function_result *r, size_t loop, struct note *out)
 {
     const struct trips *trips = &r->trips[loop];
@@ -183,7 +183,8 @@ static bool append_loop(const struct function_result *callee, char *words, size_
     return true;
 }
 
-/* Appends which part of a callee has no figure. Prefers a part of the callee itself to its own callees. */
+/* Appends the part of a callee that has no figure. Prefers a part of the callee itself to a part of a
+ * function that it calls. */
 static void append_doubt(const struct function_result *callee, char *words, size_t size)
 {
     size_t nth = 0;
@@ -303,8 +304,8 @@ static const struct source_place *place_of(const struct open *open)
     return &open->in->loops.list[open->loop].place;
 }
 
-/* Compares open items so that equal items become adjacent. Two loops are equal if they have the same place in
- * the source and depend on the same parameter. */
+/* Compares open items, for a sort that makes equal items adjacent. Two loops are equal if they have the same
+ * place in the source and depend on the same parameter. */
 static int order_of(const struct open *a, const struct open *b)
 {
     if (!a->doubt != !b->doubt)
@@ -366,8 +367,8 @@ static void note_open(const struct finding *f, const struct open *open, struct n
     note_doubt(f, open->doubt, more, out);
 }
 
-/* Writes notes about all open items of the function, or of the file if the finding is not about a
- * function. */
+/* Writes notes about all open items of the function. If the finding is not about a function, writes notes
+ * about all open items of the file. */
 static void each_open(const struct finding *f, void (*each)(void *context, const struct note *note),
                       void *context)
 {

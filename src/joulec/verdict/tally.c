@@ -69,8 +69,8 @@ void tally_merge(struct tally *tally, const struct tally *more)
 
 /* --- printing ------------------------------------------------------------------------------------------- */
 
-/* Adds "COUNT WHAT" to a list, unless count is 0. *between: text before the item: the heading of the list
- * before the first item. Sets *between to ", " when an item is added. */
+/* Adds "COUNT WHAT" to a list, unless count is 0. *between: text before the item. Before the first item, it
+ * is the heading of the list. Sets *between to ", " when an item is added. */
 static void add_count(struct text *out, const char **between, size_t count, const char *what)
 {
     if (!count)

@@ -3,15 +3,15 @@
 
 #include <math.h>
 
-/* Standard deviation of the logarithm of joules from operands: Pallister and others 2015 measured an effect
- * of 15 % of a chip's power. */
+/* Standard deviation of the logarithm of joules, due to the values of operands. Pallister and others (2015)
+ * measured an effect of 15 % of a chip's power. */
 #define DATA_LOG_SD 0.1
 /* Standard deviation of the logarithm of the number of cache lines for known addresses, because caches are
  * not exactly LRU. */
 #define LINES_LOG_SD 0.3
 /* Low and high are extremes over paths, trip counts and orders of work. The logarithm of the true value is
- * assumed to be uniform between the estimate and each extreme. So the 5 % and 95 % points are at this part
- * of the distance from the estimate to an extreme. */
+ * assumed to be uniform between the estimate and each extreme. So the distance from the estimate to the 5 %
+ * or 95 % point is this part of the distance to the extreme. */
 #define WAY_TO_END 0.9
 #define SURE       0.9  /* minimum probability for the verdict likely */
 #define VACUOUS    1000 /* ratio of a limit to a figure's upper end above which the limit is vacuous */
@@ -34,10 +34,10 @@ static double log_ratio(double a, double b)
     return a > 0 && b > 0 ? log(a / b) : 0;
 }
 
-/* Returns a figure computed from three values at middle prices, which may be in any order: power is highest
- * where time is lowest. log_sd: standard deviation of the logarithm of the error that the values share.
- * proof_log_sd: the same for proofs; it also includes errors that the values contain with too small a
- * margin. */
+/* Returns a figure computed from three values at middle prices. The values may be in any order, because power
+ * is highest where time is lowest. log_sd: standard deviation of the logarithm of the error that the values
+ * share. proof_log_sd: like log_sd, but for min and max, which serve proofs. It also includes the error of
+ * time, for which the values contain only the margin of a 90 % interval. */
 static struct figure make_figure(const double value[BOUNDS], double log_sd, double proof_log_sd)
 {
     double est = value[BOUND_EST], far = exp(Z_PROOF * proof_log_sd);
@@ -80,10 +80,11 @@ static double table_log_sd(const struct target *target, const struct cost_featur
     return total.value > 0 ? estimate_sd(&total) / total.value : 0;
 }
 
-/* Parts of the joules, each 0 to 1, with an additional error. */
+/* Parts of the joules, each 0 to 1, that have an additional error. */
 struct parts {
-    double lines; /* cache lines from beyond L1; low and high already cover the level that they come from */
-    double time;  /* cycles and idle package; low and high already cover the error of time in intervals */
+    /* cache lines from beyond L1; `low` and `high` already cover the uncertainty of the level */
+    double lines;
+    double time; /* cycles and idle package; `low` and `high` already cover the error of time in intervals */
 };
 
 static struct parts parts_of(const struct target *target, const struct cost_features *work)
@@ -123,9 +124,8 @@ static void find_figures(const struct target *target, const struct amounts *call
     out->kelvin = make_figure(kelvin, hypot(common, rise_log_sd), hypot(common, rise_log_sd));
 }
 
-/* Widens the range of power if calls may take several paths: the paths with least and most watts may be
- * others than those with least and most joules, for which the work is known. No path draws less than an idle
- * core. */
+/* Widens the range of power if calls may take several paths. Work is known only for the paths with least and
+ * most joules, and other paths may have less or more watts. No path draws less than an idle core. */
 static void widen_power(const struct target *target, const struct cost_cooling *cooling, bool is_sustained,
                         struct judgement *j)
 {
@@ -164,8 +164,8 @@ static void remove_power_ends(struct judgement *j)
 /* Which verdicts the evidence for a figure allows. */
 struct grounds {
     bool can_prove;
-    bool is_open;   /* something has no bounds at all */
-    bool has_guess; /* everything has bounds, but the likely value between them is guessed */
+    bool is_open;   /* a part of the work has no bounds at all */
+    bool has_guess; /* all work has bounds, but the likely value between them is guessed */
 };
 
 static enum verdict verdict_of(const struct figure *figure, double limit, double probability,
@@ -173,8 +173,8 @@ static enum verdict verdict_of(const struct figure *figure, double limit, double
 {
     if (figure->min > limit)
         return VERDICT_VIOLATED;
-    if (grounds->is_open || isnan(probability)) /* a NaN probability: the table may lack prices for some of
-                                                 * the work */
+    /* the probability is NaN if the table lacks prices for some of the work */
+    if (grounds->is_open || isnan(probability))
         return VERDICT_UNDECIDED;
     if (probability <= 0.5)
         return grounds->has_guess ? VERDICT_UNDECIDED : VERDICT_LIKELY_VIOLATED;
@@ -189,7 +189,7 @@ static struct limit judge_limit(const struct figure *figure, double limit, const
     struct limit result = {.limit = limit, .probability = NAN, .verdict = VERDICT_NONE};
     if (isnan(limit))
         return result;
-    if (!grounds->is_open) /* otherwise the probability would be that of a guess */
+    if (!grounds->is_open) /* for open work, the probability would be that of a guess */
         result.probability = probability_within(figure, limit);
     result.verdict = verdict_of(figure, limit, result.probability, grounds);
     if (grounds->has_guess && result.verdict == VERDICT_UNDECIDED)
@@ -210,7 +210,7 @@ void judge(const struct target *target, const struct function_sum *sum, const st
                                      [BASIS_MISSING] = 'E'};
     enum basis basis = sum->basis;
     joule_class cls = target->table.cls;
-    /* with assumed prices nothing is proved */
+    /* nothing can be proved with assumed prices */
     bool is_measured = cls == JOULE_CLASS_MEASURED || cls == JOULE_CLASS_DERIVED;
     struct grounds grounds = {is_measured && basis <= BASIS_BOUNDED, basis >= BASIS_OPEN, sum->has_guess};
     *out = (struct judgement){.basis = basis, .quality = is_measured ? qualities[basis] : 'E'};

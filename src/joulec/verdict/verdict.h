@@ -24,8 +24,8 @@ enum verdict {
  * and 95 % points. NaN: unknown, for example because a part of the work has no figure. */
 struct figure {
     double low, est, high;
-    /* Limits for proofs. No possible path or trip count exceeds them, with a margin for the table's error
-     * (Z_PROOF). NaN: unknown. */
+    /* Limits for proofs. No possible path or trip count leads to a figure outside of them. They include a
+     * margin for the table's error (Z_PROOF). NaN: unknown. */
     double min, max;
 };
 
@@ -44,16 +44,17 @@ struct judgement {
     enum verdict worst;
     enum basis basis;
     bool is_vague; /* there are no bounds, and guesses span more than four orders of magnitude */
-    char quality; /* A exact, B bounded, C observed, D guessed, E missing work, unmeasured prices, or vague */
+    /* A: exact; B: bounded; C: observed; D: guessed; E: missing work, unmeasured prices, or is_vague */
+    char quality;
 };
 
 /* Judges a function by the amounts of a call and their basis. budget NULL: computes figures only.
  *
- * With BASIS_OBSERVED no limit is proved. With BASIS_OPEN or BASIS_MISSING a limit is only decided if the
+ * With BASIS_OBSERVED, no limit is proved. With BASIS_OPEN or BASIS_MISSING, a limit is decided only if the
  * figure certainly exceeds it, and joules and seconds have no upper ends. With BASIS_MISSING, watts and
  * kelvin have no ends, because the missing time may lower them. If calls may take several paths, watts and
- * kelvin have no `max`, and `min` is that of an idle core: the extreme paths are known for joules, but not
- * for power. */
+ * kelvin have no `max`, and their `min` is that of an idle core. The reason is that the extreme paths are
+ * known for joules, but not for power. */
 void judge(const struct target *target, const struct function_sum *sum, const struct cost_cooling *cooling,
            const struct budget_text *budget, struct judgement *out);
 /* Judges a function without any figure. Sets all figures to NaN, and the verdict of each limit to

@@ -1,5 +1,5 @@
-/* tests/corpus/joulec/adler32.c - the Adler-32 checksum of a text: two sums modulo 65521, one of bytes, one
- * of the first sums.
+/* tests/corpus/joulec/adler32.c - the Adler-32 checksum of a text. It consists of two sums modulo 65521: the
+ * sum of the bytes, and the sum of all intermediate values of the first sum.
  *
  * The sums are reduced after each byte, after eight bytes, or after a block. The block is summed with weights
  * or in steps of four bytes.

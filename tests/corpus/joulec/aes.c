@@ -1,7 +1,7 @@
 /* tests/corpus/joulec/aes.c - AES-128 encryption of blocks of sixteen bytes.
  *
- * By bytes as in the standard, with tables of products, with four tables of words, or with one table of words
- * that are rotated.
+ * The programs work on bytes as in the standard, use tables of products, use four tables of words, or use one
+ * table of words that are rotated.
  */
 #include <string.h>
 #include "corpus.h"
@@ -12,7 +12,8 @@
 static uint8_t plain[BLOCKS][16], cipher[BLOCKS][16], keys[ROUNDS + 1][16];
 static uint8_t sbox[256], doubles[256], triples[256];
 static uint32_t
-    tables[4][256]; /* contribution of a byte in each row to its column; the lowest byte is the first row */
+    /* contribution of a byte in each row to its column; the lowest byte belongs to the first row */
+    tables[4][256];
 
 static inline uint8_t doubled(uint8_t v)
 {
@@ -29,7 +30,7 @@ static inline uint8_t turned_byte(uint8_t v, int bits)
     return (uint8_t)(v << bits | v >> (8 - bits));
 }
 
-/* p takes all values of a byte except 0, and q the inverse of each. */
+/* p takes all values of a byte except 0, and q is the inverse of p. */
 static void make_sbox(void)
 {
     uint8_t p = 1, q = 1;
@@ -103,7 +104,7 @@ static inline void substitute(uint8_t *state)
         state[i] = sbox[state[i]];
 }
 
-/* The bytes of a row are four apart. */
+/* Adjacent bytes of a row have a distance of four bytes in memory. */
 static inline void shift_rows(uint8_t *state)
 {
     uint8_t old[16];
@@ -213,7 +214,7 @@ static uint64_t aes_tables(void)
     return 0;
 }
 
-/* Uses a quarter of the tables and rotates the words. */
+/* Uses only one of the four tables and rotates its words. */
 static uint64_t aes_turned(void)
 {
     for (int b = 0; b < BLOCKS; b++) {

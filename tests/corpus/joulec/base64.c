@@ -1,6 +1,7 @@
-/* tests/corpus/joulec/base64.c - Base64 encoding: four letters for three bytes.
+/* tests/corpus/joulec/base64.c - Base64 encoding, which writes four letters for three bytes.
  *
- * With a table for one letter or for two, with arithmetic, or bit by bit from a stream of bytes.
+ * The programs use a table of single letters, a table of pairs of letters, arithmetic, or a buffer of bits
+ * that takes one byte at a time.
  */
 #include <joule/budget.h>
 #include <string.h>
@@ -52,7 +53,7 @@ static uint64_t base64_pairs(void)
     return 0;
 }
 
-/* Each of the four ranges of letters adds a constant offset to the one before. */
+/* Each of the four ranges of letters adds a constant to the offset of the range before it. */
 static inline char letter_of(uint32_t v)
 {
     return (char)(v + 'A' + (v >= 26 ? 'a' - 'Z' - 1 : 0) - (v >= 52 ? 'z' + 1 - '0' : 0) -
@@ -71,7 +72,7 @@ static uint64_t base64_arithmetic(void)
     return 0;
 }
 
-/* Takes one byte at a time, as from a stream, and keeps the bits that are left. */
+/* Takes one byte at a time, as from a stream, and keeps the bits that do not fill a letter yet. */
 static uint64_t base64_bits(void)
 {
     uint32_t bits = 0, count = 0, at = 0;

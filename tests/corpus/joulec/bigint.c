@@ -1,6 +1,6 @@
 /* tests/corpus/joulec/bigint.c - products of 512-bit integers.
  *
- * Row by row or with the carries at the end, with words of 32 or 64 bits.
+ * The programs add row by row, or propagate the carries at the end. They use words of 32 or 64 bits.
  */
 #include "corpus.h"
 

@@ -1,6 +1,6 @@
 /* tests/corpus/joulec/bit_transpose.c - the transposes of 8 x 8 matrices of bits.
  *
- * By exchanges of blocks, inline or by calls, or by tables of half rows or quarters.
+ * The programs exchange blocks, inline or by calls, or use tables of half rows or of quarters of the matrix.
  */
 #include "corpus.h"
 
@@ -21,7 +21,7 @@ static void prepare(void)
         spread_two[k] = spread_half[k & 15] | spread_half[k >> 4] << 1;
 }
 
-/* Exchanges the blocks above and below the diagonal that are `distance` bits apart. */
+/* Exchanges each block above the diagonal with its mirrored block, which is `distance` bits away. */
 static inline uint32_t swapped(uint32_t v, uint32_t above, int distance)
 {
     uint32_t changed = (v ^ v >> distance) & above;
@@ -80,7 +80,7 @@ static uint64_t bit_transpose_half_rows(void)
     return 0;
 }
 
-/* Uses a table of halves of two rows. */
+/* Uses a table whose index consists of half of one row and half of the next row. */
 static uint64_t bit_transpose_quarters(void)
 {
     for (int t = 0; t < TIMES; t++)

@@ -1,8 +1,8 @@
 /* tests/corpus/joulec/breadth_first.c - the number of steps from the middle of a 32 x 32 grid to each cell,
- * by breadth-first search; a quarter of the cells are walls.
+ * by breadth-first search. A quarter of the cells are walls.
  *
- * With a queue of cells and a border of walls, with checks of the edges, with lists of neighbours, or with a
- * bit mask for each row.
+ * The programs use a queue of cells with a border of walls, a queue with checks of the edges, lists of
+ * neighbours, or a bit mask for each row.
  */
 #include <joule/budget.h>
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 static uint8_t is_wall[N][N], is_wall_around[WIDTH * WIDTH];
 static uint32_t free_rows[N];
 static uint16_t begins[N * N + 1],
-    neighbours[4 * N * N]; /* neighbours of a cell: from its begin to that of the next cell */
+    neighbours[4 * N * N]; /* the neighbours of cell i are neighbours[begins[i] .. begins[i + 1]) */
 static uint16_t steps[N][N];
 
 static void list_neighbours(void)
@@ -104,7 +104,7 @@ static uint64_t breadth_first_edges(void)
     return 0;
 }
 
-/* Treats the grid as a graph: each cell has a list of neighbours. */
+/* Treats the grid as a graph in which each cell has a list of neighbours. */
 static uint64_t breadth_first_graph(void)
 {
     static uint16_t queue[N * N];
@@ -128,7 +128,7 @@ static uint64_t breadth_first_graph(void)
     return 0;
 }
 
-/* Removes the cells that were reached from the mask of cells that are left. */
+/* Removes each reached cell from `left`, the mask of the cells that are not reached yet. */
 static uint64_t breadth_first_waves(void)
 {
     uint32_t left[N], wave[N + 2] = {0}, any = 1; /* with an empty row before and after */

@@ -1,14 +1,14 @@
 /* tests/corpus/joulec/calendar.c - dates and times of day of timestamps in seconds since the beginning of
  * 2020, all before 2028.
  *
- * By subtracting years and months, by spans of four years, by a formula for years that begin in March, or by
- * tables of first days.
+ * The programs subtract years and months, divide by spans of four years, use a formula for years that begin
+ * in March, or use tables of first days.
  */
 #include <joule/budget.h>
 #include "corpus.h"
 
 #define MOMENTS        768
-#define FIRST          2020 /* first year; every fourth year until 2099 is a leap year */
+#define FIRST          2020 /* first year, a leap year; every fourth year until 2099 is a leap year */
 #define YEARS          8
 #define DAYS_OF_FOUR   1461
 #define DAY_SECONDS    86400u
@@ -68,7 +68,8 @@ static inline void set_day(struct date *date, uint32_t year, uint32_t month, uin
     date->day = (uint8_t)day;
 }
 
-/* Sets month and day from the day of the year, which begins at 0, by visiting the months. */
+/* Visits the months to find month and day from `day`, the day of the year. The first day of the year has
+ * number 0. */
 static inline void set_day_of_year(struct date *date, uint32_t year, uint32_t day)
 {
     const uint8_t *days = month_days[year % 4 == 0];

@@ -1,8 +1,8 @@
 /* tests/corpus/joulec/can_signals.c - the values of the signals in 640 CAN frames of eight bytes and four
  * kinds. Bit 0 is the lowest bit of the first byte.
  *
- * By a table of positions, from bytes or from the frame as one word; by a table of shifts; or by code written
- * for each kind.
+ * The programs use a table of positions and read bytes or the whole frame, use a table of shifts, or contain
+ * code for each kind of frame.
  */
 #include <joule/budget.h>
 #include <string.h>
@@ -10,12 +10,12 @@
 
 #define FRAMES      640
 #define KINDS       4
-#define MAX_SIGNALS 5 /* signals in a frame at most */
+#define MAX_SIGNALS 5 /* maximum number of signals in a frame */
 
 struct signal_place {
     uint8_t begin, bits, is_signed;
     int16_t factor, offset;
-    int32_t minimum, maximum; /* values outside are clamped */
+    int32_t minimum, maximum; /* values outside of this range are clamped */
 };
 
 static const struct kind {

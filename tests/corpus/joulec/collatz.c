@@ -1,6 +1,6 @@
 /* tests/corpus/joulec/collatz.c - a fixed number of Collatz steps from many start values.
  *
- * By branches, by conditional moves, by masks, by tables, or by shifts.
+ * The programs use branches, conditional moves, masks, tables, or shifts.
  */
 #include "corpus.h"
 

@@ -1,7 +1,7 @@
-/* tests/corpus/joulec/compaction.c - the values below a limit, in their order. One value in eleven is below
- * it, at random.
+/* tests/corpus/joulec/compaction.c - the values below a limit, in their order. One of eleven random values is
+ * below the limit.
  *
- * With a branch, with a store for each value, in two passes, or in blocks of four.
+ * The programs use a branch, store each value, make two passes, or work in blocks of four values.
  */
 #include "corpus.h"
 
@@ -17,7 +17,7 @@ static void prepare(void)
         in[i] = corpus_random();
 }
 
-/* Clears the entries after the last result, which are not part of it, and returns the count. */
+/* Clears the entries after the last result, which do not belong to the result, and returns the count. */
 static uint64_t end(uint32_t count)
 {
     for (uint32_t i = 0; i < 4; i++)

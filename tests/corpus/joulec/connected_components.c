@@ -1,8 +1,8 @@
 /* tests/corpus/joulec/connected_components.c - the connected components of a graph with 512 nodes and 400
  * edges. Each node gets the lowest number in its component.
  *
- * By trees whose paths are shortened in a loop or by recursion, by lists of which the shorter one is renamed,
- * by a search, or by passing numbers along edges until none changes.
+ * The programs use trees whose paths are shortened in a loop or by recursion, join lists and rename the
+ * shorter list, search the graph, or pass numbers along edges until no number changes.
  */
 #include <joule/budget.h>
 #include <stdbool.h>
@@ -123,7 +123,7 @@ static uint64_t connected_components_search(void)
     }
     for (int i = 0; i < NODES; i++)
         ends[i + 1] = (uint16_t)(ends[i + 1] + ends[i]);
-    for (int i = 0; i < EDGES; i++) { /* each end advances to the begin of its list */
+    for (int i = 0; i < EDGES; i++) { /* each end moves down to the begin of its list */
         others[--ends[roads[i].a]] = roads[i].b;
         others[--ends[roads[i].b]] = roads[i].a;
     }
@@ -148,7 +148,7 @@ static uint64_t connected_components_search(void)
     return 0;
 }
 
-/* Each node also reads the number of the node whose number it has. */
+/* After each pass over the edges, each node takes the number of the node to which its own number refers. */
 static uint64_t connected_components_passed(void)
 {
     bool has_changed = true;

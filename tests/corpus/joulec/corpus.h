@@ -1,8 +1,9 @@
 /* tests/corpus/joulec/corpus.h - interface of the programs whose time joulec predicts.
  *
  * A group is one file of programs that do the same work in different ways. The return value and the output of
- * all programs must be equal to those of the first one. Trip counts are constants, except for a few that
- * JOULE_LOOP bounds. The programs of a group were chosen by measured time alone, within a factor of 4.
+ * each program must equal those of the group's first program. Trip counts are constants, except for a few
+ * that JOULE_LOOP bounds. The programs of a group were chosen only by their measured times, which differ by
+ * at most a factor of 4.
  *
  * Note: SETS in compare_times.py divides the groups into a tuning set, a validation set and test sets. No
  * constant of the model may be chosen with a group outside the tuning set.

@@ -1,6 +1,6 @@
 /* tests/corpus/joulec/crc.c - CRC-32 of a text.
  *
- * By tables of 4, 6 and 8 bits, or of two bytes at once.
+ * The programs use tables for 4, 6 or 8 bits, or for two bytes at once.
  */
 #include "corpus.h"
 

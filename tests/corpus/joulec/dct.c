@@ -1,6 +1,8 @@
-/* tests/corpus/joulec/dct.c - cosine transforms of 8 x 8 blocks in integers, so that every order is exact.
+/* tests/corpus/joulec/dct.c - cosine transforms of 8 x 8 blocks in integers, so that the result is exact in
+ * any order.
  *
- * As matrix products with either loop order, or by the symmetry of the cosines, used once or recursively.
+ * The programs compute matrix products with two loop orders, or use the symmetry of the cosines, once or
+ * recursively.
  */
 #include "corpus.h"
 
@@ -8,7 +10,7 @@
 #define BLOCKS 64
 
 static int32_t in[BLOCKS][N][N], out[BLOCKS][N][N], half[N][N];
-static int32_t transposed[N][N]; /* cosines, transposed: one column each */
+static int32_t transposed[N][N]; /* transpose of `waves` */
 
 /* Ck = 64 sqrt(2) cos(pi k / 16), rounded. */
 enum { C1 = 89, C2 = 84, C3 = 75, C4 = 64, C5 = 50, C6 = 35, C7 = 18 };
@@ -52,7 +54,7 @@ static uint64_t dct_sums(void)
     return 0;
 }
 
-/* Adds each value to a row of sums. */
+/* Adds the contribution of each value to a whole row of sums. */
 static uint64_t dct_rows(void)
 {
     for (int b = 0; b < BLOCKS; b++) {
@@ -76,7 +78,7 @@ static uint64_t dct_rows(void)
     return 0;
 }
 
-/* Even coefficients depend on sums of mirrored samples only, odd ones on differences. */
+/* Even coefficients depend only on sums of mirrored samples, and odd coefficients only on differences. */
 static void fold_once(const int32_t *x, int32_t step, int32_t *y)
 {
     int32_t sums[4], differences[4];

@@ -1,7 +1,7 @@
 /* tests/corpus/joulec/decimal.c - the eight digits of numbers below 100 million.
  *
- * By division by 10, by division by 100 and a table, as a fraction, with several digits in one word, or one
- * decimal place after the other.
+ * The programs divide by 10, divide by 100 and use a table, use a fraction, keep several digits in one word,
+ * or compute one decimal place of all numbers at a time.
  */
 #include "corpus.h"
 
@@ -46,7 +46,8 @@ static uint64_t decimal_hundreds(void)
     return 0;
 }
 
-/* The integer part is the first digit; ten times the fraction has the next digit there. */
+/* The integer part of a fixed-point number is the first digit. After the fraction is multiplied by ten, its
+ * integer part is the next digit. */
 static uint64_t decimal_fraction(void)
 {
     const uint64_t one = UINT64_C(1) << 60;
@@ -60,7 +61,8 @@ static uint64_t decimal_fraction(void)
     return 0;
 }
 
-/* Splits a word into two fields of four digits, then four of two, then eight of one. */
+/* Splits a word into two fields of four digits, then into four fields of two digits, then into eight fields
+ * of one digit. */
 static uint64_t decimal_fields(void)
 {
     for (int i = 0; i < N; i++) {

@@ -1,7 +1,7 @@
 /* tests/corpus/joulec/dither.c - error-diffusion dithering of a 96 x 64 grey image. Each pixel passes its
- * error on to four later ones.
+ * error on to four later pixels.
  *
- * In a copy of the image, with two rows of errors, with one row, or with a table of shares.
+ * The programs keep errors in a copy of the image, in two rows or in one row, or use a table of shares.
  */
 #include <string.h>
 #include "corpus.h"
@@ -12,7 +12,7 @@
 
 static uint8_t picture[HEIGHT][WIDTH], dots[HEIGHT][WIDTH];
 
-/* Shares of a pixel's error. The last one is the remainder, so that the sum is exact. */
+/* Shares of a pixel's error. The last share is the remainder, so that the sum of all shares is exact. */
 struct shares {
     int8_t right, below_left, below, below_right;
 };
@@ -88,7 +88,7 @@ static uint64_t dither_rows(void)
     return 0;
 }
 
-/* Keeps the error to the right, and incomplete errors of the row below, in registers. */
+/* Keeps the error for the next pixel, and incomplete errors of the row below, in registers. */
 static uint64_t dither_row(void)
 {
     int16_t errors[WIDTH + 1] = {0}; /* errors[x + 1] belongs to pixel x of the row below */

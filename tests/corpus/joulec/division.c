@@ -1,6 +1,6 @@
 /* tests/corpus/joulec/division.c - quotients by divisors that are not constant.
  *
- * As 32-bit or 64-bit integers, as double or float, or by a reciprocal.
+ * The programs divide 32-bit or 64-bit integers, double or float values, or multiply by a reciprocal.
  */
 #include "corpus.h"
 

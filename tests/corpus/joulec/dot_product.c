@@ -1,7 +1,7 @@
-/* tests/corpus/joulec/dot_product.c - a dot product of small integers in floating point, so that every order
- * is exact.
+/* tests/corpus/joulec/dot_product.c - a dot product of small integers in floating point, so that the result
+ * is exact in any order.
  *
- * With one, two or three accumulators, or by squares.
+ * The programs use one, two or three accumulators, or squares.
  */
 #include "corpus.h"
 

@@ -1,6 +1,6 @@
 /* tests/corpus/joulec/event_queue.c - the next of 64 events, each of which occurs again later.
  *
- * By a heap, by a tournament tree, by rows with known minima, or by a search of all events.
+ * The programs use a heap, a tournament tree, rows with known minima, or a search of all events.
  */
 #include <string.h>
 #include "corpus.h"
@@ -44,7 +44,8 @@ static uint64_t event_queue_to_end(void)
     return 0;
 }
 
-/* The tree holds the indices of winners. The event that occurs again plays up to the root. */
+/* The tree holds the indices of winners. The event that occurs again is compared with the winners on its path
+ * to the root. */
 static uint64_t event_queue_tournament(void)
 {
     uint32_t when[EVENTS];

@@ -1,8 +1,8 @@
 /* tests/corpus/joulec/expression.c - an expression of at most 255 nodes, evaluated for 16 rows of eight
  * inputs.
  *
- * By recursion, by a stack machine, by a list of steps with numbered results, or by this list with all rows
- * in each step.
+ * The programs use recursion, a stack machine, a list of steps with numbered results, or this list with all
+ * rows in each step.
  */
 #include <joule/budget.h>
 #include "corpus.h"

@@ -1,8 +1,9 @@
 /* tests/corpus/joulec/fft.c - the discrete Fourier transform of 256 complex samples. All programs compute the
- * same sums and products, and so round alike.
+ * same sums and products, so they round in the same way.
  *
- * In place by stages, inline, with calls for products, or with separate real and imaginary parts; between two
- * arrays without reordering (Stockham); or by functions for each size.
+ * Three programs work in place by stages: inline, with calls for products, or with separate real and
+ * imaginary parts. The others work between two arrays without reordering (Stockham), or call a function for
+ * each size.
  */
 #include "corpus.h"
 
@@ -139,8 +140,8 @@ static uint64_t fft_apart(void)
     return 0;
 }
 
-/* Reads pairs that are half an array apart, and stores the results so that this also holds in the next
- * stage. */
+/* Reads pairs whose distance is half an array. Stores the results so that pairs have this distance in the
+ * next stage, too. */
 static void stockham_stage(const struct complex *from, struct complex *to, int blocks, int stride)
 {
     for (int i = 0; i < N / 2; i++) {

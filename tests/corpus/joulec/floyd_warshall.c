@@ -1,14 +1,14 @@
 /* tests/corpus/joulec/floyd_warshall.c - shortest paths between all pairs of 40 nodes, by the Floyd-Warshall
  * algorithm.
  *
- * By rows, with the invariant value read again or kept in a register, through pointers to rows, or by
- * columns.
+ * The programs visit rows and read the invariant value again or keep it in a register, use pointers to rows,
+ * or visit columns.
  */
 #include <string.h>
 #include "corpus.h"
 
 #define N    40
-#define NONE 1000000 /* longer than any path; its double does not overflow */
+#define NONE 1000000 /* longer than any path; twice this length does not overflow */
 
 static int32_t edges[N][N], paths[N][N], *rows[N];
 
@@ -64,7 +64,7 @@ static uint64_t floyd_warshall_columns(void)
     return 0;
 }
 
-/* Rows are reached through a table of pointers, which may alias for the compiler. */
+/* Accesses rows through a table of pointers. The compiler must assume that the rows may overlap. */
 static uint64_t floyd_warshall_addresses(void)
 {
     memcpy(paths, edges, sizeof paths);

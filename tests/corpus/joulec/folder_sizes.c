@@ -1,8 +1,8 @@
 /* tests/corpus/joulec/folder_sizes.c - the total size of each of 1024 folders with all subfolders, and the
  * number of levels below it.
  *
- * By one or two recursive functions, by a list in which parents come before children, by adding each folder
- * to all its ancestors, or from the leaves upwards.
+ * The programs use one or two recursive functions, use a list in which parents come before children, add each
+ * folder to all its ancestors, or work from the leaves upwards.
  */
 #include <joule/budget.h>
 #include <string.h>
@@ -24,7 +24,7 @@ struct total {
 static struct folder folders[FOLDERS];
 static struct total totals[FOLDERS];
 
-/* Numbers are random, except that folder 0 is the root. */
+/* Folder 0 is the root. The other numbers are assigned at random. */
 static void prepare(void)
 {
     static int32_t places[FOLDERS]; /* numbers of the folders in order of creation */
@@ -97,7 +97,7 @@ static uint64_t folder_sizes_twice(void)
     return size_of(0);
 }
 
-/* Visits a list backwards in which each folder comes after its parent. */
+/* Visits a list in which each folder comes after its parent, from its end. */
 static uint64_t folder_sizes_list(void)
 {
     static int32_t list[FOLDERS];
@@ -132,7 +132,7 @@ static uint64_t folder_sizes_above(void)
     return totals[0].size;
 }
 
-/* The last subfolder that is finished continues with its parent. */
+/* When the last subfolder of a folder is finished, the folder itself is processed. */
 static uint64_t folder_sizes_empty(void)
 {
     static uint16_t waiting[FOLDERS];

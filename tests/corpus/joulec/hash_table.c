@@ -1,7 +1,7 @@
-/* tests/corpus/joulec/hash_table.c - the values of keys in hash tables; half of the keys are absent. No key
- * is more than four probes away.
+/* tests/corpus/joulec/hash_table.c - the values of keys in hash tables. Half of the keys are absent. Each key
+ * is found with at most four probes.
  *
- * With linear probing that ends early or always takes four probes, with two possible slots, or with chains.
+ * The programs use linear probing that ends early or always takes four probes, two possible slots, or chains.
  */
 #include <joule/budget.h>
 #include <string.h>
@@ -92,7 +92,7 @@ static uint64_t hash_table_beside(void)
     return 0;
 }
 
-/* Takes all four probes, whatever the earlier ones found. */
+/* Takes all four probes, even if an earlier probe found the key. */
 static uint64_t hash_table_all_probes(void)
 {
     for (int i = 0; i < QUERIES; i++) {

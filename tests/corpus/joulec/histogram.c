@@ -1,12 +1,12 @@
 /* tests/corpus/joulec/histogram.c - a histogram of eight values.
  *
- * With one table or two, with fields of a word, or by comparisons.
+ * The programs use one table, two tables, fields of a word, or comparisons.
  */
 #include "corpus.h"
 
 #define N     32768
 #define BINS  8
-#define BLOCK 128 /* values per block, which fields of 8 bits can count */
+#define BLOCK 128 /* number of values per block, small enough to be counted in 8 bits */
 
 static uint8_t bytes[N];
 static uint32_t counts[BINS], pairs[64];

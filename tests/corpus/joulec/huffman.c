@@ -1,8 +1,8 @@
 /* tests/corpus/joulec/huffman.c - decoding of a text of eleven letters with Huffman codes of two to eight
  * bits.
  *
- * Bit by bit down a tree, by the limits of each length, by a table of eight bits, or by this table with a
- * buffer of bits.
+ * The programs descend a tree bit by bit, use the limits of each length, use a table for eight bits, or use
+ * this table with a buffer of bits.
  */
 #include <joule/budget.h>
 #include <string.h>
@@ -12,17 +12,19 @@
 #define LETTERS  11
 #define SHORTEST 2
 #define LONGEST  8
-#define BYTES    (SYMBOLS * LONGEST / 8 + 8) /* maximum size, with bytes that are read after the end */
+#define BYTES    (SYMBOLS * LONGEST / 8 + 8) /* maximum size, including bytes after the end that are read */
 
 struct entry {
     uint8_t letter, length;
 };
 
-/* Canonical code: codes of one length are consecutive numbers, and those of the next length follow. */
+/* Lengths of a canonical code. Codes of one length are consecutive numbers, and the codes of the next length
+ * follow. */
 static const uint8_t lengths[LETTERS] = {2, 2, 3, 3, 3, 4, 5, 6, 7, 8, 8};
 
 static uint8_t bytes[BYTES], letters[SYMBOLS];
-static uint32_t limits[LONGEST + 1];  /* first eight bits that begin a longer code than this */
+/* limits[n]: lowest value of eight bits that begin with a code of more than n bits */
+static uint32_t limits[LONGEST + 1];
 static uint32_t offsets[LONGEST + 1]; /* difference between the letters and the codes of a length */
 static struct entry table[1 << LONGEST];
 static uint8_t tree[2 * LETTERS][2]; /* values from 2 * LETTERS are letters */
@@ -96,7 +98,7 @@ static uint64_t huffman_tree(void)
     return at;
 }
 
-/* The length grows by one for each limit that the bits reach. */
+/* The length of the code is SHORTEST, plus one for each limit that the next eight bits reach. */
 static uint64_t huffman_limits(void)
 {
     uint32_t at = 0;

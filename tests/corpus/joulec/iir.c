@@ -1,7 +1,7 @@
-/* tests/corpus/joulec/iir.c - a second-order filter of eight channels. All programs round alike.
+/* tests/corpus/joulec/iir.c - a second-order filter of eight channels. All programs round in the same way.
  *
- * Channel by channel, two channels at once, or with calls for each sample, pair of channels or channel in
- * turn; with the state in variables or in memory.
+ * The programs filter one channel or two channels at once, or call a function for each sample, for each pair
+ * of channels, or for each channel in turn. The state is in variables or in memory.
  */
 #include "corpus.h"
 

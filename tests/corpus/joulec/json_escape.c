@@ -1,7 +1,7 @@
 /* tests/corpus/joulec/json_escape.c - escaping of a text for a JSON string.
  *
- * By a switch, by a table of marks, in runs without change, eight characters at a time, or by a table of
- * replacements.
+ * The programs use a switch, a table of marks, copies of unchanged runs, tests of eight characters at a time,
+ * or a table of replacements.
  */
 #include <joule/budget.h>
 #include <string.h>

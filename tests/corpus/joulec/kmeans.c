@@ -1,7 +1,8 @@
-/* tests/corpus/joulec/kmeans.c - the nearest of eight centres for each point of a plane; of several, the
- * first. All values are integers, so that squares are exact.
+/* tests/corpus/joulec/kmeans.c - the nearest of eight centres for each point of a plane. If several centres
+ * are equally near, the result is the first of them. All values are integers, so that squares are exact.
  *
- * With conditional moves, centre by centre, by a tournament of pairs, or by products.
+ * The programs use conditional moves, visit all points for one centre at a time, use a tournament of pairs,
+ * or use products.
  */
 #include "corpus.h"
 
@@ -89,7 +90,7 @@ static uint64_t kmeans_tournament(void)
     return 0;
 }
 
-/* Leaves out the square of the point, which is equal for all centres. */
+/* Omits the square of the point from the distance, because it is equal for all centres. */
 static uint64_t kmeans_products(void)
 {
     for (int i = 0; i < N; i++) {

@@ -1,7 +1,8 @@
 /* tests/corpus/joulec/knapsack.c - the maximum value of items that fit into a bag, for each capacity of the
  * bag.
  *
- * In one row from its end, in two rows, with two items at once, or capacity by capacity in a table.
+ * The programs use one row from its end, use two rows, add two items at once, or fill a table capacity by
+ * capacity.
  */
 #include <joule/budget.h>
 #include <string.h>
@@ -27,7 +28,7 @@ static inline uint32_t larger(uint32_t a, uint32_t b)
     return a < b ? b : a;
 }
 
-/* Visits capacities downwards, so that entries below do not include this item yet. */
+/* Visits capacities in descending order, so that entries of lower capacities do not include this item yet. */
 static uint64_t knapsack_row(void)
 {
     memset(best, 0, sizeof best);

@@ -1,6 +1,7 @@
 /* tests/corpus/joulec/lcs.c - the length of the longest common subsequence of two texts.
  *
- * In a whole table, in two rows, without a choice, or along diagonals.
+ * The programs fill a whole table, compute two rows in one pass, use the maximum of all candidates, or visit
+ * diagonals.
  */
 #include "corpus.h"
 
@@ -53,7 +54,8 @@ static uint64_t lcs_two_rows(void)
     return row[N];
 }
 
-/* Neighbours differ by at most 1, so the maximum of all three candidates is correct without a choice. */
+/* Neighbours differ by at most 1. So the maximum of all three candidates is correct, whether the letters are
+ * equal or not. */
 static uint64_t lcs_longest(void)
 {
     for (int j = 0; j <= N; j++)
@@ -68,7 +70,8 @@ static uint64_t lcs_longest(void)
     return rows[0][N];
 }
 
-/* Cells of a diagonal do not depend on each other. Diagonal i + j; cells outside stay 0. */
+/* Cells with equal i + j form a diagonal, and do not depend on each other. Cells outside of the table stay
+ * 0. */
 static uint64_t lcs_diagonals(void)
 {
     for (int k = 0; k < 3; k++)

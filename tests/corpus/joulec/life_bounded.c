@@ -1,8 +1,8 @@
-/* tests/corpus/joulec/life_bounded.c - two generations of the game of life on 64 x 64 cells with dead cells
- * around.
+/* tests/corpus/joulec/life_bounded.c - two generations of the game of life on 64 x 64 cells, which dead cells
+ * surround.
  *
- * By sums of columns of bytes, by neighbours in words, by the bits of a square as an index, or by cells as
- * bits of a word.
+ * The programs use sums of columns of bytes, neighbours in words, the bits of a square as an index, or one
+ * bit of a word for each cell.
  */
 #include <string.h>
 #include "corpus.h"
@@ -15,7 +15,8 @@ typedef uint8_t field[N + 2][N + 2]; /* with a border of dead cells */
 static field start, now, next;
 static uint32_t wide[N + 2][N + 2], wide_next[N][N];
 static uint8_t columns[N + 2];
-static uint8_t lives[512]; /* next state; index: the nine cells of a square, column by column */
+/* next state of a cell; the index contains the nine cells of its square, column by column */
+static uint8_t lives[512];
 static uint64_t bits_now[N + 2], bits_next[N + 2];
 
 static void prepare(void)
@@ -96,7 +97,8 @@ static uint64_t life_bounded_squares(void)
     return 0;
 }
 
-/* Returns the next state of a row of 64 cells. Adds three bits, then three sums; the result is at most 9. */
+/* Returns the next state of a row of 64 cells. For each cell, adds the three bits of each row, and then the
+ * three sums. The result is at most 9. */
 static uint64_t row_after(uint64_t above, uint64_t here, uint64_t below)
 {
     uint64_t ones[3], twos[3], rows[3] = {above, here, below};

@@ -1,7 +1,7 @@
 /* tests/corpus/joulec/life_torus.c - four generations of the game of life on a torus of 64 x 64 cells.
  *
- * By the eight neighbours of each cell, by moving sums of columns, by a table of squares of nine cells, or by
- * adding each living cell to its neighbours.
+ * The programs add the eight neighbours of each cell, use moving sums of columns, use a table of squares of
+ * nine cells, or add each living cell to the counts of its neighbours.
  */
 #include <joule/budget.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #define GENERATIONS 4
 
 static uint8_t first[N][N], fields[2][N][N]; /* the result is in fields[0] */
-/* next state; index: nine cells, column by column, with the middle one in bit 4 */
+/* next state of a cell; the index contains nine cells, column by column, with the cell itself in bit 4 */
 static uint8_t lives_next[512];
 
 static inline uint8_t next_of(uint32_t neighbours, uint32_t lives)
@@ -92,7 +92,7 @@ static uint64_t life_torus_table(void)
     return 0;
 }
 
-/* Adds living cells to their neighbours. Most cells are dead and are skipped. */
+/* Adds each living cell to the counts of its neighbours. Most cells are dead and are skipped. */
 static uint64_t life_torus_living(void)
 {
     static uint8_t counts[N][N];

@@ -1,6 +1,7 @@
 /* tests/corpus/joulec/linked_list.c - the sum of a circular list that fits into the first-level cache.
  *
- * Node by node, by pointers to the second next node, by an array of addresses, or by both pointers in turn.
+ * The programs visit node by node, use pointers to the second next node, use an array of addresses, or use
+ * both pointers in each step.
  */
 #include "corpus.h"
 
@@ -8,7 +9,7 @@
 #define TIMES 32
 
 struct node {
-    struct node *next, *second; /* the next node, and the one after it */
+    struct node *next, *second; /* the next node, and the node after the next one */
     uint64_t value;
 };
 

@@ -1,7 +1,7 @@
 /* tests/corpus/joulec/lru_cache.c - hits of 2048 reads in a cache of 16 sets of eight lines with LRU
  * replacement.
  *
- * By the time of each line's last read, by an array in order of use, by doubly linked lists, or by a bit
+ * The programs use the time of each line's last read, an array in order of use, doubly linked lists, or a bit
  * matrix.
  */
 #include <joule/budget.h>
@@ -17,7 +17,7 @@
 static uint32_t addresses[READS]; /* addresses of lines */
 static bool is_known[READS];
 
-/* Makes addresses near the last one, with occasional jumps. */
+/* Makes addresses near the previous address, with occasional jumps. */
 static void prepare(void)
 {
     uint32_t place = 0;

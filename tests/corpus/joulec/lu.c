@@ -1,7 +1,7 @@
-/* tests/corpus/joulec/lu.c - LU factorisation of 8 x 8 matrices without pivoting. The matrices have small
- * integers and pivots that are powers of 2, so that every order is exact.
+/* tests/corpus/joulec/lu.c - LU factorisation of 8 x 8 matrices without pivoting. The matrices contain small
+ * integers, and their pivots are powers of 2, so that the result is exact in any order.
  *
- * By rows, by columns, by rows of full length, or four matrices at once.
+ * The programs work by rows, by columns, by rows of full length, or on four matrices at once.
  */
 #include <string.h>
 #include "corpus.h"
@@ -72,7 +72,7 @@ static uint64_t lu_whole_rows(void)
     return 0;
 }
 
-/* Computes column by column; each value subtracts the products that it needs. */
+/* Computes column by column. Subtracts from each value all products that it needs. */
 static uint64_t lu_columns(void)
 {
     memcpy(out, in, sizeof out);

@@ -1,7 +1,8 @@
-/* tests/corpus/joulec/lz77.c - decompression of a text that consists of 2048 items: some literals, then a
- * match in the earlier text (LZ77).
+/* tests/corpus/joulec/lz77.c - decompression of a text (LZ77) that consists of 2048 items. An item contains
+ * some literals and then a match, which refers to earlier text.
  *
- * Letter by letter, by memcpy, by copies of eight letters, or through a ring buffer as for a stream.
+ * The programs copy letter by letter, with memcpy, in copies of eight letters, or through a ring buffer as
+ * for a stream.
  */
 #include <joule/budget.h>
 #include <string.h>
@@ -14,13 +15,13 @@
 #define MAX_DISTANCE 4096 /* maximum distance of a match */
 #define PACKED       (ITEMS * (3 + MAX_LITERALS))
 #define TEXT         (ITEMS * (MAX_LITERALS + MAX_MATCH))
-#define SPARE        32 /* bytes after the end that copies of eight may write */
+#define SPARE        32 /* bytes after the end that copies of eight letters may write */
 
 static uint8_t packed[PACKED + SPARE], text[TEXT + SPARE];
 static uint32_t text_bytes;
 
 /* Makes the items. An item is a byte, the literals, and two bytes for the distance of the match. The upper
- * half of the byte is the number of literals, its lower half the length of the match minus MIN_MATCH. A
+ * half of the byte is the number of literals. Its lower half is the length of the match minus MIN_MATCH. A
  * match may overlap itself. */
 static void prepare(void)
 {
@@ -98,7 +99,7 @@ static inline void copy_eight(uint8_t *to, const uint8_t *from)
     memcpy(to, &word, sizeof word);
 }
 
-/* Copies more than needed; the next item overwrites the rest. */
+/* Copies more letters than needed. The next item overwrites the surplus. */
 static uint64_t lz77_words(void)
 {
     const uint8_t *from = packed;

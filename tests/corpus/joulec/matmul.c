@@ -1,6 +1,7 @@
-/* tests/corpus/joulec/matmul.c - a product of matrices of small integers, so that every order is exact.
+/* tests/corpus/joulec/matmul.c - a product of matrices of small integers, so that the result is exact in any
+ * order.
  *
- * By loop orders, with a transposed operand, in tiles, or two rows and two columns at a time.
+ * The programs use different loop orders, a transposed operand, tiles, or two rows and two columns at a time.
  */
 #include "corpus.h"
 

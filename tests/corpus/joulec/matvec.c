@@ -1,7 +1,7 @@
-/* tests/corpus/joulec/matvec.c - the product of a matrix and a vector of small integers, so that every order
- * is exact.
+/* tests/corpus/joulec/matvec.c - the product of a matrix and a vector of small integers, so that the result
+ * is exact in any order.
  *
- * By rows, by columns, with a transposed matrix, or by two rows or two columns at once.
+ * The programs work by rows, by columns, with a transposed matrix, or with two rows or two columns at once.
  */
 #include "corpus.h"
 

@@ -4,12 +4,12 @@
  * usage: measure_programs ROUNDS MILLISECONDS [same]
  *
  * Prints "group program nanoseconds right" (or "wrong") for each program, in the order of the groups. The
- * time of a call is the lower quartile over all rounds; each round takes at least MILLISECONDS. Exit status
+ * time of a call is the lower quartile over all rounds. Each round takes at least MILLISECONDS. Exit status
  * 1: a program was wrong. Wrong programs are timed, too.
  *
- * The build defines GROUPS, the list of the groups. New inputs are made before each call, which is not timed:
- * a processor that sees the same data a thousand times learns thousands of branches, and programs rarely
- * process the same data twice. With "same", inputs are made once.
+ * The build defines GROUPS, the list of the groups. New inputs are made before each call; this time is not
+ * measured. The reason is that a processor learns thousands of branches if it sees the same data a thousand
+ * times, but real programs rarely process the same data twice. With "same", inputs are made only once.
  * Note: predictions are for a core that no other thread uses. The lower quartile leaves out most calls that
  * another thread interrupted.
  */
@@ -31,7 +31,7 @@ static const struct {
 #define GROUP_COUNT  (sizeof groups / sizeof *groups)
 #define MAX_PROGRAMS (GROUP_COUNT * 8)
 #define MAX_ROUNDS   101
-#define FILL_BYTE    0xa5 /* a value that no program writes everywhere */
+#define FILL_BYTE    0xa5 /* a value that no program writes to each byte of its output */
 
 struct contest {
     const char *name;
@@ -61,7 +61,7 @@ static int64_t time_calls(const struct program *program, int64_t calls)
     return thread_ns() - begin;
 }
 
-/* Returns the mean time of a call in ns, over as many calls as fill the round. */
+/* Returns the mean time of a call in ns. The calls together take about `round_ns`. */
 static double time_same(const struct program *program, int64_t round_ns)
 {
     int64_t calls = 1 + round_ns / (time_calls(program, 1) + 1);
@@ -79,7 +79,7 @@ static int64_t clock_read_ns(void)
     return minimum;
 }
 
-/* The same, with new inputs for each call. */
+/* Like time_same, with new inputs for each call. */
 static double time_new(const struct group *group, const struct program *program, int64_t round_ns)
 {
     int64_t calls = 0, sum_ns = 0, read_ns = clock_read_ns();

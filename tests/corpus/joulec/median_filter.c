@@ -1,7 +1,7 @@
 /* tests/corpus/joulec/median_filter.c - the median of the 3 x 3 square around each pixel of an image of
  * bytes.
  *
- * By a sorting network, by bisection of the value, by counting, or by insertion sort.
+ * The programs use a sorting network, bisection of the value, counting, or insertion sort.
  */
 #include <joule/budget.h>
 #include "corpus.h"
@@ -52,7 +52,8 @@ static uint64_t median_filter_network(void)
     return 0;
 }
 
-/* Finds the median bit by bit: sets a bit if at least five values are not below the result. */
+/* Finds the median bit by bit. Sets a bit if at least five values are not below the median with this bit
+ * set. */
 static uint64_t median_filter_halving(void)
 {
     for (int y = 0; y < HEIGHT - 2; y++)
@@ -69,7 +70,7 @@ static uint64_t median_filter_halving(void)
     return 0;
 }
 
-/* Finds the value with four values before it; equal values are ordered by position. */
+/* Finds the value with four values before it in sorted order. Equal values are ordered by position. */
 static uint64_t median_filter_counting(void)
 {
     for (int y = 0; y < HEIGHT - 2; y++)

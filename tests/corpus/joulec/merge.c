@@ -1,6 +1,6 @@
-/* tests/corpus/joulec/merge.c - pairs of sorted arrays, merged.
+/* tests/corpus/joulec/merge.c - merges pairs of sorted arrays.
  *
- * With a branch, with conditional moves, from both ends, or by a sorting network.
+ * The programs use a branch or conditional moves, merge from both ends, or use a sorting network.
  */
 #include "corpus.h"
 
@@ -53,7 +53,7 @@ static uint64_t merge_choice(void)
     return 0;
 }
 
-/* Merges the lower half from the front and the upper half from the end; the two do not depend on each
+/* Merges the lower half from the front and the upper half from the end. The two halves do not depend on each
  * other. */
 static uint64_t merge_ends(void)
 {
@@ -86,8 +86,8 @@ static inline void order_apart(int32_t *all, int apart)
             put_in_order(&all[i], &all[i + apart]);
 }
 
-/* Appends the second array in reverse order, then orders values that are N, N / 2, ... apart (bitonic
- * merge). */
+/* Appends the second array in reverse order. Then orders pairs of values with a distance of N, N / 2, ..., 1
+ * (bitonic merge). */
 static uint64_t merge_network(void)
 {
     for (int p = 0; p < PAIRS; p++) {

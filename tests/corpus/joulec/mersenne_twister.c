@@ -1,7 +1,8 @@
-/* tests/corpus/joulec/mersenne_twister.c - random numbers of the Mersenne twister, eight rounds of its 624
- * words.
+/* tests/corpus/joulec/mersenne_twister.c - random numbers of the Mersenne twister. Its state of 624 words is
+ * renewed eight times.
  *
- * With indices by remainders or by a table, with a call for each number, or with three indices that wrap.
+ * The programs compute indices by remainders or by a table, make a call for each number, or use three indices
+ * that wrap.
  */
 #include <string.h>
 #include "corpus.h"

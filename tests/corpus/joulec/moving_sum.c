@@ -1,6 +1,7 @@
 /* tests/corpus/joulec/moving_sum.c - the moving sum of the last 48 samples, which are kept in a queue.
  *
- * In a ring buffer by remainders, by calls, with a loop for each round, or in a circular list.
+ * The programs use a ring buffer with remainders, with calls, or with a loop for each round, or a circular
+ * list.
  */
 #include <string.h>
 #include "corpus.h"

@@ -1,13 +1,14 @@
-/* tests/corpus/joulec/number_parsing.c - numbers of one to seven digits, parsed from a text with a comma
- * after each.
+/* tests/corpus/joulec/number_parsing.c - parses numbers of one to seven digits from a text. A comma follows
+ * each number.
  *
- * Digit by digit, without a branch, by bit masks of the commas, or with all digits in one word.
+ * The programs work digit by digit, without a branch, with bit masks of the commas, or with all digits in one
+ * word.
  */
 #include <joule/budget.h>
 #include <string.h>
 #include "corpus.h"
 
-#define NUMBERS 7000 /* equally many of each length */
+#define NUMBERS 7000 /* a seventh of the numbers has each length */
 #define DIGITS  7
 #define N       (NUMBERS * (DIGITS + 3) / 2)
 #define WORDS   ((N + 63) / 64)
@@ -46,7 +47,7 @@ static uint64_t number_parsing_numbers(void)
     return 0;
 }
 
-/* Stores the number so far at each byte; at a comma, the index advances and the number is kept. */
+/* Stores the unfinished number at each byte. At a comma, the index advances, so that the number is kept. */
 static uint64_t number_parsing_always(void)
 {
     uint32_t count = 0, number = 0;
@@ -85,15 +86,15 @@ static uint64_t number_parsing_commas(void)
     return 0;
 }
 
-/* Reads eight bytes at once and shifts the digits to the top. Three multiplications combine digits to
- * pairs, fours and eights. The lowest byte is the first. */
+/* Reads eight bytes at once and shifts the digits to the top. Three multiplications combine digits to groups
+ * of two, four and eight. The lowest byte is the first digit. */
 static uint64_t number_parsing_words(void)
 {
     const char *at = text;
     for (int i = 0; i < NUMBERS; i++) {
         uint64_t word;
         memcpy(&word, at, sizeof word);
-        /* bytes that are no digits: a comma does not have this bit */
+        /* in a digit bit 4 is set, in a comma it is not */
         uint64_t others = ~word & 0x1010101010101010u;
         uint32_t bits = (uint32_t)__builtin_ctzll(others) - 4;
         word = (word & 0x0f0f0f0f0f0f0f0fu) << (64 - bits);

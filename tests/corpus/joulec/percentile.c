@@ -1,6 +1,7 @@
 /* tests/corpus/joulec/percentile.c - the 95th percentile of each of 96 series of 111 samples of 24 bits.
  *
- * By quickselect (Hoare), by bisection of the value, by a heap of the largest samples, or by a radix sort.
+ * The programs use quickselect (Hoare), bisection of the value, a heap of the largest samples, or a radix
+ * sort.
  */
 #include <joule/budget.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 
 #define SERIES 96
 #define N      111
-#define RANK   105        /* number of samples before it in order */
+#define RANK   105        /* number of samples before the percentile in sorted order */
 #define TOP    (N - RANK) /* the percentile and all samples after it */
 
 static uint32_t samples[SERIES][N], found[SERIES];

@@ -1,13 +1,14 @@
 /* tests/corpus/joulec/piecewise_linear.c - a piecewise linear function with eight pieces. All values are
- * small integers, so that every order is exact.
+ * small integers, so that the result is exact in any order.
  *
- * By bisection or by a table of the pieces, by the quotient of both ends, or as a sum of changes of slope.
+ * The programs find the piece by bisection or by a table, interpolate between the ends of the piece, or add
+ * changes of slope.
  */
 #include "corpus.h"
 
 #define N      4096
 #define PIECES 8
-#define STEP   64 /* all pieces begin at a multiple of it */
+#define STEP   64 /* all pieces begin at a multiple of STEP */
 #define RANGE  4096
 #define FIRST  1000 /* value at 0 */
 

@@ -1,7 +1,8 @@
 /* tests/corpus/joulec/point_in_polygon.c - tests whether points are inside a polygon of 24 edges, by the
- * parity of crossings. Coordinates are small integers, so that every order is exact.
+ * parity of crossings. Coordinates are small integers, so that the result is exact in any order.
  *
- * With branches, by the signs of products, with a division, or edge by edge for all points.
+ * The programs use branches, the signs of products, or a division, or test all points with one edge at a
+ * time.
  */
 #include "corpus.h"
 
@@ -17,7 +18,7 @@ static struct point corners[EDGES + 1], points[POINTS]; /* the last corner repea
 static uint8_t is_inside[POINTS];
 static int32_t xs[POINTS], ys[POINTS], crossings[POINTS];
 
-/* Makes a star: its corners are on rays around the middle, in order of angle. */
+/* Makes a star whose corners are on rays around the middle, in order of angle. */
 static void prepare(void)
 {
     static const struct point rays[EDGES / 4] = {{64, 0}, {62, 17}, {55, 32}, {45, 45}, {32, 55}, {17, 62}};

@@ -1,8 +1,8 @@
-/* tests/corpus/joulec/polynomial.c - a polynomial of degree 15 at small integers, so that every order of
+/* tests/corpus/joulec/polynomial.c - a polynomial of degree 15 at small integers, so that any order of
  * evaluation is exact.
  *
- * By Horner's rule, by powers, by even and odd coefficients, by Estrin's scheme, or coefficient by
- * coefficient.
+ * The programs use Horner's rule, powers, even and odd coefficients, or Estrin's scheme, or add one
+ * coefficient at a time for all x.
  */
 #include "corpus.h"
 
@@ -68,7 +68,7 @@ static uint64_t polynomial_estrin(void)
     return 0;
 }
 
-/* Adds one coefficient for all x, then the next; the sums are in memory. */
+/* Adds one coefficient for all x, and then the next one. The sums are in memory. */
 static uint64_t polynomial_by_coefficient(void)
 {
     for (int i = 0; i < N; i++)

@@ -1,6 +1,6 @@
 /* tests/corpus/joulec/polynomial_hash.c - the hash of a text, h = 31 h + byte.
  *
- * Byte by byte, four bytes at once, in two halves, or by powers.
+ * The programs take one byte or four bytes at once, work on two halves, or use powers.
  */
 #include "corpus.h"
 

@@ -1,6 +1,6 @@
 /* tests/corpus/joulec/popcount.c - the number of set bits of words.
  *
- * By bytes or halves through tables, by sums inside a word, in one or two words, or by sums of columns of
+ * The programs use tables for bytes or half words, sums inside one word or two words, or sums of columns of
  * bits.
  */
 #include "corpus.h"
@@ -51,7 +51,7 @@ static uint64_t popcount_sums(void)
     return 0;
 }
 
-/* Sums the bits of two words in one. */
+/* Sums the bits of two words in one word. */
 static uint64_t popcount_pairs(void)
 {
     for (int t = 0; t < TIMES; t++)

@@ -1,6 +1,7 @@
 /* tests/corpus/joulec/prefix_sum.c - prefix sums.
  *
- * Serially, with the sums of blocks first, in blocks, in two halves, or by doubling.
+ * The programs add serially, compute the sums of blocks first, work in blocks or in two halves, or use
+ * doubling.
  */
 #include "corpus.h"
 
@@ -58,7 +59,8 @@ static uint64_t prefix_sum_blocks(void)
     return s;
 }
 
-/* Computes each half by itself, then adds the sum of the first half to the second. */
+/* Computes the prefix sums of each half separately, and then adds the sum of the first half to the second
+ * half. */
 static uint64_t prefix_sum_halves(void)
 {
     uint32_t last = 0;
@@ -77,7 +79,7 @@ static uint64_t prefix_sum_halves(void)
     return last;
 }
 
-/* Sums pairs, fours and eights in log2(8) rounds, then adds the sums of the eights. */
+/* Sums two, four and eight values in log2(8) rounds, and then adds the sums of the groups of eight. */
 static uint64_t prefix_sum_doubling(void)
 {
     uint32_t s = 0;

@@ -1,8 +1,8 @@
 /* tests/corpus/joulec/quaternion.c - rotations of 96 bodies of 20 points each by quaternions, which are not
- * normalised. Numbers before the last division are small integers, so that every order is exact.
+ * normalised. Numbers before the last division are small integers, so that the result is exact in any order.
  *
- * By two products of quaternions, by cross products, by a matrix for each body, or by this matrix with points
- * in columns.
+ * The programs use two products of quaternions, cross products, a matrix for each body, or this matrix with
+ * points in columns.
  */
 #include "corpus.h"
 

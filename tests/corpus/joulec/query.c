@@ -1,8 +1,8 @@
-/* tests/corpus/joulec/query.c - a query of a table of orders: count, sum and maximum amount by region, of the
- * orders in a range of days and of some kinds.
+/* tests/corpus/joulec/query.c - a query of a table of orders. For each region, it computes the count, sum and
+ * maximum amount of the orders in a range of days and of some kinds.
  *
- * With orders as rows, as columns, with a list of selected orders, with an index by day, or for all orders
- * with masks.
+ * The programs store orders as rows or as columns, make a list of selected orders, use an index by day, or
+ * apply masks to all orders.
  */
 #include <joule/budget.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static uint16_t days[ORDERS];
 static uint8_t regions[ORDERS], kinds[ORDERS];
 static uint32_t quantities[ORDERS], prices[ORDERS];
 static uint16_t by_day[ORDERS], first_of_day[DAYS + 1]; /* orders sorted by day */
-static uint32_t first_day, kinds_asked;                 /* kinds_asked: a bit for each kind */
+static uint32_t first_day, kinds_asked;                 /* kinds_asked: one bit for each kind */
 static struct answer answers[REGIONS];
 
 static void index_days(void)

@@ -1,7 +1,7 @@
 /* tests/corpus/joulec/rasterizer.c - 200 triangles, painted over each other into an image of 64 x 64 bytes.
  *
- * By testing each pixel of the bounding box, by updating the edge functions, by filling rows between ends
- * found by division, or by squares of 8 x 8 pixels.
+ * The programs test each pixel of the bounding box, update the edge functions, fill rows between ends found
+ * by division, or fill squares of 8 x 8 pixels.
  */
 #include <joule/budget.h>
 #include <stdbool.h>
@@ -163,7 +163,7 @@ static uint64_t rasterizer_rows(void)
     return 0;
 }
 
-/* Returns how many corners of a square are to the left of an edge. */
+/* Returns the number of corners of a square that are to the left of an edge. */
 static inline int count_left(struct edge e, int x, int y)
 {
     int at = value_at(e, x, y), right = e.a * (SQUARE - 1), down = e.b * (SQUARE - 1);

@@ -1,7 +1,7 @@
 /* tests/corpus/joulec/ray_boxes.c - the first of 64 boxes that each of 96 rays meets.
  *
- * By all boxes with all three axes, by all boxes with a check after each axis, or by a tree of boxes, with
- * recursion or a stack.
+ * The programs test all boxes with all three axes, test all boxes with a check after each axis, or use a tree
+ * of boxes, with recursion or a stack.
  */
 #include <joule/budget.h>
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 
 #define RAYS   96
 #define BOXES  64
-#define LEVELS 7 /* levels of the tree; the last one has the boxes themselves */
+#define LEVELS 7 /* levels of the tree; the last level contains the boxes themselves */
 #define NONE   BOXES
 #define FAR    1e30f
 
@@ -70,7 +70,8 @@ static inline float greater(float a, float b)
     return a > b ? a : b;
 }
 
-/* Returns the distance to the box, 0 if the ray starts inside, FAR if it does not meet the box. */
+/* Returns the distance to the box. Returns 0 if the ray starts inside the box, and FAR if the ray does not
+ * meet the box. */
 static inline float distance_to(const struct box *box, const struct ray *ray)
 {
     float in = 0, out = FAR;
@@ -125,8 +126,8 @@ static uint64_t ray_boxes_axes(void)
     return 0;
 }
 
-/* Visits a subtree. Of boxes at the same distance, the one with the lowest number wins, as in the other
- * programs. */
+/* Visits a subtree. If several boxes have the same distance, the box with the lowest number is the result, as
+ * in the other programs. */
 JOULE_DEPTH(LEVELS)
 static void visit(uint32_t at, const struct ray *ray, struct hit *best)
 {

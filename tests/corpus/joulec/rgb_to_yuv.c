@@ -1,6 +1,6 @@
 /* tests/corpus/joulec/rgb_to_yuv.c - conversion of RGB pixels to luma and chroma.
  *
- * By products, by a table for each product, by tables of packed results, or with planes of colours.
+ * The programs use products, a table for each product, tables of packed results, or planes of colours.
  */
 #include <string.h>
 #include "corpus.h"
@@ -17,7 +17,8 @@ static int32_t tables[3][3][256];
 static uint64_t packed[3][256];
 static int16_t colours[3][N];
 
-/* Factors of BT.601 for results from 16, times 256. The last column is the offset, with rounding. */
+/* Factors of BT.601 for luma that begins at 16, times 256. The last column is the offset, which includes half
+ * a unit for rounding. */
 static const int32_t factors[3][4] = {
     {66, 129, 25, (16 << 8) + 128}, {-38, -74, 112, (128 << 8) + 128}, {112, -94, -18, (128 << 8) + 128}};
 

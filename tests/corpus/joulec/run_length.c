@@ -1,6 +1,6 @@
 /* tests/corpus/joulec/run_length.c - run-length encoding of runs of one to seven bytes.
  *
- * With a branch, with a store for each byte, by an array of ends, or by a bit mask of ends.
+ * The programs use a branch, a store for each byte, an array of ends, or a bit mask of ends.
  */
 #include "corpus.h"
 
@@ -11,12 +11,12 @@ struct run {
     uint8_t value, length;
 };
 
-static uint8_t text[N + 1]; /* with another byte, which ends the last run */
+static uint8_t text[N + 1]; /* with one more byte, which ends the last run */
 static struct run out[RUNS + 1];
 static uint16_t ends[RUNS + 1];
 static uint64_t end_bits[N / 64];
 
-/* Makes runs in random order; of eight runs, four have the mean length. */
+/* Makes runs in random order. Half of the runs have the mean length. */
 static void prepare(void)
 {
     static uint8_t lengths[RUNS];
@@ -77,7 +77,8 @@ static uint64_t run_length_ends(void)
     return count;
 }
 
-/* Makes a bit mask of all ends first; every word has some. Then finds the index of each bit. */
+/* First makes a bit mask of all ends. Every word of the mask has at least one bit. Then finds the index of
+ * each bit. */
 static uint64_t run_length_bits(void)
 {
     for (int w = 0; w < N / 64; w++) {

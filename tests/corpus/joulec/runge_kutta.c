@@ -1,7 +1,8 @@
 /* tests/corpus/joulec/runge_kutta.c - Runge-Kutta steps of the Lorenz system from 32 start points. All
- * programs round alike.
+ * programs round in the same way.
  *
- * Point by point, two points at once, with a call for each slope, or with vectors and a function pointer.
+ * The programs compute one point or two points at once, make a call for each slope, or use vectors and a
+ * function pointer.
  */
 #include "corpus.h"
 

@@ -1,6 +1,6 @@
 /* tests/corpus/joulec/small_functions.c - a small function of many values.
  *
- * Inline, called for each value, for two or four values, or through another function.
+ * The function is inlined, is called for one, two or four values, or is called through another function.
  */
 #include "corpus.h"
 

@@ -1,6 +1,6 @@
-/* tests/corpus/joulec/sort.c - many short arrays, sorted by elementary methods.
+/* tests/corpus/joulec/sort.c - sorts many short arrays by elementary methods.
  *
- * By insertion, selection, bubble sort, rank, or shell sort.
+ * The programs use insertion sort, selection sort, bubble sort, ranks, or shell sort.
  */
 #include <joule/budget.h>
 #include "corpus.h"
@@ -67,7 +67,8 @@ static uint64_t sort_bubble(void)
     return 0;
 }
 
-/* The index of a value is the number of values that are smaller, or equal and before it. */
+/* The index of a value is the number of values that are smaller than the value, or equal to it and before
+ * it. */
 static uint64_t sort_rank(void)
 {
     for (int a = 0; a < ARRAYS; a++)
@@ -80,7 +81,7 @@ static uint64_t sort_rank(void)
     return 0;
 }
 
-/* Sorts with a gap of four, then of one. */
+/* Sorts with a gap of four, and then with a gap of one. */
 static uint64_t sort_shell(void)
 {
     copy();

@@ -1,7 +1,7 @@
 /* tests/corpus/joulec/sorted_search.c - the position of each of many keys among sorted keys. Each query
  * depends on the last result.
  *
- * By bisection without or with a branch, by a tree in an array, or by quarters.
+ * The programs use bisection with or without a branch, a tree in an array, or three comparisons at a time.
  */
 #include "corpus.h"
 

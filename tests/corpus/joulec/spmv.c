@@ -1,8 +1,8 @@
 /* tests/corpus/joulec/spmv.c - the product of a sparse matrix, with two to fourteen values in a row, and a
- * vector. All are small integers, so that every order is exact.
+ * vector. All values are small integers, so that the result is exact in any order.
  *
- * By rows, by values with their coordinates, or by rows padded to one length, as they are or transposed; or
- * in one loop with marks of the ends of rows.
+ * The programs visit rows, visit values with their coordinates, use rows that are padded to one length, use
+ * the transpose of these padded rows, or use one loop with marks of the ends of rows.
  */
 #include <joule/budget.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static void prepare_row(uint32_t row, uint32_t length)
     }
 }
 
-/* Makes equally many rows of each length, in random order. */
+/* Makes the same number of rows of each length, in random order. */
 static void prepare(void)
 {
     uint32_t lengths[ROWS];
@@ -99,8 +99,8 @@ static uint64_t spmv_padded_transposed(void)
     return 0;
 }
 
-/* Uses one loop for all values. The partial sum of a row is stored at each value, and complete at its last
- * one. */
+/* Uses one loop for all values. The sum of a row is stored at each of its values, and is complete at the last
+ * value. */
 static uint64_t spmv_marks(void)
 {
     for (int t = 0; t < TIMES; t++) {

@@ -1,6 +1,6 @@
 /* tests/corpus/joulec/stencil.c - a five-point stencil: the sum of each point and its four neighbours.
  *
- * By rows, by columns, in tiles, by pairs of columns, or in two steps.
+ * The programs work by rows, by columns, in tiles, by pairs of columns, or in two steps.
  */
 #include "corpus.h"
 

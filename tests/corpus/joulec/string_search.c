@@ -1,7 +1,7 @@
 /* tests/corpus/joulec/string_search.c - the positions of a pattern of eight letters in a text.
  *
- * By comparing where the first letter is, by Horspool's jumps, by bits for each letter (Shift-And), or by a
- * table of states.
+ * The programs compare at each place with the first letter, use Horspool's jumps, use bits for each letter
+ * (Shift-And), or use a table of states.
  */
 #include <joule/budget.h>
 #include <string.h>
@@ -48,7 +48,8 @@ static void prepare(void)
             states[known][c] = next_state(known, (uint8_t)c);
 }
 
-/* Returns the part of a position in the result, which has the count and the sum of all positions. */
+/* Returns what a position adds to the result. The upper half of the result is the number of positions, and
+ * the lower half is their sum. */
 static inline uint64_t one_at(uint32_t place)
 {
     return (UINT64_C(1) << 32) + place;
@@ -74,7 +75,7 @@ static uint64_t string_search_jumps(void)
     return found;
 }
 
-/* Bit k is set if the last k + 1 letters are the first ones of the pattern. */
+/* Bit k is set if the last k + 1 letters of the text are the first k + 1 letters of the pattern. */
 static uint64_t string_search_bits(void)
 {
     uint64_t found = 0;

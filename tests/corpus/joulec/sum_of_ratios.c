@@ -1,6 +1,8 @@
-/* tests/corpus/joulec/sum_of_ratios.c - a sum of ratios of powers of 2, so that every order is exact.
+/* tests/corpus/joulec/sum_of_ratios.c - a sum of ratios of powers of 2, so that the result is exact in any
+ * order.
  *
- * With a division for each ratio, for pairs, at the end, or with more divisions than ratios.
+ * The programs divide for each ratio, for each pair of ratios, or at the end, or make more divisions than
+ * ratios.
  */
 #include "corpus.h"
 
@@ -26,7 +28,7 @@ static uint64_t sum_of_ratios_each(void)
     return (uint64_t)(s * 64);
 }
 
-/* Sums the ratios with equal divisors first. */
+/* Sums the dividends with equal divisors first, and then divides. */
 static uint64_t sum_of_ratios_late(void)
 {
     double s = 0;
@@ -49,7 +51,7 @@ static uint64_t sum_of_ratios_pairs(void)
     return (uint64_t)(s * 64);
 }
 
-/* Computes every second ratio through the divisor of its neighbour. */
+/* Computes x[i + 1] / y[i + 1] as x[i + 1] / y[i] * (y[i] / y[i + 1]). */
 static uint64_t sum_of_ratios_around(void)
 {
     double s = 0;

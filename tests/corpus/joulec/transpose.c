@@ -1,6 +1,6 @@
 /* tests/corpus/joulec/transpose.c - the transpose of a matrix.
  *
- * With ordered reads, with ordered writes, in tiles, or by swaps.
+ * The programs use ordered reads, ordered writes, tiles, or swaps.
  */
 #include "corpus.h"
 

@@ -1,14 +1,14 @@
-/* tests/corpus/joulec/union_find.c - the connected components of 256 elements, given pair by pair, and the
- * minimum of each, in eight rounds.
+/* tests/corpus/joulec/union_find.c - the connected components of 256 elements, and the minimum of each
+ * component, in eight rounds. The connections are given pair by pair.
  *
- * By trees (union-find) without or with path compression, by a label for each element, or by lists of
+ * The programs use trees (union-find) with or without path compression, a label for each element, or lists of
  * members.
  */
 #include <joule/budget.h>
 #include "corpus.h"
 
 #define N 256
-/* limit of the depth, because the smaller tree is attached to the root of the larger one */
+/* limit of the depth of trees, because the smaller tree is attached to the root of the larger tree */
 #define MAX_DEPTH 8
 #define PAIRS     224
 #define ROUNDS    8
@@ -78,7 +78,7 @@ static uint64_t union_find_trees(void)
     return 0;
 }
 
-/* Attaches all elements on the path to the root (path compression). */
+/* Attaches all elements on the path from `i` to the root directly to the root (path compression). */
 static inline uint32_t compress_to_root_of(uint32_t i)
 {
     uint32_t root = root_of(i);
@@ -104,7 +104,7 @@ static uint64_t union_find_compressed(void)
     return 0;
 }
 
-/* Replaces one label by the other everywhere. */
+/* Joins two components by replacing one label by the other everywhere. */
 static uint64_t union_find_labels(void)
 {
     for (int r = 0; r < ROUNDS; r++) {

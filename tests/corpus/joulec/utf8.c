@@ -1,6 +1,6 @@
 /* tests/corpus/joulec/utf8.c - decoding of UTF-8.
  *
- * By branches, by tables of lengths, byte by byte, or in two passes.
+ * The programs use branches or tables of lengths, work byte by byte, or make two passes.
  */
 #include "corpus.h"
 
@@ -20,7 +20,8 @@ static int put(uint8_t *to, int length)
     return length;
 }
 
-/* Makes characters in random order; of sixteen, nine have one byte, four two, two three and one four. */
+/* Makes characters in random order. Of sixteen characters, nine have one byte, four have two bytes, two have
+ * three bytes and one has four bytes. */
 static void prepare(void)
 {
     static uint8_t lengths[CHARACTERS];
@@ -63,7 +64,7 @@ static uint64_t utf8_branches(void)
     return (uint64_t)(at - text);
 }
 
-/* Decodes four bytes and shifts out those that do not belong to the character. */
+/* Decodes four bytes, and shifts out the bytes that do not belong to the character. */
 static uint32_t by_length(const uint8_t *at, uint32_t length)
 {
     uint32_t four = (at[0] & (uint32_t)lead_mask[length]) << 18 | (at[1] & 0x3fu) << 12 |

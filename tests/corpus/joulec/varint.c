@@ -1,6 +1,7 @@
 /* tests/corpus/joulec/varint.c - delta encoding of sorted numbers in one to four bytes of seven bits each.
  *
- * Byte by byte, with the length by comparisons or by a table, or all differences first.
+ * The programs work byte by byte, find the length by comparisons or by a table, or compute all differences
+ * first.
  */
 #include <joule/budget.h>
 #include <string.h>
@@ -9,10 +10,10 @@
 #define N         4096
 #define MAX_BYTES 4
 
-static uint32_t numbers[N], differences[N], marks[33]; /* marks: bits that say that another byte follows */
+static uint32_t numbers[N], differences[N], marks[33]; /* marks: bits that state that another byte follows */
 static uint8_t out[N * MAX_BYTES + 8], lengths[33];    /* lengths in bytes; index: number of bits */
 
-/* Makes differences of which more than half fit into a byte. */
+/* Makes numbers so that more than half of their differences fit into one byte. */
 static void prepare(void)
 {
     uint32_t number = 0;
@@ -57,7 +58,7 @@ static inline void put_word(uint8_t *to, uint32_t word)
         to[k] = (uint8_t)(word >> (8 * k));
 }
 
-/* Writes a whole word; the next number overwrites the bytes after the length. */
+/* Writes a whole word. The next number overwrites the bytes that exceed the length. */
 static uint64_t varint_counts(void)
 {
     uint32_t before = 0, at = 0;

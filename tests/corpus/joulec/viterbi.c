@@ -1,8 +1,8 @@
 /* tests/corpus/joulec/viterbi.c - Viterbi decoding of frames of 64 bits. The encoder has 16 states and makes
- * two samples of each bit, with noise.
+ * two samples of each bit. The samples contain noise.
  *
- * From the two states before each state, with costs of four symbols or with distances; by pairs that share
- * costs; or with the decoded bits stored for each state instead of a traceback.
+ * Two programs compare the two states before each state, with the costs of four symbols or with distances.
+ * The others compute pairs that share costs, or store the decoded bits of each state instead of a traceback.
  */
 #include "corpus.h"
 
@@ -15,8 +15,9 @@
 
 static uint8_t samples[FRAMES][STEPS][2]; /* values near 0 or near 255 */
 static uint64_t frames[FRAMES];           /* the highest bit is the first one */
-static uint8_t symbols[2 * STATES];       /* output of the encoder; index: state and next bit */
-static uint8_t clear[2 * STATES][2];      /* samples of a symbol without noise */
+/* output of the encoder; the index consists of the state and the next bit */
+static uint8_t symbols[2 * STATES];
+static uint8_t clear[2 * STATES][2]; /* samples of a symbol without noise */
 
 static uint32_t parity(uint32_t v)
 {

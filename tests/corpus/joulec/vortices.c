@@ -1,12 +1,13 @@
-/* tests/corpus/joulec/vortices.c - the velocities that all vortices of a plane give each other. All programs
- * add in the same order, so that sums are equal to the last bit.
+/* tests/corpus/joulec/vortices.c - the velocity of each vortex of a plane that all other vortices cause. All
+ * programs add in the same order, so that sums are equal to the last bit.
  *
- * With each pair twice or once, as structures or in columns, or in two steps.
+ * The programs visit each pair twice or once, use structures or columns, or work in two steps.
  */
 #include "corpus.h"
 
-#define N         256
-#define SOFTENING 0.001f /* softening: limits the effect of a vortex on itself */
+#define N 256
+/* added to squared distances, so that the distance of a vortex from itself is not 0 */
+#define SOFTENING 0.001f
 
 struct vortex {
     float x, y, strength;

@@ -1,6 +1,6 @@
 /* tests/corpus/joulec/word_count.c - the number of words of a text.
  *
- * By branches, by a table, by pairs of bytes, or in two halves.
+ * The programs use branches, a table or pairs of bytes, or work on two halves of the text.
  */
 #include "corpus.h"
 

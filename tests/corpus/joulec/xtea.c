@@ -1,7 +1,7 @@
 /* tests/corpus/joulec/xtea.c - XTEA encryption of blocks of 64 bits.
  *
- * Block by block, with round keys computed on the way or before; two or four blocks at once; or all blocks
- * round by round.
+ * The programs encrypt one, two or four blocks at once, or all blocks round by round. They compute the round
+ * keys in each round or in advance.
  */
 #include "corpus.h"
 

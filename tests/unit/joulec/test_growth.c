@@ -1,4 +1,5 @@
-/* Checks that joulec's work grows about linearly with the size of a translation unit, for any graph.
+/* Checks that the work of joulec grows about linearly with the size of a translation unit, for any control
+ * flow or call graph.
  *
  * The test counts joulec's steps for files of two sizes. For this test, joulec's sources are compiled again
  * with a counter in each block (-fsanitize-coverage=trace-pc). Steps of the C library and LLVM are not
@@ -36,7 +37,7 @@ static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
 
 struct unit {
     struct module module;
-    char *text; /* the unit's facts, as LLVM prints them */
+    char *text; /* facts of scalar evolution about the unit, in the form in which LLVM prints them */
     size_t text_size;
 };
 
@@ -211,8 +212,8 @@ static void bound_depth(struct function *f)
     f->annotation_count = 1;
 }
 
-/* All functions call each other, directly or through others. One has a depth, which does not bound the
- * others. */
+/* All functions call each other, directly or through other functions. One function has a depth, which does
+ * not bound the other functions. */
 static void calls_round(struct unit *u, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

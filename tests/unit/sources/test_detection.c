@@ -94,7 +94,8 @@ static void test_devices_by_their_files(void **state)
     }
 }
 
-/* A device file is enough to open a source, also for a measurement without devices. */
+/* host_has_any finds a device file. A source whose device file exists is opened, even if the user requests no
+ * devices. */
 static void test_files_open_a_source(void **state)
 {
     struct machine_bench *bench = *state;

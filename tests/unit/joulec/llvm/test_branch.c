@@ -1,5 +1,5 @@
-/* Checks which branches of a loop in LLVM IR depend on data. %i counts, %limit was loaded before the loop,
- * and %x inside it. */
+/* Checks which branches of a loop in LLVM IR depend on data. %i counts iterations, %limit was loaded before
+ * the loop, and %x is loaded in the loop. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

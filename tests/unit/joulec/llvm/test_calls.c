@@ -1,4 +1,4 @@
-/* Compares known arguments at calls with counts from execution.
+/* Compares counts that joulec computes from known arguments of calls with counts from execution.
  *
  * CALLS names a text: first the path of the bitcode of tests/fixtures/calls/calls.c, then a line "F COUNT"
  * for each run of function F. tests/programs/test_joulec_calls.py creates this text. Without it, the test
@@ -18,8 +18,8 @@
 
 static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
 
-/* The text has only integers, which all LLVM versions print in the same way. `ticks` multiplies n times, and
- * its callers pass constants. */
+/* The text contains no pointers, because LLVM versions print pointer types in different ways. `ticks`
+ * multiplies n times, and its callers pass constants. */
 static const char module_text[] = "define i32 @ticks(i32 %n) {\n"
                                   "entry:\n"
                                   "  %some = icmp sgt i32 %n, 0\n"
@@ -166,8 +166,8 @@ static void test_cost_of_a_callee_depends_on_its_arguments(void **state)
     "  ret void\n"                                                                                           \
     "}\n"
 
-/* For direct and indirect calls, an inner loop without bounds is assumed to have the same small number of
- * iterations. */
+/* If the called function has a loop without bounds, the same small number of iterations is assumed for a
+ * direct call and for a call through a pointer. */
 static void test_through_a_pointer_a_guess_is_as_short(void **state)
 {
     (void)state;
@@ -190,8 +190,8 @@ struct tally {
     unsigned runs, exact, bounded, open;
 };
 
-/* The executed count must be within the bounds. If everything is known, the bounds must be equal to the
- * count. */
+/* The executed count must be within the bounds. If all trip counts and arguments are known, both bounds must
+ * equal the count. */
 static void check_run(const struct subject *subject, const char *name, double counted, struct tally *tally)
 {
     const struct function_sum *sum = &result_of(subject, name)->sum;

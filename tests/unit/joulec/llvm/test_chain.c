@@ -1,6 +1,6 @@
 /* Checks dependence chains through memory from one iteration to the next, in many forms of LLVM IR.
  *
- * %i counts, %v and %w are variables, and %x is loaded from a table. */
+ * %i counts iterations, %v and %w point to variables, and %x is loaded from a table. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,8 +26,8 @@ static const char behind[] = "\n  br label %e\n"
                              "  ret void\n"
                              "}\n";
 
-/* Expects this number of steps of each kind in the loop's chain. Without a chain through memory, %i is one
- * addition. */
+/* Expects these numbers of loads, products and other operations in the loop's chain. Without a chain through
+ * memory, the chain is the addition that increments %i. */
 static void expect(const char *round, bool is_stored, double loads, double products, double others)
 {
     const char *const parts[] = {before, round, behind};
@@ -117,7 +117,7 @@ static void test_places_that_are_loaded(void **state)
     expect(read_on, false, 0, 0, 1);
 }
 
-/* Members 0 and 1 of one variable, at an index that depends on %x. */
+/* Computes the address of an element of array `member` (0 or 1) in the variable @s. */
 #define MEMBER(name, member, index)                                                                          \
     "  %" name                                                                                               \
     " = getelementptr { [9 x i32], [9 x i32] }, POINTER<{ [9 x i32], [9 x i32] }> @s, i64 0, i32 " member    \

@@ -1,4 +1,4 @@
-/* Checks which loops may be two nested loops of the source that LLVM merged. */
+/* Checks for which loops joulec assumes that LLVM may have merged two nested loops of the source. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

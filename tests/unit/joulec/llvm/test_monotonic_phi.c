@@ -1,5 +1,5 @@
-/* Checks values that grow by a bounded step per iteration, in LLVM IR: increments of the phi %c and of a
- * pointer phi %p, in many forms. `%bit` depends on data. */
+/* Checks which phis of LLVM IR grow or shrink by a bounded step per iteration. The phi %c is an integer, and
+ * the phi %p is a pointer. %bit depends on data. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,8 +8,8 @@
 #include <cmocka.h>
 #include "support/module_text.h"
 
-/* The test inserts the increment between the texts `before` and `behind`. The increment defines %c1 and %p1
- * and may end in another block. */
+/* The test inserts text between `before` and `behind`. The inserted text defines %c1 and %p1, the next values
+ * of %c and %p, and may end in another block. */
 static const char before[] = "declare i64 @llvm.ctpop.i64(i64)\n"
                              "define i64 @f(i64 %n, POINTER %out) {\n"
                              "entry:\n"
@@ -59,7 +59,7 @@ static void expect(const struct module *module, const char *name, double low, do
 
 struct creep_case {
     const char *text;
-    double low, high; /* expected bounds of the step; equal: %c has no bounded growth */
+    double low, high; /* expected bounds of the step; equal bounds: %c must not be found to be monotonic */
 };
 
 static void test_numbers(void **state)
@@ -150,7 +150,8 @@ static void test_where_it_begins(void **state)
     module_free(&module);
 }
 
-/* The merged value of both paths has its own name. It is %c or slightly larger. */
+/* %c1 merges the values of both paths, so it equals %c or is slightly larger. Scalar evolution gives it a
+ * name of its own. */
 static void test_merged_values_follow_the_growing_one(void **state)
 {
     (void)state;
@@ -164,7 +165,7 @@ static void test_merged_values_follow_the_growing_one(void **state)
     module_free(&module);
 }
 
-/* %d grows in the inner loop and starts at %c. Nothing is known about %c, because the inner loop may have any
+/* %d grows in the inner loop and starts at START. %c is not monotonic, because the inner loop may have any
  * number of iterations. */
 static void test_nests(void **state)
 {
@@ -195,8 +196,8 @@ static void test_nests(void **state)
     }
 }
 
-/* There are too many paths to follow each of them. Each value is visited once, and above a limit nothing is
- * assumed. */
+/* There are too many paths to follow each of them, so each value is visited only once. If there are more
+ * values than a limit, %c is not found to be monotonic. */
 static void test_many_ways(void **state)
 {
     (void)state;

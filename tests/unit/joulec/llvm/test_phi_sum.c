@@ -1,7 +1,7 @@
-/* Checks sums that LLVM replaced by a select between the sum and its known value in one case.
+/* Checks sums that LLVM replaced by a phi of the sum and of a constant, which the sum equals on one path.
  *
- * After joulec restores such a sum, scalar evolution counts the loop. A select between different values is
- * not changed. */
+ * After joulec restores such a sum, scalar evolution counts the loop. joulec does not change a phi of
+ * different values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include "joulec/trips/scev_facts.h"
 #include "support/module_text.h"
 
-/* The loop counts %j. Its next value %next is computed after the condition. */
+/* %j counts iterations. Its next value %next is computed after the condition. */
 static const char before[] = "define i64 @f(i64 %n) {\n"
                              "entry:\n"
                              "  br label %b\n"
@@ -99,7 +99,7 @@ static void test_other_choices_stay(void **state)
     assert_false(is_counted(WAYS("eq", "%j", "0", "one", "other") "  %j1 = add i64 %k, 1\n" MEET("1")));
 }
 
-/* Another edge leads into the block in which the condition would be known. */
+/* A second edge leads into block `one`, so %j is not known to be 0 there. */
 static void test_second_edge_into_the_block_prevents_a_decision(void **state)
 {
     (void)state;

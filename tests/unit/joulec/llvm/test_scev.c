@@ -142,7 +142,7 @@ static void test_kinds_of_values(void **state)
     const struct scev_value *bits = value_named(f, "bits"), *wide = value_named(f, "wide");
     assert_true(bits->range.is_known && bits->range.low == 0 && bits->range.high == 24);
     assert_true(wide->range.is_known && wide->range.low == 0 && wide->range.high == UINT32_MAX);
-    assert_false(value_named(f, "product")->range.is_known); /* the range is that of the type */
+    assert_false(value_named(f, "product")->range.is_known); /* the range is no narrower than the type */
     module_free(&module);
 }
 

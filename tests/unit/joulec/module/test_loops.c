@@ -60,7 +60,8 @@ static void graph_free(struct graph *g)
     free(g);
 }
 
-/* innermost: for each block the letter of its innermost loop, 'a' for the first in the list; '.': no loop. */
+/* innermost: for each block, the letter of its innermost loop: 'a' for the first loop of the list, '.' for no
+ * loop. */
 static const struct shape {
     const char *name, *edges, *innermost;
     size_t count;
@@ -87,10 +88,11 @@ static const struct shape {
      {{1, -1, 1}, {2, 0, 2}}},
     {"one after the other", "0>1 1>1 1>2 2>3 3>2 3>4", ".abb.", 2, {{1, -1, 1}, {2, -1, 1}}},
     {"two ways back to one header", "0>1 1>2 1>3 2>1 3>1 3>4", ".aaa.", 1, {{1, -1, 1}}},
-    /* The source is while (1) { if (2) continue; if (3) break; 4 } 5; with a return at 6. */
+    /* The source is while (b1) { if (b2) continue; if (b3) break; if (b4) return b6; } b5. Each bN stands for
+     * the code of block N. */
     {"exits and continue", "0>1 1>2 1>5 2>1 2>3 3>5 3>4 4>1 4>6", ".aaaa..", 1, {{1, -1, 1}}},
     {"a way into the middle", "0>1 0>2 1>2 2>1 1>3", "....", 0, .is_irregular = true},
-    /* The cycle of blocks 2 and 3 has two entries. The loop around the cycle has one. */
+    /* The cycle of blocks 2 and 3 has two entries. The loop around this cycle has only one entry. */
     {"a way into the middle of an inner one",
      "0>1 1>2 1>3 2>3 3>2 3>4 4>1 4>5",
      ".aaaa.",
@@ -134,7 +136,7 @@ static void test_function_without_body_has_no_loops(void **state)
     graph_free(g);
 }
 
-/* Block 1 has an edge into the loop and one back, but is unreachable. */
+/* Block 1 has an edge to itself and edges into and behind the loop of block 2, but block 1 is unreachable. */
 static void test_unreachable_blocks_have_no_loops(void **state)
 {
     (void)state;
@@ -161,8 +163,8 @@ static void test_nesting_is_known(void **state)
     graph_free(g);
 }
 
-/* A loop has the source position of its last block. If the last block has none, the loop has that of its
- * header. */
+/* A loop has the source position of its last block. If the last block has no position, the loop has the
+ * position of its header. */
 static void test_loop_has_the_position_of_its_last_block(void **state)
 {
     (void)state;
@@ -215,7 +217,7 @@ static unsigned body_of(const struct graph *g, uint32_t header)
 }
 
 /* Returns true if the graph has a cycle after the back edges of all loops are removed. A reducible graph then
- * has none. */
+ * has no cycle. */
 static bool has_cycle(const struct graph *g)
 {
     unsigned left = led_to(g, 0, UINT32_MAX), before;
@@ -252,8 +254,8 @@ static void check_order(const struct graph *g)
                     assert_true(dominates(g, g->loops.flow.order[k], g->loops.flow.order[i]));
 }
 
-/* Returns the smallest loop with block `b` that contains all blocks of `than` and at least one more; -1:
- * none. */
+/* Returns the smallest loop with block `b` that contains all blocks of the set `than` and at least one more
+ * block; -1: there is none. */
 static int32_t smallest_with(const struct graph *g, uint32_t b, const unsigned *bodies, unsigned than)
 {
     int32_t best = -1;
@@ -394,8 +396,8 @@ static void test_loops_of_random_graphs_equal_a_search(void **state)
 
 /* --- depth ---------------------------------------------------------------------------------------------- */
 
-/* Checks nested loops. Blocks 1 to `depth` are the headers, each inside the previous loop; the last blocks of
- * the loops follow. */
+/* Checks `depth` nested loops. Blocks 1 to `depth` are the headers, from the outermost to the innermost loop.
+ * The last blocks of the loops follow. */
 static void check_depth(unsigned depth)
 {
     struct arena arena = {0};

@@ -1,4 +1,4 @@
-/* Checks groups of mutually recursive functions, and their numbers of frames, against a simulation of every
+/* Checks groups of mutually recursive functions. Compares their numbers of frames with a simulation of every
  * call. */
 #include <math.h>
 #include <setjmp.h>
@@ -23,7 +23,7 @@ struct program {
 };
 
 /* Finds the groups of `count` functions. calls: "01 12 20" means that function 0 calls 1, 1 calls 2, and 2
- * calls 0; '-': a function outside the module. */
+ * calls 0; '-' instead of a number means a function outside the module. */
 static void find_groups(struct program *p, size_t count, const char *calls)
 {
     *p = (struct program){.module = {.functions = p->functions, .function_count = count}};
@@ -80,8 +80,8 @@ struct trial {
     struct recursion recursion;
 };
 
-/* Fills a recursion. calls: "00:2 01:1" means two calls from 0 to 0 and one from 0 to 1. depth: for each
- * function; 0: none. */
+/* Fills a recursion. calls: "00:2 01:1" means two calls from 0 to 0 and one from 0 to 1. depth: JOULE_DEPTH
+ * of each function; 0: none. */
 static struct recursion *set(struct trial *t, const char *calls, size_t count, const double *depth)
 {
     size_t n = 0;
@@ -210,7 +210,8 @@ static double most_frames(uint32_t first_arm, const struct target *target)
     return frames;
 }
 
-/* Calls are counted for any cost. A calibration may have found that micro-operations cost nothing. */
+/* The number of frames must not depend on the cost of operations. A calibration may have found that
+ * micro-operations cost nothing. */
 static void test_frames_whatever_they_cost(void **state)
 {
     (void)state;

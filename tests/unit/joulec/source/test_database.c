@@ -43,8 +43,8 @@ static void commands_are_split_as_by_a_shell(void **state)
     expect_split("cc a\\", "cc|a");
 }
 
-/* Returns the first entry of a database in the folder "/db". words: gets the entry's words, separated by
- * bars. */
+/* Returns the first entry of a database in the folder "/db". Writes the entry's words to `words`, separated
+ * by bars. */
 static struct database_entry read_one(struct arena *arena, const char *json, char *words, size_t size)
 {
     struct database database;

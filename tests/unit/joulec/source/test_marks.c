@@ -1,5 +1,5 @@
-/* Checks how JOULE_LOOP is read from the output of clang's preprocessor: numbers and their errors, the
- * keyword after each mark, and the loops that LLVM keeps. */
+/* Checks how JOULE_LOOP is read from the output of clang's preprocessor: its numbers and their errors, the
+ * keyword after each mark, and the loop of the optimized code to which each mark belongs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -98,8 +98,7 @@ static const struct marks_keyword *only_keyword(const struct marks *marks)
     return found;
 }
 
-/* Checks that the mark belongs to the loop in line `line`. behind: the text after a mark in line 3 of a
- * function. */
+/* Checks that the mark belongs to the loop in line `line`. behind: the text after the line with the mark. */
 static void check_loop(const char *behind, unsigned line)
 {
     char text[1024];
@@ -267,7 +266,8 @@ static void test_a_large_text(void **state)
     free(text);
 }
 
-/* A million nested loops end with one brace. The stack must not be deeper than for one loop. */
+/* A million nested loops end with one brace. The reader must not need more stack for them than for one
+ * loop. */
 static void test_many_loops_end_at_once(void **state)
 {
     (void)state;
@@ -300,7 +300,8 @@ struct trial {
 };
 
 /* Finds the marks of loops. places: a "line:column" for each loop, separated by blanks. Prefixes, in this
- * order: '>': inside the previous loop; 'u': may be two loops of the source; '-': without source position. */
+ * order: '>': the loop is inside the previous loop; 'u': it may be two loops of the source; '-': it has no
+ * source position of its own. */
 static struct trial join(const char *text, const char *places)
 {
     struct trial t = {.marks = read_text(text), .loops = {.count = 0}};
@@ -319,8 +320,8 @@ static struct trial join(const char *text, const char *places)
     return t;
 }
 
-/* marks: for each loop the number of its mark, or '.'. unclear: numbers of marks that belong to no single
- * loop. */
+/* marks: for each loop the number of its mark, or '.' for none. unclear: numbers of the marks for which it is
+ * ambiguous to which loop they belong. */
 static void check_join(const char *text, const char *places, const char *marks, const char *unclear)
 {
     struct trial t = join(text, places);
@@ -340,25 +341,25 @@ static void test_loops_are_found_again(void **state)
     (void)state;
     check_join(FILE_OF(MARK "for (;;) ;\n"), "3:1", "0", "");
     check_join(FILE_OF(MARK "for (;;) ;\nfor (;;) ;\n"), "3:1 4:1", "0.", "");
-    /* LLVM may have split the loop or removed it. */
+    /* LLVM may have split the loop, so two loops have its position. */
     check_join(FILE_OF(MARK "for (;;) ;\n"), "3:1 3:1", "00", "");
     check_join(FILE_OF(MARK "for (;;) ;\n"), "3:1 >3:1", "00", "");
     /* An invalid mark sets no bound. */
     check_join(FILE_OF("#pragma joule loop(9, 1)\nfor (;;) ;\n"), "3:1", ".", "");
 }
 
-/* The place of a loop without source position is that of its first instruction. It belongs to a statement
- * around this instruction that no other loop belongs to. */
+/* The place of a loop without source position is that of its first instruction. The loop belongs to a
+ * statement that contains this instruction and that has no loop yet. */
 static void test_loops_without_a_place(void **state)
 {
     (void)state;
-#define WALK MARK "while (x) {\nint y = 2;\nif (y)\nbreak;\n}\n" /* the loop has lines 3 to 7 */
+#define WALK MARK "while (x) {\nint y = 2;\nif (y)\nbreak;\n}\n" /* the loop consists of lines 3 to 7 */
     check_join(FILE_OF(WALK), "-4:1", "0", "");
     check_join(FILE_OF(WALK), "-7:1", "0", "");
     check_join(FILE_OF(WALK "x = 1;\n"), "-8:1", ".", "");
-    check_join(FILE_OF(WALK), "3:1 -4:1", "0.", ""); /* a goto may be the reason for the second loop */
+    check_join(FILE_OF(WALK), "3:1 -4:1", "0.", ""); /* the second loop may come from a goto */
     check_join(FILE_OF(MARK "for (;;)\nfor (;;)\nx++;\ny++;\n"), "-5:1", ".",
-               "0"); /* the loop may be the inner one */
+               "0"); /* the loop may be the outer or the inner loop of the source */
     check_join(FILE_OF(MARK "for (;;)\nfor (;;)\nx++;\ny++;\n"), "-5:1 >4:1", "0.", "");
     check_join(FILE_OF(MARK "for (;;)\nfor (;;)\nx++;\ny++;\n"), "4:1 -6:1", "..", "");
     check_join(FILE_OF(MARK "for (;;)\nfor (;;) {\nx++;\n}\ny++;\n"), "-6:1 >4:1", "0.", "");
@@ -370,7 +371,8 @@ static void test_loops_without_a_place(void **state)
 #undef WALK
 }
 
-/* One loop lost its position and the other was removed. The mark then belongs to neither. */
+/* LLVM dropped the position of one loop and removed the other loop. It is then unknown to which loop the mark
+ * belongs. */
 static void test_loops_without_a_place_around_a_loop_that_is_gone(void **state)
 {
     (void)state;
@@ -383,8 +385,8 @@ static void test_loops_without_a_place_around_a_loop_that_is_gone(void **state)
     check_join(FILE_OF(MARK "for (;;)\nfor (;;)\nx++;\n"), "4:1 -5:1", "..", "0");
 }
 
-/* A merged loop may be two loops if the source has two keywords. If there is only one, the loop gets its
- * mark. */
+/* A merged loop may be two loops if the source has two keywords. If the source has only one keyword, the loop
+ * gets the keyword's mark. */
 static void test_a_loop_that_may_be_two(void **state)
 {
     (void)state;
@@ -401,7 +403,7 @@ static void test_a_loop_that_may_be_two(void **state)
 static void test_loops_by_goto(void **state)
 {
     (void)state;
-    /* the goto and its loop have lines 2 to 5 */
+    /* the goto and its loop consist of lines 2 to 5 */
 #define AGAIN "again:\n" MARK "while (x)\nif (y) { y--; goto again; }\n"
     check_join(FILE_OF(AGAIN), "4:1", ".", "0");
     check_join(FILE_OF(AGAIN), "-4:1 >4:1", ".0", "");
@@ -444,7 +446,7 @@ static void test_loops_of_one_line(void **state)
     check_join(FILE_OF("for (;;)\n" MARK "# 2 \"a.c\"\n         for (;;) ;\n"), "2:1 2:10 2:10", ".00", "");
     /* All code of a macro has one position, so two loops may share it. */
     check_join(FILE_OF(MARK "for (;;) for (;;) ;\n"), "3:1 3:1", "0.", "");
-    /* One of the two loops was removed, or one was duplicated. */
+    /* LLVM removed one of the two loops, or duplicated one of them. */
     check_join(FILE_OF(MARK "for (;;) for (;;) ;\n"), "3:1", ".", "0");
     check_join(FILE_OF(MARK "for (;;) for (;;) ;\n"), "3:1 3:1 3:1", "...", "0");
     check_join(FILE_OF(MARK "for (;;) for (;;) ;\n"), "3:1 3:10 3:10", "0..", "");

@@ -51,7 +51,9 @@ static void names_and_columns_of_a_line(void **state)
     struct function f = {.name = "f", .place = {path, 2, 0}};
     struct source_place place = source_place_of_name(&f);
     assert_int_equal(place.column,
-                     32); /* not the f in "if" or "of"; columns count bytes: one character has two */
+                     /* not the f in "if" or "of"; columns count bytes, and one character before it has two
+                      * bytes */
+                     32);
     assert_int_equal(source_column(&place), 31);
     place.line = 3;
     assert_null(source_line(&place));

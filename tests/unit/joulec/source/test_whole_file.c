@@ -13,7 +13,8 @@
 
 #define LONG 100000 /* longer than a stdio buffer */
 
-/* Returns the descriptor of a file with these bytes, open for reading. `path` gets its path. */
+/* Creates a file with these bytes and writes its path to `path`. Returns a descriptor that is open for
+ * reading. */
 static int file_of(char path[], const char *bytes, size_t size)
 {
     int fd = mkstemp(path);

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include "support/joulec/scev_text.h"
 
-/* Values of n, m and the iteration number i. If low > high, the name is unbound. */
+/* Values of n, m and the iteration number i, or one end of their ranges. */
 struct bound {
     int64_t n, m, i;
 };
@@ -69,7 +69,7 @@ static void test_values_equal_those_of_arithmetic(void **state)
     check("-9223372036854775808", at, INT64_MIN);
 }
 
-/* Numbers are taken modulo 2^bits, so a negative value is a huge unsigned one. */
+/* Numbers are taken modulo 2^bits, so a negative value is a huge unsigned number. */
 static void test_negative_values_are_huge_ones(void **state)
 {
     (void)state;
@@ -157,8 +157,8 @@ static void test_large_values_do_not_overflow(void **state)
     assert_false(value_between("{0,+,1,+,1,+,1,+,1,+,1,+,1,+,1,+,1,+,1}<%loop>", far, far).is_known);
 }
 
-/* Sums and products wrap in the same way on the machine and in joulec's numbers, any number of times.
- * Operations on wrapped values do not. */
+/* A sum or product that wraps in its type has the same value modulo 2^bits as in joulec's wider numbers.
+ * Other operations on a wrapped value give different results, so they are unknown. */
 static void test_values_that_their_type_cannot_hold_are_unknown(void **state)
 {
     (void)state;
@@ -275,7 +275,7 @@ static void test_a_formula_behind_its_guard_is_negative_where_the_guard_fails(vo
     check_behind_guard("((-1 + (-1 * %n) + ((4 + %n) umax %m)) /u 4)", (struct bound){6, 7, 0}, 0);
     check_behind_guard("({-1,+,-1}<nw><%loop> + ({1,+,1}<nuw><nsw><%loop> smax %n))", (struct bound){3, 0, 3},
                        -1);
-    /* the maximum is one of the source, not one that LLVM added for a guard */
+    /* this maximum comes from the source; LLVM did not add it for a guard */
     check_behind_guard("(-1 + (%n smax %m))", (struct bound){1, -3, 0}, 0);
     check_behind_guard("(-1 + (2 smax %m))", (struct bound){1, 0, 0}, 1);
 }

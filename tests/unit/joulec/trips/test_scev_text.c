@@ -68,7 +68,7 @@ static void test_text_of_llvm_14_is_read(void **state)
     const struct scev_loop *loop = scev_loop_of(find, "for.body");
     assert_true(loop && loop->has_several_exits && loop->exit_count == 2);
     assert_int_equal(loop->taken->kind, EXPR_UNKNOWN);
-    assert_int_equal(loop->max_taken, -1); /* the printed maximum is only that of the type */
+    assert_int_equal(loop->max_taken, -1); /* the printed maximum is only the maximum of the type */
     assert_string_equal(loop->exits[0].block, "for.body");
     assert_int_equal(loop->exits[0].taken->kind, EXPR_UNKNOWN);
     assert_int_equal(loop->exits[1].taken->kind, EXPR_ADD);
@@ -76,7 +76,7 @@ static void test_text_of_llvm_14_is_read(void **state)
     assert_int_equal(scev_value_of(find, "wide.trip.count")->kind, EXPR_ZEXT);
     assert_int_equal(scev_value_of(find, "0")->kind, EXPR_SYMBOL);
     assert_null(scev_value_of(find, "odd"));
-    assert_null(scev_value_of(find, "n")); /* an argument has no line of its own */
+    assert_null(scev_value_of(find, "n")); /* LLVM prints no line for an argument */
 
     loop = scev_loop_of(two, "inner");
     assert_int_equal(loop->taken->kind, EXPR_RECURRENCE);
@@ -89,8 +89,8 @@ static void test_text_of_llvm_14_is_read(void **state)
     scev_facts_free(&text);
 }
 
-/* If exits are omitted, the remaining ones determine the trip count. If one of these is unknown, the count is
- * unknown. */
+/* If some exits are omitted, the remaining exits determine the trip count. If the count of one of the
+ * remaining exits is unknown, the trip count is unknown. */
 static void test_exits_can_be_left_out(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Checks classes, ranges and closed sums of trip counts, computed from facts written by hand. */
+/* Checks classes, ranges and sums in closed form of trip counts, computed from facts written by hand. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,8 +12,8 @@
 
 #define MAX_LOOPS 6
 
-/* Loops l0, l1 ..., each inside the previous one. READ sets their backedge-taken counts; "" is
- * unpredictable. */
+/* Loops l0, l1, ..., each inside the previous loop. READ sets their backedge-taken counts; "" means that the
+ * count is unpredictable. */
 struct nest {
     struct scev_facts text;
     struct trips_loop loops[MAX_LOOPS];
@@ -246,7 +246,7 @@ static void test_large_triangles_have_closed_sums(void **state)
     scev_facts_free(&nest.text);
 }
 
-/* A closed sum equals the sum of its terms, even if guards limit counts to 0. */
+/* A sum in closed form equals the sum of its terms, even if guards limit counts to 0. */
 static void test_closed_sums_are_those_of_counting(void **state)
 {
     (void)state;
@@ -288,8 +288,8 @@ static void test_a_sum_that_is_too_long_is_a_range(void **state)
     scev_facts_free(&nest.text);
 }
 
-/* One formula increases and one decreases with n, so the ends of the result's range are not at the ends of
- * n. */
+/* The outer count increases and the inner count decreases with n. So the largest product is not at an end of
+ * the range of n. */
 static void test_ranges_hold_every_value_between(void **state)
 {
     (void)state;
@@ -327,8 +327,8 @@ static void test_a_sum_that_is_too_long_is_sampled(void **state)
     }
 }
 
-/* Machine numbers may wrap where the formula's values do not. The formula is then no bound, even if both of
- * its ends are small. */
+/* The machine's numbers may wrap, while the values of the formula do not. The formula is then no bound, even
+ * if it is small at both ends of the range of n. */
 static void test_formulas_that_overflow_give_no_bound(void **state)
 {
     (void)state;
@@ -341,12 +341,13 @@ static void test_formulas_that_overflow_give_no_bound(void **state)
     assert_true(trips->may_overflow && isinf(trips->iterations.high));
     nest.loops[0].entry = TRIPS_GUARDED; /* the loop is while (n--) */
     check_range(&count_n(&nest, 0, 50, 100)->iterations, 0, 50, 100);
-    /* the guard is n != 0: n - 1 = -1 means that the loop is not entered, but -2 has no such meaning */
+    /* the guard is n != 0: for n = 0 the count n - 1 = -1 means that the loop is not entered, but n = -1
+     * would pass the guard */
     nest.loops[0].is_equality_test = true;
     check_range(&count_n(&nest, 0, 50, 100)->iterations, 0, 50, 100);
     assert_int_equal(count_n(&nest, -1, 50, 100)->cls, TRIPS_GUESSED);
     static const struct trips_symbol entered = {"n", 0, 50, 100, 32};
-    nest.loops[0].entered = &entered; /* where the loop is entered, n cannot be -1 */
+    nest.loops[0].entered = &entered; /* n is at least 0 where the loop is entered */
     assert_int_equal(count_n(&nest, -1, 50, 100)->cls, TRIPS_SYMBOLIC);
     scev_facts_free(&nest.text);
 }
@@ -411,8 +412,8 @@ static void test_unknown_outer_loop_and_known_inner_one(void **state)
     scev_facts_free(&nest.text);
 }
 
-/* The outer loop's list of symbols has n, but the inner loop's list does not. The nest then has no closed
- * sum, only a range. */
+/* The outer loop's list of symbols contains n, but the inner loop's list does not. The nest then has no sum
+ * in closed form, only a range. */
 static void test_a_symbol_that_only_the_loop_around_has(void **state)
 {
     (void)state;

@@ -1,9 +1,9 @@
-/* Compares trip counts with execution, for nests compiled by clang: opt's output about them, and their counts
- * when run.
+/* Compares trip counts that joulec computes from the output of LLVM's tool opt with counts from execution,
+ * for loop nests compiled by clang.
  *
  * The texts are in tests/fixtures/scev; the variable TRIPS_NESTS names another text. A line "# loop F HEADER
- * PARENT ENTRY LAST" describes a loop of function F. A line "# run F N M COUNT..." gives the counts of its
- * loops for the arguments N and M. */
+ * PARENT ENTRY LAST" describes a loop of function F. A line "# run F N M COUNT..." gives the counts of the
+ * loops of F for the arguments N and M. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -107,8 +107,8 @@ static void check_range(const struct nest *nest, size_t i, const struct trips *t
                 trips->per_entry.est <= trips->per_entry.high);
 }
 
-/* Counts with known arguments, with a range for each argument, and without arguments, and compares with the
- * line's counts. */
+/* Counts the iterations with known arguments, with a range for each argument, and with unknown arguments.
+ * Compares the results with the counts in `line`. */
 static void check_run(const struct nest *nest, const char *line, struct tally *tally)
 {
     long n, m;

@@ -1,8 +1,8 @@
 /* Checks the comparison of functions with a stored report.
  *
- * Errors common to both sides cancel, and work of only one side keeps its error. A function whose figure is
- * unknown on one side is never called growth. Reports of another machine and files that are not reports are
- * refused. */
+ * Errors common to both versions cancel, and work of only one version keeps its error. If the figure of one
+ * version is unknown, the function is never reported as grown. Reports of another machine and files that are
+ * not reports are refused. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -87,7 +87,8 @@ static void test_more_of_the_same_mix_is_far_surer_than_its_joules(void **state)
     struct growth g = compare(work_of(1, 2, 3), work_of(1.2, 2.4, 3.6));
     assert_int_equal(g.change, CHANGE_OVER);
     assert_true(fabs(g.ratio - 1.2) < 1e-9 && g.low < 1.2 && g.high > 1.2);
-    /* although the table is uncertain by a factor of 3 in each direction */
+    /* the interval of the ratio is narrow, although each price is uncertain by a factor of 3 in both
+     * directions */
     assert_true(g.high / g.low < 1.25);
     assert_true(g.low > 1 + LIMIT);
 }
@@ -109,8 +110,8 @@ static void test_another_mix_is_less_sure(void **state)
     assert_true(other.high / other.low > same.high / same.low);
 }
 
-/* Iterations and paths are compared at the same end of both ranges. If the ratios at the ends differ, the
- * result is a range, not an error. */
+/* The lower ends of both ranges are compared, and so are the upper ends. If the two ratios differ, the result
+ * is a range of ratios. */
 static void test_ends_are_compared_with_ends(void **state)
 {
     (void)state;
@@ -159,8 +160,8 @@ static double normal(void)
     return sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform());
 }
 
-/* The test draws prices within the table's errors, the same for both sides. The 90 % interval is computed to
- * first order, so it must contain the ratio in at least 85 % of the draws. */
+/* The test draws prices within the table's errors. Both versions have the same prices. The 90 % interval is
+ * computed to first order, so it must contain the ratio in at least 85 % of the draws. */
 static void test_interval_holds_the_ratio_whatever_the_prices(void **state)
 {
     (void)state;
@@ -281,7 +282,8 @@ static void test_a_file_is_found_by_its_path(void **state)
     assert_ptr_equal(baseline_find(&baseline, "./lib/a.c", ""), &baseline.units[1]);
     assert_ptr_equal(baseline_find(&baseline, "/home/me/lib/a.c", ""), &baseline.units[1]);
     assert_ptr_equal(baseline_find(&baseline, "../src/a.c", ""), &baseline.units[0]);
-    assert_null(baseline_find(&baseline, "a.c", "")); /* ambiguous: both names end with this */
+    /* ambiguous: the paths of both units end with this name */
+    assert_null(baseline_find(&baseline, "a.c", ""));
     assert_null(baseline_find(&baseline, "other/a.c", ""));
     assert_null(baseline_find(&baseline, "la.c", ""));
     assert_non_null(baseline_find_function(&baseline.units[0], "f"));

@@ -1,5 +1,5 @@
-/* Checks notes about a figure: each unknown is reported once, even if it recurs, and iterations include those
- * of all frames. */
+/* Checks the notes of a finding. Each loop or call without a bound is reported once, even if it recurs. The
+ * iterations of a loop are summed over all frames of a recursive function. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 
 static const struct cost_cpu server = {"intel", 6, 85, "", 2, 40, 80, false};
 
-/* Two functions that have unbounded loops and other unknowns. */
+/* Two functions that have loops and other work without bounds. */
 struct trial {
     struct analysis analysis;
     struct function_result results[2];
@@ -74,8 +74,8 @@ static void add_message(void *context, const struct note *note)
     snprintf(t->messages + length, sizeof t->messages - length, "%u: %s\n", note->place.line, note->words);
 }
 
-/* Checks the notes of one function; result NULL: of all functions. Each note must begin with the
- * corresponding line of `expected`. */
+/* Checks the notes of one function. result NULL: checks the notes of all functions. Each note must begin with
+ * the corresponding line of `expected`. */
 static void expect(struct trial *t, const struct function_result *result, enum rule rule,
                    const char *const *expected, size_t count)
 {

@@ -2,7 +2,7 @@
  *
  * Random functions are judged with a calibrated table. They then run on machines whose costs are drawn from
  * the table's covariance, with random paths, iterations and order of work. The machines also have effects
- * that the model lacks: operands that change the energy, cache conflicts and frequency steps. Intervals must
+ * that the model lacks: energy that depends on operands, cache conflicts and frequency steps. Intervals must
  * have their stated coverage, and no proved verdict may be wrong. The test prints the results of each
  * group. */
 #include <math.h>
@@ -33,7 +33,8 @@ enum kind { WORK, BRANCH, LOOP, CALL };
 /* A piece of a program. The piece `next` runs after this one. */
 struct piece {
     enum kind kind;
-    /* inside: a loop's body or a condition's first branch; other: its second branch; branches may be empty */
+    /* inside: the body of a loop, or the first branch of a condition; other: the second branch of a
+     * condition. Branches may be empty. */
     struct piece *next, *inside, *other;
     uint32_t block; /* the block of a piece of work; else the piece's first block */
     struct loop_times times;
@@ -47,7 +48,8 @@ struct group {
     const char *name;
     enum work dominant; /* the most frequent micro-operation */
     double chain;       /* fraction of innermost loops whose dependence chain is known */
-    /* probability of each kind of piece; `ranges`: probability that a loop has only bounds */
+    /* `branches` and `calls`: probabilities of these kinds of pieces; `ranges`: probability that a loop has
+     * only bounds */
     double branches, ranges, calls;
     enum memory memory;
     bool has_guesses;
@@ -293,8 +295,9 @@ static double normal(void)
     return sqrt(-2 * log(1 - chance())) * cos(2 * M_PI * chance());
 }
 
-/* Draws a value from its 5 %, middle and 95 % points. z: a standard normal number. Note: values beyond these
- * points are limited, because the points are limits of what is possible. */
+/* Returns the value that belongs to the standard normal number `z`, if the value's 5 %, middle and 95 %
+ * points are `low`, `est` and `high`. If this needs the logarithm of 0, draws uniformly between `low` and
+ * `high`. */
 static double drawn(double low, double est, double high, double z)
 {
     double side = z < 0 ? low : high;
@@ -358,8 +361,9 @@ static struct cost_features work_of(const struct run *run, uint32_t block)
     return work;
 }
 
-/* Computes cycles between the two extremes: no waiting, and full waiting for each operation. Errors of the
- * core's description are added. */
+/* Sets the cycles of `work` to a value between two extremes. At one extreme, operations never wait for one
+ * another. At the other extreme, each operation waits for the previous one. Adds the error of the core's
+ * description. */
 static void set_cycles(const struct run *run, const struct cost_flow *flow, struct cost_features *work)
 {
     struct cost_core right = run->target->core;
@@ -417,7 +421,7 @@ static void add_call(const struct run *run, const struct piece *piece, struct co
     add(out, cycles / amounts.of[BOUND_EST].amount[COST_CYCLES], &amounts.of[BOUND_EST]);
 }
 
-/* Returns the work of a mean run. Branches have the drawn probabilities. */
+/* Returns the mean work of many runs, in which branches have the drawn probabilities. */
 static struct cost_features truth_of(const struct run *run, const struct piece *piece)
 {
     struct cost_features all = {.version = COST_VERSION};
@@ -441,8 +445,8 @@ static struct cost_features truth_of(const struct run *run, const struct piece *
     return all;
 }
 
-/* Returns the joules of a run: work times this machine's costs, and effects that no model has. The core's
- * voltage follows its frequency. */
+/* Returns the joules of a run: the work times this machine's costs, and the effects that the model lacks. The
+ * core's voltage follows its frequency. */
 static double joules_of(const struct run *run, struct cost_features *work, double *out_seconds)
 {
     const struct cost_table *table = &run->target->table;

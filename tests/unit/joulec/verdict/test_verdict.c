@@ -1,4 +1,4 @@
-/* Checks verdicts: what may be called proved, the probabilities at which verdicts change, and intervals. */
+/* Checks which verdicts may be called proved, the probabilities at which verdicts change, and intervals. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ struct trial {
     bool is_variable;
 };
 
-/* Returns a trial with 1000, 2000 and 8000 operations at the three bounds, two operations per cycle. */
+/* Returns a trial with 1000, 2000 and 8000 operations at the three bounds. Two operations take one cycle. */
 static struct trial trial_of(joule_class cls)
 {
     static const double ops[BOUNDS] = {1000, 2000, 8000};
@@ -147,8 +147,8 @@ static void test_guesses_prove_nothing(void **state)
     NEAR(j.joules.low, joules.low);
 }
 
-/* The work has bounds and an assumed value between them. A bound may suffice for a verdict; the assumed value
- * decides nothing. */
+/* The work has bounds and an assumed value between them. A bound may suffice for a verdict. The assumed value
+ * never decides a verdict. */
 static void test_guesses_within_bounds(void **state)
 {
     (void)state;
@@ -178,8 +178,8 @@ static void test_probabilities_are_no_surer_than_the_model(void **state)
     NEAR(judge_joules(&t, est / 1e9).joules_limit.probability, 0.0001);
 }
 
-/* Uncounted work may be of any size, so there is no upper end and no probability. The power may be lower,
- * because that work may wait. */
+/* Work that cannot be counted may have any size, so there is no upper end and no probability. It may lower
+ * the power, because the core may wait during this work. */
 static void test_unknown_is_never_0(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Checks vectorized and unrolled loops: which compiled loop belongs to which source loop, and the cost of an
- * iteration if several run together. */
+/* Checks vectorized and unrolled loops: which compiled loop belongs to which source loop, and the cost of one
+ * iteration if several iterations run together. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -68,7 +68,8 @@ static void test_a_loop_that_stays_is_priced_as_it_stands(void **state)
     assert_false(t.list[1].is_unjoined);
 }
 
-/* If the inner loop was unrolled completely, an iteration of the outer loop has all of its work. */
+/* If the inner loop was unrolled completely, an iteration of the outer loop contains all work of the inner
+ * loop. */
 static void test_unrolled_inner_loop_belongs_to_the_outer(void **state)
 {
     (void)state;
@@ -88,7 +89,8 @@ static void test_loops_that_are_not_found_are_not_joined(void **state)
         (struct built_loop){.place = {file, 9, 9}, .factor = 4, .is_complete = true, .is_vector = true};
     join(&t, 1);
     assert_true(t.list[1].is_unjoined && !t.list[0].is_unjoined);
-    /* The build compiled copies of one loop in different ways. It is unknown which copy is this loop. */
+    /* The build compiled two copies of one loop in different ways. It is unknown which copy corresponds to
+     * this loop. */
     t.built[0] =
         (struct built_loop){.place = {file, 4, 9}, .factor = 8, .is_complete = true, .is_vector = true};
     t.built[1] =
@@ -218,8 +220,8 @@ static void test_bounds_hold_all_counts_between(void **state)
         }
 }
 
-/* One entry has 1 iteration, the other 31, so the mean is 16. The remainder must not be that of 16
- * iterations. */
+/* One entry has 1 iteration and the other has 31, so the mean is 16. The cost must include the remainders of
+ * both entries, although 16 iterations would leave no remainder. */
 static void test_a_mean_of_many_counts(void **state)
 {
     (void)state;
@@ -291,8 +293,8 @@ static void test_vectors_that_are_never_used(void **state)
     assert_memory_equal(&by_ranges, &plain, sizeof plain);
 }
 
-/* If it is unknown how the loop was compiled, only the bounds of the saving are known: none, and that of
- * vectors. */
+/* If it is unknown how the loop was compiled, only bounds of the saving are known. The lower bound is no
+ * saving, and the upper bound is the saving of vectors. */
 static void test_not_joined_is_wider(void **state)
 {
     (void)state;

@@ -56,7 +56,8 @@ static void test_beyond_a_line_each_access_is_one(void **state)
     }
 }
 
-/* The addresses a[i], a[i + 1] and a[i + 2] are one stream. Each has a third of its lines. */
+/* The addresses a[i], a[i + 1] and a[i + 2] are one stream. Each load is assigned a third of the stream's
+ * lines. */
 static void test_a_line_counts_once(void **state)
 {
     (void)state;
@@ -176,8 +177,8 @@ static void test_a_chase_waits(void **state)
 
 /* --- nests ---------------------------------------------------------------------------------------------- */
 
-/* The loops access 1000 x 1000 elements by rows or by columns. The next column uses the lines of a column
- * again if they fit. */
+/* The loops access 1000 x 1000 elements by rows or by columns. The next column uses the lines of the previous
+ * column again if they fit into the cache. */
 static void test_rows_and_columns(void **state)
 {
     (void)state;
@@ -253,8 +254,8 @@ static void test_rows_by_pointers(void **state)
     trial_free(t);
 }
 
-/* b[k][j] in a product of 200 x 200 matrices with loops i, k, j. The whole matrix stays in L2 between
- * iterations of i. */
+/* A product of 200 x 200 matrices with the loops i, k, j reads b[k][j]. The whole matrix b stays in L2
+ * between iterations of i. */
 static void test_reuse_in_outer_loops(void **state)
 {
     (void)state;

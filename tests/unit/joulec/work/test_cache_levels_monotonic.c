@@ -1,5 +1,5 @@
-/* Checks the memory level of loads whose addresses grow by a bounded step or not at all, as for a filter's
- * output or a pointer. */
+/* Checks which memory level serves loads whose addresses grow by a bounded step or not at all. An example is
+ * the output of a filter. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,8 +10,8 @@
 
 #define FILTER "  %p = x\n  -->  ((8 * (zext i32 %c to i64))<nuw> + %a) U: full-set\n"
 
-/* The estimate assumes that the value grows in each iteration, so it is a stream. In the best case the value
- * does not grow. */
+/* The estimate assumes that the value grows in each iteration, so the addresses form a stream. In the best
+ * case the value does not grow. */
 static void test_a_filter_is_a_stream(void **state)
 {
     (void)state;
@@ -32,7 +32,7 @@ static void test_a_filter_is_a_stream(void **state)
     }
 }
 
-/* The address is the value itself. It starts from a variable. */
+/* The monotonic value is the address itself. It starts at the address of a variable. */
 static void test_a_monotonic_pointer_in_a_variable(void **state)
 {
     (void)state;
@@ -49,7 +49,7 @@ static void test_a_monotonic_pointer_in_a_variable(void **state)
     trial_free(t);
 }
 
-/* The consecutive addresses have conditional increments between them, but are one stream. */
+/* The addresses differ by conditional increments, but are consecutive, so they form one stream. */
 static void test_places_beside_each_other_are_one(void **state)
 {
     (void)state;
@@ -68,7 +68,7 @@ static void test_places_beside_each_other_are_one(void **state)
     trial_free(t);
 }
 
-/* Rejected elements are stored at i - c, which also grows by 0 or 1. */
+/* A filter stores rejected elements at i - c, which also grows by 0 or 1 per iteration. */
 static void test_the_rest_is_a_stream(void **state)
 {
     (void)state;
@@ -83,8 +83,8 @@ static void test_the_rest_is_a_stream(void **state)
     trial_free(t);
 }
 
-/* There are 1000 rows of 1000. The value is reset in each row, continues from the previous row, or starts at
- * a position that depends on the row. */
+/* There are 1000 rows of 1000 elements. The value is reset in each row, continues from the previous row, or
+ * starts at a position that depends on the row. */
 static void test_filters_in_nests(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /* Checks whether a loop's stores always overlap its loads, for an inner loop with header 2 and an outer loop
  * with header 1.
  *
- * Addresses are as scalar evolution prints them. The inner loop writes 100 numbers of 4 bytes, and the outer
- * loop runs 40 times. */
+ * Addresses have the form in which scalar evolution prints them. The inner loop writes 100 numbers of 4
+ * bytes, and the outer loop runs 40 times. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,8 @@
 static struct edge into_outer = {1, NAN}, into_inner = {2, NAN}, round_inner[] = {{2, NAN}, {3, NAN}},
                    round_outer[] = {{1, NAN}, {4, NAN}};
 
-/* Returns the inner loop's overlap. Also checks that none is found if the build does not compare ranges. */
+/* Returns the inner loop's overlap. Also checks that no overlap is found if the build does not compare
+ * address ranges. */
 static enum overlap overlap_of(const char *written, const char *read, double object_bytes)
 {
     char words[1024];
@@ -68,12 +69,12 @@ static void test_places_of_a_row(void **state)
 {
     (void)state;
     assert_int_equal(overlap_of(ROW, "{@data,+,404}<%b1>", 1e6),
-                     OVERLAP_ONE_PLACE); /* the k-th number, in iteration k of the outer loop */
-    /* The last number of the row. */
+                     OVERLAP_ONE_PLACE); /* iteration k of the outer loop reads the k-th number of row k */
+    /* the last number of the row */
     assert_int_equal(overlap_of(ROW, "{(396 + @data),+,400}<%b1>", 1e6), OVERLAP_ONE_PLACE);
     /* the number after the row */
     assert_int_equal(overlap_of(ROW, "{(400 + @data),+,400}<%b1>", 1e6), OVERLAP_NONE);
-    /* Only iteration 0 of the outer loop overlaps. */
+    /* only iteration 0 of the outer loop overlaps */
     assert_int_equal(overlap_of(ROW, "@data", 1e6), OVERLAP_NONE);
     /* the last iterations do not overlap */
     assert_int_equal(overlap_of(ROW, "{@data,+,415}<%b1>", 1e6), OVERLAP_NONE);

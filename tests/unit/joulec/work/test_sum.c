@@ -1,6 +1,6 @@
 /* Checks the cost of a call, for functions written by hand.
  *
- * Blocks contain only integer operations, whose cycles and joules are multiples of one operation's. `unit` is
+ * Blocks contain only integer operations, whose cycles and joules are proportional to their number. `unit` is
  * the cost of one operation at each bound, and expectations count operations. "0>1:0.9 0>2" is a graph of
  * three blocks with the probability of one edge. */
 #include <math.h>
@@ -114,7 +114,7 @@ static void trial_free(struct trial *t)
     free(t);
 }
 
-/* Expects this many operations at each bound, and no unknowns. */
+/* Expects this many operations at each bound, and no doubts. */
 static void check(struct trial *t, const char *name, const double expected[BOUNDS])
 {
     const struct function_sum *sum = add_up(t, 0);
@@ -171,7 +171,7 @@ static const struct shape {
      {0, 1, 100, 0},
      {10, 110, 1010},
      .times = {{{10, 10, 10}}}},
-    /* Only iterations that reach the back edge are complete. The last one may leave at the first exit. */
+    /* Only iterations that reach the back edge are complete. The last iteration may leave at exit 1. */
     {"break, no way round",
      "0>1 1>2 1>4 2>3 2>4 3>1",
      {0, 1, 2, 3, 0},
@@ -182,8 +182,8 @@ static const struct shape {
      {1, 10, 100, 10, 1},
      {2 + 1 * 220, 2 + 2 * 420, 2 + 3 * 620},
      .times = {{{1, 2, 3}}, {{2, 4, 6}}}},
-    /* The inner loop's last block has an edge to the outer loop's first block, where the outer loop is
-     * left. */
+    /* The inner loop's last block has an edge to the outer loop's first block. The outer loop exits from this
+     * first block. */
     {"an inner loop that goes straight on with the outer",
      "0>1 1>2 1>4 2>3 3>2 3>1",
      {0, 1, 10, 100, 0},
@@ -205,7 +205,7 @@ static const struct shape {
      {1, 10, 2},
      {3, 3 + 0.95 * 40, 43},
      .times = {{{4, 4, 4}}}},
-    /* The loop has two exits, one of which ends the program. Calls that return always use the other one. */
+    /* The loop has two exits, one of which ends the program. Calls that return always use the other exit. */
     {"a loop with a way to a dead end",
      "0>1 1>2 1>4 2>1 2>3",
      {0, 1, 10, 100, 0},
@@ -385,8 +385,8 @@ static void test_copies_of_known_length(void **state)
     NEAR(cycles_of_bytes("strncpy", few, BOUND_EST), 40);
 }
 
-/* Returns the cycles of a loop of `times` iterations inside another loop. Its dependence chain has 10
- * products per iteration. */
+/* Returns the cycles of an inner loop with `times` iterations, whose dependence chain has 10 products per
+ * iteration. */
 static double cycles_of_inner(bool is_entry_independent, double times, enum bound bound)
 {
     struct trial *t = trial_new("0>1 1>2 2>2 2>3 3>1 3>4", (double[]){0, 0, 4, 0, 0});
@@ -421,7 +421,7 @@ static void test_independent_loops_overlap(void **state)
     assert_true(cycles_of_inner(true, 1e6, BOUND_EST) > 0.99 * cycles_of_inner(false, 1e6, BOUND_EST));
 }
 
-/* An unknown is reported with its position and adds nothing to the sum. */
+/* Checks that a call of unknown cost is reported with its position and adds nothing to the sum. */
 static void check_doubt(const char *name, int32_t callee, enum doubt_kind kind)
 {
     struct trial *t = trial_new("0>1 0>2", (double[]){1, 10, 10});
