@@ -39,6 +39,12 @@ typedef enum forge_dtype {
     /* Blocks of 32 (ggml's layout): an f16 scale, then 16 bytes. Byte i contains element i in its low half
      * and element i + 16 in its high half. Each half stores the element plus 8. */
     FORGE_Q4_0 = 19,
+    /* Blocks of 256 in groups of 32 (ggml's layout): f16 scale, f16 scale of minima, 12 bytes with a 6-bit
+     * scale and a 6-bit minimum of each group, then 4 bits for each element. */
+    FORGE_Q4_K = 20,
+    /* Blocks of 256 in groups of 16 (ggml's layout): 4 bits, then 2 bits for each element, an i8 scale for
+     * each group, f16 scale. */
+    FORGE_Q6_K = 21,
 } forge_dtype;
 
 /* Returns the name of a type ("f32"), in static storage: "none" for FORGE_DTYPE_NONE, "unknown" for other
@@ -54,8 +60,8 @@ FORGE_API bool forge_dtype_is_integer(forge_dtype dtype);
 /* Returns true for types that operations compute in; false for storage-only types. Any thread. */
 FORGE_API bool forge_dtype_is_computed(forge_dtype dtype);
 
-/* Returns the number of elements in the smallest addressable unit: 1, 2 (4-bit types) or 32 (block formats);
- * 0: no such type. Any thread. */
+/* Returns the number of elements in the smallest addressable unit: 1, 2 (4-bit types), 32 or 256 (block
+ * formats); 0: no such type. Any thread. */
 FORGE_API size_t forge_dtype_block_elements(forge_dtype dtype);
 /* Returns the size in bytes of the smallest addressable unit; 0: no such type. Any thread. */
 FORGE_API size_t forge_dtype_block_bytes(forge_dtype dtype);
@@ -69,8 +75,9 @@ FORGE_API size_t forge_dtype_size_bytes(forge_dtype dtype, size_t count);
  * - Float to integer: rounded towards zero and clamped to the type's range; NaN becomes 0.
  * - To float: rounded once, to nearest, ties to even; overflow becomes infinity (f8_e4m3: NaN).
  * - To a block format: the scale is the block's largest magnitude divided by 127 (q8_0), or its element of
- *   largest magnitude divided by -8 (q4_0); the bytes equal those of ggml. A block that contains a NaN or an
- *   infinity, or whose scale is too large for f16, becomes NaN.
+ *   largest magnitude divided by -8 (q4_0); the bytes equal those of ggml. q4_k and q6_k use the range of
+ *   each group; ggml searches for better scales. A block that contains a NaN or an infinity, or whose scale is
+ *   too large for f16, becomes NaN.
  * - Between equal types: bytes are copied.
  * `source` and `target` need no alignment. They must not overlap, but may be the same pointer if the types
  * are the same. With an odd number of 4-bit elements, the upper half of the last byte is not changed.

@@ -23,7 +23,7 @@
 #include "measured_run.h"
 #include "step_page.h"
 
-#define LAST_DTYPE FORGE_Q4_0
+#define LAST_DTYPE FORGE_Q6_K
 
 /* --- tensors and checkpoints ---------------------------------------------------------------------------- */
 

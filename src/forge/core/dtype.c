@@ -155,6 +155,8 @@ static const struct dtype_row rows[] = {
     [FORGE_I4] = {"i4", DTYPE_SIGNED, false, 4, 2, 1, AS_INTEGERS(i4)},
     [FORGE_Q8_0] = {"q8_0", DTYPE_FLOAT, false, 8, BLOCK_ELEMENTS, Q8_0_BYTES, AS_DOUBLES(q8_0)},
     [FORGE_Q4_0] = {"q4_0", DTYPE_FLOAT, false, 4, BLOCK_ELEMENTS, Q4_0_BYTES, AS_DOUBLES(q4_0)},
+    [FORGE_Q4_K] = {"q4_k", DTYPE_FLOAT, false, 4, K_BLOCK_ELEMENTS, Q4_K_BYTES, AS_DOUBLES(q4_k)},
+    [FORGE_Q6_K] = {"q6_k", DTYPE_FLOAT, false, 6, K_BLOCK_ELEMENTS, Q6_K_BYTES, AS_DOUBLES(q6_k)},
 };
 
 enum { ROW_COUNT = sizeof rows / sizeof rows[0] };

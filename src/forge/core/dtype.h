@@ -56,4 +56,13 @@ void store_q8_0(void *target, size_t first, size_t count, const double *values);
 void load_q4_0(const void *source, size_t first, size_t count, double *out);
 void store_q4_0(void *target, size_t first, size_t count, const double *values);
 
+/* The block formats q4_k and q6_k (block_k.c). `first` and `count` are in elements, multiples of
+ * K_BLOCK_ELEMENTS. */
+enum { K_BLOCK_ELEMENTS = 256, Q4_K_BYTES = 144, Q6_K_BYTES = 210 };
+
+void load_q4_k(const void *source, size_t first, size_t count, double *out);
+void store_q4_k(void *target, size_t first, size_t count, const double *values);
+void load_q6_k(const void *source, size_t first, size_t count, double *out);
+void store_q6_k(void *target, size_t first, size_t count, const double *values);
+
 #endif

@@ -22,13 +22,13 @@ struct model_config {
     int64_t vocabulary, context; /* context: maximum number of tokens of a sequence */
     double norm_epsilon;
     double rope_base;
-    int64_t rope_dims;           /* rotated elements of a head, even */
-    bool rope_is_interleaved;    /* pairs are adjacent (GGUF llama, llama2.c); false: half a head apart */
+    int64_t rope_dims;        /* rotated elements of a head, even */
+    bool rope_is_interleaved; /* pairs are adjacent (GGUF llama, llama2.c); false: half a head apart */
     enum rope_scaling rope_scaling;
-    double rope_factor;          /* of the scaling; 1: none */
+    double rope_factor;                                              /* of the scaling; 1: none */
     double rope_original_context, rope_low_factor, rope_high_factor; /* llama3; the first also YaRN */
     double rope_beta_fast, rope_beta_slow;                           /* YaRN */
-    const float *rope_divisors;  /* [rope_dims / 2], divide the frequencies (rope_freqs.weight); NULL: none */
+    const float *rope_divisors; /* [rope_dims / 2], divide the frequencies (rope_freqs.weight); NULL: none */
 };
 
 /* A tensor of a file. Its last dimension is contiguous: a weight is [out, in]. */
@@ -36,19 +36,22 @@ struct model_tensor {
     const char *name;
     forge_dtype dtype;
     forge_shape shape;
-    const void *data; /* in the mapped file */
+    const void *data; /* in the mapped file, aligned to 4 bytes at least if the file's format aligns it */
     size_t size_bytes;
 };
 
 struct model_file {
-    struct arena arena; /* all pointers of this structure but `map` and tensor data point into it */
+    /* All pointers of this structure point into the arena, except `maps`. Bytes of tensors and of tokens are
+     * in the mapped files, or also in the arena if the format stores them in another form. */
+    struct arena arena;
     struct model_config config;
     struct vocabulary vocabulary; /* count 0: the file has none */
     struct model_tensor *tensors;
     size_t tensor_count;
     const char *name; /* of the model; NULL: unknown */
     struct model_map *maps;
-    size_t map_count;
+    size_t map_count, map_capacity;
+    const struct model_tensor **sorted; /* [tensor_count], by name; used by model_file_find */
 };
 
 /* A mapped file. */

@@ -39,12 +39,12 @@ struct vocabulary {
     uint8_t *types;       /* [count], enum token_type */
     struct bytes *merges; /* [merge_count], "left right", the first to be merged first; BPE only */
     size_t merge_count;
-    const char *pre;                               /* name of the pre-tokenizer ("llama-bpe"); NULL: none */
-    int32_t bos, eos, eot, unknown, padding;       /* -1: none */
-    bool adds_bos, adds_eos, adds_space_prefix;    /* what encoding a text adds at its ends */
-    bool removes_extra_spaces, ignores_merges;     /* ignores_merges: a piece that is a token is not split */
-    struct bytes charsmap;                         /* SentencePiece's precompiled normalisation; size 0: none */
-    const char *chat_template;                     /* NULL: none */
+    const char *pre;                            /* name of the pre-tokenizer ("llama-bpe"); NULL: none */
+    int32_t bos, eos, eot, unknown, padding;    /* -1: none */
+    bool adds_bos, adds_eos, adds_space_prefix; /* what encoding a text adds at its ends */
+    bool removes_extra_spaces, ignores_merges;  /* ignores_merges: a piece that is a token is not split */
+    struct bytes charsmap;                      /* SentencePiece's precompiled normalisation; size 0: none */
+    const char *chat_template;                  /* NULL: none */
 };
 
 #endif

@@ -51,6 +51,8 @@ static void test_names_and_sizes(void **state)
         {FORGE_I4, "i4", 2, 1, false, true, false},
         {FORGE_Q8_0, "q8_0", 32, 34, true, false, false},
         {FORGE_Q4_0, "q4_0", 32, 18, true, false, false},
+        {FORGE_Q4_K, "q4_k", 256, 144, true, false, false},
+        {FORGE_Q6_K, "q6_k", 256, 210, true, false, false},
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         forge_dtype dtype = all[i].dtype;
@@ -68,7 +70,7 @@ static void test_names_and_sizes(void **state)
         assert_int_equal(forge_dtype_size_bytes(dtype, 3 * all[i].elements + 1), 4 * all[i].bytes);
     }
     assert_string_equal(forge_dtype_name(FORGE_DTYPE_NONE), "none");
-    assert_string_equal(forge_dtype_name((forge_dtype)20), "unknown");
+    assert_string_equal(forge_dtype_name((forge_dtype)22), "unknown");
     assert_string_equal(forge_dtype_name((forge_dtype)-1), "unknown");
     assert_int_equal(forge_dtype_from_name("none"), FORGE_DTYPE_NONE);
     assert_int_equal(forge_dtype_from_name("F32"), FORGE_DTYPE_NONE);
@@ -88,6 +90,7 @@ static void test_sizes_saturate(void **state)
     assert_true(forge_dtype_size_bytes(FORGE_U4, SIZE_MAX) == SIZE_MAX / 2 + 1);
     assert_true(forge_dtype_size_bytes(FORGE_Q8_0, SIZE_MAX) == SIZE_MAX);
     assert_true(forge_dtype_size_bytes(FORGE_Q4_0, SIZE_MAX) == (SIZE_MAX / 32 + 1) * 18);
+    assert_true(forge_dtype_size_bytes(FORGE_Q6_K, SIZE_MAX) == (SIZE_MAX / 256 + 1) * 210);
 }
 
 /* --- small floats --- */
@@ -509,28 +512,186 @@ static void test_blocks_at_the_edges(void **state)
     }
 }
 
+/* --- blocks of 256 --- */
+
+/* Fills bytes with random numbers, and makes the f16 at offset `at` finite. */
+static void fill_bytes(uint8_t *bytes, size_t size, size_t at, uint64_t *seed)
+{
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (uint8_t)(next_scattered(seed) >> 56);
+    bytes[at + 1] &= 0xbf; /* exponents below 16 */
+}
+
+/* Returns element `i` of a q4_k block: d * scale * quant - dmin * min. Written from the format's
+ * description: bytes 0 and 2 contain d and dmin, bytes 4 to 15 the scales, the rest the quants. */
+static double q4_k_element(const uint8_t *block, int i)
+{
+    const uint8_t *s = block + 4, *quants = block + 16 + i / 64 * 32;
+    int j = i / 32, scale, min;
+    if (j < 4) {
+        scale = s[j] & 63;
+        min = s[j + 4] & 63;
+    } else {
+        scale = (s[j + 4] & 15) | ((s[j - 4] >> 6) << 4);
+        min = (s[j + 4] >> 4) | ((s[j] >> 6) << 4);
+    }
+    int quant = i % 64 < 32 ? quants[i % 32] & 15 : quants[i % 32] >> 4;
+    return (double)half_to_float(f16_at(block)) * scale * quant -
+           (double)half_to_float(f16_at(block + 2)) * min;
+}
+
+/* Returns element `i` of a q6_k block: d * scale * (quant - 32), with d in the last two bytes. */
+static double q6_k_element(const uint8_t *block, int i)
+{
+    int half = i / 128, l = i % 32;
+    const uint8_t *ql = block + 64 * half, *qh = block + 128 + 32 * half;
+    const int8_t *scales = (const int8_t *)block + 192 + 8 * half;
+    int quant = 0, scale = scales[l / 16 + i % 128 / 32 * 2];
+    switch (i % 128 / 32) {
+    case 0:
+        quant = (ql[l] & 15) | (qh[l] & 3) << 4;
+        break;
+    case 1:
+        quant = (ql[l + 32] & 15) | (qh[l] >> 2 & 3) << 4;
+        break;
+    case 2:
+        quant = ql[l] >> 4 | (qh[l] >> 4 & 3) << 4;
+        break;
+    case 3:
+        quant = ql[l + 32] >> 4 | qh[l] >> 6 << 4;
+        break;
+    }
+    return (double)half_to_float(f16_at(block + 208)) * scale * (quant - 32);
+}
+
+static void test_k_blocks_are_read_exactly(void **state)
+{
+    (void)state;
+    enum { COUNT = 50 };
+    static uint8_t q4[COUNT * 144], q6[COUNT * 210];
+    static double from_q4[COUNT * 256], from_q6[COUNT * 256];
+    uint64_t seed = 9;
+    for (int b = 0; b < COUNT; b++) {
+        fill_bytes(q4 + 144 * b, 144, 0, &seed);
+        q4[144 * b + 3] &= 0xbf;
+        fill_bytes(q6 + 210 * b, 210, 208, &seed);
+    }
+    assert_int_equal(forge_convert(FORGE_Q4_K, q4, FORGE_F64, from_q4, COUNT * 256), JOULE_OK);
+    assert_int_equal(forge_convert(FORGE_Q6_K, q6, FORGE_F64, from_q6, COUNT * 256), JOULE_OK);
+    for (int i = 0; i < COUNT * 256; i++) {
+        assert_true(from_q4[i] == q4_k_element(q4 + 144 * (i / 256), i % 256));
+        assert_true(from_q6[i] == q6_k_element(q6 + 210 * (i / 256), i % 256));
+    }
+}
+
+/* Writes a block of groups whose ranges differ by up to 2^-4, and checks the error against the step of the
+ * group. The scale of a group is rounded to a 63rd or 127th of the largest, which adds to the error. */
+static void test_k_blocks_err_by_about_half_a_step(void **state)
+{
+    (void)state;
+    static double values[256 * 40], from_q4[256 * 40], from_q6[256 * 40];
+    static uint8_t q4[40 * 144], q6[40 * 210];
+    uint64_t seed = 10;
+    for (int i = 0; i < 256 * 40; i++)
+        values[i] =
+            ldexp((double)(int64_t)next_scattered(&seed), -63 - i / 32 % 5) + (i / 2560 % 2 ? 0.5 : 0);
+    assert_int_equal(forge_convert(FORGE_F64, values, FORGE_Q4_K, q4, 256 * 40), JOULE_OK);
+    assert_int_equal(forge_convert(FORGE_F64, values, FORGE_Q6_K, q6, 256 * 40), JOULE_OK);
+    assert_int_equal(forge_convert(FORGE_Q4_K, q4, FORGE_F64, from_q4, 256 * 40), JOULE_OK);
+    assert_int_equal(forge_convert(FORGE_Q6_K, q6, FORGE_F64, from_q6, 256 * 40), JOULE_OK);
+    for (int b = 0; b < 40; b++)
+        for (int g = 0; g < 16; g++) {
+            double low = 0, high = 0, largest = 0;
+            for (int i = g / 2 * 32; i < g / 2 * 32 + 32; i++) {
+                low = fmin(low, values[256 * b + i]);
+                high = fmax(high, values[256 * b + i]);
+            }
+            for (int i = g * 16; i < g * 16 + 16; i++)
+                largest = fmax(largest, fabs(values[256 * b + i]));
+            /* The largest range is 2 or less, and the scales of groups have steps of a 63rd or a 127th of
+             * it. */
+            for (int i = g * 16; i < g * 16 + 16; i++) {
+                assert_true(fabs(from_q4[256 * b + i] - values[256 * b + i]) <=
+                            (high - low) / 30 * 1.05 + 2.0 / 63);
+                assert_true(fabs(from_q6[256 * b + i] - values[256 * b + i]) <=
+                            largest / 62 * 1.05 + 1.5 / 127);
+            }
+        }
+}
+
+static void test_k_blocks_of_exact_values_return_them(void **state)
+{
+    (void)state;
+    double values[256], back[256];
+    uint8_t packed[210];
+    /* scale 1 and minimum scale 1: group g has elements from -g to 15 * 63 - g in steps of 63 */
+    for (int i = 0; i < 256; i++)
+        values[i] = i % 16 * 63 - (i / 32 == 7 ? 63 : 0);
+    assert_int_equal(forge_convert(FORGE_F64, values, FORGE_Q4_K, packed, 256), JOULE_OK);
+    assert_int_equal(forge_convert(FORGE_Q4_K, packed, FORGE_F64, back, 256), JOULE_OK);
+    for (int i = 0; i < 256; i++)
+        assert_true(back[i] == values[i]);
+    for (int i = 0; i < 256; i++)
+        values[i] = (i % 16 == 0 ? -31 : i % 16 + 10) * (i / 16 == 3 ? 127 : i / 16);
+    assert_int_equal(forge_convert(FORGE_F64, values, FORGE_Q6_K, packed, 256), JOULE_OK);
+    assert_int_equal(forge_convert(FORGE_Q6_K, packed, FORGE_F64, back, 256), JOULE_OK);
+    for (int i = 0; i < 256; i++)
+        assert_true(back[i] == values[i]);
+}
+
+static void test_k_blocks_at_the_edges(void **state)
+{
+    (void)state;
+    static const forge_dtype types[] = {FORGE_Q4_K, FORGE_Q6_K};
+    static const double losses[] = {NAN, INFINITY, -INFINITY, 1e300, 1e9, -1e9};
+    for (int t = 0; t < 2; t++) {
+        double values[256] = {0}, back[256];
+        uint8_t packed[210];
+        for (size_t k = 0; k < sizeof losses / sizeof losses[0]; k++) {
+            values[170] = losses[k];
+            assert_int_equal(forge_convert(FORGE_F64, values, types[t], packed, 256), JOULE_OK);
+            assert_int_equal(forge_convert(types[t], packed, FORGE_F64, back, 256), JOULE_OK);
+            for (int i = 0; i < 256; i++)
+                assert_true(isnan(back[i]));
+        }
+        for (int i = 0; i < 256; i++)
+            values[i] = 1e-42 * (i - 100);
+        assert_int_equal(forge_convert(FORGE_F64, values, types[t], packed, 256), JOULE_OK);
+        assert_int_equal(forge_convert(types[t], packed, FORGE_F64, back, 256), JOULE_OK);
+        for (int i = 0; i < 256; i++)
+            assert_true(back[i] == 0);
+        assert_int_equal(forge_convert(FORGE_F64, values, types[t], packed, 255), JOULE_INVALID);
+        assert_int_equal(forge_convert(types[t], packed, FORGE_F64, values, 32), JOULE_INVALID);
+    }
+}
+
 /* --- all pairs --- */
 
-/* Converts every type to every other type, at an odd address. A conversion of a type to itself copies bytes.
- * All types represent 0 and 1 exactly, except q8_0. In q8_0, 1 becomes 127 * s, where s is the f16 just below
- * 1/127. This product is below 1, so it becomes 0 as an integer. */
+static bool is_scaled(int dtype)
+{
+    return dtype == FORGE_Q8_0 || dtype == FORGE_Q4_K || dtype == FORGE_Q6_K;
+}
+
+/* Converts every type to every other at an odd address, and to itself as bytes. All types represent 0 and 1
+ * exactly, except q8_0, q4_k and q6_k. There, 1 becomes a multiple of an f16 just below 1/127, 1/945 or
+ * 1/3937, which is 0 as an integer. */
 static void test_all_pairs_of_types_convert(void **state)
 {
     (void)state;
-    enum { COUNT = 320 };
+    enum { COUNT = 512 };
     static double numbers[COUNT], result[COUNT];
     static char a[COUNT * 8 + 1], b[COUNT * 8 + 1], again[COUNT * 8 + 1];
     for (int i = 0; i < COUNT; i++)
         numbers[i] = i % 2;
-    for (int from = FORGE_BOOL; from <= FORGE_Q4_0; from++)
-        for (int to = FORGE_BOOL; to <= FORGE_Q4_0; to++) {
+    for (int from = FORGE_BOOL; from <= FORGE_Q6_K; from++)
+        for (int to = FORGE_BOOL; to <= FORGE_Q6_K; to++) {
             assert_int_equal(forge_convert(FORGE_F64, numbers, (forge_dtype)from, a + 1, COUNT), JOULE_OK);
             assert_int_equal(forge_convert((forge_dtype)from, a + 1, (forge_dtype)to, b + 1, COUNT),
                              JOULE_OK);
             assert_int_equal(forge_convert((forge_dtype)to, b + 1, FORGE_F64, result, COUNT), JOULE_OK);
-            double tolerance = from != FORGE_Q8_0                        ? 0x1p-11
+            double tolerance = !is_scaled(from) && !is_scaled(to)        ? 0x1p-11
                                : forge_dtype_is_integer((forge_dtype)to) ? 1
-                                                                         : 0x1p-10;
+                                                                         : 0x1p-9;
             for (int i = 0; i < COUNT; i++)
                 assert_true(fabs(result[i] - numbers[i]) <= tolerance);
             size_t size = forge_dtype_size_bytes((forge_dtype)to, COUNT);
@@ -572,6 +733,10 @@ int main(void)
         cmocka_unit_test(test_q4_0_errs_by_half_a_step),
         cmocka_unit_test(test_blocks_by_hand),
         cmocka_unit_test(test_blocks_at_the_edges),
+        cmocka_unit_test(test_k_blocks_are_read_exactly),
+        cmocka_unit_test(test_k_blocks_err_by_about_half_a_step),
+        cmocka_unit_test(test_k_blocks_of_exact_values_return_them),
+        cmocka_unit_test(test_k_blocks_at_the_edges),
         cmocka_unit_test(test_all_pairs_of_types_convert),
         cmocka_unit_test(test_wrong_arguments_are_refused),
     };
