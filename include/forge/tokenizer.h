@@ -40,8 +40,13 @@ FORGE_API joule_status forge_tokenize(const forge_tokenizer *tokenizer, const ch
                                       uint32_t flags, int32_t *out_tokens, size_t capacity, size_t *out_count,
                                       joule_error *out_error);
 
-/* Flag of forge_detokenize: control tokens are written as text. Without it they are left out. */
-enum { FORGE_DETOKENIZE_CONTROL = 1 };
+/* Flags of forge_detokenize. */
+enum {
+    /* Writes control tokens and the unknown token as text. Without it they are left out. */
+    FORGE_DETOKENIZE_CONTROL = 1,
+    /* The tokens continue an earlier text. Without it, a leading space that encoding adds is left out. */
+    FORGE_DETOKENIZE_CONTINUE = 2,
+};
 /* Writes the text of `count` tokens. out_text: receives at most `capacity` bytes, without NUL. Returns the
  * size of the whole text in bytes, which need not be valid UTF-8. Tokens out of range have no text. */
 FORGE_API size_t forge_detokenize(const forge_tokenizer *tokenizer, const int32_t *tokens, size_t count,
@@ -57,20 +62,23 @@ FORGE_API int32_t forge_token_find(const forge_tokenizer *tokenizer, const char 
 /* Returns the model's chat template (Jinja), which lives as long as the tokenizer; NULL: none. */
 FORGE_API const char *forge_tokenizer_chat_template(const forge_tokenizer *tokenizer);
 
-/* Text that arrives token by token. All bytes 0: empty. */
+/* Text that arrives token by token. All bytes 0: empty. Set has_begun to true for text that continues an
+ * earlier text, such as a prompt. */
 typedef struct forge_text_stream {
     char pending[8]; /* the beginning of a UTF-8 character whose end is missing */
     uint32_t pending_size;
-    bool has_begun; /* a leading space that the tokenizer added was removed */
+    bool has_begun; /* a token had text; until then, a leading space that encoding adds is left out */
 } forge_text_stream;
 /* Adds a token and writes the text that is complete: whole UTF-8 characters only. Bytes that cannot become
- * UTF-8 are replaced by U+FFFD. out_text: at least 3 times the length of the longest token plus 8 bytes
- * (forge_tokenizer_max_text). Returns the number of bytes written. */
+ * UTF-8 are replaced by U+FFFD. Control tokens are left out. out_text: forge_tokenizer_max_text bytes. Returns
+ * the number of bytes written. */
 FORGE_API size_t forge_text_stream_add(forge_text_stream *stream, const forge_tokenizer *tokenizer,
                                        int32_t token, char *out_text);
-/* Ends a text: writes U+FFFD if a character is incomplete. Returns the number of bytes written (0 or 3). */
+/* Ends a text, and empties the stream: writes U+FFFD if a character is incomplete. Returns the number of bytes
+ * written (0 or 3). */
 FORGE_API size_t forge_text_stream_end(forge_text_stream *stream, char *out_text);
-/* Returns the size of the memory that forge_text_stream_add needs, in bytes. */
+/* Returns the size of the memory that forge_text_stream_add needs, in bytes: 3 times the size of the longest
+ * token, plus 8. */
 FORGE_API size_t forge_tokenizer_max_text(const forge_tokenizer *tokenizer);
 
 #ifdef __cplusplus

@@ -1,0 +1,102 @@
+/* infer/tokenizer_spm.c - SentencePiece BPE: merges the pair whose token has the highest score, and converts
+ * characters without a token to byte tokens.
+ *
+ * Note: texts and tokens have spaces here instead of U+2581.
+ */
+#include "forge/infer/tokenizer.h"
+
+#include <string.h>
+#include "base/error.h"
+#include "base/string.h"
+
+joule_status spm_init(forge_tokenizer *tokenizer, joule_error *out_error)
+{
+    if (!tokenizer_fill_table(tokenizer, tokenizer_is_ordinary))
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot open a tokenizer: out of memory");
+    tokenizer->splits_at_spaces = true;
+    for (size_t i = 0; i < tokenizer->vocabulary->count; i++) {
+        size_t size;
+        const char *text = token_text(&tokenizer->texts, (int32_t)i, &size);
+        for (size_t k = 1; k < size && tokenizer_is_ordinary(tokenizer, (int32_t)i); k++)
+            if (text[k] == ' ' && text[k - 1] != ' ')
+                tokenizer->splits_at_spaces = false;
+    }
+    return JOULE_OK;
+}
+
+/* Returns a number that is the lower, the higher the score is. The score is finite. */
+static uint32_t priority_of(float score)
+{
+    uint32_t bits;
+    memcpy(&bits, &score, sizeof bits);
+    if (bits == UINT32_C(1) << 31) /* -0 equals 0 */
+        bits = 0;
+    return bits >> 31 ? bits : ~bits & UINT32_MAX >> 1;
+}
+
+static bool find_pair(const void *context, const struct symbol *left, const struct symbol *right,
+                      uint32_t *out_priority, int32_t *out_token)
+{
+    const struct encoder *encoder = context;
+    const forge_tokenizer *tokenizer = encoder->tokenizer;
+    size_t size = (size_t)left->size + right->size;
+    if (size > tokenizer->max_token)
+        return false;
+    *out_token = token_table_find(&tokenizer->table, encoder->text + left->begin, size);
+    if (*out_token == TOKEN_NONE)
+        return false;
+    *out_priority = priority_of(tokenizer->vocabulary->scores[*out_token]);
+    return true;
+}
+
+/* Adds the tokens of the symbols that are left. */
+static joule_status add_symbols(struct encoder *encoder)
+{
+    const struct symbol *symbols = encoder->merger.symbols;
+    joule_status status = JOULE_OK;
+    for (uint32_t i = 0; i != SYMBOL_NONE && status == JOULE_OK; i = symbols[i].next) {
+        const char *text = encoder->text + symbols[i].begin;
+        if (symbols[i].token != TOKEN_NONE)
+            encoder_add(encoder, symbols[i].token);
+        else if (*text == ' ')
+            status = encoder_add_bytes(encoder, SPACE_MARK, strlen(SPACE_MARK));
+        else
+            status = encoder_add_bytes(encoder, text, symbols[i].size);
+    }
+    return status;
+}
+
+/* Converts bytes `begin` to `end` of the encoder's text. */
+static joule_status encode_part(struct encoder *encoder, size_t begin, size_t end)
+{
+    const struct token_table *table = &encoder->tokenizer->table;
+    encoder->merger.count = 0;
+    for (size_t at = begin; at < end;) {
+        const char *text = encoder->text + at;
+        size_t size = string_utf8_length(text, end - at);
+        size += size == 0; /* a byte that is not UTF-8 */
+        if (!merger_add(&encoder->merger, (uint32_t)at, (uint32_t)size, token_table_find(table, text, size)))
+            return encoder_no_memory(encoder);
+        at += size;
+    }
+    if (!merger_run(&encoder->merger, find_pair, encoder))
+        return encoder_no_memory(encoder);
+    return add_symbols(encoder);
+}
+
+joule_status spm_encode(struct encoder *encoder, const char *text, size_t size, bool is_first)
+{
+    const forge_tokenizer *tokenizer = encoder->tokenizer;
+    if (!encoder_mark_spaces(encoder, text, size, is_first && tokenizer->vocabulary->adds_space_prefix))
+        return encoder_no_memory(encoder);
+    joule_status status = JOULE_OK;
+    for (size_t begin = 0, end; begin < encoder->text_size && status == JOULE_OK; begin = end) {
+        end = begin;
+        while (end < encoder->text_size && encoder->text[end] == ' ')
+            end++;
+        const char *next = memchr(encoder->text + end, ' ', encoder->text_size - end);
+        end = next && tokenizer->splits_at_spaces ? (size_t)(next - encoder->text) : encoder->text_size;
+        status = encode_part(encoder, begin, end);
+    }
+    return status;
+}

@@ -1,0 +1,388 @@
+/* Checks that text becomes the tokens that the reference programs give, and becomes the same text again. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+#include "base/string.h"
+#include "forge/infer/tokenizer.h"
+#include "support/chance.h"
+#include "support/check.h"
+#include "support/tokenizer_files.h"
+
+enum { MAX_TOKENS = 4096 };
+static joule_error error;
+static int32_t tokens[MAX_TOKENS];
+
+static forge_tokenizer *make(const struct vocabulary *vocabulary)
+{
+    forge_tokenizer *tokenizer = NULL;
+    if (tokenizer_new(vocabulary, &tokenizer, &error) != JOULE_OK)
+        fail_msg("%s", error.message);
+    return tokenizer;
+}
+
+static size_t encode(const forge_tokenizer *tokenizer, const char *text, size_t size, uint32_t flags)
+{
+    size_t count;
+    if (forge_tokenize(tokenizer, text, size, flags, tokens, MAX_TOKENS, &count, &error) != JOULE_OK)
+        fail_msg("%s", error.message);
+    assert_true(count <= MAX_TOKENS);
+    return count;
+}
+
+static void expect(const forge_tokenizer *tokenizer, const char *text, uint32_t flags,
+                   const int32_t *expected, size_t expected_count)
+{
+    size_t count = encode(tokenizer, text, strlen(text), flags);
+    for (size_t i = 0; i < count && i < expected_count; i++)
+        if (tokens[i] != expected[i])
+            fail_msg("'%s': token %zu is %d, not %d", text, i, tokens[i], expected[i]);
+    assert_int_equal(count, expected_count);
+}
+#define EXPECT(tokenizer, text, flags, ...)                                                                  \
+    expect(tokenizer, text, flags, (const int32_t[]){__VA_ARGS__},                                           \
+           sizeof((const int32_t[]){__VA_ARGS__}) / sizeof(int32_t))
+
+/* --- a small vocabulary of SentencePiece BPE ------------------------------------------------------------ */
+
+#define B(text)                                                                                              \
+    {                                                                                                        \
+        text, sizeof text - 1                                                                                \
+    }
+static struct bytes small_tokens[] = {B("<unk>"),  B("<s>"), B("</s>"), B(SPACE_MARK),     B("a"),
+                                      B("b"),      B("ab"),  B("ba"),   B(SPACE_MARK "a"), B("<x>"),
+                                      B("<x><y>"), B("<z>"), B("aba"),  B("<0x41>")};
+enum { SMALL = sizeof small_tokens / sizeof *small_tokens };
+static float small_scores[SMALL] = {[6] = -1, [7] = -1, [8] = -3, [12] = -9};
+static uint8_t small_types[SMALL] = {2, 3, 3, 1, 1, 1, 1, 1, 1, 4, 4, 3, 1, 6};
+static const struct vocabulary small = {.kind = VOCABULARY_SPM,
+                                        .count = SMALL,
+                                        .tokens = small_tokens,
+                                        .scores = small_scores,
+                                        .types = small_types,
+                                        .bos = 1,
+                                        .eos = 2,
+                                        .eot = -1,
+                                        .unknown = 0,
+                                        .padding = -1,
+                                        .adds_bos = true,
+                                        .adds_eos = true};
+
+static void test_pair_with_highest_score_is_merged_first(void **state)
+{
+    (void)state;
+    forge_tokenizer *tokenizer = make(&small);
+    EXPECT(tokenizer, "ab", 0, 6);
+    EXPECT(tokenizer, "bab", 0, 7, 5); /* of equal scores, the leftmost */
+    EXPECT(tokenizer, "aba", 0, 12);
+    EXPECT(tokenizer, " ab", 0, 3, 6);
+    EXPECT(tokenizer, " aa", 0, 8, 4);
+    EXPECT(tokenizer, SPACE_MARK "aa", 0, 8, 4);
+    forge_tokenizer_free(tokenizer);
+}
+
+static void test_special_tokens_are_read_longest_first(void **state)
+{
+    (void)state;
+    forge_tokenizer *tokenizer = make(&small);
+    EXPECT(tokenizer, "a<x>b", 0, 4, 9, 5);
+    EXPECT(tokenizer, "a<x><y><x>", 0, 4, 10, 9);
+    EXPECT(tokenizer, "a<z>b", 0, 4, 0, 5);
+    EXPECT(tokenizer, "a<z>b", FORGE_TOKENIZE_READ_CONTROL, 4, 11, 5);
+    EXPECT(tokenizer, "</s>", FORGE_TOKENIZE_ADD_ENDS, 1, 0, 2);
+    EXPECT(tokenizer, "", FORGE_TOKENIZE_ADD_ENDS, 1, 2);
+    forge_tokenizer_free(tokenizer);
+}
+
+static void test_bytes_without_a_token_become_one_unknown_token(void **state)
+{
+    (void)state;
+    struct vocabulary without = small;
+    size_t count;
+    without.unknown = -1;
+    forge_tokenizer *tokenizer = make(&small), *strict = make(&without);
+    EXPECT(tokenizer, "A", 0, 13);
+    EXPECT(tokenizer, "aQ\xffQb", 0, 4, 0, 5);
+    assert_int_equal(forge_tokenize(strict, "Q", 1, 0, NULL, 0, &count, &error), JOULE_INVALID);
+    assert_contains(error.message, "0x51");
+    forge_tokenizer_free(strict);
+    forge_tokenizer_free(tokenizer);
+}
+
+static void test_wrong_vocabularies_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t offset;
+        const char *part;
+    } ids[] = {{offsetof(struct vocabulary, bos), "BOS"},
+               {offsetof(struct vocabulary, eos), "EOS"},
+               {offsetof(struct vocabulary, eot), "EOT"},
+               {offsetof(struct vocabulary, unknown), "unknown"},
+               {offsetof(struct vocabulary, padding), "padding"}};
+    forge_tokenizer *tokenizer = NULL;
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        struct vocabulary wrong = small;
+        memcpy((char *)&wrong + ids[i].offset, &(int32_t){SMALL}, sizeof(int32_t));
+        assert_int_equal(tokenizer_new(&wrong, &tokenizer, &error), JOULE_INVALID);
+        assert_contains(error.message, ids[i].part);
+    }
+    struct vocabulary wrong = small;
+    wrong.scores = NULL;
+    assert_int_equal(tokenizer_new(&wrong, &tokenizer, &error), JOULE_INVALID);
+    wrong = small;
+    wrong.count = 0;
+    assert_int_equal(tokenizer_new(&wrong, &tokenizer, &error), JOULE_INVALID);
+    struct bytes long_tokens[SMALL];
+    static char long_text[TOKENIZER_MAX_TOKEN + 1];
+    memcpy(long_tokens, small_tokens, sizeof long_tokens);
+    long_tokens[5] = (struct bytes){long_text, sizeof long_text};
+    wrong = small;
+    wrong.tokens = long_tokens;
+    assert_int_equal(tokenizer_new(&wrong, &tokenizer, &error), JOULE_UNSUPPORTED);
+    assert_contains(error.message, "token 5");
+    assert_null(tokenizer);
+}
+
+static void test_wrong_arguments_are_refused(void **state)
+{
+    (void)state;
+    forge_tokenizer *tokenizer = make(&small);
+    size_t count;
+    assert_int_equal(forge_tokenize(NULL, "", 0, 0, NULL, 0, &count, &error), JOULE_INVALID);
+    assert_int_equal(forge_tokenize(tokenizer, NULL, 1, 0, NULL, 0, &count, &error), JOULE_INVALID);
+    assert_int_equal(forge_tokenize(tokenizer, "", 0, 0, NULL, 1, &count, &error), JOULE_INVALID);
+    assert_int_equal(forge_tokenize(tokenizer, "", 0, 0, NULL, 0, NULL, &error), JOULE_INVALID);
+    assert_int_equal(forge_tokenize(tokenizer, "", 0, 4, NULL, 0, &count, &error), JOULE_UNSUPPORTED);
+    assert_int_equal(
+        forge_tokenize(tokenizer, "", (size_t)TOKENIZER_MAX_TEXT + 1, 0, NULL, 0, &count, &error),
+        JOULE_INVALID);
+    assert_int_equal(forge_tokenize(tokenizer, "abab", 4, 0, tokens, 1, &count, &error), JOULE_OK);
+    assert_int_equal(count, 2);
+    forge_tokenizer_free(tokenizer);
+    forge_tokenizer_free(NULL);
+}
+
+static void test_queries_state_the_vocabulary(void **state)
+{
+    (void)state;
+    struct vocabulary v = small;
+    v.eot = 11;
+    v.chat_template = "{{x}}";
+    forge_tokenizer *tokenizer = make(&v);
+    assert_int_equal(forge_tokenizer_count(tokenizer), SMALL);
+    assert_int_equal(forge_tokenizer_bos(tokenizer), 1);
+    assert_int_equal(forge_tokenizer_eos(tokenizer), 2);
+    assert_true(forge_token_is_end(tokenizer, 2) && forge_token_is_end(tokenizer, 11));
+    assert_false(forge_token_is_end(tokenizer, 1) || forge_token_is_end(tokenizer, -1));
+    assert_int_equal(forge_token_find(tokenizer, "<x><y>"), 10);
+    assert_int_equal(forge_token_find(tokenizer, SPACE_MARK "a"), 8);
+    assert_int_equal(forge_token_find(tokenizer, "<x"), -1);
+    assert_string_equal(forge_tokenizer_chat_template(tokenizer), "{{x}}");
+    forge_tokenizer_free(tokenizer);
+}
+
+/* --- decoding ------------------------------------------------------------------------------------------- */
+
+static void test_added_space_and_control_tokens_are_left_out(void **state)
+{
+    (void)state;
+    struct vocabulary v = small;
+    char text[64];
+    v.adds_space_prefix = true;
+    forge_tokenizer *tokenizer = make(&v);
+    const int32_t ids[] = {1, 8, 8, 11, -5, 13, SMALL, 0, 2};
+    size_t count = sizeof ids / sizeof *ids;
+    EXPECT(tokenizer, "a<x>a", 0, 8, 9, 8);
+    assert_int_equal(forge_detokenize(tokenizer, ids, count, 0, text, sizeof text), 4);
+    assert_memory_equal(text, "a aA", 4);
+    assert_int_equal(forge_detokenize(tokenizer, ids, count, FORGE_DETOKENIZE_CONTINUE, text, sizeof text),
+                     5);
+    assert_memory_equal(text, " a aA", 5);
+    size_t size = forge_detokenize(tokenizer, ids, count, FORGE_DETOKENIZE_CONTROL, text, sizeof text);
+    assert_int_equal(size, strlen("<s> a a<z>A<unk></s>"));
+    assert_memory_equal(text, "<s> a a<z>A<unk></s>", size);
+    assert_int_equal(forge_detokenize(tokenizer, ids, count, 0, NULL, 0), 4);
+    assert_int_equal(forge_detokenize(tokenizer, ids, count, 0, text, 2), 4);
+    forge_tokenizer_free(tokenizer);
+}
+
+/* Decodes tokens one by one, and appends the text to out. Returns its size. */
+static size_t decode_stream(const forge_tokenizer *tokenizer, const int32_t *ids, size_t count, char *out)
+{
+    forge_text_stream stream = {0};
+    size_t size = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t added = forge_text_stream_add(&stream, tokenizer, ids[i], out + size);
+        assert_true(added <= forge_tokenizer_max_text(tokenizer));
+        for (size_t k = 0, length; k < added; k += length) {
+            length = string_utf8_length(out + size + k, added - k);
+            assert_true(length > 0);
+        }
+        size += added;
+    }
+    return size + forge_text_stream_end(&stream, out + size);
+}
+
+/* Returns random text of `size` bytes: words, spaces, random characters and sometimes invalid bytes. */
+static size_t random_text(char *out, size_t size, bool is_valid)
+{
+    size_t at = 0;
+    while (at + 4 <= size) {
+        uint64_t bits = chance_bits();
+        uint32_t c = (uint32_t)(bits >> 32) >> (11 + (bits & 15)); /* small characters are frequent */
+        char text[5] = {0};
+        size_t length = 1;
+        if ((bits >> 4 & 7) < 3)
+            text[0] = "  etaoinshrdlu\n'"[bits >> 8 & 15];
+        else if (!is_valid && (bits >> 8 & 15) == 0)
+            text[0] = (char)(bits >> 12);
+        else if (c < 0x80)
+            text[0] = (char)(c ? c : 1);
+        else if (c < 0x800)
+            length = 2, text[0] = (char)(0xc0 | c >> 6), text[1] = (char)(0x80 | (c & 63));
+        else if (c < 0x10000)
+            length = 3, text[0] = (char)(0xe0 | c >> 12), text[1] = (char)(0x80 | (c >> 6 & 63)),
+            text[2] = (char)(0x80 | (c & 63));
+        else
+            length = 4, text[0] = (char)(0xf0 | (c >> 18 & 7)), text[1] = (char)(0x80 | (c >> 12 & 63)),
+            text[2] = (char)(0x80 | (c >> 6 & 63)), text[3] = (char)(0x80 | (c & 63));
+        if ((is_valid && string_utf8_length(text, length) != length) || strcmp(text, SPACE_MARK) == 0)
+            continue;
+        memcpy(out + at, text, length);
+        at += length;
+    }
+    return at;
+}
+
+/* Checks that random texts become the same text, at once and as a stream. */
+static void check_round_trips(const forge_tokenizer *tokenizer)
+{
+    static char text[300], whole[4 * sizeof text], stream[4 * sizeof text + 65536];
+    chance_state = CHANCE_SEED;
+    for (int round = 0; round < 2000; round++) {
+        bool is_valid = round % 2;
+        size_t size = random_text(text, chance_bits() % sizeof text, is_valid);
+        size_t count = encode(tokenizer, text, size, FORGE_TOKENIZE_ADD_ENDS);
+        assert_int_equal(forge_detokenize(tokenizer, tokens, count, 0, whole, sizeof whole), size);
+        assert_memory_equal(whole, text, size);
+        size_t stream_size = decode_stream(tokenizer, tokens, count, stream);
+        if (is_valid) {
+            assert_int_equal(stream_size, size);
+            assert_memory_equal(stream, text, size);
+        }
+    }
+}
+
+static void test_stream_replaces_invalid_bytes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes, *text;
+    } cases[] = {{"a\xc3", "a\xef\xbf\xbd"},
+                 {"\xc3\xa9", "\xc3\xa9"},
+                 {"\xc3z", "\xef\xbf\xbdz"},
+                 {"\xc0\x80", "\xef\xbf\xbd\xef\xbf\xbd"},
+                 {"\xe0\x9f\xbf", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+                 {"\xe2\x82\xe2\x82\xac", "\xef\xbf\xbd\xe2\x82\xac"},
+                 {"\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"},
+                 {"\xf0\x9f\x98", "\xef\xbf\xbd"},
+                 {"\xf4\x90", "\xef\xbf\xbd\xef\xbf\xbd"},
+                 {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}};
+    static char names[256][8], out[400];
+    struct bytes bytes[257] = {[256] = B(SPACE_MARK)};
+    float scores[257] = {0};
+    uint8_t types[257] = {[256] = TOKEN_NORMAL};
+    for (int i = 0; i < 256; i++) {
+        snprintf(names[i], sizeof names[i], "<0x%02X>", i);
+        bytes[i] = (struct bytes){names[i], 6};
+        types[i] = TOKEN_BYTE;
+    }
+    struct vocabulary v = small;
+    v.count = 257;
+    v.adds_bos = v.adds_eos = false;
+    v.tokens = bytes;
+    v.scores = scores;
+    v.types = types;
+    forge_tokenizer *tokenizer = make(&v);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t count = encode(tokenizer, cases[i].bytes, strlen(cases[i].bytes), 0);
+        size_t size = decode_stream(tokenizer, tokens, count, out);
+        assert_int_equal(size, strlen(cases[i].text));
+        assert_memory_equal(out, cases[i].text, size);
+    }
+    check_round_trips(tokenizer);
+    forge_tokenizer_free(tokenizer);
+}
+
+/* --- stories260K's tokenizer ---------------------------------------------------------------------------- */
+
+static struct arena arena;
+
+static forge_tokenizer *open_tok512(struct vocabulary *out)
+{
+    const char *path = test_data("llm/tok512.bin");
+    if (!path)
+        skip();
+    *out = read_tokenizer_bin(&arena, path);
+    assert_int_equal(out->count, 512);
+    return make(out);
+}
+
+/* Reads a line 'prompt N "TEXT" tokens ID ID ...'. Returns false for other lines. */
+static bool parse_prompt(char *line, const char **out_text, int32_t *ids, size_t *out_count)
+{
+    char *begin = strchr(line, '"'), *end = strstr(line, "\" tokens ");
+    if (strncmp(line, "prompt ", 7) != 0 || !begin || !end)
+        return false;
+    *end = '\0';
+    *out_text = begin + 1;
+    *out_count = 0;
+    for (char *next, *at = end + strlen("\" tokens ");; at = next) {
+        long id = strtol(at, &next, 10);
+        if (next == at)
+            return true;
+        ids[(*out_count)++] = (int32_t)id;
+    }
+}
+
+static void test_prompts_have_the_tokens_of_llama2c(void **state)
+{
+    (void)state;
+    struct vocabulary v;
+    forge_tokenizer *tokenizer = open_tok512(&v);
+    const char *path = test_data("llm/reference_runs.txt"), *text;
+    size_t prompts = 0, count;
+    int32_t ids[256];
+    if (!path)
+        skip();
+    char *all = test_read_file(path, NULL), *rest = all;
+    for (char *line; (line = strsep(&rest, "\n"));)
+        if (parse_prompt(line, &text, ids, &count)) {
+            expect(tokenizer, text, FORGE_TOKENIZE_ADD_ENDS, ids, count);
+            prompts++;
+        }
+    assert_true(prompts >= 5);
+    free(all);
+    check_round_trips(tokenizer);
+    forge_tokenizer_free(tokenizer);
+    arena_free(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pair_with_highest_score_is_merged_first),
+        cmocka_unit_test(test_special_tokens_are_read_longest_first),
+        cmocka_unit_test(test_bytes_without_a_token_become_one_unknown_token),
+        cmocka_unit_test(test_wrong_vocabularies_are_refused),
+        cmocka_unit_test(test_wrong_arguments_are_refused),
+        cmocka_unit_test(test_queries_state_the_vocabulary),
+        cmocka_unit_test(test_added_space_and_control_tokens_are_left_out),
+        cmocka_unit_test(test_stream_replaces_invalid_bytes),
+        cmocka_unit_test(test_prompts_have_the_tokens_of_llama2c),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
