@@ -72,8 +72,8 @@ FORGE_API forge_value forge_sgd(forge_builder *builder, forge_value loss, forge_
                                 const forge_sgd_options *options);
 /* Adds a step of forge_sgd with the caller's gradients. Only the parameters in `gradients` are updated,
  * except frozen ones. max_norm limits the norm of the vector of these gradients. The builder fails if an
- * entry has no parameter, or the parameter of another entry. It also fails if a gradient is not a float value
- * of the parameter's shape. */
+ * entry of `gradients` names no parameter, or if two entries name the same parameter. It also fails if a
+ * gradient is not a float value of the parameter's shape. */
 FORGE_API forge_value forge_sgd_step(forge_builder *builder, const forge_gradient *gradients, size_t count,
                                      forge_value learning_rate, const forge_sgd_options *options);
 

@@ -245,8 +245,8 @@ static struct window groups_window(struct collector *c, uint32_t groups, int64_t
     return sum;
 }
 
-/* Returns `joules` as a part of `whole`, with the relative gain errors of `whole`. The relative independent
- * error is that of the region's window. is_share: the class is derived at best. */
+/* Returns `joules` as a part of `whole`. The relative gain errors are those of `whole`. The relative
+ * independent error is that of the stored figure recent->window. is_share: the class is derived at best. */
 static joule_quantity part_of(const struct window *whole, const struct recent *recent, double joules,
                               bool is_share)
 {

@@ -23,9 +23,9 @@ enum cost_level cost_core_level(const struct cost_core *core, double bytes)
     return (enum cost_level)level;
 }
 
-/* Returns the cycles of work with two limits of a and b cycles at the same time. power: exponent of the norm
- * that combines the limits. With 1 the result is a + b; with higher exponents it approaches the larger
- * limit. */
+/* Combines two limits that act on the same work. a, b: the cycles of the work if only one of the limits
+ * existed. Returns the cycles with both limits. power: exponent of the norm that combines them. With 1 the
+ * result is a + b; with higher exponents it approaches the larger limit. */
 static double combine_limits(double a, double b, double power)
 {
     double max = fmax(a, b), min = fmin(a, b);

@@ -233,7 +233,7 @@ static joule_status check_repeats(const struct fit_kernel *kernels, size_t count
     return error_set(
         error, JOULE_UNSUPPORTED,
         "of %zu kernels, only %zu have joules that agree within 10 %% between repeats: other work "
-        "runs on this machine, or the sensor is too slow; stop it, or try --full",
+        "runs on this machine, or the sensor is too slow; stop the other work, or try --full",
         known, used);
 }
 

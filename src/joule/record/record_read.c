@@ -314,7 +314,7 @@ static joule_status parse(const uint8_t *bytes, size_t length, struct record *ou
         read_meta(&payload, out_record);
     if (!has_meta || payload.bad)
         return error_set(out_error, JOULE_FAILED,
-                         "the record ends before its first block: it contains no data");
+                         "the first block of the record is missing or damaged: the record cannot be read");
     file.at += RECORD_BLOCK_SIZE + payload.length;
     while (next_block(&file, &type, &payload)) {
         read_block(type, &payload, out_record);

@@ -35,7 +35,8 @@ size_t paged_attention_pieces(const struct launch *launch, size_t *out_grain);
 
 /* Returns the number of keys that a row attends to: those of the positions 0 to its own. */
 size_t paged_attention_length(const struct paged_attention *a, size_t row);
-/* Returns the place of a position of a row's sequence, or -1 if the page table names no page of the cache. */
+/* Returns the index along the cache's first dimension at which the key and value of `position` in a row's
+ * sequence are stored. Returns -1 if the page table contains an index outside the cache. */
 int64_t paged_attention_place(const struct paged_attention *a, size_t row, size_t position);
 
 #endif

@@ -1,0 +1,135 @@
+/* forge/engine.h - answers many requests to one language model at the same time.
+ *
+ * The engine keeps the keys and values of all requests in pages of one cache, and computes one token or a part
+ * of the prompt of each request in every step (continuous batching). The tokens of a request depend only on
+ * its prompt, options and seed, not on other requests.
+ *
+ *     forge_engine_add(engine, &request, &id, &error);
+ *     while (forge_engine_step(engine, &error) == JOULE_OK)
+ *         while (forge_engine_next(engine, &event) == JOULE_OK)
+ *             ... event.token ...
+ *
+ * Threads: one thread at a time may use an engine, except for forge_engine_cancel.
+ */
+#ifndef FORGE_ENGINE_H
+#define FORGE_ENGINE_H
+
+#include <forge/model.h>
+#include <forge/program.h>
+#include <forge/sampling.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct forge_engine forge_engine;
+
+/* Options of an engine. Members with the value 0 have the default in their comment. */
+typedef struct forge_engine_options {
+    uint32_t struct_size;     /* sizeof(forge_engine_options) */
+    uint32_t page_size;       /* tokens per page of the cache: 1 to 1024; default 16 */
+    uint32_t max_batch_size;  /* requests that are computed in one step; default 16 */
+    uint32_t max_batch_tokens; /* tokens that are computed in one step; default 512 */
+    uint32_t max_length;      /* tokens of a request with its answer; default: the model's context */
+    uint32_t chunk_tokens;    /* tokens of one prompt in one step; default: max_batch_tokens */
+    uint64_t cache_tokens;    /* tokens in the cache; default: max_batch_size * max_length, at most 1 GiB */
+    forge_dtype cache_dtype;  /* FORGE_F32, FORGE_F16, FORGE_BF16 or FORGE_Q8_0; default: f32 for a model in f32,
+                               * else f16 */
+    bool disables_prefix_cache; /* do not reuse the keys and values of equal beginnings of prompts */
+    bool is_by_priority;      /* requests with a lower priority number run first; false: in order of arrival */
+    uint8_t reserved[2];
+} forge_engine_options;
+
+/* Creates an engine on a device. options: NULL means all defaults. Model and device must outlive the engine. The
+ * caller owns the engine (forge_engine_free). */
+FORGE_API joule_status forge_engine_new(const forge_model *model, forge_device *device,
+                                        const forge_engine_options *options, forge_engine **out_engine,
+                                        joule_error *out_error);
+/* Frees an engine and its requests. NULL is allowed. */
+FORGE_API void forge_engine_free(forge_engine *engine);
+
+/* A request for an answer. Members with the value 0 are off. */
+typedef struct forge_request {
+    uint32_t struct_size;     /* sizeof(forge_request) */
+    uint32_t max_tokens;      /* of the answer; 0: until the end token or the maximum length */
+    const int32_t *prompt;    /* [prompt_count] tokens, copied */
+    size_t prompt_count;      /* at least 1 */
+    forge_sampling sampling;  /* begin with forge_sampling_default() */
+    uint32_t min_tokens;      /* the end token is not allowed before this many tokens */
+    uint32_t logprobs;        /* number of alternatives per token to report, at most FORGE_MAX_LOGPROBS */
+    const int32_t *stop_tokens; /* [stop_count] further tokens that end the answer, copied */
+    size_t stop_count;
+    const char *cache_salt;   /* prompts share keys and values only with prompts of the same salt; NULL: none */
+    int32_t priority;
+    bool reports_logprobs;    /* report the log-probability of each token of the answer */
+    bool reports_prompt;      /* report the log-probability of each token of the prompt */
+    bool ignores_end;         /* the end token does not end the answer */
+    uint8_t reserved;
+} forge_request;
+#define FORGE_MAX_LOGPROBS 20
+
+/* Adds a request. *out_id: its number, from 1. JOULE_INVALID: a member is out of range, or prompt and answer can
+ * never fit in the cache. */
+FORGE_API joule_status forge_engine_add(forge_engine *engine, const forge_request *request, uint64_t *out_id,
+                                        joule_error *out_error);
+/* Ends a request before the next step; its last event has the reason FORGE_END_CANCELLED. Has no effect if the
+ * request has ended. Any thread. */
+FORGE_API void forge_engine_cancel(forge_engine *engine, uint64_t id);
+
+/* Computes one step. JOULE_ABSENT: there is no request to compute. JOULE_FAILED: the step failed; the engine
+ * cannot be used any more. */
+FORGE_API joule_status forge_engine_step(forge_engine *engine, joule_error *out_error);
+
+/* The reason why an answer ended. */
+typedef enum forge_end {
+    FORGE_END_NONE = 0,      /* it has not ended */
+    FORGE_END_TOKEN = 1,     /* the end token or a stop token; the token is not part of the answer */
+    FORGE_END_LENGTH = 2,    /* max_tokens, or the maximum length of a request */
+    FORGE_END_CANCELLED = 3, /* forge_engine_cancel */
+    FORGE_END_ENERGY = 4,    /* max_joules */
+} forge_end;
+
+/* A token with its log-probability. Its layout is final. */
+typedef struct forge_token_logprob {
+    int32_t token;
+    float logprob; /* natural logarithm, before temperature and filters */
+} forge_token_logprob;
+
+/* A new token of a request, or its end. */
+typedef struct forge_engine_event {
+    uint32_t struct_size; /* sizeof(forge_engine_event) */
+    forge_end end;        /* not FORGE_END_NONE: the last event of the request, without a token */
+    uint64_t request;     /* number of the request */
+    int32_t token;        /* -1: none */
+    bool is_prompt;       /* a token of the prompt (reports_prompt) */
+    uint8_t reserved[3];
+    float logprob;        /* of the token; NaN: not requested, or unknown because the token is the first */
+    uint32_t top_count;   /* alternatives in `top`, in descending order */
+    forge_token_logprob top[FORGE_MAX_LOGPROBS];
+    /* Of the last event. */
+    uint32_t prompt_tokens, answer_tokens;
+    uint32_t cached_tokens; /* tokens of the prompt whose keys and values were reused */
+    uint32_t reserved2;
+    double queue_seconds, prefill_seconds, decode_seconds; /* until the first step, the first token, the end */
+} forge_engine_event;
+/* Returns the next event. JOULE_ABSENT: there is none. JOULE_INVALID: struct_size too small. */
+FORGE_API joule_status forge_engine_next(forge_engine *engine, forge_engine_event *out_event);
+
+/* The state and the counters of an engine. */
+typedef struct forge_engine_facts {
+    uint32_t struct_size; /* sizeof(forge_engine_facts) */
+    uint32_t running, waiting; /* requests */
+    uint32_t page_size;
+    uint64_t pages, free_pages;
+    uint64_t steps, preemptions;
+    uint64_t prompt_tokens, answer_tokens; /* computed so far; recomputed tokens count once */
+    uint64_t prefix_queries, prefix_hits;  /* of the prefix cache, in tokens */
+    double step_seconds, run_seconds; /* total time of forge_engine_step, and the part in the model's program */
+} forge_engine_facts;
+/* Describes an engine. JOULE_INVALID: struct_size too small. */
+FORGE_API joule_status forge_engine_query(const forge_engine *engine, forge_engine_facts *out_facts);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

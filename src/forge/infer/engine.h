@@ -1,0 +1,72 @@
+/* infer/engine.h - the structure of an engine, and functions that its files share. See <forge/engine.h>. */
+#ifndef FORGE_INFER_ENGINE_H
+#define FORGE_INFER_ENGINE_H
+
+#include <forge/engine.h>
+#include <pthread.h>
+#include "forge/infer/model.h"
+#include "forge/infer/model_graph.h"
+#include "forge/infer/sampler.h"
+#include "forge/infer/scheduler.h"
+
+/* A request with its answer so far. */
+struct answer {
+    struct sequence sequence; /* must be the first member */
+    struct answer *next;      /* in the engine's list */
+    uint64_t id;
+    size_t prompt_count;
+    struct sampler *sampler;
+    forge_request options; /* its pointers are not used */
+    int32_t *stop_tokens;
+    size_t reported_prompt; /* number of tokens of the prompt that were reported */
+    bool is_cancelled;      /* protected by engine->lock */
+    int64_t added_ns, started_ns, first_token_ns; /* 0: not yet */
+};
+
+/* The tensors of a step's inputs, with room for the largest step. */
+struct step_inputs {
+    int32_t *tokens, *positions, *sequences, *places; /* [max_rows] */
+    int32_t *tables;                                  /* [max_sequences, sequence_pages] */
+    int32_t *output_rows;                             /* [max_outputs] */
+};
+
+struct forge_engine {
+    const forge_model *model;
+    forge_device *device;
+    struct model_graph_sizes sizes;
+    forge_program *program;
+    forge_states *states;
+    forge_instance *instance;
+    struct page_pool *pool;
+    struct scheduler scheduler;
+    struct step_inputs inputs;
+    float *logits; /* [vocabulary]: work memory */
+    struct answer *answers;
+    pthread_mutex_t lock; /* protects `answers` against forge_engine_cancel */
+    uint64_t next_id;
+    forge_engine_event *events; /* [event_count], the first event_first of which were returned */
+    size_t event_first, event_count, event_capacity;
+    bool disables_prefix_cache, has_failed;
+    uint64_t steps, prompt_tokens, answer_tokens;
+    int64_t step_ns, run_ns;
+};
+
+/* Returns the answer of a sequence. */
+static inline struct answer *answer_of(struct sequence *sequence)
+{
+    return (struct answer *)sequence;
+}
+
+/* Appends an event. Returns JOULE_NO_MEMORY if out of memory. */
+joule_status engine_add_event(forge_engine *engine, const forge_engine_event *event, joule_error *out_error);
+/* Ends an answer: adds its last event and frees it. */
+joule_status engine_end(forge_engine *engine, struct answer *answer, forge_end reason, joule_error *out_error);
+
+/* Sets the inputs of the program for the scheduler's batch. *out_outputs: number of rows with logits. */
+joule_status engine_set_inputs(forge_engine *engine, size_t *out_outputs, joule_error *out_error);
+/* Returns the number of rows of a scheduled sequence that need logits: the last ones. */
+size_t engine_output_rows(const struct scheduled *scheduled);
+/* Chooses tokens from the logits of the batch, [outputs, vocabulary], and adds events. */
+joule_status engine_take_outputs(forge_engine *engine, const float *logits, joule_error *out_error);
+
+#endif
