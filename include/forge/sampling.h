@@ -17,23 +17,24 @@ typedef enum forge_sampling_order {
 /* A number that is added to the logit of a token. Its layout is final. */
 typedef struct forge_logit_bias {
     int32_t token;
-    float bias; /* -100 to 100; -100 and 100 in effect forbid and force the token */
+    float bias; /* -100 to 100; these two values usually forbid and force the token */
 } forge_logit_bias;
 
-/* Options of sampling. With all members except struct_size 0, forge_sampling_default is used for none of them:
- * begin with forge_sampling_default. */
+/* Options of sampling. Begin with forge_sampling_default, because 0 is not the neutral value of all members. */
 typedef struct forge_sampling {
     uint32_t struct_size;
     forge_sampling_order order;
-    double temperature; /* 0: the most likely token; 1: the model's probabilities; 0 to 100 */
-    double top_p;       /* (0, 1]; 1: off */
-    double min_p;       /* [0, 1]; 0: off */
-    double repetition_penalty; /* above 0; 1: off */
-    double presence_penalty, frequency_penalty; /* -2 to 2; 0: off */
+    double temperature; /* 0 to 100; below 1e-5: the most likely token; 1: the model's probabilities */
+    double top_p; /* above 0, up to 1; keeps the most likely tokens with this total probability; 1: off */
+    double min_p; /* 0 to 1; keeps tokens with this share of the largest probability; 0: off */
+    /* 0.01 to 100; positive logits of tokens in prompt or output are divided by it, others multiplied; 1: off */
+    double repetition_penalty;
+    double presence_penalty;  /* -2 to 2; subtracted from the logits of tokens in the output; 0: off */
+    double frequency_penalty; /* -2 to 2; subtracted for each time that the token is in the output; 0: off */
     uint64_t seed;
-    int32_t top_k;      /* 0: off */
+    int32_t top_k; /* keeps this number of most likely tokens; 0 or -1: off */
     uint32_t bias_count;
-    const forge_logit_bias *biases;
+    const forge_logit_bias *biases; /* [bias_count]; several biases of one token are added; NULL: none */
 } forge_sampling;
 
 /* Returns options that change nothing: temperature 1, all filters and penalties off, seed 0. */
