@@ -1,8 +1,8 @@
 /* infer/llama2c.c - reads the model files of llama2.c (version 0) and their tokenizer files.
  *
- * A model file consists of seven 32-bit integers, followed by 32-bit floats: each weight for all layers, then
- * the next weight. A tokenizer file contains the length of the longest token, then score, length and bytes of
- * each token.
+ * A model file consists of seven 32-bit integers, followed by 32-bit floats: each weight for all layers,
+ * then the next weight. A tokenizer file contains the length of the longest token, then score, length and
+ * bytes of each token.
  */
 #include <inttypes.h>
 #include <string.h>

@@ -21,6 +21,21 @@ static joule_status check_range(const char *path, const char *name, int64_t valu
                      path, name, value, MAX_SIZE);
 }
 
+static joule_status check_scaling(const struct model_config *config, const char *path, joule_error *out_error)
+{
+    double original = config->rope_original_context;
+    double low = config->rope_scaling == ROPE_YARN ? config->rope_beta_slow : config->rope_low_factor;
+    double high = config->rope_scaling == ROPE_YARN ? config->rope_beta_fast : config->rope_high_factor;
+    bool has_range = config->rope_scaling == ROPE_YARN || config->rope_scaling == ROPE_LLAMA3;
+    if (has_range && !(original >= 1 && original < 1e18 && low > 0 && high > low && high < 1e18))
+        return error_set(
+            out_error, JOULE_INVALID,
+            "cannot read %s: the scaling of the model's rotary embedding has the original context "
+            "%g and factors from %g to %g",
+            path, original, low, high);
+    return JOULE_OK;
+}
+
 static joule_status check_numbers(const struct model_config *config, const char *path, joule_error *out_error)
 {
     const struct {
@@ -33,7 +48,7 @@ static joule_status check_numbers(const struct model_config *config, const char 
         if (!(numbers[i].value > 0 && numbers[i].value < 1e30))
             return error_set(out_error, JOULE_INVALID, "cannot read %s: the model's %s is %g", path,
                              numbers[i].name, numbers[i].value);
-    return JOULE_OK;
+    return check_scaling(config, path, out_error);
 }
 
 static joule_status check_config(const struct model_config *config, const char *path, joule_error *out_error)

@@ -62,16 +62,21 @@ struct model_map {
 
 /* Opens a model file. The format follows from its first bytes: GGUF, or llama2.c's .bin, whose vocabulary is
  * in the file `tokenizer_path` (NULL: none). Folders of Hugging Face are opened through their config.json.
- * The caller closes the file with model_file_close. JOULE_INVALID: the file is damaged or contradicts itself;
- * the message names the field. JOULE_UNSUPPORTED: another version, architecture or element type. */
+ * The caller closes the file with model_file_close. JOULE_INVALID: the file is damaged or contradicts
+ * itself; the message names the field. JOULE_UNSUPPORTED: another version, architecture or element type. */
 joule_status model_file_open(const char *path, const char *tokenizer_path, struct model_file **out_file,
                              joule_error *out_error);
 void model_file_close(struct model_file *file);
 /* Returns the tensor with this name, or NULL. */
 const struct model_tensor *model_file_find(const struct model_file *file, const char *name);
 
-/* The readers of the formats. They fill a file whose arena is empty; after a failure the caller closes it. */
+/* The readers of the formats. They fill a file whose arena is empty; after a failure the caller closes
+ * it. */
 joule_status gguf_read(struct model_file *file, const char *path, joule_error *out_error);
+/* Reads only the vocabulary of a GGUF file, of any architecture and without checks of the model. `file`:
+ * zeros from calloc, because model_file_close frees it. JOULE_INVALID: the file has no vocabulary.
+ * JOULE_UNSUPPORTED: another kind of tokenizer. */
+joule_status gguf_read_vocabulary(struct model_file *file, const char *path, joule_error *out_error);
 joule_status llama2c_read(struct model_file *file, const char *path, const char *tokenizer_path,
                           joule_error *out_error);
 joule_status safetensors_model_read(struct model_file *file, const char *folder, joule_error *out_error);

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "base/array.h"
 #include "base/error.h"
+#include "forge/infer/pretokenizer.h"
 
 /* --- special tokens ------------------------------------------------------------------------------------- */
 
@@ -72,29 +72,6 @@ joule_status encoder_add_bytes(struct encoder *encoder, const char *text, size_t
     return JOULE_OK;
 }
 
-bool encoder_mark_spaces(struct encoder *encoder, const char *text, size_t size, bool adds_space)
-{
-    if (!array_reserve((void **)&encoder->text, &encoder->text_capacity, size + 1, 1))
-        return false;
-    char *to = encoder->text;
-    if (adds_space)
-        *to++ = ' ';
-    const size_t mark = strlen(SPACE_MARK);
-    while (size > 0) {
-        const char *next = memmem(text, size, SPACE_MARK, mark);
-        size_t before = next ? (size_t)(next - text) : size;
-        memcpy(to, text, before);
-        to += before;
-        if (next)
-            *to++ = ' ';
-        before += next ? mark : 0;
-        text += before;
-        size -= before;
-    }
-    encoder->text_size = (size_t)(to - encoder->text);
-    return true;
-}
-
 static joule_status encode_all(struct encoder *encoder, const char *text, size_t size, uint32_t flags)
 {
     static encode_fn *const encode[] = {
@@ -148,7 +125,9 @@ joule_status forge_tokenize(const forge_tokenizer *tokenizer, const char *text, 
         encoder_add(&encoder, vocabulary->eos);
     merger_free(&encoder.merger);
     free(encoder.text);
-    free(encoder.work);
+    free(encoder.paths);
+    if (encoder.work)
+        pretokenizer_work_free(encoder.work);
     *out_count = encoder.count;
     return status;
 }

@@ -3,6 +3,7 @@
 #define FORGE_INFER_TOKENIZER_H
 
 #include <forge/tokenizer.h>
+#include "forge/infer/charsmap.h"
 #include "forge/infer/merge_symbols.h"
 #include "forge/infer/token_table.h"
 #include "forge/infer/trie.h"
@@ -15,9 +16,10 @@ enum {
 };
 #define SPACE_MARK "\xe2\x96\x81" /* U+2581, which stands for a space in SentencePiece's tokens */
 
-struct bpe;        /* tokenizer_bpe.c */
-struct unigram;    /* tokenizer_unigram.c */
-struct model_file; /* model_file.h */
+struct bpe;               /* tokenizer_bpe.c */
+struct unigram;           /* tokenizer_unigram.c */
+struct pretokenizer_work; /* pretokenizer.h */
+struct model_file;        /* model_file.h */
 
 struct forge_tokenizer {
     const struct vocabulary *vocabulary;
@@ -31,7 +33,8 @@ struct forge_tokenizer {
     int32_t byte_tokens[256]; /* the token of a single byte; TOKEN_NONE */
     int32_t end_tokens[TOKENIZER_MAX_END_TOKENS];
     size_t end_count;
-    bool splits_at_spaces; /* SPM: no token has a space after another character */
+    bool splits_at_spaces; /* SentencePiece: no token has a space after another character */
+    struct charsmap charsmap;
     struct bpe *bpe;
     struct unigram *unigram;
     struct model_file *file; /* contains the vocabulary, and is closed with the tokenizer; NULL: none */
@@ -66,7 +69,9 @@ struct encoder {
     struct merger merger;
     char *text; /* a part of the text, after normalisation */
     size_t text_size, text_capacity;
-    void *work; /* memory of the algorithm, released with free() */
+    void *paths; /* of unigram */
+    size_t path_capacity;
+    struct pretokenizer_work *work; /* of byte-level BPE; NULL: none */
     joule_error *error;
 };
 
@@ -81,9 +86,15 @@ static inline void encoder_add(struct encoder *encoder, int32_t token)
 /* Appends the byte tokens of text for which there is no other token, or the unknown token if a byte has none.
  * Adjacent unknown texts become one token. JOULE_INVALID: there is no unknown token. */
 joule_status encoder_add_bytes(struct encoder *encoder, const char *text, size_t size);
-/* Sets encoder->text to a part of a text, with spaces instead of U+2581, and with a space before it if
- * `adds_space`. Returns false if out of memory. */
-bool encoder_mark_spaces(struct encoder *encoder, const char *text, size_t size, bool adds_space);
+/* Sets encoder->text to a part of a text, with spaces instead of U+2581. If it is not empty and `adds_space`,
+ * it begins with another space. Characters are replaced and extra spaces removed if the vocabulary states
+ * it. Returns false if out of memory. */
+bool encoder_normalize(struct encoder *encoder, const char *text, size_t size, bool adds_space);
+/* Converts a part of encoder->text. */
+typedef joule_status encode_part_fn(struct encoder *encoder, const char *text, size_t size);
+/* Calls `encode` for the parts of encoder->text that no token crosses: a part ends before a space that follows
+ * another character, if no token contains both. Otherwise the text is one part. */
+joule_status encoder_each_part(struct encoder *encoder, encode_part_fn *encode);
 /* Sets JOULE_NO_MEMORY and a message. Returns JOULE_NO_MEMORY. */
 joule_status encoder_no_memory(struct encoder *encoder);
 
@@ -103,7 +114,9 @@ void unigram_free(struct unigram *unigram);
  * size. Returns their number. A character that stands for no byte is copied. */
 size_t bpe_decode_token(struct bytes token, char *out_bytes);
 
-/* Adds all tokens of `tokenizer` to its empty table that `accepts` returns true for. Returns false if out of
+/* Returns true if no ordinary token contains a space after another character. */
+bool tokenizer_splits_at_spaces(const forge_tokenizer *tokenizer);
+/* Adds all tokens of `tokenizer` to its table that `accepts` returns true for. Returns false if out of
  * memory. */
 bool tokenizer_fill_table(forge_tokenizer *tokenizer,
                           bool (*accepts)(const forge_tokenizer *tokenizer, int32_t token));

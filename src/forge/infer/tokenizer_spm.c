@@ -13,15 +13,8 @@ joule_status spm_init(forge_tokenizer *tokenizer, joule_error *out_error)
 {
     if (!tokenizer_fill_table(tokenizer, tokenizer_is_ordinary))
         return error_set(out_error, JOULE_NO_MEMORY, "cannot open a tokenizer: out of memory");
-    tokenizer->splits_at_spaces = true;
-    for (size_t i = 0; i < tokenizer->vocabulary->count; i++) {
-        size_t size;
-        const char *text = token_text(&tokenizer->texts, (int32_t)i, &size);
-        for (size_t k = 1; k < size && tokenizer_is_ordinary(tokenizer, (int32_t)i); k++)
-            if (text[k] == ' ' && text[k - 1] != ' ')
-                tokenizer->splits_at_spaces = false;
-    }
-    return JOULE_OK;
+    tokenizer->splits_at_spaces = tokenizer_splits_at_spaces(tokenizer);
+    return charsmap_open(tokenizer->vocabulary->charsmap, &tokenizer->charsmap, out_error);
 }
 
 /* Returns a number that is the lower, the higher the score is. The score is finite. */
@@ -66,12 +59,13 @@ static joule_status add_symbols(struct encoder *encoder)
     return status;
 }
 
-/* Converts bytes `begin` to `end` of the encoder's text. */
-static joule_status encode_part(struct encoder *encoder, size_t begin, size_t end)
+/* Converts a part of the encoder's text. */
+static joule_status encode_part(struct encoder *encoder, const char *part, size_t part_size)
 {
     const struct token_table *table = &encoder->tokenizer->table;
+    size_t at = (size_t)(part - encoder->text), end = at + part_size;
     encoder->merger.count = 0;
-    for (size_t at = begin; at < end;) {
+    while (at < end) {
         const char *text = encoder->text + at;
         size_t size = string_utf8_length(text, end - at);
         size += size == 0; /* a byte that is not UTF-8 */
@@ -86,17 +80,8 @@ static joule_status encode_part(struct encoder *encoder, size_t begin, size_t en
 
 joule_status spm_encode(struct encoder *encoder, const char *text, size_t size, bool is_first)
 {
-    const forge_tokenizer *tokenizer = encoder->tokenizer;
-    if (!encoder_mark_spaces(encoder, text, size, is_first && tokenizer->vocabulary->adds_space_prefix))
+    if (!encoder_normalize(encoder, text, size,
+                           is_first && encoder->tokenizer->vocabulary->adds_space_prefix))
         return encoder_no_memory(encoder);
-    joule_status status = JOULE_OK;
-    for (size_t begin = 0, end; begin < encoder->text_size && status == JOULE_OK; begin = end) {
-        end = begin;
-        while (end < encoder->text_size && encoder->text[end] == ' ')
-            end++;
-        const char *next = memchr(encoder->text + end, ' ', encoder->text_size - end);
-        end = next && tokenizer->splits_at_spaces ? (size_t)(next - encoder->text) : encoder->text_size;
-        status = encode_part(encoder, begin, end);
-    }
-    return status;
+    return encoder_each_part(encoder, encode_part);
 }
