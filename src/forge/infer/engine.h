@@ -18,6 +18,7 @@ struct answer {
     struct sampler *sampler;
     forge_request options; /* its pointers are not used */
     int32_t *stop_tokens;
+    size_t cached_tokens;   /* of the prompt */
     size_t reported_prompt; /* number of tokens of the prompt that were reported */
     bool is_cancelled;      /* protected by engine->lock */
     int64_t added_ns, started_ns, first_token_ns; /* 0: not yet */
@@ -64,8 +65,6 @@ joule_status engine_end(forge_engine *engine, struct answer *answer, forge_end r
 
 /* Sets the inputs of the program for the scheduler's batch. *out_outputs: number of rows with logits. */
 joule_status engine_set_inputs(forge_engine *engine, size_t *out_outputs, joule_error *out_error);
-/* Returns the number of rows of a scheduled sequence that need logits: the last ones. */
-size_t engine_output_rows(const struct scheduled *scheduled);
 /* Chooses tokens from the logits of the batch, [outputs, vocabulary], and adds events. */
 joule_status engine_take_outputs(forge_engine *engine, const float *logits, joule_error *out_error);
 

@@ -1,0 +1,361 @@
+/* infer/engine.c - creates engines, and adds and ends requests; see <forge/engine.h>. */
+#include "forge/infer/engine.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include "base/abi.h"
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/error.h"
+
+#define DEFAULT_CACHE_BYTES (UINT64_C(1) << 30)
+
+/* --- options -------------------------------------------------------------------------------------------- */
+
+static uint64_t or_default(uint64_t value, uint64_t default_value)
+{
+    return value ? value : default_value;
+}
+
+/* Returns the size of the keys and values of one token, in bytes. */
+static uint64_t token_bytes(const struct model_config *c, forge_dtype dtype)
+{
+    return 2 * (uint64_t)c->layers * (uint64_t)c->kv_heads *
+           forge_dtype_size_bytes(dtype, (size_t)c->head_dim);
+}
+
+static void set_defaults(const forge_model *model, forge_engine_options *o)
+{
+    const struct model_config *c = &model->file->config;
+    forge_model_facts facts = {.struct_size = sizeof facts};
+    forge_model_query(model, &facts);
+    o->page_size = (uint32_t)or_default(o->page_size, 16);
+    o->max_batch_size = (uint32_t)or_default(o->max_batch_size, 16);
+    o->max_batch_tokens = (uint32_t)or_default(o->max_batch_tokens, 512);
+    o->max_length = (uint32_t)or_default(o->max_length, (uint64_t)c->context);
+    if (!o->cache_dtype)
+        o->cache_dtype = facts.dtype == FORGE_F32 ? FORGE_F32 : FORGE_F16;
+    uint64_t most = DEFAULT_CACHE_BYTES / token_bytes(c, o->cache_dtype),
+             all = (uint64_t)o->max_batch_size * o->max_length;
+    o->cache_tokens = or_default(o->cache_tokens, all < most ? all : most);
+}
+
+static joule_status check_options(const forge_model *model, const forge_engine_options *o, joule_error *error)
+{
+    const struct model_config *c = &model->file->config;
+    if (o->page_size > 1024)
+        return error_set(error, JOULE_INVALID, "page_size %u is above 1024", o->page_size);
+    if (o->max_batch_size > 4096 || o->max_batch_tokens > 32768 || o->max_batch_tokens < o->max_batch_size)
+        return error_set(error, JOULE_INVALID,
+                         "max_batch_size must be at most 4096, and max_batch_tokens from max_batch_size to 32768");
+    if (o->max_length > (uint64_t)c->context)
+        return error_set(error, JOULE_INVALID, "max_length %u is above the model's context of %lld tokens",
+                         o->max_length, (long long)c->context);
+    if (o->cache_dtype != FORGE_F32 && o->cache_dtype != FORGE_F16 && o->cache_dtype != FORGE_BF16 &&
+        (o->cache_dtype != FORGE_Q8_0 || c->head_dim % 32 != 0))
+        return error_set(error, JOULE_INVALID,
+                         "cache_dtype must be f32, f16, bf16, or q8_0 if heads are a multiple of 32");
+    if (o->cache_tokens < 2 * o->page_size || o->cache_tokens > INT32_MAX)
+        return error_set(error, JOULE_INVALID, "cache_tokens must be from two pages to 2^31 - 1");
+    return JOULE_OK;
+}
+
+/* --- creation ------------------------------------------------------------------------------------------- */
+
+static void set_sizes(forge_engine *e, const forge_engine_options *o)
+{
+    e->sizes = (struct model_graph_sizes){.max_rows = o->max_batch_tokens,
+                                          .max_sequences = o->max_batch_size,
+                                          .max_outputs = o->max_batch_tokens,
+                                          .page_size = o->page_size,
+                                          .sequence_pages = (o->max_length + o->page_size - 1) / o->page_size,
+                                          .pages = (int64_t)(o->cache_tokens / o->page_size),
+                                          .cache_dtype = o->cache_dtype};
+}
+
+static joule_status add_weight(forge_engine *e, const struct model_tensor *tensor, joule_error *error)
+{
+    forge_buffer *buffer;
+    forge_tensor view;
+    /* The program only reads weights, so the mapped memory is not written. */
+    joule_status status =
+        forge_buffer_wrap((void *)(uintptr_t)tensor->data, tensor->size_bytes, NULL, NULL, &buffer, error);
+    if (status != JOULE_OK)
+        return status;
+    status = forge_tensor_view(buffer, 0, tensor->dtype, &tensor->shape, &view, error);
+    if (status == JOULE_OK)
+        status = forge_states_add(e->states, tensor->name, &view, error);
+    forge_buffer_release(buffer);
+    return status;
+}
+
+static joule_status load_program(forge_engine *e, joule_error *error)
+{
+    const struct model_file *file = e->model->file;
+    forge_graph *graph = NULL;
+    joule_status status = model_graph_build(file, &e->sizes, &graph, error);
+    if (status == JOULE_OK)
+        status = forge_compile(graph, e->device, &e->program, error);
+    forge_graph_free(graph);
+    if (status == JOULE_OK)
+        status = forge_states_new(e->device, 0, &e->states, error);
+    for (size_t i = 0; status == JOULE_OK && i < file->tensor_count; i++)
+        status = add_weight(e, &file->tensors[i], error);
+    if (status == JOULE_OK)
+        status = forge_instance_new(e->program, e->device, e->states, &e->instance, error);
+    return status;
+}
+
+static joule_status make_memory(forge_engine *e, const forge_engine_options *o, joule_error *error)
+{
+    const struct model_graph_sizes *s = &e->sizes;
+    size_t rows = (size_t)s->max_rows;
+    struct scheduler_options options = {.max_rows = rows,
+                                        .max_sequences = (size_t)s->max_sequences,
+                                        .max_length = o->max_length,
+                                        .chunk = o->chunk_tokens,
+                                        .is_by_priority = o->is_by_priority};
+    uint8_t key[16];
+    if (getrandom(key, sizeof key, 0) != sizeof key)
+        return error_set(error, JOULE_FAILED, "cannot create a key for the prefix cache: no random bytes");
+    e->inputs = (struct step_inputs){
+        calloc(rows, sizeof(int32_t)), calloc(rows, sizeof(int32_t)), calloc(rows, sizeof(int32_t)),
+        calloc(rows, sizeof(int32_t)), calloc((size_t)(s->max_sequences * s->sequence_pages), sizeof(int32_t)),
+        calloc((size_t)s->max_outputs, sizeof(int32_t))};
+    e->logits = calloc((size_t)e->model->file->config.vocabulary, sizeof *e->logits);
+    if (!e->inputs.tokens || !e->inputs.positions || !e->inputs.sequences || !e->inputs.places ||
+        !e->inputs.tables || !e->inputs.output_rows || !e->logits)
+        return error_set(error, JOULE_NO_MEMORY, "cannot create an engine: out of memory");
+    joule_status status = page_pool_new((size_t)s->pages, (size_t)s->page_size, key, &e->pool, error);
+    return status == JOULE_OK ? scheduler_open(&e->scheduler, &options, e->pool, error) : status;
+}
+
+joule_status forge_engine_new(const forge_model *model, forge_device *device,
+                              const forge_engine_options *options, forge_engine **out_engine,
+                              joule_error *out_error)
+{
+    forge_engine_options o = {.struct_size = sizeof o};
+    joule_status status =
+        options ? abi_read(&o, sizeof o, SIZE_UP_TO(forge_engine_options, reserved), options) : JOULE_OK;
+    if (status != JOULE_OK)
+        return error_set(out_error, status, "cannot create an engine: the options have a wrong struct_size, or "
+                                            "an unknown member is set");
+    set_defaults(model, &o);
+    status = check_options(model, &o, out_error);
+    if (status != JOULE_OK)
+        return status;
+    forge_engine *e = calloc(1, sizeof *e);
+    if (!e)
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot create an engine: out of memory");
+    e->model = model;
+    e->device = device;
+    e->next_id = 1;
+    e->disables_prefix_cache = o.disables_prefix_cache;
+    pthread_mutex_init(&e->lock, NULL);
+    set_sizes(e, &o);
+    status = make_memory(e, &o, out_error);
+    if (status == JOULE_OK)
+        status = load_program(e, out_error);
+    if (status == JOULE_OK)
+        *out_engine = e;
+    else
+        forge_engine_free(e);
+    return status;
+}
+
+static void free_answer(struct answer *answer)
+{
+    sampler_free(answer->sampler);
+    free(answer->sequence.tokens);
+    free(answer->sequence.pages);
+    free(answer->stop_tokens);
+    free(answer);
+}
+
+void forge_engine_free(forge_engine *e)
+{
+    if (!e)
+        return;
+    for (struct answer *answer = e->answers, *next; answer; answer = next) {
+        next = answer->next;
+        free_answer(answer);
+    }
+    forge_instance_free(e->instance);
+    forge_states_free(e->states);
+    forge_program_free(e->program);
+    scheduler_close(&e->scheduler);
+    page_pool_free(e->pool);
+    free(e->inputs.tokens);
+    free(e->inputs.positions);
+    free(e->inputs.sequences);
+    free(e->inputs.places);
+    free(e->inputs.tables);
+    free(e->inputs.output_rows);
+    free(e->logits);
+    free(e->events);
+    pthread_mutex_destroy(&e->lock);
+    free(e);
+}
+
+/* --- requests ------------------------------------------------------------------------------------------- */
+
+static joule_status check_request(const forge_engine *e, const forge_request *r, joule_error *error)
+{
+    int64_t vocabulary = e->model->file->config.vocabulary;
+    if (!r->prompt || r->prompt_count == 0)
+        return error_set(error, JOULE_INVALID, "the prompt is empty: it needs at least one token");
+    for (size_t i = 0; i < r->prompt_count; i++)
+        if (r->prompt[i] < 0 || r->prompt[i] >= vocabulary)
+            return error_set(error, JOULE_INVALID, "token %zu of the prompt is %d, but the model has %lld tokens",
+                             i, r->prompt[i], (long long)vocabulary);
+    if (r->logprobs > FORGE_MAX_LOGPROBS)
+        return error_set(error, JOULE_INVALID, "logprobs %u is above %d", r->logprobs, FORGE_MAX_LOGPROBS);
+    if (!scheduler_can_admit(&e->scheduler, r->prompt_count))
+        return error_set(error, JOULE_INVALID,
+                         "the prompt of %zu tokens is too long: this engine allows %zu tokens per request and "
+                         "has %zu tokens in its cache",
+                         r->prompt_count, e->scheduler.options.max_length,
+                         (size_t)(e->sizes.pages * e->sizes.page_size));
+    return sampling_check(&r->sampling, (size_t)vocabulary, error);
+}
+
+static joule_status new_answer(forge_engine *e, const forge_request *r, struct answer **out_answer,
+                               joule_error *error)
+{
+    size_t vocabulary = (size_t)e->model->file->config.vocabulary, count = r->prompt_count;
+    struct answer *a = calloc(1, sizeof *a);
+    if (a) {
+        a->options = *r;
+        a->prompt_count = count;
+        a->sequence.token_capacity = count + 64;
+        a->sequence.tokens = malloc(a->sequence.token_capacity * sizeof *a->sequence.tokens);
+        a->sequence.pages = malloc((size_t)e->sizes.sequence_pages * sizeof *a->sequence.pages);
+        a->stop_tokens = malloc((r->stop_count + 1) * sizeof *a->stop_tokens);
+    }
+    if (!a || !a->sequence.tokens || !a->sequence.pages || !a->stop_tokens) {
+        if (a)
+            free_answer(a);
+        return error_set(error, JOULE_NO_MEMORY, "cannot add a request: out of memory");
+    }
+    memcpy(a->sequence.tokens, r->prompt, count * sizeof *r->prompt);
+    if (r->stop_count)
+        memcpy(a->stop_tokens, r->stop_tokens, r->stop_count * sizeof *r->stop_tokens);
+    a->sequence.token_count = count;
+    a->sequence.priority = r->priority;
+    a->sequence.avoids_prefixes = e->disables_prefix_cache || r->reports_prompt;
+    a->sequence.hash_start =
+        page_pool_hash_start(e->pool, r->cache_salt, r->cache_salt ? strlen(r->cache_salt) : 0);
+    joule_status status = sampler_new(&r->sampling, vocabulary, &a->sampler, error);
+    if (status != JOULE_OK)
+        free_answer(a);
+    else
+        *out_answer = a;
+    return status;
+}
+
+joule_status forge_engine_add(forge_engine *e, const forge_request *request, uint64_t *out_id,
+                              joule_error *out_error)
+{
+    forge_request r = {0};
+    struct answer *answer;
+    joule_status status = abi_read(&r, sizeof r, SIZE_UP_TO(forge_request, reserved), request);
+    if (status != JOULE_OK)
+        return error_set(out_error, status,
+                         "cannot add a request: it has a wrong struct_size, or an unknown member is set");
+    status = check_request(e, &r, out_error);
+    if (status == JOULE_OK)
+        status = new_answer(e, &r, &answer, out_error);
+    if (status != JOULE_OK)
+        return status;
+    for (size_t i = 0; i < r.prompt_count; i++)
+        sampler_add_token(answer->sampler, r.prompt[i], true);
+    answer->added_ns = clock_now_ns();
+    pthread_mutex_lock(&e->lock);
+    answer->id = e->next_id++;
+    answer->next = e->answers;
+    e->answers = answer;
+    pthread_mutex_unlock(&e->lock);
+    scheduler_add(&e->scheduler, &answer->sequence);
+    *out_id = answer->id;
+    return JOULE_OK;
+}
+
+void forge_engine_cancel(forge_engine *e, uint64_t id)
+{
+    pthread_mutex_lock(&e->lock);
+    for (struct answer *answer = e->answers; answer; answer = answer->next)
+        if (answer->id == id)
+            answer->is_cancelled = true;
+    pthread_mutex_unlock(&e->lock);
+}
+
+joule_status engine_end(forge_engine *e, struct answer *answer, forge_end reason, joule_error *out_error)
+{
+    int64_t now = clock_now_ns(), started = answer->started_ns ? answer->started_ns : now,
+            first = answer->first_token_ns ? answer->first_token_ns : now;
+    forge_engine_event event = {.end = reason,
+                                .request = answer->id,
+                                .token = -1,
+                                .logprob = NAN,
+                                .prompt_tokens = (uint32_t)answer->prompt_count,
+                                .answer_tokens = (uint32_t)(answer->sequence.token_count - answer->prompt_count),
+                                .cached_tokens = (uint32_t)answer->cached_tokens,
+                                .queue_seconds = clock_seconds(started - answer->added_ns),
+                                .prefill_seconds = clock_seconds(first - started),
+                                .decode_seconds = clock_seconds(now - first)};
+    scheduler_remove(&e->scheduler, &answer->sequence);
+    pthread_mutex_lock(&e->lock);
+    struct answer **at = &e->answers;
+    while (*at != answer)
+        at = &(*at)->next;
+    *at = answer->next;
+    pthread_mutex_unlock(&e->lock);
+    free_answer(answer);
+    return engine_add_event(e, &event, out_error);
+}
+
+/* --- events and facts ----------------------------------------------------------------------------------- */
+
+joule_status engine_add_event(forge_engine *e, const forge_engine_event *event, joule_error *out_error)
+{
+    if (e->event_first > 0 && e->event_first == e->event_count)
+        e->event_first = e->event_count = 0;
+    if (!ARRAY_ROOM(e->events, e->event_capacity, e->event_count))
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot report a token: out of memory");
+    e->events[e->event_count] = *event;
+    e->events[e->event_count++].struct_size = sizeof *event;
+    return JOULE_OK;
+}
+
+joule_status forge_engine_next(forge_engine *e, forge_engine_event *out_event)
+{
+    if (!abi_has_room(out_event, SIZE_UP_TO(forge_engine_event, decode_seconds)))
+        return JOULE_INVALID;
+    if (e->event_first == e->event_count)
+        return JOULE_ABSENT;
+    abi_write(out_event, &e->events[e->event_first++], sizeof *e->events);
+    return JOULE_OK;
+}
+
+joule_status forge_engine_query(const forge_engine *e, forge_engine_facts *out_facts)
+{
+    if (!abi_has_room(out_facts, SIZE_UP_TO(forge_engine_facts, run_seconds)))
+        return JOULE_INVALID;
+    forge_engine_facts facts = {.running = (uint32_t)e->scheduler.running.count,
+                                .waiting = (uint32_t)e->scheduler.waiting.count,
+                                .page_size = (uint32_t)e->sizes.page_size,
+                                .pages = (uint64_t)e->sizes.pages,
+                                .free_pages = page_pool_free_count(e->pool),
+                                .steps = e->steps,
+                                .preemptions = e->scheduler.preemptions,
+                                .prompt_tokens = e->prompt_tokens,
+                                .answer_tokens = e->answer_tokens,
+                                .prefix_queries = e->scheduler.queried_tokens,
+                                .prefix_hits = e->scheduler.found_tokens,
+                                .step_seconds = clock_seconds(e->step_ns),
+                                .run_seconds = clock_seconds(e->run_ns)};
+    abi_write(out_facts, &facts, sizeof facts);
+    return JOULE_OK;
+}
