@@ -16,6 +16,7 @@
 
 #include <forge/model.h>
 #include <forge/program.h>
+#include <joule/meter.h>
 #include <forge/sampling.h>
 
 #ifdef __cplusplus
@@ -23,6 +24,26 @@ extern "C" {
 #endif
 
 typedef struct forge_engine forge_engine;
+
+/* What the engine minimises when it chooses how many requests and tokens a step computes. */
+typedef enum forge_objective {
+    FORGE_OBJECTIVE_THROUGHPUT = 0, /* seconds per token of all requests together */
+    FORGE_OBJECTIVE_LATENCY = 1,    /* seconds until the next token of a running request */
+    FORGE_OBJECTIVE_ENERGY = 2,     /* joules per token */
+} forge_objective;
+
+/* A source of energy that replaces the meter, for tests and for meters of the caller. Its layout is final. */
+typedef struct forge_energy_source {
+    const char *name; /* "scripted"; lives as long as the engine */
+    /* Returns the joules since any fixed time in *out_joules: they never decrease. JOULE_PENDING: not known yet. */
+    joule_status (*read)(void *context, joule_quantity *out_joules);
+    /* Returns the present time in ns. Waits of the engine end at this clock's time. */
+    int64_t (*now_ns)(void *context);
+    /* Returns when now_ns is at least `until_ns`. */
+    void (*wait)(void *context, int64_t until_ns);
+    void *context;
+    double idle_watts; /* power without requests; NaN: unknown */
+} forge_energy_source;
 
 /* Options of an engine. Members with the value 0 have the default in their comment. */
 typedef struct forge_engine_options {
@@ -38,6 +59,13 @@ typedef struct forge_engine_options {
     bool disables_prefix_cache; /* do not reuse the keys and values of equal beginnings of prompts */
     bool is_by_priority;      /* requests with a lower priority number run first; false: in order of arrival */
     uint8_t reserved[2];
+    /* Energy. */
+    forge_objective objective;
+    uint32_t reserved2;
+    double max_power_watts;    /* mean power over any second; 0: no limit */
+    double max_request_joules; /* limit for requests without an own limit, and maximum of their own; 0: none */
+    joule_meter *meter;        /* NULL: the default meter */
+    const forge_energy_source *energy_source; /* NULL: the meter; copied */
 } forge_engine_options;
 
 /* Creates an engine on a device. options: NULL means all defaults. Model and device must outlive the engine. The
@@ -65,6 +93,7 @@ typedef struct forge_request {
     bool reports_prompt;      /* report the log-probability of each token of the prompt */
     bool ignores_end;         /* the end token does not end the answer */
     uint8_t reserved;
+    double max_joules;        /* energy of the request; 0: the engine's max_request_joules */
 } forge_request;
 #define FORGE_MAX_LOGPROBS 20
 
@@ -72,6 +101,9 @@ typedef struct forge_request {
  * never fit in the cache. */
 FORGE_API joule_status forge_engine_add(forge_engine *engine, const forge_request *request, uint64_t *out_id,
                                         joule_error *out_error);
+/* Returns the joules that a request is expected to use until its first token, from the steps so far. Unknown (NaN)
+ * before the first step with known energy. */
+FORGE_API double forge_engine_expected_joules(const forge_engine *engine, size_t prompt_count);
 /* Ends a request before the next step; its last event has the reason FORGE_END_CANCELLED. Has no effect if the
  * request has ended. Any thread. */
 FORGE_API void forge_engine_cancel(forge_engine *engine, uint64_t id);
@@ -111,6 +143,9 @@ typedef struct forge_engine_event {
     uint32_t cached_tokens; /* tokens of the prompt whose keys and values were reused */
     uint32_t reserved2;
     double queue_seconds, prefill_seconds, decode_seconds; /* until the first step, the first token, the end */
+    joule_quantity joules;                 /* energy of the request; unknown: NaN, class none */
+    joule_quantity prefill_joules, decode_joules; /* before and after the first token */
+    double budget_joules;                  /* limit that applied; 0: none */
 } forge_engine_event;
 /* Returns the next event. JOULE_ABSENT: there is none. JOULE_INVALID: struct_size too small. */
 FORGE_API joule_status forge_engine_next(forge_engine *engine, forge_engine_event *out_event);
@@ -125,6 +160,11 @@ typedef struct forge_engine_facts {
     uint64_t prompt_tokens, answer_tokens; /* computed so far; recomputed tokens count once */
     uint64_t prefix_queries, prefix_hits;  /* of the prefix cache, in tokens */
     double step_seconds, run_seconds; /* total time of forge_engine_step, and the part in the model's program */
+    /* Energy since the engine was created: meter = requests + idle + unattributed. */
+    joule_quantity meter_joules, request_joules, idle_joules, unattributed_joules;
+    double power_watts;       /* mean of the last second; NaN: unknown */
+    uint64_t energy_limited;  /* requests that max_joules ended */
+    const char *energy_source; /* "meter" or the name of the caller's source; lives as long as the engine */
 } forge_engine_facts;
 /* Describes an engine. JOULE_INVALID: struct_size too small. */
 FORGE_API joule_status forge_engine_query(const forge_engine *engine, forge_engine_facts *out_facts);
