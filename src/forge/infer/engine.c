@@ -57,6 +57,13 @@ static joule_status check_options(const forge_model *model, const forge_engine_o
         (o->cache_dtype != FORGE_Q8_0 || c->head_dim % 32 != 0))
         return error_set(error, JOULE_INVALID,
                          "cache_dtype must be f32, f16, bf16, or q8_0 if heads are a multiple of 32");
+    if (o->objective > FORGE_OBJECTIVE_ENERGY || !(o->max_power_watts >= 0) || !(o->max_request_joules >= 0))
+        return error_set(error, JOULE_INVALID,
+                         "the objective is unknown, or max_power_watts or max_request_joules is negative");
+    if (o->energy_source && o->max_power_watts > 0 && o->energy_source->idle_watts >= o->max_power_watts)
+        return error_set(error, JOULE_INVALID,
+                         "max_power_watts %g is not above the idle power of %g W: no step could ever run",
+                         o->max_power_watts, o->energy_source->idle_watts);
     if (o->cache_tokens < 2 * o->page_size || o->cache_tokens > INT32_MAX)
         return error_set(error, JOULE_INVALID, "cache_tokens must be from two pages to 2^31 - 1");
     return JOULE_OK;
@@ -132,13 +139,22 @@ static joule_status make_memory(forge_engine *e, const forge_engine_options *o, 
     return status == JOULE_OK ? scheduler_open(&e->scheduler, &options, e->pool, error) : status;
 }
 
+static void open_energy(forge_engine *e, const forge_engine_options *o)
+{
+    e->cost = step_cost_of(e->model->file, e->sizes.cache_dtype);
+    e->power_limit.max_watts = o->max_power_watts;
+    e->max_request_joules = o->max_request_joules;
+    e->is_idle = true;
+    request_energy_open(&e->energy, o->energy_source, o->meter, e->instance);
+}
+
 joule_status forge_engine_new(const forge_model *model, forge_device *device,
                               const forge_engine_options *options, forge_engine **out_engine,
                               joule_error *out_error)
 {
     forge_engine_options o = {.struct_size = sizeof o};
     joule_status status =
-        options ? abi_read(&o, sizeof o, SIZE_UP_TO(forge_engine_options, reserved), options) : JOULE_OK;
+        options ? abi_read(&o, sizeof o, SIZE_UP_TO(forge_engine_options, energy_source), options) : JOULE_OK;
     if (status != JOULE_OK)
         return error_set(out_error, status, "cannot create an engine: the options have a wrong struct_size, or "
                                             "an unknown member is set");
@@ -158,10 +174,12 @@ joule_status forge_engine_new(const forge_model *model, forge_device *device,
     status = make_memory(e, &o, out_error);
     if (status == JOULE_OK)
         status = load_program(e, out_error);
-    if (status == JOULE_OK)
+    if (status == JOULE_OK) {
+        open_energy(e, &o);
         *out_engine = e;
-    else
+    } else {
         forge_engine_free(e);
+    }
     return status;
 }
 
@@ -201,6 +219,24 @@ void forge_engine_free(forge_engine *e)
 
 /* --- requests ------------------------------------------------------------------------------------------- */
 
+double forge_engine_expected_joules(const forge_engine *e, size_t prompt_count)
+{
+    size_t rows = e->scheduler.options.max_rows;
+    double weight = 0;
+    for (size_t first = 0; first < prompt_count; first += rows) {
+        size_t count = prompt_count - first < rows ? prompt_count - first : rows;
+        weight += step_cost_joules(&e->cost, first, count, count);
+    }
+    return request_energy_expect(&e->energy, weight);
+}
+
+/* Returns the limit of a request in joules; 0: none. */
+static double budget_of(const forge_engine *e, const forge_request *r)
+{
+    double most = e->max_request_joules;
+    return r->max_joules > 0 && (most == 0 || r->max_joules < most) ? r->max_joules : most;
+}
+
 static joule_status check_request(const forge_engine *e, const forge_request *r, joule_error *error)
 {
     int64_t vocabulary = e->model->file->config.vocabulary;
@@ -218,6 +254,13 @@ static joule_status check_request(const forge_engine *e, const forge_request *r,
                          "has %zu tokens in its cache",
                          r->prompt_count, e->scheduler.options.max_length,
                          (size_t)(e->sizes.pages * e->sizes.page_size));
+    if (!(r->max_joules >= 0))
+        return error_set(error, JOULE_INVALID, "max_joules is negative");
+    double budget = budget_of(e, r), expected = forge_engine_expected_joules(e, r->prompt_count);
+    if (budget > 0 && expected > budget)
+        return error_set(error, JOULE_INVALID,
+                         "max_joules %g is too small: the prompt and one token are expected to use %.3g J", budget,
+                         expected);
     return sampling_check(&r->sampling, (size_t)vocabulary, error);
 }
 
@@ -260,7 +303,7 @@ joule_status forge_engine_add(forge_engine *e, const forge_request *request, uin
 {
     forge_request r = {0};
     struct answer *answer;
-    joule_status status = abi_read(&r, sizeof r, SIZE_UP_TO(forge_request, reserved), request);
+    joule_status status = abi_read(&r, sizeof r, SIZE_UP_TO(forge_request, max_joules), request);
     if (status != JOULE_OK)
         return error_set(out_error, status,
                          "cannot add a request: it has a wrong struct_size, or an unknown member is set");
@@ -272,6 +315,8 @@ joule_status forge_engine_add(forge_engine *e, const forge_request *request, uin
     for (size_t i = 0; i < r.prompt_count; i++)
         sampler_add_token(answer->sampler, r.prompt[i], true);
     answer->added_ns = clock_now_ns();
+    answer->budget_joules = budget_of(e, &r);
+    e->has_budgets |= answer->budget_joules > 0;
     pthread_mutex_lock(&e->lock);
     answer->id = e->next_id++;
     answer->next = e->answers;
@@ -305,6 +350,14 @@ joule_status engine_end(forge_engine *e, struct answer *answer, forge_end reason
                                 .queue_seconds = clock_seconds(started - answer->added_ns),
                                 .prefill_seconds = clock_seconds(first - started),
                                 .decode_seconds = clock_seconds(now - first)};
+    if (answer->spending.weights[PHASE_PREFILL] + answer->spending.weights[PHASE_DECODE] > 0)
+        engine_read_meter(e);
+    request_energy_end(&e->energy, &answer->spending);
+    event.joules = request_energy_spent(&e->energy, &answer->spending, SPENDING_PHASES);
+    event.prefill_joules = request_energy_spent(&e->energy, &answer->spending, PHASE_PREFILL);
+    event.decode_joules = request_energy_spent(&e->energy, &answer->spending, PHASE_DECODE);
+    event.budget_joules = answer->budget_joules;
+    e->energy_limited += reason == FORGE_END_ENERGY;
     scheduler_remove(&e->scheduler, &answer->sequence);
     pthread_mutex_lock(&e->lock);
     struct answer **at = &e->answers;
@@ -331,7 +384,7 @@ joule_status engine_add_event(forge_engine *e, const forge_engine_event *event, 
 
 joule_status forge_engine_next(forge_engine *e, forge_engine_event *out_event)
 {
-    if (!abi_has_room(out_event, SIZE_UP_TO(forge_engine_event, decode_seconds)))
+    if (!abi_has_room(out_event, SIZE_UP_TO(forge_engine_event, budget_joules)))
         return JOULE_INVALID;
     if (e->event_first == e->event_count)
         return JOULE_ABSENT;
@@ -341,7 +394,7 @@ joule_status forge_engine_next(forge_engine *e, forge_engine_event *out_event)
 
 joule_status forge_engine_query(const forge_engine *e, forge_engine_facts *out_facts)
 {
-    if (!abi_has_room(out_facts, SIZE_UP_TO(forge_engine_facts, run_seconds)))
+    if (!abi_has_room(out_facts, SIZE_UP_TO(forge_engine_facts, energy_source)))
         return JOULE_INVALID;
     forge_engine_facts facts = {.running = (uint32_t)e->scheduler.running.count,
                                 .waiting = (uint32_t)e->scheduler.waiting.count,
@@ -355,7 +408,10 @@ joule_status forge_engine_query(const forge_engine *e, forge_engine_facts *out_f
                                 .prefix_queries = e->scheduler.queried_tokens,
                                 .prefix_hits = e->scheduler.found_tokens,
                                 .step_seconds = clock_seconds(e->step_ns),
-                                .run_seconds = clock_seconds(e->run_ns)};
+                                .run_seconds = clock_seconds(e->run_ns),
+                                .power_watts = power_limit_watts(&e->power_limit),
+                                .energy_limited = e->energy_limited};
+    request_energy_query(&e->energy, &facts);
     abi_write(out_facts, &facts, sizeof facts);
     return JOULE_OK;
 }

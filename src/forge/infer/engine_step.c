@@ -252,6 +252,7 @@ static joule_status run_step(forge_engine *e, joule_error *error)
         status = forge_instance_get(e->instance, "logits", &logits, error);
     if (status != JOULE_OK)
         return status;
+    engine_add_cost(e);
     scheduler_complete(&e->scheduler);
     return engine_take_outputs(e, forge_tensor_data(&logits), error);
 }
@@ -262,8 +263,13 @@ joule_status forge_engine_step(forge_engine *e, joule_error *out_error)
     if (e->has_failed)
         return error_set(out_error, JOULE_FAILED, "cannot compute a step: an earlier step failed");
     joule_status status = end_cancelled(e, out_error);
-    if (status == JOULE_OK && !scheduler_plan(&e->scheduler))
+    if (status == JOULE_OK && e->scheduler.running.count + e->scheduler.waiting.count > 0)
+        status = engine_limit_energy(e, out_error);
+    if (status == JOULE_OK && !scheduler_plan(&e->scheduler)) {
+        engine_read_meter(e);
+        e->is_idle = true;
         return e->event_first < e->event_count ? JOULE_OK : JOULE_ABSENT;
+    }
     if (status == JOULE_OK) {
         note_starts(e);
         status = run_step(e, out_error);
