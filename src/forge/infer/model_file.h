@@ -79,6 +79,8 @@ joule_status gguf_read(struct model_file *file, const char *path, joule_error *o
 joule_status gguf_read_vocabulary(struct model_file *file, const char *path, joule_error *out_error);
 joule_status llama2c_read(struct model_file *file, const char *path, const char *tokenizer_path,
                           joule_error *out_error);
+/* Reads a tokenizer file of llama2.c, with as many tokens as config.vocabulary states; 0: all. */
+joule_status llama2c_read_vocabulary(struct model_file *file, const char *path, joule_error *out_error);
 joule_status safetensors_model_read(struct model_file *file, const char *folder, joule_error *out_error);
 
 #endif
