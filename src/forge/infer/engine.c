@@ -48,8 +48,9 @@ static joule_status check_options(const forge_model *model, const forge_engine_o
     if (o->page_size > 1024)
         return error_set(error, JOULE_INVALID, "page_size %u is above 1024", o->page_size);
     if (o->max_batch_size > 4096 || o->max_batch_tokens > 32768 || o->max_batch_tokens < o->max_batch_size)
-        return error_set(error, JOULE_INVALID,
-                         "max_batch_size must be at most 4096, and max_batch_tokens from max_batch_size to 32768");
+        return error_set(
+            error, JOULE_INVALID,
+            "max_batch_size must be at most 4096, and max_batch_tokens from max_batch_size to 32768");
     if (o->max_length > (uint64_t)c->context)
         return error_set(error, JOULE_INVALID, "max_length %u is above the model's context of %lld tokens",
                          o->max_length, (long long)c->context);
@@ -118,19 +119,21 @@ static joule_status load_program(forge_engine *e, joule_error *error)
 static joule_status make_memory(forge_engine *e, const forge_engine_options *o, joule_error *error)
 {
     const struct model_graph_sizes *s = &e->sizes;
-    size_t rows = (size_t)s->max_rows;
+    size_t rows = (size_t)s->max_rows, room = (size_t)((s->pages - 1) * s->page_size);
     struct scheduler_options options = {.max_rows = rows,
                                         .max_sequences = (size_t)s->max_sequences,
-                                        .max_length = o->max_length,
+                                        .max_length = o->max_length < room ? o->max_length : room,
                                         .chunk = o->chunk_tokens,
                                         .is_by_priority = o->is_by_priority};
     uint8_t key[16];
     if (getrandom(key, sizeof key, 0) != sizeof key)
         return error_set(error, JOULE_FAILED, "cannot create a key for the prefix cache: no random bytes");
-    e->inputs = (struct step_inputs){
-        calloc(rows, sizeof(int32_t)), calloc(rows, sizeof(int32_t)), calloc(rows, sizeof(int32_t)),
-        calloc(rows, sizeof(int32_t)), calloc((size_t)(s->max_sequences * s->sequence_pages), sizeof(int32_t)),
-        calloc((size_t)s->max_outputs, sizeof(int32_t))};
+    e->inputs = (struct step_inputs){calloc(rows, sizeof(int32_t)),
+                                     calloc(rows, sizeof(int32_t)),
+                                     calloc(rows, sizeof(int32_t)),
+                                     calloc(rows, sizeof(int32_t)),
+                                     calloc((size_t)(s->max_sequences * s->sequence_pages), sizeof(int32_t)),
+                                     calloc((size_t)s->max_outputs, sizeof(int32_t))};
     e->logits = calloc((size_t)e->model->file->config.vocabulary, sizeof *e->logits);
     if (!e->inputs.tokens || !e->inputs.positions || !e->inputs.sequences || !e->inputs.places ||
         !e->inputs.tables || !e->inputs.output_rows || !e->logits)
@@ -156,8 +159,9 @@ joule_status forge_engine_new(const forge_model *model, forge_device *device,
     joule_status status =
         options ? abi_read(&o, sizeof o, SIZE_UP_TO(forge_engine_options, energy_source), options) : JOULE_OK;
     if (status != JOULE_OK)
-        return error_set(out_error, status, "cannot create an engine: the options have a wrong struct_size, or "
-                                            "an unknown member is set");
+        return error_set(out_error, status,
+                         "cannot create an engine: the options have a wrong struct_size, or "
+                         "an unknown member is set");
     set_defaults(model, &o);
     status = check_options(model, &o, out_error);
     if (status != JOULE_OK)
@@ -244,23 +248,24 @@ static joule_status check_request(const forge_engine *e, const forge_request *r,
         return error_set(error, JOULE_INVALID, "the prompt is empty: it needs at least one token");
     for (size_t i = 0; i < r->prompt_count; i++)
         if (r->prompt[i] < 0 || r->prompt[i] >= vocabulary)
-            return error_set(error, JOULE_INVALID, "token %zu of the prompt is %d, but the model has %lld tokens",
-                             i, r->prompt[i], (long long)vocabulary);
+            return error_set(error, JOULE_INVALID,
+                             "token %zu of the prompt is %d, but the model has %lld tokens", i, r->prompt[i],
+                             (long long)vocabulary);
     if (r->logprobs > FORGE_MAX_LOGPROBS)
         return error_set(error, JOULE_INVALID, "logprobs %u is above %d", r->logprobs, FORGE_MAX_LOGPROBS);
     if (!scheduler_can_admit(&e->scheduler, r->prompt_count))
-        return error_set(error, JOULE_INVALID,
-                         "the prompt of %zu tokens is too long: this engine allows %zu tokens per request and "
-                         "has %zu tokens in its cache",
-                         r->prompt_count, e->scheduler.options.max_length,
-                         (size_t)(e->sizes.pages * e->sizes.page_size));
+        return error_set(
+            error, JOULE_INVALID,
+            "the prompt of %zu tokens is too long: this engine allows %zu tokens per request and "
+            "has %zu tokens in its cache",
+            r->prompt_count, e->scheduler.options.max_length, (size_t)(e->sizes.pages * e->sizes.page_size));
     if (!(r->max_joules >= 0))
         return error_set(error, JOULE_INVALID, "max_joules is negative");
     double budget = budget_of(e, r), expected = forge_engine_expected_joules(e, r->prompt_count);
     if (budget > 0 && expected > budget)
         return error_set(error, JOULE_INVALID,
-                         "max_joules %g is too small: the prompt and one token are expected to use %.3g J", budget,
-                         expected);
+                         "max_joules %g is too small: the prompt and one token are expected to use %.3g J",
+                         budget, expected);
     return sampling_check(&r->sampling, (size_t)vocabulary, error);
 }
 
@@ -345,7 +350,8 @@ joule_status engine_end(forge_engine *e, struct answer *answer, forge_end reason
                                 .token = -1,
                                 .logprob = NAN,
                                 .prompt_tokens = (uint32_t)answer->prompt_count,
-                                .answer_tokens = (uint32_t)(answer->sequence.token_count - answer->prompt_count),
+                                .answer_tokens =
+                                    (uint32_t)(answer->sequence.token_count - answer->prompt_count),
                                 .cached_tokens = (uint32_t)answer->cached_tokens,
                                 .queue_seconds = clock_seconds(started - answer->added_ns),
                                 .prefill_seconds = clock_seconds(first - started),
@@ -401,7 +407,8 @@ joule_status forge_engine_query(const forge_engine *e, forge_engine_facts *out_f
                                 .page_size = (uint32_t)e->sizes.page_size,
                                 .pages = (uint64_t)e->sizes.pages,
                                 .free_pages = page_pool_free_count(e->pool),
-                                .steps = e->steps,
+                                .computed_steps = e->steps,
+                                .computed_rows = e->rows,
                                 .preemptions = e->scheduler.preemptions,
                                 .prompt_tokens = e->prompt_tokens,
                                 .answer_tokens = e->answer_tokens,

@@ -21,9 +21,9 @@ struct answer {
     struct sampler *sampler;
     forge_request options; /* its pointers are not used */
     int32_t *stop_tokens;
-    size_t cached_tokens;   /* of the prompt */
-    size_t reported_prompt; /* number of tokens of the prompt that were reported */
-    bool is_cancelled;      /* protected by engine->lock */
+    size_t cached_tokens;                         /* of the prompt */
+    size_t reported_prompt;                       /* number of tokens of the prompt that were reported */
+    bool is_cancelled;                            /* protected by engine->lock */
     int64_t added_ns, started_ns, first_token_ns; /* 0: not yet */
     struct spending spending;
     double budget_joules; /* 0: none */
@@ -57,11 +57,11 @@ struct forge_engine {
     struct step_cost cost;
     struct power_limit power_limit;
     double max_request_joules;
-    double step_weight;      /* J of the cost model of the last step */
-    bool has_budgets;        /* a request had a budget: read the meter after each step */
-    bool is_idle;            /* the last call of forge_engine_step computed nothing */
+    double step_weight; /* J of the cost model of the last step */
+    bool has_budgets;   /* a request had a budget: read the meter after each step */
+    bool is_idle;       /* the last call of forge_engine_step computed nothing */
     uint64_t energy_limited;
-    uint64_t steps, prompt_tokens, answer_tokens;
+    uint64_t steps, rows, prompt_tokens, answer_tokens;
     int64_t step_ns, run_ns;
 };
 
@@ -74,7 +74,8 @@ static inline struct answer *answer_of(struct sequence *sequence)
 /* Appends an event. Returns JOULE_NO_MEMORY if out of memory. */
 joule_status engine_add_event(forge_engine *engine, const forge_engine_event *event, joule_error *out_error);
 /* Ends an answer: adds its last event and frees it. */
-joule_status engine_end(forge_engine *engine, struct answer *answer, forge_end reason, joule_error *out_error);
+joule_status engine_end(forge_engine *engine, struct answer *answer, forge_end reason,
+                        joule_error *out_error);
 
 /* Reads the meter, and gives each request its part. */
 void engine_read_meter(forge_engine *engine);

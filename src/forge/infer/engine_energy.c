@@ -24,8 +24,8 @@ void engine_add_cost(forge_engine *e)
         const struct scheduled *scheduled = &s->batch[i];
         struct answer *answer = answer_of(scheduled->sequence);
         double weight = step_cost_joules(&e->cost, scheduled->first, scheduled->count, s->rows);
-        request_energy_add(&e->energy, &answer->spending, answer->first_token_ns ? PHASE_DECODE : PHASE_PREFILL, weight,
-                   s->batch_count > 1);
+        request_energy_add(&e->energy, &answer->spending,
+                           answer->first_token_ns ? PHASE_DECODE : PHASE_PREFILL, weight, s->batch_count > 1);
         e->step_weight += weight;
     }
     if (e->has_budgets || e->power_limit.max_watts > 0 ||
@@ -40,7 +40,8 @@ static bool is_over_budget(const forge_engine *e, const struct answer *answer)
     if (!(answer->budget_joules > 0) || sequence->state != SEQUENCE_RUNNING)
         return false;
     double next = request_energy_expect(&e->energy, answer->spending.last_weight);
-    return request_energy_spent(&e->energy, &answer->spending, SPENDING_PHASES).value + next > answer->budget_joules;
+    return request_energy_spent(&e->energy, &answer->spending, SPENDING_PHASES).value + next >
+           answer->budget_joules;
 }
 
 static joule_status end_over_budget(forge_engine *e, joule_error *error)

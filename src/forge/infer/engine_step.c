@@ -103,11 +103,12 @@ static bool ends_answer(const forge_engine *e, const struct answer *answer, int3
     for (size_t i = 0; i < answer->options.stop_count; i++)
         if (answer->stop_tokens[i] == token)
             return true;
-    return !answer->options.ignores_end && e->model->tokenizer && forge_token_is_end(e->model->tokenizer, token);
+    return !answer->options.ignores_end && e->model->tokenizer &&
+           forge_token_is_end(e->model->tokenizer, token);
 }
 
-static void set_logprobs(const forge_engine *e, const struct answer *answer, const float *logits, int32_t token,
-                         forge_engine_event *event)
+static void set_logprobs(const forge_engine *e, const struct answer *answer, const float *logits,
+                         int32_t token, forge_engine_event *event)
 {
     struct token_logprob top[FORGE_MAX_LOGPROBS];
     event->top_count = answer->options.logprobs;
@@ -252,6 +253,8 @@ static joule_status run_step(forge_engine *e, joule_error *error)
         status = forge_instance_get(e->instance, "logits", &logits, error);
     if (status != JOULE_OK)
         return status;
+    e->steps++;
+    e->rows += e->scheduler.rows;
     engine_add_cost(e);
     scheduler_complete(&e->scheduler);
     return engine_take_outputs(e, forge_tensor_data(&logits), error);
@@ -275,7 +278,6 @@ joule_status forge_engine_step(forge_engine *e, joule_error *out_error)
         status = run_step(e, out_error);
     }
     e->has_failed = status != JOULE_OK;
-    e->steps++;
     e->step_ns += clock_now_ns() - begin;
     return status;
 }

@@ -33,7 +33,7 @@ static void wait_until(void *context, int64_t until_ns)
 /* --- life ----------------------------------------------------------------------------------------------- */
 
 void request_energy_open(struct request_energy *energy, const forge_energy_source *source, joule_meter *meter,
-                 forge_instance *instance)
+                         forge_instance *instance)
 {
     *energy = (struct request_energy){.instance = instance, .meter = meter, .scale = 1};
     if (source)
@@ -57,8 +57,8 @@ int64_t request_energy_now_ns(const struct request_energy *energy)
 
 /* --- sharing -------------------------------------------------------------------------------------------- */
 
-void request_energy_add(struct request_energy *energy, struct spending *spending, enum spending_phase phase, double weight,
-                bool is_shared)
+void request_energy_add(struct request_energy *energy, struct spending *spending, enum spending_phase phase,
+                        double weight, bool is_shared)
 {
     spending->weights[phase] += weight;
     spending->last_weight = weight;
@@ -92,7 +92,8 @@ double request_energy_read(struct request_energy *energy)
         return NAN;
     }
     double per_weight = joules / energy->weights;
-    energy->scale = energy->has_scale ? energy->scale + SCALE_STEP * (per_weight - energy->scale) : per_weight;
+    energy->scale =
+        energy->has_scale ? energy->scale + SCALE_STEP * (per_weight - energy->scale) : per_weight;
     energy->has_scale = true;
     settle_ended(energy, per_weight);
     energy->weights = 0;
@@ -138,10 +139,12 @@ static joule_quantity as_quantity(const struct request_energy *energy, double jo
     if (!energy->is_known || !(all > 0))
         return (joule_quantity){NAN, NAN, NAN, JOULE_CLASS_NONE, 0};
     joule_class cls = energy->last.cls > best ? energy->last.cls : best;
-    return (joule_quantity){joules, joules * energy->last.low / all, joules * energy->last.high / all, cls, 0};
+    return (joule_quantity){joules, joules * energy->last.low / all, joules * energy->last.high / all, cls,
+                            0};
 }
 
-joule_quantity request_energy_spent(const struct request_energy *energy, const struct spending *spending, int phase)
+joule_quantity request_energy_spent(const struct request_energy *energy, const struct spending *spending,
+                                    int phase)
 {
     double joules = 0;
     bool is_expected = spending->is_expected;
@@ -159,8 +162,7 @@ joule_quantity request_energy_spent(const struct request_energy *energy, const s
 void request_energy_query(const struct request_energy *energy, forge_engine_facts *facts)
 {
     double unattributed = energy->unattributed_joules - energy->ended_joules;
-    facts->meter_joules =
-        as_quantity(energy, energy->last.value - energy->first.value, JOULE_CLASS_MEASURED);
+    facts->meter_joules = as_quantity(energy, energy->last.value - energy->first.value, JOULE_CLASS_MEASURED);
     facts->request_joules = as_quantity(energy, energy->request_joules, JOULE_CLASS_MODELLED);
     facts->idle_joules = as_quantity(energy, energy->idle_joules, JOULE_CLASS_DERIVED);
     facts->unattributed_joules = as_quantity(energy, unattributed, JOULE_CLASS_DERIVED);

@@ -31,24 +31,24 @@ struct request_energy {
     joule_quantity first, last; /* readings of the source: at the start, and the last one */
     bool is_known;              /* `first` and `last` are set */
     int64_t last_ns;            /* time of the last attempt to read */
-    double weights;             /* sum of the weights of all requests since the last reading, also of ended ones */
+    double weights; /* sum of the weights of all requests since the last reading, also of ended ones */
     double ended_weights, ended_joules; /* of ended requests: weights, and joules that they were given */
     double request_joules, idle_joules, unattributed_joules;
-    double scale;               /* J of the meter per J of the cost model: mean of the last readings; 1 at first */
+    double scale; /* J of the meter per J of the cost model: mean of the last readings; 1 at first */
     bool has_scale;
 };
 
 /* Starts to count. source: NULL means the meter, which counts for `instance`. If the meter is not available, all
  * joules are unknown. */
 void request_energy_open(struct request_energy *energy, const forge_energy_source *source, joule_meter *meter,
-                 forge_instance *instance);
+                         forge_instance *instance);
 /* Returns true if the energy is known at all. */
 bool request_energy_is_known(const struct request_energy *energy);
 int64_t request_energy_now_ns(const struct request_energy *energy);
 
 /* Adds a weight to a request, in J of the cost model. */
-void request_energy_add(struct request_energy *energy, struct spending *spending, enum spending_phase phase, double weight,
-                bool is_shared);
+void request_energy_add(struct request_energy *energy, struct spending *spending, enum spending_phase phase,
+                        double weight, bool is_shared);
 /* Reads the source. Returns the joules per weight that each request gets for its weights, through request_energy_take;
  * NaN: there is no new reading. Without weights, the joules are idle. */
 double request_energy_read(struct request_energy *energy);
@@ -61,7 +61,8 @@ void request_energy_end(struct request_energy *energy, struct spending *spending
 double request_energy_expect(const struct request_energy *energy, double weight);
 /* Returns a request's joules in a phase, or in both (SPENDING_PHASES), with the source's interval. Includes the
  * expected joules of weights without a reading. */
-joule_quantity request_energy_spent(const struct request_energy *energy, const struct spending *spending, int phase);
+joule_quantity request_energy_spent(const struct request_energy *energy, const struct spending *spending,
+                                    int phase);
 /* Sets the sums of *out_facts. */
 void request_energy_query(const struct request_energy *energy, forge_engine_facts *out_facts);
 

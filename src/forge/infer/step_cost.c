@@ -7,10 +7,10 @@
 struct step_cost step_cost_of(const struct model_file *file, forge_dtype cache_dtype)
 {
     const struct model_config *c = &file->config;
-    struct step_cost cost = {
-        .position_flop = 4 * (double)(c->layers * c->heads * c->head_dim),
-        .position_bytes = 2 * (double)(c->layers * c->kv_heads) *
-                          (double)forge_dtype_size_bytes(cache_dtype, (size_t)c->head_dim)};
+    struct step_cost cost = {.position_flop = 4 * (double)(c->layers * c->heads * c->head_dim),
+                             .position_bytes =
+                                 2 * (double)(c->layers * c->kv_heads) *
+                                 (double)forge_dtype_size_bytes(cache_dtype, (size_t)c->head_dim)};
     bool is_tied = !model_file_find(file, "output.weight");
     for (size_t i = 0; i < file->tensor_count; i++) {
         const struct model_tensor *tensor = &file->tensors[i];
@@ -29,8 +29,8 @@ double step_cost_joules(const struct step_cost *cost, size_t first, size_t count
 {
     double n = (double)count, end = (double)(first + count);
     double positions = n * ((double)first + (n + 1) / 2); /* sum of the positions that the rows attend to */
-    struct program_cost work = {
-        .flop = n * cost->row_flop + positions * cost->position_flop,
-        .read_bytes = cost->weight_bytes * n / (double)(rows ? rows : 1) + end * cost->position_bytes};
+    struct program_cost work = {.flop = n * cost->row_flop + positions * cost->position_flop,
+                                .read_bytes = cost->weight_bytes * n / (double)(rows ? rows : 1) +
+                                              end * cost->position_bytes};
     return cost_joules(work);
 }
