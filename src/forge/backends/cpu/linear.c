@@ -29,7 +29,10 @@ size_t linear_group(forge_dtype dtype)
     switch (dtype) {
     case FORGE_Q8_0:
     case FORGE_Q4_0:
+    case FORGE_Q4_K:
         return STRIP_GROUP;
+    case FORGE_Q6_K:
+        return STRIP_MIN_GROUP;
     default:
         return 0;
     }
