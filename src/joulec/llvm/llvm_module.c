@@ -496,7 +496,6 @@ static bool read_architecture(struct reader *r)
 
 static joule_status read_parsed(struct reader *r, const struct module_build *build, joule_error *error)
 {
-    llvm_fold_phi_sums(r->module);
     joule_status status = name_values(r, error);
     r->layout = LLVMGetModuleDataLayout(r->module);
     if (status == JOULE_OK &&

@@ -33,9 +33,6 @@ int32_t llvm_number_of(const struct numbering *numbering, const void *item);
 joule_status llvm_parse(LLVMContextRef context, const char *path, LLVMModuleRef *out_module,
                         joule_error *out_error);
 
-/* Finds phis whose incoming values all equal one sum, and replaces each of them by this sum. */
-void llvm_fold_phi_sums(LLVMModuleRef module);
-
 /* --- work ----------------------------------------------------------------------------------------------- */
 
 /* Returns the kind of an instruction's micro-operations; WORK_KINDS: the instruction needs none of its
