@@ -4,6 +4,7 @@
 #define FORGE_COMMANDS_H
 
 int bench_main(int argc, char **argv);
+int bench_llm_main(int argc, char **argv);
 int check_main(int argc, char **argv);
 int compile_main(int argc, char **argv);
 int devices_main(int argc, char **argv);

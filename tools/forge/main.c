@@ -12,6 +12,7 @@ const char tool_name[] = "forge";
 
 static const struct subcommand subcommands[] = {
     {"bench", bench_main, "measure the limits of this machine and the speed of TensorForge"},
+    {"bench-llm", bench_llm_main, "measure the speed and the energy of a language model"},
     {"check", check_main, "check or time every operation on a device"},
     {"compile", compile_main, "compile the text of a graph to a program"},
     {"devices", devices_main, "list the devices that programs can run on"},
