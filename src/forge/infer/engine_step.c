@@ -103,11 +103,12 @@ static bool ends_answer(const forge_engine *e, const struct answer *answer, int3
     for (size_t i = 0; i < answer->options.stop_count; i++)
         if (answer->stop_tokens[i] == token)
             return true;
-    return !answer->options.ignores_end && e->model->tokenizer && forge_token_is_end(e->model->tokenizer, token);
+    return !answer->options.ignores_end && e->model->tokenizer &&
+           forge_token_is_end(e->model->tokenizer, token);
 }
 
-static void set_logprobs(const forge_engine *e, const struct answer *answer, const float *logits, int32_t token,
-                         forge_engine_event *event)
+static void set_logprobs(const forge_engine *e, const struct answer *answer, const float *logits,
+                         int32_t token, forge_engine_event *event)
 {
     struct token_logprob top[FORGE_MAX_LOGPROBS];
     event->top_count = answer->options.logprobs;
@@ -252,6 +253,9 @@ static joule_status run_step(forge_engine *e, joule_error *error)
         status = forge_instance_get(e->instance, "logits", &logits, error);
     if (status != JOULE_OK)
         return status;
+    e->steps++;
+    e->rows += e->scheduler.rows;
+    engine_add_cost(e);
     scheduler_complete(&e->scheduler);
     return engine_take_outputs(e, forge_tensor_data(&logits), error);
 }
@@ -262,14 +266,18 @@ joule_status forge_engine_step(forge_engine *e, joule_error *out_error)
     if (e->has_failed)
         return error_set(out_error, JOULE_FAILED, "cannot compute a step: an earlier step failed");
     joule_status status = end_cancelled(e, out_error);
-    if (status == JOULE_OK && !scheduler_plan(&e->scheduler))
+    if (status == JOULE_OK && e->scheduler.running.count + e->scheduler.waiting.count > 0)
+        status = engine_limit_energy(e, out_error);
+    if (status == JOULE_OK && !scheduler_plan(&e->scheduler)) {
+        engine_read_meter(e);
+        e->is_idle = true;
         return e->event_first < e->event_count ? JOULE_OK : JOULE_ABSENT;
+    }
     if (status == JOULE_OK) {
         note_starts(e);
         status = run_step(e, out_error);
     }
     e->has_failed = status != JOULE_OK;
-    e->steps++;
     e->step_ns += clock_now_ns() - begin;
     return status;
 }
