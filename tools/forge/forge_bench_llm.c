@@ -172,12 +172,10 @@ static joule_status start(struct bench *b, joule_error *error)
                                    .max_batch_size = batch,
                                    .max_batch_tokens = BATCH_TOKENS,
                                    .max_length = length,
-                                   .page_size = 16,
                                    .disables_prefix_cache = true};
     if (length > b->model.facts.context)
         return error_set(error, JOULE_INVALID, "a test of %u tokens is too long: the model's context is %lld",
                          length - 1, (long long)b->model.facts.context);
-    engine.cache_tokens = (uint64_t)batch * ((length + 15) / 16 * 16) + 32;
     joule_status status = language_model_start(&b->model, &o->language, &engine, error);
     if (status == JOULE_OK && forge_device_query(b->model.device, &device) == JOULE_OK)
         b->threads = device.threads;

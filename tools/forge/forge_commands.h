@@ -5,6 +5,7 @@
 
 int bench_main(int argc, char **argv);
 int bench_llm_main(int argc, char **argv);
+int chat_main(int argc, char **argv);
 int check_main(int argc, char **argv);
 int compile_main(int argc, char **argv);
 int convert_main(int argc, char **argv);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/json_writer.h"
 #include "common/output.h"
 #include "common/page.h"
 #include "forge_commands.h"

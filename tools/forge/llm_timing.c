@@ -59,7 +59,7 @@ static uint64_t steps_of(const struct language_model *m)
 {
     forge_engine_facts facts = {.struct_size = sizeof facts};
     forge_engine_query(m->engine, &facts);
-    return facts.steps;
+    return facts.computed_steps;
 }
 
 static joule_status run(struct language_model *m, const struct llm_test *test, uint64_t number,

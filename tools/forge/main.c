@@ -13,6 +13,7 @@ const char tool_name[] = "forge";
 static const struct subcommand subcommands[] = {
     {"bench", bench_main, "measure the limits of this machine and the speed of TensorForge"},
     {"bench-llm", bench_llm_main, "measure the speed and the energy of a language model"},
+    {"chat", chat_main, "talk to a language model"},
     {"check", check_main, "check or time every operation on a device"},
     {"compile", compile_main, "compile the text of a graph to a program"},
     {"convert", convert_main, "write a language model as a GGUF file, also with smaller weights"},
