@@ -158,14 +158,14 @@ static joule_status make_tensors(struct making *m, uint64_t seed)
 
 /* --- vocabulary ----------------------------------------------------------------------------------------- */
 
-/* Writes piece `i` of the vocabulary: the words a, b, ... z, aa, ab, ..., each also after a space. */
+/* Writes piece `i` of the vocabulary: a space, then the words a, b, ... z, aa, ab, ..., each also after a space. */
 static void name_piece(size_t i, char out[MAX_NAME])
 {
     char letters[16];
-    size_t length = 0, number = i / 2 + 1;
+    size_t length = 0, number = (i + 1) / 2;
     for (; number > 0; number = (number - 1) / 26)
         letters[length++] = (char)('a' + (number - 1) % 26);
-    string_copy(out, MAX_NAME, i % 2 ? "\xe2\x96\x81" : ""); /* U+2581 stands for a space */
+    string_copy(out, MAX_NAME, i % 2 ? "" : "\xe2\x96\x81"); /* U+2581 stands for a space */
     size_t at = strlen(out);
     while (length > 0)
         out[at++] = letters[--length];
