@@ -45,27 +45,42 @@ typedef struct forge_energy_source {
     double idle_watts; /* power without requests; NaN: unknown */
 } forge_energy_source;
 
+/* The origin of draft tokens, which the model verifies several at a time. */
+typedef enum forge_speculation {
+    FORGE_SPECULATION_NONE = 0,
+    FORGE_SPECULATION_LOOKUP = 1, /* the tokens after the last earlier occurrence of the last tokens */
+    FORGE_SPECULATION_MODEL = 2,  /* draft_model */
+} forge_speculation;
+#define FORGE_MAX_DRAFT_TOKENS 32
+
 /* Options of an engine. Members with the value 0 have the default in their comment. */
 typedef struct forge_engine_options {
-    uint32_t struct_size;     /* sizeof(forge_engine_options) */
-    uint32_t page_size;       /* tokens per page of the cache: 1 to 1024; default 16 */
-    uint32_t max_batch_size;  /* requests that are computed in one step; default 16 */
+    uint32_t struct_size;      /* sizeof(forge_engine_options) */
+    uint32_t page_size;        /* tokens per page of the cache: 1 to 1024; default 16 */
+    uint32_t max_batch_size;   /* requests that are computed in one step; default 16 */
     uint32_t max_batch_tokens; /* tokens that are computed in one step; default 512 */
-    uint32_t max_length;      /* tokens of a request with its answer; default: the model's context */
-    uint32_t chunk_tokens;    /* tokens of one prompt in one step; default: max_batch_tokens */
-    uint64_t cache_tokens;    /* tokens in the cache; default: max_batch_size * max_length, at most 1 GiB */
-    forge_dtype cache_dtype;  /* FORGE_F32, FORGE_F16, FORGE_BF16 or FORGE_Q8_0; default: f32 for a model in f32,
+    uint32_t max_length;       /* tokens of a request with its answer; default: the model's context */
+    uint32_t chunk_tokens;     /* tokens of one prompt in one step; default: max_batch_tokens */
+    uint64_t cache_tokens;     /* tokens in the cache; default: max_batch_size * max_length, at most 1 GiB */
+    forge_dtype
+        cache_dtype; /* FORGE_F32, FORGE_F16, FORGE_BF16 or FORGE_Q8_0; default: f32 for a model in f32,
                                * else f16 */
     bool disables_prefix_cache; /* do not reuse the keys and values of equal beginnings of prompts */
-    bool is_by_priority;      /* requests with a lower priority number run first; false: in order of arrival */
+    bool is_by_priority; /* requests with a lower priority number run first; false: in order of arrival */
     uint8_t reserved[2];
     /* Energy. */
     forge_objective objective;
     uint32_t reserved2;
-    double max_power_watts;    /* mean power over any second; 0: no limit */
-    double max_request_joules; /* limit for requests without an own limit, and maximum of their own; 0: none */
-    joule_meter *meter;        /* NULL: the default meter */
+    double max_power_watts; /* mean power over any second; 0: no limit */
+    double
+        max_request_joules; /* limit for requests without an own limit, and maximum of their own; 0: none */
+    joule_meter *meter;     /* NULL: the default meter */
     const forge_energy_source *energy_source; /* NULL: the meter; copied */
+    /* Speculative decoding. It changes no distribution of answers, and no greedy answer. */
+    forge_speculation speculation;
+    uint32_t draft_tokens; /* maximum number of drafts in a step; default 4; fewer if they do not pay */
+    const forge_model *draft_model; /* with the vocabulary of the model; must outlive the engine */
+    uint32_t min_match, max_match;  /* tokens that must occur before, for LOOKUP; default 2 and 4 */
 } forge_engine_options;
 
 /* Creates an engine on a device. options: NULL means all defaults. Model and device must outlive the engine. The
@@ -78,22 +93,22 @@ FORGE_API void forge_engine_free(forge_engine *engine);
 
 /* A request for an answer. Members with the value 0 are off. */
 typedef struct forge_request {
-    uint32_t struct_size;     /* sizeof(forge_request) */
-    uint32_t max_tokens;      /* of the answer; 0: until the end token or the maximum length */
-    const int32_t *prompt;    /* [prompt_count] tokens, copied */
-    size_t prompt_count;      /* at least 1 */
-    forge_sampling sampling;  /* begin with forge_sampling_default() */
-    uint32_t min_tokens;      /* the end token is not allowed before this many tokens */
-    uint32_t logprobs;        /* number of alternatives per token to report, at most FORGE_MAX_LOGPROBS */
+    uint32_t struct_size;       /* sizeof(forge_request) */
+    uint32_t max_tokens;        /* of the answer; 0: until the end token or the maximum length */
+    const int32_t *prompt;      /* [prompt_count] tokens, copied */
+    size_t prompt_count;        /* at least 1 */
+    forge_sampling sampling;    /* begin with forge_sampling_default() */
+    uint32_t min_tokens;        /* the end token is not allowed before this many tokens */
+    uint32_t logprobs;          /* number of alternatives per token to report, at most FORGE_MAX_LOGPROBS */
     const int32_t *stop_tokens; /* [stop_count] further tokens that end the answer, copied */
     size_t stop_count;
-    const char *cache_salt;   /* prompts share keys and values only with prompts of the same salt; NULL: none */
+    const char *cache_salt; /* prompts share keys and values only with prompts of the same salt; NULL: none */
     int32_t priority;
-    bool reports_logprobs;    /* report the log-probability of each token of the answer */
-    bool reports_prompt;      /* report the log-probability of each token of the prompt */
-    bool ignores_end;         /* the end token does not end the answer */
+    bool reports_logprobs; /* report the log-probability of each token of the answer */
+    bool reports_prompt;   /* report the log-probability of each token of the prompt */
+    bool ignores_end;      /* the end token does not end the answer */
     uint8_t reserved;
-    double max_joules;        /* energy of the request; 0: the engine's max_request_joules */
+    double max_joules; /* energy of the request; 0: the engine's max_request_joules */
 } forge_request;
 #define FORGE_MAX_LOGPROBS 20
 
@@ -135,35 +150,40 @@ typedef struct forge_engine_event {
     int32_t token;        /* -1: none */
     bool is_prompt;       /* a token of the prompt (reports_prompt) */
     uint8_t reserved[3];
-    float logprob;        /* of the token; NaN: not requested, or unknown because the token is the first */
-    uint32_t top_count;   /* alternatives in `top`, in descending order */
+    float logprob;      /* of the token; NaN: not requested, or unknown because the token is the first */
+    uint32_t top_count; /* alternatives in `top`, in descending order */
     forge_token_logprob top[FORGE_MAX_LOGPROBS];
     /* Of the last event. */
     uint32_t prompt_tokens, answer_tokens;
     uint32_t cached_tokens; /* tokens of the prompt whose keys and values were reused */
     uint32_t reserved2;
-    double queue_seconds, prefill_seconds, decode_seconds; /* until the first step, the first token, the end */
-    joule_quantity joules;                 /* energy of the request; unknown: NaN, class none */
+    double queue_seconds, prefill_seconds,
+        decode_seconds;                           /* until the first step, the first token, the end */
+    joule_quantity joules;                        /* energy of the request; unknown: NaN, class none */
     joule_quantity prefill_joules, decode_joules; /* before and after the first token */
-    double budget_joules;                  /* limit that applied; 0: none */
+    double budget_joules;                         /* limit that applied; 0: none */
 } forge_engine_event;
 /* Returns the next event. JOULE_ABSENT: there is none. JOULE_INVALID: struct_size too small. */
 FORGE_API joule_status forge_engine_next(forge_engine *engine, forge_engine_event *out_event);
 
 /* The state and the counters of an engine. */
 typedef struct forge_engine_facts {
-    uint32_t struct_size; /* sizeof(forge_engine_facts) */
+    uint32_t struct_size;      /* sizeof(forge_engine_facts) */
     uint32_t running, waiting; /* requests */
     uint32_t page_size;
     uint64_t pages, free_pages;
-    uint64_t steps, preemptions;
+    uint64_t computed_steps, computed_rows; /* steps, and the tokens that they computed */
+    uint64_t preemptions;
     uint64_t prompt_tokens, answer_tokens; /* computed so far; recomputed tokens count once */
     uint64_t prefix_queries, prefix_hits;  /* of the prefix cache, in tokens */
-    double step_seconds, run_seconds; /* total time of forge_engine_step, and the part in the model's program */
+    double step_seconds,
+        run_seconds; /* total time of forge_engine_step, and the part in the model's program */
     /* Energy since the engine was created: meter = requests + idle + unattributed. */
     joule_quantity meter_joules, request_joules, idle_joules, unattributed_joules;
-    double power_watts;       /* mean of the last second; NaN: unknown */
-    uint64_t energy_limited;  /* requests that max_joules ended */
+    double power_watts;      /* mean of the last second; NaN: unknown */
+    uint64_t energy_limited; /* requests that max_joules ended */
+    /* Drafts: proposals, tokens, accepted tokens, and accepted tokens by their position in the proposal. */
+    uint64_t proposals, draft_tokens, accepted_tokens, accepted_at[FORGE_MAX_DRAFT_TOKENS];
     const char *energy_source; /* "meter" or the name of the caller's source; lives as long as the engine */
 } forge_engine_facts;
 /* Describes an engine. JOULE_INVALID: struct_size too small. */

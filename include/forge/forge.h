@@ -19,5 +19,6 @@
 #include <forge/data.h>
 #include <forge/serialize.h>
 #include <forge/checkpoint.h>
+#include <forge/kv_cache.h>
 
 #endif

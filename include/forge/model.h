@@ -25,14 +25,14 @@ FORGE_API const forge_tokenizer *forge_model_tokenizer(const forge_model *model)
 
 /* Properties of a model. */
 typedef struct forge_model_facts {
-    uint32_t struct_size; /* sizeof(forge_model_facts) */
-    forge_dtype dtype;    /* the type of most of the weights' bytes */
-    const char *name;     /* lives as long as the model; NULL: the file names none */
+    uint32_t struct_size;     /* sizeof(forge_model_facts) */
+    forge_dtype dtype;        /* the type of most of the weights' bytes */
+    const char *name;         /* lives as long as the model; NULL: the file names none */
     const char *architecture; /* "llama", static storage */
     int64_t layers, width, hidden_width, heads, kv_heads, head_dim;
-    int64_t vocabulary;   /* number of tokens that have logits */
-    int64_t context;      /* maximum number of tokens of a sequence */
-    uint64_t parameters;  /* number of weights */
+    int64_t vocabulary;  /* number of tokens that have logits */
+    int64_t context;     /* maximum number of tokens of a sequence */
+    uint64_t parameters; /* number of weights */
     uint64_t weight_bytes;
 } forge_model_facts;
 /* Describes a model. JOULE_INVALID: struct_size too small. */

@@ -14,10 +14,10 @@ extern "C" {
 
 typedef struct forge_tokenizer forge_tokenizer; /* immutable; any thread may use it */
 
-/* Opens the tokenizer in a file: a GGUF file, a tokenizer.json of Hugging Face, or a tokenizer.bin of
- * llama2.c. The caller owns the tokenizer (forge_tokenizer_free). JOULE_INVALID: the file is damaged; the
- * message names the field. JOULE_UNSUPPORTED: the file names an algorithm or a pre-tokenizer that this version
- * does not have. */
+/* Opens the tokenizer in a file: a GGUF file, a tokenizer.json of Hugging Face, a model of
+ * SentencePiece, or a tokenizer.bin of llama2.c. The caller owns the tokenizer (forge_tokenizer_free).
+ * JOULE_INVALID: the file is damaged; the message names the field. JOULE_UNSUPPORTED: the file names an
+ * algorithm or a pre-tokenizer that this version does not have. */
 FORGE_API joule_status forge_tokenizer_open(const char *path, forge_tokenizer **out_tokenizer,
                                             joule_error *out_error);
 /* Frees a tokenizer. NULL is allowed. */
@@ -33,8 +33,8 @@ enum {
      * it for text of users who are not trusted. */
     FORGE_TOKENIZE_READ_CONTROL = 2,
 };
-/* Converts `size` bytes of text to tokens. Invalid UTF-8 is allowed: its bytes become byte tokens, or the
- * unknown token. out_tokens: receives the first `capacity` tokens; may be NULL if capacity is 0. *out_count:
+/* Converts `size` bytes of text to tokens. Invalid UTF-8 is allowed: its bytes become byte tokens. A
+ * byte without a token becomes U+FFFD (byte-level BPE) or the unknown token. out_tokens: receives the first `capacity` tokens; may be NULL if capacity is 0. *out_count:
  * the total number of tokens. */
 FORGE_API joule_status forge_tokenize(const forge_tokenizer *tokenizer, const char *text, size_t size,
                                       uint32_t flags, int32_t *out_tokens, size_t capacity, size_t *out_count,

@@ -71,8 +71,13 @@ void json_string(struct json *json, const char *key, const char *value)
         json_null(json, key);
         return;
     }
+    json_bytes(json, key, value, strlen(value));
+}
+
+void json_bytes(struct json *json, const char *key, const char *bytes, size_t count)
+{
     begin_value(json, key);
-    json_quote(json->out, value, strlen(value));
+    json_quote(json->out, bytes, count);
 }
 
 void json_text(struct json *json, const char *key, const char *value)

@@ -238,11 +238,11 @@ int options_read(const struct option *table, const struct command_text *text, in
     return i;
 }
 
-int options_read_operand(const struct option *table, const struct command_text *text, const char *what,
-                         int argc, char **argv, const char **out_operand)
+int options_read_operands(const struct option *table, const struct command_text *text,
+                          const struct operand *operands, size_t count, int argc, char **argv)
 {
     char *command = argv[0];
-    *out_operand = NULL;
+    size_t found = 0;
     for (int used = 0;;) {
         int first = options_read(table, text, argc - used, argv + used);
         if (first <= OPTIONS_HELP)
@@ -250,15 +250,23 @@ int options_read_operand(const struct option *table, const struct command_text *
         used += first;
         if (used >= argc)
             break;
-        if (*out_operand) {
+        if (found == count) {
             complain(command, "unexpected argument '%s'; see %s %s --help", argv[used], tool_name, command);
             return OPTIONS_WRONG;
         }
-        *out_operand = argv[used];
+        *operands[found++].value = argv[used];
         argv[used] = command; /* argv[0] of the remaining command line is the subcommand's name */
     }
-    if (*out_operand)
+    if (found == count || operands[found].is_optional)
         return 1;
-    complain(command, "%s is missing; see %s %s --help", what, tool_name, command);
+    complain(command, "%s is missing; see %s %s --help", operands[found].name, tool_name, command);
     return OPTIONS_WRONG;
+}
+
+int options_read_operand(const struct option *table, const struct command_text *text, const char *what,
+                         int argc, char **argv, const char **out_operand)
+{
+    const struct operand operand = {what, out_operand, false};
+    *out_operand = NULL;
+    return options_read_operands(table, text, &operand, 1, argc, argv);
 }

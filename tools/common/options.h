@@ -8,6 +8,7 @@
 #ifndef COMMON_OPTIONS_H
 #define COMMON_OPTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Exit codes of `forge`, and of `joule` where it does not return the measured command's own code. */
@@ -63,6 +64,16 @@ int options_read(const struct option *table, const struct command_text *text, in
  * in argv by argv[0]. `what` names the operand in messages, such as "FILE". */
 int options_read_operand(const struct option *table, const struct command_text *text, const char *what,
                          int argc, char **argv, const char **out_operand);
+
+/* An operand of a subcommand. */
+struct operand {
+    const char *name;   /* in messages: "FILE" */
+    const char **value; /* variable to set; unchanged if the operand is not given */
+    bool is_optional;   /* it may be absent, and so may all operands after it */
+};
+/* Like options_read_operand, for up to `count` operands. Replaces the entries of the operands in argv. */
+int options_read_operands(const struct option *table, const struct command_text *text,
+                          const struct operand *operands, size_t count, int argc, char **argv);
 
 /* The program's name, which is the first word of each message. Each program's main.c defines it. */
 extern const char tool_name[];

@@ -88,7 +88,7 @@ const char *case_name(unsigned subject)
 
 bool case_exists(unsigned subject)
 {
-    return subject < OP_COUNT ? family_exists((enum op)subject) : composite_name(subject - OP_COUNT) != NULL;
+    return subject < OP_COUNT ? family_exists((enum op)subject) : composite_exists(subject - OP_COUNT);
 }
 
 /* Adds the outputs of the operation. Returns false if the operation has no case for this purpose. */

@@ -7,6 +7,7 @@ int bench_main(int argc, char **argv);
 int check_main(int argc, char **argv);
 int compile_main(int argc, char **argv);
 int devices_main(int argc, char **argv);
+int generate_main(int argc, char **argv);
 int inspect_main(int argc, char **argv);
 int run_main(int argc, char **argv);
 int train_main(int argc, char **argv);

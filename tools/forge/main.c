@@ -15,6 +15,7 @@ static const struct subcommand subcommands[] = {
     {"check", check_main, "check or time every operation on a device"},
     {"compile", compile_main, "compile the text of a graph to a program"},
     {"devices", devices_main, "list the devices that programs can run on"},
+    {"generate", generate_main, "continue a text with a language model"},
     {"inspect", inspect_main, "show the contents of a graph, program, checkpoint or file of tensors"},
     {"run", run_main, "run a program and print the time and energy of its launches"},
     {"train", train_main, "train a network and print the energy of its operations"},

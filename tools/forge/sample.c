@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "base/string.h"
 #include "task.h"
+#include "visible_text.h"
 
 #define SAMPLE_STREAM UINT32_C(0x73616d70) /* no other random stream of the seed has this number */
 
@@ -111,34 +111,15 @@ static joule_status add_token(struct trainee *t, struct sampler *s, double tempe
 
 /* --- text output ---------------------------------------------------------------------------------------- */
 
-/* Replaces control characters, which a terminal would execute, and bytes that are not UTF-8. */
-static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
-
-static bool is_shown(const char *bytes, size_t length)
-{
-    unsigned char first = (unsigned char)bytes[0], second = length > 1 ? (unsigned char)bytes[1] : 0;
-    if (length == 1)
-        return first == '\n' || first == '\t' || (first >= 0x20 && first != 0x7f);
-    return length > 1 && !(first == 0xc2 && second < 0xa0); /* U+0080 to U+009F */
-}
-
 /* Returns the text of the tokens, which the caller frees with free(). NULL: out of memory. */
 static char *decode_tokens(const struct trainee *t, const struct sampler *s)
 {
-    size_t size = 0, length = 0, left;
-    char *bytes = malloc(4 * s->count), *text = malloc((sizeof replacement - 1) * 4 * s->count + 1);
+    size_t size = 0;
+    char *bytes = malloc(4 * s->count), *text = malloc(VISIBLE_SIZE * 4 * s->count + 1);
     for (size_t i = 1; bytes && text && i < s->count; i++) /* skips the newline that the sample began with */
         size += forge_text_decode(t->text, s->tokens[i], bytes + size);
-    for (size_t at = 0; bytes && text && at < size; at += left) {
-        left = string_utf8_length(bytes + at, size - at);
-        bool is_kept = is_shown(bytes + at, left);
-        size_t step = is_kept ? left : sizeof replacement - 1;
-        memcpy(text + length, is_kept ? bytes + at : replacement, step);
-        length += step;
-        left = left ? left : 1;
-    }
     if (bytes && text)
-        text[length] = '\0';
+        text[visible_text(bytes, size, text)] = '\0';
     free(bytes);
     if (bytes)
         return text;

@@ -82,8 +82,8 @@ static void get_merges(struct gguf *g, struct vocabulary *v)
 
 /* --- settings ------------------------------------------------------------------------------------------- */
 
-/* Sets *id to the token that the file states, or to `otherwise` if it states none. A file that states -1, in
- * any width, has no such token. */
+/* Sets *id to the token that the file states, or to `otherwise` if it states none. A file that states -1,
+ * in any width, has no such token. */
 static void get_id(struct gguf *g, const char *key, int32_t otherwise, int32_t *id)
 {
     int64_t number = otherwise;

@@ -244,15 +244,32 @@ static joule_status read_token(struct reading *r, struct vocabulary *vocabulary,
     return vocabulary->tokens[i].data ? JOULE_OK : model_no_memory(r->path, r->error);
 }
 
-static joule_status read_tokenizer(struct model_file *file, const char *path, joule_error *out_error)
+/* Returns the number of tokens of a file, up to the first that is incomplete. */
+static size_t count_tokens(struct reading r)
+{
+    size_t count = 0;
+    for (; r.left >= 8 && read_u32(r.next + 4) <= r.left - 8; count++) {
+        size_t size = 8 + (size_t)read_u32(r.next + 4);
+        r.next += size;
+        r.left -= size;
+    }
+    return count;
+}
+
+joule_status llama2c_read_vocabulary(struct model_file *file, const char *path, joule_error *out_error)
 {
     struct model_map map;
     joule_status status = model_file_map(file, path, &map, out_error);
     if (status != JOULE_OK)
         return status;
+    if (map.size < 4)
+        return error_set(out_error, JOULE_INVALID, "cannot read %s: the file has only %zu bytes", path,
+                         map.size);
     struct reading r = {file, path, (const char *)map.data + 4, map.size - 4, out_error};
     size_t count = (size_t)file->config.vocabulary;
-    if (map.size < 4 || count > r.left / 8 || count < 3)
+    if (count == 0)
+        count = count_tokens(r);
+    if (count > r.left / 8 || count < 3)
         return error_set(
             out_error, JOULE_INVALID,
             "cannot read %s: the file has %zu bytes, which cannot contain the model's %zu tokens", path,
@@ -288,6 +305,6 @@ joule_status llama2c_read(struct model_file *file, const char *path, const char 
     if (status == JOULE_OK)
         status = model_file_check(file, path, out_error);
     if (status == JOULE_OK && tokenizer_path)
-        status = read_tokenizer(file, tokenizer_path, out_error);
+        status = llama2c_read_vocabulary(file, tokenizer_path, out_error);
     return status;
 }

@@ -27,7 +27,7 @@ static joule_status check_scaling(const struct model_config *config, const char 
     double low = config->rope_scaling == ROPE_YARN ? config->rope_beta_slow : config->rope_low_factor;
     double high = config->rope_scaling == ROPE_YARN ? config->rope_beta_fast : config->rope_high_factor;
     bool has_range = config->rope_scaling == ROPE_YARN || config->rope_scaling == ROPE_LLAMA3;
-    if (has_range && !(original >= 1 && original < 1e18 && low > 0 && high > low && high < 1e18))
+    if (has_range && !(original >= 1 && original <= (double)MAX_SIZE && low > 0 && high > low && high < 1e18))
         return error_set(
             out_error, JOULE_INVALID,
             "cannot read %s: the scaling of the model's rotary embedding has the original context "
@@ -249,8 +249,8 @@ static bool is_known(const struct model_config *config, const char *name)
     return false;
 }
 
-/* Sets the message for a file that has more tensors than the architecture. A bias that is ignored would make
- * all results wrong, so other tensors are not ignored. */
+/* Sets the message for a file that has more tensors than the architecture. A bias that is ignored would
+ * make all results wrong, so other tensors are not ignored. */
 static joule_status fail_unknown(const struct model_file *file, const char *path, joule_error *out_error)
 {
     for (size_t i = 0; i < file->tensor_count; i++)

@@ -36,13 +36,13 @@ struct model_tensor {
     const char *name;
     forge_dtype dtype;
     forge_shape shape;
-    const void *data; /* in the mapped file, aligned to 4 bytes at least if the file's format aligns it */
+    const void *data; /* aligned to the size of an element; in block formats, to that of an f16 */
     size_t size_bytes;
 };
 
 struct model_file {
-    /* All pointers of this structure point into the arena, except `maps`. Bytes of tensors and of tokens are
-     * in the mapped files, or also in the arena if the format stores them in another form. */
+    /* All pointers of this structure point into the arena, except `maps`. Bytes of tensors and of tokens
+     * are in the mapped files, or also in the arena if the format stores them in another form. */
     struct arena arena;
     struct model_config config;
     struct vocabulary vocabulary; /* count 0: the file has none */
@@ -60,10 +60,11 @@ struct model_map {
     size_t size;
 };
 
-/* Opens a model file. The format follows from its first bytes: GGUF, or llama2.c's .bin, whose vocabulary is
- * in the file `tokenizer_path` (NULL: none). Folders of Hugging Face are opened through their config.json.
- * The caller closes the file with model_file_close. JOULE_INVALID: the file is damaged or contradicts
- * itself; the message names the field. JOULE_UNSUPPORTED: another version, architecture or element type. */
+/* Opens a model file. The format follows from its first bytes: GGUF, or llama2.c's .bin, whose vocabulary
+ * is in the file `tokenizer_path` (NULL: none). Folders of Hugging Face are opened through their
+ * config.json. The caller closes the file with model_file_close. JOULE_INVALID: the file is damaged or
+ * contradicts itself; the message names the field. JOULE_UNSUPPORTED: another version, architecture or
+ * element type. */
 joule_status model_file_open(const char *path, const char *tokenizer_path, struct model_file **out_file,
                              joule_error *out_error);
 void model_file_close(struct model_file *file);
@@ -79,6 +80,8 @@ joule_status gguf_read(struct model_file *file, const char *path, joule_error *o
 joule_status gguf_read_vocabulary(struct model_file *file, const char *path, joule_error *out_error);
 joule_status llama2c_read(struct model_file *file, const char *path, const char *tokenizer_path,
                           joule_error *out_error);
+/* Reads a tokenizer file of llama2.c, with as many tokens as config.vocabulary states; 0: all. */
+joule_status llama2c_read_vocabulary(struct model_file *file, const char *path, joule_error *out_error);
 joule_status safetensors_model_read(struct model_file *file, const char *folder, joule_error *out_error);
 
 #endif

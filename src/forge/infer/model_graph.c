@@ -35,7 +35,8 @@ static double scale_llama3(const struct model_config *c, double frequency)
 /* Returns the index of the pair that turns `turns` times within the original context. */
 static double yarn_index(const struct model_config *c, double turns)
 {
-    return (double)c->rope_dims * log(c->rope_original_context / (turns * 2 * M_PI)) / (2 * log(c->rope_base));
+    return (double)c->rope_dims * log(c->rope_original_context / (turns * 2 * M_PI)) /
+           (2 * log(c->rope_base));
 }
 
 static double scale_yarn(const struct model_config *c, int64_t i, double frequency)
@@ -83,8 +84,8 @@ static void build_angles(struct build *s)
         return;
     }
     memcpy(forge_tensor_data(&tensor), frequencies, (size_t)half * sizeof *frequencies);
-    forge_value places = forge_reshape(s->b, forge_cast(s->b, FORGE_F64, s->positions),
-                                       forge_shape_of(FORGE_REST, 1));
+    forge_value places =
+        forge_reshape(s->b, forge_cast(s->b, FORGE_F64, s->positions), forge_shape_of(FORGE_REST, 1));
     forge_value angle = forge_mul(s->b, places, forge_constant(s->b, &tensor));
     forge_buffer_release(tensor.buffer);
     forge_value scale = forge_scalar(s->b, FORGE_F64, factor);
@@ -159,7 +160,8 @@ static forge_value norm(struct build *s, const char *name, forge_value x)
 }
 
 /* Returns x [t, heads * d] as rotated heads [t, heads, d], with the norm of Qwen3 if the model has it. */
-static forge_value to_heads(struct build *s, forge_value x, int64_t heads, const char *norm_name, bool is_rotated)
+static forge_value to_heads(struct build *s, forge_value x, int64_t heads, const char *norm_name,
+                            bool is_rotated)
 {
     struct composite_attributes attributes = {.name = "rotary", .numbers = {s->config->rope_is_interleaved}};
     x = forge_reshape(s->b, x, forge_shape_of(FORGE_REST, heads, s->config->head_dim));

@@ -14,7 +14,7 @@
 /* The sizes of the steps that the graph must be able to compute. */
 struct model_graph_sizes {
     int64_t max_rows, max_sequences, max_outputs; /* per step */
-    int64_t page_size, sequence_pages, pages;     /* tokens per page, pages per sequence, pages of the cache */
+    int64_t page_size, sequence_pages, pages; /* tokens per page, pages per sequence, pages of the cache */
     forge_dtype cache_dtype;
 };
 

@@ -47,8 +47,8 @@ const char *model_architecture_name(enum architecture architecture);
 
 /* Checks the sizes of config, and that the file has exactly the tensors of the architecture, with the right
  * shapes. JOULE_INVALID: a size is impossible, or a tensor is missing or has another shape.
- * JOULE_UNSUPPORTED: the file has a tensor that the architecture does not have, or a norm or bias in a block
- * format. */
+ * JOULE_UNSUPPORTED: the file has a tensor that the architecture does not have, or a norm or bias in a
+ * block format. */
 joule_status model_file_check(const struct model_file *file, const char *path, joule_error *out_error);
 
 #endif

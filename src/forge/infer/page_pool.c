@@ -252,6 +252,11 @@ void page_pool_publish(struct page_pool *pool, uint32_t page, struct prefix_hash
     *link = page;
 }
 
+bool page_pool_is_findable(const struct page_pool *pool, uint32_t page)
+{
+    return pool->pages[page].is_findable;
+}
+
 uint32_t page_pool_find(struct page_pool *pool, struct prefix_hash hash)
 {
     uint32_t page = find_page(pool, hash);

@@ -61,6 +61,8 @@ struct prefix_hash page_pool_hash_next(const struct page_pool *pool, struct pref
 /* Makes a full page with users findable by the hash of its prefix. If another page has this hash, nothing
  * changes. The contents of a findable page must not change until the page is taken again. */
 void page_pool_publish(struct page_pool *pool, uint32_t page, struct prefix_hash hash);
+/* Returns true if a prefix was published for the page since it was taken, and the page has its hash. */
+bool page_pool_is_findable(const struct page_pool *pool, uint32_t page);
 /* Returns the page with this hash, with one more user, or NO_PAGE. */
 uint32_t page_pool_find(struct page_pool *pool, struct prefix_hash hash);
 

@@ -278,7 +278,7 @@ bool sampler_probabilities(struct sampler *s, float *logits, const uint32_t *mas
     bool is_first = o->order == FORGE_ORDER_TEMPERATURE_FIRST;
     float inverse = (float)(1 / o->temperature), scale = is_first ? inverse : 1;
     struct filter_logits view = {logits, s->maxima, s->vocabulary, max};
-    struct filter_limit limit = filter_none();
+    float limit = FILTER_NONE;
     if (is_first && o->min_p > 0)
         limit = filter_min_p(&view, limit, o->min_p, scale);
     if (o->top_k > 0)

@@ -46,8 +46,8 @@ static double sum_all(const float *values, size_t count)
     return sum;
 }
 
-/* Returns the first index in [first, end) at which the running sum, which begins with `sum`, exceeds `bound`.
- * If rounding prevents this, returns the last index with a positive value; -1: there is none. */
+/* Returns the first index in [first, end) at which the running sum, which begins with `sum`, exceeds
+ * `bound`. If rounding prevents this, returns the last index with a positive value; -1: there is none. */
 static int32_t find_in_block(const float *values, size_t first, size_t end, double sum, double bound)
 {
     int32_t last = -1;

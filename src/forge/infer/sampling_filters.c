@@ -6,19 +6,20 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { LEVELS = 3, DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS, EXP_GROUP = 16, COPIES = 4 };
-static const unsigned digit_shift[LEVELS] = {21, 10, 0};
+enum { LEVELS = 3, DIGITS = 1 << 13, GROUP = 16 };
+static const unsigned digit_shift[LEVELS] = {19, 9, 0};
 
 #define P_TOLERANCE 1e-6 /* above the rounding errors of single-precision probabilities */
 
 /* --- exponentials --------------------------------------------------------------------------------------- */
 
-/* Replaces 16 numbers x[i] <= 0 by exp(x[i]), with a relative error below 3e-7; 0 below exp(-87). The length of
- * the loop is constant, so that compilers vectorise it. exp(x) = 2^n exp(r), with |r| <= log(2) / 2. */
-static inline void exponentiate_group(float x[EXP_GROUP])
+/* Replaces 16 numbers x[i] <= 0 by exp(x[i]), with a relative error below 3e-7; 0 below exp(-87). The
+ * length of the loop is constant, so that compilers vectorise it. exp(x) = 2^n exp(r),
+ * with |r| <= log(2) / 2. */
+static inline void exponentiate(float x[GROUP])
 {
     const float round_magic = 0x1.8p23f; /* adding it rounds to a whole number */
-    for (size_t i = 0; i < EXP_GROUP; i++) {
+    for (size_t i = 0; i < GROUP; i++) {
         float limited = x[i] < -87 ? -87 : x[i];
         float shifted = limited * 0x1.715476p+0f + round_magic;
         float n = shifted - round_magic;
@@ -40,41 +41,28 @@ static inline void exponentiate_group(float x[EXP_GROUP])
     }
 }
 
-/* Replaces x [count] <= 0 by exp(x). Also changes x up to the next multiple of EXP_GROUP, within FILTER_BLOCK. */
-static void exponentiate(float x[FILTER_BLOCK], size_t count)
-{
-    for (size_t first = 0; first < count; first += EXP_GROUP)
-        exponentiate_group(x + first);
-}
+/* --- order of the logits -------------------------------------------------------------------------------- */
 
-/* --- order of the tokens -------------------------------------------------------------------------------- */
-
-/* Returns a number that has the order of the logits. */
-static inline uint32_t key_of(float logit)
+/* Returns a number that has the order of the logits. It is signed, because SSE2 compares signed numbers. */
+static inline int32_t key_of(float logit)
 {
-    uint32_t bits;
+    int32_t bits;
     memcpy(&bits, &logit, sizeof bits);
-    return bits ^ (bits >> 31 ? UINT32_MAX : UINT32_C(1) << 31);
+    return bits ^ (bits >> 31 & INT32_MAX);
 }
 
-static float logit_of(uint32_t key)
+static float logit_of(int32_t key)
 {
-    uint32_t bits = key ^ (key >> 31 ? UINT32_C(1) << 31 : UINT32_MAX);
+    int32_t bits = key ^ (key >> 31 & INT32_MAX);
     float logit;
     memcpy(&logit, &bits, sizeof logit);
     return logit;
 }
 
-static inline bool is_within(struct filter_limit limit, float logit, size_t token)
+/* Returns false if no logit of the block is within the limit. */
+static bool can_contain(const struct filter_logits *logits, size_t block, float limit)
 {
-    return (logit > limit.logit) |
-           ((logit == limit.logit) & ((int32_t)token <= limit.token)); /* no branches */
-}
-
-/* Returns false if no token of the block is within the limit. */
-static bool can_contain(const struct filter_logits *logits, size_t block, struct filter_limit limit)
-{
-    return !logits->maxima || logits->maxima[block] >= limit.logit;
+    return !logits->maxima || logits->maxima[block] >= limit;
 }
 
 static size_t end_of_block(const struct filter_logits *logits, size_t first)
@@ -82,215 +70,219 @@ static size_t end_of_block(const struct filter_logits *logits, size_t first)
     return first + FILTER_BLOCK < logits->count ? first + FILTER_BLOCK : logits->count;
 }
 
-struct filter_limit filter_none(void)
-{
-    return (struct filter_limit){-FLT_MAX, INT32_MAX};
-}
-
 /* --- radix selection ------------------------------------------------------------------------------------ */
 
-/* State of one selection. Each token has an amount: 1, or its weight exp((logit - max) * scale). The selection
- * finds the shortest beginning of the order of the tokens whose amounts reach a sum. */
+/* State of one selection. Each token has an amount: 1, or its weight exp((logit - max) * scale). The
+ * selection finds the shortest beginning of the order of the tokens whose amounts reach a sum. */
 struct selection {
     const struct filter_logits *logits;
-    struct filter_limit limit;
     bool is_weighted;
     float scale;
-    uint32_t prefix;             /* of the keys of the tokens that are candidates for the last one */
-    double before;               /* sum of the amounts of the tokens before these candidates */
-    double sums[COPIES][DIGITS]; /* copies, so that additions to one digit need not wait for each other */
+    int32_t low, high; /* keys of the tokens that are candidates for the last one */
+    int32_t base;      /* key with digit 0 at the current level */
+    double before;     /* sum of the amounts of the tokens before the candidates */
+    double sums[DIGITS];
 };
 
-/* Writes the weights of `count` logits, at most FILTER_BLOCK. */
-static void make_weights(const struct selection *s, const float *logits, size_t count,
-                         float out_weights[FILTER_BLOCK])
+/* Replaces logits by their amounts. */
+static void make_amounts(const struct selection *s, float logits[GROUP])
 {
-    for (size_t i = 0; i < count; i++)
-        out_weights[i] = s->is_weighted ? (logits[i] - s->logits->max) * s->scale : 0;
-    for (size_t i = count; i % EXP_GROUP != 0; i++)
-        out_weights[i] = 0;
-    exponentiate(out_weights, count);
+    for (size_t i = 0; i < GROUP; i++)
+        logits[i] = s->is_weighted ? (logits[i] - s->logits->max) * s->scale : 0;
+    if (s->is_weighted)
+        exponentiate(logits);
+    else
+        for (size_t i = 0; i < GROUP; i++)
+            logits[i] = 1;
 }
 
-/* The digits of a block's candidates, with their amounts. */
-struct candidates {
-    float amounts[FILTER_BLOCK + 1];
-    uint16_t digits[FILTER_BLOCK + 1];
-    size_t count;
-};
-
-static void collect_block(const struct selection *s, size_t block, unsigned level, struct candidates *out)
+/* Adds the amounts of a group's candidates to the sums of the digits of their keys. The first loop has no
+ * branches and a constant length, so that compilers vectorise it. */
+static void add_group(struct selection *s, const float logits[GROUP], unsigned shift)
 {
-    float weights[FILTER_BLOCK];
-    size_t first = block * FILTER_BLOCK, size = end_of_block(s->logits, first) - first, count = 0;
-    const float *logits = s->logits->values + first;
-    uint32_t limit = key_of(s->limit.logit), low = 0, high = UINT32_MAX;
-    if (level > 0) {
-        low = s->prefix << digit_shift[level - 1];
-        high = low + (UINT32_MAX >> (32 - digit_shift[level - 1]));
+    float amounts[GROUP];
+    uint32_t digits[GROUP], is_candidate[GROUP], has_candidate = 0;
+    for (size_t i = 0; i < GROUP; i++) {
+        int32_t key = key_of(logits[i]);
+        digits[i] = ((uint32_t)key - (uint32_t)s->base) >> shift;
+        is_candidate[i] = (key >= s->low) & (key <= s->high);
+        has_candidate |= is_candidate[i];
+        amounts[i] = logits[i];
     }
-    unsigned shift = digit_shift[level], mask = level == 2 ? DIGITS / 2 - 1 : DIGITS - 1;
-    int32_t last = s->limit.token < (int32_t)first ? -1 : s->limit.token - (int32_t)first;
-    make_weights(s, logits, size, weights);
-    for (size_t i = 0; i < size; i++) {
-        uint32_t key = key_of(logits[i]);
-        out->amounts[count] = weights[i];
-        out->digits[count] = (uint16_t)(key >> shift & mask);
-        /* without branches; the last condition is is_within */
-        count += (key >= low) & (key <= high) & (key >= limit + ((int32_t)i > last));
-    }
-    out->count = count;
+    if (!has_candidate)
+        return;
+    make_amounts(s, amounts);
+    for (size_t i = 0; i < GROUP; i++)
+        if (is_candidate[i])
+            s->sums[digits[i]] += (double)amounts[i];
 }
 
-/* Adds the amounts of a block's candidates to the sums of the next digits of their keys. */
-static void add_block(struct selection *s, size_t block, unsigned level)
+static void add_block(struct selection *s, size_t block, unsigned shift)
 {
-    struct candidates c;
-    collect_block(s, block, level, &c);
-    for (size_t i = 0; i < c.count; i++)
-        s->sums[i % COPIES][c.digits[i]] += (double)c.amounts[i];
+    size_t first = block * FILTER_BLOCK, end = end_of_block(s->logits, first), i = first;
+    float last[GROUP];
+    for (; i + GROUP <= end; i += GROUP)
+        add_group(s, s->logits->values + i, shift);
+    if (i < end) {
+        for (size_t k = 0; k < GROUP; k++)
+            last[k] = i + k < end ? s->logits->values[i + k] : -INFINITY;
+        add_group(s, last, shift);
+    }
 }
 
-static void add_level(struct selection *s, unsigned level)
+static void add_level(struct selection *s, unsigned shift)
 {
     memset(s->sums, 0, sizeof s->sums);
-    for (size_t block = 0; block * FILTER_BLOCK < s->logits->count; block++) {
-        if (!can_contain(s->logits, block, s->limit))
-            continue;
-        if (level == 0 || !s->logits->maxima ||
-            key_of(s->logits->maxima[block]) >> digit_shift[level - 1] >= s->prefix)
-            add_block(s, block, level);
-    }
-    for (size_t copy = 1; copy < COPIES; copy++)
-        for (size_t digit = 0; digit < DIGITS; digit++)
-            s->sums[0][digit] += s->sums[copy][digit];
+    for (size_t block = 0; block * FILTER_BLOCK < s->logits->count; block++)
+        if (!s->logits->maxima || key_of(s->logits->maxima[block]) >= s->low)
+            add_block(s, block, shift);
 }
 
-/* Finds the digit at which the sum reaches `target`. Sums of the levels have different rounding errors, so the
- * last digit with tokens is taken if the sum is not reached. */
-static void choose_digit(struct selection *s, unsigned level, double target)
+/* Finds the digit at which the sum reaches `target`, and makes its tokens the candidates. Sums of the
+ * levels have different rounding errors, so the last digit with tokens is taken if the sum is not reached. */
+static void choose_digit(struct selection *s, unsigned shift, double target)
 {
     double before = s->before;
     uint32_t chosen = 0;
     for (uint32_t digit = DIGITS; digit-- > 0;) {
-        if (s->sums[0][digit] == 0)
+        if (s->sums[digit] == 0)
             continue;
         chosen = digit;
         s->before = before;
-        before += s->sums[0][digit];
+        before += s->sums[digit];
         if (before >= target)
             break;
     }
-    s->prefix = s->prefix << (level == 2 ? DIGIT_BITS - 1 : DIGIT_BITS) | chosen;
+    s->base = (int32_t)((uint32_t)s->base + (chosen << shift));
+    int32_t last = (int32_t)((uint32_t)s->base + ((UINT32_C(1) << shift) - 1));
+    s->low = s->base > s->low ? s->base : s->low;
+    s->high = last < s->high ? last : s->high;
 }
 
-/* Returns the limit whose logit is that of the key `prefix`, with as many of the equal tokens as the sum
- * needs. */
-static struct filter_limit choose_token(const struct selection *s, double target)
+/* Finds the smallest logit among the first tokens whose amounts reach `target`, or this share of the sum of
+ * all amounts. Tokens below `limit` do not count. Returns false if all tokens within the limit are needed. */
+static bool select_logit(struct selection *s, float limit, double *target, bool is_share, float *out_logit)
 {
-    struct filter_limit last = {logit_of(s->prefix), 0};
-    float amount[FILTER_BLOCK];
+    s->low = key_of(limit);
+    s->high = INT32_MAX;
+    s->base = INT32_MIN;
+    for (unsigned level = 0; level < LEVELS; level++) {
+        add_level(s, digit_shift[level]);
+        if (level == 0) {
+            double total = 0;
+            for (size_t digit = 0; digit < DIGITS; digit++)
+                total += s->sums[digit];
+            *target *= is_share ? total : 1;
+            if (*target >= total)
+                return false;
+        }
+        choose_digit(s, digit_shift[level], *target);
+    }
+    *out_logit = logit_of(s->base);
+    return true;
+}
+
+/* Keeps as many of the tokens with the smallest kept logit as the sum needs; the logits of others become
+ * -INFINITY. */
+static void limit_ties(const struct selection *s, float last, double target)
+{
+    float amounts[GROUP] = {last};
     double sum = s->before;
-    make_weights(s, &last.logit, 1, amount);
+    make_amounts(s, amounts);
     for (size_t block = 0; block * FILTER_BLOCK < s->logits->count; block++) {
         size_t first = block * FILTER_BLOCK, end = end_of_block(s->logits, first);
         if (!can_contain(s->logits, block, last))
             continue;
         for (size_t i = first; i < end; i++)
-            if (s->logits->values[i] == last.logit && is_within(s->limit, last.logit, i)) {
-                last.token = (int32_t)i;
-                sum += (double)amount[0];
-                if (sum >= target)
-                    return last;
+            if (s->logits->values[i] == last) {
+                s->logits->values[i] = sum < target ? last : -INFINITY;
+                sum += (double)amounts[0];
             }
     }
-    return last;
-}
-
-/* Returns the limit that keeps the first tokens whose amounts reach `target`, or this share of the sum of all
- * amounts. */
-static struct filter_limit select_limit(struct selection *s, double target, bool is_share)
-{
-    for (unsigned level = 0; level < LEVELS; level++) {
-        add_level(s, level);
-        if (level == 0) {
-            double total = 0;
-            for (size_t digit = 0; digit < DIGITS; digit++)
-                total += s->sums[0][digit];
-            target *= is_share ? total : 1;
-            if (target >= total)
-                return s->limit;
-        }
-        choose_digit(s, level, target);
-    }
-    return choose_token(s, target);
 }
 
 /* --- filters -------------------------------------------------------------------------------------------- */
 
-static struct filter_limit tighter(struct filter_limit a, struct filter_limit b)
+static float filter(struct selection *s, float limit, double target, bool is_share)
 {
-    if (a.logit != b.logit)
-        return a.logit > b.logit ? a : b;
-    return a.token < b.token ? a : b;
+    if (select_logit(s, limit, &target, is_share, &limit))
+        limit_ties(s, limit, target);
+    return limit;
 }
 
-struct filter_limit filter_top_k(const struct filter_logits *logits, struct filter_limit limit, size_t k)
+float filter_top_k(const struct filter_logits *logits, float limit, size_t k)
 {
     size_t blocks = (logits->count + FILTER_BLOCK - 1) / FILTER_BLOCK;
+    struct selection selection = {.logits = logits};
+    double target = (double)k;
+    float bound;
     if (k >= logits->count)
         return limit;
-    if (k < blocks && logits->maxima) {
+    if (k < blocks) {
         /* At least k tokens are not below the k-th largest maximum, so tokens below it are not examined. */
-        struct filter_logits maxima = {
-            .values = (float *)logits->maxima, .count = blocks, .max = logits->max};
-        struct filter_limit bound = filter_top_k(&maxima, filter_none(), k);
-        limit = tighter(limit, (struct filter_limit){bound.logit, INT32_MAX});
+        struct filter_logits maxima = {.values = logits->maxima, .count = blocks, .max = logits->max};
+        if (select_logit(&(struct selection){.logits = &maxima}, limit, &target, false, &bound))
+            limit = bound;
     }
-    struct selection selection = {.logits = logits, .limit = limit};
-    return select_limit(&selection, (double)k, false);
+    return filter(&selection, limit, target, false);
 }
 
-struct filter_limit filter_top_p(const struct filter_logits *logits, struct filter_limit limit, double p,
-                                 float scale)
+float filter_top_p(const struct filter_logits *logits, float limit, double p, float scale)
 {
-    struct selection selection = {.logits = logits, .limit = limit, .is_weighted = true, .scale = scale};
-    return select_limit(&selection, p * (1 - P_TOLERANCE), true);
+    struct selection selection = {.logits = logits, .is_weighted = true, .scale = scale};
+    return filter(&selection, limit, p * (1 - P_TOLERANCE), true);
 }
 
-struct filter_limit filter_min_p(const struct filter_logits *logits, struct filter_limit limit, double p,
-                                 float scale)
+float filter_min_p(const struct filter_logits *logits, float limit, double p, float scale)
 {
-    struct filter_limit bound = {(float)((double)logits->max + log(p) / (double)scale), INT32_MAX};
-    return tighter(limit, bound);
+    return fmaxf(limit, (float)((double)logits->max + log(p) / (double)scale));
 }
 
-void filter_finish(const struct filter_logits *logits, struct filter_limit limit, float scale)
+/* Replaces a group of logits by their weights; below `limit` by 0. Returns the sum of the weights. */
+static double weigh_group(float logits[GROUP], float max, float limit, float scale)
+{
+    double sums[4] = {0};
+    uint32_t is_any_kept = 0;
+    for (size_t i = 0; i < GROUP; i++) {
+        is_any_kept |= logits[i] >= limit;
+        logits[i] = logits[i] >= limit ? (logits[i] - max) * scale : -INFINITY;
+    }
+    if (!is_any_kept) {
+        memset(logits, 0, GROUP * sizeof *logits);
+        return 0;
+    }
+    exponentiate(logits);
+    for (size_t i = 0; i < GROUP; i++)
+        sums[i % 4] += (double)logits[i];
+    return (sums[0] + sums[2]) + (sums[1] + sums[3]);
+}
+
+static double weigh_block(const struct filter_logits *logits, size_t block, float limit, float scale)
+{
+    size_t first = block * FILTER_BLOCK, end = end_of_block(logits, first), i = first;
+    float *values = logits->values, last[GROUP];
+    double sum = 0;
+    if (!can_contain(logits, block, limit)) {
+        memset(values + first, 0, (end - first) * sizeof *values);
+        return 0;
+    }
+    for (; i + GROUP <= end; i += GROUP)
+        sum += weigh_group(values + i, logits->max, limit, scale);
+    if (i < end) {
+        for (size_t k = 0; k < GROUP; k++)
+            last[k] = i + k < end ? values[i + k] : -INFINITY;
+        sum += weigh_group(last, logits->max, limit, scale);
+        memcpy(values + i, last, (end - i) * sizeof *values);
+    }
+    return sum;
+}
+
+void filter_finish(const struct filter_logits *logits, float limit, float scale)
 {
     double total = 0;
-    for (size_t block = 0; block * FILTER_BLOCK < logits->count; block++) {
-        size_t first = block * FILTER_BLOCK, count = end_of_block(logits, first) - first;
-        float weights[FILTER_BLOCK], *values = logits->values + first;
-        double sums[4] = {0};
-        if (!can_contain(logits, block, limit)) {
-            memset(values, 0, count * sizeof *values);
-            continue;
-        }
-        for (size_t i = count; i < FILTER_BLOCK; i++)
-            weights[i] = -INFINITY;
-        for (size_t i = 0; i < count; i++) {
-            float power = (values[i] - logits->max) * scale;
-            weights[i] = is_within(limit, values[i], first + i) ? power : -INFINITY;
-        }
-        exponentiate(weights, FILTER_BLOCK);
-        for (size_t i = 0; i < FILTER_BLOCK; i++)
-            sums[i % 4] += (double)weights[i];
-        total += (sums[0] + sums[2]) + (sums[1] + sums[3]);
-        memcpy(values, weights, count * sizeof *values);
-    }
-    float factor = (float)(1 / total);
     for (size_t block = 0; block * FILTER_BLOCK < logits->count; block++)
-        if (can_contain(logits, block, limit))
-            for (size_t i = block * FILTER_BLOCK; i < end_of_block(logits, block * FILTER_BLOCK); i++)
-                logits->values[i] *= factor;
+        total += weigh_block(logits, block, limit, scale);
+    float factor = (float)(1 / total);
+    for (size_t i = 0; i < logits->count; i++)
+        logits->values[i] *= factor;
 }

@@ -48,7 +48,8 @@ static void wait_in_order(struct scheduler *s, struct sequence *sequence)
 joule_status scheduler_open(struct scheduler *scheduler, const struct scheduler_options *options,
                             struct page_pool *pool, joule_error *out_error)
 {
-    *scheduler = (struct scheduler){.options = *options, .pool = pool, .batch_capacity = options->max_sequences};
+    *scheduler =
+        (struct scheduler){.options = *options, .pool = pool, .batch_capacity = options->max_sequences};
     scheduler->batch = calloc(options->max_sequences + 1, sizeof *scheduler->batch);
     if (!scheduler->batch)
         return error_set(out_error, JOULE_NO_MEMORY, "cannot create a scheduler: out of memory");
@@ -233,8 +234,8 @@ static void publish_pages(struct scheduler *s, struct sequence *sequence)
 {
     size_t size = page_pool_page_size(s->pool), known = smaller(sequence->computed, sequence->token_count);
     for (; (sequence->hashed_pages + 1) * size <= known; sequence->hashed_pages++) {
-        sequence->hash = page_pool_hash_next(s->pool, sequence->hash,
-                                             sequence->tokens + sequence->hashed_pages * size);
+        sequence->hash =
+            page_pool_hash_next(s->pool, sequence->hash, sequence->tokens + sequence->hashed_pages * size);
         page_pool_publish(s->pool, sequence->pages[sequence->hashed_pages], sequence->hash);
     }
 }

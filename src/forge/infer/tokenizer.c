@@ -72,6 +72,17 @@ joule_status encoder_add_bytes(struct encoder *encoder, const char *text, size_t
     return JOULE_OK;
 }
 
+/* Returns true if a space is added before the text at byte `at`, which is the first one after the beginning or
+ * after a special token. */
+static bool adds_space(const struct vocabulary *v, const char *text, size_t at, size_t size)
+{
+    if (!v->adds_space_prefix || (v->prefix_is_once && at > 0))
+        return false;
+    size_t mark = strlen(SPACE_MARK);
+    bool has_space = text[at] == ' ' || (size - at >= mark && memcmp(text + at, SPACE_MARK, mark) == 0);
+    return !v->prefix_is_conditional || v->removes_extra_spaces || !has_space;
+}
+
 static joule_status encode_all(struct encoder *encoder, const char *text, size_t size, uint32_t flags)
 {
     static encode_fn *const encode[] = {
@@ -84,7 +95,8 @@ static joule_status encode_all(struct encoder *encoder, const char *text, size_t
         size_t next = find_special(tokenizer, text, at, size, flags, &special), length;
         if (next > at) {
             encoder->ends_with_unknown = false;
-            status = encode[tokenizer->vocabulary->kind](encoder, text + at, next - at, is_first);
+            bool adds = is_first && adds_space(tokenizer->vocabulary, text, at, size);
+            status = encode[tokenizer->vocabulary->kind](encoder, text + at, next - at, adds);
             is_first = false;
         }
         token = special;

@@ -28,6 +28,7 @@ struct forge_tokenizer {
     struct token_texts texts;
     size_t max_token;         /* size of the longest text of a token, in bytes */
     struct token_table table; /* tokens that pieces and merges may become */
+    struct pair_table merges; /* of BPE; no places: SPM with scores */
     struct trie special;      /* tokens that are found in a text before all else */
     bool begins_special[256]; /* a token of `special` begins with this byte */
     int32_t byte_tokens[256]; /* the token of a single byte; TOKEN_NONE */
@@ -71,6 +72,7 @@ struct encoder {
     size_t text_size, text_capacity;
     void *paths; /* of unigram */
     size_t path_capacity;
+    float score;                    /* of unigram: of the parts before */
     struct pretokenizer_work *work; /* of byte-level BPE; NULL: none */
     joule_error *error;
 };
@@ -98,8 +100,8 @@ joule_status encoder_each_part(struct encoder *encoder, encode_part_fn *encode);
 /* Sets JOULE_NO_MEMORY and a message. Returns JOULE_NO_MEMORY. */
 joule_status encoder_no_memory(struct encoder *encoder);
 
-/* Convert a part of a text between two special tokens. is_first: no ordinary text is directly before it. */
-typedef joule_status encode_fn(struct encoder *encoder, const char *text, size_t size, bool is_first);
+/* Convert a part of a text between two special tokens. adds_space: a space is added before it. */
+typedef joule_status encode_fn(struct encoder *encoder, const char *text, size_t size, bool adds_space);
 encode_fn spm_encode, bpe_encode, unigram_encode;
 
 /* Prepare the algorithms. tokenizer->texts is complete. */
@@ -110,10 +112,18 @@ joule_status unigram_init(forge_tokenizer *tokenizer, joule_error *out_error);
 void bpe_free(struct bpe *bpe);
 void unigram_free(struct unigram *unigram);
 
+/* Writes what a normal token of a vocabulary stands for. Returns the number of bytes, at most the token's. */
+size_t tokenizer_write_text(enum vocabulary_kind kind, struct bytes token, char *out);
 /* Writes the bytes that a token of byte-level BPE stands for to out_bytes, which has room for the token's
  * size. Returns their number. A character that stands for no byte is copied. */
 size_t bpe_decode_token(struct bytes token, char *out_bytes);
 
+/* Reads the vocabulary's list of merges. JOULE_INVALID: a merge is not a pair of tokens, or its result is not a
+ * token. */
+joule_status tokenizer_add_merges(forge_tokenizer *tokenizer, joule_error *out_error);
+/* Decides whether two symbols are a merge (merge_pair_fn). context: the merges. */
+bool tokenizer_find_merge(const void *context, const struct symbol *left, const struct symbol *right,
+                          uint32_t *out_priority, int32_t *out_token);
 /* Returns true if no ordinary token contains a space after another character. */
 bool tokenizer_splits_at_spaces(const forge_tokenizer *tokenizer);
 /* Adds all tokens of `tokenizer` to its table that `accepts` returns true for. Returns false if out of

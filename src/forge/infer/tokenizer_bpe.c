@@ -10,7 +10,6 @@
 
 struct bpe {
     struct pretokenizer *pretokenizer;
-    struct pair_table merges;
     bool ignores_merges;
 };
 
@@ -48,33 +47,7 @@ size_t bpe_decode_token(struct bytes token, char *out_bytes)
     return size;
 }
 
-/* --- merges --------------------------------------------------------------------------------------------- */
-
-/* Adds merge number `rank`, "left right". */
-static joule_status add_merge(forge_tokenizer *tokenizer, size_t rank, joule_error *error)
-{
-    enum { MAX_MERGE = 2 * TOKENIZER_MAX_TOKEN + 1 };
-    struct bytes merge = tokenizer->vocabulary->merges[rank];
-    char both[MAX_MERGE];
-    const char *space = merge.size > 1 ? memchr(merge.data + 1, ' ', merge.size - 1) : NULL;
-    if (!space || merge.size > MAX_MERGE)
-        return error_set(error, JOULE_INVALID, "cannot open a tokenizer: merge %zu is not a pair of tokens",
-                         rank);
-    struct bytes left = {merge.data, (size_t)(space - merge.data)},
-                 right = {space + 1, merge.size - left.size - 1};
-    size_t left_size = bpe_decode_token(left, both),
-           size = left_size + bpe_decode_token(right, both + left_size);
-    int32_t tokens[3] = {token_table_find(&tokenizer->table, both, left_size),
-                         token_table_find(&tokenizer->table, both + left_size, size - left_size),
-                         token_table_find(&tokenizer->table, both, size)};
-    if (tokens[0] == TOKEN_NONE || tokens[1] == TOKEN_NONE || tokens[2] == TOKEN_NONE)
-        return error_set(
-            error, JOULE_INVALID,
-            "cannot open a tokenizer: merge %zu (%.*s) has a part or a result that is not a token", rank,
-            (int)(merge.size < 100 ? merge.size : 100), merge.data);
-    pair_table_add(&tokenizer->bpe->merges, tokens[0], tokens[1], (uint32_t)rank, tokens[2]);
-    return JOULE_OK;
-}
+/* --- tokenizer ------------------------------------------------------------------------------------------ */
 
 static bool is_any(const forge_tokenizer *tokenizer, int32_t token)
 {
@@ -86,18 +59,13 @@ joule_status bpe_init(forge_tokenizer *tokenizer, joule_error *out_error)
 {
     const struct vocabulary *vocabulary = tokenizer->vocabulary;
     struct bpe *bpe = tokenizer->bpe = calloc(1, sizeof *bpe);
-    if (vocabulary->merge_count > UINT32_MAX)
-        return error_set(out_error, JOULE_INVALID, "cannot open a tokenizer: it has %zu merges",
-                         vocabulary->merge_count);
     /* Merges may name special tokens; ordinary tokens with the same text come first. */
     if (!bpe || !tokenizer_fill_table(tokenizer, tokenizer_is_ordinary) ||
-        !tokenizer_fill_table(tokenizer, is_any) || !pair_table_init(&bpe->merges, vocabulary->merge_count))
+        !tokenizer_fill_table(tokenizer, is_any))
         return error_set(out_error, JOULE_NO_MEMORY, "cannot open a tokenizer: out of memory");
     bpe->ignores_merges = vocabulary->ignores_merges || pretokenizer_ignores_merges(vocabulary->pre);
     joule_status status = pretokenizer_new(vocabulary->pre, &bpe->pretokenizer, out_error);
-    for (size_t i = 0; i < vocabulary->merge_count && status == JOULE_OK; i++)
-        status = add_merge(tokenizer, i, out_error);
-    return status;
+    return status == JOULE_OK ? tokenizer_add_merges(tokenizer, out_error) : status;
 }
 
 void bpe_free(struct bpe *bpe)
@@ -105,21 +73,23 @@ void bpe_free(struct bpe *bpe)
     if (!bpe)
         return;
     pretokenizer_free(bpe->pretokenizer);
-    pair_table_free(&bpe->merges);
     free(bpe);
 }
 
 /* --- encoding ------------------------------------------------------------------------------------------- */
 
-static bool find_pair(const void *context, const struct symbol *left, const struct symbol *right,
-                      uint32_t *out_priority, int32_t *out_token)
+/* Adds U+FFFD for a byte without a token. Such bytes are not UTF-8 in most models, whose unknown token often
+ * ends a text. Returns the status of encoder_add_bytes if U+FFFD has no tokens either. */
+static joule_status add_unknown_byte(struct encoder *encoder, const char *byte)
 {
-    const struct token_pair *pair = pair_table_find(context, left->token, right->token);
-    if (!pair)
-        return false;
-    *out_priority = pair->rank;
-    *out_token = pair->merged;
-    return true;
+    static const uint8_t replacement[] = {0xef, 0xbf, 0xbd};
+    const int32_t *tokens = encoder->tokenizer->byte_tokens;
+    for (size_t i = 0; i < sizeof replacement; i++)
+        if (tokens[replacement[i]] == TOKEN_NONE)
+            return encoder_add_bytes(encoder, byte, 1);
+    for (size_t i = 0; i < sizeof replacement; i++)
+        encoder_add(encoder, tokens[replacement[i]]);
+    return JOULE_OK;
 }
 
 static joule_status merge_piece(struct encoder *encoder, const char *text, size_t size)
@@ -129,14 +99,14 @@ static joule_status merge_piece(struct encoder *encoder, const char *text, size_
     for (size_t i = 0; i < size; i++)
         if (!merger_add(merger, (uint32_t)i, 1, encoder->tokenizer->byte_tokens[(uint8_t)text[i]]))
             return encoder_no_memory(encoder);
-    if (!merger_run(merger, find_pair, &encoder->tokenizer->bpe->merges))
+    if (!merger_run(merger, tokenizer_find_merge, &encoder->tokenizer->merges))
         return encoder_no_memory(encoder);
     joule_status status = JOULE_OK;
     for (uint32_t i = 0; i != SYMBOL_NONE && status == JOULE_OK; i = merger->symbols[i].next)
         if (merger->symbols[i].token != TOKEN_NONE)
             encoder_add(encoder, merger->symbols[i].token);
         else
-            status = encoder_add_bytes(encoder, text + i, 1);
+            status = add_unknown_byte(encoder, text + i);
     return status;
 }
 
@@ -154,9 +124,9 @@ static joule_status add_piece(void *context, const char *text, size_t size)
     return merge_piece(encoder, text, size);
 }
 
-joule_status bpe_encode(struct encoder *encoder, const char *text, size_t size, bool is_first)
+joule_status bpe_encode(struct encoder *encoder, const char *text, size_t size, bool adds_space)
 {
-    (void)is_first;
+    (void)adds_space;
     const struct pretokenizer *pretokenizer = encoder->tokenizer->bpe->pretokenizer;
     if (!encoder->work && !(encoder->work = pretokenizer_work_new(pretokenizer)))
         return encoder_no_memory(encoder);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/string.h"
+#include "forge/infer/model_file.h"
 
 /* Tokens that end an answer if they are control tokens. */
 static const char *const end_names[] = {
@@ -29,6 +30,11 @@ static joule_status check_ids(const struct vocabulary *v, joule_error *error)
     return JOULE_OK;
 }
 
+static bool needs_scores(const struct vocabulary *v)
+{
+    return v->kind == VOCABULARY_UNIGRAM || (v->kind == VOCABULARY_SPM && v->merge_count == 0);
+}
+
 static joule_status check_token(const struct vocabulary *v, size_t i, joule_error *error)
 {
     if (v->tokens[i].size > TOKENIZER_MAX_TOKEN)
@@ -38,7 +44,7 @@ static joule_status check_token(const struct vocabulary *v, size_t i, joule_erro
     if (v->types && (v->types[i] < TOKEN_NORMAL || v->types[i] > TOKEN_BYTE))
         return error_set(error, JOULE_INVALID, "cannot open a tokenizer: token %zu has the unknown type %d",
                          i, v->types[i]);
-    if (v->kind != VOCABULARY_BPE && !isfinite(v->scores[i]))
+    if (needs_scores(v) && !isfinite(v->scores[i]))
         return error_set(error, JOULE_INVALID,
                          "cannot open a tokenizer: the score of token %zu is not finite", i);
     return JOULE_OK;
@@ -52,7 +58,7 @@ static joule_status check(const struct vocabulary *v, joule_error *error)
     if (v->kind != VOCABULARY_SPM && v->kind != VOCABULARY_BPE && v->kind != VOCABULARY_UNIGRAM)
         return error_set(error, JOULE_UNSUPPORTED, "cannot open a tokenizer: unknown kind %d of vocabulary",
                          (int)v->kind);
-    if (v->kind != VOCABULARY_BPE && !v->scores)
+    if (needs_scores(v) && !v->scores)
         return error_set(error, JOULE_INVALID, "cannot open a tokenizer: the vocabulary has no scores");
     joule_status status = check_ids(v, error);
     for (size_t i = 0; i < v->count && status == JOULE_OK; i++)
@@ -73,6 +79,11 @@ static size_t write_spaces(struct bytes token, char *out)
         i += is_mark ? mark : 1;
     }
     return size;
+}
+
+size_t tokenizer_write_text(enum vocabulary_kind kind, struct bytes token, char *out)
+{
+    return kind == VOCABULARY_BPE ? bpe_decode_token(token, out) : write_spaces(token, out);
 }
 
 /* Returns the value of a byte token's text ("<0x0A>"), or -1. */
@@ -97,7 +108,7 @@ static size_t write_text(const struct vocabulary *v, size_t i, char *out)
         return 1;
     }
     if (type == TOKEN_NORMAL || type == TOKEN_UNUSED)
-        return v->kind == VOCABULARY_BPE ? bpe_decode_token(token, out) : write_spaces(token, out);
+        return tokenizer_write_text(v->kind, token, out);
     if (token.size)
         memcpy(out, token.data, token.size);
     return token.size;
@@ -229,8 +240,10 @@ void forge_tokenizer_free(forge_tokenizer *tokenizer)
     bpe_free(tokenizer->bpe);
     unigram_free(tokenizer->unigram);
     token_table_free(&tokenizer->table);
+    pair_table_free(&tokenizer->merges);
     trie_free(&tokenizer->special);
     free(tokenizer->texts.bytes);
     free(tokenizer->texts.begins);
+    model_file_close(tokenizer->file);
     free(tokenizer);
 }

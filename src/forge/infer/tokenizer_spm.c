@@ -1,5 +1,5 @@
 /* infer/tokenizer_spm.c - SentencePiece BPE: merges the pair whose token has the highest score, and converts
- * characters without a token to byte tokens.
+ * characters without a token to byte tokens. Files of Hugging Face have a list of merges instead of scores.
  *
  * Note: texts and tokens have spaces here instead of U+2581.
  */
@@ -13,6 +13,11 @@ joule_status spm_init(forge_tokenizer *tokenizer, joule_error *out_error)
 {
     if (!tokenizer_fill_table(tokenizer, tokenizer_is_ordinary))
         return error_set(out_error, JOULE_NO_MEMORY, "cannot open a tokenizer: out of memory");
+    if (tokenizer->vocabulary->merge_count > 0) {
+        joule_status status = tokenizer_add_merges(tokenizer, out_error);
+        if (status != JOULE_OK)
+            return status;
+    }
     tokenizer->splits_at_spaces = tokenizer_splits_at_spaces(tokenizer);
     return charsmap_open(tokenizer->vocabulary->charsmap, &tokenizer->charsmap, out_error);
 }
@@ -73,15 +78,16 @@ static joule_status encode_part(struct encoder *encoder, const char *part, size_
             return encoder_no_memory(encoder);
         at += size;
     }
-    if (!merger_run(&encoder->merger, find_pair, encoder))
+    const struct pair_table *merges = &encoder->tokenizer->merges;
+    if (!(merges->places ? merger_run(&encoder->merger, tokenizer_find_merge, merges)
+                         : merger_run(&encoder->merger, find_pair, encoder)))
         return encoder_no_memory(encoder);
     return add_symbols(encoder);
 }
 
-joule_status spm_encode(struct encoder *encoder, const char *text, size_t size, bool is_first)
+joule_status spm_encode(struct encoder *encoder, const char *text, size_t size, bool adds_space)
 {
-    if (!encoder_normalize(encoder, text, size,
-                           is_first && encoder->tokenizer->vocabulary->adds_space_prefix))
+    if (!encoder_normalize(encoder, text, size, adds_space))
         return encoder_no_memory(encoder);
     return encoder_each_part(encoder, encode_part);
 }

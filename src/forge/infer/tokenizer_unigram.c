@@ -1,8 +1,8 @@
 /* infer/tokenizer_unigram.c - SentencePiece unigram: finds the tokens of a text whose sum of scores is highest
  * (Viterbi's algorithm).
  *
- * Note: texts and tokens have spaces here instead of U+2581. Sums are single precision, as in SentencePiece,
- * so that ties are equal.
+ * Note: texts and tokens have spaces here instead of U+2581. Sums are single precision and begin at the start
+ * of the text, as in SentencePiece, so that the same paths are equal.
  */
 #include "forge/infer/tokenizer.h"
 
@@ -11,7 +11,8 @@
 #include "base/error.h"
 #include "base/string.h"
 
-#define UNKNOWN_PENALTY 10.0f /* an unknown character scores the lowest score minus this */
+#define UNKNOWN_PENALTY 10.0f    /* an unknown character scores the lowest score minus this */
+#define LOWEST_SUM      -32768.f /* below it, single precision loses differences; then sums begin at 0 */
 
 struct unigram {
     struct trie trie;
@@ -119,7 +120,7 @@ static joule_status encode_part(struct encoder *encoder, const char *text, size_
     if (!array_reserve(&encoder->paths, &encoder->path_capacity, size + 1, sizeof(struct path)))
         return encoder_no_memory(encoder);
     struct path *paths = encoder->paths;
-    paths[0] = (struct path){0};
+    paths[0] = (struct path){.score = encoder->score > LOWEST_SUM ? encoder->score : 0};
     for (size_t i = 1; i <= size; i++)
         paths[i].begin = PATH_NONE;
     for (size_t at = 0, length; at < size; at += length) {
@@ -128,12 +129,13 @@ static joule_status encode_part(struct encoder *encoder, const char *text, size_
         if (paths[at].begin != PATH_NONE)
             extend_all(encoder->tokenizer, paths, text, at, size, length);
     }
+    encoder->score = paths[size].score;
     return add_path(encoder, paths, text, size);
 }
 
-joule_status unigram_encode(struct encoder *encoder, const char *text, size_t size, bool is_first)
+joule_status unigram_encode(struct encoder *encoder, const char *text, size_t size, bool adds_space)
 {
-    bool adds_space = is_first && encoder->tokenizer->vocabulary->adds_space_prefix;
+    encoder->score = 0;
     if (!encoder_normalize(encoder, text, size, adds_space))
         return encoder_no_memory(encoder);
     return encoder_each_part(encoder, encode_part);

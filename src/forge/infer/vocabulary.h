@@ -1,6 +1,7 @@
 /* infer/vocabulary.h - the vocabulary of a model, as its file states it: tokens, scores, merges, flags.
  *
- * The readers of model files fill it (gguf.c, llama2c.c, tokenizer_json.c), and tokenizer.c uses it.
+ * The readers of model files fill it (gguf_vocabulary.c, llama2c.c, sentencepiece_read.c,
+ * tokenizer_json.c), and tokenizer.c uses it.
  */
 #ifndef FORGE_INFER_VOCABULARY_H
 #define FORGE_INFER_VOCABULARY_H
@@ -37,7 +38,8 @@ struct vocabulary {
     struct bytes *tokens; /* [count]; as in the file, so byte-level BPE has one character for each byte */
     float *scores;        /* [count]; NULL: none */
     uint8_t *types;       /* [count], enum token_type */
-    struct bytes *merges; /* [merge_count], "left right", the first to be merged first; BPE only */
+    /* [merge_count], "left right", the first to be merged first. BPE; also SPM, which then has no scores. */
+    struct bytes *merges;
     size_t merge_count;
     const char *pre;                            /* name of the pre-tokenizer ("llama-bpe"); NULL: none */
     int32_t bos, eos, eot, unknown, padding;    /* -1: none */
@@ -45,6 +47,9 @@ struct vocabulary {
     bool removes_extra_spaces, ignores_merges;  /* ignores_merges: a piece that is a token is not split */
     struct bytes charsmap;                      /* SentencePiece's precompiled normalisation; size 0: none */
     const char *chat_template;                  /* NULL: none */
+    /* The space of adds_space_prefix is added only at the beginning of the text, not after special tokens; and
+     * only to text that does not begin with a space. */
+    bool prefix_is_once, prefix_is_conditional;
 };
 
 #endif

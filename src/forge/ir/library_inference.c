@@ -124,14 +124,16 @@ void library_cache_write(forge_builder *b, const forge_value *in, size_t count, 
     forge_shape cache = forge_value_shape(b, in[0]), x = forge_value_shape(b, in[1]),
                 places = forge_value_shape(b, in[2]);
     forge_dtype dtype = forge_value_dtype(b, in[0]);
-    if (!need(b,
-              cache.rank == 3 && x.rank == 3 && places.rank == 1 && x.dims[0] == places.dims[0] &&
-                  x.dims[1] == cache.dims[1] && x.dims[2] == cache.dims[2] && is_f32(b, in[1]) &&
-                  is_i32(b, in[2]) && forge_dtype_is_float(dtype),
-              "cache_write needs a cache [places, kv_heads, d] of floats, x [t, kv_heads, d] in f32 and places "
-              "[t] in i32"))
+    if (!need(
+            b,
+            cache.rank == 3 && x.rank == 3 && places.rank == 1 && x.dims[0] == places.dims[0] &&
+                x.dims[1] == cache.dims[1] && x.dims[2] == cache.dims[2] && is_f32(b, in[1]) &&
+                is_i32(b, in[2]) && forge_dtype_is_float(dtype),
+            "cache_write needs a cache [places, kv_heads, d] of floats, x [t, kv_heads, d] in f32 and places "
+            "[t] in i32"))
         return;
-    forge_value written = forge_scatter(b, forge_cast(b, FORGE_F32, in[0]), in[2], in[1], 0, FORGE_SCATTER_SET);
+    forge_value written =
+        forge_scatter(b, forge_cast(b, FORGE_F32, in[0]), in[2], in[1], 0, FORGE_SCATTER_SET);
     out[0] = forge_cast(b, dtype, written);
 }
 
@@ -144,15 +146,16 @@ static bool takes_pages(forge_builder *b, const forge_value *in, const struct co
                 sequence = forge_value_shape(b, in[SEQUENCE]), position = forge_value_shape(b, in[POSITION]);
     bool are_shapes = q.rank == 3 && keys.rank == 3 && forge_shape_equal(&keys, &values) &&
                       tables.rank == 2 && sequence.rank == 1 && forge_shape_equal(&sequence, &position);
-    return need(b,
-                are_shapes && q.dims[0] == sequence.dims[0] && q.dims[2] == keys.dims[2] && keys.dims[1] > 0 &&
-                    q.dims[1] % keys.dims[1] == 0 && a->numbers[0] > 0 && a->reals[0] > 0 && is_f32(b, in[Q]) &&
-                    forge_value_dtype(b, in[KEYS]) == forge_value_dtype(b, in[VALUES]) &&
-                    forge_dtype_is_float(forge_value_dtype(b, in[KEYS])) && is_i32(b, in[TABLES]) &&
-                    is_i32(b, in[SEQUENCE]) && is_i32(b, in[POSITION]),
-                "paged_attention needs q [t, heads, d] in f32, keys and values [places, kv_heads, d], page "
-                "tables [sequences, pages], and sequence and position [t] in i32; heads must be a multiple of "
-                "kv_heads");
+    return need(
+        b,
+        are_shapes && q.dims[0] == sequence.dims[0] && q.dims[2] == keys.dims[2] && keys.dims[1] > 0 &&
+            q.dims[1] % keys.dims[1] == 0 && a->numbers[0] > 0 && a->reals[0] > 0 && is_f32(b, in[Q]) &&
+            forge_value_dtype(b, in[KEYS]) == forge_value_dtype(b, in[VALUES]) &&
+            forge_dtype_is_float(forge_value_dtype(b, in[KEYS])) && is_i32(b, in[TABLES]) &&
+            is_i32(b, in[SEQUENCE]) && is_i32(b, in[POSITION]),
+        "paged_attention needs q [t, heads, d] in f32, keys and values [places, kv_heads, d], page "
+        "tables [sequences, pages], and sequence and position [t] in i32; heads must be a multiple of "
+        "kv_heads");
 }
 
 /* Returns the places of all tokens of each row's sequence: [t, pages * page_size]. */
@@ -160,8 +163,8 @@ static forge_value places_of(forge_builder *b, const forge_value *in, forge_dim 
 {
     forge_value pages = forge_gather(b, in[TABLES], in[SEQUENCE], 0);
     forge_shape shape = forge_value_shape(b, pages), wide = forge_shape_of(shape.dims[0], shape.dims[1], 1);
-    forge_value first = forge_mul(b, forge_reshape(b, pages, wide),
-                                  forge_scalar(b, FORGE_I32, (double)page_size));
+    forge_value first =
+        forge_mul(b, forge_reshape(b, pages, wide), forge_scalar(b, FORGE_I32, (double)page_size));
     forge_value offset = forge_iota(b, FORGE_I32, forge_shape_of(1, 1, page_size), 2);
     return forge_reshape(b, forge_add(b, first, offset), forge_shape_of(shape.dims[0], length));
 }

@@ -139,7 +139,10 @@ static void do_operation(struct model *m)
     bool has_users;
     uint32_t page = random_page(m, &has_users);
     switch (chance_bits() % 12) {
-    case 0 ... 3:
+    case 0:
+    case 1:
+    case 2:
+    case 3:
         take(m);
         break;
     case 4:
@@ -148,7 +151,8 @@ static void do_operation(struct model *m)
             m->users[page]++;
         }
         break;
-    case 5 ... 6:
+    case 5:
+    case 6:
         if (has_users) {
             page_pool_release(m->pool, page);
             model_release(m, page);
@@ -157,7 +161,8 @@ static void do_operation(struct model *m)
     case 7:
         release_some(m);
         break;
-    case 8 ... 9:
+    case 8:
+    case 9:
         publish(m);
         break;
     default:

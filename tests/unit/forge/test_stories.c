@@ -234,9 +234,10 @@ static void test_the_greedy_text_equals_the_published_story(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_tokens_and_probabilities_equal_those_of_llama2c, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_tokens_do_not_depend_on_other_requests_chunks_or_preemption, set_up,
+        cmocka_unit_test_setup_teardown(test_tokens_and_probabilities_equal_those_of_llama2c, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(test_tokens_do_not_depend_on_other_requests_chunks_or_preemption,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_the_greedy_text_equals_the_published_story, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("stories", tests, NULL, NULL);

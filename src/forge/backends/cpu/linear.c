@@ -29,7 +29,10 @@ size_t linear_group(forge_dtype dtype)
     switch (dtype) {
     case FORGE_Q8_0:
     case FORGE_Q4_0:
+    case FORGE_Q4_K:
         return STRIP_GROUP;
+    case FORGE_Q6_K:
+        return STRIP_MIN_GROUP;
     default:
         return 0;
     }
@@ -55,7 +58,8 @@ static bool takes(const struct launch *launch, bool is_rounded)
 bool linear_takes_blocks(const struct launch *launch)
 {
     return takes(launch, true) && linear_group(launch->inputs[1].dtype) != 0 &&
-           launch->inputs[1].shape.dims[1] % (int64_t)forge_dtype_block_elements(launch->inputs[1].dtype) == 0;
+           launch->inputs[1].shape.dims[1] % (int64_t)forge_dtype_block_elements(launch->inputs[1].dtype) ==
+               0;
 }
 
 bool linear_takes_floats(const struct launch *launch)
@@ -100,6 +104,6 @@ struct rounded linear_rounded(const struct launch *launch, void *shared)
     struct linear l = linear_of(launch);
     size_t group = linear_group(l.dtype), groups = l.rows * (l.depth / group);
     char *scales = (char *)shared + lines(l.rows * l.depth, 1);
-    return (struct rounded){shared, (float *)(void *)scales,
-                            (int32_t *)(void *)(scales + lines(groups, 4)), group};
+    return (struct rounded){shared, (float *)(void *)scales, (int32_t *)(void *)(scales + lines(groups, 4)),
+                            group};
 }

@@ -27,19 +27,19 @@ struct linear {
     const float *x;     /* [rows, depth] */
     const char *weight; /* [columns, depth], in `dtype` */
     forge_dtype dtype;
-    size_t row_bytes;     /* size of a row of the weight */
-    const void *bias;     /* [columns], in `bias_dtype`; NULL: none */
+    size_t row_bytes; /* size of a row of the weight */
+    const void *bias; /* [columns], in `bias_dtype`; NULL: none */
     forge_dtype bias_dtype;
-    float *y;             /* [rows, columns] */
+    float *y; /* [rows, columns] */
 };
 struct linear linear_of(const struct launch *launch);
 
 /* x rounded to q8_0, for groups of elements: x is about quants * scales. */
 struct rounded {
-    int8_t *quants;  /* [rows, depth] */
-    float *scales;   /* [rows, depth / group]; scales of smaller groups repeat */
-    int32_t *sums;   /* [rows, depth / group]: the sum of the group's quants */
-    size_t group;    /* elements per group */
+    int8_t *quants; /* [rows, depth] */
+    float *scales;  /* [rows, depth / group]; scales of smaller groups repeat */
+    int32_t *sums;  /* [rows, depth / group]: the sum of the group's quants */
+    size_t group;   /* elements per group */
 };
 
 /* Part of a strip of weights, unpacked: weight = scale * (quant - offset) + minimum. */

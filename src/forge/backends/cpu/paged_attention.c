@@ -56,7 +56,8 @@ bool paged_attention_takes(const struct launch *launch)
     const struct view *in = launch->inputs;
     if (launch->input_count != INPUTS || launch->output_count != 1 || attributes->numbers[0] == 0 ||
         in[Q].shape.rank != 3 || !is_cache(&in[KEYS]) || !is_cache(&in[VALUES]) ||
-        !is_packed_i32(&in[TABLES], 2) || !is_packed_i32(&in[SEQUENCE], 1) || !is_packed_i32(&in[POSITION], 1))
+        !is_packed_i32(&in[TABLES], 2) || !is_packed_i32(&in[SEQUENCE], 1) ||
+        !is_packed_i32(&in[POSITION], 1))
         return false;
     const int64_t *q = in[Q].shape.dims, *keys = in[KEYS].shape.dims;
     int64_t length = in[TABLES].shape.dims[1] * attributes->numbers[0];

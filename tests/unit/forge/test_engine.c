@@ -1,0 +1,205 @@
+/* Checks the engine on a small model with random weights: tokens do not depend on other requests, and random
+ * arrivals, cancellations and preemptions lose no page and no request. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "support/chance.h"
+#include "support/tiny_model.h"
+
+enum { REQUESTS = 1000, MAX_PROMPT = 40, MAX_ANSWER = 24 };
+
+/* The expected answers: each prompt alone in an engine with a large cache. */
+struct expected {
+    int32_t prompt[MAX_PROMPT], tokens[MAX_ANSWER];
+    size_t prompt_count, token_count;
+};
+
+static void make_prompts(struct expected *expected, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct expected *e = &expected[i];
+        e->prompt_count = 1 + chance_bits() % MAX_PROMPT;
+        e->token_count = 1 + chance_bits() % MAX_ANSWER;
+        for (size_t k = 0; k < e->prompt_count; k++)
+            e->prompt[k] = (int32_t)(chance_bits() % TINY_VOCABULARY);
+        /* Half of the prompts begin like an earlier prompt, so that prefixes are reused. */
+        if (i && chance_bits() % 2) {
+            const struct expected *other = &expected[chance_bits() % i];
+            size_t shared = other->prompt_count < e->prompt_count ? other->prompt_count : e->prompt_count;
+            memcpy(e->prompt, other->prompt, shared * sizeof *e->prompt);
+        }
+    }
+}
+
+static void compute_alone(struct tiny_model *tiny, struct expected *e)
+{
+    forge_engine_event event = {.struct_size = sizeof event};
+    size_t count = 0;
+    tiny_model_add(tiny, e->prompt, e->prompt_count, (uint32_t)e->token_count, 0);
+    while (forge_engine_step(tiny->engine, NULL) == JOULE_OK)
+        while (forge_engine_next(tiny->engine, &event) == JOULE_OK)
+            if (event.token >= 0)
+                e->tokens[count++] = event.token;
+    assert_int_equal(count, e->token_count);
+}
+
+/* The requests in flight: tokens so far, by the number of the request. */
+struct flight {
+    const struct expected *expected[REQUESTS + 1];
+    size_t counts[REQUESTS + 1];
+    size_t ended, cancelled;
+};
+
+static void take_events(struct tiny_model *tiny, struct flight *flight)
+{
+    forge_engine_event event = {.struct_size = sizeof event};
+    while (forge_engine_next(tiny->engine, &event) == JOULE_OK) {
+        const struct expected *e = flight->expected[event.request];
+        size_t *count = &flight->counts[event.request];
+        if (event.end == FORGE_END_NONE) {
+            assert_true(*count < e->token_count);
+            assert_int_equal(event.token, e->tokens[(*count)++]);
+            continue;
+        }
+        flight->ended++;
+        flight->cancelled += event.end == FORGE_END_CANCELLED;
+        assert_int_equal(event.answer_tokens, *count);
+        if (event.end != FORGE_END_CANCELLED)
+            assert_int_equal(*count, e->token_count);
+    }
+}
+
+/* The cache has room for about three requests, so sequences are preempted all the time. */
+static void test_random_arrivals_cancellations_and_preemptions_change_no_token(void **state)
+{
+    (void)state;
+    enum { PROMPTS = 50 };
+    static struct expected expected[PROMPTS];
+    static struct flight flight;
+    struct tiny_model alone, tiny;
+    const forge_engine_options options = {.struct_size = sizeof options,
+                                          .page_size = 4,
+                                          .cache_tokens = 200,
+                                          .max_length = 80,
+                                          .max_batch_size = 8,
+                                          .max_batch_tokens = 24};
+    chance_state = CHANCE_SEED;
+    make_prompts(expected, PROMPTS);
+    tiny_model_open(&alone, 7, NULL);
+    for (size_t i = 0; i < PROMPTS; i++)
+        compute_alone(&alone, &expected[i]);
+    tiny_model_close(&alone);
+    tiny_model_open(&tiny, 7, &options);
+    memset(&flight, 0, sizeof flight);
+    for (size_t added = 0; flight.ended < REQUESTS;) {
+        for (uint64_t some = chance_bits() % 4; added < REQUESTS && some > 0; some--) {
+            const struct expected *e = &expected[chance_bits() % PROMPTS];
+            flight.expected[++added] = e;
+            assert_int_equal(tiny_model_add(&tiny, e->prompt, e->prompt_count, (uint32_t)e->token_count, 0),
+                             added);
+        }
+        if (chance_bits() % 8 == 0)
+            forge_engine_cancel(tiny.engine, 1 + chance_bits() % added);
+        joule_status status = forge_engine_step(tiny.engine, NULL);
+        assert_true(status == JOULE_OK || status == JOULE_ABSENT);
+        take_events(&tiny, &flight);
+    }
+    forge_engine_facts facts = {.struct_size = sizeof facts};
+    assert_int_equal(forge_engine_query(tiny.engine, &facts), JOULE_OK);
+    assert_int_equal(facts.free_pages, facts.pages);
+    assert_int_equal(facts.running + facts.waiting, 0);
+    assert_true(facts.preemptions > 0);
+    assert_true(facts.prefix_hits > 0);
+    assert_true(flight.cancelled > 0);
+    tiny_model_close(&tiny);
+}
+
+static void test_prompts_of_other_salts_are_not_reused(void **state)
+{
+    (void)state;
+    struct tiny_model tiny;
+    int32_t prompt[40] = {0};
+    uint64_t id;
+    forge_engine_facts facts = {.struct_size = sizeof facts};
+    forge_engine_event event = {.struct_size = sizeof event};
+    const char *const salts[] = {"a", "a", "b", NULL};
+    const uint32_t cached[] = {0, 32, 0, 0};
+    tiny_model_open(&tiny, 7, NULL);
+    for (size_t i = 0; i < 4; i++) {
+        forge_request request = {.struct_size = sizeof request,
+                                 .prompt = prompt,
+                                 .prompt_count = 40,
+                                 .sampling = forge_sampling_default(),
+                                 .max_tokens = 1,
+                                 .cache_salt = salts[i]};
+        assert_int_equal(forge_engine_add(tiny.engine, &request, &id, NULL), JOULE_OK);
+        while (forge_engine_step(tiny.engine, NULL) == JOULE_OK)
+            while (forge_engine_next(tiny.engine, &event) == JOULE_OK)
+                if (event.end != FORGE_END_NONE)
+                    assert_int_equal(event.cached_tokens, cached[i]);
+    }
+    assert_int_equal(forge_engine_query(tiny.engine, &facts), JOULE_OK);
+    assert_int_equal(facts.prefix_hits, 32);
+    tiny_model_close(&tiny);
+}
+
+static void test_requests_that_cannot_fit_are_refused(void **state)
+{
+    (void)state;
+    struct tiny_model tiny;
+    const forge_engine_options options = {
+        .struct_size = sizeof options, .page_size = 4, .cache_tokens = 40, .max_length = 60};
+    int32_t prompt[60] = {0};
+    uint64_t id;
+    joule_error error = {0};
+    tiny_model_open(&tiny, 7, &options);
+    forge_request request = {.struct_size = sizeof request,
+                             .prompt = prompt,
+                             .prompt_count = 37,
+                             .sampling = forge_sampling_default()};
+    assert_int_equal(forge_engine_add(tiny.engine, &request, &id, &error), JOULE_INVALID);
+    request.prompt_count = 60;
+    assert_int_equal(forge_engine_add(tiny.engine, &request, &id, &error), JOULE_INVALID);
+    request.prompt_count = 0;
+    assert_int_equal(forge_engine_add(tiny.engine, &request, &id, &error), JOULE_INVALID);
+    request.prompt_count = 3;
+    prompt[1] = TINY_VOCABULARY;
+    assert_int_equal(forge_engine_add(tiny.engine, &request, &id, &error), JOULE_INVALID);
+    assert_non_null(strstr(error.message, "token 1 of the prompt is 64"));
+    tiny_model_close(&tiny);
+}
+
+/* A request that fills the cache by itself ends one page before the end of the cache. If it were longer, it could
+ * not be admitted again after a preemption. */
+static void test_an_answer_ends_when_the_cache_is_full(void **state)
+{
+    (void)state;
+    struct tiny_model tiny;
+    const forge_engine_options options = {.struct_size = sizeof options, .page_size = 4, .cache_tokens = 40};
+    const int32_t prompt[] = {1, 2, 3};
+    forge_engine_event event = {.struct_size = sizeof event};
+    size_t steps = 0;
+    tiny_model_open(&tiny, 7, &options);
+    tiny_model_add(&tiny, prompt, 3, 0, 0);
+    while (forge_engine_step(tiny.engine, NULL) == JOULE_OK && steps++ < 100)
+        while (forge_engine_next(tiny.engine, &event) == JOULE_OK)
+            continue;
+    assert_true(steps < 100);
+    assert_int_equal(event.end, FORGE_END_LENGTH);
+    assert_int_equal(event.prompt_tokens + event.answer_tokens, 36);
+    tiny_model_close(&tiny);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_arrivals_cancellations_and_preemptions_change_no_token),
+        cmocka_unit_test(test_prompts_of_other_salts_are_not_reused),
+        cmocka_unit_test(test_requests_that_cannot_fit_are_refused),
+        cmocka_unit_test(test_an_answer_ends_when_the_cache_is_full),
+    };
+    return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
+}

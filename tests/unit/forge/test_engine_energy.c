@@ -1,0 +1,229 @@
+/* Checks the energy of requests with a scripted meter and clock: all joules are accounted for, budgets end answers,
+ * and the power limit holds over any second. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "support/chance.h"
+#include "support/tiny_model.h"
+
+#define NS_PER_S     INT64_C(1000000000)
+#define IDLE_WATTS   5.0
+#define STEP_JOULES  2.0
+#define TOKEN_JOULES 0.5
+#define STEP_NS      INT64_C(50000000)
+
+/* A machine whose power is IDLE_WATTS, plus STEP_JOULES for each step and TOKEN_JOULES for each token. */
+struct machine {
+    forge_engine *engine;
+    int64_t waited_ns;
+    int64_t times_ns[20000]; /* readings, for the check of the power */
+    double joules[20000];
+    size_t count;
+    uint64_t period; /* steps between two updates of the meter */
+    double held;     /* the value until the next update */
+    uint64_t held_steps;
+};
+
+static forge_engine_facts facts_of(const struct machine *m)
+{
+    forge_engine_facts facts = {.struct_size = sizeof facts};
+    if (m->engine)
+        forge_engine_query(m->engine, &facts);
+    return facts;
+}
+
+static int64_t now_ns(void *context)
+{
+    const struct machine *m = context;
+    return m->waited_ns + (int64_t)facts_of(m).computed_steps * STEP_NS;
+}
+
+static void wait_until(void *context, int64_t until_ns)
+{
+    struct machine *m = context;
+    int64_t now = now_ns(m);
+    m->waited_ns += until_ns > now ? until_ns - now : 0;
+}
+
+static double joules_now(const struct machine *m)
+{
+    forge_engine_facts facts = facts_of(m);
+    return 100 + IDLE_WATTS * (double)now_ns((void *)(uintptr_t)m) * 1e-9 +
+           STEP_JOULES * (double)facts.computed_steps + TOKEN_JOULES * (double)facts.computed_rows;
+}
+
+static joule_status read_machine(void *context, joule_quantity *out_joules)
+{
+    struct machine *m = context;
+    uint64_t steps = facts_of(m).computed_steps;
+    double joules = joules_now(m);
+    if (m->count == 0 || steps >= m->held_steps + m->period || m->period <= 1) {
+        m->held = joules;
+        m->held_steps = steps;
+    }
+    if (m->count < 20000) {
+        m->times_ns[m->count] = now_ns(m);
+        m->joules[m->count++] = joules;
+    }
+    *out_joules = (joule_quantity){m->held, 0.9 * m->held, 1.1 * m->held, JOULE_CLASS_MEASURED, 0};
+    return JOULE_OK;
+}
+
+static void open_machine(struct tiny_model *tiny, struct machine *m, forge_engine_options *options)
+{
+    const forge_energy_source source = {"scripted", read_machine, now_ns, wait_until, m, IDLE_WATTS};
+    uint64_t period = m->period;
+    memset(m, 0, sizeof *m);
+    m->period = period;
+    options->struct_size = sizeof *options;
+    options->energy_source = &source;
+    tiny_model_open(tiny, 7, options);
+    m->engine = tiny->engine;
+}
+
+/* Runs until nothing is left. Returns the sum of the joules of all requests. */
+static double run(struct tiny_model *tiny, forge_engine_event ends[64])
+{
+    forge_engine_event event = {.struct_size = sizeof event};
+    double sum = 0;
+    while (forge_engine_step(tiny->engine, NULL) == JOULE_OK)
+        while (forge_engine_next(tiny->engine, &event) == JOULE_OK)
+            if (event.end != FORGE_END_NONE) {
+                assert_true(isfinite(event.joules.value) && event.joules.value > 0);
+                assert_true(fabs(event.prefill_joules.value + event.decode_joules.value -
+                                 event.joules.value) < 1e-9 * event.joules.value);
+                sum += event.joules.value;
+                ends[event.request] = event;
+            }
+    return sum;
+}
+
+static void assert_conserved(const struct machine *m, double sum)
+{
+    forge_engine_facts facts = facts_of(m);
+    double all = facts.request_joules.value + facts.idle_joules.value + facts.unattributed_joules.value;
+    assert_true(fabs(all - facts.meter_joules.value) <= 1e-9 * facts.meter_joules.value);
+    assert_true(fabs(sum - facts.request_joules.value) <= 1e-9 * facts.meter_joules.value);
+    assert_true(fabs(m->held - 100 - facts.meter_joules.value) <= 1e-9 * m->held);
+}
+
+/* Meters with an update in every step, and in every seventh step. */
+static void test_requests_idle_and_unattributed_add_up_to_the_meter(void **state)
+{
+    (void)state;
+    const int32_t prompt[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+    chance_state = CHANCE_SEED;
+    for (uint64_t period = 1; period <= 7; period += 6) {
+        struct machine m = {.period = period};
+        struct tiny_model tiny;
+        forge_engine_event ends[64];
+        double sum = 0;
+        open_machine(&tiny, &m, &(forge_engine_options){.max_batch_size = 3, .max_batch_tokens = 8});
+        for (int round = 0; round < 3; round++) {
+            for (int i = 0; i < 9; i++)
+                tiny_model_add(&tiny, prompt, 1 + chance_bits() % 10, 1 + (uint32_t)(chance_bits() % 20), 0);
+            sum += run(&tiny, ends);
+            m.waited_ns += NS_PER_S * 3; /* nothing runs for 3 s */
+        }
+        tiny_model_add(&tiny, prompt, 1, 1, 0);
+        sum += run(&tiny, ends);
+        assert_conserved(&m, sum);
+        if (period == 1)
+            assert_true(fabs(facts_of(&m).idle_joules.value - 9 * IDLE_WATTS) < 1e-6);
+        tiny_model_close(&tiny);
+    }
+}
+
+/* Two equal requests that run together cost the same; one alone costs more than half of both. */
+static void test_equal_requests_cost_the_same_and_a_batch_costs_less_per_token(void **state)
+{
+    (void)state;
+    const int32_t prompt[] = {1, 2, 3};
+    struct machine m = {.period = 1};
+    struct tiny_model tiny;
+    forge_engine_event ends[64];
+    open_machine(&tiny, &m, &(forge_engine_options){.disables_prefix_cache = true});
+    tiny_model_add(&tiny, prompt, 3, 20, 0);
+    tiny_model_add(&tiny, prompt, 3, 20, 0);
+    run(&tiny, ends);
+    assert_true(fabs(ends[1].joules.value - ends[2].joules.value) < 1e-9 * ends[1].joules.value);
+    tiny_model_add(&tiny, prompt, 3, 20, 0);
+    run(&tiny, ends);
+    assert_true(ends[3].joules.value > 1.5 * ends[1].joules.value);
+    tiny_model_close(&tiny);
+}
+
+static void test_no_request_exceeds_its_budget_by_more_than_a_step(void **state)
+{
+    (void)state;
+    const int32_t prompt[] = {1, 2, 3, 4};
+    struct machine m = {.period = 1};
+    struct tiny_model tiny;
+    forge_engine_event ends[64];
+    open_machine(&tiny, &m, &(forge_engine_options){.max_batch_size = 4});
+    for (int i = 0; i < 12; i++)
+        tiny_model_add(&tiny, prompt, 4, 60, 8 + 3 * i);
+    double sum = run(&tiny, ends);
+    for (uint64_t id = 1; id <= 12; id++) {
+        assert_true(ends[id].budget_joules == 8 + 3 * (double)(id - 1));
+        assert_true(ends[id].joules.value <= ends[id].budget_joules + STEP_JOULES + 4 * TOKEN_JOULES + 0.25);
+        if (ends[id].end == FORGE_END_ENERGY)
+            assert_true(ends[id].joules.value >
+                        ends[id].budget_joules - STEP_JOULES - 4 * TOKEN_JOULES - 0.25);
+    }
+    assert_int_equal(ends[1].end, FORGE_END_ENERGY);
+    assert_true(facts_of(&m).energy_limited > 0);
+    assert_conserved(&m, sum);
+    /* What a prompt costs is known now, so a budget below it is refused. */
+    uint64_t id;
+    joule_error error = {0};
+    forge_request request = {.struct_size = sizeof request,
+                             .prompt = prompt,
+                             .prompt_count = 4,
+                             .sampling = forge_sampling_default(),
+                             .max_joules = 0.01};
+    assert_int_equal(forge_engine_add(tiny.engine, &request, &id, &error), JOULE_INVALID);
+    assert_non_null(strstr(error.message, "max_joules"));
+    tiny_model_close(&tiny);
+}
+
+/* Without a limit the machine uses about 5 + 2.5 / 0.05 = 55 W and more. */
+static void test_the_power_limit_holds_over_any_second_to_one_step(void **state)
+{
+    (void)state;
+    enum { LIMIT = 30 };
+    const int32_t prompt[] = {1, 2, 3, 4, 5, 6};
+    static struct machine m;
+    struct tiny_model tiny;
+    forge_engine_event ends[64];
+    m.period = 1;
+    open_machine(&tiny, &m, &(forge_engine_options){.max_power_watts = LIMIT, .max_batch_size = 4});
+    for (int i = 0; i < 12; i++)
+        tiny_model_add(&tiny, prompt, 6, 30, 0);
+    run(&tiny, ends);
+    double largest = 0;
+    for (size_t end = 0, begin = 0; end < m.count; end++) {
+        while (m.times_ns[end] - m.times_ns[begin] > NS_PER_S)
+            begin++;
+        largest = fmax(largest, m.joules[end] - m.joules[begin]);
+    }
+    assert_true(m.count < 20000);
+    assert_true(largest > 0.6 * LIMIT);
+    assert_true(largest <= LIMIT + STEP_JOULES + 24 * TOKEN_JOULES + IDLE_WATTS * 0.05);
+    tiny_model_close(&tiny);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_requests_idle_and_unattributed_add_up_to_the_meter),
+        cmocka_unit_test(test_equal_requests_cost_the_same_and_a_batch_costs_less_per_token),
+        cmocka_unit_test(test_no_request_exceeds_its_budget_by_more_than_a_step),
+        cmocka_unit_test(test_the_power_limit_holds_over_any_second_to_one_step),
+    };
+    return cmocka_run_group_tests_name("energy of requests", tests, NULL, NULL);
+}

@@ -1,0 +1,47 @@
+/* tools/forge/language_model.h - opens a model with its tokenizer and an engine, for the subcommands about
+ * language models. */
+#ifndef FORGE_LANGUAGE_MODEL_H
+#define FORGE_LANGUAGE_MODEL_H
+
+#include <forge/engine.h>
+#include "common/options.h"
+
+/* Options that the subcommands share; 0 and NULL: not given. */
+struct language_options {
+    const char *model, *tokenizer, *cache_type;
+    unsigned threads;
+};
+
+/* Writes the rows of --tokenizer, --threads and --cache-type to a table. Returns LANGUAGE_ROWS. */
+enum { LANGUAGE_ROWS = 3 };
+size_t language_options_add(struct language_options *options, struct option *rows);
+
+struct language_model {
+    const char *path;
+    forge_model *model;
+    const forge_tokenizer *tokenizer; /* NULL: none */
+    forge_model_facts facts;
+    forge_device *device;
+    forge_engine *engine;
+};
+
+/* Opens the model only. The caller may close *m even after an error. */
+joule_status language_model_open(struct language_model *m, const struct language_options *options,
+                                 joule_error *out_error);
+/* Opens the device and an engine. engine: its cache_dtype is ignored, because --cache-type determines it. */
+joule_status language_model_start(struct language_model *m, const struct language_options *options,
+                                  const forge_engine_options *engine, joule_error *out_error);
+void language_model_close(struct language_model *m);
+
+/* Returns JOULE_INVALID with a message if the model has no tokenizer. */
+joule_status language_model_need_tokenizer(const struct language_model *m, joule_error *out_error);
+/* Converts text to tokens. flags: those of forge_tokenize. The caller frees *out_tokens with free(). */
+joule_status text_to_tokens(const forge_tokenizer *tokenizer, const char *text, size_t size, uint32_t flags,
+                            int32_t **out_tokens, size_t *out_count, joule_error *out_error);
+
+/* Returns the contents of a file or pipe, or of standard input up to its end (path NULL). The caller frees
+ * *out_text with free(). At most MAX_INPUT bytes. */
+#define MAX_INPUT ((size_t)1 << 30)
+joule_status input_read(const char *path, char **out_text, size_t *out_size, joule_error *out_error);
+
+#endif
