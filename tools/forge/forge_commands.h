@@ -10,6 +10,7 @@ int devices_main(int argc, char **argv);
 int generate_main(int argc, char **argv);
 int inspect_main(int argc, char **argv);
 int run_main(int argc, char **argv);
+int serve_main(int argc, char **argv);
 int train_main(int argc, char **argv);
 
 #endif

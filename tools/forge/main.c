@@ -18,6 +18,7 @@ static const struct subcommand subcommands[] = {
     {"generate", generate_main, "continue a text with a language model"},
     {"inspect", inspect_main, "show the contents of a graph, program, checkpoint or file of tensors"},
     {"run", run_main, "run a program and print the time and energy of its launches"},
+    {"serve", serve_main, "answer requests to a language model over HTTP"},
     {"train", train_main, "train a network and print the energy of its operations"},
     {NULL, NULL, NULL},
 };
