@@ -242,10 +242,13 @@ bool llvm_find_chains(LLVMTargetDataRef layout, LLVMBasicBlockRef *from, struct 
     struct search w = {{.arena = &scratch, .layout = layout, .from = from, .function = function}, loops};
     bool is_good = true;
     for (size_t i = 0; i < loops->count && is_good; i++)
-        is_good = loops->list[i].is_outer || find_chain(&w, i);
+        if (loops->list[i].is_outer)
+            find_outer_chain(&w, loops, i);
+        else
+            is_good = find_chain(&w, i);
     for (uint32_t b = 0; b < function->block_count && is_good; b++) {
         int32_t loop = loops->innermost[b];
-        if (loop < 0 || loops->list[loop].is_outer)
+        if (!function->blocks[b].has_chain && (loop < 0 || loops->list[loop].is_outer))
             is_good = find_critical_path(&w, b);
     }
     arena_free(&scratch);
