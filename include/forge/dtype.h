@@ -76,12 +76,12 @@ FORGE_API size_t forge_dtype_size_bytes(forge_dtype dtype, size_t count);
  * - To float: rounded once, to nearest, ties to even; overflow becomes infinity (f8_e4m3: NaN).
  * - To a block format: the scale is the block's largest magnitude divided by 127 (q8_0), or its element of
  *   largest magnitude divided by -8 (q4_0); the bytes equal those of ggml. q4_k and q6_k use the range of
- *   each group; ggml searches for better scales. A block that contains a NaN or an infinity, or whose scale is
- *   too large for f16, becomes NaN.
- * - Between equal types: bytes are copied.
- * `source` and `target` need no alignment. They must not overlap, but may be the same pointer if the types
- * are the same. With an odd number of 4-bit elements, the upper half of the last byte is not changed.
- * JOULE_INVALID: no such type, NULL, or `count` is not a multiple of a block format's block. Any thread. */
+ *   each group; ggml searches for better scales. A block that contains a NaN or an infinity, or whose scale
+ *   is too large for f16, becomes NaN.
+ * - Between equal types: bytes are copied. `source` and `target` need no alignment. They must not overlap,
+ *   but may be the same pointer if the types are the same. With an odd number of 4-bit elements, the upper
+ *   half of the last byte is not changed. JOULE_INVALID: no such type, NULL, or `count` is not a multiple of
+ *   a block format's block. Any thread. */
 FORGE_API joule_status forge_convert(forge_dtype from, const void *source, forge_dtype to, void *target,
                                      size_t count);
 

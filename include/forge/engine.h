@@ -1,16 +1,15 @@
 /* forge/engine.h - answers many requests to one language model at the same time.
  *
- * The engine keeps the keys and values of all requests in pages of one cache, and computes one token or a part
- * of the prompt of each request in every step (continuous batching). The tokens of a request depend only on
- * its prompt, options and seed, not on other requests.
+ * The engine keeps the keys and values of all requests in pages of one cache, and computes one token or a
+ * part of the prompt of each request in every step (continuous batching). The tokens of a request depend only
+ * on its prompt, options and seed, not on other requests.
  *
  *     forge_engine_add(engine, &request, &id, &error);
  *     while (forge_engine_step(engine, &error) == JOULE_OK)
  *         while (forge_engine_next(engine, &event) == JOULE_OK)
  *             ... event.token ...
  *
- * Threads: one thread at a time may use an engine, except for forge_engine_cancel.
- */
+ * Threads: one thread at a time may use an engine, except for forge_engine_cancel. */
 #ifndef FORGE_ENGINE_H
 #define FORGE_ENGINE_H
 
@@ -25,7 +24,7 @@ extern "C" {
 
 typedef struct forge_engine forge_engine;
 
-/* What the engine minimises when it chooses how many requests and tokens a step computes. */
+/* The figure that the engine minimises when it chooses how many requests and tokens a step computes. */
 typedef enum forge_objective {
     FORGE_OBJECTIVE_THROUGHPUT = 0, /* seconds per token of all requests together */
     FORGE_OBJECTIVE_LATENCY = 1,    /* seconds until the next token of a running request */
@@ -35,7 +34,8 @@ typedef enum forge_objective {
 /* A source of energy that replaces the meter, for tests and for meters of the caller. Its layout is final. */
 typedef struct forge_energy_source {
     const char *name; /* "scripted"; lives as long as the engine */
-    /* Returns the joules since any fixed time in *out_joules: they never decrease. JOULE_PENDING: not known yet. */
+    /* Returns the joules since any fixed time in *out_joules: they never decrease. JOULE_PENDING: not known
+     * yet. */
     joule_status (*read)(void *context, joule_quantity *out_joules);
     /* Returns the present time in ns. Waits of the engine end at this clock's time. */
     int64_t (*now_ns)(void *context);
@@ -81,13 +81,13 @@ typedef struct forge_engine_options {
     uint32_t draft_tokens; /* maximum number of drafts in a step; default 4; fewer if they do not pay */
     const forge_model *draft_model; /* with the vocabulary of the model; must outlive the engine */
     uint32_t min_match, max_match;  /* tokens that must occur before, for LOOKUP; default 2 and 4 */
-    bool
-        keeps_draft_tokens; /* propose draft_tokens in every step, even if they do not pay; for measurements */
+    /* Propose draft_tokens in every step, even if they do not pay; for measurements. */
+    bool keeps_draft_tokens;
     uint8_t reserved3[7];
 } forge_engine_options;
 
-/* Creates an engine on a device. options: NULL means all defaults. Model and device must outlive the engine. The
- * caller owns the engine (forge_engine_free). */
+/* Creates an engine on a device. options: NULL means all defaults. Model and device must outlive the engine.
+ * The caller owns the engine (forge_engine_free). */
 FORGE_API joule_status forge_engine_new(const forge_model *model, forge_device *device,
                                         const forge_engine_options *options, forge_engine **out_engine,
                                         joule_error *out_error);
@@ -112,23 +112,23 @@ typedef struct forge_request {
     bool ignores_end;      /* the end token does not end the answer */
     uint8_t reserved;
     double max_joules; /* energy of the request; 0: the engine's max_request_joules */
-    /* The answer is a JSON text that satisfies this schema; NULL: any text. <forge/engine.h> supports the subset of
-     * JSON Schema that docs/serving.md lists. Needs a model with a vocabulary. */
+    /* The answer is a JSON text that satisfies this schema; NULL: any text. <forge/engine.h> supports the
+     * subset of JSON Schema that docs/serving.md lists. Needs a model with a vocabulary. */
     const char *json_schema;
     bool needs_json_object; /* without a schema: the answer is any JSON object */
     uint8_t reserved2[7];
 } forge_request;
 #define FORGE_MAX_LOGPROBS 20
 
-/* Adds a request. *out_id: its number, from 1. JOULE_INVALID: a member is out of range, or prompt and answer can
- * never fit in the cache. */
+/* Adds a request. *out_id: its number, from 1. JOULE_INVALID: a member is out of range, or prompt and answer
+ * can never fit in the cache. */
 FORGE_API joule_status forge_engine_add(forge_engine *engine, const forge_request *request, uint64_t *out_id,
                                         joule_error *out_error);
-/* Returns the joules that a request is expected to use until its first token, from the steps so far. Unknown (NaN)
- * before the first step with known energy. */
+/* Returns the joules that a request is expected to use until its first token, from the steps so far. Unknown
+ * (NaN) before the first step with known energy. */
 FORGE_API double forge_engine_expected_joules(const forge_engine *engine, size_t prompt_count);
-/* Ends a request before the next step; its last event has the reason FORGE_END_CANCELLED. Has no effect if the
- * request has ended. Any thread. */
+/* Ends a request before the next step; its last event has the reason FORGE_END_CANCELLED. Has no effect if
+ * the request has ended. Any thread. */
 FORGE_API void forge_engine_cancel(forge_engine *engine, uint64_t id);
 
 /* Computes one step. JOULE_ABSENT: there is no request to compute. JOULE_FAILED: the step failed; the engine
@@ -161,7 +161,7 @@ typedef struct forge_engine_event {
     float logprob;      /* of the token; NaN: not requested, or unknown because the token is the first */
     uint32_t top_count; /* alternatives in `top`, in descending order */
     forge_token_logprob top[FORGE_MAX_LOGPROBS];
-    /* Of the last event. */
+    /* The following members are set in the last event only. */
     uint32_t prompt_tokens, answer_tokens;
     uint32_t cached_tokens; /* tokens of the prompt whose keys and values were reused */
     uint32_t reserved2;

@@ -162,9 +162,9 @@ typedef struct forge_states forge_states;
 FORGE_API joule_status forge_states_new(forge_device *device, uint64_t seed, forge_states **out_states,
                                         joule_error *out_error);
 /* Adds a slot whose elements are those of a packed tensor; instances that are created later use this memory
- * without a copy. The states keep a reference to the tensor's buffer. The memory must be writable if a program
- * writes the slot. JOULE_INVALID: a slot with this name exists, or the tensor is not packed. JOULE_UNSUPPORTED:
- * the device cannot use memory of the host. */
+ * without a copy. The states keep a reference to the tensor's buffer. The memory must be writable if a
+ * program writes the slot. JOULE_INVALID: a slot with this name exists, or the tensor is not packed.
+ * JOULE_UNSUPPORTED: the device cannot use memory of the host. */
 FORGE_API joule_status forge_states_add(forge_states *states, const char *name, const forge_tensor *tensor,
                                         joule_error *out_error);
 /* Frees states. Free all instances that use them first. NULL is allowed. */

@@ -14,8 +14,8 @@ struct tiny_model {
     forge_engine *engine;
 };
 
-/* Opens a model whose weights follow from `seed`, and an engine. It has no vocabulary, so no token ends an answer.
- * options: may be NULL. Fails the test on errors. The caller closes it with tiny_model_close. */
+/* Opens a model whose weights follow from `seed`, and an engine. It has no vocabulary, so no token ends an
+ * answer. options: may be NULL. Fails the test on errors. The caller closes it with tiny_model_close. */
 void tiny_model_open(struct tiny_model *tiny, uint64_t seed, const forge_engine_options *options);
 void tiny_model_close(struct tiny_model *tiny);
 /* Adds a greedy request for `max_tokens` tokens. Returns its number. */

@@ -55,8 +55,8 @@ static joule_status end_over_budget(forge_engine *e, joule_error *error)
     return status;
 }
 
-/* Waits until a step like the last one keeps the mean power below the limit. If a step alone exceeds the limit,
- * waits one second. */
+/* Waits until a step like the last one keeps the mean power below the limit. If a step alone exceeds the
+ * limit, waits one second. */
 static void wait_for_power(forge_engine *e)
 {
     int64_t begin_ns = request_energy_now_ns(&e->energy), wait_ns;

@@ -43,7 +43,8 @@ static void set_logprobs(const forge_engine *e, const struct answer *answer, con
         event->top[i] = (forge_token_logprob){top[i].token, top[i].logprob};
 }
 
-/* Reports the probabilities of the tokens of a prompt after each scheduled row. logits: [count, vocabulary]. */
+/* Reports the probabilities of the tokens of a prompt after each scheduled row. logits: [count,
+ * vocabulary]. */
 static joule_status report_prompt(forge_engine *e, const struct scheduled *scheduled, const float *logits,
                                   joule_error *error)
 {
@@ -95,8 +96,8 @@ static void forbid_end(const forge_engine *e, const struct answer *answer, size_
             logits[i] = -INFINITY;
 }
 
-/* Replaces the logits of row `row`, which follows as many drafts, by probabilities. Returns false if no token is
- * possible. */
+/* Replaces the logits of row `row`, which follows as many drafts, by probabilities. Returns false if no token
+ * is possible. */
 static bool set_row(forge_engine *e, struct answer *answer, size_t row, size_t made)
 {
     float *logits = e->probabilities + row * runner_vocabulary(&e->runner);
@@ -107,8 +108,8 @@ static bool set_row(forge_engine *e, struct answer *answer, size_t row, size_t m
     return (mask || !answer->constraint) && sampler_probabilities(answer->sampler, logits, mask);
 }
 
-/* Computes the probabilities after each draft. logits: [*drafts + 1, vocabulary]. Reduces *drafts to those that a
- * schema allows. Returns false if no token is possible after the answer so far. */
+/* Computes the probabilities after each draft. logits: [*drafts + 1, vocabulary]. Reduces *drafts to those
+ * that a schema allows. Returns false if no token is possible after the answer so far. */
 static bool set_probabilities(forge_engine *e, struct answer *answer, const float *logits, size_t *drafts)
 {
     size_t vocabulary = runner_vocabulary(&e->runner), row = 0,
@@ -136,8 +137,8 @@ static bool is_full(const forge_engine *e, const struct answer *answer)
            answer->sequence.token_count >= e->scheduler.options.max_length;
 }
 
-/* Chooses the next tokens of an answer, after `drafts` drafts were verified. logits: [drafts + 1, vocabulary].
- * *out_end: the reason if the answer ends. */
+/* Chooses the next tokens of an answer, after `drafts` drafts were verified. logits: [drafts + 1,
+ * vocabulary]. *out_end: the reason if the answer ends. */
 static joule_status choose(forge_engine *e, struct answer *answer, const float *logits, size_t drafts,
                            forge_end *out_end, joule_error *error)
 {

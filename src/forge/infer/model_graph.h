@@ -2,9 +2,9 @@
  *
  * The rows of a step are tokens of any sequences, one after the other. Inputs: "tokens", "positions",
  * "sequences" and "places" [t] in i32, "tables" [sequences, pages] in i32 and "output_rows" [outputs] in i32.
- * Output: "logits" [outputs, vocabulary] in f32. State: one slot for each weight, with the name of the tensor,
- * and two for each layer's cache (model_graph_cache_name). The sizes t, sequences and outputs are symbols.
- */
+ * Output: "logits" [outputs, vocabulary] in f32. State: one slot for each weight, with the name of the
+ * tensor, and two for each layer's cache (model_graph_cache_name). The sizes t, sequences and outputs are
+ * symbols. */
 #ifndef FORGE_INFER_MODEL_GRAPH_H
 #define FORGE_INFER_MODEL_GRAPH_H
 

@@ -1,11 +1,10 @@
 /* infer/request_energy.h - shares the meter's joules out over the requests that each step computed.
  *
- * Each step gives every request a weight: the joules that a cost model expects for its rows. When the meter has a
- * new reading, the joules since the last reading are divided in proportion to the weights since then. Joules
- * without a request are idle. So requests + idle + unattributed = meter, to rounding.
+ * Each step gives every request a weight: the joules that a cost model expects for its rows. When the meter
+ * has a new reading, the joules since the last reading are divided in proportion to the weights since then.
+ * Joules without a request are idle. So requests + idle + unattributed = meter, to rounding.
  * Note: a request may end before the meter has a reading of its last steps. It then gets the expected joules,
- * scaled by what earlier steps cost. The difference to the next reading is unattributed.
- */
+ * scaled by what earlier steps cost. The difference to the next reading is unattributed. */
 #ifndef FORGE_INFER_REQUEST_ENERGY_H
 #define FORGE_INFER_REQUEST_ENERGY_H
 
@@ -15,7 +14,7 @@
 
 enum spending_phase { PHASE_PREFILL, PHASE_DECODE, SPENDING_PHASES };
 
-/* What one request has spent. All 0: nothing. */
+/* The energy that one request has used. All 0: nothing. */
 struct spending {
     double joules[SPENDING_PHASES];
     double weights[SPENDING_PHASES]; /* of steps without a reading of the meter, in J of the cost model */
@@ -38,8 +37,8 @@ struct request_energy {
     bool has_scale;
 };
 
-/* Starts to count. source: NULL means the meter, which counts for `instance`. If the meter is not available, all
- * joules are unknown. */
+/* Starts to count. source: NULL means the meter, which counts for `instance`. If the meter is not available,
+ * all joules are unknown. */
 void request_energy_open(struct request_energy *energy, const forge_energy_source *source, joule_meter *meter,
                          forge_instance *instance);
 /* Returns true if the energy is known at all. */
@@ -49,8 +48,8 @@ int64_t request_energy_now_ns(const struct request_energy *energy);
 /* Adds a weight to a request, in J of the cost model. */
 void request_energy_add(struct request_energy *energy, struct spending *spending, enum spending_phase phase,
                         double weight, bool is_shared);
-/* Reads the source. Returns the joules per weight that each request gets for its weights, through request_energy_take;
- * NaN: there is no new reading. Without weights, the joules are idle. */
+/* Reads the source. Returns the joules per weight that each request gets for its weights, through
+ * request_energy_take; NaN: there is no new reading. Without weights, the joules are idle. */
 double request_energy_read(struct request_energy *energy);
 /* Gives a request its part of the reading: its weights become joules. */
 void request_energy_take(struct request_energy *energy, struct spending *spending, double joules_per_weight);
@@ -59,8 +58,8 @@ void request_energy_end(struct request_energy *energy, struct spending *spending
 
 /* Returns the joules that a weight is expected to cost. NaN: the energy is unknown. */
 double request_energy_expect(const struct request_energy *energy, double weight);
-/* Returns a request's joules in a phase, or in both (SPENDING_PHASES), with the source's interval. Includes the
- * expected joules of weights without a reading. */
+/* Returns a request's joules in a phase, or in both (SPENDING_PHASES), with the source's interval. Includes
+ * the expected joules of weights without a reading. */
 joule_quantity request_energy_spent(const struct request_energy *energy, const struct spending *spending,
                                     int phase);
 /* Sets the sums of *out_facts. */

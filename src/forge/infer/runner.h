@@ -29,16 +29,16 @@ struct runner {
     int64_t run_ns;              /* time in the program so far */
 };
 
-/* Loads a model. The memory of its weights is used, not copied, so the model must outlive the runner. The caller
- * frees it with runner_close, also after an error. */
+/* Loads a model. The memory of its weights is used, not copied, so the model must outlive the runner. The
+ * caller frees it with runner_close, also after an error. */
 joule_status runner_open(struct runner *runner, const forge_model *model, forge_device *device,
                          const struct model_graph_sizes *sizes, joule_error *out_error);
 void runner_close(struct runner *runner);
 
 /* Begins a step without rows. */
 void runner_begin(struct runner *runner);
-/* Adds rows [first, first + count) of the sequence's tokens and drafts, whose keys and values are stored in `pages`
- * [page_count]. The last `outputs` of the rows get logits. */
+/* Adds rows [first, first + count) of the sequence's tokens and drafts, whose keys and values are stored in
+ * `pages` [page_count]. The last `outputs` of the rows get logits. */
 void runner_add(struct runner *runner, const struct sequence *sequence, const uint32_t *pages,
                 size_t page_count, size_t first, size_t count, size_t outputs);
 /* Computes the step. *out_logits: [outputs, vocabulary], valid until the next step. */

@@ -32,8 +32,8 @@ static bool is_before(const struct scheduler *s, const struct sequence *a, const
     return a->arrival < b->arrival;
 }
 
-/* Inserts a sequence into the waiting list in the order of is_before. A preempted sequence arrived before those
- * that were never admitted, so it is the first of its priority. */
+/* Inserts a sequence into the waiting list in the order of is_before. A preempted sequence arrived before
+ * those that were never admitted, so it is the first of its priority. */
 static void wait_in_order(struct scheduler *s, struct sequence *sequence)
 {
     struct sequence *next = NULL;
@@ -229,7 +229,8 @@ bool scheduler_plan(struct scheduler *s)
 
 /* --- after the step ------------------------------------------------------------------------------------- */
 
-/* Makes the pages findable whose tokens are all computed. Drafts are not accepted yet, so they do not count. */
+/* Makes the pages findable whose tokens are all computed. Drafts are not accepted yet, so they do not
+ * count. */
 static void publish_pages(struct scheduler *s, struct sequence *sequence)
 {
     size_t size = page_pool_page_size(s->pool), known = smaller(sequence->computed, sequence->token_count);

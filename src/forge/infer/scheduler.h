@@ -2,12 +2,10 @@
  *
  * There are no separate phases for prompts and answers: in each step, every sequence tries to compute all its
  * tokens whose keys and values are not in the cache yet. Running sequences come first, in order; then waiting
- * sequences are admitted. If the cache is full, the sequence that was admitted last is preempted: it loses its
- * pages, waits at the front, and computes its tokens again later.
+ * sequences are admitted. If the cache is full, the sequence that was admitted last is preempted: it loses
+ * its pages, waits at the front, and computes its tokens again later.
  * Note: a sequence is admitted only if its whole prompt and one more page fit, so that prompts do not preempt
- * each other in turn.
- * Threads: one thread at a time.
- */
+ * each other in turn. Threads: one thread at a time. */
 #ifndef FORGE_INFER_SCHEDULER_H
 #define FORGE_INFER_SCHEDULER_H
 
@@ -71,8 +69,8 @@ joule_status scheduler_open(struct scheduler *scheduler, const struct scheduler_
                             struct page_pool *pool, joule_error *out_error);
 void scheduler_close(struct scheduler *scheduler);
 
-/* Adds a new sequence with tokens and memory for pages. The caller owns the sequence, and calls scheduler_remove
- * before it frees it. */
+/* Adds a new sequence with tokens and memory for pages. The caller owns the sequence, and calls
+ * scheduler_remove before it frees it. */
 void scheduler_add(struct scheduler *scheduler, struct sequence *sequence);
 /* Removes a sequence in any state, and releases its pages. */
 void scheduler_remove(struct scheduler *scheduler, struct sequence *sequence);

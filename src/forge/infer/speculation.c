@@ -145,8 +145,8 @@ static bool make_room(struct speculation *s, struct draft_request *r, size_t tok
 {
     struct draft_state *state = r->state;
     size_t size = (size_t)s->draft.sizes.page_size, vocabulary = runner_vocabulary(&s->draft);
-    /* Earlier drafts that were never verified are not tokens of the sequence. The last token is computed again,
-     * because its logits are needed. */
+    /* Earlier drafts that were never verified are not tokens of the sequence. The last token is computed
+     * again, because its logits are needed. */
     if (state->computed >= r->sequence->token_count)
         state->computed = r->sequence->token_count - 1;
     if (!state->pages)
@@ -193,8 +193,8 @@ static void choose_draft(struct speculation *s, struct draft_request *r, const f
         sequence->drafts[sequence->draft_count++] = token;
 }
 
-/* Computes one step of the draft model for all requests that want more than they have. Returns JOULE_ABSENT if no
- * request wants a draft. */
+/* Computes one step of the draft model for all requests that want more than they have. Returns JOULE_ABSENT
+ * if no request wants a draft. */
 static joule_status draft_step(struct speculation *s, struct draft_request *requests, const size_t *wanted,
                                size_t count, float *work, joule_error *error)
 {

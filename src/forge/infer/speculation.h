@@ -1,9 +1,8 @@
 /* infer/speculation.h - proposes draft tokens, which the model verifies in one step.
  *
- * Drafts come from a smaller model, or from the sequence itself: the tokens that followed the last occurrence of its
- * last tokens. The number of drafts follows from the part of earlier drafts that was accepted and from the measured
- * times of steps; it becomes 0 if drafts do not pay.
- */
+ * Drafts come from a smaller model, or from the sequence itself: the tokens that followed the last occurrence
+ * of its last tokens. The number of drafts follows from the part of earlier drafts that was accepted and from
+ * the measured times of steps; it becomes 0 if drafts do not pay. */
 #ifndef FORGE_INFER_SPECULATION_H
 #define FORGE_INFER_SPECULATION_H
 

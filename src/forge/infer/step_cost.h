@@ -1,8 +1,7 @@
 /* infer/step_cost.h - the joules that a cost model expects for the rows of a step.
  *
- * The weights of the model are read once per step, and this cost is shared equally by all rows. The cache is read
- * for each sequence. Energies per FLOP and byte: ir/operation_cost.h.
- */
+ * The weights of the model are read once per step, and this cost is shared equally by all rows. The cache is
+ * read for each sequence. Energies per FLOP and byte: ir/operation_cost.h. */
 #ifndef FORGE_INFER_STEP_COST_H
 #define FORGE_INFER_STEP_COST_H
 

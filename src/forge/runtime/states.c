@@ -138,8 +138,8 @@ static joule_status add_state(forge_states *states, const char *name, const stru
     snprintf(what, sizeof what, "slot '%s'", name);
     joule_status status = device_take(states->device, slot->size_bytes, what, &tensor.buffer, out_error);
     if (status == JOULE_OK)
-        status = forge_tensor_view(tensor.buffer, 0, (forge_dtype)slot->dtype, &slot->shape, &tensor,
-                                   out_error);
+        status =
+            forge_tensor_view(tensor.buffer, 0, (forge_dtype)slot->dtype, &slot->shape, &tensor, out_error);
     if (status == JOULE_OK && !states->device->ops->expect)
         status = initialise(states, name, slot, &tensor);
     if (status == JOULE_OK)
@@ -161,7 +161,8 @@ joule_status forge_states_add(forge_states *states, const char *name, const forg
 {
     forge_tensor view;
     if (states->device->ops->expect)
-        return error_set(out_error, JOULE_UNSUPPORTED, "cannot add slot '%s': the device only estimates", name);
+        return error_set(out_error, JOULE_UNSUPPORTED, "cannot add slot '%s': the device only estimates",
+                         name);
     if (find_state(states, name) || !forge_tensor_is_packed(tensor))
         return error_set(out_error, JOULE_INVALID, "cannot add slot '%s': %s", name,
                          forge_tensor_is_packed(tensor) ? "it exists" : "the tensor is not packed");

@@ -39,8 +39,8 @@ struct recursion_call {
     double max;        /* maximum number of calls per frame */
 };
 
-/* Lists the calls within a group: one entry for each pair of caller and callee. Each entry has `max` set to 1.
- * The list is allocated in `arena`. Returns NULL if out of memory. */
+/* Lists the calls within a group: one entry for each pair of caller and callee. Each entry has `max` set to
+ * 1. The list is allocated in `arena`. Returns NULL if out of memory. */
 struct recursion_call *groups_list_calls(struct arena *arena, const struct groups *groups, uint32_t group,
                                          size_t *out_count);
 

@@ -1,5 +1,5 @@
-/* Checks the CPU's products with weights in storage types, for each instruction set, against products in f64 of the
- * converted elements. */
+/* Checks the CPU's products with weights in storage types, for each instruction set, against products in f64
+ * of the converted elements. */
 #include <math.h>
 #include "unit/forge/cpu_kernels.h"
 
@@ -39,7 +39,8 @@ static void compute_exact(struct product *p, bool is_rounded)
     memcpy(x, p->x, p->rows * p->depth * sizeof *x);
     if (is_rounded)
         round_trip(p->x, FORGE_Q8_0, p->rows * p->depth, x);
-    assert_int_equal(forge_convert(p->inputs[1].dtype, p->weight, FORGE_F32, w, p->columns * p->depth), JOULE_OK);
+    assert_int_equal(forge_convert(p->inputs[1].dtype, p->weight, FORGE_F32, w, p->columns * p->depth),
+                     JOULE_OK);
     for (size_t i = 0; i < p->rows * p->columns; i++) {
         double sum = p->bias ? (double)p->bias[i % p->columns] : 0, magnitude = fabs(sum);
         for (size_t k = 0; k < p->depth; k++) {
@@ -127,7 +128,8 @@ static void test_products_equal_those_of_the_converted_elements(void **state)
         }
 }
 
-/* Scales and minima of real blocks have all bits; those of random bytes cover what a quantiser never writes. */
+/* Scales and minima of real blocks have all bits; those of random bytes cover what a quantiser never
+ * writes. */
 static void test_products_of_random_blocks_equal_those_of_the_converted_elements(void **state)
 {
     (void)state;

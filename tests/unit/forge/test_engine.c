@@ -172,8 +172,8 @@ static void test_requests_that_cannot_fit_are_refused(void **state)
     tiny_model_close(&tiny);
 }
 
-/* A request that fills the cache by itself ends one page before the end of the cache. If it were longer, it could
- * not be admitted again after a preemption. */
+/* A request that fills the cache by itself ends one page before the end of the cache. If it were longer, it
+ * could not be admitted again after a preemption. */
 static void test_an_answer_ends_when_the_cache_is_full(void **state)
 {
     (void)state;

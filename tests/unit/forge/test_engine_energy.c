@@ -1,5 +1,5 @@
-/* Checks the energy of requests with a scripted meter and clock: all joules are accounted for, budgets end answers,
- * and the power limit holds over any second. */
+/* Checks the energy of requests with a scripted meter and clock: all joules are accounted for, budgets end
+ * answers, and the power limit holds over any second. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -178,7 +178,7 @@ static void test_no_request_exceeds_its_budget_by_more_than_a_step(void **state)
     assert_int_equal(ends[1].end, FORGE_END_ENERGY);
     assert_true(facts_of(&m).energy_limited > 0);
     assert_conserved(&m, sum);
-    /* What a prompt costs is known now, so a budget below it is refused. */
+    /* The cost of a prompt is known now, so a smaller budget is refused. */
     uint64_t id;
     joule_error error = {0};
     forge_request request = {.struct_size = sizeof request,

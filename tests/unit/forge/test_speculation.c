@@ -1,5 +1,5 @@
-/* Checks speculative decoding: greedy answers have the same tokens with and without drafts, and the number of drafts
- * follows from their acceptance. */
+/* Checks speculative decoding: greedy answers have the same tokens with and without drafts, and the number of
+ * drafts follows from their acceptance. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -108,8 +108,8 @@ static void test_greedy_tokens_are_the_same_with_drafts_of_any_origin(void **sta
     tiny_model_close(&other);
 }
 
-/* Counts the third tokens of 8,000 answers to one prompt, at temperature 1. The first token comes from the prompt's
- * step, so the third one may be a draft, the token after a draft, or that after a rejected draft. */
+/* Counts the third tokens of 8,000 answers to one prompt, at temperature 1. The first token comes from the
+ * prompt's step, so the third one may be a draft, the token after a draft, or that after a rejected draft. */
 static void count_third_tokens(struct tiny_model *tiny, double counts[TINY_VOCABULARY])
 {
     enum { ANSWERS = 8000 };
@@ -133,8 +133,8 @@ static void count_third_tokens(struct tiny_model *tiny, double counts[TINY_VOCAB
                 counts[event.token] += 1. / ANSWERS;
 }
 
-/* Two samples of 8,000 tokens from one distribution over at most 64 tokens differ by less than about 0.06 in total
- * variation: sqrt(64 / (pi 8000)) = 0.05. */
+/* Two samples of 8,000 tokens from one distribution over at most 64 tokens differ by less than about 0.06 in
+ * total variation: sqrt(64 / (pi 8000)) = 0.05. */
 static void test_frequencies_of_tokens_are_the_same_with_drafts(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Checks the engine on a trained model of 260,000 parameters: its tokens, texts and probabilities must equal those
- * that llama2.c computes. The data is skipped if it is absent (JOULE_TEST_DATA). */
+/* Checks the engine on a trained model of 260,000 parameters: its tokens, texts and probabilities must equal
+ * those that llama2.c computes. The data is skipped if it is absent (JOULE_TEST_DATA). */
 #include <forge/engine.h>
 #include <math.h>
 #include <setjmp.h>

@@ -28,8 +28,8 @@ const char *isa_name(enum isa isa)
 bool isa_is_here(enum isa isa)
 {
 #if defined(__x86_64__)
-    bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                    __builtin_cpu_supports("f16c");
+    bool has_avx2 =
+        __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
     if (isa == ISA_AVX2)
         return has_avx2;
     if (isa == ISA_AVX512)

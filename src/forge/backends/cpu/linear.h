@@ -1,13 +1,12 @@
 /* backends/cpu/linear.h - y = x weight^T (+ bias), for weights of all storage types that models use.
  *
- * x: [rows, depth]; weight: [columns, depth], row-major; y: [rows, columns]. The columns of y are divided into
- * strips of STRIP_COLUMNS, which are the pieces of the work. There are two kernels:
- * - Block formats: x is first rounded to q8_0, as the composite "linear" defines. A strip of weights is unpacked
- *   to bytes in scratch memory, and products of groups of elements are exact sums in i32.
- * - Floats: weights are converted to f32, and products are sums of f32.
- * An element of y is a sum over groups (or vectors) of k in increasing order, so that its bits depend neither
- * on the number of rows nor on the strip. Functions that depend on the instruction set: isa/linear.inc.
- */
+ * x: [rows, depth]; weight: [columns, depth], row-major; y: [rows, columns]. The columns of y are divided
+ * into strips of STRIP_COLUMNS, which are the pieces of the work. There are two kernels:
+ * - Block formats: x is first rounded to q8_0, as the composite "linear" defines. A strip of weights is
+ *   unpacked to bytes in scratch memory, and products of groups of elements are exact sums in i32.
+ * - Floats: weights are converted to f32, and products are sums of f32. An element of y is a sum over groups
+ *   (or vectors) of k in increasing order, so that its bits depend neither on the number of rows nor on the
+ *   strip. Functions that depend on the instruction set: isa/linear.inc. */
 #ifndef FORGE_CPU_LINEAR_H
 #define FORGE_CPU_LINEAR_H
 
@@ -51,8 +50,8 @@ struct strip {
     int32_t offset;
 };
 
-/* Return true if a kernel supports the launch: one with rounded x (q8_0, q4_0, q4_k, q6_k), or one without (f32,
- * f16, bf16). */
+/* Return true if a kernel supports the launch: one with rounded x (q8_0, q4_0, q4_k, q6_k), or one without
+ * (f32, f16, bf16). */
 bool linear_takes_blocks(const struct launch *launch);
 bool linear_takes_floats(const struct launch *launch);
 /* Returns the number of strips. *out_grain: minimum number of strips per thread. */

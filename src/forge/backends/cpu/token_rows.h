@@ -5,7 +5,8 @@
 
 #include "forge/ir/launch.h"
 
-/* Return true if the kernel supports the launch: packed operands with the types and shapes of the composite. */
+/* Return true if the kernel supports the launch: packed operands with the types and shapes of the
+ * composite. */
 bool token_rows_take_embedding(const struct launch *launch);
 bool token_rows_take_rotary(const struct launch *launch);
 bool token_rows_take_swiglu(const struct launch *launch);
