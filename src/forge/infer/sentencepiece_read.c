@@ -2,6 +2,8 @@
  *
  * A message of protocol buffers is a list of fields: a varint with number << 3 | type, and a value. Unknown
  * fields are skipped.
+ * Note: the text on each side of a user-defined token is converted separately, with a space before it. The
+ * original program adds no space there.
  */
 #include <string.h>
 #include "base/error.h"
