@@ -1,7 +1,7 @@
 /* tools/forge/forge_chat.c - `forge chat`: a conversation with a language model.
  *
- * Note: each line of standard input is a message. The prefix cache keeps the keys and values of earlier turns,
- * so that a turn computes only its new tokens.
+ * Note: each line of standard input is a message. The prefix cache keeps the keys and values of earlier
+ * turns, so that a turn computes only its new tokens.
  */
 #include <errno.h>
 #include <stdio.h>
