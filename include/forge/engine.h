@@ -45,6 +45,14 @@ typedef struct forge_energy_source {
     double idle_watts; /* power without requests; NaN: unknown */
 } forge_energy_source;
 
+/* The origin of draft tokens, which the model verifies several at a time. */
+typedef enum forge_speculation {
+    FORGE_SPECULATION_NONE = 0,
+    FORGE_SPECULATION_LOOKUP = 1, /* the tokens after the last earlier occurrence of the last tokens */
+    FORGE_SPECULATION_MODEL = 2,  /* draft_model */
+} forge_speculation;
+#define FORGE_MAX_DRAFT_TOKENS 32
+
 /* Options of an engine. Members with the value 0 have the default in their comment. */
 typedef struct forge_engine_options {
     uint32_t struct_size;      /* sizeof(forge_engine_options) */
@@ -68,6 +76,11 @@ typedef struct forge_engine_options {
         max_request_joules; /* limit for requests without an own limit, and maximum of their own; 0: none */
     joule_meter *meter;     /* NULL: the default meter */
     const forge_energy_source *energy_source; /* NULL: the meter; copied */
+    /* Speculative decoding. It changes no distribution of answers, and no greedy answer. */
+    forge_speculation speculation;
+    uint32_t draft_tokens; /* maximum number of drafts in a step; default 4; fewer if they do not pay */
+    const forge_model *draft_model; /* with the vocabulary of the model; must outlive the engine */
+    uint32_t min_match, max_match;  /* tokens that must occur before, for LOOKUP; default 2 and 4 */
 } forge_engine_options;
 
 /* Creates an engine on a device. options: NULL means all defaults. Model and device must outlive the engine. The
@@ -167,8 +180,10 @@ typedef struct forge_engine_facts {
         run_seconds; /* total time of forge_engine_step, and the part in the model's program */
     /* Energy since the engine was created: meter = requests + idle + unattributed. */
     joule_quantity meter_joules, request_joules, idle_joules, unattributed_joules;
-    double power_watts;        /* mean of the last second; NaN: unknown */
-    uint64_t energy_limited;   /* requests that max_joules ended */
+    double power_watts;      /* mean of the last second; NaN: unknown */
+    uint64_t energy_limited; /* requests that max_joules ended */
+    /* Drafts: proposals, tokens, accepted tokens, and accepted tokens by their position in the proposal. */
+    uint64_t proposals, draft_tokens, accepted_tokens, accepted_at[FORGE_MAX_DRAFT_TOKENS];
     const char *energy_source; /* "meter" or the name of the caller's source; lives as long as the engine */
 } forge_engine_facts;
 /* Describes an engine. JOULE_INVALID: struct_size too small. */

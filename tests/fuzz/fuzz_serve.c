@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include "auth.h"
 #include "hosts.h"
-#include "host_names.h"
+#include "http/host_names.h"
 #include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -14,7 +14,11 @@ int generate_main(int argc, char **argv);
 int inspect_main(int argc, char **argv);
 int perplexity_main(int argc, char **argv);
 int run_main(int argc, char **argv);
+<<<<<<< HEAD
 int tokenize_main(int argc, char **argv);
+=======
+int serve_main(int argc, char **argv);
+>>>>>>> serve
 int train_main(int argc, char **argv);
 
 #endif

@@ -22,6 +22,7 @@ static const struct subcommand subcommands[] = {
     {"inspect", inspect_main, "show the contents of a graph, program, checkpoint or file of tensors"},
     {"perplexity", perplexity_main, "measure how well a language model predicts a text"},
     {"run", run_main, "run a program and print the time and energy of its launches"},
+    {"serve", serve_main, "answer requests to a language model over HTTP"},
     {"tokenize", tokenize_main, "convert text to the tokens of a language model, and back"},
     {"train", train_main, "train a network and print the energy of its operations"},
     {NULL, NULL, NULL},

@@ -123,7 +123,7 @@ static int serve(const joule_options *options, struct serve_settings *settings)
 {
     struct listener listener = {.fd = -1};
     int code = EXIT_OWN_FAILURE;
-    if (load(settings) && listener_open(&listener, settings->listen)) {
+    if (load(settings) && listener_open(&listener, SERVE, settings->listen)) {
         block_signals();
         code = measure(options, settings, &listener);
     }
@@ -141,7 +141,7 @@ static bool check_settings(const struct serve_settings *settings)
     else if (!settings->tls_cert_file != !settings->tls_key_file)
         complain(SERVE, "--tls-cert and --tls-key must be given together");
     else
-        return listener_check(settings->listen);
+        return listener_check(SERVE, settings->listen);
     return false;
 }
 

@@ -1,8 +1,8 @@
 /* tools/serve/serve.h - settings and functions that the files of `joule serve` share.
  *
  * One thread answers all requests, with readings of one meter. main.c starts the server, server.c handles
- * HTTP, answer.c prints the texts, events.c sends events, listen.c opens the socket, auth.c and host_names.c
- * decide which requests are answered.
+ * HTTP, answer.c prints the texts, events.c sends events, auth.c and http/host_names.c decide
+ * which requests are answered. http/listen.c opens the socket.
  * Note: the meter's own threads read the sensors. A request never waits for hardware, and all requests within
  * one period of readings get the same bytes.
  */
@@ -13,8 +13,8 @@
 #include <stdint.h>
 #include "auth.h"
 #include "common/options.h"
-#include "host_names.h"
-#include "listen.h"
+#include "http/host_names.h"
+#include "http/listen.h"
 
 #define SERVE "serve" /* name of the subcommand in messages */
 

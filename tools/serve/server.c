@@ -23,8 +23,8 @@
 #include "base/string.h"
 #include "common/options.h"
 #include "events.h"
+#include "http/page_files.h"
 #include "joule/attribute/attribute_process.h"
-#include "page_files.h"
 #include "serve.h"
 
 #define MAX_CLIENTS   128

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include "base/abi.h"
 #include "base/array.h"
 #include "base/clock.h"
@@ -65,6 +64,11 @@ static joule_status check_options(const forge_model *model, const forge_engine_o
         return error_set(error, JOULE_INVALID,
                          "max_power_watts %g is not above the idle power of %g W: no step could ever run",
                          o->max_power_watts, o->energy_source->idle_watts);
+    if (o->speculation > FORGE_SPECULATION_MODEL || o->draft_tokens > FORGE_MAX_DRAFT_TOKENS ||
+        (o->speculation == FORGE_SPECULATION_MODEL && !o->draft_model))
+        return error_set(error, JOULE_INVALID,
+                         "the speculation is unknown, draft_tokens is above %d, or draft_model is missing",
+                         FORGE_MAX_DRAFT_TOKENS);
     if (o->cache_tokens < 2 * o->page_size || o->cache_tokens > INT32_MAX)
         return error_set(error, JOULE_INVALID, "cache_tokens must be from two pages to 2^31 - 1");
     return JOULE_OK;
@@ -72,83 +76,47 @@ static joule_status check_options(const forge_model *model, const forge_engine_o
 
 /* --- creation ------------------------------------------------------------------------------------------- */
 
-static void set_sizes(forge_engine *e, const forge_engine_options *o)
+static struct model_graph_sizes sizes_of(const forge_engine_options *o)
 {
-    e->sizes = (struct model_graph_sizes){.max_rows = o->max_batch_tokens,
-                                          .max_sequences = o->max_batch_size,
-                                          .max_outputs = o->max_batch_tokens,
-                                          .page_size = o->page_size,
-                                          .sequence_pages = (o->max_length + o->page_size - 1) / o->page_size,
-                                          .pages = (int64_t)(o->cache_tokens / o->page_size),
-                                          .cache_dtype = o->cache_dtype};
+    return (struct model_graph_sizes){.max_rows = o->max_batch_tokens,
+                                      .max_sequences = o->max_batch_size,
+                                      .max_outputs = o->max_batch_tokens,
+                                      .page_size = o->page_size,
+                                      .sequence_pages = (o->max_length + o->page_size - 1) / o->page_size,
+                                      .pages = (int64_t)(o->cache_tokens / o->page_size),
+                                      .cache_dtype = o->cache_dtype};
 }
 
-static joule_status add_weight(forge_engine *e, const struct model_tensor *tensor, joule_error *error)
+static joule_status open_parts(forge_engine *e, const forge_engine_options *o, joule_error *error)
 {
-    forge_buffer *buffer;
-    forge_tensor view;
-    /* The program only reads weights, so the mapped memory is not written. */
-    joule_status status =
-        forge_buffer_wrap((void *)(uintptr_t)tensor->data, tensor->size_bytes, NULL, NULL, &buffer, error);
+    const struct model_graph_sizes sizes = sizes_of(o);
+    size_t room = (size_t)((sizes.pages - 1) * sizes.page_size);
+    const struct scheduler_options options = {.max_rows = (size_t)sizes.max_rows,
+                                              .max_sequences = (size_t)sizes.max_sequences,
+                                              .max_length = o->max_length < room ? o->max_length : room,
+                                              .chunk = o->chunk_tokens,
+                                              .is_by_priority = o->is_by_priority};
+    joule_status status = runner_open(&e->runner, e->model, e->device, &sizes, error);
+    if (status == JOULE_OK)
+        status = scheduler_open(&e->scheduler, &options, e->runner.pool, error);
+    if (status == JOULE_OK)
+        status =
+            speculation_open(&e->speculation, o, e->device, &sizes, runner_vocabulary(&e->runner), error);
     if (status != JOULE_OK)
         return status;
-    status = forge_tensor_view(buffer, 0, tensor->dtype, &tensor->shape, &view, error);
-    if (status == JOULE_OK)
-        status = forge_states_add(e->states, tensor->name, &view, error);
-    forge_buffer_release(buffer);
-    return status;
-}
-
-static joule_status load_program(forge_engine *e, joule_error *error)
-{
-    const struct model_file *file = e->model->file;
-    forge_graph *graph = NULL;
-    joule_status status = model_graph_build(file, &e->sizes, &graph, error);
-    if (status == JOULE_OK)
-        status = forge_compile(graph, e->device, &e->program, error);
-    forge_graph_free(graph);
-    if (status == JOULE_OK)
-        status = forge_states_new(e->device, 0, &e->states, error);
-    for (size_t i = 0; status == JOULE_OK && i < file->tensor_count; i++)
-        status = add_weight(e, &file->tensors[i], error);
-    if (status == JOULE_OK)
-        status = forge_instance_new(e->program, e->device, e->states, &e->instance, error);
-    return status;
-}
-
-static joule_status make_memory(forge_engine *e, const forge_engine_options *o, joule_error *error)
-{
-    const struct model_graph_sizes *s = &e->sizes;
-    size_t rows = (size_t)s->max_rows, room = (size_t)((s->pages - 1) * s->page_size);
-    struct scheduler_options options = {.max_rows = rows,
-                                        .max_sequences = (size_t)s->max_sequences,
-                                        .max_length = o->max_length < room ? o->max_length : room,
-                                        .chunk = o->chunk_tokens,
-                                        .is_by_priority = o->is_by_priority};
-    uint8_t key[16];
-    if (getrandom(key, sizeof key, 0) != sizeof key)
-        return error_set(error, JOULE_FAILED, "cannot create a key for the prefix cache: no random bytes");
-    e->inputs = (struct step_inputs){calloc(rows, sizeof(int32_t)),
-                                     calloc(rows, sizeof(int32_t)),
-                                     calloc(rows, sizeof(int32_t)),
-                                     calloc(rows, sizeof(int32_t)),
-                                     calloc((size_t)(s->max_sequences * s->sequence_pages), sizeof(int32_t)),
-                                     calloc((size_t)s->max_outputs, sizeof(int32_t))};
-    e->logits = calloc((size_t)e->model->file->config.vocabulary, sizeof *e->logits);
-    if (!e->inputs.tokens || !e->inputs.positions || !e->inputs.sequences || !e->inputs.places ||
-        !e->inputs.tables || !e->inputs.output_rows || !e->logits)
-        return error_set(error, JOULE_NO_MEMORY, "cannot create an engine: out of memory");
-    joule_status status = page_pool_new((size_t)s->pages, (size_t)s->page_size, key, &e->pool, error);
-    return status == JOULE_OK ? scheduler_open(&e->scheduler, &options, e->pool, error) : status;
+    size_t rows = (e->speculation.kind ? e->speculation.max_drafts : 0) + 1;
+    e->probabilities = malloc(rows * runner_vocabulary(&e->runner) * sizeof *e->probabilities);
+    return e->probabilities ? JOULE_OK
+                            : error_set(error, JOULE_NO_MEMORY, "cannot create an engine: out of memory");
 }
 
 static void open_energy(forge_engine *e, const forge_engine_options *o)
 {
-    e->cost = step_cost_of(e->model->file, e->sizes.cache_dtype);
+    e->cost = step_cost_of(e->model->file, e->runner.sizes.cache_dtype);
     e->power_limit.max_watts = o->max_power_watts;
     e->max_request_joules = o->max_request_joules;
     e->is_idle = true;
-    request_energy_open(&e->energy, o->energy_source, o->meter, e->instance);
+    request_energy_open(&e->energy, o->energy_source, o->meter, e->runner.instance);
 }
 
 joule_status forge_engine_new(const forge_model *model, forge_device *device,
@@ -157,7 +125,7 @@ joule_status forge_engine_new(const forge_model *model, forge_device *device,
 {
     forge_engine_options o = {.struct_size = sizeof o};
     joule_status status =
-        options ? abi_read(&o, sizeof o, SIZE_UP_TO(forge_engine_options, energy_source), options) : JOULE_OK;
+        options ? abi_read(&o, sizeof o, SIZE_UP_TO(forge_engine_options, max_match), options) : JOULE_OK;
     if (status != JOULE_OK)
         return error_set(out_error, status,
                          "cannot create an engine: the options have a wrong struct_size, or "
@@ -174,10 +142,7 @@ joule_status forge_engine_new(const forge_model *model, forge_device *device,
     e->next_id = 1;
     e->disables_prefix_cache = o.disables_prefix_cache;
     pthread_mutex_init(&e->lock, NULL);
-    set_sizes(e, &o);
-    status = make_memory(e, &o, out_error);
-    if (status == JOULE_OK)
-        status = load_program(e, out_error);
+    status = open_parts(e, &o, out_error);
     if (status == JOULE_OK) {
         open_energy(e, &o);
         *out_engine = e;
@@ -202,20 +167,13 @@ void forge_engine_free(forge_engine *e)
         return;
     for (struct answer *answer = e->answers, *next; answer; answer = next) {
         next = answer->next;
+        speculation_end(&e->speculation, &answer->drafts);
         free_answer(answer);
     }
-    forge_instance_free(e->instance);
-    forge_states_free(e->states);
-    forge_program_free(e->program);
+    speculation_close(&e->speculation);
     scheduler_close(&e->scheduler);
-    page_pool_free(e->pool);
-    free(e->inputs.tokens);
-    free(e->inputs.positions);
-    free(e->inputs.sequences);
-    free(e->inputs.places);
-    free(e->inputs.tables);
-    free(e->inputs.output_rows);
-    free(e->logits);
+    runner_close(&e->runner);
+    free(e->probabilities);
     free(e->events);
     pthread_mutex_destroy(&e->lock);
     free(e);
@@ -258,7 +216,8 @@ static joule_status check_request(const forge_engine *e, const forge_request *r,
             error, JOULE_INVALID,
             "the prompt of %zu tokens is too long: this engine allows %zu tokens per request and "
             "has %zu tokens in its cache",
-            r->prompt_count, e->scheduler.options.max_length, (size_t)(e->sizes.pages * e->sizes.page_size));
+            r->prompt_count, e->scheduler.options.max_length,
+            (size_t)(e->runner.sizes.pages * e->runner.sizes.page_size));
     if (!(r->max_joules >= 0))
         return error_set(error, JOULE_INVALID, "max_joules is negative");
     double budget = budget_of(e, r), expected = forge_engine_expected_joules(e, r->prompt_count);
@@ -279,7 +238,7 @@ static joule_status new_answer(forge_engine *e, const forge_request *r, struct a
         a->prompt_count = count;
         a->sequence.token_capacity = count + 64;
         a->sequence.tokens = malloc(a->sequence.token_capacity * sizeof *a->sequence.tokens);
-        a->sequence.pages = malloc((size_t)e->sizes.sequence_pages * sizeof *a->sequence.pages);
+        a->sequence.pages = malloc((size_t)e->runner.sizes.sequence_pages * sizeof *a->sequence.pages);
         a->stop_tokens = malloc((r->stop_count + 1) * sizeof *a->stop_tokens);
     }
     if (!a || !a->sequence.tokens || !a->sequence.pages || !a->stop_tokens) {
@@ -294,7 +253,7 @@ static joule_status new_answer(forge_engine *e, const forge_request *r, struct a
     a->sequence.priority = r->priority;
     a->sequence.avoids_prefixes = e->disables_prefix_cache || r->reports_prompt;
     a->sequence.hash_start =
-        page_pool_hash_start(e->pool, r->cache_salt, r->cache_salt ? strlen(r->cache_salt) : 0);
+        page_pool_hash_start(e->runner.pool, r->cache_salt, r->cache_salt ? strlen(r->cache_salt) : 0);
     joule_status status = sampler_new(&r->sampling, vocabulary, &a->sampler, error);
     if (status != JOULE_OK)
         free_answer(a);
@@ -365,6 +324,7 @@ joule_status engine_end(forge_engine *e, struct answer *answer, forge_end reason
     event.budget_joules = answer->budget_joules;
     e->energy_limited += reason == FORGE_END_ENERGY;
     scheduler_remove(&e->scheduler, &answer->sequence);
+    speculation_end(&e->speculation, &answer->drafts);
     pthread_mutex_lock(&e->lock);
     struct answer **at = &e->answers;
     while (*at != answer)
@@ -404,9 +364,9 @@ joule_status forge_engine_query(const forge_engine *e, forge_engine_facts *out_f
         return JOULE_INVALID;
     forge_engine_facts facts = {.running = (uint32_t)e->scheduler.running.count,
                                 .waiting = (uint32_t)e->scheduler.waiting.count,
-                                .page_size = (uint32_t)e->sizes.page_size,
-                                .pages = (uint64_t)e->sizes.pages,
-                                .free_pages = page_pool_free_count(e->pool),
+                                .page_size = (uint32_t)e->runner.sizes.page_size,
+                                .pages = (uint64_t)e->runner.sizes.pages,
+                                .free_pages = page_pool_free_count(e->runner.pool),
                                 .computed_steps = e->steps,
                                 .computed_rows = e->rows,
                                 .preemptions = e->scheduler.preemptions,
@@ -415,9 +375,13 @@ joule_status forge_engine_query(const forge_engine *e, forge_engine_facts *out_f
                                 .prefix_queries = e->scheduler.queried_tokens,
                                 .prefix_hits = e->scheduler.found_tokens,
                                 .step_seconds = clock_seconds(e->step_ns),
-                                .run_seconds = clock_seconds(e->run_ns),
+                                .run_seconds = clock_seconds(e->runner.run_ns),
                                 .power_watts = power_limit_watts(&e->power_limit),
                                 .energy_limited = e->energy_limited};
+    facts.proposals = e->speculation.proposals;
+    facts.draft_tokens = e->speculation.proposed;
+    facts.accepted_tokens = e->speculation.accepted;
+    memcpy(facts.accepted_at, e->speculation.accepted_at, sizeof facts.accepted_at);
     request_energy_query(&e->energy, &facts);
     abi_write(out_facts, &facts, sizeof facts);
     return JOULE_OK;

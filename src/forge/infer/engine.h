@@ -4,12 +4,12 @@
 
 #include <forge/engine.h>
 #include <pthread.h>
-#include "forge/infer/request_energy.h"
-#include "forge/infer/model.h"
-#include "forge/infer/model_graph.h"
 #include "forge/infer/power_limit.h"
+#include "forge/infer/request_energy.h"
+#include "forge/infer/runner.h"
 #include "forge/infer/sampler.h"
 #include "forge/infer/scheduler.h"
+#include "forge/infer/speculation.h"
 #include "forge/infer/step_cost.h"
 
 /* A request with its answer so far. */
@@ -25,28 +25,18 @@ struct answer {
     size_t reported_prompt;                       /* number of tokens of the prompt that were reported */
     bool is_cancelled;                            /* protected by engine->lock */
     int64_t added_ns, started_ns, first_token_ns; /* 0: not yet */
+    struct draft_state drafts;
     struct spending spending;
     double budget_joules; /* 0: none */
-};
-
-/* The tensors of a step's inputs, with room for the largest step. */
-struct step_inputs {
-    int32_t *tokens, *positions, *sequences, *places; /* [max_rows] */
-    int32_t *tables;                                  /* [max_sequences, sequence_pages] */
-    int32_t *output_rows;                             /* [max_outputs] */
 };
 
 struct forge_engine {
     const forge_model *model;
     forge_device *device;
-    struct model_graph_sizes sizes;
-    forge_program *program;
-    forge_states *states;
-    forge_instance *instance;
-    struct page_pool *pool;
+    struct runner runner;
     struct scheduler scheduler;
-    struct step_inputs inputs;
-    float *logits; /* [vocabulary]: work memory */
+    struct speculation speculation;
+    float *probabilities; /* work memory: [max_drafts + 1, vocabulary] */
     struct answer *answers;
     pthread_mutex_t lock; /* protects `answers` against forge_engine_cancel */
     uint64_t next_id;
@@ -62,7 +52,7 @@ struct forge_engine {
     bool is_idle;       /* the last call of forge_engine_step computed nothing */
     uint64_t energy_limited;
     uint64_t steps, rows, prompt_tokens, answer_tokens;
-    int64_t step_ns, run_ns;
+    int64_t step_ns;
 };
 
 /* Returns the answer of a sequence. */
@@ -84,8 +74,6 @@ joule_status engine_limit_energy(forge_engine *engine, joule_error *out_error);
 /* Adds the cost of the batch that was computed to its requests. */
 void engine_add_cost(forge_engine *engine);
 
-/* Sets the inputs of the program for the scheduler's batch. *out_outputs: number of rows with logits. */
-joule_status engine_set_inputs(forge_engine *engine, size_t *out_outputs, joule_error *out_error);
 /* Chooses tokens from the logits of the batch, [outputs, vocabulary], and adds events. */
 joule_status engine_take_outputs(forge_engine *engine, const float *logits, joule_error *out_error);
 

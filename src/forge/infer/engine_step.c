@@ -8,13 +8,7 @@
 #include "base/error.h"
 #include "forge/infer/tokenizer.h"
 
-/* --- inputs --------------------------------------------------------------------------------------------- */
-
-/* Returns token i of a sequence's tokens and drafts. */
-static int32_t token_at(const struct sequence *sequence, size_t i)
-{
-    return i < sequence->token_count ? sequence->tokens[i] : sequence->drafts[i - sequence->token_count];
-}
+/* --- rows ---------------------------------------------------------------------------------------------- */
 
 /* Returns the number of rows that need logits: none before the end of the prompt, then the last token and all
  * drafts; or all rows if the probabilities of the prompt are requested. */
@@ -26,74 +20,6 @@ static size_t output_rows(const struct scheduled *scheduled)
     if (answer->options.reports_prompt && scheduled->first < answer->prompt_count)
         return scheduled->count;
     return end < sequence->token_count ? 0 : end - sequence->token_count + 1;
-}
-
-/* Writes the inputs of one sequence from row `row` on. index: its row in the page tables. */
-static void set_rows(forge_engine *e, const struct scheduled *scheduled, size_t index, size_t row)
-{
-    const struct sequence *sequence = scheduled->sequence;
-    size_t size = (size_t)e->sizes.page_size, pages = (size_t)e->sizes.sequence_pages;
-    int32_t *table = e->inputs.tables + index * pages;
-    memset(table, 0, pages * sizeof *table);
-    for (size_t i = 0; i < sequence->page_count; i++)
-        table[i] = (int32_t)sequence->pages[i];
-    for (size_t i = 0; i < scheduled->count; i++, row++) {
-        size_t position = scheduled->first + i;
-        e->inputs.tokens[row] = token_at(sequence, position);
-        e->inputs.positions[row] = (int32_t)position;
-        e->inputs.sequences[row] = (int32_t)index;
-        e->inputs.places[row] = (int32_t)(sequence->pages[position / size] * size + position % size);
-    }
-}
-
-static joule_status set_input(forge_engine *e, const char *name, int32_t *data, forge_shape shape,
-                              joule_error *error)
-{
-    forge_buffer *buffer;
-    forge_tensor tensor;
-    size_t bytes = forge_shape_elements(&shape) * sizeof *data;
-    joule_status status = forge_buffer_wrap(data, bytes, NULL, NULL, &buffer, error);
-    if (status != JOULE_OK)
-        return status;
-    status = forge_tensor_view(buffer, 0, FORGE_I32, &shape, &tensor, error);
-    if (status == JOULE_OK)
-        status = forge_instance_set(e->instance, name, &tensor, error);
-    forge_buffer_release(buffer);
-    return status;
-}
-
-joule_status engine_set_inputs(forge_engine *e, size_t *out_outputs, joule_error *error)
-{
-    const struct scheduler *s = &e->scheduler;
-    size_t row = 0, outputs = 0;
-    for (size_t i = 0; i < s->batch_count; i++) {
-        size_t count = s->batch[i].count, wanted = output_rows(&s->batch[i]);
-        set_rows(e, &s->batch[i], i, row);
-        for (size_t k = 0; k < wanted; k++)
-            e->inputs.output_rows[outputs++] = (int32_t)(row + count - wanted + k);
-        row += count;
-    }
-    *out_outputs = outputs;
-    if (outputs == 0)
-        e->inputs.output_rows[0] = 0; /* the program computes at least one row of logits */
-    forge_dim rows = (forge_dim)row, sequences = (forge_dim)s->batch_count;
-    forge_dim wanted = outputs ? (forge_dim)outputs : 1;
-    const struct {
-        const char *name;
-        int32_t *data;
-        forge_shape shape;
-    } inputs[] = {
-        {"tokens", e->inputs.tokens, forge_shape_of(rows)},
-        {"positions", e->inputs.positions, forge_shape_of(rows)},
-        {"sequences", e->inputs.sequences, forge_shape_of(rows)},
-        {"places", e->inputs.places, forge_shape_of(rows)},
-        {"tables", e->inputs.tables, forge_shape_of(sequences, e->sizes.sequence_pages)},
-        {"output_rows", e->inputs.output_rows, forge_shape_of(wanted)},
-    };
-    joule_status status = JOULE_OK;
-    for (size_t i = 0; status == JOULE_OK && i < sizeof inputs / sizeof *inputs; i++)
-        status = set_input(e, inputs[i].name, inputs[i].data, inputs[i].shape, error);
-    return status;
 }
 
 /* --- outputs -------------------------------------------------------------------------------------------- */
@@ -112,8 +38,7 @@ static void set_logprobs(const forge_engine *e, const struct answer *answer, con
 {
     struct token_logprob top[FORGE_MAX_LOGPROBS];
     event->top_count = answer->options.logprobs;
-    sampler_logprobs(logits, (size_t)e->model->file->config.vocabulary, token, &event->logprob, top,
-                     event->top_count);
+    sampler_logprobs(logits, runner_vocabulary(&e->runner), token, &event->logprob, top, event->top_count);
     for (size_t i = 0; i < event->top_count; i++)
         event->top[i] = (forge_token_logprob){top[i].token, top[i].logprob};
 }
@@ -136,7 +61,7 @@ static joule_status report_prompt(forge_engine *e, const struct scheduled *sched
             continue;
         forge_engine_event event = {
             .request = answer->id, .token = answer->sequence.tokens[next], .is_prompt = true};
-        set_logprobs(e, answer, logits + i * (size_t)e->model->file->config.vocabulary, event.token, &event);
+        set_logprobs(e, answer, logits + i * runner_vocabulary(&e->runner), event.token, &event);
         status = engine_add_event(e, &event, error);
         answer->reported_prompt++;
     }
@@ -159,37 +84,106 @@ static joule_status add_token(forge_engine *e, struct answer *answer, int32_t to
     return engine_add_event(e, &event, error);
 }
 
-/* Chooses the next token of an answer from logits: [vocabulary]. *out_end: the reason if the answer ends. */
-static joule_status choose(forge_engine *e, struct answer *answer, const float *logits, forge_end *out_end,
-                           joule_error *error)
+/* Forbids the tokens that would end the answer too early. probabilities: logits, [vocabulary]. */
+static void forbid_end(const forge_engine *e, const struct answer *answer, size_t made, float *logits)
+{
+    for (size_t i = 0; made < answer->options.min_tokens && i < runner_vocabulary(&e->runner); i++)
+        if (ends_answer(e, answer, (int32_t)i))
+            logits[i] = -INFINITY;
+}
+
+/* Computes the probabilities after each of `drafts` drafts. logits: [drafts + 1, vocabulary]. Returns false if no
+ * token is possible. */
+static bool set_probabilities(forge_engine *e, struct answer *answer, const float *logits, size_t drafts)
+{
+    size_t vocabulary = runner_vocabulary(&e->runner),
+           made = answer->sequence.token_count - answer->prompt_count;
+    bool are_possible = true;
+    memcpy(e->probabilities, logits, (drafts + 1) * vocabulary * sizeof *logits);
+    for (size_t i = 0; i <= drafts; i++) {
+        forbid_end(e, answer, made + i, e->probabilities + i * vocabulary);
+        are_possible &= sampler_probabilities(answer->sampler, e->probabilities + i * vocabulary, NULL);
+        if (i < drafts)
+            sampler_add_token(answer->sampler, answer->sequence.drafts[i], false);
+    }
+    sampler_remove_tokens(answer->sampler, drafts);
+    return are_possible;
+}
+
+static bool is_full(const forge_engine *e, const struct answer *answer)
+{
+    size_t made = answer->sequence.token_count - answer->prompt_count;
+    return (answer->options.max_tokens && made >= answer->options.max_tokens) ||
+           answer->sequence.token_count >= e->scheduler.options.max_length;
+}
+
+/* Chooses the next tokens of an answer, after `drafts` drafts were verified. logits: [drafts + 1, vocabulary].
+ * *out_end: the reason if the answer ends. */
+static joule_status choose(forge_engine *e, struct answer *answer, const float *logits, size_t drafts,
+                           forge_end *out_end, joule_error *error)
 {
     struct sequence *sequence = &answer->sequence;
-    size_t vocabulary = (size_t)e->model->file->config.vocabulary,
-           made = sequence->token_count - answer->prompt_count;
-    memcpy(e->logits, logits, vocabulary * sizeof *logits);
-    for (size_t i = 0; made < answer->options.min_tokens && i < vocabulary; i++)
-        if (ends_answer(e, answer, (int32_t)i))
-            e->logits[i] = -INFINITY;
-    if (!sampler_probabilities(answer->sampler, e->logits, NULL))
+    int32_t tokens[MAX_DRAFTS + 1];
+    size_t before = sequence->token_count, vocabulary = runner_vocabulary(&e->runner);
+    if (!set_probabilities(e, answer, logits, drafts))
         return error_set(error, JOULE_FAILED, "request %llu: the model computed no finite logits",
                          (unsigned long long)answer->id);
-    int32_t token = sampler_draw(answer->sampler, e->logits, made, 0);
-    if (ends_answer(e, answer, token)) {
-        *out_end = FORGE_END_TOKEN;
-        return JOULE_OK;
+    size_t count = sampler_accept(answer->sampler, e->probabilities, answer->drafts.probabilities,
+                                  sequence->drafts, drafts, before - answer->prompt_count, tokens);
+    speculation_record(&e->speculation, &answer->drafts, before, drafts, count - 1);
+    scheduler_reject(sequence, drafts - (count - 1));
+    sequence->draft_count = 0;
+    joule_status status = JOULE_OK;
+    for (size_t i = 0; status == JOULE_OK && *out_end == FORGE_END_NONE && i < count; i++) {
+        if (ends_answer(e, answer, tokens[i])) {
+            *out_end = FORGE_END_TOKEN;
+            break;
+        }
+        status = add_token(e, answer, tokens[i], logits + i * vocabulary, error);
+        if (is_full(e, answer))
+            *out_end = FORGE_END_LENGTH;
     }
-    joule_status status = add_token(e, answer, token, logits, error);
-    bool is_full = (answer->options.max_tokens && made + 1 >= answer->options.max_tokens) ||
-                   sequence->token_count >= e->scheduler.options.max_length;
-    if (is_full)
-        *out_end = FORGE_END_LENGTH;
     return status;
+}
+
+/* --- drafts --------------------------------------------------------------------------------------------- */
+
+/* Returns the largest number of drafts of a sequence whose tokens all fit in the answer. */
+static size_t draft_room(const forge_engine *e, const struct answer *answer)
+{
+    size_t made = answer->sequence.token_count - answer->prompt_count,
+           length = e->scheduler.options.max_length;
+    size_t room = length - answer->sequence.token_count;
+    if (answer->options.max_tokens && answer->options.max_tokens - made < room)
+        room = answer->options.max_tokens - made;
+    room = room > 0 ? room - 1 : 0; /* the step adds one token to the accepted drafts */
+    return room < e->speculation.max_drafts ? room : e->speculation.max_drafts;
+}
+
+/* Proposes drafts for the running sequences that have one token to compute. */
+static joule_status propose(forge_engine *e, joule_error *error)
+{
+    struct draft_request requests[4096];
+    size_t count = 0;
+    for (struct sequence *at = e->scheduler.running.first; at; at = at->next) {
+        struct answer *answer = answer_of(at);
+        at->draft_count = 0;
+        if (at->computed + 1 != at->token_count || draft_room(e, answer) == 0)
+            continue;
+        requests[count++] = (struct draft_request){at,
+                                                   &answer->drafts,
+                                                   answer->sampler,
+                                                   at->token_count - answer->prompt_count,
+                                                   draft_room(e, answer),
+                                                   answer->options.sampling.temperature < 1e-5};
+    }
+    return count ? speculation_propose(&e->speculation, requests, count, error) : JOULE_OK;
 }
 
 joule_status engine_take_outputs(forge_engine *e, const float *logits, joule_error *error)
 {
     struct scheduler *s = &e->scheduler;
-    size_t vocabulary = (size_t)e->model->file->config.vocabulary;
+    size_t vocabulary = runner_vocabulary(&e->runner);
     joule_status status = JOULE_OK;
     int64_t now = clock_now_ns();
     for (size_t i = 0; status == JOULE_OK && i < s->batch_count; i++) {
@@ -199,11 +193,14 @@ joule_status engine_take_outputs(forge_engine *e, const float *logits, joule_err
         forge_end end = FORGE_END_NONE;
         if (answer->options.reports_prompt && scheduled.first < answer->prompt_count)
             status = report_prompt(e, &scheduled, logits, error);
-        bool is_at_end = scheduled.first + scheduled.count >= answer->sequence.token_count;
+        size_t end_row = scheduled.first + scheduled.count, drafts = 0;
+        bool is_at_end = end_row >= answer->sequence.token_count;
+        if (is_at_end)
+            drafts = end_row - answer->sequence.token_count;
         if (is_at_end && !answer->first_token_ns)
             answer->first_token_ns = now;
         if (status == JOULE_OK && is_at_end)
-            status = choose(e, answer, logits + (count - 1) * vocabulary, &end, error);
+            status = choose(e, answer, logits + (count - 1 - drafts) * vocabulary, drafts, &end, error);
         logits += count * vocabulary;
         if (status == JOULE_OK && end != FORGE_END_NONE)
             status = engine_end(e, answer, end, error);
@@ -242,22 +239,28 @@ static void note_starts(forge_engine *e)
 
 static joule_status run_step(forge_engine *e, joule_error *error)
 {
-    size_t outputs;
-    forge_tensor logits;
-    joule_status status = engine_set_inputs(e, &outputs, error);
-    int64_t begin = clock_now_ns();
-    if (status == JOULE_OK)
-        status = forge_instance_run(e->instance, error);
-    e->run_ns += clock_now_ns() - begin;
-    if (status == JOULE_OK)
-        status = forge_instance_get(e->instance, "logits", &logits, error);
+    const float *logits;
+    const struct scheduler *s = &e->scheduler;
+    bool is_decode = true;
+    runner_begin(&e->runner);
+    for (size_t i = 0; i < s->batch_count; i++) {
+        const struct sequence *sequence = s->batch[i].sequence;
+        runner_add(&e->runner, sequence, sequence->pages, sequence->page_count, s->batch[i].first,
+                   s->batch[i].count, output_rows(&s->batch[i]));
+        is_decode = is_decode && s->batch[i].first + 1 >= sequence->token_count;
+    }
+    int64_t begin_ns = clock_now_ns();
+    joule_status status = runner_run(&e->runner, &logits, error);
     if (status != JOULE_OK)
         return status;
+    if (is_decode)
+        step_times_add(&e->speculation.model_times, (double)s->rows,
+                       clock_seconds(clock_now_ns() - begin_ns));
     e->steps++;
-    e->rows += e->scheduler.rows;
+    e->rows += s->rows;
     engine_add_cost(e);
     scheduler_complete(&e->scheduler);
-    return engine_take_outputs(e, forge_tensor_data(&logits), error);
+    return engine_take_outputs(e, logits, error);
 }
 
 joule_status forge_engine_step(forge_engine *e, joule_error *out_error)
@@ -268,6 +271,8 @@ joule_status forge_engine_step(forge_engine *e, joule_error *out_error)
     joule_status status = end_cancelled(e, out_error);
     if (status == JOULE_OK && e->scheduler.running.count + e->scheduler.waiting.count > 0)
         status = engine_limit_energy(e, out_error);
+    if (status == JOULE_OK && e->speculation.kind != FORGE_SPECULATION_NONE)
+        status = propose(e, out_error);
     if (status == JOULE_OK && !scheduler_plan(&e->scheduler)) {
         engine_read_meter(e);
         e->is_idle = true;

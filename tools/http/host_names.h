@@ -1,14 +1,14 @@
-/* tools/serve/host_names.h - the host names that a request may use for this server.
+/* tools/http/host_names.h - the host names that a request may use for this server.
  *
  * Note: this check prevents DNS rebinding, in which a foreign web site makes its own name resolve to this
  * machine. The Host header of such requests contains the site's name.
  */
-#ifndef SERVE_HOST_NAMES_H
-#define SERVE_HOST_NAMES_H
+#ifndef HTTP_HOST_NAMES_H
+#define HTTP_HOST_NAMES_H
 
 #include <stdbool.h>
 #include "common/options.h"
-#include "listen.h"
+#include "http/listen.h"
 
 struct host_names {
     char machine[256], canonical[256]; /* this machine's own names; empty: unknown */

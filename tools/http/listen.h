@@ -1,9 +1,9 @@
-/* tools/serve/listen.h - the socket that `joule serve` listens on.
+/* tools/http/listen.h - the socket that a server listens on.
  *
  * Note: with port 0 the system chooses the port; listener.address then contains the chosen port.
  */
-#ifndef SERVE_LISTEN_H
-#define SERVE_LISTEN_H
+#ifndef HTTP_LISTEN_H
+#define HTTP_LISTEN_H
 
 #include <stdbool.h>
 
@@ -15,8 +15,8 @@ struct listener {
 
 /* Returns true if `where` is "ADDRESS:PORT", with an IPv6 address in brackets. Otherwise prints a message
  * and returns false. */
-bool listener_check(const char *where);
+bool listener_check(const char *subcommand, const char *where);
 /* Opens a socket that listens on `where`; the caller closes listener->fd. Returns false after a message. */
-bool listener_open(struct listener *listener, const char *where);
+bool listener_open(struct listener *listener, const char *subcommand, const char *where);
 
 #endif

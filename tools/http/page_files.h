@@ -1,6 +1,6 @@
-/* tools/serve/page_files.h - the files of page/, compiled into the program by embed.cmake. */
-#ifndef SERVE_PAGE_FILES_H
-#define SERVE_PAGE_FILES_H
+/* tools/http/page_files.h - the files of a server's folder page/, compiled into the program by embed.cmake. */
+#ifndef HTTP_PAGE_FILES_H
+#define HTTP_PAGE_FILES_H
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
-/* tools/serve/host_names.c - see host_names.h. */
-#include "host_names.h"
+/* tools/http/host_names.c - see host_names.h. */
+#include "http/host_names.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>

@@ -1,5 +1,5 @@
-/* tools/serve/listen.c - see listen.h. */
-#include "listen.h"
+/* tools/http/listen.c - see listen.h. */
+#include "http/listen.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -10,7 +10,6 @@
 #include <unistd.h>
 #include "base/string.h"
 #include "common/options.h"
-#include "serve.h"
 
 #define BACKLOG 128
 
@@ -71,17 +70,18 @@ static int bind_to(const struct addrinfo *found)
     return -1;
 }
 
-bool listener_check(const char *where)
+bool listener_check(const char *subcommand, const char *where)
 {
     char address[256];
     const char *port;
     bool is_address = split(where, address, sizeof address, &port);
     if (!is_address)
-        complain(SERVE, "--listen takes ADDRESS:PORT, such as 127.0.0.1:9400 or [::1]:9400, not '%s'", where);
+        complain(subcommand, "--listen takes ADDRESS:PORT, such as 127.0.0.1:9400 or [::1]:9400, not '%s'",
+                 where);
     return is_address;
 }
 
-bool listener_open(struct listener *listener, const char *where)
+bool listener_open(struct listener *listener, const char *subcommand, const char *where)
 {
     char address[256];
     const char *port;
@@ -90,19 +90,19 @@ bool listener_open(struct listener *listener, const char *where)
         return false;
     int error = getaddrinfo(address, port, &hints, &found);
     if (error) {
-        complain(SERVE, "cannot listen on %s: %s", where, gai_strerror(error));
+        complain(subcommand, "cannot listen on %s: %s", where, gai_strerror(error));
         return false;
     }
     listener->fd = bind_to(found);
     int bind_error = errno;
     freeaddrinfo(found);
     if (listener->fd < 0) {
-        complain(SERVE, "cannot listen on %s: %s%s", where, strerror(bind_error),
-                 bind_error == EADDRINUSE ? "; choose another port with --listen, or 0 for any" : "");
+        complain(subcommand, "cannot listen on %s: %s%s", where, strerror(bind_error),
+                 bind_error == EADDRINUSE ? "; choose another port, or 0 for any" : "");
         return false;
     }
     if (!describe(listener)) {
-        complain(SERVE, "cannot listen on %s: the address of the socket is unknown", where);
+        complain(subcommand, "cannot listen on %s: the address of the socket is unknown", where);
         return false;
     }
     return true;

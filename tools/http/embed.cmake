@@ -1,5 +1,5 @@
 # Writes each of `files` as a byte array into the C file `output`: index.html becomes page_index_html.
-set(text "#include \"page_files.h\"\n")
+set(text "#include \"http/page_files.h\"\n")
 foreach(file ${files})
   get_filename_component(name ${file} NAME)
   string(MAKE_C_IDENTIFIER ${name} name)

@@ -1,0 +1,202 @@
+/* tools/forge/serve_chat.c - reads requests of /v1/chat/completions. */
+#include <forge/chat.h>
+#include <stdlib.h>
+#include <string.h>
+#include "serve_endpoints.h"
+#include "serve_tokens.h"
+
+#define MAX_MESSAGES   4096
+#define MAX_NAME_BYTES 256
+
+static bool out_of_memory(const struct call *call)
+{
+    return failure_set_status(call->failure, 500, "server_error", NULL, "out of memory");
+}
+
+/* --- messages ------------------------------------------------------------------------------------------- */
+
+/* Returns the text of a part {"type": "text", "text": "..."}, or NULL. */
+static const char *text_of_part(const struct json_value *part)
+{
+    const char *type = json_text_of(json_member(part, "type"));
+    return type && strcmp(type, "text") == 0 ? json_text_of(json_member(part, "text")) : NULL;
+}
+
+/* Joins the parts of a content. Returns NULL with a failure. */
+static const char *join_parts(const struct call *call, const struct json_value *content, size_t i,
+                              struct arena *arena)
+{
+    size_t size = 0, at = 0;
+    for (const struct json_value *part = content->first; part; part = part->next) {
+        const char *text = text_of_part(part);
+        if (!text) {
+            failure_set(call->failure, "messages",
+                        "part of 'messages[%zu].content' is not a text: only text is "
+                        "supported",
+                        i);
+            return NULL;
+        }
+        size += strlen(text);
+    }
+    char *joined = arena_alloc(arena, size + 1);
+    if (!joined) {
+        out_of_memory(call);
+        return NULL;
+    }
+    for (const struct json_value *part = content->first; part; part = part->next) {
+        size_t length = strlen(text_of_part(part));
+        memcpy(joined + at, text_of_part(part), length);
+        at += length;
+    }
+    return joined;
+}
+
+static bool read_message(const struct call *call, const struct json_value *value, size_t i,
+                         struct arena *arena, forge_chat_message *out)
+{
+    const char *role = json_text_of(json_member(value, "role"));
+    const struct json_value *content = json_member(value, "content");
+    const char *text = json_text_of(content);
+    if (!role || !*role || strlen(role) > 64)
+        return failure_set(call->failure, "messages", "'messages[%zu].role' must be a string", i);
+    if (content && content->kind == JSON_ARRAY && !(text = join_parts(call, content, i, arena)))
+        return false;
+    if (!text && content && content->kind != JSON_NULL)
+        return failure_set(call->failure, "messages",
+                           "'messages[%zu].content' must be a string or an array of text parts", i);
+    out->role = strcmp(role, "developer") == 0 ? "system" : role;
+    out->content = text ? control_tokens_divide(call->server->control_tokens, text, arena) : NULL;
+    if (text && !out->content)
+        return out_of_memory(call);
+    return text || strcmp(role, "assistant") == 0 ||
+           failure_set(call->failure, "messages", "'messages[%zu].content' is missing", i);
+}
+
+static bool read_messages(const struct call *call, struct arena *arena, forge_chat_message **out_messages,
+                          size_t *out_count)
+{
+    const struct fields fields = {call->body, call->failure};
+    const struct json_value *value = field_find(&fields, "messages");
+    size_t count = 0;
+    if (!value)
+        return failure_set(call->failure, "messages", "'messages' is missing");
+    if (value->kind != JSON_ARRAY || !value->first)
+        return failure_set(call->failure, "messages", "'messages' must be an array of at least one message");
+    for (const struct json_value *item = value->first; item; item = item->next)
+        count++;
+    if (count > MAX_MESSAGES)
+        return failure_set(call->failure, "messages", "'messages' has more than %d messages", MAX_MESSAGES);
+    *out_messages = arena_alloc(arena, count * sizeof **out_messages);
+    *out_count = count;
+    if (!*out_messages)
+        return out_of_memory(call);
+    count = 0;
+    for (const struct json_value *item = value->first; item; item = item->next, count++)
+        if (!read_message(call, item, count, arena, &(*out_messages)[count]))
+            return false;
+    return true;
+}
+
+/* --- the template --------------------------------------------------------------------------------------- */
+
+/* Writes the text of a token to out, or returns NULL if there is no such token. */
+static const char *name_of(const forge_tokenizer *tokenizer, int32_t token, char out[MAX_NAME_BYTES])
+{
+    size_t size = token < 0 ? 0
+                            : forge_detokenize(tokenizer, &token, 1,
+                                               FORGE_DETOKENIZE_CONTROL | FORGE_DETOKENIZE_CONTINUE, out,
+                                               MAX_NAME_BYTES - 1);
+    if (size == 0 || size >= MAX_NAME_BYTES)
+        return NULL;
+    out[size] = '\0';
+    return out;
+}
+
+/* Writes the conversation with the template of --chat-template, else that of the model. If the model's template needs
+ * constructs that are not supported, the built-in template of its family is used. */
+static joule_status render(const struct server *server, const forge_chat_message *messages, size_t count,
+                           char **out_text, joule_error *error)
+{
+    char bos_text[MAX_NAME_BYTES], eos_text[MAX_NAME_BYTES];
+    const forge_tokenizer *tokenizer = server->language.tokenizer;
+    const char *family = server->settings->chat_template,
+               *own = family ? NULL : forge_tokenizer_chat_template(tokenizer),
+               *bos = name_of(tokenizer, forge_tokenizer_bos(tokenizer), bos_text),
+               *eos = name_of(tokenizer, forge_tokenizer_eos(tokenizer), eos_text);
+    joule_status status = forge_chat_render(own, family, messages, count, true, bos, eos, out_text, error);
+    if (status == JOULE_UNSUPPORTED && own && (family = forge_chat_family_of(own)))
+        status = forge_chat_render(NULL, family, messages, count, true, bos, eos, out_text, error);
+    return status;
+}
+
+static bool read_conversation(const struct call *call, struct reply *reply)
+{
+    struct arena *arena = &reply->job->arena, texts = {0};
+    const struct server *server = call->server;
+    forge_chat_message *messages = NULL;
+    size_t count = 0;
+    joule_error error = {0};
+    struct prompt prompt = {0};
+    char *text = NULL;
+    if (!server->settings->chat_template && !forge_tokenizer_chat_template(server->language.tokenizer))
+        return failure_set(call->failure, NULL,
+                           "the model has no chat template; start the server with --chat-template FAMILY");
+    bool is_ok = read_messages(call, &texts, &messages, &count);
+    if (is_ok && render(server, messages, count, &text, &error) != JOULE_OK)
+        is_ok = error.status == JOULE_NO_MEMORY ? out_of_memory(call)
+                                                : failure_set(call->failure, "messages", "%s", error.message);
+    if (is_ok)
+        is_ok = tokens_of_template(server, text, arena, &prompt.tokens, &prompt.count, call->failure);
+    free(text);
+    arena_free(&texts);
+    if (is_ok && prompt.count == 0)
+        return failure_set(call->failure, "messages", "the conversation has no text");
+    return is_ok && reply_set_prompts(reply, &prompt, 1, call->failure);
+}
+
+/* --- requests ------------------------------------------------------------------------------------------- */
+
+/* Refuses fields whose effect would be missed. */
+static bool check_unsupported(const struct call *call)
+{
+    static const char *const names[] = {"tools", "functions", "audio", NULL};
+    const struct fields fields = {call->body, call->failure};
+    const char *choice = json_text_of(field_find(&fields, "tool_choice"));
+    if (choice && strcmp(choice, "none") == 0)
+        return true;
+    for (const char *const *name = names; *name; name++) {
+        const struct json_value *value = field_find(&fields, *name);
+        if (value && !(value->kind == JSON_ARRAY && !value->first))
+            return failure_set(call->failure, *name, "'%s' is not supported", *name);
+    }
+    return true;
+}
+
+static bool read_options(const struct call *call, struct reply *reply)
+{
+    const struct fields fields = {call->body, call->failure};
+    struct answer_options *options = &reply->options;
+    if (!call_check_model(call) ||
+        !answer_options_read(&fields, call->max_joules, call->server->language.facts.vocabulary,
+                             &reply->job->arena, options))
+        return false;
+    bool is_ok = field_u32(&fields, "max_tokens", 0, INT32_MAX, &options->max_tokens) &&
+                 field_u32(&fields, "max_completion_tokens", 0, INT32_MAX, &options->max_tokens) &&
+                 field_bool(&fields, "logprobs", &options->reports_logprobs) &&
+                 field_u32(&fields, "top_logprobs", 0, FORGE_MAX_LOGPROBS, &options->logprobs) &&
+                 check_unsupported(call);
+    options->has_max_tokens =
+        field_find(&fields, "max_tokens") || field_find(&fields, "max_completion_tokens");
+    if (is_ok && options->logprobs && !options->reports_logprobs)
+        return failure_set(call->failure, "top_logprobs", "'top_logprobs' needs 'logprobs': true");
+    return is_ok;
+}
+
+struct reply *chat_read(const struct call *call)
+{
+    struct reply *reply = reply_new(call->server, true, call->failure);
+    if (reply && read_options(call, reply) && read_conversation(call, reply))
+        return reply;
+    reply_free(reply);
+    return NULL;
+}

@@ -1,0 +1,50 @@
+/* tools/forge/serve_text.h - the text of one answer: tokens become text, and stop strings end it. */
+#ifndef SERVE_TEXT_H
+#define SERVE_TEXT_H
+
+#include <forge/tokenizer.h>
+#include "common/page.h"
+#include "serve_job.h"
+#include "serve_options.h"
+
+/* Bytes in memory that grows. Initialise with zeros, free `list` with free(). */
+struct bytes {
+    char *list;
+    size_t length, capacity;
+};
+/* Ensures room for `size` more bytes. Returns false if out of memory. */
+bool bytes_reserve(struct bytes *bytes, size_t size);
+bool bytes_add(struct bytes *bytes, const char *added, size_t size);
+/* Appends what `print` prints, which is called up to two times. Returns false if out of memory. */
+bool bytes_print(struct bytes *bytes, page_print_fn print, const void *context);
+
+/* An answer. Initialise with reply_text_begin. */
+struct reply_text {
+    const forge_tokenizer *tokenizer;
+    const struct answer_options *options;
+    forge_text_stream stream;
+    struct bytes text; /* not sent yet; the last `held` bytes may be the beginning of a stop string */
+    size_t held;
+    struct token_events tokens; /* not sent yet; only with log-probabilities */
+    size_t sent_characters;     /* of the text that was sent, in code points */
+    uint32_t token_count;       /* tokens of the answer so far */
+    size_t events;              /* number of events that were taken */
+    bool discards;              /* further tokens are not part of the answer */
+    const char *finish_reason;  /* "stop" or "length", static storage; NULL: the answer is not complete */
+    const char *stop;           /* the stop string that ended the answer; NULL: none */
+    bool has_begun, is_done;    /* for streams: a first and the last part were sent */
+};
+
+/* Initialises an answer. continues_text: the answer continues the prompt's text. */
+void reply_text_begin(struct reply_text *answer, const forge_tokenizer *tokenizer,
+                      const struct answer_options *options, bool continues_text);
+/* Adds the tokens of a choice and, if the choice has ended, its end. A stop string cancels the choice. The caller
+ * holds the job's lock. Returns false if out of memory. */
+bool reply_text_take(struct reply_text *answer, struct choice *choice);
+/* Returns the number of bytes of `text` that can be sent: all but those that may begin a stop string. */
+size_t reply_text_ready(const struct reply_text *answer);
+/* Removes the text and tokens that were sent. */
+void reply_text_drop_ready(struct reply_text *answer);
+void reply_text_end(struct reply_text *answer);
+
+#endif
