@@ -81,6 +81,9 @@ typedef struct forge_engine_options {
     uint32_t draft_tokens; /* maximum number of drafts in a step; default 4; fewer if they do not pay */
     const forge_model *draft_model; /* with the vocabulary of the model; must outlive the engine */
     uint32_t min_match, max_match;  /* tokens that must occur before, for LOOKUP; default 2 and 4 */
+    bool
+        keeps_draft_tokens; /* propose draft_tokens in every step, even if they do not pay; for measurements */
+    uint8_t reserved3[7];
 } forge_engine_options;
 
 /* Creates an engine on a device. options: NULL means all defaults. Model and device must outlive the engine. The
@@ -109,6 +112,11 @@ typedef struct forge_request {
     bool ignores_end;      /* the end token does not end the answer */
     uint8_t reserved;
     double max_joules; /* energy of the request; 0: the engine's max_request_joules */
+    /* The answer is a JSON text that satisfies this schema; NULL: any text. <forge/engine.h> supports the subset of
+     * JSON Schema that docs/serving.md lists. Needs a model with a vocabulary. */
+    const char *json_schema;
+    bool needs_json_object; /* without a schema: the answer is any JSON object */
+    uint8_t reserved2[7];
 } forge_request;
 #define FORGE_MAX_LOGPROBS 20
 

@@ -125,7 +125,7 @@ joule_status forge_engine_new(const forge_model *model, forge_device *device,
 {
     forge_engine_options o = {.struct_size = sizeof o};
     joule_status status =
-        options ? abi_read(&o, sizeof o, SIZE_UP_TO(forge_engine_options, max_match), options) : JOULE_OK;
+        options ? abi_read(&o, sizeof o, SIZE_UP_TO(forge_engine_options, reserved3), options) : JOULE_OK;
     if (status != JOULE_OK)
         return error_set(out_error, status,
                          "cannot create an engine: the options have a wrong struct_size, or "
@@ -155,6 +155,7 @@ joule_status forge_engine_new(const forge_model *model, forge_device *device,
 static void free_answer(struct answer *answer)
 {
     sampler_free(answer->sampler);
+    constraint_free(answer->constraint);
     free(answer->sequence.tokens);
     free(answer->sequence.pages);
     free(answer->stop_tokens);
@@ -173,6 +174,7 @@ void forge_engine_free(forge_engine *e)
     speculation_close(&e->speculation);
     scheduler_close(&e->scheduler);
     runner_close(&e->runner);
+    token_trie_free(e->trie);
     free(e->probabilities);
     free(e->events);
     pthread_mutex_destroy(&e->lock);
@@ -228,6 +230,24 @@ static joule_status check_request(const forge_engine *e, const forge_request *r,
     return sampling_check(&r->sampling, (size_t)vocabulary, error);
 }
 
+/* Compiles the schema of a request, if it has one. */
+static joule_status set_constraint(forge_engine *e, const forge_request *r, struct answer *answer,
+                                   joule_error *error)
+{
+    const forge_tokenizer *tokenizer = e->model->tokenizer;
+    joule_status status = JOULE_OK;
+    if (!r->json_schema && !r->needs_json_object)
+        return JOULE_OK;
+    if (!tokenizer)
+        return error_set(error, JOULE_UNSUPPORTED,
+                         "cannot constrain an answer to JSON: the model has no vocabulary");
+    if (!e->trie)
+        status = constraint_trie_new(tokenizer, &e->trie, error);
+    return status == JOULE_OK ? constraint_new(r->json_schema, tokenizer, e->trie,
+                                               runner_vocabulary(&e->runner), &answer->constraint, error)
+                              : status;
+}
+
 static joule_status new_answer(forge_engine *e, const forge_request *r, struct answer **out_answer,
                                joule_error *error)
 {
@@ -255,6 +275,11 @@ static joule_status new_answer(forge_engine *e, const forge_request *r, struct a
     a->sequence.hash_start =
         page_pool_hash_start(e->runner.pool, r->cache_salt, r->cache_salt ? strlen(r->cache_salt) : 0);
     joule_status status = sampler_new(&r->sampling, vocabulary, &a->sampler, error);
+    for (size_t i = 0; status == JOULE_OK && i < count; i++)
+        if (!sampler_add_token(a->sampler, r->prompt[i], true))
+            status = error_set(error, JOULE_NO_MEMORY, "cannot add a request: out of memory");
+    if (status == JOULE_OK)
+        status = set_constraint(e, r, a, error);
     if (status != JOULE_OK)
         free_answer(a);
     else
@@ -267,7 +292,7 @@ joule_status forge_engine_add(forge_engine *e, const forge_request *request, uin
 {
     forge_request r = {0};
     struct answer *answer;
-    joule_status status = abi_read(&r, sizeof r, SIZE_UP_TO(forge_request, max_joules), request);
+    joule_status status = abi_read(&r, sizeof r, SIZE_UP_TO(forge_request, reserved2), request);
     if (status != JOULE_OK)
         return error_set(out_error, status,
                          "cannot add a request: it has a wrong struct_size, or an unknown member is set");
@@ -276,8 +301,6 @@ joule_status forge_engine_add(forge_engine *e, const forge_request *request, uin
         status = new_answer(e, &r, &answer, out_error);
     if (status != JOULE_OK)
         return status;
-    for (size_t i = 0; i < r.prompt_count; i++)
-        sampler_add_token(answer->sampler, r.prompt[i], true);
     answer->added_ns = clock_now_ns();
     answer->budget_joules = budget_of(e, &r);
     e->has_budgets |= answer->budget_joules > 0;

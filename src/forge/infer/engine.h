@@ -4,6 +4,7 @@
 
 #include <forge/engine.h>
 #include <pthread.h>
+#include "forge/infer/constraint.h"
 #include "forge/infer/power_limit.h"
 #include "forge/infer/request_energy.h"
 #include "forge/infer/runner.h"
@@ -19,7 +20,8 @@ struct answer {
     uint64_t id;
     size_t prompt_count;
     struct sampler *sampler;
-    forge_request options; /* its pointers are not used */
+    struct constraint *constraint; /* NULL: any text */
+    forge_request options;         /* its pointers are not used */
     int32_t *stop_tokens;
     size_t cached_tokens;                         /* of the prompt */
     size_t reported_prompt;                       /* number of tokens of the prompt that were reported */
@@ -36,7 +38,8 @@ struct forge_engine {
     struct runner runner;
     struct scheduler scheduler;
     struct speculation speculation;
-    float *probabilities; /* work memory: [max_drafts + 1, vocabulary] */
+    struct token_trie *trie; /* of the tokenizer; NULL: no request needed it yet */
+    float *probabilities;    /* work memory: [max_drafts + 1, vocabulary] */
     struct answer *answers;
     pthread_mutex_t lock; /* protects `answers` against forge_engine_cancel */
     uint64_t next_id;

@@ -78,8 +78,11 @@ static joule_status add_token(forge_engine *e, struct answer *answer, int32_t to
         return error_set(error, JOULE_NO_MEMORY, "cannot add a token: out of memory");
     if (answer->options.reports_logprobs || answer->options.logprobs)
         set_logprobs(e, answer, logits, token, &event);
+    if (!sampler_add_token(answer->sampler, token, false))
+        return error_set(error, JOULE_NO_MEMORY, "cannot add a token: out of memory");
+    if (answer->constraint)
+        constraint_add(answer->constraint, token);
     sequence->tokens[sequence->token_count++] = token;
-    sampler_add_token(answer->sampler, token, false);
     e->answer_tokens++;
     return engine_add_event(e, &event, error);
 }
@@ -92,22 +95,38 @@ static void forbid_end(const forge_engine *e, const struct answer *answer, size_
             logits[i] = -INFINITY;
 }
 
-/* Computes the probabilities after each of `drafts` drafts. logits: [drafts + 1, vocabulary]. Returns false if no
- * token is possible. */
-static bool set_probabilities(forge_engine *e, struct answer *answer, const float *logits, size_t drafts)
+/* Replaces the logits of row `row`, which follows as many drafts, by probabilities. Returns false if no token is
+ * possible. */
+static bool set_row(forge_engine *e, struct answer *answer, size_t row, size_t made)
 {
-    size_t vocabulary = runner_vocabulary(&e->runner),
+    float *logits = e->probabilities + row * runner_vocabulary(&e->runner);
+    const uint32_t *mask = NULL;
+    forbid_end(e, answer, made + row, logits);
+    if (answer->constraint)
+        mask = constraint_mask(answer->constraint, answer->sequence.drafts, row);
+    return (mask || !answer->constraint) && sampler_probabilities(answer->sampler, logits, mask);
+}
+
+/* Computes the probabilities after each draft. logits: [*drafts + 1, vocabulary]. Reduces *drafts to those that a
+ * schema allows. Returns false if no token is possible after the answer so far. */
+static bool set_probabilities(forge_engine *e, struct answer *answer, const float *logits, size_t *drafts)
+{
+    size_t vocabulary = runner_vocabulary(&e->runner), row = 0,
            made = answer->sequence.token_count - answer->prompt_count;
-    bool are_possible = true;
-    memcpy(e->probabilities, logits, (drafts + 1) * vocabulary * sizeof *logits);
-    for (size_t i = 0; i <= drafts; i++) {
-        forbid_end(e, answer, made + i, e->probabilities + i * vocabulary);
-        are_possible &= sampler_probabilities(answer->sampler, e->probabilities + i * vocabulary, NULL);
-        if (i < drafts)
-            sampler_add_token(answer->sampler, answer->sequence.drafts[i], false);
+    memcpy(e->probabilities, logits, (*drafts + 1) * vocabulary * sizeof *logits);
+    if (!set_row(e, answer, 0, made))
+        return false;
+    while (row < *drafts && sampler_add_token(answer->sampler, answer->sequence.drafts[row], false)) {
+        if (set_row(e, answer, row + 1, made)) {
+            row++;
+            continue;
+        }
+        sampler_remove_tokens(answer->sampler, 1);
+        break;
     }
-    sampler_remove_tokens(answer->sampler, drafts);
-    return are_possible;
+    sampler_remove_tokens(answer->sampler, row);
+    *drafts = row;
+    return true;
 }
 
 static bool is_full(const forge_engine *e, const struct answer *answer)
@@ -125,11 +144,16 @@ static joule_status choose(forge_engine *e, struct answer *answer, const float *
     struct sequence *sequence = &answer->sequence;
     int32_t tokens[MAX_DRAFTS + 1];
     size_t before = sequence->token_count, vocabulary = runner_vocabulary(&e->runner);
-    if (!set_probabilities(e, answer, logits, drafts))
-        return error_set(error, JOULE_FAILED, "request %llu: the model computed no finite logits",
-                         (unsigned long long)answer->id);
+    size_t possible = drafts;
+    if (!set_probabilities(e, answer, logits, &possible)) {
+        *out_end = FORGE_END_TOKEN; /* if a schema allows no token, its text is complete */
+        return answer->constraint
+                   ? JOULE_OK
+                   : error_set(error, JOULE_FAILED, "request %llu: the model computed no finite logits",
+                               (unsigned long long)answer->id);
+    }
     size_t count = sampler_accept(answer->sampler, e->probabilities, answer->drafts.probabilities,
-                                  sequence->drafts, drafts, before - answer->prompt_count, tokens);
+                                  sequence->drafts, possible, before - answer->prompt_count, tokens);
     speculation_record(&e->speculation, &answer->drafts, before, drafts, count - 1);
     scheduler_reject(sequence, drafts - (count - 1));
     sequence->draft_count = 0;

@@ -41,6 +41,7 @@ joule_status speculation_open(struct speculation *s, const forge_engine_options 
                               joule_error *out_error)
 {
     *s = (struct speculation){.kind = options->speculation,
+                              .keeps_count = options->keeps_draft_tokens,
                               .max_drafts = options->draft_tokens ? options->draft_tokens : 4,
                               .min_match = options->min_match ? options->min_match : 2,
                               .max_match = options->max_match ? options->max_match : 4};
@@ -86,7 +87,7 @@ static size_t best_count(const struct speculation *s, const struct draft_state *
     double rows = (double)sequences, one = step_times_expect(&s->model_times, rows);
     double a = fmin(state->acceptance, 0.99), best = 1;
     size_t count = 0;
-    if (!(one > 0))
+    if (s->keeps_count || !(one > 0))
         return s->max_drafts; /* times are not known yet */
     for (size_t k = 1; k <= s->max_drafts; k++) {
         double tokens = (1 - pow(a, (double)(k + 1))) / (1 - a);
@@ -188,8 +189,8 @@ static void choose_draft(struct speculation *s, struct draft_request *r, const f
     if (!sampler_probabilities(r->sampler, probabilities, NULL))
         return;
     int32_t token = sampler_draw(r->sampler, probabilities, r->position + i, DRAFT_PURPOSE);
-    sequence->drafts[sequence->draft_count++] = token;
-    sampler_add_token(r->sampler, token, false);
+    if (sampler_add_token(r->sampler, token, false))
+        sequence->drafts[sequence->draft_count++] = token;
 }
 
 /* Computes one step of the draft model for all requests that want more than they have. Returns JOULE_ABSENT if no

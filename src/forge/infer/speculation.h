@@ -33,6 +33,7 @@ struct draft_state {
 
 struct speculation {
     forge_speculation kind;
+    bool keeps_count; /* always propose max_drafts */
     size_t max_drafts, min_match, max_match;
     struct runner draft; /* FORGE_SPECULATION_MODEL only */
     struct step_times model_times;

@@ -71,15 +71,21 @@ static void test_greedy_tokens_are_the_same_with_drafts_of_any_origin(void **sta
     tiny_model_open(&equal, 7, NULL);
     tiny_model_open(&other, 8, NULL);
     const forge_engine_options options[] = {
-        {.struct_size = sizeof options[0], .speculation = FORGE_SPECULATION_LOOKUP, .draft_tokens = 8},
         {.struct_size = sizeof options[0],
+         .keeps_draft_tokens = true,
+         .speculation = FORGE_SPECULATION_LOOKUP,
+         .draft_tokens = 8},
+        {.struct_size = sizeof options[0],
+         .keeps_draft_tokens = true,
          .speculation = FORGE_SPECULATION_MODEL,
          .draft_model = equal.model},
         {.struct_size = sizeof options[0],
+         .keeps_draft_tokens = true,
          .speculation = FORGE_SPECULATION_MODEL,
          .draft_model = other.model},
         /* few pages and rows: sequences are preempted with drafts */
         {.struct_size = sizeof options[0],
+         .keeps_draft_tokens = true,
          .speculation = FORGE_SPECULATION_MODEL,
          .draft_model = equal.model,
          .page_size = 4,
@@ -142,6 +148,7 @@ static void test_frequencies_of_tokens_are_the_same_with_drafts(void **state)
     for (int kind = FORGE_SPECULATION_LOOKUP; kind <= FORGE_SPECULATION_MODEL; kind++) {
         double drafted[TINY_VOCABULARY] = {0};
         const forge_engine_options options = {.struct_size = sizeof options,
+                                              .keeps_draft_tokens = true,
                                               .speculation = (forge_speculation)kind,
                                               .draft_model = other.model};
         tiny_model_open(&tiny, 7, &options);
