@@ -71,10 +71,10 @@ void json_string(struct json *json, const char *key, const char *value)
         json_null(json, key);
         return;
     }
-    json_bytes(json, key, value, strlen(value));
+    json_span(json, key, value, strlen(value));
 }
 
-void json_bytes(struct json *json, const char *key, const char *bytes, size_t count)
+void json_span(struct json *json, const char *key, const char *bytes, size_t count)
 {
     begin_value(json, key);
     json_quote(json->out, bytes, count);

@@ -19,7 +19,7 @@ void json_open(struct json *json, const char *key, char bracket);        /* '{' 
 void json_close(struct json *json, char bracket);                        /* '}' or ']' */
 void json_string(struct json *json, const char *key, const char *value); /* null if value is NULL */
 void json_text(struct json *json, const char *key, const char *value);   /* null if value is NULL or "" */
-void json_bytes(struct json *json, const char *key, const char *bytes, size_t count); /* see json_quote */
+void json_span(struct json *json, const char *key, const char *bytes, size_t count); /* see json_quote */
 /* Adds a number, or null if it is not finite. Use it for measured figures; see text_add_measure. */
 void json_double(struct json *json, const char *key, double value);
 /* Like json_double, but with all digits, for values that are read back. */

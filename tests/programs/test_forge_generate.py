@@ -8,6 +8,7 @@ the model is absent (JOULE_TEST_DATA). All other checks use models with random w
 import json
 import math
 import os
+import pty
 import signal
 import struct
 import subprocess
@@ -301,6 +302,31 @@ class RandomModels(Case):
                 return
             self.assertEqual(child.returncode, 0)  # the answer ended before the signal arrived
         self.fail("no answer was interrupted")
+
+    def chat_on_terminal(self, path, end):
+        """Returns (exit code, terminal's output) of a chat with one message. `end` gets child and terminal at the
+        second prompt."""
+        terminal, child_terminal = pty.openpty()
+        with subprocess.Popen([FORGE, "chat", path, "--chat-template", "chatml", "-n", "5"], stdin=child_terminal, stdout=child_terminal,
+                              stderr=child_terminal, start_new_session=True) as child:
+            os.close(child_terminal)
+            os.write(terminal, b"hello\n")
+            out = b""
+            while out.count(b"> ") < 2:
+                out += os.read(terminal, 4096)
+            end(child, terminal)
+            code = child.wait(60)
+        os.close(terminal)
+        return code, out.decode()
+
+    def test_chat_on_a_terminal_prompts_and_ends_after_an_interrupt_or_the_end_of_input(self):
+        path = self.write_model("q8_0")[0]
+        code, out = self.chat_on_terminal(path, lambda child, terminal: os.write(terminal, b"\x04"))
+        self.assertEqual(code, 0, out)
+        self.assertIn("random llama-tiny q8_0; /help lists the commands", out)
+        self.assertRegex(out, r"answer \d+ tokens?")
+        code, out = self.chat_on_terminal(path, lambda child, terminal: child.send_signal(signal.SIGINT))
+        self.assertEqual(code, 130, out)
 
     def test_damaged_models_are_refused(self):
         with open(self.write_model("q8_0")[0], "rb") as file:

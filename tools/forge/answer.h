@@ -5,7 +5,7 @@
 #include "base/json_writer.h"
 #include "language_model.h"
 
-/* What is asked. Members with the value 0 are off. */
+/* A prompt, and limits of its answer. Members with the value 0 are off. */
 struct question {
     const int32_t *prompt; /* [prompt_count] tokens */
     size_t prompt_count;
@@ -30,8 +30,8 @@ struct answer {
 
 /* Returns false, after a message of `subcommand`, if a text of --stop is empty. */
 bool stops_check(const struct option_list *stops, const char *subcommand);
-/* Computes an answer until it ends, or until an interrupt (interrupt.h). Sets *out_answer even after an error,
- * so that the caller may always call answer_free. Joules that are unknown are NaN. */
+/* Computes an answer until it ends, or until an interrupt (interrupt.h). Sets *out_answer even after an
+ * error, so that the caller may always call answer_free. Joules that are unknown are NaN. */
 joule_status answer_compute(struct language_model *m, const struct question *question,
                             struct answer *out_answer, joule_error *out_error);
 void answer_free(struct answer *answer);

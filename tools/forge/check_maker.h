@@ -40,9 +40,9 @@ forge_value family_make(struct maker *m, enum op op);
 const char *composite_name(unsigned i);
 /* Returns true if composite i exists and has cases. */
 bool composite_exists(unsigned i);
-/* Adds composite i, which must have cases. Its outputs are "y", "y1" ..., except in CASE_GRAD. If it has a gradient, it also has the
- * outputs of maker_gradients for y, except in CASE_TIME. Returns false if the composite has no case for
- * m->purpose. */
+/* Adds composite i, which must have cases. Its outputs are "y", "y1" ..., except in CASE_GRAD. If it has a
+ * gradient, it also has the outputs of maker_gradients for y, except in CASE_TIME. Returns false if the
+ * composite has no case for m->purpose. */
 bool composite_make(struct maker *m, unsigned i);
 
 #endif

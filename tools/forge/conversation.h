@@ -28,9 +28,9 @@ joule_status conversation_add(struct conversation *c, const char *role, const ch
 void conversation_clear(struct conversation *c);
 void conversation_remove_last(struct conversation *c);
 
-/* Returns the tokens of all messages and of the beginning of an answer. Removes the oldest turns until there are
- * at most `max_count` tokens; *out_removed: their number. The last message remains; JOULE_INVALID: it alone is too
- * long. The caller frees *out_tokens with free(). */
+/* Returns the tokens of all messages and of the beginning of an answer. Removes the oldest turns until
+ * there are at most `max_count` tokens; *out_removed: their number. The last message remains;
+ * JOULE_INVALID: it alone is too long. The caller frees *out_tokens with free(). */
 joule_status conversation_tokens(struct conversation *c, size_t max_count, int32_t **out_tokens,
                                  size_t *out_count, size_t *out_removed, joule_error *out_error);
 

@@ -62,9 +62,9 @@ static void print_model(const struct bench *b)
 static void print_foot(const struct bench *b)
 {
     printf("\npp: tokens of a prompt; tg: tokens that are generated one by one. tokens/s: all sequences of\n"
-           "the batch together, median of %u repeats. ms/token: of one sequence. GB/s: weights that the\n"
+           "the batch together, median of %u repeat%s. ms/token: of one sequence. GB/s: weights that the\n"
            "steps read. Intervals of energy are 90 %% intervals.\n",
-           b->options->repeats);
+           b->options->repeats, b->options->repeats == 1 ? "" : "s");
 }
 
 static void model_json(struct json *json, const struct bench *b)

@@ -1,9 +1,11 @@
 /* tools/forge/forge_chat.c - `forge chat`: a conversation with a language model.
  *
- * Note: each line of standard input is a message. The prefix cache keeps the keys and values of earlier turns,
- * so that a turn computes only its new tokens.
+ * Note: each line of standard input is a message. The prefix cache keeps the keys and values of earlier
+ * turns, so that a turn computes only its new tokens.
  */
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,6 +133,22 @@ static bool continues_after_interrupt(const struct chat *chat)
     return true;
 }
 
+/* Prints a prompt, and returns when a line can be read or an interrupt has arrived. An interrupt just before
+ * read() would not end it, so signals are only delivered while ppoll() waits. */
+static void wait_on_terminal(void)
+{
+    sigset_t interrupts, before;
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    sigemptyset(&interrupts);
+    sigaddset(&interrupts, SIGINT);
+    sigaddset(&interrupts, SIGTERM);
+    fputs("> ", stderr);
+    sigprocmask(SIG_BLOCK, &interrupts, &before);
+    if (!interrupted_by)
+        ppoll(&input, 1, NULL, &before);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
 static joule_status talk(struct chat *chat, joule_error *error)
 {
     char *line = NULL;
@@ -138,8 +156,8 @@ static joule_status talk(struct chat *chat, joule_error *error)
     joule_status status = JOULE_OK;
     while (status == JOULE_OK && continues_after_interrupt(chat)) {
         if (chat->is_terminal)
-            fputs("> ", stderr);
-        ssize_t size = getline(&line, &capacity, stdin);
+            wait_on_terminal();
+        ssize_t size = interrupted_by ? -1 : getline(&line, &capacity, stdin);
         if (size < 0 || interrupted_by)
             break;
         while (size > 0 && (line[size - 1] == '\n' || line[size - 1] == '\r'))

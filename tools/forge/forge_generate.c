@@ -28,7 +28,7 @@ struct generate_options {
     bool is_raw, is_verbose;
 };
 
-/* What is reported. */
+/* The answer and the figures of a report. */
 struct generation {
     const struct generate_options *options;
     struct language_model model;
@@ -76,7 +76,7 @@ static void print_json(const void *context, struct text *out)
     json_string(&json, "schema", SCHEMA);
     json_string(&json, "forge_version", joule_version());
     json_string(&json, "model", g->options->language.model);
-    json_bytes(&json, "text", g->answer.text ? g->answer.text : "", g->answer.size);
+    json_span(&json, "text", g->answer.text ? g->answer.text : "", g->answer.size);
     json_open(&json, "tokens", '[');
     for (size_t i = 0; i < g->answer.token_count; i++)
         json_integer(&json, NULL, g->answer.tokens[i]);

@@ -1,7 +1,7 @@
 /* tools/forge/forge_perplexity.c - `forge perplexity`: measures how well a language model predicts a text.
  *
- * Note: the text is read in windows. Each window begins with the BOS token. Windows overlap, and a token counts
- * only in the first window that contains it, so that most tokens are predicted from a long context.
+ * Note: the text is read in windows. Each window begins with the BOS token. Windows overlap, and a token
+ * counts only in the first window that contains it, so that most tokens are predicted from a long context.
  */
 #include <math.h>
 #include <stdio.h>

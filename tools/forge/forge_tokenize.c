@@ -43,14 +43,14 @@ static void print_json(const void *context, struct text *out)
     json_open(&json, NULL, '{');
     json_string(&json, "schema", SCHEMA);
     json_integer(&json, "vocabulary", (int64_t)forge_tokenizer_count(t->tokenizer));
-    json_bytes(&json, "text", t->text, t->size);
+    json_span(&json, "text", t->text, t->size);
     json_open(&json, "tokens", '[');
     for (size_t i = 0; i < t->count; i++)
         json_integer(&json, NULL, t->tokens[i]);
     json_close(&json, ']');
     json_open(&json, "pieces", '[');
     for (size_t i = 0; piece && i < t->count; i++)
-        json_bytes(&json, NULL, piece, piece_of(t, t->tokens[i], piece));
+        json_span(&json, NULL, piece, piece_of(t, t->tokens[i], piece));
     json_close(&json, ']');
     json_close(&json, '}');
     text_add(out, "\n");
@@ -128,8 +128,8 @@ static joule_status convert(struct tokenization *t, joule_error *error)
     return JOULE_OK;
 }
 
-/* Opens the tokenizer of a model, or a file that contains a tokenizer only. Exactly one of the outputs is set if
- * the result is JOULE_OK. */
+/* Opens the tokenizer of a model, or a file that contains a tokenizer only. Exactly one of the outputs is
+ * set if the result is JOULE_OK. */
 static joule_status open_tokenizer(const struct language_options *o, struct language_model *out_model,
                                    forge_tokenizer **out_tokenizer, joule_error *error)
 {

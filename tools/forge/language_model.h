@@ -28,8 +28,9 @@ struct language_model {
 /* Opens the model only. The caller may close *m even after an error. */
 joule_status language_model_open(struct language_model *m, const struct language_options *options,
                                  joule_error *out_error);
-/* Opens the device and an engine. engine: its cache_dtype is ignored, because --cache-type determines it. If it
- * has max_length but no cache_tokens, the cache has room for max_batch_size sequences of this length. */
+/* Opens the device and an engine. engine: its cache_dtype is ignored, because --cache-type determines it.
+ * If it has max_length but no cache_tokens, the cache has room for max_batch_size sequences of this
+ * length. */
 joule_status language_model_start(struct language_model *m, const struct language_options *options,
                                   const forge_engine_options *engine, joule_error *out_error);
 void language_model_close(struct language_model *m);

@@ -158,7 +158,8 @@ static joule_status make_tensors(struct making *m, uint64_t seed)
 
 /* --- vocabulary ----------------------------------------------------------------------------------------- */
 
-/* Writes piece `i` of the vocabulary: a space, then the words a, b, ... z, aa, ab, ..., each also after a space. */
+/* Writes piece `i` of the vocabulary: a space, then the words a, b, ... z, aa, ab, ..., each also after a
+ * space. */
 static void name_piece(size_t i, char out[MAX_NAME])
 {
     char letters[16];

@@ -1,4 +1,5 @@
-/* tools/forge/random_model.h - writes language models with random weights, to compare the speed of engines. */
+/* tools/forge/random_model.h - writes language models with random weights, to compare the speed of
+ * engines. */
 #ifndef FORGE_RANDOM_MODEL_H
 #define FORGE_RANDOM_MODEL_H
 
@@ -14,8 +15,8 @@ struct random_model {
 /* The names of all shapes and types, for help and messages. */
 extern const char random_model_shapes[], random_model_types[];
 
-/* Parses "SHAPE:TYPE", such as "llama-1.1b:q8_0". Returns false after a message of `subcommand` if there is no
- * such shape or type. */
+/* Parses "SHAPE:TYPE", such as "llama-1.1b:q8_0". Returns false after a message of `subcommand` if there
+ * is no such shape or type. */
 bool random_model_parse(const char *text, const char *subcommand, struct random_model *out_model);
 
 /* Writes the model as a GGUF file, with a vocabulary of SentencePiece. Weights are uniform within

@@ -33,7 +33,8 @@ size_t visible_text(const char *bytes, size_t size, char *out)
     return length;
 }
 
-/* Returns the size of the longest beginning of `bytes`, at most PART_SIZE, that does not end in a character. */
+/* Returns the size of the longest beginning of `bytes`, at most PART_SIZE, that does not end in a
+ * character. */
 static size_t part_of(const char *bytes, size_t size)
 {
     size_t part = size < PART_SIZE ? size : PART_SIZE;

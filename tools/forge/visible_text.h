@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* Copies text, and replaces by U+FFFD each control character except newline and tab, and each byte that is not
- * UTF-8. out: VISIBLE_SIZE times `size` bytes. Returns the number of bytes written. */
+/* Copies text, and replaces by U+FFFD each control character except newline and tab, and each byte that is
+ * not UTF-8. out: VISIBLE_SIZE times `size` bytes. Returns the number of bytes written. */
 enum { VISIBLE_SIZE = 3 };
 size_t visible_text(const char *bytes, size_t size, char *out);
 
