@@ -1,8 +1,8 @@
 /* tools/forge/serve.h - settings and state that the files of `forge serve` share.
  *
- * The main thread waits for signals. One thread (serve_engine.c) uses the engine: it adds requests, computes steps
- * and passes events to jobs. libmicrohttpd runs one thread for each connection, which parses a request, submits a
- * job (serve_job.h) and turns the job's events into text (serve_text.h).
+ * The main thread waits for signals. One thread (serve_engine.c) uses the engine: it adds requests, computes
+ * steps and passes events to jobs. libmicrohttpd runs one thread for each connection, which parses a request,
+ * submits a job (serve_job.h) and turns the job's events into text (serve_text.h).
  * Note: the engine's thread never waits for a client, and only copies events.
  */
 #ifndef SERVE_H

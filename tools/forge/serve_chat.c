@@ -112,8 +112,8 @@ static const char *name_of(const forge_tokenizer *tokenizer, int32_t token, char
     return out;
 }
 
-/* Writes the conversation with the template of --chat-template, else that of the model. If the model's template needs
- * constructs that are not supported, the built-in template of its family is used. */
+/* Writes the conversation with the template of --chat-template, else that of the model. If the model's
+ * template needs constructs that are not supported, the built-in template of its family is used. */
 static joule_status render(const struct server *server, const forge_chat_message *messages, size_t count,
                            char **out_text, joule_error *error)
 {

@@ -1,7 +1,7 @@
 /* tools/forge/serve_clients.h - the connections of a server, and time limits for slow clients.
  *
- * A connection is closed if no complete request arrives in time. If few places are left, the connection that has been
- * idle longest is closed, so that a new client is served.
+ * A connection is closed if no complete request arrives in time. If few places are left, the connection that
+ * has been idle longest is closed, so that a new client is served.
  */
 #ifndef SERVE_CLIENTS_H
 #define SERVE_CLIENTS_H

@@ -23,8 +23,8 @@ struct active {
 
 /* --- ending choices ------------------------------------------------------------------------------------- */
 
-/* Ends a choice: wakes the HTTP thread, and releases the choice's reference to its job. `last` NULL: the choice
- * failed, and `failure` has the reason. */
+/* Ends a choice: wakes the HTTP thread, and releases the choice's reference to its job. `last` NULL: the
+ * choice failed, and `failure` has the reason. */
 static void end_choice(struct server *server, struct choice *choice, const forge_engine_event *last,
                        const joule_error *failure)
 {
@@ -65,8 +65,8 @@ static void end_all(struct server *server, struct active *active, const joule_er
 
 /* --- adding requests ------------------------------------------------------------------------------------ */
 
-/* Returns JOULE_INVALID with a message if even the first token is expected to need more energy than the request may
- * use. Unknown energies refuse nothing. */
+/* Returns JOULE_INVALID with a message if even the first token is expected to need more energy than the
+ * request may use. Unknown energies refuse nothing. */
 static joule_status check_budget(const struct server *server, struct choice *choice, joule_error *error)
 {
     double limit = server->settings->engine.max_request_joules, own = choice->request.max_joules;
