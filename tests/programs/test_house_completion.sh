@@ -92,5 +92,8 @@ for shell in bash fish zsh; do
     expect "$shell" forge "train --data " kept.graph
     expect "$shell" forge "compile " kept.graph
     expect "$shell" forge "run " kept.graph
+    expect "$shell" forge "bench-" bench-llm
+    expect "$shell" forge "bench-llm " kept.graph
+    expect "$shell" forge "generate " kept.graph
 done
 exit $status

@@ -30,7 +30,7 @@ compare() { # PAGE PROGRAM [SUBCOMMAND]
 }
 
 compare_options() { # PROGRAM NAME
-    "$1" --help | sed -nE 's/^  ([a-z]+) .*/\1/p' | while read -r subcommand; do
+    "$1" --help | sed -nE 's/^  ([a-z-]+) .*/\1/p' | while read -r subcommand; do
         if ! "$1" "$subcommand" --help >/dev/null 2>&1; then
             echo "skipped: $2-$subcommand(1): this build has no $2 $subcommand"
             continue

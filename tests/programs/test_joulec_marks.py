@@ -234,6 +234,22 @@ int next(void);
         text = "void f(void) { bool has_changed = true;\nwhile (has_changed) {\nhas_changed = false;\nJOULE_LOOP(0, 400)\nfor (int i = 0; i < 400; i++) {\n%s}\n}\n}\n"
         self.check_refused(text % self.ROUND, [0, 400], None)
 
+    def test_an_inlined_inner_loop(self):
+        """Neither keyword's statement contains the other keyword."""
+        text = """static inline bool pass(void) { bool has_changed = false;
+    %s
+    for (int i = 0; i < 400; i++) {
+        %s}
+    return has_changed; }
+void f(void) { bool has_changed = true;
+    %s
+    while (has_changed) has_changed = pass(); }
+"""
+        loops, _ = self.marks(text % ("JOULE_LOOP(0, 400)", self.ROUND, ""))
+        self.assertTrue(len(loops) == 2 or loops == [(None, None)], loops)
+        loops, _ = self.marks(text % ("", self.ROUND, "JOULE_LOOP(1, 512)"))
+        self.assertTrue(len(loops) == 2 or loops == [(None, None)], loops)
+
     def test_refused_mark_gets_a_hint(self):
         text = "void f(void) { bool has_changed = true;\nJOULE_LOOP(1, 512)\nwhile (has_changed) {\nhas_changed = false;\nfor (int i = 0; i < 400; i++) {\n%s}\n}\n}\n"
         message = self.report(text % self.ROUND)["stderr"]

@@ -12,6 +12,16 @@
 
 /* --- text ----------------------------------------------------------------------------------------------- */
 
+bool stops_check(const struct option_list *stops, const char *subcommand)
+{
+    for (size_t i = 0; i < stops->count; i++)
+        if (!*stops->items[i]) {
+            complain(subcommand, "--stop takes a text, not an empty one");
+            return false;
+        }
+    return true;
+}
+
 /* Returns the offset of the first stop text at or after `from`, or the text's size. */
 static size_t find_stop(const struct answer *a, const struct option_list *stops, size_t from)
 {

@@ -28,6 +28,8 @@ struct answer {
     char *piece; /* text of one token */
 };
 
+/* Returns false, after a message of `subcommand`, if a text of --stop is empty. */
+bool stops_check(const struct option_list *stops, const char *subcommand);
 /* Computes an answer until it ends, or until an interrupt (interrupt.h). Sets *out_answer even after an error,
  * so that the caller may always call answer_free. Joules that are unknown are NaN. */
 joule_status answer_compute(struct language_model *m, const struct question *question,

@@ -4,13 +4,21 @@
 #define FORGE_COMMANDS_H
 
 int bench_main(int argc, char **argv);
+int bench_llm_main(int argc, char **argv);
+int chat_main(int argc, char **argv);
 int check_main(int argc, char **argv);
 int compile_main(int argc, char **argv);
+int convert_main(int argc, char **argv);
 int devices_main(int argc, char **argv);
 int generate_main(int argc, char **argv);
 int inspect_main(int argc, char **argv);
+int perplexity_main(int argc, char **argv);
 int run_main(int argc, char **argv);
+<<<<<<< HEAD
+int tokenize_main(int argc, char **argv);
+=======
 int serve_main(int argc, char **argv);
+>>>>>>> serve
 int train_main(int argc, char **argv);
 
 #endif

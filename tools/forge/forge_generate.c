@@ -47,17 +47,13 @@ static joule_status read_prompt(struct generation *g, joule_error *error)
     const struct generate_options *o = g->options;
     char *text = NULL;
     size_t size = o->prompt ? strlen(o->prompt) : 0;
-    const forge_tokenizer *tokenizer = g->model.tokenizer;
     joule_status status = o->prompt ? JOULE_OK : input_read(o->file, &text, &size, error);
     if (status == JOULE_OK)
-        status = text_to_tokens(tokenizer, text ? text : o->prompt, size,
-                                o->is_raw ? 0 : FORGE_TOKENIZE_ADD_ENDS, &g->prompt, &g->prompt_count, error);
+        status = (o->is_raw ? text_to_tokens : prompt_to_tokens)(
+            g->model.tokenizer, text ? text : o->prompt, size, 0, &g->prompt, &g->prompt_count, error);
     free(text);
     if (status != JOULE_OK)
         return status;
-    /* EOS would end the text that the answer continues. */
-    if (!o->is_raw && g->prompt_count > 1 && g->prompt[g->prompt_count - 1] == forge_tokenizer_eos(tokenizer))
-        g->prompt_count--;
     if (g->prompt_count == 0)
         return error_set(error, JOULE_INVALID, "cannot answer an empty prompt: %s",
                          o->is_raw ? "--raw adds no BOS token" : "the model has no BOS token");
@@ -125,12 +121,14 @@ static int report(struct generation *g)
 static joule_status start(struct generation *g, joule_error *error)
 {
     const struct language_options *language = &g->options->language;
-    const forge_engine_options engine = {.struct_size = sizeof engine, .max_batch_size = 1};
+    forge_engine_options engine = {.struct_size = sizeof engine, .max_batch_size = 1};
     joule_status status = language_model_open(&g->model, language, error);
     if (status == JOULE_OK)
         status = language_model_need_tokenizer(&g->model, error);
     if (status == JOULE_OK)
         status = read_prompt(g, error);
+    size_t length = g->prompt_count + g->options->max_tokens, context = (size_t)g->model.facts.context;
+    engine.max_length = (uint32_t)(length < context ? length : context);
     if (status == JOULE_OK)
         status = language_model_start(&g->model, language, &engine, error);
     return status;
@@ -172,11 +170,6 @@ static bool check_options(const struct generate_options *o)
 {
     joule_error error = {0};
     const char *const paths[] = {o->language.model, o->language.tokenizer, o->file, o->json};
-    for (size_t i = 0; i < o->stops.count; i++)
-        if (!*o->stops.items[i]) {
-            complain("generate", "--stop takes a text, not an empty one");
-            return false;
-        }
     if (o->prompt && o->file)
         complain("generate", "PROMPT and --file are both given; only one of them can be the prompt");
     else if (o->json && (output_check_apart(paths, 3, 4, &error) != JOULE_OK ||
@@ -219,7 +212,8 @@ int generate_main(int argc, char **argv)
     int read = read_options(&options, argc, argv);
     if (read <= OPTIONS_HELP)
         return read == OPTIONS_HELP ? 0 : EXIT_USAGE;
-    if (!check_options(&options) || !sampling_options_read(&options.sampling, "generate", &sampling))
+    if (!check_options(&options) || !stops_check(&options.stops, "generate") ||
+        !sampling_options_read(&options.sampling, "generate", &sampling))
         return EXIT_USAGE;
     return generate(&options, &sampling);
 }

@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "base/file.h"
 
+enum { PAGE_SIZE = 16 };
+
 size_t language_options_add(struct language_options *o, struct option *rows)
 {
     rows[0] =
@@ -53,10 +55,23 @@ static joule_status read_cache_type(const char *name, forge_dtype *out_dtype, jo
     return error_set(out_error, JOULE_INVALID, "--cache-type takes f32, f16, bf16 or q8_0, not '%s'", name);
 }
 
+/* Sets the size of the cache, so that all sequences of a step can have the maximum length. One page more is
+ * needed to admit a request. */
+static void set_cache_size(forge_engine_options *o)
+{
+    if (!o->max_length || o->cache_tokens)
+        return;
+    o->page_size = PAGE_SIZE;
+    o->cache_tokens =
+        (uint64_t)o->max_batch_size * ((o->max_length + PAGE_SIZE - 1) / PAGE_SIZE + 1) * PAGE_SIZE +
+        PAGE_SIZE;
+}
+
 joule_status language_model_start(struct language_model *m, const struct language_options *o,
                                   const forge_engine_options *engine, joule_error *out_error)
 {
     forge_engine_options options = *engine;
+    set_cache_size(&options);
     joule_status status = read_cache_type(o->cache_type, &options.cache_dtype, out_error);
     if (status == JOULE_OK)
         status = forge_device_open("cpu", &m->device, out_error);
@@ -110,6 +125,28 @@ joule_status text_to_tokens(const forge_tokenizer *tokenizer, const char *text, 
     }
     *out_tokens = tokens;
     return JOULE_OK;
+}
+
+joule_status prompt_to_tokens(const forge_tokenizer *tokenizer, const char *text, size_t size, uint32_t flags,
+                              int32_t **out_tokens, size_t *out_count, joule_error *out_error)
+{
+    size_t plain_count;
+    joule_status status = text_to_tokens(tokenizer, text, size, flags | FORGE_TOKENIZE_ADD_ENDS, out_tokens,
+                                         out_count, out_error);
+    if (status != JOULE_OK || *out_count == 0)
+        return status;
+    /* An EOS token that was added at the end would end the text that the answer continues. */
+    bool has_bos = (*out_tokens)[0] == forge_tokenizer_bos(tokenizer);
+    bool has_eos = (*out_tokens)[*out_count - 1] == forge_tokenizer_eos(tokenizer) && *out_count > has_bos;
+    status =
+        has_eos ? forge_tokenize(tokenizer, text, size, flags, NULL, 0, &plain_count, out_error) : JOULE_OK;
+    if (status != JOULE_OK) {
+        free(*out_tokens);
+        *out_tokens = NULL;
+    } else if (has_eos && *out_count > plain_count) {
+        (*out_count)--;
+    }
+    return status;
 }
 
 static char *read_standard_input(size_t *out_size)

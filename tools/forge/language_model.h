@@ -28,7 +28,8 @@ struct language_model {
 /* Opens the model only. The caller may close *m even after an error. */
 joule_status language_model_open(struct language_model *m, const struct language_options *options,
                                  joule_error *out_error);
-/* Opens the device and an engine. engine: its cache_dtype is ignored, because --cache-type determines it. */
+/* Opens the device and an engine. engine: its cache_dtype is ignored, because --cache-type determines it. If it
+ * has max_length but no cache_tokens, the cache has room for max_batch_size sequences of this length. */
 joule_status language_model_start(struct language_model *m, const struct language_options *options,
                                   const forge_engine_options *engine, joule_error *out_error);
 void language_model_close(struct language_model *m);
@@ -38,6 +39,10 @@ joule_status language_model_need_tokenizer(const struct language_model *m, joule
 /* Converts text to tokens. flags: those of forge_tokenize. The caller frees *out_tokens with free(). */
 joule_status text_to_tokens(const forge_tokenizer *tokenizer, const char *text, size_t size, uint32_t flags,
                             int32_t **out_tokens, size_t *out_count, joule_error *out_error);
+
+/* Like text_to_tokens, for a prompt: adds the tokens with which the model expects a text to begin. */
+joule_status prompt_to_tokens(const forge_tokenizer *tokenizer, const char *text, size_t size, uint32_t flags,
+                              int32_t **out_tokens, size_t *out_count, joule_error *out_error);
 
 /* Returns the contents of a file or pipe, or of standard input up to its end (path NULL). The caller frees
  * *out_text with free(). At most MAX_INPUT bytes. */

@@ -182,7 +182,7 @@ void device_add_lines(const struct device_row *row, const char *indent, struct t
 
 /* --- JSON ----------------------------------------------------------------------------------------------- */
 
-static void json_bytes(struct json *json, const char *key, uint64_t bytes)
+static void json_known_bytes(struct json *json, const char *key, uint64_t bytes)
 {
     if (bytes <= INT64_MAX)
         json_integer(json, key, (int64_t)bytes);
@@ -221,9 +221,9 @@ static void json_identity(const joule_device *d, struct json *json)
 
 static void json_load(const joule_device *d, struct json *json)
 {
-    json_bytes(json, "memory_total_bytes", d->memory_total_bytes);
-    json_bytes(json, "memory_used_bytes", d->memory_used_bytes);
-    json_bytes(json, "memory_free_bytes", d->memory_free_bytes);
+    json_known_bytes(json, "memory_total_bytes", d->memory_total_bytes);
+    json_known_bytes(json, "memory_used_bytes", d->memory_used_bytes);
+    json_known_bytes(json, "memory_free_bytes", d->memory_free_bytes);
     json_double(json, "utilisation", d->busy);
     json_double(json, "memory_utilisation", d->memory_busy);
     json_double(json, "temperature_celsius", d->temperature_celsius);
@@ -296,9 +296,9 @@ static void json_partitions(const struct device_row *row, struct json *json)
         json_text(json, "profile", row->partitions[i].profile);
         json_instance(json, "instance", row->partitions[i].instance);
         json_instance(json, "compute_instance", row->partitions[i].compute_instance);
-        json_bytes(json, "memory_total_bytes", row->partitions[i].memory_total_bytes);
-        json_bytes(json, "memory_used_bytes", row->partitions[i].memory_used_bytes);
-        json_bytes(json, "memory_free_bytes", row->partitions[i].memory_free_bytes);
+        json_known_bytes(json, "memory_total_bytes", row->partitions[i].memory_total_bytes);
+        json_known_bytes(json, "memory_used_bytes", row->partitions[i].memory_used_bytes);
+        json_known_bytes(json, "memory_free_bytes", row->partitions[i].memory_free_bytes);
         json_close(json, '}');
     }
     json_close(json, ']');
@@ -314,7 +314,7 @@ static void json_processes(const struct device_row *row, struct json *json)
     for (size_t i = 0; i < row->process_count; i++) {
         json_open(json, NULL, '{');
         json_integer(json, "pid", (int64_t)row->processes[i].pid);
-        json_bytes(json, "memory_bytes", row->processes[i].memory_bytes);
+        json_known_bytes(json, "memory_bytes", row->processes[i].memory_bytes);
         json_double(json, "utilisation", row->processes[i].busy);
         json_close(json, '}');
     }

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "forge/infer/jinja.h"
 
-/* --- families ------------------------------------------------------------------------------------------- */
+/* --- families ------------------------------------------------------------------------------------------ */
 
 /* For formats without a role for the system: its text is placed before the first user's text. */
 #define TAKES_SYSTEM(before, after)                                                                          \
@@ -71,7 +71,8 @@ static const char phi3[] = "{%- for message in messages -%}"
 
 enum { MAX_MARKERS = 4 };
 
-/* A family: its template, markers that all of its templates contain, and markers that none of them contains. */
+/* A family: its template, markers that all of its templates contain, and markers that none of them
+ * contains. */
 static const struct family {
     const char *name, *template_text;
     const char *present[MAX_MARKERS], *absent[MAX_MARKERS];
@@ -119,7 +120,7 @@ const char *forge_chat_family_of(const char *template_text)
     return found;
 }
 
-/* --- rendering ------------------------------------------------------------------------------------------ */
+/* --- rendering ----------------------------------------------------------------------------------------- */
 
 static void define(struct jinja *jinja, const char *name, struct value value)
 {

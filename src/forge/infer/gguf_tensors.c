@@ -176,7 +176,8 @@ static void place_data(struct gguf *g, struct extent *extents, uint64_t begin, u
                       "tensor '%s' has %" PRIu64 " bytes from byte %" PRIu64
                       " of the data on, which has %" PRIu64 " bytes",
                       extent->tensor->name, extent->size, extent->offset, size);
-        g->file->tensors[i].data = (const char *)g->map.data + begin + extent->offset;
+        else
+            g->file->tensors[i].data = (const char *)g->map.data + begin + extent->offset;
     }
     if (g->status != JOULE_OK)
         return;

@@ -21,9 +21,12 @@ const struct json_value *hf_read_json(struct arena *arena, const char *path, jou
     joule_error error = {0};
     char *bytes = file_read_whole(path, FILE_REGULAR, MAX_JSON_SIZE, &size);
     if (!bytes) {
-        *out_status = error_set(out_error, errno == EFBIG ? JOULE_INVALID : status_of_errno(errno),
-                                "cannot read %s: %s", path,
-                                errno == EFBIG ? "the file is too large" : file_reason(errno));
+        int reason = errno;
+        *out_status = reason == ENOMEM
+                          ? model_no_memory(path, out_error)
+                          : error_set(out_error, reason == EFBIG ? JOULE_INVALID : status_of_errno(reason),
+                                      "cannot read %s: %s", path,
+                                      reason == EFBIG ? "the file is too large" : file_reason(reason));
         return NULL;
     }
     /* The tree points into the text, so that the text must live as long. */

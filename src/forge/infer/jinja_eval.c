@@ -3,7 +3,7 @@
 
 enum { MAX_ARGUMENTS = 16 }; /* of a call without keywords */
 
-/* --- names, literals ------------------------------------------------------------------------------------ */
+/* --- names, literals ----------------------------------------------------------------------------------- */
 
 static struct value eval_name(struct jinja *jinja, struct span name)
 {
@@ -50,7 +50,7 @@ static struct value eval_dict(struct jinja *jinja, const struct node *node)
     return value_dict(dict);
 }
 
-/* --- attributes and items ------------------------------------------------------------------------------- */
+/* --- attributes and items ------------------------------------------------------------------------------ */
 
 static struct value loop_attribute(struct jinja *jinja, const struct loop *loop, struct span name)
 {
@@ -157,7 +157,7 @@ static struct value eval_slice(struct jinja *jinja, const struct node *node)
     return jinja_slice(jinja, object, bounds);
 }
 
-/* --- calls ---------------------------------------------------------------------------------------------- */
+/* --- calls --------------------------------------------------------------------------------------------- */
 
 /* Evaluates arguments, with `positional` as memory for MAX_ARGUMENTS values. */
 static struct arguments eval_arguments(struct jinja *jinja, const struct node *nodes,
@@ -262,7 +262,7 @@ struct value jinja_filter(struct jinja *jinja, const struct node *node, struct v
     return call_named(jinja, node, jinja_find_filter(node->text), self);
 }
 
-/* --- operators ------------------------------------------------------------------------------------------ */
+/* --- operators ----------------------------------------------------------------------------------------- */
 
 static struct value eval_comparison(struct jinja *jinja, const struct node *node)
 {

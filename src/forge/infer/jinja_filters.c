@@ -168,7 +168,7 @@ static struct value filter_tojson(struct jinja *jinja, struct value self, const 
     return buffer_take(jinja, &buffer);
 }
 
-/* --- other ---------------------------------------------------------------------------------------------- */
+/* --- other --------------------------------------------------------------------------------------------- */
 
 static struct value filter_default(struct jinja *jinja, struct value self, const struct value *arguments)
 {

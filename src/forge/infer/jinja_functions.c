@@ -2,7 +2,7 @@
 #include "forge/infer/jinja.h"
 #include "base/string.h"
 
-/* --- tests ---------------------------------------------------------------------------------------------- */
+/* --- tests --------------------------------------------------------------------------------------------- */
 
 /* A test that is a condition on `self`. */
 #define TEST(name, condition)                                                                                \
@@ -102,7 +102,7 @@ const struct builtin *jinja_find_test(struct span name)
     return JINJA_FIND(tests, name);
 }
 
-/* --- functions ------------------------------------------------------------------------------------------ */
+/* --- functions ----------------------------------------------------------------------------------------- */
 
 static struct value function_range(struct jinja *jinja, struct value self, const struct value *arguments)
 {

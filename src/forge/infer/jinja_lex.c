@@ -60,8 +60,8 @@ static size_t after_space(const struct lexer *lexer, size_t at)
     return lexer->size - span_strip(rest, (struct span){0}, true, false).size;
 }
 
-/* Returns the offset after the end of a tag of two bytes at `at`, with the white space that belongs to it. The
- * byte before the end (a sign) is at `at` if there is one. SIZE_MAX: there is no end here. */
+/* Returns the offset after the end of a tag of two bytes at `at`, with the white space that belongs to it.
+ * The byte before the end (a sign) is at `at` if there is one. SIZE_MAX: there is no end here. */
 static size_t after_end(const struct lexer *lexer, size_t at, const char *end, bool trims)
 {
     char sign = at < lexer->size ? lexer->text[at] : '\0';
@@ -74,7 +74,7 @@ static size_t after_end(const struct lexer *lexer, size_t at, const char *end, b
     return trims && !has_sign && at < lexer->size && lexer->text[at] == '\n' ? at + 1 : at;
 }
 
-/* --- text ----------------------------------------------------------------------------------------------- */
+/* --- text ---------------------------------------------------------------------------------------------- */
 
 /* Adds the text from lexer->at to a tag at `end`. Removes white space at its end as the tag requires. */
 static bool add_data(struct lexer *lexer, size_t end, bool is_output)
@@ -134,7 +134,7 @@ static bool add_raw(struct lexer *lexer)
     return fail(lexer, "the block {% raw %} has no end");
 }
 
-/* --- expressions ---------------------------------------------------------------------------------------- */
+/* --- expressions --------------------------------------------------------------------------------------- */
 
 static bool is_word(char c)
 {
@@ -317,7 +317,7 @@ static bool add_tag(struct lexer *lexer, bool is_output)
     }
 }
 
-/* --- template ------------------------------------------------------------------------------------------- */
+/* --- template ------------------------------------------------------------------------------------------ */
 
 /* Adds the text before the next tag, and the tag. */
 static bool add_next(struct lexer *lexer)

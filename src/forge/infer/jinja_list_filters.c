@@ -21,7 +21,7 @@ static struct value attribute_path(struct jinja *jinja, struct value value, stru
     return value;
 }
 
-/* --- items ---------------------------------------------------------------------------------------------- */
+/* --- items --------------------------------------------------------------------------------------------- */
 
 static struct value filter_join(struct jinja *jinja, struct value self, const struct value *arguments)
 {
@@ -105,14 +105,15 @@ static struct value filter_items(struct jinja *jinja, struct value self, const s
     return value_list(pairs_of(jinja, self.dict, LIST_LAZY));
 }
 
-/* --- order ---------------------------------------------------------------------------------------------- */
+/* --- order --------------------------------------------------------------------------------------------- */
 
 /* An item with the value by which it is sorted. */
 struct sorted {
     struct value key, item;
 };
 
-/* Returns the value by which an item is sorted or compared: `attribute` of it, in lower case if it is a text. */
+/* Returns the value by which an item is sorted or compared: `attribute` of it, in lower case if it is a
+ * text. */
 static struct value sort_key(struct jinja *jinja, struct value item, struct value attribute, bool has_case)
 {
     struct value key = item;
@@ -240,7 +241,13 @@ static struct value filter_sum(struct jinja *jinja, struct value self, const str
     return sum;
 }
 
-/* --- selection ------------------------------------------------------------------------------------------ */
+/* Returns the items of a value that map and similar filters accept: as in Jinja, a false value has none. */
+static const struct list *items_or_none(struct jinja *jinja, struct value value)
+{
+    return value_truth(value) ? value_items(jinja, value) : list_new(jinja, LIST_PLAIN);
+}
+
+/* --- selection ----------------------------------------------------------------------------------------- */
 
 /* Returns the items for which a test (by default: whether the value is true) has the result `wanted`.
  * arguments: the name of the test and its argument. attribute: absent, or the attribute that is tested. */
@@ -248,7 +255,7 @@ static struct value choose(struct jinja *jinja, struct value self, const struct 
                            struct value attribute, bool wanted)
 {
     const struct builtin *test = NULL;
-    const struct list *items = value_items(jinja, self);
+    const struct list *items = items_or_none(jinja, self);
     struct list *list = list_new(jinja, LIST_LAZY);
     struct arguments given = {.positional = arguments + 1, .count = arguments[1].kind != VALUE_ABSENT};
     if (arguments[0].kind == VALUE_STRING)
@@ -291,7 +298,7 @@ static struct value filter_rejectattr(struct jinja *jinja, struct value self, co
 /* Parameters: the name of a filter and its argument; or `attribute` and `default`. */
 static struct value filter_map(struct jinja *jinja, struct value self, const struct value *arguments)
 {
-    const struct list *items = value_items(jinja, self);
+    const struct list *items = items_or_none(jinja, self);
     struct list *list = list_new(jinja, LIST_LAZY);
     const struct builtin *filter =
         arguments[0].kind == VALUE_STRING ? jinja_find_filter(arguments[0].string) : NULL;

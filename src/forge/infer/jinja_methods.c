@@ -23,7 +23,7 @@ static int64_t whole_argument(struct jinja *jinja, struct value argument, int64_
     return integer;
 }
 
-/* --- strings -------------------------------------------------------------------------------------------- */
+/* --- strings ------------------------------------------------------------------------------------------- */
 
 static struct value strip(struct jinja *jinja, struct value self, struct value argument, bool start, bool end)
 {
@@ -253,7 +253,7 @@ static struct value method_format(struct jinja *jinja, struct value self, const 
     return buffer_take(jinja, &buffer);
 }
 
-/* --- lists and dicts ------------------------------------------------------------------------------------ */
+/* --- lists and dicts ----------------------------------------------------------------------------------- */
 
 static struct value method_append(struct jinja *jinja, struct value self, const struct value *arguments)
 {

@@ -13,7 +13,7 @@ static struct value fail_range(struct jinja *jinja)
     return jinja_fail(jinja, JOULE_UNSUPPORTED, "integers above 64 bits are not supported");
 }
 
-/* --- texts and lists ------------------------------------------------------------------------------------ */
+/* --- texts and lists ----------------------------------------------------------------------------------- */
 
 static struct value join_texts(struct jinja *jinja, struct span a, struct span b)
 {
@@ -50,7 +50,7 @@ static struct value repeat(struct jinja *jinja, struct value value, int64_t time
     return value.kind == VALUE_STRING ? buffer_take(jinja, &buffer) : value_list(list);
 }
 
-/* --- numbers -------------------------------------------------------------------------------------------- */
+/* --- numbers ------------------------------------------------------------------------------------------- */
 
 /* Returns the power of an integer with an exponent of at least 0. */
 static struct value power(struct jinja *jinja, int64_t base, int64_t exponent)
@@ -146,7 +146,7 @@ struct value jinja_binary(struct jinja *jinja, struct span text, struct value a,
     return fail_types(jinja, text, a, b);
 }
 
-/* --- comparison ----------------------------------------------------------------------------------------- */
+/* --- comparison ---------------------------------------------------------------------------------------- */
 
 static bool contains(struct jinja *jinja, struct value container, struct value item)
 {
@@ -184,7 +184,7 @@ bool jinja_compare(struct jinja *jinja, struct span text, struct value a, struct
     return is_equal || (*text.bytes == '<' ? order < 0 : order > 0);
 }
 
-/* --- slices --------------------------------------------------------------------------------------------- */
+/* --- slices -------------------------------------------------------------------------------------------- */
 
 /* Returns a bound as a number of 0 to `count`, or -1 to count - 1 if the slice goes backwards. */
 static int64_t clamp(struct jinja *jinja, struct value bound, int64_t absent, int64_t count,

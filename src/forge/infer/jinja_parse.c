@@ -32,7 +32,7 @@ static struct node *parse_block(struct parser *parser, const char *name)
     return skip_end(parser) ? body : NULL;
 }
 
-/* --- targets and parameters ----------------------------------------------------------------------------- */
+/* --- targets and parameters ---------------------------------------------------------------------------- */
 
 static struct node *parse_one_target(struct parser *parser)
 {
@@ -99,7 +99,7 @@ struct node *jinja_parse_parameters(struct parser *parser)
     return group;
 }
 
-/* --- statements ----------------------------------------------------------------------------------------- */
+/* --- statements ---------------------------------------------------------------------------------------- */
 
 static struct node *parse_if(struct parser *parser)
 {
@@ -254,7 +254,7 @@ static struct node *parse_statement(struct parser *parser)
     return jinja_parse_fail(parser, "a statement");
 }
 
-/* --- bodies --------------------------------------------------------------------------------------------- */
+/* --- bodies -------------------------------------------------------------------------------------------- */
 
 static bool is_end(const struct token *token, const char *const *ends)
 {

@@ -1,8 +1,5 @@
-/* infer/jinja_parse_expression.c - parses expressions. The levels of precedence are those of Jinja: a filter
- * binds closer than a sign, and '~' closer than '+'. */
+/* infer/jinja_parse_expression.c - parses operands of expressions: literals, attributes, calls, filters. */
 #include "forge/infer/jinja.h"
-
-static struct node *parse_or(struct parser *parser);
 
 struct node *jinja_parse_fail(struct parser *parser, const char *expected)
 {
@@ -53,8 +50,7 @@ bool jinja_skip_name(struct parser *parser, const char *name)
 }
 
 /* Returns a node without a text, or with the text of the present token, which it then skips. */
-static struct node *new_node_of(struct parser *parser, enum node_kind kind, struct node *left,
-                                bool takes_text)
+struct node *jinja_new_node_of(struct parser *parser, enum node_kind kind, struct node *left, bool takes_text)
 {
     struct node *node = left ? jinja_new_node(parser, kind) : NULL;
     if (!node)
@@ -66,8 +62,7 @@ static struct node *new_node_of(struct parser *parser, enum node_kind kind, stru
 }
 
 /* Returns a node of two operands, or NULL if one is NULL. */
-static struct node *new_pair(struct parser *parser, enum node_kind kind, struct node *left,
-                             struct node *right)
+struct node *jinja_new_pair(struct parser *parser, enum node_kind kind, struct node *left, struct node *right)
 {
     struct node *node = left && right ? jinja_new_node(parser, kind) : NULL;
     if (node) {
@@ -77,7 +72,7 @@ static struct node *new_pair(struct parser *parser, enum node_kind kind, struct 
     return node;
 }
 
-/* --- literals and names --------------------------------------------------------------------------------- */
+/* --- literals and names -------------------------------------------------------------------------------- */
 
 static struct node *parse_constant(struct parser *parser)
 {
@@ -134,7 +129,7 @@ static struct node *parse_items(struct parser *parser, struct node *node, const 
         if (has_values) {
             if (item && !jinja_skip_operator(parser, ":"))
                 return jinja_parse_fail(parser, "':'");
-            item = item ? new_pair(parser, NODE_PAIR, item, jinja_parse_expression(parser)) : NULL;
+            item = item ? jinja_new_pair(parser, NODE_PAIR, item, jinja_parse_expression(parser)) : NULL;
         }
         if (!item)
             return NULL;
@@ -146,7 +141,7 @@ static struct node *parse_items(struct parser *parser, struct node *node, const 
 
 static struct node *parse_item(struct parser *parser, bool allows_condition)
 {
-    return allows_condition ? jinja_parse_expression(parser) : parse_or(parser);
+    return allows_condition ? jinja_parse_expression(parser) : jinja_parse_or(parser);
 }
 
 struct node *jinja_parse_tuple(struct parser *parser, bool allows_condition)
@@ -194,7 +189,7 @@ static struct node *parse_primary(struct parser *parser)
     return jinja_parse_fail(parser, "an expression");
 }
 
-/* --- attributes, calls, filters, tests ------------------------------------------------------------------ */
+/* --- attributes, calls, filters, tests ----------------------------------------------------------------- */
 
 /* Parses arguments after '(' until ')'. */
 static bool parse_arguments(struct parser *parser, struct node *call)
@@ -237,7 +232,7 @@ static struct node *parse_bound(struct parser *parser)
 /* Parses an index or a slice, after '['. */
 static struct node *parse_index(struct parser *parser, struct node *left)
 {
-    struct node *node = new_node_of(parser, NODE_INDEX, left, false);
+    struct node *node = jinja_new_node_of(parser, NODE_INDEX, left, false);
     if (!node)
         return NULL;
     node->right = parse_bound(parser);
@@ -258,9 +253,9 @@ static struct node *parse_index(struct parser *parser, struct node *left)
 static struct node *parse_attribute(struct parser *parser, struct node *left)
 {
     if (parser->token->kind == TOKEN_NAME)
-        return new_node_of(parser, NODE_ATTRIBUTE, left, true);
+        return jinja_new_node_of(parser, NODE_ATTRIBUTE, left, true);
     if (parser->token->kind == TOKEN_INT)
-        return new_pair(parser, NODE_INDEX, left, parse_constant(parser));
+        return jinja_new_pair(parser, NODE_INDEX, left, parse_constant(parser));
     return jinja_parse_fail(parser, "the name of an attribute");
 }
 
@@ -273,7 +268,7 @@ static struct node *parse_postfix(struct parser *parser, struct node *node)
         } else if (jinja_skip_operator(parser, "[")) {
             node = parse_index(parser, node);
         } else if (jinja_skip_operator(parser, "(")) {
-            node = new_node_of(parser, NODE_CALL, node, false);
+            node = jinja_new_node_of(parser, NODE_CALL, node, false);
             node = node && parse_arguments(parser, node) ? node : NULL;
         } else {
             break;
@@ -321,7 +316,7 @@ static struct node *parse_test(struct parser *parser, struct node *left)
     if (!test ||
         (!test->items && !jinja_is_operator(parser->token - 1, ")") && !parse_test_argument(parser, test)))
         return NULL;
-    return is_negated ? new_node_of(parser, NODE_NOT, test, false) : test;
+    return is_negated ? jinja_new_node_of(parser, NODE_NOT, test, false) : test;
 }
 
 struct node *jinja_parse_filters(struct parser *parser, struct node *left, bool has_bar)
@@ -342,123 +337,20 @@ struct node *jinja_parse_filters(struct parser *parser, struct node *left, bool 
     return node;
 }
 
-/* --- operators ------------------------------------------------------------------------------------------ */
-
-static struct node *parse_unary(struct parser *parser, bool has_filters)
+struct node *jinja_parse_unary(struct parser *parser, bool has_filters)
 {
     struct node *node;
     if (!jinja_enter(parser->jinja))
         return NULL;
     if (jinja_skip_operator(parser, "-"))
-        node = new_node_of(parser, NODE_NEGATE, parse_unary(parser, false), false);
+        node = jinja_new_node_of(parser, NODE_NEGATE, jinja_parse_unary(parser, false), false);
     else if (jinja_skip_operator(parser, "+"))
-        node = new_node_of(parser, NODE_POSITIVE, parse_unary(parser, false), false);
+        node = jinja_new_node_of(parser, NODE_POSITIVE, jinja_parse_unary(parser, false), false);
     else
         node = parse_primary(parser);
     node = parse_postfix(parser, node);
     if (node && has_filters)
         node = jinja_parse_filters(parser, node, true);
-    jinja_leave(parser->jinja);
-    return node;
-}
-
-enum { LEVEL_ADD, LEVEL_JOIN, LEVEL_MULTIPLY, LEVEL_POWER, LEVEL_UNARY };
-
-/* Parses operators of a level and of the levels that bind closer. All associate to the left. */
-static struct node *parse_level(struct parser *parser, int level)
-{
-    static const char *const operators[][4] = {{"+", "-"}, {"~"}, {"*", "/", "//", "%"}, {"**"}};
-    if (level == LEVEL_UNARY)
-        return parse_unary(parser, true);
-    struct node *left = parse_level(parser, level + 1);
-    for (int i = 0; left && i < 4 && operators[level][i]; i++) {
-        if (!jinja_is_operator(parser->token, operators[level][i]))
-            continue;
-        struct node *node = new_node_of(parser, NODE_BINARY, left, true);
-        if (node)
-            node->right = parse_level(parser, level + 1);
-        left = node && node->right ? node : NULL;
-        i = -1;
-    }
-    return left;
-}
-
-/* Skips a comparison operator. Returns its text, or an empty span. */
-static struct span skip_comparison(struct parser *parser)
-{
-    static const char *const operators[] = {"==", "!=", "<", "<=", ">", ">="};
-    const struct token *token = parser->token;
-    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
-        if (jinja_skip_operator(parser, operators[i]))
-            return token->text;
-    if (jinja_skip_name(parser, "in"))
-        return token->text;
-    if (!jinja_is_name(token, "not") || !jinja_is_name(token + 1, "in"))
-        return (struct span){0};
-    parser->token += 2;
-    return SPAN("not in");
-}
-
-static struct node *parse_comparison(struct parser *parser)
-{
-    struct node *left = parse_level(parser, LEVEL_ADD), *node = NULL, **end = NULL;
-    struct span text;
-    while (left && (text = skip_comparison(parser)).size) {
-        if (!node) {
-            node = new_node_of(parser, NODE_COMPARE, left, false);
-            end = node ? &node->items : NULL;
-        }
-        struct node *operand =
-            node ? new_node_of(parser, NODE_OPERAND, parse_level(parser, LEVEL_ADD), false) : NULL;
-        if (!operand)
-            return NULL;
-        operand->text = text;
-        *end = operand;
-        end = &operand->next;
-    }
-    return node ? node : left;
-}
-
-static struct node *parse_not(struct parser *parser)
-{
-    if (!jinja_skip_name(parser, "not"))
-        return parse_comparison(parser);
-    if (!jinja_enter(parser->jinja))
-        return NULL;
-    struct node *node = new_node_of(parser, NODE_NOT, parse_not(parser), false);
-    jinja_leave(parser->jinja);
-    return node;
-}
-
-static struct node *parse_and(struct parser *parser)
-{
-    struct node *node = parse_not(parser);
-    while (node && jinja_skip_name(parser, "and"))
-        node = new_pair(parser, NODE_AND, node, parse_not(parser));
-    return node;
-}
-
-static struct node *parse_or(struct parser *parser)
-{
-    struct node *node = parse_and(parser);
-    while (node && jinja_skip_name(parser, "or"))
-        node = new_pair(parser, NODE_OR, node, parse_and(parser));
-    return node;
-}
-
-struct node *jinja_parse_expression(struct parser *parser)
-{
-    if (!jinja_enter(parser->jinja))
-        return NULL;
-    struct node *node = parse_or(parser);
-    while (node && jinja_skip_name(parser, "if")) {
-        struct node *condition = new_pair(parser, NODE_CONDITION, parse_or(parser), node);
-        node = condition;
-        if (node && jinja_skip_name(parser, "else")) {
-            node->other = jinja_parse_expression(parser);
-            node = node->other ? node : NULL;
-        }
-    }
     jinja_leave(parser->jinja);
     return node;
 }

@@ -146,7 +146,7 @@ struct span value_text(struct jinja *jinja, struct value value)
     return buffer_take(jinja, &buffer).string;
 }
 
-/* --- JSON ----------------------------------------------------------------------------------------------- */
+/* --- JSON ---------------------------------------------------------------------------------------------- */
 
 static void print_json_string(struct jinja *jinja, struct buffer *out, struct span span, bool is_ascii)
 {

@@ -32,7 +32,7 @@ static struct value run_to_text(struct jinja *jinja, const struct node *statemen
     return buffer_take(jinja, &buffer);
 }
 
-/* --- assignment ----------------------------------------------------------------------------------------- */
+/* --- assignment ---------------------------------------------------------------------------------------- */
 
 static void assign(struct jinja *jinja, const struct node *target, struct value value);
 
@@ -82,7 +82,7 @@ static void run_set(struct jinja *jinja, const struct node *node)
         assign(jinja, node->left, value);
 }
 
-/* --- blocks --------------------------------------------------------------------------------------------- */
+/* --- blocks -------------------------------------------------------------------------------------------- */
 
 static void run_if(struct jinja *jinja, const struct node *node)
 {
@@ -185,7 +185,7 @@ static void run_filtered(struct jinja *jinja, const struct node *node)
         value_print(jinja, jinja->out, value);
 }
 
-/* --- macros --------------------------------------------------------------------------------------------- */
+/* --- macros -------------------------------------------------------------------------------------------- */
 
 static void define_macro(struct jinja *jinja, const struct node *node)
 {
@@ -244,7 +244,7 @@ struct value jinja_call_macro(struct jinja *jinja, const struct macro *macro,
     return buffer_take(jinja, &buffer);
 }
 
-/* --- statements ----------------------------------------------------------------------------------------- */
+/* --- statements ---------------------------------------------------------------------------------------- */
 
 static void run_output(struct jinja *jinja, const struct node *node)
 {

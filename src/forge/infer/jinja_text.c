@@ -55,8 +55,8 @@ bool code_is_space(uint32_t code)
            code == 0x202f || code == 0x205f || code == 0x3000;
 }
 
-/* Letters in both cases: [first, last] are upper case, and the lower case is `distance` above. A distance of 1
- * means pairs: an upper case letter and its lower case follow each other. */
+/* Letters in both cases: [first, last] are upper case, and the lower case is `distance` above. A distance
+ * of 1 means pairs: an upper case letter and its lower case follow each other. */
 static const struct {
     uint32_t first, last, distance;
 } cases[] = {

@@ -1,4 +1,5 @@
-/* infer/jinja_value.c - the state of an evaluation with its limits, and lists, dicts and comparison of values. */
+/* infer/jinja_value.c - the state of an evaluation with its limits, and lists, dicts and comparison of
+ * values. */
 #include "forge/infer/jinja.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -95,7 +96,7 @@ void *jinja_alloc(struct jinja *jinja, size_t size)
     return memory;
 }
 
-/* --- buffers -------------------------------------------------------------------------------------------- */
+/* --- buffers ------------------------------------------------------------------------------------------- */
 
 bool buffer_add(struct jinja *jinja, struct buffer *buffer, const char *bytes, size_t size)
 {
@@ -128,7 +129,7 @@ struct value buffer_take(struct jinja *jinja, struct buffer *buffer)
     return value_span(span);
 }
 
-/* --- lists and dicts ------------------------------------------------------------------------------------ */
+/* --- lists and dicts ----------------------------------------------------------------------------------- */
 
 struct list *list_new(struct jinja *jinja, enum list_kind kind)
 {
@@ -239,7 +240,7 @@ const struct list *value_items(struct jinja *jinja, struct value value)
     return jinja->has_failed ? NULL : list;
 }
 
-/* --- comparison ----------------------------------------------------------------------------------------- */
+/* --- comparison ---------------------------------------------------------------------------------------- */
 
 bool value_truth(struct value value)
 {

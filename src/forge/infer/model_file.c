@@ -114,7 +114,7 @@ static joule_status read_path(struct model_file *file, const char *path, const c
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     if (strcmp(name, CONFIG_NAME) != 0)
         return read_regular(file, path, tokenizer_path, out_error);
-    const char *folder = slash ? arena_copy(&file->arena, path, (size_t)(name - path)) : ".";
+    const char *folder = slash ? arena_copy(&file->arena, path, (size_t)(slash - path)) : ".";
     return folder ? safetensors_model_read(file, folder, out_error) : model_no_memory(path, out_error);
 }
 

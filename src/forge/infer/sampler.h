@@ -32,10 +32,10 @@ void sampler_remove_tokens(struct sampler *sampler, size_t count);
 
 /* Replaces logits [vocabulary] by probabilities. The steps: biases are added; penalties; mask; then
  * temperature and filters in the order of the options. With a temperature below 1e-5 the most likely token
- * has probability 1. Among equal logits, the lowest id counts as more likely. A logit that is NaN or
- * -INFINITY is not allowed. mask: bit i % 32 of word i / 32 allows token i ([vocabulary / 32 rounded up]
- * words); NULL: all are allowed. Returns false if no token is allowed; the contents of logits are then
- * undefined. The repetition penalty applies once to each token of prompt and output; the presence and the
+ * has probability 1. Returns false if no token is allowed; the contents of logits are then undefined.
+ * mask: bit i % 32 of word i / 32 allows token i, [vocabulary / 32 rounded up]; NULL: all are allowed.
+ * Among equal logits, the lowest id counts as more likely. NaN and -INFINITY mean that a token is not
+ * allowed. The repetition penalty applies once to each token of prompt and output; the presence and the
  * frequency penalty apply to tokens of the output only, as in vLLM. */
 bool sampler_probabilities(struct sampler *sampler, float *logits, const uint32_t *mask);
 
@@ -59,10 +59,10 @@ int32_t sampler_draw(const struct sampler *sampler, const float *probabilities, 
 /* Accepts or rejects drafted tokens (rejection sampling of speculative decoding: Leviathan et al.,
  * arXiv:2211.17192; Chen et al., arXiv:2302.01318). Writes the accepted tokens and one more token to
  * out_tokens [count + 1], and returns their number (1 to count + 1). Their distribution is that of
- * `target`, without drafts. target: probabilities of the model at the count + 1 positions, [count +
- * 1][vocabulary]; overwritten. draft: probabilities that drew the tokens, [count][vocabulary], or NULL if
- * each draft had probability 1. tokens: [count]; one outside the vocabulary is rejected. position: that of
- * tokens[0].
+ * `target`, without drafts.
+ * target: probabilities of the model, [count + 1][vocabulary]; overwritten.
+ * draft: probabilities that drew the tokens, [count][vocabulary]; NULL: each draft had probability 1.
+ * tokens: [count]; one outside the vocabulary is rejected. position: that of tokens[0].
  * Note: the draft model may draw token i with SAMPLER_TOKEN at position + i. A number that a rejection
  * makes unused may be used again in the next call. */
 size_t sampler_accept(const struct sampler *sampler, float *target, const float *draft, const int32_t *tokens,

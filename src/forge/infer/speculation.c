@@ -144,6 +144,10 @@ static bool make_room(struct speculation *s, struct draft_request *r, size_t tok
 {
     struct draft_state *state = r->state;
     size_t size = (size_t)s->draft.sizes.page_size, vocabulary = runner_vocabulary(&s->draft);
+    /* Earlier drafts that were never verified are not tokens of the sequence. The last token is computed again,
+     * because its logits are needed. */
+    if (state->computed >= r->sequence->token_count)
+        state->computed = r->sequence->token_count - 1;
     if (!state->pages)
         state->pages = malloc((size_t)s->draft.sizes.sequence_pages * sizeof *state->pages);
     if (!r->is_greedy && !state->probabilities)

@@ -4,6 +4,7 @@
  * loops then have one header. On some back edges the header resets the inner loop's counter. On other back
  * edges the counter continues.
  */
+#include <llvm-c/DebugInfo.h>
 #include "joulec/llvm/llvm_module.h"
 
 #define MAX_LEAVES 64 /* maximum number of values that a phi may have after one iteration */
@@ -128,6 +129,19 @@ static size_t count_back_edges(LLVMBasicBlockRef *from, const struct loops *loop
     return count;
 }
 
+/* Returns true if an instruction of the loop was inlined from another function. */
+static bool has_inlined(LLVMBasicBlockRef *from, const struct loops *loops, size_t loop)
+{
+    bool has = false;
+    for (uint32_t i = loops->list[loop].first; i < loops->list[loop].end; i++)
+        for (LLVMValueRef v = LLVMGetFirstInstruction(from[loops->members[i]]); v && !has;
+             v = LLVMGetNextInstruction(v)) {
+            LLVMMetadataRef place = LLVMInstructionGetDebugLoc(v);
+            has = place && LLVMDILocationGetInlinedAt(place);
+        }
+    return has;
+}
+
 void llvm_find_merged(LLVMBasicBlockRef *from, const struct numbering *blocks, struct function *function,
                       const struct loops *loops)
 {
@@ -135,5 +149,7 @@ void llvm_find_merged(LLVMBasicBlockRef *from, const struct numbering *blocks, s
         uint32_t header = loops->list[i].header;
         function->blocks[header].may_be_two = count_back_edges(from, loops, (int32_t)i) > 1 ||
                                               has_reset(from[header], blocks, loops, (int32_t)i);
+        function->blocks[header].has_inlined =
+            function->blocks[header].may_be_two && has_inlined(from, loops, i);
     }
 }

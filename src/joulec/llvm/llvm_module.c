@@ -31,7 +31,8 @@ struct reader {
     struct module *out;
     LLVMModuleRef module;
     LLVMTargetDataRef layout;
-    struct pointers functions; /* in the order of out->functions */
+    LLVMValueRef *functions;  /* all functions with bodies, in the order of out->functions */
+    struct numbering numbers; /* indices in `functions` */
     unsigned loop_kind, weight_kind;
     char here[PATH_MAX];  /* working directory; empty: unknown */
     LLVMMetadataRef file; /* the last file whose path was read */
@@ -331,8 +332,8 @@ static bool read_inlined(struct reader *r)
         list[i] = LLVMGetSubprogram(r->functions.functions[i]);
     bool is_good = list && llvm_number_all(r->arena, (void *const *)list, count, &programs);
     for (size_t i = 0; i < count && is_good; i++)
-        is_good = llvm_find_inlined(r->arena, r->functions.functions[i], &programs, r->out->functions,
-                                    &r->out->functions[i]);
+        is_good =
+            llvm_find_inlined(r->arena, r->functions[i], &programs, r->out->functions, &r->out->functions[i]);
     return is_good;
 }
 
@@ -496,7 +497,6 @@ static bool read_architecture(struct reader *r)
 
 static joule_status read_parsed(struct reader *r, const struct module_build *build, joule_error *error)
 {
-    llvm_fold_phi_sums(r->module);
     joule_status status = name_values(r, error);
     r->layout = LLVMGetModuleDataLayout(r->module);
     if (status == JOULE_OK &&

@@ -33,9 +33,6 @@ int32_t llvm_number_of(const struct numbering *numbering, const void *item);
 joule_status llvm_parse(LLVMContextRef context, const char *path, LLVMModuleRef *out_module,
                         joule_error *out_error);
 
-/* Finds phis whose incoming values all equal one sum, and replaces each of them by this sum. */
-void llvm_fold_phi_sums(LLVMModuleRef module);
-
 /* --- work ----------------------------------------------------------------------------------------------- */
 
 /* Returns the kind of an instruction's micro-operations; WORK_KINDS: the instruction needs none of its
@@ -63,8 +60,8 @@ bool llvm_is_induction(LLVMValueRef phi);
 /* Returns true if a block's branch depends on values from memory. Sets *out_test to the kind of the branch's
  * condition. */
 bool llvm_is_by_data(LLVMBasicBlockRef block, enum branch_test *out_test);
-/* Sets may_be_two of each loop header: true if the loop may be two nested loops of the source. from: LLVM's
- * blocks, in the order of function->blocks; blocks: indices in `from`. */
+/* Sets may_be_two and has_inlined of each loop header: the loop may be two nested loops of the source, and
+ * one of them may be the loop of another function. from: LLVM's blocks, in the order of function->blocks; blocks: indices in `from`. */
 void llvm_find_merged(LLVMBasicBlockRef *from, const struct numbering *blocks, struct function *function,
                       const struct loops *loops);
 /* Returns the called function; NULL: the call is through a pointer, or is assembly. */

@@ -134,6 +134,7 @@ static void find_body(struct search *s, int32_t number)
         }
     }
     loop->may_be_two = s->function->blocks[header].may_be_two;
+    loop->has_inlined = s->function->blocks[header].has_inlined;
     loop->has_own_place = loop->place.file != NULL;
     set_place(loop, &s->function->blocks[header].place);
     while (depth) {

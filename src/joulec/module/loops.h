@@ -35,6 +35,7 @@ struct loop {
     bool is_unjoined;                /* the corresponding loop of the user's build is unknown */
     bool has_own_place;              /* `place` is the place of the loop's keyword, not of an instruction */
     bool may_be_two;                 /* LLVM may have merged two nested loops of the source into this one */
+    bool has_inlined;                /* with may_be_two: a part of the loop was inlined */
     uint32_t first, end;             /* blocks, with those of inner loops: loops->members[first .. end) */
 };
 

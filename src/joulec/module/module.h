@@ -204,6 +204,7 @@ struct block {
     struct source_place branch_place; /* place of the block's branch; file NULL: unknown */
     struct source_place loop_place;   /* if the block is a latch: place of its loop; file NULL: none */
     bool may_be_two;                  /* for a header: LLVM may have merged two nested loops of the source */
+    bool has_inlined;                 /* with may_be_two: a part of the loop was inlined */
 };
 
 /* An innermost loop of the user's build. */

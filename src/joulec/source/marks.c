@@ -241,11 +241,13 @@ static bool may_be_of_outer(const struct loops *loops, const struct marks_keywor
     return last && last->file && !loops->list[outer].has_own_place && is_in(keyword, last);
 }
 
-/* Returns true if the keyword at the loop's place identifies the loop. */
+/* Returns true if the keyword at the loop's place identifies the loop. Keywords of different functions are
+ * not nested in the text, so a merged loop with inlined parts is never clear. */
 static bool is_clear(const struct marks *marks, const struct loops *loops,
                      const struct marks_keyword *keyword, size_t loop, bool *out_is_unclear)
 {
-    if (may_be_of_goto(marks, loops, keyword, loop) || may_be_of_outer(loops, keyword, loop))
+    if (loops->list[loop].has_inlined || may_be_of_goto(marks, loops, keyword, loop) ||
+        may_be_of_outer(loops, keyword, loop))
         return false;
     return !loops->list[loop].may_be_two || !may_be_two(marks, loops, keyword, loop, out_is_unclear);
 }

@@ -124,5 +124,7 @@ enum expr_trend { EXPR_CONSTANT = 0, EXPR_GROWS = 1, EXPR_FALLS = 2, EXPR_EITHER
 enum expr_trend expr_trend(const struct expr *expr, uint32_t symbol);
 /* Returns n choose k for n >= 0; unknown beyond 2^100. */
 struct expr_range expr_choose(expr_int n, uint32_t k);
+/* Returns the greatest common divisor, at least 0. */
+expr_int expr_common_divisor(expr_int a, expr_int b);
 
 #endif

@@ -182,6 +182,16 @@ struct expr_range expr_choose(expr_int n, uint32_t k)
     return expr_point(result);
 }
 
+expr_int expr_common_divisor(expr_int a, expr_int b)
+{
+    while (b) {
+        expr_int rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a < 0 ? -a : a;
+}
+
 static struct expr_range value_of(const struct expr *expr, struct expr_values values);
 
 static struct expr_range recurrence(const struct expr *expr, struct expr_values values)

@@ -185,23 +185,13 @@ bool linear_of(const struct expr *expr, struct linear *out)
     }
 }
 
-static expr_int common_divisor(expr_int a, expr_int b)
-{
-    while (b) {
-        expr_int rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
-}
-
 /* Divides the sum by the common divisor k of its coefficients: c + k a is negative exactly where floor(c / k)
  * + a is negative. */
 static void reduce(struct linear *sum)
 {
     expr_int common = 0;
     for (uint32_t i = 0; i < sum->count; i++)
-        common = common_divisor(sum->terms[i].times, common);
+        common = expr_common_divisor(sum->terms[i].times, common);
     if (common <= 1)
         return;
     for (uint32_t i = 0; i < sum->count; i++)

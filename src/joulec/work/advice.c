@@ -263,6 +263,18 @@ static double joules_of_call(const struct search *w, const struct call *call)
                                                               : 0;
 }
 
+static void add_call_advice(struct search *w, enum advice_kind kind, int32_t l, const struct call *call,
+                            double times, double joules)
+{
+    add(w, (struct advice){.kind = kind,
+                           .place = call->place,
+                           .loop = l,
+                           .inner = -1,
+                           .name = call->name,
+                           .times = times,
+                           .joules = joules});
+}
+
 static void advise_allocation(struct search *w, int32_t l, uint32_t block, const struct call *call)
 {
     double frequency = w->of->sum->blocks[block].frequency,
@@ -271,13 +283,7 @@ static void advise_allocation(struct search *w, int32_t l, uint32_t block, const
     if (!frees_in(w, l) || !(times > 1))
         return;
     double each = joules_of_call(w, call) + joules_of_call(w, &(struct call){.name = "free", .callee = -1});
-    add(w, (struct advice){.kind = ADVICE_ALLOCATION,
-                           .place = call->place,
-                           .loop = l,
-                           .inner = -1,
-                           .name = call->name,
-                           .times = times,
-                           .joules = (times - remaining) * each});
+    add_call_advice(w, ADVICE_ALLOCATION, l, call, times, (times - remaining) * each);
 }
 
 /* Returns true if a size grows by a constant in each iteration of the loop. */
@@ -306,13 +312,8 @@ static void advise_growth(struct search *w, int32_t l, uint32_t block, const str
         !grows_by_constant(operand_formula(f->facts, &call->arguments[1], &storage), header))
         return;
     double each = joules_of_call(w, call), iterations = times / entries;
-    add(w, (struct advice){.kind = ADVICE_GROWTH,
-                           .place = call->place,
-                           .loop = l,
-                           .inner = -1,
-                           .name = call->name,
-                           .times = times,
-                           .joules = entries * fmax(0, iterations - log2(iterations + 1)) * each});
+    add_call_advice(w, ADVICE_GROWTH, l, call, times,
+                    entries * fmax(0, iterations - log2(iterations + 1)) * each);
 }
 
 static void advise_calls(struct search *w, uint32_t block)

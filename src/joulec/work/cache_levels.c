@@ -333,16 +333,6 @@ static double irregular_lines(const struct memory *m, const struct group *group,
     return object->is_local ? 0 : fmin(each, object->bytes / m->core->line_bytes / runs);
 }
 
-static uint64_t common_divisor(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Returns the part of a cache that a group's lines of one iteration of `loop` can use, 0 to 1. Lines whose
  * distance is a power of two share few sets. Distances above a page do not matter, because physical pages are
  * random. Neither do distances in the last level, which selects sets by a hash. */
@@ -356,13 +346,13 @@ static double usable_part(struct memory *m, const struct group *group, enum cost
         double stride = is_known(m, r, inner) ? stride_of(m, r, inner) : 1;
         if (!(stride < MAX_STRIDE))
             return 1;
-        apart = common_divisor(apart, (uint64_t)stride);
+        apart = (uint64_t)expr_common_divisor(apart, (uint64_t)stride);
     }
     for (size_t i = 1; i < group->count; i++) {
         double gap = r[i].at.offset - r[i - 1].at.offset;
         if (!(gap < MAX_STRIDE))
             return 1;
-        apart = common_divisor(apart, (uint64_t)gap / line * line);
+        apart = (uint64_t)expr_common_divisor(apart, (uint64_t)gap / line * line);
     }
     return apart > line ? (double)line / (double)apart : 1;
 }

@@ -9,10 +9,10 @@ _joule_argument_of() { # OPTION
 
 _joule() # JOULE WORD PREVIOUS
 {
-    local joule=$1 previous=$3 takes_file='^usage:[^-]* (FILE|GRAPH|PROGRAM)' help i
+    local joule=$1 previous=$3 takes_file='^usage: [a-z]+ [a-z-]+( \[OPTIONS\])? \[?(FILE|GRAPH|PROGRAM|MODEL)' help i
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        _joule_words -W "--help --version $("$joule" --help 2>/dev/null | sed -nE 's/^  ([a-z]+) .*/\1/p')"
+        _joule_words -W "--help --version $("$joule" --help 2>/dev/null | sed -nE 's/^  ([a-z-]+) .*/\1/p')"
         return
     fi
     for ((i = 2; i < COMP_CWORD; i++)); do

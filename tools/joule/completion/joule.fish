@@ -2,7 +2,7 @@
 # The measured command follows after --.
 
 function __joule_subcommands
-    $argv[1] --help 2>/dev/null | string match -rg '^  ([a-z]+) +(.*)$' | paste - - 
+    $argv[1] --help 2>/dev/null | string match -rg '^  ([a-z-]+) +(.*)$' | paste - - 
 end
 
 function __joule_options

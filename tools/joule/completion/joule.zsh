@@ -7,7 +7,7 @@ _joule() {
     local -a match mbegin mend specs
     if ((CURRENT == 2)); then
         for line in ${(f)"$($joule --help 2>/dev/null)"}; do
-            [[ $line =~ '^  ([a-z]+) +(.*)$' ]] && specs+=("$match[1]:$match[2]")
+            [[ $line =~ '^  ([a-z-]+) +(.*)$' ]] && specs+=("$match[1]:$match[2]")
         done
         _describe subcommand specs
         return
@@ -15,7 +15,7 @@ _joule() {
     local command=$words[2] action name
     local -a files
     for line in ${(f)"$($joule $command --help 2>/dev/null)"}; do
-        [[ $line =~ '^usage:[^-]* (FILE|GRAPH|PROGRAM)' ]] && files=('*:file:_files')
+        [[ $line =~ '^usage: [a-z]+ [a-z-]+( \[OPTIONS\])? \[?(FILE|GRAPH|PROGRAM|MODEL)' ]] && files=('*:file:_files')
         [[ $line =~ '^ +(-., +)?(--[a-z-]+)( [A-Z=]+)?  +(.*)$' ]] || continue
         action=
         case $match[2]:$match[3] in

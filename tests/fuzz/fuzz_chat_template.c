@@ -1,0 +1,36 @@
+/* Fuzz target: chat templates. Any template must give a text or a message, and the same one again, within
+ * the limits. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include "forge/infer/chat_template.h"
+#include "require.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static joule_status render(const char *template_text, char **out_text, joule_error *error)
+{
+    static const forge_chat_message messages[] = {
+        {"system", "Be \xc3\xa9 brief."}, {"user", " Hi\n"}, {"assistant", "\xff<x>"}, {"user", NULL}};
+    struct chat chat = {messages, 4, true, "<s>", NULL, {.tm_mday = 1}};
+    return chat_template_render(template_text, &chat, out_text, error);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    joule_error error = {0}, error_again = {0};
+    char *text = NULL, *again = NULL, *copy = malloc(size + 1);
+    require(copy != NULL);
+    memcpy(copy, data, size);
+    copy[size] = '\0';
+    joule_status status = render(copy, &text, &error);
+    require(status == error.status);
+    require(status == JOULE_OK || status == JOULE_INVALID || status == JOULE_UNSUPPORTED);
+    require(render(copy, &again, &error_again) == status);
+    require(status == JOULE_OK ? strcmp(text, again) == 0 : strcmp(error.message, error_again.message) == 0);
+    forge_chat_family_of(copy);
+    free(text);
+    free(again);
+    free(copy);
+    return 0;
+}

@@ -1,0 +1,182 @@
+/* Checks speculative decoding: greedy answers have the same tokens with and without drafts, and the number of drafts
+ * follows from their acceptance. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "forge/infer/speculation.h"
+#include "support/chance.h"
+#include "support/tiny_model.h"
+
+enum { REQUESTS = 60, ANSWER = 200 };
+
+/* The answers of the requests 1 to REQUESTS. */
+struct answers {
+    int32_t tokens[REQUESTS + 1][ANSWER];
+    size_t counts[REQUESTS + 1];
+};
+
+static void run(struct tiny_model *tiny, struct answers *out)
+{
+    forge_engine_event event = {.struct_size = sizeof event};
+    memset(out, 0, sizeof *out);
+    chance_state = CHANCE_SEED;
+    for (int i = 0; i < REQUESTS; i++) {
+        int32_t prompt[8];
+        uint64_t id;
+        forge_request request = {.struct_size = sizeof request,
+                                 .prompt = prompt,
+                                 .prompt_count = 1 + chance_bits() % 8,
+                                 .sampling = forge_sampling_default(),
+                                 .max_tokens = ANSWER};
+        for (int k = 0; k < 8; k++)
+            prompt[k] = (int32_t)(chance_bits() % TINY_VOCABULARY);
+        request.sampling.temperature = 0;
+        request.sampling.repetition_penalty = i % 3 == 0 ? 1.3 : 1;
+        assert_int_equal(forge_engine_add(tiny->engine, &request, &id, NULL), JOULE_OK);
+    }
+    while (forge_engine_step(tiny->engine, NULL) == JOULE_OK)
+        while (forge_engine_next(tiny->engine, &event) == JOULE_OK)
+            if (event.token >= 0)
+                out->tokens[event.request][out->counts[event.request]++] = event.token;
+}
+
+static forge_engine_facts facts_of(const struct tiny_model *tiny)
+{
+    forge_engine_facts facts = {.struct_size = sizeof facts};
+    assert_int_equal(forge_engine_query(tiny->engine, &facts), JOULE_OK);
+    assert_int_equal(facts.free_pages, facts.pages);
+    return facts;
+}
+
+static void assert_same(const struct answers *a, const struct answers *b)
+{
+    for (int i = 1; i <= REQUESTS; i++) {
+        assert_int_equal(a->counts[i], ANSWER);
+        assert_memory_equal(a->tokens[i], b->tokens[i], sizeof a->tokens[i]);
+    }
+}
+
+static void test_greedy_tokens_are_the_same_with_drafts_of_any_origin(void **state)
+{
+    (void)state;
+    static struct answers plain, drafted;
+    struct tiny_model tiny, equal, other;
+    tiny_model_open(&tiny, 7, NULL);
+    run(&tiny, &plain);
+    tiny_model_close(&tiny);
+    tiny_model_open(&equal, 7, NULL);
+    tiny_model_open(&other, 8, NULL);
+    const forge_engine_options options[] = {
+        {.struct_size = sizeof options[0], .speculation = FORGE_SPECULATION_LOOKUP, .draft_tokens = 8},
+        {.struct_size = sizeof options[0],
+         .speculation = FORGE_SPECULATION_MODEL,
+         .draft_model = equal.model},
+        {.struct_size = sizeof options[0],
+         .speculation = FORGE_SPECULATION_MODEL,
+         .draft_model = other.model},
+        /* few pages and rows: sequences are preempted with drafts */
+        {.struct_size = sizeof options[0],
+         .speculation = FORGE_SPECULATION_MODEL,
+         .draft_model = equal.model,
+         .page_size = 4,
+         .cache_tokens = 900,
+         .max_batch_size = 9,
+         .max_batch_tokens = 20},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        tiny_model_open(&tiny, 7, &options[i]);
+        run(&tiny, &drafted);
+        assert_same(&plain, &drafted);
+        forge_engine_facts facts = facts_of(&tiny);
+        assert_true(facts.draft_tokens > 0);
+        if (options[i].draft_model ==
+            equal.model) /* the penalties of a third of the requests apply to drafts, too */
+            assert_int_equal(facts.accepted_tokens, facts.draft_tokens);
+        tiny_model_close(&tiny);
+    }
+    tiny_model_close(&equal);
+    tiny_model_close(&other);
+}
+
+/* Counts the third tokens of 8,000 answers to one prompt, at temperature 1. The first token comes from the prompt's
+ * step, so the third one may be a draft, the token after a draft, or that after a rejected draft. */
+static void count_third_tokens(struct tiny_model *tiny, double counts[TINY_VOCABULARY])
+{
+    enum { ANSWERS = 8000 };
+    static unsigned made[ANSWERS + 1];
+    const int32_t prompt[] = {1, 2, 3, 1, 2};
+    forge_engine_event event = {.struct_size = sizeof event};
+    memset(made, 0, sizeof made);
+    for (uint64_t seed = 0; seed < ANSWERS; seed++) {
+        uint64_t id;
+        forge_request request = {.struct_size = sizeof request,
+                                 .prompt = prompt,
+                                 .prompt_count = 5,
+                                 .sampling = forge_sampling_default(),
+                                 .max_tokens = 5};
+        request.sampling.seed = seed;
+        assert_int_equal(forge_engine_add(tiny->engine, &request, &id, NULL), JOULE_OK);
+    }
+    while (forge_engine_step(tiny->engine, NULL) == JOULE_OK)
+        while (forge_engine_next(tiny->engine, &event) == JOULE_OK)
+            if (event.token >= 0 && ++made[event.request] == 3)
+                counts[event.token] += 1. / ANSWERS;
+}
+
+/* Two samples of 8,000 tokens from one distribution over at most 64 tokens differ by less than about 0.06 in total
+ * variation: sqrt(64 / (pi 8000)) = 0.05. */
+static void test_frequencies_of_tokens_are_the_same_with_drafts(void **state)
+{
+    (void)state;
+    struct tiny_model tiny, other;
+    double plain[TINY_VOCABULARY] = {0}, wrong[TINY_VOCABULARY] = {0}, distance = 0, far = 0;
+    tiny_model_open(&tiny, 7, NULL);
+    count_third_tokens(&tiny, plain);
+    tiny_model_close(&tiny);
+    tiny_model_open(&other, 8, NULL);
+    count_third_tokens(&other, wrong);
+    for (int kind = FORGE_SPECULATION_LOOKUP; kind <= FORGE_SPECULATION_MODEL; kind++) {
+        double drafted[TINY_VOCABULARY] = {0};
+        const forge_engine_options options = {.struct_size = sizeof options,
+                                              .speculation = (forge_speculation)kind,
+                                              .draft_model = other.model};
+        tiny_model_open(&tiny, 7, &options);
+        count_third_tokens(&tiny, drafted);
+        distance = far = 0;
+        for (int i = 0; i < TINY_VOCABULARY; i++) {
+            distance += fabs(plain[i] - drafted[i]) / 2;
+            far += fabs(plain[i] - wrong[i]) / 2;
+        }
+        assert_true(distance < 0.07);
+        assert_true(far > 0.2); /* the draft model's own frequencies would be found */
+        assert_true(facts_of(&tiny).draft_tokens > 100);
+        tiny_model_close(&tiny);
+    }
+    tiny_model_close(&other);
+}
+
+static void test_the_fit_of_step_times_finds_the_line(void **state)
+{
+    (void)state;
+    struct step_times times = {0};
+    assert_true(isnan(step_times_expect(&times, 1)));
+    step_times_add(&times, 4, 0.014);
+    assert_true(isnan(step_times_expect(&times, 1)));
+    for (int i = 0; i < 50; i++)
+        step_times_add(&times, 1 + i % 5, 0.010 + 0.001 * (1 + i % 5));
+    assert_true(fabs(step_times_expect(&times, 8) - 0.018) < 1e-6);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_greedy_tokens_are_the_same_with_drafts_of_any_origin),
+        cmocka_unit_test(test_frequencies_of_tokens_are_the_same_with_drafts),
+        cmocka_unit_test(test_the_fit_of_step_times_finds_the_line),
+    };
+    return cmocka_run_group_tests_name("speculation", tests, NULL, NULL);
+}
