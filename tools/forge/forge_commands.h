@@ -14,11 +14,8 @@ int generate_main(int argc, char **argv);
 int inspect_main(int argc, char **argv);
 int perplexity_main(int argc, char **argv);
 int run_main(int argc, char **argv);
-<<<<<<< HEAD
-int tokenize_main(int argc, char **argv);
-=======
 int serve_main(int argc, char **argv);
->>>>>>> serve
+int tokenize_main(int argc, char **argv);
 int train_main(int argc, char **argv);
 
 #endif
