@@ -185,10 +185,11 @@ struct http *http_start(struct server *server, const struct listener *listener)
     http->server = server;
     http->daemon = MHD_start_daemon(
         MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL, 0, NULL, NULL,
-        on_request, http, MHD_OPTION_LISTEN_SOCKET, listener->fd, MHD_OPTION_CONNECTION_LIMIT, connections,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)KEPT_S, MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES, MHD_OPTION_NOTIFY_CONNECTION,
-        on_connection, http, MHD_OPTION_NOTIFY_COMPLETED, on_answered, http, MHD_OPTION_END);
+        on_request, http, MHD_OPTION_LISTEN_SOCKET, listener->fd, MHD_OPTION_CONNECTION_LIMIT,
+        connections + SPARE_CLIENTS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)KEPT_S, MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_NOTIFY_COMPLETED, on_answered, http,
+        MHD_OPTION_END);
     if (http->daemon)
         return http;
     complain(SERVE, "cannot start the server: %s", strerror(errno));
