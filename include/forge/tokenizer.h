@@ -12,12 +12,12 @@
 extern "C" {
 #endif
 
-typedef struct forge_tokenizer forge_tokenizer; /* immutable; any thread may use it */
+typedef struct forge_tokenizer forge_tokenizer; /* immutable; several threads may use it at once */
 
-/* Opens the tokenizer in a file: a GGUF file, a tokenizer.json of Hugging Face, a model of
- * SentencePiece, or a tokenizer.bin of llama2.c. The caller owns the tokenizer (forge_tokenizer_free).
- * JOULE_INVALID: the file is damaged; the message names the field. JOULE_UNSUPPORTED: the file names an
- * algorithm or a pre-tokenizer that this version does not have. */
+/* Opens the tokenizer in a file: a GGUF file, a tokenizer.json of Hugging Face, a model of SentencePiece, or
+ * a tokenizer.bin of llama2.c. The caller owns the tokenizer (forge_tokenizer_free). JOULE_INVALID: the file
+ * is damaged; the message names the field. JOULE_UNSUPPORTED: the file needs an algorithm or a pre-tokenizer
+ * that this version does not have, or byte-level BPE in a build without PCRE2. */
 FORGE_API joule_status forge_tokenizer_open(const char *path, forge_tokenizer **out_tokenizer,
                                             joule_error *out_error);
 /* Frees a tokenizer. NULL is allowed. */
@@ -29,13 +29,14 @@ FORGE_API size_t forge_tokenizer_count(const forge_tokenizer *tokenizer);
 enum {
     /* Adds the tokens that the model expects at the ends of a text (BOS, EOS), as its file states. */
     FORGE_TOKENIZE_ADD_ENDS = 1,
-    /* Reads control tokens in the text ("<|im_end|>") as tokens. Without it they are ordinary text. Do not set
-     * it for text of users who are not trusted. */
+    /* Reads control tokens in the text ("<|im_end|>") as tokens. Without it they are ordinary text. Do not
+     * set it for text of users who are not trusted. */
     FORGE_TOKENIZE_READ_CONTROL = 2,
 };
-/* Converts `size` bytes of text to tokens. Invalid UTF-8 is allowed: its bytes become byte tokens. A
- * byte without a token becomes U+FFFD (byte-level BPE) or the unknown token. out_tokens: receives the first `capacity` tokens; may be NULL if capacity is 0. *out_count:
- * the total number of tokens. */
+/* Converts `size` bytes of text to tokens. Invalid UTF-8 is allowed: its bytes become byte tokens. A byte
+ * without a token becomes U+FFFD (byte-level BPE) or the unknown token. out_tokens: receives the first
+ * `capacity` tokens; may be NULL if capacity is 0. *out_count: the total number of tokens. JOULE_INVALID:
+ * the text has more than 1 GiB, or contains a byte without a token and there is no unknown token. */
 FORGE_API joule_status forge_tokenize(const forge_tokenizer *tokenizer, const char *text, size_t size,
                                       uint32_t flags, int32_t *out_tokens, size_t capacity, size_t *out_count,
                                       joule_error *out_error);
@@ -70,12 +71,12 @@ typedef struct forge_text_stream {
     bool has_begun; /* a token had text; until then, a leading space that encoding adds is left out */
 } forge_text_stream;
 /* Adds a token and writes the text that is complete: whole UTF-8 characters only. Bytes that cannot become
- * UTF-8 are replaced by U+FFFD. Control tokens are left out. out_text: forge_tokenizer_max_text bytes. Returns
- * the number of bytes written. */
+ * UTF-8 are replaced by U+FFFD. Control tokens are left out. out_text: forge_tokenizer_max_text bytes.
+ * Returns the number of bytes written. */
 FORGE_API size_t forge_text_stream_add(forge_text_stream *stream, const forge_tokenizer *tokenizer,
                                        int32_t token, char *out_text);
-/* Ends a text, and empties the stream: writes U+FFFD if a character is incomplete. Returns the number of bytes
- * written (0 or 3). */
+/* Ends a text, and empties the stream: writes U+FFFD if a character is incomplete. Returns the number of
+ * bytes written (0 or 3). */
 FORGE_API size_t forge_text_stream_end(forge_text_stream *stream, char *out_text);
 /* Returns the size of the memory that forge_text_stream_add needs, in bytes: 3 times the size of the longest
  * token, plus 8. */

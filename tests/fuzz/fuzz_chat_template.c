@@ -1,5 +1,4 @@
-/* Fuzz target: chat templates. Any template must give a text or a message, and the same one again, within
- * the limits. */
+/* Fuzz target: chat templates. Any template must give a text or a message, within the limits. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,19 +17,17 @@ static joule_status render(const char *template_text, char **out_text, joule_err
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    joule_error error = {0}, error_again = {0};
-    char *text = NULL, *again = NULL, *copy = malloc(size + 1);
+    joule_error error = {0};
+    char *text = NULL, *copy = malloc(size + 1); /* exact size: sanitizers detect reads beyond the end */
     require(copy != NULL);
     memcpy(copy, data, size);
     copy[size] = '\0';
     joule_status status = render(copy, &text, &error);
     require(status == error.status);
     require(status == JOULE_OK || status == JOULE_INVALID || status == JOULE_UNSUPPORTED);
-    require(render(copy, &again, &error_again) == status);
-    require(status == JOULE_OK ? strcmp(text, again) == 0 : strcmp(error.message, error_again.message) == 0);
+    require((status == JOULE_OK) == (text != NULL));
     forge_chat_family_of(copy);
     free(text);
-    free(again);
     free(copy);
     return 0;
 }

@@ -239,7 +239,7 @@ int options_read(const struct option *table, const struct command_text *text, in
 }
 
 int options_read_operands(const struct option *table, const struct command_text *text,
-                          const struct operand *operands, size_t count, int argc, char **argv)
+                          const struct program_operand *operands, size_t count, int argc, char **argv)
 {
     char *command = argv[0];
     size_t found = 0;
@@ -266,7 +266,7 @@ int options_read_operands(const struct option *table, const struct command_text 
 int options_read_operand(const struct option *table, const struct command_text *text, const char *what,
                          int argc, char **argv, const char **out_operand)
 {
-    const struct operand operand = {what, out_operand, false};
+    const struct program_operand operand = {what, out_operand, false};
     *out_operand = NULL;
     return options_read_operands(table, text, &operand, 1, argc, argv);
 }

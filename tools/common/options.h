@@ -66,14 +66,14 @@ int options_read_operand(const struct option *table, const struct command_text *
                          int argc, char **argv, const char **out_operand);
 
 /* An operand of a subcommand. */
-struct operand {
+struct program_operand {
     const char *name;   /* in messages: "FILE" */
     const char **value; /* variable to set; unchanged if the operand is not given */
     bool is_optional;   /* it may be absent, and so may all operands after it */
 };
 /* Like options_read_operand, for up to `count` operands. Replaces the entries of the operands in argv. */
 int options_read_operands(const struct option *table, const struct command_text *text,
-                          const struct operand *operands, size_t count, int argc, char **argv);
+                          const struct program_operand *operands, size_t count, int argc, char **argv);
 
 /* The program's name, which is the first word of each message. Each program's main.c defines it. */
 extern const char tool_name[];

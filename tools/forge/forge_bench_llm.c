@@ -324,7 +324,7 @@ int bench_llm_main(int argc, char **argv)
         "Measures how fast a language model reads prompts and generates tokens, and the energy of a token.",
         "SHAPE is llama-1.1b, llama-0.5b, llama-0.1b or llama-tiny. TYPE is f32, f16, bf16, q8_0, q4_0,\n"
         "q4_k or q6_k.\n"};
-    const struct operand operands[] = {{"MODEL", &o.language.model, true}};
+    const struct program_operand operands[] = {{"MODEL", &o.language.model, true}};
     int read = options_read_operands(table, &text, operands, 1, argc, argv);
     if (read <= OPTIONS_HELP)
         return read == OPTIONS_HELP ? 0 : EXIT_USAGE;

@@ -82,7 +82,7 @@ int convert_main(int argc, char **argv)
     const struct command_text text = {
         "forge convert MODEL OUT.gguf [OPTIONS]", "Writes a language model as a GGUF file.",
         "MODEL is a GGUF file, a folder of Hugging Face, or a .bin file of llama2.c.\n"};
-    const struct operand operands[] = {{"MODEL", &o.model, false}, {"OUT.gguf", &o.output, false}};
+    const struct program_operand operands[] = {{"MODEL", &o.model, false}, {"OUT.gguf", &o.output, false}};
     int read = options_read_operands(table, &text, operands, 2, argc, argv);
     if (read <= OPTIONS_HELP)
         return read == OPTIONS_HELP ? 0 : EXIT_USAGE;

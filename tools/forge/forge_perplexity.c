@@ -278,7 +278,7 @@ int perplexity_main(int argc, char **argv)
         "forge perplexity MODEL FILE [OPTIONS]",
         "Measures how well a language model predicts a text: nats per token, perplexity, joules per token.",
         "FILE - is standard input.\n"};
-    const struct operand operands[] = {{"MODEL", &o.language.model, false}, {"FILE", &o.file, false}};
+    const struct program_operand operands[] = {{"MODEL", &o.language.model, false}, {"FILE", &o.file, false}};
     int read = options_read_operands(table, &text, operands, 2, argc, argv);
     if (read <= OPTIONS_HELP)
         return read == OPTIONS_HELP ? 0 : EXIT_USAGE;

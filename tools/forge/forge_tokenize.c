@@ -179,7 +179,7 @@ int tokenize_main(int argc, char **argv)
         "forge tokenize MODEL [TEXT] [OPTIONS]",
         "Converts text to the tokens of a language model, and prints their numbers and texts.",
         "Without TEXT, the text is read from standard input. MODEL may be a file with a tokenizer only.\n"};
-    const struct operand operands[] = {{"MODEL", &o.language.model, false}, {"TEXT", &o.text, true}};
+    const struct program_operand operands[] = {{"MODEL", &o.language.model, false}, {"TEXT", &o.text, true}};
     int read = options_read_operands(table, &text, operands, 2, argc, argv);
     if (read <= OPTIONS_HELP)
         return read == OPTIONS_HELP ? 0 : EXIT_USAGE;

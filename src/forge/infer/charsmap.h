@@ -1,8 +1,8 @@
 /* infer/charsmap.h - SentencePiece's normalisation of characters ("precompiled_charsmap").
  *
- * The map consists of the size of a double-array trie (u32), the trie (u32 each), and the replacements, which
- * end with NUL. A trie's value is the offset of a replacement. Files choose the contents, so each access is
- * checked.
+ * The map consists of the size of a double-array trie (u32), the trie (u32 each), and the replacements,
+ * which end with NUL. A trie's value is the offset of a replacement. Files choose the contents, so each
+ * access is checked. /
  */
 #ifndef FORGE_INFER_CHARSMAP_H
 #define FORGE_INFER_CHARSMAP_H

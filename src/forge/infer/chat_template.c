@@ -182,7 +182,10 @@ joule_status chat_template_render(const char *template_text, const struct chat *
     const struct node *tree = tokens ? jinja_parse(&jinja, tokens) : NULL;
     if (tree)
         jinja_run(&jinja, tree);
-    buffer_add(&jinja, &out, "", 1); /* the terminator */
+    else
+        jinja_fail(&jinja, JOULE_INVALID,
+                   "the template is malformed"); /* unless there is a message already */
+    buffer_add(&jinja, &out, "", 1);             /* the terminator */
     jinja_end(&jinja);
     if (jinja.has_failed) {
         free(out.bytes);

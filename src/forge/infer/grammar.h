@@ -3,16 +3,22 @@
  * A schema becomes an automaton over bytes with a stack of returns. A state of it is small and has no
  * pointers, so a rejected draft is taken back by assigning an earlier copy.
  *
- * Accepted texts are a part of the JSON texts that satisfy the schema: - White space is optional: after
- * '{', '[', ',' and ':' and before '}' and ']', one space, or one newline and up to 20 spaces. There is
- * none before and after the text. - The members in `properties` have the order of the schema; others follow
- * them. If a schema has `properties` but no additionalProperties, there are no others. Names in `required`
- * without a schema accept any value. - Without `type`, keywords of objects, arrays or strings restrict the
- * value to these types. - oneOf is the same as anyOf. - Strings are valid UTF-8, and may contain escapes
- * except surrogates and NUL. An additional name does not contain an escape before it differs from all names
- * in `properties`. - Numbers have at most 16 digits before and after the point, and exponents at most 2.
- * integer: no point and no exponent. - Values are nested at most GRAMMAR_MAX_DEPTH deep. Keywords without
- * effect on the structure (title, description, default, format) and unknown keywords are ignored.
+ * Accepted texts are a part of the JSON texts that satisfy the schema:
+ * - White space is optional. After '{', '[', ',' and ':' and before '}' and ']', it is one space, or one
+ *   newline and up to 20 spaces. There is none elsewhere.
+ * - The members in `properties` have the order of the schema, and other members follow them. A schema with
+ *   `properties` but without additionalProperties allows no others. A name in `required` that has no schema
+ *   accepts any value.
+ * - Without `type`, keywords of objects, arrays or strings restrict the value to these types.
+ * - oneOf is the same as anyOf.
+ * - Strings are valid UTF-8. They may contain escapes except surrogates and NUL. A name that is not in
+ *   `properties` contains no escape before it differs from all of these.
+ * - Numbers have at most 16 digits before the point and 16 after it, and exponents at most 2. Integers have
+ *   no point and no exponent.
+ * - Values are nested at most GRAMMAR_MAX_DEPTH deep. Values in enum and const have no white space, and are
+ *   nested at most 8 deep. So base/json.h can parse all texts.
+ * Unknown keywords, and those without effect on the structure (title, description, default, format), are
+ * ignored.
  */
 #ifndef FORGE_INFER_GRAMMAR_H
 #define FORGE_INFER_GRAMMAR_H
@@ -40,7 +46,8 @@ joule_status grammar_new(const char *schema, size_t size, struct grammar **out_g
 joule_status grammar_new_object(struct grammar **out_grammar, joule_error *out_error);
 void grammar_free(struct grammar *grammar);
 
-/* A place in the automaton, with the frame to which it returns. */
+/* A place in the automaton, with the frame to which it returns: a thread in the sense of simulations of
+ * nondeterministic automata, not of the operating system. */
 struct grammar_thread {
     uint32_t node;
     uint32_t frame;
@@ -74,8 +81,8 @@ bool grammar_is_complete(const struct grammar_state *state);
 joule_status token_trie_new(const struct bytes *tokens, size_t count, struct token_trie **out_trie,
                             joule_error *out_error);
 void token_trie_free(struct token_trie *trie);
-/* Creates a cache. Uses the grammar and the trie, which must outlive it. Its memory is at most about 64
- * MiB. */
+/* Creates a cache. Uses the grammar and the trie, which must outlive it. The stored masks have at
+ * most 64 MiB in all; others are computed each time. */
 joule_status grammar_cache_new(const struct grammar *grammar, const struct token_trie *trie,
                                struct grammar_cache **out_cache, joule_error *out_error);
 void grammar_cache_free(struct grammar_cache *cache);

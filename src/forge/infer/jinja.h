@@ -2,7 +2,8 @@
  *
  * A template is parsed to a tree of nodes, which is then evaluated. Whitespace is treated as Hugging Face
  * treats it (trim_blocks and lstrip_blocks), and values behave as in Python. The template comes from a
- * model file, so it is not trusted: steps, memory and depth are limited.
+ * model file, so it is not trusted: steps, memory and depth are limited. An evaluation needs up to 256 KiB
+ * of stack.
  * Note: no maintained C library for Jinja exists (July 2026); those for C++ and Rust need a second run
  * time.
  *
@@ -21,9 +22,12 @@
 
 enum {
     JINJA_MAX_TEMPLATE = 1 << 20, /* size of a template in bytes */
-    JINJA_MAX_STEPS = 20000000,   /* nodes evaluated; long texts and lists count as several */
-    JINJA_MAX_MEMORY = 64 << 20,  /* bytes; in addition, JINJA_COPIES times the size of the conversation */
+    /* Nodes that are evaluated (long texts and lists count as several), and memory in bytes. JINJA_COPIES
+     * times the size of the conversation is added to both. */
+    JINJA_MAX_STEPS = 2000000,
+    JINJA_MAX_MEMORY = 64 << 20,
     JINJA_COPIES = 16,
+    STEP_BYTES = 64,          /* bytes that are copied or compared in one step */
     JINJA_MAX_DEPTH = 400,    /* of nested expressions, blocks, macro calls and lists */
     JINJA_MAX_RANGE = 100000, /* items of range(), as in Jinja's sandbox */
 };
@@ -205,6 +209,10 @@ struct value jinja_slice(struct jinja *jinja, struct value object, const struct 
 /* Return the result of an operator, by its text ("+", "not in"). */
 struct value jinja_binary(struct jinja *jinja, struct span operator_text, struct value a, struct value b);
 bool jinja_compare(struct jinja *jinja, struct span operator_text, struct value a, struct value b);
+
+/* Returns a text without characters at its ends, like span_strip, and counts steps. */
+struct value jinja_strip(struct jinja *jinja, struct span text, struct span characters, bool at_start,
+                         bool at_end);
 
 /* Find a builtin by its name, or return NULL. The methods are those of a kind of value. */
 const struct builtin *jinja_find_filter(struct span name);

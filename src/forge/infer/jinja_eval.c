@@ -34,7 +34,8 @@ static struct value eval_list(struct jinja *jinja, const struct node *node)
 static bool is_key(struct jinja *jinja, struct value key)
 {
     bool is_scalar = key.kind >= VALUE_NONE && key.kind <= VALUE_STRING;
-    if (!is_scalar && !(key.kind == VALUE_LIST && key.list->kind == LIST_TUPLE))
+    if (!is_scalar && key.kind != VALUE_UNDEFINED &&
+        !(key.kind == VALUE_LIST && key.list->kind == LIST_TUPLE))
         jinja_fail(jinja, JOULE_INVALID, "a value of type %s cannot be a key", value_kind_name(key));
     return !jinja->has_failed;
 }
@@ -202,7 +203,8 @@ struct value jinja_call_builtin(struct jinja *jinja, const struct builtin *built
     }
     if (arguments->count > JINJA_PARAMETERS || (arguments->named && named < arguments->named->count))
         return jinja_fail(jinja, JOULE_UNSUPPORTED, "%s: an argument is not supported", builtin->name);
-    return jinja->has_failed ? self : builtin->call(jinja, self, values);
+    size_t size = self.kind == VALUE_STRING ? self.string.size : 0;
+    return jinja_charge(jinja, size / STEP_BYTES) ? builtin->call(jinja, self, values) : self;
 }
 
 struct value jinja_call(struct jinja *jinja, struct value callee, const struct arguments *arguments)

@@ -3,14 +3,20 @@
 #include <math.h>
 #include "base/string.h"
 
+struct value jinja_strip(struct jinja *jinja, struct span text, struct span characters, bool at_start,
+                         bool at_end)
+{
+    struct span stripped = span_strip(text, characters, at_start, at_end);
+    jinja_charge(jinja, (text.size - stripped.size) / 8 * (1 + characters.size / 8));
+    return value_span(stripped);
+}
+
 static struct value filter_trim(struct jinja *jinja, struct value self, const struct value *arguments)
 {
     struct span characters = {0}, text = value_text(jinja, self);
     if (arguments[0].kind == VALUE_STRING)
         characters = arguments[0].string;
-    if (characters.bytes && !jinja_charge(jinja, text.size * (characters.size / 8 + 1) / 8))
-        return self;
-    return value_span(span_strip(text, characters, true, true));
+    return jinja_strip(jinja, text, characters, true, true);
 }
 
 static struct value filter_length(struct jinja *jinja, struct value self, const struct value *arguments)

@@ -30,9 +30,7 @@ static struct value strip(struct jinja *jinja, struct value self, struct value a
     struct span characters = {0};
     if (argument.kind != VALUE_ABSENT && argument.kind != VALUE_NONE)
         characters = text_argument(jinja, argument);
-    if (characters.bytes && !jinja_charge(jinja, self.string.size * (characters.size / 8 + 1) / 8))
-        return self;
-    return value_span(span_strip(self.string, characters, start, end));
+    return jinja_strip(jinja, self.string, characters, start, end);
 }
 
 static struct value method_strip(struct jinja *jinja, struct value self, const struct value *arguments)
@@ -332,7 +330,7 @@ static struct value method_title(struct jinja *jinja, struct value self, const s
         char bytes[4];
         uint32_t code = span_code((struct span){self.string.bytes + i, self.string.size - i}, &size);
         buffer_add(jinja, &buffer, bytes, code_encode(code_case(code, !follows_letter), bytes));
-        follows_letter = code_is_letter(code);
+        follows_letter = code_has_case(code);
     }
     return buffer_take(jinja, &buffer);
 }

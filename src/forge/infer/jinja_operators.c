@@ -95,6 +95,22 @@ static struct value whole_arithmetic(struct jinja *jinja, char kind, int64_t a, 
     return kind == '+' || kind == '-' || kind == '*' ? value_int(result) : divide(jinja, kind, a, b);
 }
 
+/* Returns the remainder, which has the divisor's sign, also if it is 0. */
+static double remainder_of(double a, double b)
+{
+    double rest = fmod(a, b);
+    if (rest == 0)
+        return copysign(0, b);
+    return (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+/* Returns the quotient, rounded down. */
+static double quotient_of(double a, double b)
+{
+    double quotient = round((a - remainder_of(a, b)) / b);
+    return quotient == 0 ? copysign(0, a / b) : quotient;
+}
+
 static struct value arithmetic(struct jinja *jinja, char kind, double a, double b)
 {
     if (b == 0 && (kind == '/' || kind == 'f' || kind == '%'))
@@ -109,9 +125,9 @@ static struct value arithmetic(struct jinja *jinja, char kind, double a, double 
     case '/':
         return value_float(a / b);
     case 'f':
-        return value_float(floor(a / b));
+        return value_float(quotient_of(a, b));
     case '%':
-        return value_float(a - b * floor(a / b));
+        return value_float(remainder_of(a, b));
     default:
         return value_float(pow(a, b));
     }
@@ -231,7 +247,7 @@ struct value jinja_slice(struct jinja *jinja, struct value object, const struct 
 {
     int64_t step = 1, count;
     if (object.kind != VALUE_STRING && object.kind != VALUE_LIST)
-        return (struct value){.kind = VALUE_UNDEFINED, .string = SPAN("a slice")};
+        return jinja_fail(jinja, JOULE_INVALID, "a value of type %s has no slices", value_kind_name(object));
     if (bounds[2].kind != VALUE_NONE && (!value_is_whole(bounds[2], &step) || step == 0))
         return jinja_fail(jinja, JOULE_INVALID, "the step of a slice is not an integer, or 0");
     if (!jinja_charge(jinja, object.kind == VALUE_STRING ? object.string.size / 16 : 0))

@@ -283,7 +283,8 @@ static struct node *parse_text(struct parser *parser)
     return node;
 }
 
-/* Parses statements until a tag whose name is one of `ends`, which is then the next token. Returns a group. */
+/* Parses statements until a tag whose name is one of `ends`, which is then the next token. Returns a
+ * group. */
 static struct node *parse_statements(struct parser *parser, const char *const *ends)
 {
     struct node *group = jinja_new_node(parser, NODE_GROUP);

@@ -107,7 +107,7 @@ static const struct list *filter_items(struct jinja *jinja, const struct node *n
 {
     struct list *chosen = list_new(jinja, LIST_PLAIN);
     struct scope *outer = jinja->scope, *scope = NULL;
-    for (size_t i = 0; i < items->count && !jinja->has_failed; i++) {
+    for (size_t i = 0; i < items->count && jinja_charge(jinja, 2); i++) {
         scope = next_scope(jinja, scope);
         if (!scope)
             break;
@@ -120,16 +120,18 @@ static const struct list *filter_items(struct jinja *jinja, const struct node *n
     return jinja->has_failed ? NULL : chosen;
 }
 
-/* Runs the body for each item. */
-static void run_iterations(struct jinja *jinja, const struct node *node, const struct list *items)
+/* Runs the body for each item. Returns true if an iteration reached the end of the body: as in Jinja, the
+ * loop's else block runs otherwise, also if all iterations ended with break or continue. */
+static bool run_iterations(struct jinja *jinja, const struct node *node, const struct list *items)
 {
     struct loop *loop = jinja_alloc(jinja, sizeof *loop), *outer_loop = jinja->loop;
     struct scope *outer = jinja->scope, *scope = NULL;
+    bool has_completed = false;
     if (!loop)
-        return;
+        return true;
     loop->items = items;
     loop->depth = outer_loop ? outer_loop->depth + 1 : 1;
-    for (; loop->index < items->count && !jinja->has_failed; loop->index++) {
+    for (; loop->index < items->count && jinja_charge(jinja, 2); loop->index++) {
         scope = next_scope(jinja, scope);
         if (!scope)
             break;
@@ -140,12 +142,14 @@ static void run_iterations(struct jinja *jinja, const struct node *node, const s
             jinja_run(jinja, node->items);
         jinja->scope = outer;
         bool ends = jinja->flow == JINJA_BREAKS;
+        has_completed = has_completed || jinja->flow == JINJA_RUNS;
         jinja->flow = JINJA_RUNS;
         if (ends)
             break;
     }
     jinja->scope = outer;
     jinja->loop = outer_loop;
+    return has_completed;
 }
 
 static void run_for(struct jinja *jinja, const struct node *node)
@@ -154,11 +158,7 @@ static void run_for(struct jinja *jinja, const struct node *node)
     const struct list *items = jinja->has_failed ? NULL : value_items(jinja, value);
     if (items && node->third)
         items = filter_items(jinja, node, items);
-    if (!items)
-        return;
-    if (items->count)
-        run_iterations(jinja, node, items);
-    else if (node->other)
+    if (items && !run_iterations(jinja, node, items) && node->other && !jinja->has_failed)
         run_in(jinja, push_scope(jinja, jinja->scope), node->other);
 }
 

@@ -82,13 +82,10 @@ uint32_t code_case(uint32_t code, bool is_upper)
     return code;
 }
 
-bool code_is_letter(uint32_t code)
+bool code_has_case(uint32_t code)
 {
-    if (code < 0x80)
-        return (code | 32) >= 'a' && (code | 32) <= 'z';
-    return code >= 0xaa && code != 0xd7 && code != 0xf7 && !code_is_space(code) &&
-           !(code >= 0x2010 && code <= 0x206f) && !(code >= 0x3001 && code <= 0x303f) &&
-           !(code >= INVALID_BYTE && code <= INVALID_BYTE + 0xff);
+    return code_case(code, true) != code || code_case(code, false) != code || code == 0xaa || code == 0xb5 ||
+           code == 0xba || code == 0xdf || code == 0xff;
 }
 
 static bool is_stripped(struct span character, struct span characters)

@@ -7,14 +7,16 @@
 #include "base/array.h"
 #include "base/error.h"
 
-enum { STEP_BYTES = 64, STEP_PAIRS = 8 }; /* work that counts as one step */
+enum { STEP_PAIRS = 8 }; /* pairs of a dict whose comparison counts as one step */
 
 void jinja_begin(struct jinja *jinja, size_t input_size, joule_error *error)
 {
     *jinja = (struct jinja){.arena = {.block_size = 1 << 16}, .error = error, .steps_left = JINJA_MAX_STEPS};
     jinja->memory_left = JINJA_MAX_MEMORY;
-    if (input_size < (SIZE_MAX - JINJA_MAX_MEMORY) / JINJA_COPIES)
+    if (input_size < (SIZE_MAX / 2 - JINJA_MAX_MEMORY) / JINJA_COPIES) {
         jinja->memory_left += JINJA_COPIES * input_size;
+        jinja->steps_left += (int64_t)(JINJA_COPIES * input_size);
+    }
 }
 
 void jinja_end(struct jinja *jinja)

@@ -233,7 +233,8 @@ bool code_is_space(uint32_t code);
 /* Returns the upper or lower case of a letter of Latin-1, Latin Extended-A, Greek or Cyrillic; other
  * letters are returned unchanged. */
 uint32_t code_case(uint32_t code, bool is_upper);
-bool code_is_letter(uint32_t code);
+/* Returns true for a letter that has an upper and a lower case, or is lower case, in these alphabets. */
+bool code_has_case(uint32_t code);
 /* Removes the characters of `characters` (bytes NULL: white space) at the ends. */
 struct span span_strip(struct span span, struct span characters, bool at_start, bool at_end);
 /* Returns the offset in bytes of a part, or SIZE_MAX. */

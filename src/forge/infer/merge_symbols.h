@@ -33,8 +33,8 @@ struct merger {
     size_t queue_count, queue_capacity;
 };
 
-/* Decides whether two adjacent symbols may be merged. If so, returns true, the priority (the lowest is merged
- * first) and the merged token. */
+/* Decides whether two adjacent symbols may be merged. If so, returns true, the priority (the lowest is
+ * merged first) and the merged token. */
 typedef bool merge_pair_fn(const void *context, const struct symbol *left, const struct symbol *right,
                            uint32_t *out_priority, int32_t *out_token);
 

@@ -149,7 +149,7 @@ void pretokenizer_work_free(struct pretokenizer_work *work)
 
 /* --- splitting ------------------------------------------------------------------------------------------ */
 
-/* What the stages share. */
+/* A text that is being split, for all stages. */
 struct split {
     const struct pretokenizer *pretokenizer;
     pcre2_match_data *match;
@@ -158,8 +158,8 @@ struct split {
     joule_error *error;
 };
 
-/* Finds the next match of a stage in valid UTF-8, from `at` on. Without a match, sets *out_begin and *out_end
- * to `size`. */
+/* Finds the next match of a stage in valid UTF-8, from `at` on. Without a match, sets *out_begin and
+ * *out_end to `size`. */
 static joule_status find_match(const struct split *split, size_t stage, const char *text, size_t at,
                                size_t size, size_t *out_begin, size_t *out_end)
 {
@@ -188,8 +188,8 @@ static joule_status add_piece(const struct split *split, size_t stage, const cha
     return split->each(split->context, text, size);
 }
 
-/* Splits valid UTF-8. Both the matches of the stage and the text between them are pieces. The stages are few,
- * so the depth of recursion is bounded. */
+/* Splits valid UTF-8. Both the matches of the stage and the text between them are pieces. The stages are
+ * few, so the depth of recursion is bounded. */
 static joule_status split_stage(const struct split *split, size_t stage, const char *text, size_t size)
 {
     joule_status status = JOULE_OK;

@@ -30,8 +30,9 @@ void pretokenizer_work_free(struct pretokenizer_work *work);
 
 /* Called for each piece. Another status than JOULE_OK ends the splitting. */
 typedef joule_status piece_fn(void *context, const char *text, size_t size);
-/* Calls each(piece) for the pieces of a text, in order. Together the pieces are the text. Adjacent bytes that
- * are not UTF-8 are a piece. Returns the status of `each`; JOULE_NO_MEMORY or JOULE_FAILED: PCRE2 failed. */
+/* Calls each(piece) for the pieces of a text, in order. Together the pieces are the text. Adjacent bytes
+ * that are not UTF-8 are a piece. Returns the status of `each`; JOULE_NO_MEMORY or JOULE_FAILED: PCRE2
+ * failed. */
 joule_status pretokenizer_split(const struct pretokenizer *pretokenizer, struct pretokenizer_work *work,
                                 const char *text, size_t size, piece_fn *each, void *context,
                                 joule_error *out_error);

@@ -24,8 +24,7 @@ static inline void exponentiate(float x[GROUP])
         float shifted = limited * 0x1.715476p+0f + round_magic;
         float n = shifted - round_magic;
         float r = limited - n * 0x1.62e4p-1f - n * 0x1.7f7d1cp-20f; /* log(2) in two parts */
-        float sum = 1 / 5040.0f;
-        sum = sum * r + 1 / 720.0f;
+        float sum = 1 / 720.0f;
         sum = sum * r + 1 / 120.0f;
         sum = sum * r + 1 / 24.0f;
         sum = sum * r + 1 / 6.0f;

@@ -72,8 +72,8 @@ joule_status encoder_add_bytes(struct encoder *encoder, const char *text, size_t
     return JOULE_OK;
 }
 
-/* Returns true if a space is added before the text at byte `at`, which is the first one after the beginning or
- * after a special token. */
+/* Returns true if a space is added before the text at byte `at`, which is the first one after the beginning
+ * or after a special token. */
 static bool adds_space(const struct vocabulary *v, const char *text, size_t at, size_t size)
 {
     if (!v->adds_space_prefix || (v->prefix_is_once && at > 0))

@@ -23,7 +23,7 @@ struct model_file;        /* model_file.h */
 
 struct forge_tokenizer {
     const struct vocabulary *vocabulary;
-    /* What each token stands for in a text. A normal token of SentencePiece has spaces instead of U+2581, and
+    /* The text that a token stands for. A normal token of SentencePiece has spaces instead of U+2581, and
      * one of byte-level BPE has the bytes. A byte token has its byte. Others have the text of the file. */
     struct token_texts texts;
     size_t max_token;         /* size of the longest text of a token, in bytes */
@@ -43,7 +43,8 @@ struct forge_tokenizer {
 
 /* Makes a tokenizer. The vocabulary and all memory that it points to must outlive the tokenizer. The caller
  * owns the tokenizer (forge_tokenizer_free). JOULE_INVALID: the vocabulary contradicts itself; the message
- * names the field. JOULE_UNSUPPORTED: an unknown pre-tokenizer, or a token longer than TOKENIZER_MAX_TOKEN. */
+ * names the field. JOULE_UNSUPPORTED: an unknown pre-tokenizer, or a token longer than
+ * TOKENIZER_MAX_TOKEN. */
 joule_status tokenizer_new(const struct vocabulary *vocabulary, forge_tokenizer **out_tokenizer,
                            joule_error *out_error);
 
@@ -85,17 +86,17 @@ static inline void encoder_add(struct encoder *encoder, int32_t token)
     encoder->count++;
     encoder->ends_with_unknown = false;
 }
-/* Appends the byte tokens of text for which there is no other token, or the unknown token if a byte has none.
- * Adjacent unknown texts become one token. JOULE_INVALID: there is no unknown token. */
+/* Appends the byte tokens of text for which there is no other token, or the unknown token if a byte has
+ * none. Adjacent unknown texts become one token. JOULE_INVALID: there is no unknown token. */
 joule_status encoder_add_bytes(struct encoder *encoder, const char *text, size_t size);
-/* Sets encoder->text to a part of a text, with spaces instead of U+2581. If it is not empty and `adds_space`,
- * it begins with another space. Characters are replaced and extra spaces removed if the vocabulary states
- * it. Returns false if out of memory. */
+/* Sets encoder->text to a part of a text, with spaces instead of U+2581. If it is not empty and
+ * `adds_space`, it begins with another space. Characters are replaced and extra spaces removed if the
+ * vocabulary states it. Returns false if out of memory. */
 bool encoder_normalize(struct encoder *encoder, const char *text, size_t size, bool adds_space);
 /* Converts a part of encoder->text. */
 typedef joule_status encode_part_fn(struct encoder *encoder, const char *text, size_t size);
-/* Calls `encode` for the parts of encoder->text that no token crosses: a part ends before a space that follows
- * another character, if no token contains both. Otherwise the text is one part. */
+/* Calls `encode` for the parts of encoder->text that no token crosses: a part ends before a space that
+ * follows another character, if no token contains both. Otherwise the text is one part. */
 joule_status encoder_each_part(struct encoder *encoder, encode_part_fn *encode);
 /* Sets JOULE_NO_MEMORY and a message. Returns JOULE_NO_MEMORY. */
 joule_status encoder_no_memory(struct encoder *encoder);
@@ -118,14 +119,17 @@ size_t tokenizer_write_text(enum vocabulary_kind kind, struct bytes token, char 
  * size. Returns their number. A character that stands for no byte is copied. */
 size_t bpe_decode_token(struct bytes token, char *out_bytes);
 
-/* Reads the vocabulary's list of merges. JOULE_INVALID: a merge is not a pair of tokens, or its result is not a
- * token. */
+/* Reads the vocabulary's list of merges. JOULE_INVALID: a merge is not a pair of tokens, or its result is
+ * not a token. */
 joule_status tokenizer_add_merges(forge_tokenizer *tokenizer, joule_error *out_error);
 /* Decides whether two symbols are a merge (merge_pair_fn). context: the merges. */
 bool tokenizer_find_merge(const void *context, const struct symbol *left, const struct symbol *right,
                           uint32_t *out_priority, int32_t *out_token);
 /* Returns true if no ordinary token contains a space after another character. */
 bool tokenizer_splits_at_spaces(const forge_tokenizer *tokenizer);
+/* Returns true if each character of a token stands for a byte, in byte-level BPE. */
+bool bpe_stands_for_bytes(struct bytes token);
+
 /* Adds all tokens of `tokenizer` to its table that `accepts` returns true for. Returns false if out of
  * memory. */
 bool tokenizer_fill_table(forge_tokenizer *tokenizer,

@@ -1,5 +1,5 @@
-/* infer/tokenizer_bpe.c - byte-level BPE: splits a text into pieces, and merges the bytes of each piece in the
- * order of the model's list of merges. */
+/* infer/tokenizer_bpe.c - byte-level BPE: splits a text into pieces, and merges the bytes of each piece in
+ * the order of the model's list of merges. */
 #include "forge/infer/tokenizer.h"
 
 #include <stdlib.h>
@@ -27,27 +27,45 @@ static int byte_of(uint32_t character)
     return (int)(i < 33 ? i : i < 67 ? i - 33 + 127 : 173);
 }
 
+/* Returns the byte that the first character of a token stands for, or -1. *out_length: the size of the
+ * character in the token, in bytes. */
+static int first_byte(const char *token, size_t size, size_t *out_length)
+{
+    const unsigned char *at = (const unsigned char *)token;
+    size_t length = string_utf8_length(token, size);
+    *out_length = length ? length : 1; /* 0: not UTF-8 */
+    return length == 1 ? byte_of(*at) : length == 2 ? byte_of((at[0] & 31u) << 6 | (at[1] & 63u)) : -1;
+}
+
+bool bpe_stands_for_bytes(struct bytes token)
+{
+    for (size_t i = 0, length; i < token.size; i += length)
+        if (first_byte(token.data + i, token.size - i, &length) < 0)
+            return false;
+    return true;
+}
+
 size_t bpe_decode_token(struct bytes token, char *out_bytes)
 {
     size_t size = 0;
-    for (size_t i = 0; i < token.size;) {
-        const unsigned char *at = (const unsigned char *)token.data + i;
-        size_t length = string_utf8_length(token.data + i, token.size - i);
-        int byte = length == 1   ? byte_of(*at)
-                   : length == 2 ? byte_of((at[0] & 31u) << 6 | (at[1] & 63u))
-                                 : -1;
-        length += length == 0; /* not UTF-8 */
+    for (size_t i = 0, length; i < token.size; i += length) {
+        int byte = first_byte(token.data + i, token.size - i, &length);
         if (byte >= 0)
             out_bytes[size++] = (char)byte;
         else
             for (size_t k = 0; k < length; k++)
-                out_bytes[size++] = (char)at[k];
-        i += length;
+                out_bytes[size++] = token.data[i + k];
     }
     return size;
 }
 
 /* --- tokenizer ------------------------------------------------------------------------------------------ */
+
+static bool is_ordinary_bytes(const forge_tokenizer *tokenizer, int32_t token)
+{
+    return tokenizer_is_ordinary(tokenizer, token) &&
+           bpe_stands_for_bytes(tokenizer->vocabulary->tokens[token]);
+}
 
 static bool is_any(const forge_tokenizer *tokenizer, int32_t token)
 {
@@ -59,9 +77,10 @@ joule_status bpe_init(forge_tokenizer *tokenizer, joule_error *out_error)
 {
     const struct vocabulary *vocabulary = tokenizer->vocabulary;
     struct bpe *bpe = tokenizer->bpe = calloc(1, sizeof *bpe);
-    /* Merges may name special tokens; ordinary tokens with the same text come first. */
-    if (!bpe || !tokenizer_fill_table(tokenizer, tokenizer_is_ordinary) ||
-        !tokenizer_fill_table(tokenizer, is_any))
+    /* Merges may name special tokens; ordinary tokens with the same text come first. Some vocabularies
+     * contain a text in two forms, as bytes and as characters; merges result in the former. */
+    if (!bpe || !tokenizer_fill_table(tokenizer, is_ordinary_bytes) ||
+        !tokenizer_fill_table(tokenizer, tokenizer_is_ordinary) || !tokenizer_fill_table(tokenizer, is_any))
         return error_set(out_error, JOULE_NO_MEMORY, "cannot open a tokenizer: out of memory");
     bpe->ignores_merges = vocabulary->ignores_merges || pretokenizer_ignores_merges(vocabulary->pre);
     joule_status status = pretokenizer_new(vocabulary->pre, &bpe->pretokenizer, out_error);

@@ -22,7 +22,8 @@ static int32_t find_control(const struct json_tokenizer *reading, const char *co
     return -1;
 }
 
-/* Sets *id to a token that is given by its text, or by an object with the text. Other values change nothing. */
+/* Sets *id to a token that is given by its text, or by an object with the text. Other values change
+ * nothing. */
 static joule_status read_id(struct json_tokenizer *reading, const struct json_value *config, const char *name,
                             int32_t *id)
 {

@@ -5,8 +5,8 @@
 #include <string.h>
 
 enum {
-    MAX_FILE = 256 << 20, /* bytes */
-    MAX_GAPS = 65536,     /* numbers below the highest one that no token has */
+    MAX_FILE = 64 << 20, /* bytes */
+    MAX_GAPS = 65536,    /* numbers below the highest one that no token has */
 };
 
 bool json_is_text(const struct json_value *value, const char *text)
@@ -39,8 +39,8 @@ static joule_status no_memory(const struct json_tokenizer *reading)
 
 /* --- tokens --------------------------------------------------------------------------------------------- */
 
-/* Returns the number of items of an array or object. *highest: raised to the highest number of a token, which
- * number_of returns. */
+/* Returns the number of items of an array or object. *highest: raised to the highest number of a token,
+ * which number_of returns. */
 static size_t count_tokens(const struct json_value *list,
                            bool (*number_of)(const struct json_value *item, uint64_t *out_number),
                            uint64_t *highest)

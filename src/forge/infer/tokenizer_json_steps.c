@@ -1,13 +1,13 @@
-/* infer/tokenizer_json_steps.c - reads the steps that a tokenizer.json applies to a text before and after the
- * model: normalizer, pre_tokenizer and post_processor. */
+/* infer/tokenizer_json_steps.c - reads the steps that a tokenizer.json applies to a text before and after
+ * the model: normalizer, pre_tokenizer and post_processor. */
 #include <string.h>
 #include "forge/infer/pretokenizer.h"
 #include "forge/infer/tokenizer_json.h"
 
 enum { MAX_STEPS = 8 };
 
-/* Lists the steps of a part: those of a "Sequence", or the part itself. Returns their number, or MAX_STEPS + 1
- * if there are more. NULL and null have none. */
+/* Lists the steps of a part: those of a "Sequence", or the part itself. Returns their number, or MAX_STEPS +
+ * 1 if there are more. NULL and null have none. */
 static size_t list_steps(const struct json_value *part, const char *list_name,
                          const struct json_value *out_steps[MAX_STEPS])
 {

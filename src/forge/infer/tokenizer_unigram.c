@@ -1,8 +1,8 @@
-/* infer/tokenizer_unigram.c - SentencePiece unigram: finds the tokens of a text whose sum of scores is highest
- * (Viterbi's algorithm).
+/* infer/tokenizer_unigram.c - SentencePiece unigram: finds the tokens of a text whose sum of scores is
+ * highest (Viterbi's algorithm).
  *
- * Note: texts and tokens have spaces here instead of U+2581. Sums are single precision and begin at the start
- * of the text, as in SentencePiece, so that the same paths are equal.
+ * Note: texts and tokens have spaces here instead of U+2581. Sums are single precision and begin at the
+ * start of the text, as in SentencePiece, so that the same paths are equal. /
  */
 #include "forge/infer/tokenizer.h"
 

@@ -6,8 +6,8 @@
 
 /* The tokens of the sorted list whose text begins with the text of a node. */
 struct range {
-    size_t begin, end;
-    size_t depth; /* size of the node's text in bytes */
+    uint32_t begin, end;
+    uint32_t depth; /* size of the node's text in bytes */
 };
 
 static int by_text(const void *a, const void *b, void *context)
@@ -48,7 +48,7 @@ static bool add_children(struct trie *trie, struct range **ranges, size_t *capac
         if (trie->count >= TRIE_NONE || !ARRAY_ROOM(trie->nodes, trie->capacity, trie->count) ||
             !ARRAY_ROOM(*ranges, *capacity, trie->count))
             return false;
-        (*ranges)[trie->count] = (struct range){begin, at, range.depth + 1};
+        (*ranges)[trie->count] = (struct range){(uint32_t)begin, (uint32_t)at, range.depth + 1};
         trie->nodes[trie->count++] = (struct trie_node){.byte = byte, .token = TOKEN_NONE};
         trie->nodes[i].child_count++;
     }
@@ -65,7 +65,7 @@ bool trie_build(struct trie *trie, const struct token_texts *texts, int32_t *tok
     qsort_r(tokens, count, sizeof *tokens, by_text, (void *)texts);
     bool is_ok = ARRAY_ROOM(trie->nodes, trie->capacity, 0) && ARRAY_ROOM(ranges, capacity, 0);
     if (is_ok) {
-        ranges[0] = (struct range){0, count, 0};
+        ranges[0] = (struct range){0, (uint32_t)count, 0};
         trie->nodes[trie->count++] = (struct trie_node){.token = TOKEN_NONE};
     }
     for (size_t i = 0; is_ok && i < trie->count; i++)

@@ -22,8 +22,8 @@ struct trie {
 };
 #define TRIE_NONE UINT32_MAX
 
-/* Builds the set of the texts of `count` tokens; tokens: sorted by this function. Of tokens with the same
- * text, the lowest is used; empty texts are left out. Returns false if out of memory. */
+/* Builds the set of the texts of `count` tokens, at most 2^31; tokens: sorted by this function. Of tokens
+ * with the same text, the lowest is used; empty texts are left out. Returns false if out of memory. */
 bool trie_build(struct trie *trie, const struct token_texts *texts, int32_t *tokens, size_t count);
 void trie_free(struct trie *trie);
 

@@ -47,8 +47,8 @@ struct vocabulary {
     bool removes_extra_spaces, ignores_merges;  /* ignores_merges: a piece that is a token is not split */
     struct bytes charsmap;                      /* SentencePiece's precompiled normalisation; size 0: none */
     const char *chat_template;                  /* NULL: none */
-    /* The space of adds_space_prefix is added only at the beginning of the text, not after special tokens; and
-     * only to text that does not begin with a space. */
+    /* The space of adds_space_prefix is added only at the beginning of the text, not after special tokens;
+     * and only to text that does not begin with a space. */
     bool prefix_is_once, prefix_is_conditional;
 };
 

@@ -31,8 +31,7 @@ struct reader {
     struct module *out;
     LLVMModuleRef module;
     LLVMTargetDataRef layout;
-    LLVMValueRef *functions;  /* all functions with bodies, in the order of out->functions */
-    struct numbering numbers; /* indices in `functions` */
+    struct pointers functions; /* in the order of out->functions */
     unsigned loop_kind, weight_kind;
     char here[PATH_MAX];  /* working directory; empty: unknown */
     LLVMMetadataRef file; /* the last file whose path was read */
@@ -332,8 +331,8 @@ static bool read_inlined(struct reader *r)
         list[i] = LLVMGetSubprogram(r->functions.functions[i]);
     bool is_good = list && llvm_number_all(r->arena, (void *const *)list, count, &programs);
     for (size_t i = 0; i < count && is_good; i++)
-        is_good =
-            llvm_find_inlined(r->arena, r->functions[i], &programs, r->out->functions, &r->out->functions[i]);
+        is_good = llvm_find_inlined(r->arena, r->functions.functions[i], &programs, r->out->functions,
+                                    &r->out->functions[i]);
     return is_good;
 }
 

@@ -61,7 +61,8 @@ bool llvm_is_induction(LLVMValueRef phi);
  * condition. */
 bool llvm_is_by_data(LLVMBasicBlockRef block, enum branch_test *out_test);
 /* Sets may_be_two and has_inlined of each loop header: the loop may be two nested loops of the source, and
- * one of them may be the loop of another function. from: LLVM's blocks, in the order of function->blocks; blocks: indices in `from`. */
+ * one of them may be the loop of another function. from: LLVM's blocks, in the order of function->blocks;
+ * blocks: indices in `from`. */
 void llvm_find_merged(LLVMBasicBlockRef *from, const struct numbering *blocks, struct function *function,
                       const struct loops *loops);
 /* Returns the called function; NULL: the call is through a pointer, or is assembly. */

@@ -1,4 +1,5 @@
-/* Checks byte-level BPE: the pieces of each pre-tokenizer, the order of merges, and vectors of other programs. */
+/* Checks byte-level BPE: the pieces of each pre-tokenizer, the order of merges, and vectors of other
+ * programs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -187,6 +188,28 @@ static void test_merge_of_lowest_rank_is_first(void **state)
     forge_tokenizer_free(tokenizer);
 }
 
+/* Some vocabularies contain U+200D as a character and as three bytes; merges result in the latter. */
+static void test_merges_result_in_tokens_of_bytes(void **state)
+{
+    (void)state;
+    static struct bytes zwj_tokens[] = {B("\xe2\x80\x8d"),     B("\xc3\xa2"),
+                                        B("\xc4\xa2"),         B("\xc4\xaf"),
+                                        B("\xc3\xa2\xc4\xa2"), B("\xc3\xa2\xc4\xa2\xc4\xaf")};
+    static uint8_t zwj_types[] = {1, 1, 1, 1, 1, 1};
+    static struct bytes zwj_merges[] = {B("\xc3\xa2 \xc4\xa2"), B("\xc3\xa2\xc4\xa2 \xc4\xaf"),
+                                        B("\xe2\x80\x8d \xc4\xaf")};
+    struct vocabulary v = small;
+    v.tokens = zwj_tokens;
+    v.types = zwj_types;
+    v.count = sizeof zwj_tokens / sizeof *zwj_tokens;
+    v.merges = zwj_merges;
+    v.merge_count = sizeof zwj_merges / sizeof *zwj_merges;
+    v.eos = -1;
+    forge_tokenizer *tokenizer = make_or_skip(&v);
+    EXPECT(tokenizer, "\xe2\x80\x8d", 0, 5);
+    forge_tokenizer_free(tokenizer);
+}
+
 static void test_tokens_stand_for_bytes(void **state)
 {
     (void)state;
@@ -247,6 +270,7 @@ int main(void)
         cmocka_unit_test(test_unknown_pretokenizer_is_refused_with_the_known_ones),
         cmocka_unit_test(test_long_runs_are_split),
         cmocka_unit_test(test_merge_of_lowest_rank_is_first),
+        cmocka_unit_test(test_merges_result_in_tokens_of_bytes),
         cmocka_unit_test(test_tokens_stand_for_bytes),
         cmocka_unit_test(test_wrong_merges_are_refused),
         cmocka_unit_test(test_gpt2_gives_the_tokens_of_llama_cpp),
