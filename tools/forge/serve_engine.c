@@ -202,12 +202,17 @@ static void update_facts(struct server *server)
 static joule_status load(struct server *server, joule_error *error)
 {
     const struct serve_settings *settings = server->settings;
+    forge_engine_options options = settings->engine;
     struct language_model *language = &server->language;
     joule_status status = language_model_open(language, &settings->language, error);
     if (status == JOULE_OK)
         status = language_model_need_tokenizer(language, error);
+    if (status == JOULE_OK && settings->draft_model)
+        status = forge_model_open(settings->draft_model, settings->language.tokenizer, &server->draft_model,
+                                  error);
+    options.draft_model = server->draft_model;
     if (status == JOULE_OK)
-        status = language_model_start(language, &settings->language, &settings->engine, error);
+        status = language_model_start(language, &settings->language, &options, error);
     if (status != JOULE_OK)
         return status;
     server->max_length =
@@ -301,5 +306,6 @@ enum serve_state serve_state_of(struct server *server)
 void serve_engine_free(struct server *server)
 {
     language_model_close(&server->language);
+    forge_model_free(server->draft_model);
     control_tokens_free(server->control_tokens);
 }

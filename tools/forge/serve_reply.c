@@ -76,6 +76,9 @@ bool reply_set_prompts(struct reply *reply, const struct prompt *prompts, size_t
     const struct server *server = reply->server;
     uint32_t n = reply->options.n;
     size_t capacity = (size_t)server->settings->engine.max_batch_size + server->settings->max_queue;
+    if (reply->options.has_max_tokens && reply->options.min_tokens > reply->options.max_tokens)
+        return failure_set(failure, "min_tokens", "'min_tokens' is above the maximum of %u tokens",
+                           reply->options.max_tokens);
     if (count > capacity / n)
         return failure_set(failure, n > 1 ? "n" : "prompt",
                            "%zu prompts with %u answers each are more than this server accepts at once (%zu)",
