@@ -95,5 +95,7 @@ for shell in bash fish zsh; do
     expect "$shell" forge "" bench-llm
     expect "$shell" forge "bench-llm " kept.graph
     expect "$shell" forge "generate " kept.graph
+    expect "$shell" forge "serve " kept.graph
+    expect "$shell" forge "serve --max-" --max-queue
 done
 exit $status

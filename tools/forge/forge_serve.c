@@ -18,6 +18,7 @@ struct raw {
     char *key;
     const char *key_file;
     unsigned max_body_mib;
+    bool uses_lookup;
 };
 
 static bool read_objective(const char *name, forge_objective *out)
@@ -62,6 +63,13 @@ static bool check(struct serve_settings *settings, const struct raw *raw, char *
         return false;
     }
     string_print(out_where, size, strchr(raw->host, ':') ? "[%s]:%s" : "%s:%s", raw->host, raw->port);
+    if (settings->draft_model && raw->uses_lookup) {
+        complain(SERVE, "--draft-model and --lookup are both given; only one of them can propose tokens");
+        return false;
+    }
+    settings->engine.speculation = settings->draft_model ? FORGE_SPECULATION_MODEL
+                                   : raw->uses_lookup    ? FORGE_SPECULATION_LOOKUP
+                                                         : FORGE_SPECULATION_NONE;
     settings->max_body_bytes = raw->max_body_mib * MEBIBYTE;
     return read_objective(raw->objective, &settings->engine.objective) &&
            (!settings->chat_template || is_family(settings->chat_template)) &&
@@ -70,7 +78,7 @@ static bool check(struct serve_settings *settings, const struct raw *raw, char *
 
 static int read_options(struct serve_settings *s, struct raw *raw, int argc, char **argv)
 {
-    struct option table[LANGUAGE_ROWS + 24] = {
+    struct option table[LANGUAGE_ROWS + 28] = {
         {"host", 0, OPTION_TEXT, &raw->host, "ADDRESS", "address to listen on (default: 127.0.0.1)"},
         {"port", 'p', OPTION_TEXT, &raw->port, "PORT", "port to listen on; 0: any (default: 8080)"},
         {"alias", 'a', OPTION_TEXT, &s->alias, "NAME",
@@ -95,6 +103,13 @@ static int read_options(struct serve_settings *s, struct raw *raw, int argc, cha
          "limit of the mean power over any second"},
         {"objective", 0, OPTION_TEXT, &raw->objective, "WHAT",
          "minimise energy, latency or time per token of all requests: throughput (default)"},
+        {"by-priority", 0, OPTION_FLAG, &s->engine.is_by_priority, NULL,
+         "answer requests with a lower 'priority' first"},
+        {"draft-model", 0, OPTION_TEXT, &s->draft_model, "PATH",
+         "smaller model with the same vocabulary that proposes tokens, for speed"},
+        {"lookup", 0, OPTION_FLAG, &raw->uses_lookup, NULL,
+         "propose tokens that followed the same tokens earlier in the text, for speed"},
+        {"draft-tokens", 0, OPTION_COUNT, &s->engine.draft_tokens, "N", "tokens of a proposal (default: 4)"},
         {"api-key", 0, OPTION_TEXT, &raw->key, "KEY",
          "require this key; other users may see it for a moment"},
         {"api-key-file", 0, OPTION_TEXT, &raw->key_file, "FILE",

@@ -1,8 +1,8 @@
 /* tools/forge/serve.h - settings and state that the files of `forge serve` share.
  *
- * The main thread waits for signals. One thread (serve_engine.c) uses the engine: it adds requests, computes steps
- * and passes events to jobs. libmicrohttpd runs one thread for each connection, which parses a request, submits a
- * job (serve_job.h) and turns the job's events into text (serve_text.h).
+ * The main thread waits for signals. One thread (serve_engine.c) uses the engine: it adds requests, computes
+ * steps and passes events to jobs. libmicrohttpd runs one thread for each connection, which parses a request,
+ * submits a job (serve_job.h) and turns the job's events into text (serve_text.h).
  * Note: the engine's thread never waits for a client, and only copies events.
  */
 #ifndef SERVE_H
@@ -24,6 +24,7 @@ struct serve_settings {
     struct language_options language;
     const char *alias;         /* name of the model in requests; NULL: from its file */
     const char *chat_template; /* family of the template; NULL: the model's own template */
+    const char *draft_model;   /* path of a smaller model that proposes tokens; NULL: none */
     unsigned max_queue;        /* requests that may wait in addition to those of one batch */
     unsigned max_connections;
     size_t max_body_bytes;
@@ -51,6 +52,7 @@ struct server {
     char name[256];    /* name of the model in requests and answers */
     /* Set by the engine's thread before the state becomes SERVE_READY, then constant. */
     struct language_model language; /* only the engine's thread uses its engine, except for cancelling */
+    forge_model *draft_model;       /* NULL: none */
     struct control_tokens *control_tokens; /* see serve_tokens.h */
     size_t max_length;                     /* tokens of a request with its answer */
 

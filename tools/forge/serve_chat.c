@@ -51,8 +51,9 @@ static const char *join_parts(const struct call *call, const struct json_value *
     return joined;
 }
 
+/* Reads message `i`. *bytes: size of all texts so far. */
 static bool read_message(const struct call *call, const struct json_value *value, size_t i,
-                         struct arena *arena, forge_chat_message *out)
+                         struct arena *arena, size_t *bytes, forge_chat_message *out)
 {
     const char *role = json_text_of(json_member(value, "role"));
     const struct json_value *content = json_member(value, "content");
@@ -64,6 +65,9 @@ static bool read_message(const struct call *call, const struct json_value *value
     if (!text && content && content->kind != JSON_NULL)
         return failure_set(call->failure, "messages",
                            "'messages[%zu].content' must be a string or an array of text parts", i);
+    *bytes += text ? strlen(text) : 0;
+    if (!check_text_size(call->server, *bytes, "messages", call->failure))
+        return false;
     out->role = strcmp(role, "developer") == 0 ? "system" : role;
     out->content = text ? control_tokens_divide(call->server->control_tokens, text, arena) : NULL;
     if (text && !out->content)
@@ -90,9 +94,10 @@ static bool read_messages(const struct call *call, struct arena *arena, forge_ch
     *out_count = count;
     if (!*out_messages)
         return out_of_memory(call);
+    size_t bytes = 0;
     count = 0;
     for (const struct json_value *item = value->first; item; item = item->next, count++)
-        if (!read_message(call, item, count, arena, &(*out_messages)[count]))
+        if (!read_message(call, item, count, arena, &bytes, &(*out_messages)[count]))
             return false;
     return true;
 }
@@ -112,8 +117,8 @@ static const char *name_of(const forge_tokenizer *tokenizer, int32_t token, char
     return out;
 }
 
-/* Writes the conversation with the template of --chat-template, else that of the model. If the model's template needs
- * constructs that are not supported, the built-in template of its family is used. */
+/* Writes the conversation with the template of --chat-template, else that of the model. If the model's
+ * template needs constructs that are not supported, the built-in template of its family is used. */
 static joule_status render(const struct server *server, const forge_chat_message *messages, size_t count,
                            char **out_text, joule_error *error)
 {

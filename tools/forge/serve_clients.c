@@ -7,9 +7,11 @@
 
 #define REQUEST_NS (60 * NS_PER_S) /* time for a complete request */
 
-bool clients_init(struct clients *clients, size_t capacity)
+bool clients_init(struct clients *clients, size_t max)
 {
-    *clients = (struct clients){.list = calloc(capacity, sizeof *clients->list), .capacity = capacity};
+    size_t capacity = max + SPARE_CLIENTS;
+    *clients =
+        (struct clients){.list = calloc(capacity, sizeof *clients->list), .capacity = capacity, .max = max};
     pthread_mutex_init(&clients->lock, NULL);
     return clients->list != NULL;
 }
@@ -18,6 +20,44 @@ void clients_free(struct clients *clients)
 {
     pthread_mutex_destroy(&clients->lock);
     free(clients->list);
+}
+
+/* Shuts the socket down; libmicrohttpd owns it and closes it afterwards. */
+static void disconnect(struct client *client)
+{
+    shutdown(client->fd, SHUT_RDWR);
+    client->fd = -1;
+}
+
+/* Closes connections that are idle for too long, and the longest idle one if there are too many. The
+ * caller holds the lock. */
+static void close_idle(struct clients *clients)
+{
+    int64_t now = clock_now_ns();
+    size_t used = 0;
+    struct client *oldest = NULL;
+    for (struct client *client = clients->list; client < clients->list + clients->capacity; client++) {
+        if (!client->is_used || client->fd < 0)
+            continue;
+        used++;
+        if (client->is_answering)
+            continue;
+        if (now - client->since_ns > REQUEST_NS) {
+            disconnect(client);
+            used--;
+        } else if (!oldest || client->since_ns < oldest->since_ns) {
+            oldest = client;
+        }
+    }
+    if (oldest && used > clients->max)
+        disconnect(oldest);
+}
+
+void clients_close_idle(struct clients *clients)
+{
+    pthread_mutex_lock(&clients->lock);
+    close_idle(clients);
+    pthread_mutex_unlock(&clients->lock);
 }
 
 struct client *clients_add(struct clients *clients, int fd)
@@ -29,6 +69,7 @@ struct client *clients_add(struct clients *clients, int fd)
             found = &clients->list[i];
     if (found)
         *found = (struct client){.fd = fd, .since_ns = clock_now_ns(), .is_used = true};
+    close_idle(clients);
     pthread_mutex_unlock(&clients->lock);
     return found;
 }
@@ -49,36 +90,5 @@ void clients_set_answering(struct clients *clients, struct client *client, bool 
     pthread_mutex_lock(&clients->lock);
     client->is_answering = is_answering;
     client->since_ns = clock_now_ns();
-    pthread_mutex_unlock(&clients->lock);
-}
-
-/* Shuts the socket down; libmicrohttpd owns it and closes it afterwards. */
-static void disconnect(struct client *client)
-{
-    shutdown(client->fd, SHUT_RDWR);
-    client->fd = -1;
-}
-
-void clients_close_idle(struct clients *clients)
-{
-    int64_t now = clock_now_ns();
-    size_t used = 0;
-    struct client *oldest = NULL;
-    pthread_mutex_lock(&clients->lock);
-    for (struct client *client = clients->list; client < clients->list + clients->capacity; client++) {
-        if (!client->is_used || client->fd < 0)
-            continue;
-        used++;
-        if (client->is_answering)
-            continue;
-        if (now - client->since_ns > REQUEST_NS) {
-            disconnect(client);
-            used--;
-        } else if (!oldest || client->since_ns < oldest->since_ns) {
-            oldest = client;
-        }
-    }
-    if (oldest && used >= clients->capacity)
-        disconnect(oldest);
     pthread_mutex_unlock(&clients->lock);
 }

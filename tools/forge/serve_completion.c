@@ -35,7 +35,8 @@ static bool read_text_prompt(const struct call *call, const char *text, struct a
     out->text = arena_copy(arena, text, out->text_size);
     if (!out->text)
         return out_of_memory(call);
-    if (!tokens_of_text(call->server, text, out->text_size,
+    if (!check_text_size(call->server, out->text_size, "prompt", call->failure) ||
+        !tokens_of_text(call->server, call->server->max_length, text, out->text_size,
                         FORGE_TOKENIZE_ADD_ENDS | FORGE_TOKENIZE_READ_CONTROL, "prompt", arena, &out->tokens,
                         &out->count, call->failure))
         return false;

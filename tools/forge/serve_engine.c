@@ -23,8 +23,8 @@ struct active {
 
 /* --- ending choices ------------------------------------------------------------------------------------- */
 
-/* Ends a choice: wakes the HTTP thread, and releases the choice's reference to its job. `last` NULL: the choice
- * failed, and `failure` has the reason. */
+/* Ends a choice: wakes the HTTP thread, and releases the choice's reference to its job. `last` NULL: the
+ * choice failed, and `failure` has the reason. */
 static void end_choice(struct server *server, struct choice *choice, const forge_engine_event *last,
                        const joule_error *failure)
 {
@@ -65,8 +65,8 @@ static void end_all(struct server *server, struct active *active, const joule_er
 
 /* --- adding requests ------------------------------------------------------------------------------------ */
 
-/* Returns JOULE_INVALID with a message if even the first token is expected to need more energy than the request may
- * use. Unknown energies refuse nothing. */
+/* Returns JOULE_INVALID with a message if even the first token is expected to need more energy than the
+ * request may use. Unknown energies refuse nothing. */
 static joule_status check_budget(const struct server *server, struct choice *choice, joule_error *error)
 {
     double limit = server->settings->engine.max_request_joules, own = choice->request.max_joules;
@@ -202,12 +202,17 @@ static void update_facts(struct server *server)
 static joule_status load(struct server *server, joule_error *error)
 {
     const struct serve_settings *settings = server->settings;
+    forge_engine_options options = settings->engine;
     struct language_model *language = &server->language;
     joule_status status = language_model_open(language, &settings->language, error);
     if (status == JOULE_OK)
         status = language_model_need_tokenizer(language, error);
+    if (status == JOULE_OK && settings->draft_model)
+        status = forge_model_open(settings->draft_model, settings->language.tokenizer, &server->draft_model,
+                                  error);
+    options.draft_model = server->draft_model;
     if (status == JOULE_OK)
-        status = language_model_start(language, &settings->language, &settings->engine, error);
+        status = language_model_start(language, &settings->language, &options, error);
     if (status != JOULE_OK)
         return status;
     server->max_length =
@@ -301,5 +306,6 @@ enum serve_state serve_state_of(struct server *server)
 void serve_engine_free(struct server *server)
 {
     language_model_close(&server->language);
+    forge_model_free(server->draft_model);
     control_tokens_free(server->control_tokens);
 }

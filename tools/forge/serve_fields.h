@@ -16,7 +16,8 @@ struct failure {
     const char *allow;      /* the allowed method, for status 405 */
 };
 
-/* Sets a failure with status 400. param NULL: no field. Returns false. Has no effect on an earlier failure. */
+/* Sets a failure with status 400. param NULL: no field. Returns false. Has no effect on an earlier
+ * failure. */
 bool failure_set(struct failure *failure, const char *param, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Sets a failure with another status, type and code. Returns false. Has no effect on an earlier failure. */
@@ -33,8 +34,9 @@ struct fields {
 
 /* Return the value of a field, or NULL if it is absent or null. */
 const struct json_value *field_find(const struct fields *fields, const char *name);
-/* The following functions read one field. If it is absent or null, they return true and do not change *out. If it has
- * another type or is out of range, they set the failure and return false. Texts belong to the tree. */
+/* The following functions read one field. If it is absent or null, they return true and do not change
+ * *out. If it has another type or is out of range, they set the failure and return false. Texts belong to
+ * the tree. */
 bool field_bool(const struct fields *fields, const char *name, bool *out);
 bool field_text(const struct fields *fields, const char *name, const char **out);
 bool field_number(const struct fields *fields, const char *name, double min, double max, double *out);

@@ -1,8 +1,9 @@
 /* tools/forge/serve_job.h - the requests to the engine that answer one HTTP request.
  *
- * A job has one choice for each answer (n answers for each prompt). The HTTP thread creates the job, submits it, and
- * takes the events of its choices. The engine's thread adds the events.
- * Note: the HTTP thread and each unfinished choice hold a reference to the job, so a client may leave at any time.
+ * A job has one choice for each answer (n answers for each prompt). The HTTP thread creates the job, submits
+ * it, and takes the events of its choices. The engine's thread adds the events.
+ * Note: the HTTP thread and each unfinished choice hold a reference to the job, so a client may leave at any
+ * time.
  */
 #ifndef SERVE_JOB_H
 #define SERVE_JOB_H
@@ -79,7 +80,8 @@ enum submission {
 };
 /* Passes all choices to the engine's thread, or none. */
 enum submission job_submit(struct job *job);
-/* Waits until a choice has new events or has ended, but at most `timeout_ms`. The caller holds the job's lock. */
+/* Waits until a choice has new events or has ended, but at most `timeout_ms`. The caller holds the job's
+ * lock. */
 void job_wait(struct job *job, int timeout_ms);
 /* Cancels a choice. The caller holds the job's lock. */
 void job_cancel(struct choice *choice);

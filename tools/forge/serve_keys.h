@@ -13,15 +13,16 @@ struct serve_keys {
     size_t count;
 };
 
-/* Reads keys: `argument` is the value of --api-key, which is erased so that other users cannot read it in the list of
- * processes; `path` is a file with one key per line. Either may be NULL. The variable FORGE_API_KEY may contain
- * another key, and is removed. Returns false after a message. The caller frees the keys with serve_keys_free. */
+/* Reads keys: `argument` is the value of --api-key, which is erased so that other users cannot read it in
+ * the list of processes; `path` is a file with one key per line. Either may be NULL. The variable
+ * FORGE_API_KEY may contain another key, and is removed. Returns false after a message. The caller frees
+ * the keys with serve_keys_free. */
 bool serve_keys_read(struct serve_keys *keys, char *argument, const char *path);
 /* Erases and frees the keys. */
 void serve_keys_free(struct serve_keys *keys);
 /* Returns true if there are no keys, or if an Authorization header contains one of them as a bearer token.
- * authorization NULL: the request has no such header. The time depends only on the length of the header and the
- * number of keys. */
+ * authorization NULL: the request has no such header. The time depends only on the length of the header
+ * and the number of keys. */
 bool serve_keys_accept(const struct serve_keys *keys, const char *authorization);
 
 #endif

@@ -254,8 +254,9 @@ static void print_energy(const struct printer *p)
               value_of(f->request_joules));
     print_one(p, "tensorforge:idle_joules_total", "counter", "Energy of idle time.",
               value_of(f->idle_joules));
-    print_one(p, "tensorforge:unattributed_joules_total", "counter",
-              "Energy that belongs to no request and is not idle power.", value_of(f->unattributed_joules));
+    print_one(p, "tensorforge:unattributed_joules", "gauge",
+              "Energy since the start that is neither idle nor of requests; below 0 after corrections.",
+              value_of(f->unattributed_joules));
     print_one(p, "tensorforge:power_watts", "gauge", "Mean power of the last second.",
               value_of(f->meter_joules) >= 0 ? f->power_watts : NAN);
     print_one(p, "tensorforge:power_cap_watts", "gauge", "Limit of the mean power.",

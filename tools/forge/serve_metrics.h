@@ -1,7 +1,7 @@
 /* tools/forge/serve_metrics.h - the figures of /metrics, in Prometheus' text format.
  *
- * Most families have the names and meanings of vLLM's, so that its dashboards and load generators work. The families
- * of energy begin with "tensorforge:".
+ * Most families have the names and meanings of vLLM's, so that its dashboards and load generators work. The
+ * families of energy begin with "tensorforge:".
  * Note: an unknown value has no sample.
  */
 #ifndef SERVE_METRICS_H

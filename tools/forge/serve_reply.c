@@ -6,8 +6,10 @@
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
+#include "base/clock.h"
 
-#define WAIT_MS       200 /* time between checks whether the client has left */
+#define WAIT_MS       200 /* longest wait for an event before the client is checked */
+#define CHECK_NS      (NS_PER_S / 10)
 #define CLIENT_CLOSED 499 /* status for a client that has left; it is never sent */
 
 static bool out_of_memory(struct failure *failure)
@@ -74,6 +76,9 @@ bool reply_set_prompts(struct reply *reply, const struct prompt *prompts, size_t
     const struct server *server = reply->server;
     uint32_t n = reply->options.n;
     size_t capacity = (size_t)server->settings->engine.max_batch_size + server->settings->max_queue;
+    if (reply->options.has_max_tokens && reply->options.min_tokens > reply->options.max_tokens)
+        return failure_set(failure, "min_tokens", "'min_tokens' is above the maximum of %u tokens",
+                           reply->options.max_tokens);
     if (count > capacity / n)
         return failure_set(failure, n > 1 ? "n" : "prompt",
                            "%zu prompts with %u answers each are more than this server accepts at once (%zu)",
@@ -150,9 +155,14 @@ static bool has_failed(const struct reply *reply, size_t i)
            (choice->last.end == FORGE_END_CANCELLED && !reply->answers[i].discards);
 }
 
-bool reply_client_has_left(const struct reply *reply)
+/* Returns true if the client has closed its connection. Checks at most every CHECK_NS. */
+static bool has_left(struct reply *reply)
 {
+    int64_t now = clock_now_ns();
     struct pollfd client = {.fd = reply->client_fd, .events = POLLRDHUP};
+    if (now - reply->checked_ns < CHECK_NS)
+        return false;
+    reply->checked_ns = now;
     return reply->client_fd >= 0 && poll(&client, 1, 0) > 0 &&
            (client.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }
@@ -221,9 +231,7 @@ bool reply_take(struct reply *reply, bool *out_has_news, struct failure *failure
         is_ok = take(reply, out_has_news, failure);
     }
     pthread_mutex_unlock(&reply->job->lock);
-    if (is_ok && !*out_has_news && reply_client_has_left(reply))
-        return fail_left(failure);
-    return is_ok;
+    return is_ok && (!has_left(reply) || fail_left(failure));
 }
 
 bool reply_has_ended(const struct reply *reply)

@@ -17,6 +17,7 @@ struct reply {
     int64_t created_s;
     uint64_t prompt_tokens; /* of all prompts */
     int client_fd;          /* socket of the client; -1: unknown */
+    int64_t checked_ns;     /* when the client was last seen */
 };
 
 /* A prompt; its memory belongs to the job's arena. */
@@ -42,8 +43,6 @@ bool reply_wait(struct reply *reply, struct failure *failure);
 bool reply_take(struct reply *reply, bool *out_has_news, struct failure *failure);
 /* Returns true if all answers are complete. */
 bool reply_has_ended(const struct reply *reply);
-/* Returns true if the client has closed its connection. */
-bool reply_client_has_left(const struct reply *reply);
 /* Cancels what has not ended and frees the reply. NULL is allowed. */
 void reply_free(struct reply *reply);
 

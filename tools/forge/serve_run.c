@@ -1,6 +1,7 @@
 /* tools/forge/serve_run.c - see serve_run.h.
  *
- * Note: SIGINT and SIGTERM are blocked before the first thread starts, so that only the main thread receives them. */
+ * Note: SIGINT and SIGTERM are blocked before the first thread starts, so that only the main thread
+ * receives them. */
 #include "serve_run.h"
 
 #include <errno.h>

@@ -120,7 +120,8 @@ static bool add_token(struct reply_text *answer, const struct token_events *even
 /* Adds the end of a choice. An answer that a stop string ended stays as it is. */
 static bool add_end(struct reply_text *answer, const struct choice *choice)
 {
-    if (answer->finish_reason || choice->failure.status != JOULE_OK)
+    if (answer->finish_reason || choice->failure.status != JOULE_OK ||
+        choice->last.end == FORGE_END_CANCELLED)
         return true;
     if (!bytes_reserve(&answer->text, 8))
         return false;

@@ -38,8 +38,8 @@ struct reply_text {
 /* Initialises an answer. continues_text: the answer continues the prompt's text. */
 void reply_text_begin(struct reply_text *answer, const forge_tokenizer *tokenizer,
                       const struct answer_options *options, bool continues_text);
-/* Adds the tokens of a choice and, if the choice has ended, its end. A stop string cancels the choice. The caller
- * holds the job's lock. Returns false if out of memory. */
+/* Adds the tokens of a choice and, if the choice has ended, its end. A stop string cancels the choice. The
+ * caller holds the job's lock. Returns false if out of memory. */
 bool reply_text_take(struct reply_text *answer, struct choice *choice);
 /* Returns the number of bytes of `text` that can be sent: all but those that may begin a stop string. */
 size_t reply_text_ready(const struct reply_text *answer);

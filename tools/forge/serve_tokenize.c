@@ -42,7 +42,7 @@ bool tokenize_answer(const struct call *call, struct bytes *out)
         !field_bool(&fields, "add_special", &adds_ends))
         return false;
     uint32_t flags = FORGE_TOKENIZE_READ_CONTROL | (adds_ends ? FORGE_TOKENIZE_ADD_ENDS : 0);
-    bool is_ok = tokens_of_text(call->server, text, strlen(text), flags, "prompt", &arena, &list,
+    bool is_ok = tokens_of_text(call->server, SIZE_MAX, text, strlen(text), flags, "prompt", &arena, &list,
                                 &tokens.count, call->failure);
     tokens.list = list;
     if (is_ok && !bytes_print(out, print_tokens, &tokens))

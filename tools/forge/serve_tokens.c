@@ -109,35 +109,41 @@ static bool append(const struct server *server, const char *text, size_t size, u
     return true;
 }
 
-/* Returns the most tokens that a text may have, plus one, but not more than the text can have. */
-static size_t capacity_for(const struct server *server, size_t size)
+/* Returns the number of places for the tokens of a text: one more than are allowed, but not more than the
+ * text can have. */
+static size_t capacity_for(size_t size, size_t max_tokens)
 {
-    return size + 16 < server->max_length + 1 ? size + 16 : server->max_length + 1;
+    return size + 16 < max_tokens ? size + 16 : max_tokens + 1;
 }
 
-static bool check_count(const struct server *server, size_t count, size_t capacity, const char *param,
-                        struct failure *failure)
+static bool fail_too_long(struct failure *failure, const char *param, size_t max_tokens)
 {
-    if (count <= capacity && count <= server->max_length)
-        return true;
-    failure_set(failure, param, "the text has %zu tokens, but this server allows %zu", count,
-                server->max_length);
+    failure_set(failure, param, "'%s' has more than %zu tokens, which is the maximum of this server", param,
+                max_tokens);
     failure->code = "context_length_exceeded";
     return false;
 }
 
-bool tokens_of_text(const struct server *server, const char *text, size_t size, uint32_t flags,
-                    const char *param, struct arena *arena, int32_t **out_tokens, size_t *out_count,
-                    struct failure *failure)
+bool check_text_size(const struct server *server, size_t size, const char *param, struct failure *failure)
 {
-    size_t capacity = capacity_for(server, size);
+    size_t token_bytes =
+        forge_tokenizer_max_text(server->language.tokenizer); /* more than the longest token has */
+    return size / token_bytes <= server->max_length || fail_too_long(failure, param, server->max_length);
+}
+
+bool tokens_of_text(const struct server *server, size_t max_tokens, const char *text, size_t size,
+                    uint32_t flags, const char *param, struct arena *arena, int32_t **out_tokens,
+                    size_t *out_count, struct failure *failure)
+{
+    size_t capacity = capacity_for(size, max_tokens);
     int32_t *tokens = arena_alloc(arena, capacity * sizeof *tokens);
     *out_tokens = tokens;
     *out_count = 0;
     if (!tokens)
         return out_of_memory(failure);
     return append(server, text, size, flags, tokens, capacity, out_count, failure) &&
-           check_count(server, *out_count, capacity, param, failure);
+           (*out_count <= (capacity < max_tokens ? capacity : max_tokens) ||
+            fail_too_long(failure, param, max_tokens));
 }
 
 /* Returns true if the model begins all texts with a BOS token. */
@@ -154,7 +160,7 @@ static bool begins_with_bos(const struct server *server)
 bool tokens_of_template(const struct server *server, char *text, struct arena *arena, int32_t **out_tokens,
                         size_t *out_count, struct failure *failure)
 {
-    size_t size = strlen(text), capacity = capacity_for(server, size) + 1, count = 1;
+    size_t capacity = capacity_for(strlen(text), server->max_length) + 1, count = 1;
     int32_t *tokens = arena_alloc(arena, capacity * sizeof *tokens); /* the first place is for BOS */
     bool is_ok = tokens != NULL || out_of_memory(failure);
     while (is_ok && text) {
@@ -163,8 +169,10 @@ bool tokens_of_template(const struct server *server, char *text, struct arena *a
                        tokens, capacity, &count, failure);
         text = mark ? mark + MARK_BYTES : NULL;
     }
-    if (!is_ok || !check_count(server, count - 1, capacity - 1, "messages", failure))
+    if (!is_ok)
         return false;
+    if (count > capacity || count - 1 > server->max_length)
+        return fail_too_long(failure, "messages", server->max_length);
     bool adds_bos = begins_with_bos(server) &&
                     (count < 2 || tokens[1] != forge_tokenizer_bos(server->language.tokenizer));
     if (adds_bos)

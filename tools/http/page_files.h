@@ -1,4 +1,5 @@
-/* tools/http/page_files.h - the files of a server's folder page/, compiled into the program by embed.cmake. */
+/* tools/http/page_files.h - the files of a server's folder page/, compiled into the program by
+ * embed.cmake. */
 #ifndef HTTP_PAGE_FILES_H
 #define HTTP_PAGE_FILES_H
 
