@@ -240,12 +240,13 @@ static void read_rotary(struct reading *r, struct model_config *c)
     c->context = size_of(r, "max_position_embeddings", 0);
     c->norm_epsilon = real_of(r, r->root, "rms_norm_eps", 1e-6);
     c->rope_dims = c->head_dim;
-    /* newer files have both in rope_parameters */
-    const struct json_value *parameters = member(r->root, "rope_parameters");
+    /* Newer files have base and scaling in rope_parameters. The precedence is that of transformers. */
     const struct json_value *scaling = member(r->root, "rope_scaling");
-    c->rope_base = real_of(r, parameters ? parameters : r->root, "rope_theta", 10000);
-    read_scaling(r, parameters ? parameters : scaling, c);
-    if (real_of(r, parameters, "partial_rotary_factor", 1) != 1 ||
+    if (!scaling || !scaling->first)
+        scaling = member(r->root, "rope_parameters");
+    c->rope_base = real_of(r, member(scaling, "rope_theta") ? scaling : r->root, "rope_theta", 10000);
+    read_scaling(r, scaling, c);
+    if (real_of(r, scaling, "partial_rotary_factor", 1) != 1 ||
         real_of(r, r->root, "partial_rotary_factor", 1) != 1)
         FAIL(r, JOULE_UNSUPPORTED, "heads that are rotated in part are not supported");
     limit_context(r, c);
