@@ -99,15 +99,15 @@ static void get_epsilon(struct gguf *g, struct model_config *c)
 
 static void get_yarn(struct gguf *g, struct model_config *c)
 {
-    double attention_factor = 1;
+    double attention = 1;
     c->rope_original_context = (double)c->context;
     c->rope_beta_fast = 32;
     c->rope_beta_slow = 1;
     get_number(g, "rope.scaling.original_context_length", &c->rope_original_context);
     get_number(g, "rope.scaling.yarn_beta_fast", &c->rope_beta_fast);
     get_number(g, "rope.scaling.yarn_beta_slow", &c->rope_beta_slow);
-    if (get_number(g, "rope.scaling.attn_factor", &attention_factor) && attention_factor != 1)
-        gguf_fail(g, JOULE_UNSUPPORTED, "the attention factor %g of YaRN is not supported", attention_factor);
+    get_number(g, "rope.scaling.attn_factor", &attention);
+    c->rope_attention_factor = attention * model_yarn_scale(c->rope_factor, 1);
 }
 
 static void get_scaling(struct gguf *g, struct model_config *c)

@@ -40,6 +40,16 @@ static forge_dtype dtype_for(const struct model_tensor *tensor, forge_dtype weig
     return weights;
 }
 
+static joule_status check_rotary(const struct writing *w)
+{
+    const struct model_config *c = &w->file->config;
+    if (c->rope_scaling == ROPE_YARN && c->rope_has_exact_ramp)
+        return error_set(w->error, JOULE_UNSUPPORTED,
+                         "cannot write %s: GGUF cannot express YaRN with a ramp that is not truncated",
+                         w->path);
+    return JOULE_OK;
+}
+
 static joule_status plan_tensor(struct writing *w, const struct model_tensor *tensor, forge_dtype weights)
 {
     const struct model_config *c = &w->file->config;
@@ -245,7 +255,7 @@ joule_status gguf_write(const struct model_file *file, forge_dtype weights, cons
         return error_set(out_error, JOULE_UNSUPPORTED, "cannot write %s: GGUF does not have the type %s",
                          path, forge_dtype_name(weights));
     struct writing w = {file, path, calloc(file->tensor_count + 1, sizeof *w.outputs), 0, NULL, out_error};
-    joule_status status = w.outputs ? JOULE_OK : JOULE_NO_MEMORY;
+    joule_status status = w.outputs ? check_rotary(&w) : JOULE_NO_MEMORY;
     for (size_t i = 0; status == JOULE_OK && i < file->tensor_count; i++)
         status = plan_tensor(&w, &file->tensors[i], weights);
     if (status == JOULE_OK)

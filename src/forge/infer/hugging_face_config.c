@@ -91,9 +91,9 @@ static double real_of(struct reading *r, const struct json_value *object, const 
     return (float)number;
 }
 
-static bool flag_of(struct reading *r, const char *name, bool otherwise)
+static bool flag_of(struct reading *r, const struct json_value *object, const char *name, bool otherwise)
 {
-    const struct json_value *value = member(r->root, name);
+    const struct json_value *value = member(object, name);
     if (value && value->kind != JSON_TRUE && value->kind != JSON_FALSE)
         FAIL(r, JOULE_INVALID, "'%s' is neither true nor false", name);
     return value ? value->kind == JSON_TRUE : otherwise;
@@ -157,7 +157,8 @@ static void read_gpt2(struct reading *r, struct model_config *c)
     c->rope_base = 10000;
     c->rope_factor = 1;
     check_activation(r, "activation_function", "gelu_new");
-    if (!flag_of(r, "scale_attn_weights", true) || flag_of(r, "scale_attn_by_inverse_layer_idx", false))
+    if (!flag_of(r, r->root, "scale_attn_weights", true) ||
+        flag_of(r, r->root, "scale_attn_by_inverse_layer_idx", false))
         FAIL(r, JOULE_UNSUPPORTED, "another scale of the attention is not supported");
 }
 
@@ -166,20 +167,32 @@ static void read_gpt2(struct reading *r, struct model_config *c)
 static void limit_context(struct reading *r, struct model_config *c)
 {
     int64_t window = size_of(r, "sliding_window", INT32_MAX);
-    bool is_used = c->architecture == ARCHITECTURE_LLAMA || flag_of(r, "use_sliding_window", false);
+    bool is_used = c->architecture == ARCHITECTURE_LLAMA || flag_of(r, r->root, "use_sliding_window", false);
     if (is_used && window < c->context)
         c->context = window;
 }
 
+/* Returns the context of the model before its rotary embedding was scaled. A member outside the scaling has
+ * precedence, as in transformers. */
+static double original_context(struct reading *r, const struct json_value *scaling, double otherwise)
+{
+    const char *name = "original_max_position_embeddings";
+    return real_of(r, member(r->root, name) ? r->root : scaling, name, otherwise);
+}
+
+/* A factor of 0 has the same meaning as no factor, as in transformers. */
 static void read_yarn(struct reading *r, const struct json_value *scaling, struct model_config *c)
 {
-    double standard = c->rope_factor > 1 ? 0.1 * log(c->rope_factor) + 1 : 1;
-    c->rope_original_context = real_of(r, scaling, "original_max_position_embeddings", (double)c->context);
-    c->rope_beta_fast = real_of(r, scaling, "beta_fast", 32);
-    c->rope_beta_slow = real_of(r, scaling, "beta_slow", 1);
-    double attention = real_of(r, scaling, "attention_factor", standard);
-    if (fabs(attention - standard) > 1e-4 || member(scaling, "mscale"))
-        FAIL(r, JOULE_UNSUPPORTED, "the attention factor of YaRN is not supported");
+    double scale = real_of(r, scaling, "mscale", 0), scale_all = real_of(r, scaling, "mscale_all_dim", 0);
+    double fast = real_of(r, scaling, "beta_fast", 32), slow = real_of(r, scaling, "beta_slow", 1);
+    double standard = scale != 0 && scale_all != 0 ? model_yarn_scale(c->rope_factor, scale) /
+                                                         model_yarn_scale(c->rope_factor, scale_all)
+                                                   : model_yarn_scale(c->rope_factor, 1);
+    c->rope_original_context = original_context(r, scaling, (double)c->context);
+    c->rope_beta_fast = fast != 0 ? fast : 32;
+    c->rope_beta_slow = slow != 0 ? slow : 1;
+    c->rope_attention_factor = real_of(r, scaling, "attention_factor", standard);
+    c->rope_has_exact_ramp = !flag_of(r, scaling, "truncate", true);
 }
 
 /* Returns the context of a scaled embedding. */
@@ -209,7 +222,7 @@ static void read_scaling(struct reading *r, const struct json_value *scaling, st
         c->rope_scaling = ROPE_LLAMA3;
         c->rope_low_factor = real_of(r, scaling, "low_freq_factor", NAN);
         c->rope_high_factor = real_of(r, scaling, "high_freq_factor", NAN);
-        c->rope_original_context = real_of(r, scaling, "original_max_position_embeddings", NAN);
+        c->rope_original_context = original_context(r, scaling, (double)c->context);
     } else {
         FAIL(r, JOULE_UNSUPPORTED,
              "the scaling '%.40s' of the rotary embedding is not supported; linear, yarn and llama3 are",
@@ -230,11 +243,15 @@ static void read_rotary(struct reading *r, struct model_config *c)
     c->context = size_of(r, "max_position_embeddings", 0);
     c->norm_epsilon = real_of(r, r->root, "rms_norm_eps", 1e-6);
     c->rope_dims = c->head_dim;
-    /* newer files have both in rope_parameters */
-    const struct json_value *parameters = member(r->root, "rope_parameters");
+    /* Newer files have base and scaling in rope_parameters. The precedence is that of transformers. */
     const struct json_value *scaling = member(r->root, "rope_scaling");
-    c->rope_base = real_of(r, parameters ? parameters : r->root, "rope_theta", 10000);
-    read_scaling(r, parameters ? parameters : scaling, c);
+    if (!scaling || !scaling->first)
+        scaling = member(r->root, "rope_parameters");
+    c->rope_base = real_of(r, member(scaling, "rope_theta") ? scaling : r->root, "rope_theta", 10000);
+    read_scaling(r, scaling, c);
+    if (real_of(r, scaling, "partial_rotary_factor", 1) != 1 ||
+        real_of(r, r->root, "partial_rotary_factor", 1) != 1)
+        FAIL(r, JOULE_UNSUPPORTED, "heads that are rotated in part are not supported");
     limit_context(r, c);
     check_activation(r, "hidden_act", "silu");
 }
@@ -255,7 +272,7 @@ joule_status hf_read_config(struct model_file *file, const char *path, struct hf
         read_gpt2(&r, c);
     else
         read_rotary(&r, c);
-    *out_settings = (struct hf_settings){.is_tied = flag_of(&r, "tie_word_embeddings", is_gpt2),
+    *out_settings = (struct hf_settings){.is_tied = flag_of(&r, r.root, "tie_word_embeddings", is_gpt2),
                                          .bos = id_of(&r, "bos_token_id"),
                                          .eos = id_of(&r, "eos_token_id"),
                                          .name = json_text_of(member(r.root, "_name_or_path"))};

@@ -43,7 +43,9 @@ static joule_status check_numbers(const struct model_config *config, const char 
         double value;
     } numbers[] = {{"epsilon of norms", config->norm_epsilon},
                    {"base of the rotary embedding", config->rope_base},
-                   {"factor of the rotary embedding", config->rope_factor}};
+                   {"factor of the rotary embedding", config->rope_factor},
+                   {"attention factor of the rotary embedding",
+                    config->rope_scaling == ROPE_YARN ? config->rope_attention_factor : 1}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (!(numbers[i].value > 0 && numbers[i].value < 1e30))
             return error_set(out_error, JOULE_INVALID, "cannot read %s: the model's %s is %g", path,

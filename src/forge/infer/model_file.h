@@ -28,6 +28,8 @@ struct model_config {
     double rope_factor;                                              /* of the scaling; 1: none */
     double rope_original_context, rope_low_factor, rope_high_factor; /* llama3; the first also YaRN */
     double rope_beta_fast, rope_beta_slow;                           /* YaRN */
+    double rope_attention_factor;                                    /* YaRN: multiplies cosine and sine */
+    bool rope_has_exact_ramp;   /* YaRN: the ends of the ramp are not rounded to whole pairs */
     const float *rope_divisors; /* [rope_dims / 2], divide the frequencies (rope_freqs.weight); NULL: none */
 };
 

@@ -41,7 +41,11 @@ static double yarn_index(const struct model_config *c, double turns)
 
 static double scale_yarn(const struct model_config *c, int64_t i, double frequency)
 {
-    double low = floor(yarn_index(c, c->rope_beta_fast)), high = ceil(yarn_index(c, c->rope_beta_slow));
+    double low = yarn_index(c, c->rope_beta_fast), high = yarn_index(c, c->rope_beta_slow);
+    if (!c->rope_has_exact_ramp) {
+        low = floor(low);
+        high = ceil(high);
+    }
     low = low < 0 ? 0 : low;
     high = high > (double)c->rope_dims - 1 ? (double)c->rope_dims - 1 : high;
     double ramp = ((double)i - low) / (high > low ? high - low : 0.001);
@@ -63,7 +67,7 @@ double model_rope_frequencies(const struct model_config *c, double *out)
             frequency = scale_yarn(c, i, frequency);
         out[i] = frequency;
     }
-    return c->rope_scaling == ROPE_YARN ? 1 + 0.1 * log(c->rope_factor) : 1;
+    return c->rope_scaling == ROPE_YARN ? c->rope_attention_factor : 1;
 }
 
 static void build_angles(struct build *s)

@@ -5,6 +5,7 @@
 #ifndef FORGE_INFER_MODEL_READER_H
 #define FORGE_INFER_MODEL_READER_H
 
+#include <math.h>
 #include "forge/infer/model_file.h"
 
 enum { MODEL_MAX_LAYERS = 4096 }; /* limits the memory for descriptions of tensors */
@@ -29,6 +30,13 @@ static inline float read_f32(const void *address)
     float value;
     __builtin_memcpy(&value, address, sizeof value);
     return value;
+}
+
+/* Returns YaRN's factor of cosine and sine. factor: the ratio of the new context to the original one.
+ * scale: 1 if the model states none. */
+static inline double model_yarn_scale(double factor, double scale)
+{
+    return factor > 1 ? 0.1 * scale * log(factor) + 1 : 1;
 }
 
 /* Sets JOULE_NO_MEMORY, and the message that `path` cannot be read. */

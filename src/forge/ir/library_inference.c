@@ -15,9 +15,15 @@ static bool need(forge_builder *b, bool condition, const char *message)
     return builder_is_ok(b);
 }
 
-static bool is_f32(forge_builder *b, forge_value x)
+/* Activations are f32; f64 is for exact references. */
+static bool is_active(forge_builder *b, forge_value x)
 {
-    return forge_value_dtype(b, x) == FORGE_F32;
+    return forge_value_dtype(b, x) == FORGE_F32 || forge_value_dtype(b, x) == FORGE_F64;
+}
+
+static bool is_like(forge_builder *b, forge_value x, forge_value y)
+{
+    return forge_value_dtype(b, x) == forge_value_dtype(b, y);
 }
 
 static bool is_i32(forge_builder *b, forge_value x)
@@ -28,7 +34,7 @@ static bool is_i32(forge_builder *b, forge_value x)
 /* Returns x rounded to q8_0 and converted back, as a kernel with integer products reads it. */
 static forge_value round_to_q8_0(forge_builder *b, forge_value x)
 {
-    return forge_cast(b, FORGE_F32, forge_cast(b, FORGE_Q8_0, x));
+    return forge_cast(b, forge_value_dtype(b, x), forge_cast(b, FORGE_Q8_0, x));
 }
 
 void library_linear(forge_builder *b, const forge_value *in, size_t count, const void *context,
@@ -37,17 +43,19 @@ void library_linear(forge_builder *b, const forge_value *in, size_t count, const
     const struct composite_attributes *a = context;
     forge_shape x = forge_value_shape(b, in[0]), weight = forge_value_shape(b, in[1]);
     bool are_valid = x.rank == 2 && weight.rank == 2 && x.dims[1] == weight.dims[1] && x.dims[1] > 0 &&
-                     is_f32(b, in[0]) && forge_dtype_is_float(forge_value_dtype(b, in[1]));
+                     is_active(b, in[0]) && forge_dtype_is_float(forge_value_dtype(b, in[1]));
+    forge_dtype dtype = forge_value_dtype(b, in[0]);
     if (are_valid && a->numbers[0])
         are_valid = x.dims[1] % (int64_t)forge_dtype_block_elements(FORGE_Q8_0) == 0;
     if (!need(b, are_valid,
-              "linear needs x [rows, in] in f32 and a weight [out, in] of floats; 'in' must be a multiple of "
+              "linear needs x [rows, in] in f32 or f64 and a weight [out, in] of floats; 'in' must be a "
+              "multiple of "
               "32 if x is rounded"))
         return;
     forge_value rows = a->numbers[0] ? round_to_q8_0(b, in[0]) : in[0];
-    out[0] = forge_matmul(b, rows, forge_cast(b, FORGE_F32, in[1]), FORGE_TRANSPOSE_B);
+    out[0] = forge_matmul(b, rows, forge_cast(b, dtype, in[1]), FORGE_TRANSPOSE_B);
     if (count > 2)
-        out[0] = forge_add(b, out[0], forge_cast(b, FORGE_F32, in[2]));
+        out[0] = forge_add(b, out[0], forge_cast(b, dtype, in[2]));
 }
 
 void library_embedding(forge_builder *b, const forge_value *in, size_t count, const void *context,
@@ -55,11 +63,12 @@ void library_embedding(forge_builder *b, const forge_value *in, size_t count, co
 {
     (void)count;
     (void)context;
+    forge_dtype dtype = forge_value_dtype(b, in[0]) == FORGE_F64 ? FORGE_F64 : FORGE_F32;
     if (need(b,
              forge_value_shape(b, in[0]).rank == 2 && forge_value_shape(b, in[1]).rank == 1 &&
                  is_i32(b, in[1]) && forge_dtype_is_float(forge_value_dtype(b, in[0])),
              "embedding needs a weight [count, width] of floats and ids [t] in i32"))
-        out[0] = forge_gather(b, forge_cast(b, FORGE_F32, in[0]), in[1], 0);
+        out[0] = forge_gather(b, forge_cast(b, dtype, in[0]), in[1], 0);
 }
 
 /* Returns elements [first, first + count) of the last dimension of x [t, heads, ...], reshaped to the last
@@ -79,8 +88,8 @@ void library_rotary(forge_builder *b, const forge_value *in, size_t count, const
     int64_t half = angle.rank == 2 ? angle.dims[1] : 0, d = x.rank == 3 ? x.dims[2] : 0;
     if (!need(b,
               half > 0 && 2 * half <= d && forge_shape_equal(&angle, &sine) && x.dims[0] == angle.dims[0] &&
-                  is_f32(b, in[0]) && is_f32(b, in[1]) && is_f32(b, in[2]),
-              "rotary needs x [t, heads, d], and cosine and sine [t, r / 2] with r <= d, in f32"))
+                  is_active(b, in[0]) && is_like(b, in[0], in[1]) && is_like(b, in[0], in[2]),
+              "rotary needs x [t, heads, d], and cosine and sine [t, r / 2] with r <= d, in f32 or f64"))
         return;
     /* The two elements of a pair are along axis 3 (adjacent) or axis 2 of x reshaped to rank 4. */
     uint32_t axis = a->numbers[0] ? 3 : 2;
@@ -108,8 +117,8 @@ void library_swiglu(forge_builder *b, const forge_value *in, size_t count, const
     (void)count;
     (void)context;
     forge_shape gate = forge_value_shape(b, in[0]), up = forge_value_shape(b, in[1]);
-    if (need(b, forge_shape_equal(&gate, &up) && is_f32(b, in[0]) && is_f32(b, in[1]),
-             "swiglu needs gate and up of one shape, in f32"))
+    if (need(b, forge_shape_equal(&gate, &up) && is_active(b, in[0]) && is_like(b, in[0], in[1]),
+             "swiglu needs gate and up of one shape, in f32 or f64"))
         out[0] = forge_mul(b, forge_unary(b, FORGE_SILU, in[0]), in[1]);
 }
 
@@ -127,13 +136,13 @@ void library_cache_write(forge_builder *b, const forge_value *in, size_t count, 
     if (!need(
             b,
             cache.rank == 3 && x.rank == 3 && places.rank == 1 && x.dims[0] == places.dims[0] &&
-                x.dims[1] == cache.dims[1] && x.dims[2] == cache.dims[2] && is_f32(b, in[1]) &&
+                x.dims[1] == cache.dims[1] && x.dims[2] == cache.dims[2] && is_active(b, in[1]) &&
                 is_i32(b, in[2]) && forge_dtype_is_float(dtype),
-            "cache_write needs a cache [places, kv_heads, d] of floats, x [t, kv_heads, d] in f32 and places "
-            "[t] in i32"))
+            "cache_write needs a cache [places, kv_heads, d] of floats, x [t, kv_heads, d] in f32 or f64 and "
+            "places [t] in i32"))
         return;
-    forge_value written =
-        forge_scatter(b, forge_cast(b, FORGE_F32, in[0]), in[2], in[1], 0, FORGE_SCATTER_SET);
+    forge_value wide = forge_cast(b, forge_value_dtype(b, in[1]), in[0]);
+    forge_value written = forge_scatter(b, wide, in[2], in[1], 0, FORGE_SCATTER_SET);
     out[0] = forge_cast(b, dtype, written);
 }
 
@@ -149,30 +158,30 @@ static bool takes_pages(forge_builder *b, const forge_value *in, const struct co
     return need(
         b,
         are_shapes && q.dims[0] == sequence.dims[0] && q.dims[2] == keys.dims[2] && keys.dims[1] > 0 &&
-            q.dims[1] % keys.dims[1] == 0 && a->numbers[0] > 0 && a->reals[0] > 0 && is_f32(b, in[Q]) &&
-            forge_value_dtype(b, in[KEYS]) == forge_value_dtype(b, in[VALUES]) &&
-            forge_dtype_is_float(forge_value_dtype(b, in[KEYS])) && is_i32(b, in[TABLES]) &&
-            is_i32(b, in[SEQUENCE]) && is_i32(b, in[POSITION]),
-        "paged_attention needs q [t, heads, d] in f32, keys and values [places, kv_heads, d], page "
+            q.dims[1] % keys.dims[1] == 0 && a->numbers[0] > 0 && a->reals[0] > 0 && is_active(b, in[Q]) &&
+            is_like(b, in[KEYS], in[VALUES]) && forge_dtype_is_float(forge_value_dtype(b, in[KEYS])) &&
+            is_i32(b, in[TABLES]) && is_i32(b, in[SEQUENCE]) && is_i32(b, in[POSITION]),
+        "paged_attention needs q [t, heads, d] in f32 or f64, keys and values [places, kv_heads, d], page "
         "tables [sequences, pages], and sequence and position [t] in i32; heads must be a multiple of "
         "kv_heads");
 }
 
-/* Returns the places of all tokens of each row's sequence: [t, pages * page_size]. */
+/* Returns the places of all tokens of each row's sequence: [t, pages * page_size], in i64, which represents
+ * the places of all pages. */
 static forge_value places_of(forge_builder *b, const forge_value *in, forge_dim length, int64_t page_size)
 {
-    forge_value pages = forge_gather(b, in[TABLES], in[SEQUENCE], 0);
+    forge_value pages = forge_cast(b, FORGE_I64, forge_gather(b, in[TABLES], in[SEQUENCE], 0));
     forge_shape shape = forge_value_shape(b, pages), wide = forge_shape_of(shape.dims[0], shape.dims[1], 1);
     forge_value first =
-        forge_mul(b, forge_reshape(b, pages, wide), forge_scalar(b, FORGE_I32, (double)page_size));
-    forge_value offset = forge_iota(b, FORGE_I32, forge_shape_of(1, 1, page_size), 2);
+        forge_mul(b, forge_reshape(b, pages, wide), forge_scalar(b, FORGE_I64, (double)page_size));
+    forge_value offset = forge_iota(b, FORGE_I64, forge_shape_of(1, 1, page_size), 2);
     return forge_reshape(b, forge_add(b, first, offset), forge_shape_of(shape.dims[0], length));
 }
 
-/* Returns the keys or values at the places: [t, kv_heads, length, d], in f32. */
-static forge_value cached(forge_builder *b, forge_value cache, forge_value places)
+/* Returns the keys or values at the places: [t, kv_heads, length, d]. */
+static forge_value cached(forge_builder *b, forge_dtype dtype, forge_value cache, forge_value places)
 {
-    forge_value x = forge_gather(b, forge_cast(b, FORGE_F32, cache), places, 0);
+    forge_value x = forge_gather(b, forge_cast(b, dtype, cache), places, 0);
     return forge_transpose(b, x, (uint32_t[]){0, 2, 1, 3});
 }
 
@@ -186,14 +195,19 @@ void library_paged_attention(forge_builder *b, const forge_value *in, size_t cou
     forge_shape q = forge_value_shape(b, in[Q]), keys = forge_value_shape(b, in[KEYS]);
     int64_t page_size = a->numbers[0], groups = keys.dims[1], shared = q.dims[1] / groups;
     forge_dim t = q.dims[0], length = forge_dim_mul(b, forge_value_shape(b, in[TABLES]).dims[1], page_size);
+    forge_dtype dtype = forge_value_dtype(b, in[Q]);
     forge_value places = places_of(b, in, length, page_size);
-    forge_value query = forge_mul(b, in[Q], forge_scalar(b, FORGE_F32, a->reals[0]));
+    forge_value query = forge_mul(b, in[Q], forge_scalar(b, dtype, a->reals[0]));
     query = forge_reshape(b, query, forge_shape_of(t, groups, shared, q.dims[2]));
-    forge_value scores = forge_matmul(b, query, cached(b, in[KEYS], places), FORGE_TRANSPOSE_B);
+    forge_value scores = forge_matmul(b, query, cached(b, dtype, in[KEYS], places), FORGE_TRANSPOSE_B);
     forge_value index = forge_iota(b, FORGE_I32, forge_shape_of(1, 1, 1, length), 3);
     forge_value last = forge_reshape(b, in[POSITION], forge_shape_of(t, 1, 1, 1));
     scores = forge_select(b, forge_binary(b, FORGE_LE, index, last), scores,
-                          forge_scalar(b, FORGE_F32, -(double)INFINITY));
-    forge_value y = forge_matmul(b, forge_softmax(b, scores), cached(b, in[VALUES], places), 0);
+                          forge_scalar(b, dtype, -(double)INFINITY));
+    /* Later values are replaced by 0, because their weight of 0 does not remove a NaN. */
+    index = forge_iota(b, FORGE_I32, forge_shape_of(1, 1, length, 1), 2);
+    forge_value values = forge_select(b, forge_binary(b, FORGE_LE, index, last),
+                                      cached(b, dtype, in[VALUES], places), forge_scalar(b, dtype, 0));
+    forge_value y = forge_matmul(b, forge_softmax(b, scores), values, 0);
     out[0] = forge_reshape(b, y, q);
 }

@@ -1,7 +1,7 @@
 /* tests/unit/forge/composite_trial.h - compares kernels of composites with their bodies.
  *
  * The reference computes the composite's body in f64. The kernel of each instruction set gets the same
- * inputs.
+ * inputs, which may be of any float type; the body gets them converted.
  * Note: the library builds the body from the name and the attributes. A test supplies only inputs and a
  * tolerance. */
 #ifndef COMPOSITE_TRIAL_H
@@ -25,7 +25,7 @@ static inline bool is_float(const struct view *view)
     return forge_dtype_is_float(view->dtype);
 }
 
-/* Returns the composite's body with all f32 values replaced by f64. */
+/* Returns the composite's body with all floats replaced by f64. */
 static inline forge_graph *wide_body(const struct trial *t)
 {
     struct value values[16];
@@ -57,8 +57,8 @@ static inline void give_inputs(struct workbench *bench, const struct trial *t)
         size_t count = forge_shape_elements(&in->shape);
         double *wide = malloc(count * sizeof *wide + 1);
         char name[24];
-        for (size_t k = 0; is_float(in) && k < count; k++)
-            wide[k] = (double)((const float *)in->data)[k];
+        if (is_float(in))
+            dtype_row(in->dtype)->load(in->data, 0, count, wide);
         snprintf(name, sizeof name, "%zu", i);
         workbench_set(bench, name, is_float(in) ? (const void *)wide : in->data);
         free(wide);

@@ -124,7 +124,18 @@ static void test_scaling_of_the_rotary_embedding_is_read(void **state)
     assert_true(file->config.rope_scaling == ROPE_YARN && file->config.rope_factor == 8);
     assert_true(file->config.rope_original_context == 5 && file->config.rope_beta_fast == 32);
     assert_true(file->config.rope_beta_slow == 1);
+    assert_true(fabs(file->config.rope_attention_factor - (1 + 0.1 * log(8))) < 1e-6);
     model_file_close(file);
+    begin_scaled(&b, "yarn", 8);
+    gguf_add_float(&b, "llama.rope.scaling.attn_factor", 0.5f);
+    gguf_add_small_tensors(&b);
+    file = open_built(&b);
+    assert_true(fabs(file->config.rope_attention_factor - 0.5 * (1 + 0.1 * log(8))) < 1e-6);
+    model_file_close(file);
+    begin_scaled(&b, "yarn", 8);
+    gguf_add_float(&b, "llama.rope.scaling.attn_factor", 0);
+    gguf_add_small_tensors(&b);
+    refuse_built(&b, JOULE_INVALID, "attention factor of the rotary embedding is 0");
 
     begin_scaled(&b, "longrope", 8);
     gguf_add_small_tensors(&b);

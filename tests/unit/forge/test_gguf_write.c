@@ -42,6 +42,7 @@ static void assert_same_config(const struct model_config *a, const struct model_
     assert_true(a->rope_original_context == b->rope_original_context);
     assert_true(a->rope_beta_fast == b->rope_beta_fast && a->rope_beta_slow == b->rope_beta_slow);
     assert_true(a->rope_low_factor == b->rope_low_factor && a->rope_high_factor == b->rope_high_factor);
+    assert_true(fabs(a->rope_attention_factor - b->rope_attention_factor) < 1e-6);
     assert_true((a->rope_divisors == NULL) == (b->rope_divisors == NULL));
 }
 
@@ -238,6 +239,7 @@ static void test_all_architectures_are_read_as_they_were_written(void **state)
             s.file.config.rope_original_context = 3;
             s.file.config.rope_beta_fast = 30;
             s.file.config.rope_beta_slow = 2;
+            s.file.config.rope_attention_factor = 0.75;
         } else if (architecture == ARCHITECTURE_GPT2) {
             add_tensor(&s, "position_embd.weight", 5, 8);
             add_tensor(&s, "output_norm.bias", 0, 8);

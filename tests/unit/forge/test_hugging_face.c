@@ -307,8 +307,68 @@ static void test_scaling_of_the_rotary_embedding_is_read(void **state)
     write_text(paths[CONFIG], LLAMA(",\"rope_scaling\":{\"type\":\"linear\"}"));
     refuse_folder(JOULE_INVALID, "'factor' is missing");
     write_text(paths[CONFIG],
-               LLAMA(",\"rope_scaling\":{\"type\":\"yarn\",\"factor\":4,\"attention_factor\":1}"));
-    refuse_folder(JOULE_UNSUPPORTED, "the attention factor of YaRN");
+               LLAMA(",\"rope_scaling\":{\"type\":\"yarn\",\"factor\":4,\"attention_factor\":-1}"));
+    refuse_folder(JOULE_INVALID, "attention factor of the rotary embedding is -1");
+    write_text(paths[CONFIG], LLAMA(",\"partial_rotary_factor\":0.5"));
+    refuse_folder(JOULE_UNSUPPORTED, "rotated in part");
+    clear();
+}
+
+static void test_the_base_has_the_precedence_of_transformers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *members;
+        double base;
+    } cases[] = {
+        {"", 10000},
+        {",\"rope_theta\":5", 5},
+        {",\"rope_theta\":5,\"rope_parameters\":{\"rope_type\":\"default\"}", 5},
+        {",\"rope_theta\":5,\"rope_parameters\":{\"rope_theta\":6},\"rope_scaling\":null", 6},
+        {",\"rope_theta\":5,\"rope_parameters\":{\"rope_theta\":6},\"rope_scaling\":{}", 6},
+        {",\"rope_theta\":5,\"rope_parameters\":{\"rope_theta\":6},\"rope_scaling\":{\"type\":\"linear\","
+         "\"factor\":2,\"rope_theta\":7}",
+         7},
+    };
+    add_rotary(FORGE_F32);
+    write_tensors(paths[SINGLE], 0, tensor_count);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        snprintf(text, sizeof text, LLAMA(",\"tie_word_embeddings\":true%s"), cases[i].members);
+        write_text(paths[CONFIG], text);
+        struct model_file *file = open_folder();
+        assert_true(file->config.rope_base == cases[i].base);
+        model_file_close(file);
+    }
+    clear();
+}
+
+static double attention_factor(const char *scaling)
+{
+    char text[512];
+    snprintf(text, sizeof text, LLAMA(",\"tie_word_embeddings\":true,\"rope_scaling\":{%s}"), scaling);
+    write_text(paths[CONFIG], text);
+    struct model_file *file = open_folder();
+    double factor = file->config.rope_attention_factor;
+    model_file_close(file);
+    return factor;
+}
+
+#define YARN "\"type\":\"yarn\",\"factor\":4,\"original_max_position_embeddings\":100"
+
+static void test_the_attention_factor_of_yarn_is_read(void **state)
+{
+    (void)state;
+    double standard = 1 + 0.1 * log(4);
+    add_rotary(FORGE_F32);
+    write_tensors(paths[SINGLE], 0, tensor_count);
+    assert_true(fabs(attention_factor(YARN) - standard) < 1e-6);
+    assert_true(attention_factor(YARN ",\"attention_factor\":0.5,\"mscale\":2,\"mscale_all_dim\":1") == 0.5);
+    assert_true(fabs(attention_factor(YARN ",\"mscale\":2") - standard) < 1e-6);
+    assert_true(fabs(attention_factor(YARN ",\"mscale\":2,\"mscale_all_dim\":1") -
+                     (1 + 0.2 * log(4)) / standard) < 1e-6);
+    assert_true(attention_factor("\"type\":\"yarn\",\"factor\":1,\"original_max_position_embeddings\":100") ==
+                1);
     clear();
 }
 
@@ -443,6 +503,8 @@ int main(void)
         cmocka_unit_test(test_qwen_models_have_biases_or_norms_of_heads),
         cmocka_unit_test(test_shards_are_joined),
         cmocka_unit_test(test_scaling_of_the_rotary_embedding_is_read),
+        cmocka_unit_test(test_the_base_has_the_precedence_of_transformers),
+        cmocka_unit_test(test_the_attention_factor_of_yarn_is_read),
         cmocka_unit_test(test_a_sliding_window_limits_the_context),
         cmocka_unit_test(test_weights_of_gpt2_are_transposed),
         cmocka_unit_test(test_wrong_configurations_are_refused),

@@ -1,0 +1,365 @@
+/* Checks the CPU's attention over a paged cache, for each instruction set, against its body in f64. */
+#include "unit/forge/composite_trial.h"
+
+static const forge_dtype types[] = {FORGE_F32, FORGE_F16, FORGE_BF16, FORGE_Q8_0};
+
+/* The sizes of a launch. */
+struct sizes {
+    forge_dtype dtype;
+    int64_t rows, groups, shared, d;
+    int64_t page_size, sequences, pages; /* pages: per sequence */
+    int64_t spare_pages;                 /* pages of the cache that no table names */
+};
+
+/* A launch with its operands. */
+struct attention {
+    struct sizes sizes;
+    struct trial trial;
+    float *q, *out;
+    void *keys, *values;
+    int32_t *tables, *sequence, *position;
+};
+
+/* Returns random elements of `dtype`. */
+static void *new_elements(forge_dtype dtype, size_t count)
+{
+    double *numbers = malloc(count * sizeof *numbers + 1);
+    void *elements = malloc(forge_dtype_size_bytes(dtype, count) + 1);
+    assert_true(numbers && elements);
+    for (size_t i = 0; i < count; i++)
+        numbers[i] = 2 * random_number();
+    dtype_row(dtype)->store(elements, 0, count, numbers);
+    free(numbers);
+    return elements;
+}
+
+/* Fills the tables with different pages in random order. */
+static void fill_tables(int32_t *tables, int64_t count, int64_t pages)
+{
+    int32_t *order = malloc((size_t)pages * sizeof *order + 1);
+    assert_non_null(order);
+    for (int64_t i = 0; i < pages; i++) {
+        int64_t other = pick(0, i);
+        order[i] = order[other];
+        order[other] = (int32_t)i;
+    }
+    memcpy(tables, order, (size_t)count * sizeof *tables);
+    free(order);
+}
+
+static void set_trial(struct attention *a)
+{
+    const struct sizes *s = &a->sizes;
+    int64_t places = (s->sequences * s->pages + s->spare_pages) * s->page_size;
+    forge_shape q = forge_shape_of(s->rows, s->groups * s->shared, s->d),
+                cache = forge_shape_of(places, s->groups, s->d);
+    a->trial =
+        (struct trial){.attributes = {.name = "paged_attention",
+                                      .reals = {1 / sqrt((double)s->d)},
+                                      .numbers = {(uint32_t)s->page_size}},
+                       .input_count = 6,
+                       .inputs = {view_packed(FORGE_F32, a->q, q), view_packed(s->dtype, a->keys, cache),
+                                  view_packed(s->dtype, a->values, cache),
+                                  view_packed(FORGE_I32, a->tables, forge_shape_of(s->sequences, s->pages)),
+                                  view_packed(FORGE_I32, a->sequence, forge_shape_of(s->rows)),
+                                  view_packed(FORGE_I32, a->position, forge_shape_of(s->rows))},
+                       .tolerance = 0x1p-19};
+}
+
+/* Rows alternate between sequences. Their positions are random; the first two are the first and the last. */
+static struct attention new_attention(struct sizes s)
+{
+    int64_t all_pages = s.sequences * s.pages + s.spare_pages, length = s.pages * s.page_size;
+    size_t rows = (size_t)s.rows, tables = (size_t)(s.sequences * s.pages),
+           width = (size_t)(s.groups * s.shared * s.d),
+           places = (size_t)(all_pages * s.page_size * s.groups * s.d);
+    struct attention a = {.sizes = s,
+                          .q = new_elements(FORGE_F32, rows * width),
+                          .out = malloc(rows * width * sizeof *a.out + 1),
+                          .keys = new_elements(s.dtype, places),
+                          .values = new_elements(s.dtype, places),
+                          .tables = malloc(tables * sizeof *a.tables),
+                          .sequence = malloc(rows * sizeof *a.sequence),
+                          .position = malloc(rows * sizeof *a.position)};
+    assert_true(a.out && a.tables && a.sequence && a.position);
+    fill_tables(a.tables, s.sequences * s.pages, all_pages);
+    for (int64_t i = 0; i < s.rows; i++) {
+        a.sequence[i] = (int32_t)(i % s.sequences);
+        a.position[i] = (int32_t)(i == 0 ? 0 : i == 1 ? length - 1 : pick(0, length - 1));
+    }
+    set_trial(&a);
+    return a;
+}
+
+static void free_attention(struct attention *a)
+{
+    free(a->q);
+    free(a->out);
+    free(a->keys);
+    free(a->values);
+    free(a->tables);
+    free(a->sequence);
+    free(a->position);
+}
+
+static bool can_store(forge_dtype dtype, int64_t d)
+{
+    return d % (int64_t)forge_dtype_block_elements(dtype) == 0;
+}
+
+/* --- results -------------------------------------------------------------------------------------------- */
+
+static void check_sizes(struct workbench *bench, struct sizes sizes)
+{
+    struct attention a = new_attention(sizes);
+    check_trial(bench, &a.trial);
+    free_attention(&a);
+}
+
+static void test_all_types_page_sizes_and_heads_equal_the_definition(void **state)
+{
+    const int64_t page_sizes[] = {1, 4, 16}, dims[] = {8, 24, 64, 80, 128};
+    int64_t shared = 0;
+    for (size_t type = 0; type < sizeof types / sizeof *types; type++)
+        for (size_t page = 0; page < 3; page++)
+            for (size_t d = 0; d < 5; d++)
+                if (can_store(types[type], dims[d]))
+                    check_sizes(*state, (struct sizes){.dtype = types[type],
+                                                       .rows = 7,
+                                                       .groups = 1 + shared % 3,
+                                                       .shared = 1 + shared++ % 8,
+                                                       .d = dims[d],
+                                                       .page_size = page_sizes[page],
+                                                       .sequences = 3,
+                                                       .pages = 5 - (int64_t)page,
+                                                       .spare_pages = 2});
+}
+
+static void test_heads_that_share_keys_equal_the_definition(void **state)
+{
+    for (int64_t shared = 1; shared <= 8; shared++)
+        for (int64_t d = 1; d <= 33; d += 16)
+            check_sizes(*state, (struct sizes){.dtype = FORGE_F32,
+                                               .rows = 3,
+                                               .groups = 2,
+                                               .shared = shared,
+                                               .d = d,
+                                               .page_size = 3,
+                                               .sequences = 2,
+                                               .pages = 4});
+}
+
+/* The scores of all heads do not fit in the scratch memory of a thread. */
+static void test_long_sequences_equal_the_definition(void **state)
+{
+    check_sizes(*state, (struct sizes){.dtype = FORGE_F32,
+                                       .rows = 2,
+                                       .groups = 1,
+                                       .shared = 8,
+                                       .d = 8,
+                                       .page_size = 1024,
+                                       .sequences = 1,
+                                       .pages = 98});
+    check_sizes(*state, (struct sizes){.dtype = FORGE_Q8_0,
+                                       .rows = 2,
+                                       .groups = 1,
+                                       .shared = 2,
+                                       .d = 32,
+                                       .page_size = 16,
+                                       .sequences = 1,
+                                       .pages = 300});
+}
+
+/* --- the bytes of a row --------------------------------------------------------------------------------- */
+
+/* Computes one row with a table of only its own sequence, and compares it with the same row of a->out. */
+static void check_alone(struct attention *a, enum isa isa, int64_t row)
+{
+    const struct sizes *s = &a->sizes;
+    int64_t width = s->groups * s->shared * s->d;
+    int32_t none = 0;
+    float *out = malloc((size_t)width * sizeof *out);
+    struct view inputs[6],
+        output = view_packed(FORGE_F32, out, forge_shape_of(1, s->groups * s->shared, s->d));
+    assert_non_null(out);
+    memcpy(inputs, a->trial.inputs, sizeof inputs);
+    inputs[0] = view_packed(FORGE_F32, a->q + row * width, output.shape);
+    inputs[3] = view_packed(FORGE_I32, a->tables + a->sequence[row] * s->pages, forge_shape_of(1, s->pages));
+    inputs[4] = view_packed(FORGE_I32, &none, forge_shape_of(1));
+    inputs[5] = view_packed(FORGE_I32, &a->position[row], forge_shape_of(1));
+    struct launch launch = {OP_COMPOSITE, &a->trial.attributes, inputs, 6, &output, 1};
+    run_kernel(isa, &launch);
+    assert_memory_equal(out, a->out + row * width, (size_t)width * sizeof *out);
+    free(out);
+}
+
+static void test_each_row_alone_has_the_same_bytes(void **state)
+{
+    (void)state;
+    for (size_t type = 0; type < sizeof types / sizeof *types; type++) {
+        struct attention a = new_attention((struct sizes){.dtype = types[type],
+                                                          .rows = 23,
+                                                          .groups = 2,
+                                                          .shared = 4,
+                                                          .d = 96,
+                                                          .page_size = 4,
+                                                          .sequences = 5,
+                                                          .pages = 9,
+                                                          .spare_pages = 1});
+        struct view output = view_packed(FORGE_F32, a.out, a.trial.inputs[0].shape);
+        struct launch launch = {OP_COMPOSITE, &a.trial.attributes, a.trial.inputs, 6, &output, 1};
+        EACH_ISA (isa) {
+            run_kernel(isa, &launch);
+            for (int64_t row = 0; row < a.sizes.rows; row++)
+                check_alone(&a, isa, row);
+        }
+        free_attention(&a);
+    }
+}
+
+/* --- invalid numbers ------------------------------------------------------------------------------------ */
+
+static struct attention new_small(forge_dtype dtype)
+{
+    return new_attention((struct sizes){.dtype = dtype,
+                                        .rows = 12,
+                                        .groups = 2,
+                                        .shared = 2,
+                                        .d = 32,
+                                        .page_size = 4,
+                                        .sequences = 3,
+                                        .pages = 4,
+                                        .spare_pages = 1});
+}
+
+/* Sequences count from the end if they are negative. Sequences out of range have the table [0, 0, ...]. */
+static void test_sequences_out_of_range_equal_the_definition(void **state)
+{
+    const int32_t sequences[] = {-1, -3, -4, 3, INT32_MAX, INT32_MIN, 1000, -1000};
+    for (size_t type = 0; type < sizeof types / sizeof *types; type++) {
+        struct attention a = new_small(types[type]);
+        memcpy(a.sequence, sequences, sizeof sequences);
+        check_trial(*state, &a.trial);
+        free_attention(&a);
+    }
+}
+
+/* A row without keys is NaN. A position after the end of the table attends to all of the table. */
+static void test_positions_out_of_range_equal_the_definition(void **state)
+{
+    const int32_t positions[] = {-1, -2, INT32_MIN, INT32_MAX, 16, 15, 0, -1};
+    for (size_t type = 0; type < sizeof types / sizeof *types; type++) {
+        struct attention a = new_small(types[type]);
+        memcpy(a.position, positions, sizeof positions);
+        check_trial(*state, &a.trial);
+        free_attention(&a);
+    }
+}
+
+/* A row that needs a page outside the cache is NaN. Pages after the row's position are not used. */
+static void test_pages_out_of_range_equal_the_definition(void **state)
+{
+    const int32_t pages[] = {13, -1, -13, -14, INT32_MAX, INT32_MIN, INT32_MAX / 4 + 2, -(INT32_MAX / 4) - 1};
+    for (size_t type = 0; type < sizeof types / sizeof *types; type++)
+        for (size_t page = 0; page < sizeof pages / sizeof *pages; page++) {
+            struct attention a = new_small(types[type]);
+            a.tables[2] = pages[page];
+            a.tables[4] = pages[(page + 1) % 8];
+            a.tables[11] = pages[(page + 2) % 8];
+            check_trial(*state, &a.trial);
+            free_attention(&a);
+        }
+}
+
+/* Fills a place of a cache with a number. */
+static void fill_place(struct attention *a, void *cache, int64_t place, double number)
+{
+    size_t count = (size_t)(a->sizes.groups * a->sizes.d);
+    double numbers[2 * 32];
+    assert_true(count <= 2 * 32);
+    for (size_t i = 0; i < count; i++)
+        numbers[i] = number;
+    dtype_row(a->sizes.dtype)->store(cache, (size_t)place * count, count, numbers);
+}
+
+/* Free pages may contain anything, and so do the places after the last token of a sequence. */
+static void test_keys_and_values_after_the_position_are_not_used(void **state)
+{
+    for (size_t type = 0; type < sizeof types / sizeof *types; type++) {
+        struct attention a = new_small(types[type]);
+        for (int64_t i = 0; i < a.sizes.rows; i++)
+            a.position[i] = (int32_t)(i % 8);
+        for (int64_t sequence = 0; sequence < 3; sequence++)
+            for (int64_t i = 8; i < 16; i++) {
+                int64_t place = (int64_t)a.tables[sequence * 4 + i / 4] * 4 + i % 4;
+                fill_place(&a, a.keys, place, i % 2 ? (double)NAN : (double)INFINITY);
+                fill_place(&a, a.values, place, (double)NAN);
+            }
+        check_trial(*state, &a.trial);
+        struct view output = view_packed(FORGE_F32, a.out, a.trial.inputs[0].shape);
+        struct launch launch = {OP_COMPOSITE, &a.trial.attributes, a.trial.inputs, 6, &output, 1};
+        EACH_ISA (isa) {
+            run_kernel(isa, &launch);
+            for (size_t i = 0; i < forge_shape_elements(&output.shape); i++)
+                assert_true(isfinite(a.out[i]));
+        }
+        free_attention(&a);
+    }
+}
+
+static void test_nan_and_infinity_equal_the_definition(void **state)
+{
+    struct attention a = new_small(FORGE_F32);
+    a.q[5] = NAN;
+    a.q[300] = INFINITY;
+    fill_place(&a, a.keys, (int64_t)a.tables[1] * 4, (double)INFINITY);
+    fill_place(&a, a.values, (int64_t)a.tables[4] * 4 + 1, (double)NAN);
+    fill_place(&a, a.values, (int64_t)a.tables[8] * 4, -(double)INFINITY);
+    check_trial(*state, &a.trial);
+    free_attention(&a);
+}
+
+/* --- kernels -------------------------------------------------------------------------------------------- */
+
+/* Other operands run through the body. */
+static void test_operands_that_no_kernel_supports_are_refused(void **state)
+{
+    (void)state;
+    struct attention a = new_small(FORGE_F32);
+    struct view output = view_packed(FORGE_F32, a.out, a.trial.inputs[0].shape);
+    struct launch launch = {OP_COMPOSITE, &a.trial.attributes, a.trial.inputs, 6, &output, 1};
+    assert_non_null(kernel_for(ISA_PLAIN, &launch));
+    a.trial.inputs[1].dtype = FORGE_F16; /* keys and values of different types */
+    a.trial.inputs[2].dtype = FORGE_F64;
+    assert_null(kernel_for(ISA_PLAIN, &launch));
+    set_trial(&a);
+    a.trial.inputs[3].dtype = FORGE_I64;
+    assert_null(kernel_for(ISA_PLAIN, &launch));
+    set_trial(&a);
+    a.trial.inputs[0].strides[0] = 0;
+    assert_null(kernel_for(ISA_PLAIN, &launch));
+    set_trial(&a);
+    a.trial.attributes.numbers[0] = 0;
+    assert_null(kernel_for(ISA_PLAIN, &launch));
+    a.trial.attributes.numbers[0] = UINT32_MAX; /* more scores than the scratch memory has room for */
+    assert_null(kernel_for(ISA_PLAIN, &launch));
+    free_attention(&a);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, workbench_set_up, workbench_tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(test_all_types_page_sizes_and_heads_equal_the_definition),
+        TEST(test_heads_that_share_keys_equal_the_definition),
+        TEST(test_long_sequences_equal_the_definition),
+        TEST(test_each_row_alone_has_the_same_bytes),
+        TEST(test_sequences_out_of_range_equal_the_definition),
+        TEST(test_positions_out_of_range_equal_the_definition),
+        TEST(test_pages_out_of_range_equal_the_definition),
+        TEST(test_keys_and_values_after_the_position_are_not_used),
+        TEST(test_nan_and_infinity_equal_the_definition),
+        TEST(test_operands_that_no_kernel_supports_are_refused),
+    };
+    return cmocka_run_group_tests_name("cpu paged attention", tests, NULL, NULL);
+}
