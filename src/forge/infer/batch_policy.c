@@ -3,9 +3,10 @@
 
 #include <math.h>
 
-#define MEAN_STEP    0.2 /* weight of a new measurement in the mean */
-#define MAX_SLOWDOWN 2   /* of a step with the objective latency, relative to one row */
-#define MIN_ROWS     16  /* rows that are always allowed, so that prompts progress */
+#define MEAN_STEP             0.2 /* weight of a new measurement in the mean */
+#define MAX_SLOWDOWN          2   /* of a step with the objective latency, relative to one row */
+#define MAX_ROWS_PER_SEQUENCE 2   /* on average; steps with more rows of prompts are not measured */
+#define MIN_ROWS              16  /* rows that are always allowed, so that prompts progress */
 
 /* Returns the index of a batch size: the smallest i for which 2^i is not below it. */
 static size_t size_index(size_t size)
@@ -20,9 +21,9 @@ void batch_policy_add_step(struct batch_policy *p, size_t sequences, size_t rows
 {
     if (p->tokens > 0 && size_index(sequences) != size_index(p->size))
         p->is_mixed = true;
-    p->is_mixed |= rows != sequences;
+    p->is_mixed |= rows > MAX_ROWS_PER_SEQUENCE * sequences;
     p->size = sequences;
-    p->tokens += sequences;
+    p->tokens += rows;
 }
 
 void batch_policy_add_joules(struct batch_policy *p, double joules)
@@ -36,17 +37,21 @@ void batch_policy_add_joules(struct batch_policy *p, double joules)
     p->is_mixed = false;
 }
 
-/* Returns the size with the fewest joules per token, or the next larger size if it was never measured. */
-static size_t cheapest_size(const struct batch_policy *p)
+/* Returns the size with the fewest joules per token. If a neighbour of this size was never measured, returns the
+ * neighbour. Returns max_size if no size was measured. */
+static size_t cheapest_size(const struct batch_policy *p, size_t max_size)
 {
-    size_t best = 0;
-    for (size_t i = 1; i < POLICY_SIZES; i++)
-        if (p->joules_per_token[i] > 0 &&
-            (p->joules_per_token[best] == 0 || p->joules_per_token[i] < p->joules_per_token[best]))
+    const double *joules = p->joules_per_token;
+    size_t best = POLICY_SIZES;
+    for (size_t i = 0; i < POLICY_SIZES; i++)
+        if (joules[i] > 0 && (best == POLICY_SIZES || joules[i] < joules[best]))
             best = i;
-    bool is_measured = p->joules_per_token[best] > 0;
-    if (is_measured && best + 1 < POLICY_SIZES && p->joules_per_token[best + 1] == 0)
+    if (best == POLICY_SIZES)
+        return max_size;
+    if ((size_t)1 << best < max_size && joules[best + 1] == 0)
         best++;
+    else if (best > 0 && joules[best - 1] == 0)
+        best--;
     return (size_t)1 << best;
 }
 
@@ -65,7 +70,7 @@ static size_t quick_rows(const struct step_times *times, size_t max_rows)
 size_t batch_policy_sequences(const struct batch_policy *p, const struct step_times *times,
                               size_t max_sequences)
 {
-    size_t size = p->objective == FORGE_OBJECTIVE_ENERGY    ? cheapest_size(p)
+    size_t size = p->objective == FORGE_OBJECTIVE_ENERGY    ? cheapest_size(p, max_sequences)
                   : p->objective == FORGE_OBJECTIVE_LATENCY ? quick_rows(times, max_sequences)
                                                             : max_sequences;
     return size < max_sequences ? size : max_sequences;

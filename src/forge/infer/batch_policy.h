@@ -1,8 +1,9 @@
 /* infer/batch_policy.h - limits the size of steps so that they cost little energy or end soon.
  *
  * The joules per token of each batch size are measured while the engine runs. With the objective energy, the
- * policy allows the best size that is known, and twice this size if that was never tried. With the objective
- * latency, it limits rows so that a step takes at most twice as long as one with a single row. */
+ * policy allows the cheapest size that was measured, or a neighbour of it that was not. With the objective
+ * latency, it limits rows so that a step takes at most twice as long as one with a single row.
+ */
 #ifndef FORGE_INFER_BATCH_POLICY_H
 #define FORGE_INFER_BATCH_POLICY_H
 
@@ -16,7 +17,7 @@ struct batch_policy {
     double joules_per_token[POLICY_SIZES]; /* of sizes up to 2^i; 0: never measured */
     /* The steps of one size since the meter's last reading. */
     size_t size, tokens;
-    bool is_mixed; /* other sizes, or rows of prompts, were computed, too */
+    bool is_mixed; /* other sizes, or many rows of prompts, were computed, too */
 };
 
 /* Records a step with `sequences` sequences and `rows` rows. */
