@@ -24,8 +24,7 @@ extern "C" {
 
 typedef struct forge_engine forge_engine;
 
-/* The figure that the engine minimises when it chooses how many requests and tokens a step computes. Note: in
- * this version it has no effect. */
+/* The figure that the engine minimises when it chooses how many requests and tokens a step computes. */
 typedef enum forge_objective {
     FORGE_OBJECTIVE_THROUGHPUT = 0, /* seconds per token of all requests together */
     FORGE_OBJECTIVE_LATENCY = 1,    /* seconds until the next token of a running request */
