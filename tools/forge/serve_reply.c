@@ -66,6 +66,8 @@ static void set_request(const struct reply *reply, const struct prompt *prompt, 
                            .reports_logprobs = o->reports_logprobs,
                            .reports_prompt = o->reports_logprobs && o->echoes,
                            .ignores_end = o->ignores_end,
+                           .json_schema = o->json_schema,
+                           .needs_json_object = o->needs_json_object,
                            .max_joules = o->max_joules};
     out->sampling.seed += i;
 }
