@@ -418,7 +418,7 @@ class Limits(unittest.TestCase):
                 connection.close()
 
     def test_running_answers_finish_after_a_signal(self):
-        server = Server(*ONE_BY_ONE)
+        server = Server(*ONE_BY_ONE, "--grace", "10min")
         connection, response = server.begin(COMPLETIONS, **BUSY)
         server.process.send_signal(signal.SIGTERM)
         server.wait_for(lambda: server.get("/health")[0] == 503, "the end of new requests")
