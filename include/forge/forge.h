@@ -19,6 +19,11 @@
 #include <forge/data.h>
 #include <forge/serialize.h>
 #include <forge/checkpoint.h>
+#include <forge/tokenizer.h>
+#include <forge/chat.h>
+#include <forge/model.h>
+#include <forge/sampling.h>
+#include <forge/engine.h>
 #include <forge/kv_cache.h>
 
 #endif

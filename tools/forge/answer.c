@@ -67,6 +67,8 @@ static void print_until(struct answer *a, const struct question *q, size_t end)
 static joule_status add_text(struct answer *a, const struct question *q, const char *bytes, size_t size,
                              joule_error *error)
 {
+    if (size == 0)
+        return JOULE_OK;
     if (size > a->capacity - a->size) {
         size_t capacity = 2 * a->capacity + size + 256;
         char *larger = realloc(a->text, capacity);

@@ -201,7 +201,8 @@ static int read_options(struct generate_options *o, int argc, char **argv)
         "forge generate MODEL [PROMPT] [OPTIONS]",
         "Continues a text with a language model, and prints speed and energy of the answer.",
         "Without PROMPT and --file, the prompt is read from standard input.\n"};
-    const struct program_operand operands[] = {{"MODEL", &o->language.model, false}, {"PROMPT", &o->prompt, true}};
+    const struct program_operand operands[] = {{"MODEL", &o->language.model, false},
+                                               {"PROMPT", &o->prompt, true}};
     return options_read_operands(table, &text, operands, 2, argc, argv);
 }
 

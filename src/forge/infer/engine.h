@@ -4,6 +4,7 @@
 
 #include <forge/engine.h>
 #include <pthread.h>
+#include "forge/infer/batch_policy.h"
 #include "forge/infer/constraint.h"
 #include "forge/infer/power_limit.h"
 #include "forge/infer/request_energy.h"
@@ -49,6 +50,8 @@ struct forge_engine {
     struct request_energy energy;
     struct step_cost cost;
     struct power_limit power_limit;
+    struct batch_policy policy;
+    size_t max_rows, max_sequences; /* of a step, without the policy */
     double max_request_joules;
     double step_weight; /* J of the cost model of the last step */
     bool has_budgets;   /* a request had a budget: read the meter after each step */

@@ -7,11 +7,12 @@
 
 void engine_read_meter(forge_engine *e)
 {
-    double per_weight = request_energy_read(&e->energy);
+    double before = e->energy.last.value, per_weight = request_energy_read(&e->energy);
     if (request_energy_is_known(&e->energy))
         power_limit_add(&e->power_limit, e->energy.last_ns, e->energy.last.value);
     if (!isfinite(per_weight))
         return;
+    batch_policy_add_joules(&e->policy, e->energy.last.value - before);
     for (struct answer *answer = e->answers; answer; answer = answer->next)
         request_energy_take(&e->energy, &answer->spending, per_weight);
 }
@@ -28,6 +29,7 @@ void engine_add_cost(forge_engine *e)
                            answer->first_token_ns ? PHASE_DECODE : PHASE_PREFILL, weight, s->batch_count > 1);
         e->step_weight += weight;
     }
+    batch_policy_add_step(&e->policy, s->batch_count, s->rows);
     if (e->has_budgets || e->power_limit.max_watts > 0 ||
         request_energy_now_ns(&e->energy) - e->energy.last_ns >= READ_PERIOD_NS)
         engine_read_meter(e);
@@ -72,6 +74,9 @@ static void wait_for_power(forge_engine *e)
 
 joule_status engine_limit_energy(forge_engine *e, joule_error *out_error)
 {
+    e->scheduler.options.max_sequences =
+        batch_policy_sequences(&e->policy, &e->speculation.model_times, e->max_sequences);
+    e->scheduler.options.max_rows = batch_policy_rows(&e->policy, &e->speculation.model_times, e->max_rows);
     if (e->is_idle)
         engine_read_meter(e); /* the joules up to now are idle */
     e->is_idle = false;

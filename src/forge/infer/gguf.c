@@ -50,7 +50,7 @@ static void get_architecture(struct gguf *g)
         gguf_fail(g, JOULE_INVALID, "key 'general.architecture' is missing");
         return;
     }
-    for (int i = 0; i <= ARCHITECTURE_GPT2; i++)
+    for (int i = 0; i < ARCHITECTURES; i++)
         if (strcmp(model_architecture_name((enum architecture)i), name) == 0) {
             g->file->config.architecture = (enum architecture)i;
             return;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "base/abi.h"
 #include "base/error.h"
+#include "forge/infer/model_reader.h"
 #include "forge/infer/tokenizer.h"
 
 /* Opens the tokenizer: that of tokenizer_path if it is given and the model's file has no vocabulary. */
@@ -59,17 +60,6 @@ const forge_tokenizer *forge_model_tokenizer(const forge_model *model)
     return model->tokenizer;
 }
 
-static const char *architecture_name(enum architecture architecture)
-{
-    static const char *const names[] = {
-        [ARCHITECTURE_LLAMA] = "llama",
-        [ARCHITECTURE_QWEN2] = "qwen2",
-        [ARCHITECTURE_QWEN3] = "qwen3",
-        [ARCHITECTURE_GPT2] = "gpt2",
-    };
-    return names[architecture];
-}
-
 /* Sets the members that are sums over the tensors. */
 static void add_tensors(const struct model_file *file, forge_model_facts *facts)
 {
@@ -90,7 +80,7 @@ joule_status forge_model_query(const forge_model *model, forge_model_facts *out_
     if (!abi_has_room(out_facts, SIZE_UP_TO(forge_model_facts, weight_bytes)))
         return JOULE_INVALID;
     forge_model_facts facts = {.name = model->file->name,
-                               .architecture = architecture_name(c->architecture),
+                               .architecture = model_architecture_name(c->architecture),
                                .layers = c->layers,
                                .width = c->width,
                                .hidden_width = c->hidden,

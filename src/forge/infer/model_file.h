@@ -10,7 +10,13 @@
 #include "base/arena.h"
 #include "forge/infer/vocabulary.h"
 
-enum architecture { ARCHITECTURE_LLAMA, ARCHITECTURE_QWEN2, ARCHITECTURE_QWEN3, ARCHITECTURE_GPT2 };
+enum architecture {
+    ARCHITECTURE_LLAMA,
+    ARCHITECTURE_QWEN2,
+    ARCHITECTURE_QWEN3,
+    ARCHITECTURE_GPT2,
+    ARCHITECTURES, /* number of architectures */
+};
 
 enum rope_scaling { ROPE_UNSCALED, ROPE_LINEAR, ROPE_LLAMA3, ROPE_YARN };
 

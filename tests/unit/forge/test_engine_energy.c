@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "forge/infer/batch_policy.h"
 #include "support/chance.h"
 #include "support/tiny_model.h"
 
@@ -217,6 +218,73 @@ static void test_the_power_limit_holds_over_any_second_to_one_step(void **state)
     tiny_model_close(&tiny);
 }
 
+/* --- batch sizes ---------------------------------------------------------------------------------------- */
+
+/* Returns the mean number of rows per step when 64 requests wait and a step of n rows uses cost(n) joules. */
+static double mean_batch(double (*cost)(double rows), forge_objective objective)
+{
+    struct batch_policy policy = {.objective = objective};
+    struct step_times times = {0};
+    double rows = 0;
+    enum { STEPS = 400 };
+    for (int step = 0; step < STEPS; step++) {
+        size_t size = batch_policy_sequences(&policy, &times, 64);
+        batch_policy_add_step(&policy, size, size);
+        batch_policy_add_joules(&policy, cost((double)size));
+        rows += step >= STEPS / 2 ? (double)size : 0;
+    }
+    return rows / (STEPS / 2);
+}
+
+static double linear_cost(double rows)
+{
+    return STEP_JOULES + TOKEN_JOULES * rows;
+}
+
+static double steep_cost(double rows)
+{
+    return 2 + 0.1 * rows * rows; /* the fewest joules per row: 2^0.5 / 0.1^0.5 = 4.5 rows */
+}
+
+static void test_the_objective_energy_finds_the_cheapest_batch_size(void **state)
+{
+    (void)state;
+    assert_true(mean_batch(linear_cost, FORGE_OBJECTIVE_ENERGY) == 64);
+    assert_true(mean_batch(steep_cost, FORGE_OBJECTIVE_ENERGY) == 4);
+    assert_true(mean_batch(steep_cost, FORGE_OBJECTIVE_THROUGHPUT) == 64);
+}
+
+static void test_the_objective_latency_limits_steps_to_twice_the_time_of_one_row(void **state)
+{
+    (void)state;
+    struct batch_policy policy = {.objective = FORGE_OBJECTIVE_LATENCY};
+    struct step_times times = {0};
+    assert_int_equal(batch_policy_sequences(&policy, &times, 64), 64);
+    for (int i = 0; i < 100; i++)
+        step_times_add(&times, 1 + i % 8, 0.009 + 0.001 * (1 + i % 8));
+    assert_int_equal(batch_policy_sequences(&policy, &times, 64), 11); /* 9 + 11 = 2 (9 + 1) */
+    assert_int_equal(batch_policy_rows(&policy, &times, 512), 16);
+}
+
+/* The engine itself: with the objective energy it computes bigger batches than one request at a time. */
+static void test_an_engine_with_the_objective_energy_ends_all_requests_in_large_batches(void **state)
+{
+    (void)state;
+    const int32_t prompt[] = {1, 2, 3};
+    struct machine m = {.period = 1};
+    struct tiny_model tiny;
+    forge_engine_event ends[64];
+    open_machine(&tiny, &m,
+                 &(forge_engine_options){.objective = FORGE_OBJECTIVE_ENERGY, .max_batch_size = 16});
+    for (int i = 0; i < 40; i++)
+        tiny_model_add(&tiny, prompt, 3, 20, 0);
+    double sum = run(&tiny, ends);
+    forge_engine_facts facts = facts_of(&m);
+    assert_true((double)facts.computed_rows / (double)facts.computed_steps > 4);
+    assert_conserved(&m, sum);
+    tiny_model_close(&tiny);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +292,9 @@ int main(void)
         cmocka_unit_test(test_equal_requests_cost_the_same_and_a_batch_costs_less_per_token),
         cmocka_unit_test(test_no_request_exceeds_its_budget_by_more_than_a_step),
         cmocka_unit_test(test_the_power_limit_holds_over_any_second_to_one_step),
+        cmocka_unit_test(test_the_objective_energy_finds_the_cheapest_batch_size),
+        cmocka_unit_test(test_the_objective_latency_limits_steps_to_twice_the_time_of_one_row),
+        cmocka_unit_test(test_an_engine_with_the_objective_energy_ends_all_requests_in_large_batches),
     };
     return cmocka_run_group_tests_name("energy of requests", tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include "forge/backends/cpu/packed.h"
 
 #define WORTH_A_THREAD 65536 /* minimum work per thread, in multiply-adds */
+#define MAX_CHUNKS     24    /* into which the strips are divided, at most */
 
 struct linear linear_of(const struct launch *launch)
 {
@@ -73,8 +74,11 @@ bool linear_takes_floats(const struct launch *launch)
 size_t linear_strips(const struct launch *launch, size_t *out_grain)
 {
     struct linear l = linear_of(launch);
-    *out_grain = WORTH_A_THREAD / (l.rows * l.depth * STRIP_COLUMNS + 1) + 1;
-    return (l.columns + STRIP_COLUMNS - 1) / STRIP_COLUMNS;
+    size_t strips = (l.columns + STRIP_COLUMNS - 1) / STRIP_COLUMNS;
+    size_t worth = WORTH_A_THREAD / (l.rows * l.depth * STRIP_COLUMNS + 1) + 1;
+    /* Consecutive strips are read faster, because the next strip is prefetched. */
+    *out_grain = worth > strips / MAX_CHUNKS + 1 ? worth : strips / MAX_CHUNKS + 1;
+    return strips;
 }
 
 size_t linear_rows(const struct launch *launch, size_t *out_grain)

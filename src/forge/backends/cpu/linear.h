@@ -48,6 +48,8 @@ struct strip {
     float *minima;   /* [groups][STRIP_COLUMNS]; NULL: 0 */
     size_t groups, group;
     int32_t offset;
+    const char *ahead;  /* bytes of the next strip to prefetch while this part is unpacked; NULL: none */
+    size_t ahead_bytes; /* per group */
 };
 
 /* Return true if a kernel supports the launch: one with rounded x (q8_0, q4_0, q4_k, q6_k), or one without
