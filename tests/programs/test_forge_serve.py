@@ -151,6 +151,20 @@ class Answers(unittest.TestCase):
         for key, values in logprobs.items():
             self.assertEqual([value for part in parts for value in part[key]], values)
 
+    def test_answers_have_the_form_of_a_schema(self):
+        schema = {"type": "object", "properties": {"name": {"enum": ["Lily", "Tom \\"]}, "age": {"type": "integer"}}, "required": ["name", "age"]}
+        for seed in range(10):
+            for stream in (False, True):
+                ask = {"prompt": "", "temperature": 1, "seed": seed, "max_tokens": 300,
+                       "response_format": {"type": "json_schema", "json_schema": {"name": "person", "strict": True, "schema": schema}}}
+                choice = self.server.complete(**ask)["choices"][0]
+                text = text_of(self.server.stream(COMPLETIONS, **ask)) if stream else choice["text"]
+                if choice["finish_reason"] == "stop":
+                    person = json.loads(text)
+                    self.assertEqual((sorted(person), person["name"] in ("Lily", "Tom \\"), type(person["age"])), (["age", "name"], True, int))
+        status, answer = self.server.post(CHAT, messages=HI, seed=1, max_tokens=400, response_format={"type": "json_object"})
+        self.assertEqual((status, answer["choices"][0]["message"]["content"].lstrip()[:1]), (200, "{"))
+
     def test_chats_are_answered(self):
         ask = {"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": [{"type": "text", "text": "h"}, {"type": "text", "text": "i"}]}],
                "temperature": 0, "max_completion_tokens": 12, "logprobs": True, "top_logprobs": 2}
@@ -221,7 +235,7 @@ class Answers(unittest.TestCase):
             "seed": ["a", 1.5, 1e30], "stop": [1, ["a"] * 5, [1], ["a" * 2000], [""], {}], "stop_token_ids": [1, [-1], ["a"], [512], [1] * 200],
             "min_tokens": [-1], "ignore_eos": [1, "yes"], "logprobs": [-1, 21, "x"], "echo": [1], "stream": ["yes"],
             "stream_options": [1, {"include_usage": True}], "cache_salt": [1], "priority": ["high"], "max_joules": [0, -1, "5J"],
-            "logit_bias": [[], {"a": 1}, {"512": 1}, {"1": 200}, {"1": "x"}], "response_format": [1, {"type": "json_object"}, {"type": "json_schema"}, {"type": "x"}],
+            "logit_bias": [[], {"a": 1}, {"512": 1}, {"1": 200}, {"1": "x"}], "response_format": [1, {"type": "json_schema"}, {"type": "x"}, {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "cow"}}}],
             "best_of": [2], "suffix": ["x"], "prompt": [1, {}, [], [[]], [1, "a"], ["a", 1], [512], [-1], [1.5], [[1], [99999]], None],
         }
         for name, values in wrong.items():
@@ -404,7 +418,7 @@ class Limits(unittest.TestCase):
                 connection.close()
 
     def test_running_answers_finish_after_a_signal(self):
-        server = Server(*ONE_BY_ONE)
+        server = Server(*ONE_BY_ONE, "--grace", "10min")
         connection, response = server.begin(COMPLETIONS, **BUSY)
         server.process.send_signal(signal.SIGTERM)
         server.wait_for(lambda: server.get("/health")[0] == 503, "the end of new requests")

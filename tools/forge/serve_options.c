@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include <sys/random.h>
+#include "serve_schema.h"
 
 #define MAX_N           128
 #define MAX_STOP_TOKENS 128
@@ -159,21 +160,6 @@ static bool read_stream(const struct fields *fields, struct answer_options *out)
                         field_bool(&members, "continuous_usage_stats", &out->has_continuous_usage));
 }
 
-/* Accepts only text without a required form. A grammar for JSON would be set here. */
-static bool read_response_format(const struct fields *fields)
-{
-    const struct json_value *format = field_find(fields, "response_format");
-    const char *type = json_text_of(json_member(format, "type"));
-    if (!format || (type && strcmp(type, "text") == 0))
-        return true;
-    if (type && (strcmp(type, "json_object") == 0 || strcmp(type, "json_schema") == 0))
-        return failure_set(fields->failure, "response_format",
-                           "'response_format' of type '%s' is not supported", type);
-    return failure_set(
-        fields->failure, "response_format",
-        "'response_format' must be an object with 'type': 'text', 'json_object' or 'json_schema'");
-}
-
 static bool read_salt(const struct fields *fields, struct arena *arena, struct answer_options *out)
 {
     const char *salt = NULL;
@@ -196,7 +182,7 @@ bool answer_options_read(const struct fields *fields, const char *max_joules_hea
                  field_integer(fields, "priority", INT32_MIN, INT32_MAX, &priority) &&
                  read_stops(fields, arena, out) && read_stop_tokens(fields, vocabulary, arena, out) &&
                  read_budget(fields, max_joules_header, &out->max_joules) && read_stream(fields, out) &&
-                 read_response_format(fields) && read_salt(fields, arena, out);
+                 response_format_read(fields, arena, out) && read_salt(fields, arena, out);
     out->priority = (int32_t)priority;
     return is_ok;
 }

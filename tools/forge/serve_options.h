@@ -26,6 +26,8 @@ struct answer_options {
     const char *cache_salt;
     int32_t priority;
     bool ignores_end;
+    const char *json_schema; /* NULL: none */
+    bool needs_json_object;
     double max_joules; /* 0: none */
     bool streams, includes_usage, has_continuous_usage;
 };

@@ -66,6 +66,8 @@ static void set_request(const struct reply *reply, const struct prompt *prompt, 
                            .reports_logprobs = o->reports_logprobs,
                            .reports_prompt = o->reports_logprobs && o->echoes,
                            .ignores_end = o->ignores_end,
+                           .json_schema = o->json_schema,
+                           .needs_json_object = o->needs_json_object,
                            .max_joules = o->max_joules};
     out->sampling.seed += i;
 }
@@ -97,7 +99,8 @@ bool reply_set_prompts(struct reply *reply, const struct prompt *prompts, size_t
         return out_of_memory(failure);
     reply->answers = calloc(count * n, sizeof *reply->answers);
     reply->has_ended = calloc(count * n, sizeof *reply->has_ended);
-    if (!reply->answers || !reply->has_ended)
+    reply->taken = calloc(count * n, sizeof *reply->taken);
+    if (!reply->answers || !reply->has_ended || !reply->taken)
         return out_of_memory(failure);
     for (size_t i = 0; i < count * n; i++) {
         const struct prompt *prompt = &prompts[i / n];
@@ -117,8 +120,11 @@ void reply_free(struct reply *reply)
         job_cancel_all(reply->job);
     for (size_t i = 0; reply->answers && i < reply->job->count; i++)
         reply_text_end(&reply->answers[i]);
+    for (size_t i = 0; reply->taken && i < reply->job->count; i++)
+        token_events_free(&reply->taken[i]);
     job_release(reply->job);
     free(reply->answers);
+    free(reply->taken);
     free(reply->has_ended);
     free(reply);
 }
@@ -133,7 +139,7 @@ static bool explain(const struct reply *reply, const struct choice *choice, stru
         return failure_set_status(failure, 503, "unavailable_error", "stopping", "the server is stopping");
     if (status == JOULE_NO_MEMORY)
         return out_of_memory(failure);
-    if (status != JOULE_INVALID)
+    if (status != JOULE_INVALID && status != JOULE_UNSUPPORTED)
         return failure_set_status(failure, 500, "server_error", NULL, "%s", choice->failure.message);
     failure_set(failure,
                 choice->is_over_budget ? "max_joules"
@@ -203,34 +209,59 @@ bool reply_submit(struct reply *reply, struct failure *failure)
     return is_ok;
 }
 
-/* Takes all events; the caller holds the job's lock. */
-static bool take(struct reply *reply, bool *out_has_news, struct failure *failure)
+/* Takes the events of all choices, without copying them. Returns true if there are any. The caller holds
+ * the job's lock. */
+static bool take(struct reply *reply)
 {
     struct job *job = reply->job;
-    *out_has_news = false;
+    bool has_news = false;
     for (size_t i = 0; i < job->count; i++) {
-        struct choice *choice = &job->choices[i];
-        if (reply->has_ended[i] || (choice->events.count == 0 && !choice->has_ended))
+        struct token_events empty = reply->taken[i];
+        if (reply->has_ended[i])
             continue;
-        *out_has_news = true;
-        if (!reply_text_take(&reply->answers[i], choice))
-            return out_of_memory(failure);
-        if (has_failed(reply, i))
-            return explain(reply, choice, failure);
-        reply->has_ended[i] = choice->has_ended;
+        has_news = has_news || job->choices[i].events.count > 0 || job->choices[i].has_ended;
+        reply->taken[i] = job->choices[i].events;
+        job->choices[i].events = empty;
+        reply->has_ended[i] = job->choices[i].has_ended;
     }
-    return true;
+    return has_news;
+}
+
+/* Makes text of the events that were taken from a choice. A stop string cancels the choice. */
+static bool add_text(struct reply *reply, size_t i, struct failure *failure)
+{
+    struct reply_text *answer = &reply->answers[i];
+    struct choice *choice = &reply->job->choices[i];
+    bool had_all = answer->discards;
+    if (!reply_text_take(answer, &reply->taken[i]))
+        return out_of_memory(failure);
+    if (!reply->has_ended[i]) {
+        if (answer->discards && !had_all) {
+            pthread_mutex_lock(&reply->job->lock);
+            job_cancel(choice);
+            pthread_mutex_unlock(&reply->job->lock);
+        }
+        return true;
+    }
+    if (has_failed(reply, i))
+        return explain(reply, choice, failure);
+    return answer->finish_reason || reply_text_finish(answer, choice->last.end) || out_of_memory(failure);
 }
 
 bool reply_take(struct reply *reply, bool *out_has_news, struct failure *failure)
 {
-    pthread_mutex_lock(&reply->job->lock);
-    bool is_ok = take(reply, out_has_news, failure);
-    if (is_ok && !*out_has_news && !reply_has_ended(reply)) {
-        job_wait(reply->job, WAIT_MS);
-        is_ok = take(reply, out_has_news, failure);
+    struct job *job = reply->job;
+    bool is_ok = true;
+    pthread_mutex_lock(&job->lock);
+    *out_has_news = take(reply);
+    if (!*out_has_news && !reply_has_ended(reply)) {
+        job_wait(job, WAIT_MS);
+        *out_has_news = take(reply);
     }
-    pthread_mutex_unlock(&reply->job->lock);
+    pthread_mutex_unlock(&job->lock);
+    /* without the lock, so that the engine's thread need not wait */
+    for (size_t i = 0; is_ok && *out_has_news && i < job->count; i++)
+        is_ok = add_text(reply, i, failure);
     return is_ok && (!has_left(reply) || fail_left(failure));
 }
 

@@ -11,6 +11,7 @@ struct reply {
     struct job *job;
     struct answer_options options;
     struct reply_text *answers; /* [job->count]; answer i belongs to prompt i / options.n */
+    struct token_events *taken; /* [job->count]: events that were taken from the choices */
     bool *has_ended;            /* [job->count]: the choice has ended and all its events were taken */
     bool is_chat;
     char id[40];

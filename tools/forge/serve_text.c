@@ -117,11 +117,21 @@ static bool add_token(struct reply_text *answer, const struct token_events *even
     return true;
 }
 
-/* Adds the end of a choice. An answer that a stop string ended stays as it is. */
-static bool add_end(struct reply_text *answer, const struct choice *choice)
+bool reply_text_take(struct reply_text *answer, struct token_events *events)
 {
-    if (answer->finish_reason || choice->failure.status != JOULE_OK ||
-        choice->last.end == FORGE_END_CANCELLED)
+    bool is_ok = true;
+    /* With max_tokens 0 the engine computes one token, which is dropped. */
+    uint32_t most = answer->options->has_max_tokens ? answer->options->max_tokens : UINT32_MAX;
+    for (size_t i = 0; is_ok && i < events->count && !answer->discards; i++)
+        if (events->list[i].is_prompt || answer->token_count < most)
+            is_ok = add_token(answer, events, i);
+    events->count = events->top_count = 0;
+    return is_ok;
+}
+
+bool reply_text_finish(struct reply_text *answer, forge_end reason)
+{
+    if (answer->finish_reason) /* a stop string ended the answer */
         return true;
     if (!bytes_reserve(&answer->text, 8))
         return false;
@@ -129,24 +139,8 @@ static bool add_end(struct reply_text *answer, const struct choice *choice)
     answer->text.length += forge_text_stream_end(&answer->stream, answer->text.list + answer->text.length);
     check_stops(answer, from);
     if (!answer->finish_reason)
-        finish(answer, choice->last.end == FORGE_END_TOKEN ? "stop" : "length");
+        finish(answer, reason == FORGE_END_TOKEN ? "stop" : "length");
     return true;
-}
-
-bool reply_text_take(struct reply_text *answer, struct choice *choice)
-{
-    struct token_events *events = &choice->events;
-    bool is_ok = true;
-    /* With max_tokens 0 the engine computes one token, which is dropped. */
-    uint32_t most = answer->options->has_max_tokens ? answer->options->max_tokens : UINT32_MAX;
-    for (size_t i = 0; is_ok && i < events->count && !answer->discards; i++)
-        if (events->list[i].is_prompt || answer->token_count < most)
-            is_ok = add_token(answer, events, i);
-    answer->events += events->count;
-    events->count = events->top_count = 0;
-    if (answer->discards)
-        job_cancel(choice);
-    return is_ok && (!choice->has_ended || add_end(answer, choice));
 }
 
 size_t reply_text_ready(const struct reply_text *answer)

@@ -28,7 +28,6 @@ struct reply_text {
     struct token_events tokens; /* not sent yet; only with log-probabilities */
     size_t sent_characters;     /* of the text that was sent, in code points */
     uint32_t token_count;       /* tokens of the answer so far */
-    size_t events;              /* number of events that were taken */
     bool discards;              /* further tokens are not part of the answer */
     const char *finish_reason;  /* "stop" or "length", static storage; NULL: the answer is not complete */
     const char *stop;           /* the stop string that ended the answer; NULL: none */
@@ -38,9 +37,11 @@ struct reply_text {
 /* Initialises an answer. continues_text: the answer continues the prompt's text. */
 void reply_text_begin(struct reply_text *answer, const forge_tokenizer *tokenizer,
                       const struct answer_options *options, bool continues_text);
-/* Adds the tokens of a choice and, if the choice has ended, its end. A stop string cancels the choice. The
- * caller holds the job's lock. Returns false if out of memory. */
-bool reply_text_take(struct reply_text *answer, struct choice *choice);
+/* Adds the tokens of events, and empties the list. Tokens after a stop string are dropped. Returns false
+ * if out of memory. */
+bool reply_text_take(struct reply_text *answer, struct token_events *events);
+/* Ends the text. Has no effect if a stop string ended it. Returns false if out of memory. */
+bool reply_text_finish(struct reply_text *answer, forge_end reason);
 /* Returns the number of bytes of `text` that can be sent: all but those that may begin a stop string. */
 size_t reply_text_ready(const struct reply_text *answer);
 /* Removes the text and tokens that were sent. */
