@@ -37,8 +37,8 @@ void batch_policy_add_joules(struct batch_policy *p, double joules)
     p->is_mixed = false;
 }
 
-/* Returns the size with the fewest joules per token. If a neighbour of this size was never measured, returns the
- * neighbour. Returns max_size if no size was measured. */
+/* Returns the size with the fewest joules per token. If a neighbour of this size was never measured, returns
+ * the neighbour. Returns max_size if no size was measured. */
 static size_t cheapest_size(const struct batch_policy *p, size_t max_size)
 {
     const double *joules = p->joules_per_token;
