@@ -448,6 +448,32 @@ class Limits(unittest.TestCase):
         status, messages = server.end()
         self.assertEqual(status, 0, messages)
 
+    def test_options_of_speed_do_not_change_greedy_answers(self):
+        expected = data_of("expected_greedy_200.txt")
+        for options in (("--lookup",), ("--draft-model", MODEL, "--draft-tokens", "3"), ("--objective", "energy"), ("--objective", "latency"),
+                        ("--by-priority", "--page-size", "4", "--cache-tokens", "600", "--max-length", "300")):
+            with self.subTest(options=options), serving(*options) as server:
+                self.assertTrue(server.complete(max_tokens=250)["choices"][0]["text"].startswith(expected))
+                drafts = server.metric("vllm:spec_decode_num_draft_tokens_total")
+                self.assertEqual(drafts is not None, options[0] in ("--lookup", "--draft-model"))
+
+    def test_clients_that_leave_at_any_time_do_no_harm(self):
+        generator = random.Random(2)
+        body = json.dumps({**BUSY, "prompt": [[1]] * 4, "stream": True}).encode()
+        with serving("--max-queue", "8") as server:
+            host, port = server.address.split(":")
+            for i in range(150):
+                with socket.create_connection((host, int(port))) as client:
+                    length = len(body) + (i % 10 == 0)
+                    request = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % length + body
+                    client.sendall(request[:generator.choice((len(request), generator.randint(1, len(request))))])
+                    client.settimeout(generator.choice((0.001, 0.01, 0.03)))
+                    with contextlib.suppress(OSError):
+                        client.recv(generator.randint(1, 3000))
+            server.wait_for(lambda: server.metric("vllm:num_requests_running") + server.metric("vllm:num_requests_waiting") == 0, "the end of all requests")
+            self.assertEqual(server.metric("vllm:kv_cache_usage_perc"), 0)
+            self.assertEqual(server.complete(max_tokens=3)["usage"]["completion_tokens"], 3)
+
     def test_wrong_usage_is_explained(self):
         for arguments, status, words in (((), 2, "MODEL is missing"), ((MODEL, "--port", "x"), 2, "--port"), ((MODEL, "--objective", "speed"), 2, "--objective"),
                                          ((MODEL, "--chat-template", "x"), 2, "--chat-template"), ((MODEL, "--cache-tokens", "0"), 2, "--cache-tokens"),
