@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "file.h"
-#include "forge/infer/gguf_write.h"
+#include "forge/infer/model/gguf_write.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 #include "base/json.h"
-#include "forge/infer/grammar.h"
+#include "forge/infer/grammar/grammar.h"
 #include "require.h"
 
 enum { MAX_STEPS = 200 };

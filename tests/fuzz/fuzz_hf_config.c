@@ -2,7 +2,7 @@
  * that a failure has a message and that sizes are not negative. */
 #include "base/arena.h"
 #include "file.h"
-#include "forge/infer/hugging_face.h"
+#include "forge/infer/model/hugging_face.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

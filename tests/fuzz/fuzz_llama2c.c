@@ -3,7 +3,7 @@
  * that the file does not contain. */
 #include <string.h>
 #include "file.h"
-#include "forge/infer/model_file.h"
+#include "forge/infer/model/model_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,8 +1,8 @@
 /* Fuzz target: models of SentencePiece. Reading and using the tokenizer must not crash or leak. Checks
  * that errors have messages, and that all tokens have a text. */
 #include "file.h"
-#include "forge/infer/tokenizer.h"
-#include "forge/infer/tokenizer_read.h"
+#include "forge/infer/tokenizer/tokenizer.h"
+#include "forge/infer/tokenizer/tokenizer_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

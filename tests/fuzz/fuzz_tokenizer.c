@@ -3,7 +3,7 @@
  * vocabulary and flags. */
 #include <string.h>
 #include "base/string.h"
-#include "forge/infer/tokenizer.h"
+#include "forge/infer/tokenizer/tokenizer.h"
 #include "require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "base/arena.h"
 #include "base/json.h"
-#include "forge/infer/vocabulary.h"
+#include "forge/infer/model/vocabulary.h"
 #include "support/test_data.h"
 
 static inline uint8_t tokenizer_bin_type(size_t i, struct bytes token)

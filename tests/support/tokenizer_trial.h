@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 #include "base/string.h"
-#include "forge/infer/tokenizer.h"
+#include "forge/infer/tokenizer/tokenizer.h"
 #include "support/chance.h"
 #include "support/check.h"
 #include "support/tokenizer_files.h"

@@ -8,7 +8,7 @@
 #include "base/string.h"
 #include "common/output.h"
 #include "files.h"
-#include "forge/infer/gguf_write.h"
+#include "forge/infer/model/gguf_write.h"
 #include "forge_commands.h"
 #include "language_model.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include "base/clock.h"
 #include "base/error.h"
-#include "forge/infer/model.h"
+#include "forge/infer/model/model.h"
 #include "interrupt.h"
 #include "prediction.h"
 

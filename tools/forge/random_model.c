@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/string.h"
 #include "common/options.h"
-#include "forge/infer/gguf_write.h"
+#include "forge/infer/model/gguf_write.h"
 
 enum { SPECIAL_TOKENS = 3, BYTE_TOKENS = 256, MAX_NAME = 64, LAYER_TENSORS = 9, OTHER_TENSORS = 3 };
 enum { SHIFT = 31 * 256, PIECE = 1 << 16 }; /* multiples of all blocks */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 #include "base/json_writer.h"
-#include "forge/infer/grammar.h"
+#include "forge/infer/grammar/grammar.h"
 
 static const char field[] = "response_format";
 

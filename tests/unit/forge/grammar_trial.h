@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include "base/arena.h"
 #include "base/json.h"
-#include "forge/infer/grammar.h"
+#include "forge/infer/grammar/grammar.h"
 #include "support/chance.h"
 #include "support/check.h"
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "base/hash.h"
-#include "forge/infer/kv_cache.h"
+#include "forge/infer/engine/kv_cache.h"
 #include "support/check.h"
 
 enum { LAYERS = 2, HEADS = 2, HEAD_DIM = 32, ROW = HEADS * HEAD_DIM, PAGE_SIZE = 4, MAX_LENGTH = 64 };

@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "base/string.h"
-#include "forge/infer/gguf_write.h"
+#include "forge/infer/model/gguf_write.h"
 #include "support/check.h"
 #include "support/scratch.h"
 #include "support/test_data.h"

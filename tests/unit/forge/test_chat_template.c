@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "forge/infer/chat_template.h"
+#include "forge/infer/chat/chat_template.h"
 #include "support/check.h"
 
 static const forge_chat_message messages[] = {

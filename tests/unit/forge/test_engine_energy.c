@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "forge/infer/batch_policy.h"
+#include "forge/infer/engine/batch_policy.h"
 #include "support/chance.h"
 #include "support/tiny_model.h"
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "forge/infer/model_file.h"
+#include "forge/infer/model/model_file.h"
 #include "support/check.h"
 #include "support/gguf_builder.h"
 #include "support/scratch.h"

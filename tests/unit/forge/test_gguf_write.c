@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "forge/infer/gguf_write.h"
+#include "forge/infer/model/gguf_write.h"
 #include "support/check.h"
 #include "support/scratch.h"
 #include "support/test_data.h"

@@ -12,8 +12,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include <forge/serialize.h>
-#include "forge/infer/gguf_write.h"
-#include "forge/infer/model_file.h"
+#include "forge/infer/model/gguf_write.h"
+#include "forge/infer/model/model_file.h"
 #include "support/check.h"
 #include "support/scratch.h"
 

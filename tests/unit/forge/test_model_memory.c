@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include <forge/serialize.h>
-#include "forge/infer/gguf_write.h"
+#include "forge/infer/model/gguf_write.h"
 #include "support/allocations.h"
 #include "support/check.h"
 #include "support/gguf_builder.h"

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "forge/infer/page_pool.h"
+#include "forge/infer/engine/page_pool.h"
 #include "support/allocations.h"
 #include "support/chance.h"
 #include "support/check.h"

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include "forge/infer/sampler.h"
+#include "forge/infer/engine/sampler.h"
 #include "support/chance.h"
 #include "support/check.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include "forge/infer/sampler.h"
+#include "forge/infer/engine/sampler.h"
 #include "support/chance.h"
 #include "support/check.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "forge/infer/speculation.h"
+#include "forge/infer/engine/speculation.h"
 #include "support/chance.h"
 #include "support/tiny_model.h"
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "forge/infer/pretokenizer.h"
+#include "forge/infer/tokenizer/pretokenizer.h"
 #include "support/tokenizer_trial.h"
 
 #define B(text)                                                                                              \

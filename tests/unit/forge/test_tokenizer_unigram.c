@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "forge/infer/tokenizer_read.h"
+#include "forge/infer/tokenizer/tokenizer_read.h"
 #include "support/scratch.h"
 #include "support/tokenizer_trial.h"
 

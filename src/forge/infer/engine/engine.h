@@ -1,0 +1,87 @@
+/* infer/engine/engine.h - the structure of an engine, and functions that its files share. See
+ * <forge/engine.h>. */
+#ifndef FORGE_INFER_ENGINE_H
+#define FORGE_INFER_ENGINE_H
+
+#include <forge/engine.h>
+#include <pthread.h>
+#include "forge/infer/engine/batch_policy.h"
+#include "forge/infer/engine/constraint.h"
+#include "forge/infer/engine/power_limit.h"
+#include "forge/infer/engine/request_energy.h"
+#include "forge/infer/engine/runner.h"
+#include "forge/infer/engine/sampler.h"
+#include "forge/infer/engine/scheduler.h"
+#include "forge/infer/engine/speculation.h"
+#include "forge/infer/engine/step_cost.h"
+
+/* A request with its answer so far. */
+struct answer {
+    struct sequence sequence; /* must be the first member */
+    struct answer *next;      /* in the engine's list */
+    uint64_t id;
+    size_t prompt_count;
+    struct sampler *sampler;
+    struct constraint *constraint; /* NULL: any text */
+    forge_request options;         /* its pointers are not used */
+    int32_t *stop_tokens;
+    size_t cached_tokens;                         /* of the prompt */
+    size_t reported_prompt;                       /* number of tokens of the prompt that were reported */
+    bool is_cancelled;                            /* protected by engine->lock */
+    int64_t added_ns, started_ns, first_token_ns; /* 0: not yet */
+    struct draft_state drafts;
+    struct spending spending;
+    double budget_joules; /* 0: none */
+};
+
+struct forge_engine {
+    const forge_model *model;
+    forge_device *device;
+    struct runner runner;
+    struct scheduler scheduler;
+    struct speculation speculation;
+    struct token_trie *trie; /* of the tokenizer; NULL: no request needed it yet */
+    float *probabilities;    /* work memory: [max_drafts + 1, vocabulary] */
+    struct answer *answers;
+    pthread_mutex_t lock; /* protects `answers` against forge_engine_cancel */
+    uint64_t next_id;
+    forge_engine_event *events; /* [event_count], the first event_first of which were returned */
+    size_t event_first, event_count, event_capacity;
+    bool disables_prefix_cache, has_failed;
+    struct request_energy energy;
+    struct step_cost cost;
+    struct power_limit power_limit;
+    struct batch_policy policy;
+    size_t max_rows, max_sequences; /* of a step, without the policy */
+    double max_request_joules;
+    double step_weight; /* J of the cost model of the last step */
+    bool has_budgets;   /* a request had a budget: read the meter after each step */
+    bool is_idle;       /* the last call of forge_engine_step computed nothing */
+    uint64_t energy_limited;
+    uint64_t steps, rows, prompt_tokens, answer_tokens;
+    int64_t step_ns;
+};
+
+/* Returns the answer of a sequence. */
+static inline struct answer *answer_of(struct sequence *sequence)
+{
+    return (struct answer *)sequence;
+}
+
+/* Appends an event. Returns JOULE_NO_MEMORY if out of memory. */
+joule_status engine_add_event(forge_engine *engine, const forge_engine_event *event, joule_error *out_error);
+/* Ends an answer: adds its last event and frees it. */
+joule_status engine_end(forge_engine *engine, struct answer *answer, forge_end reason,
+                        joule_error *out_error);
+
+/* Reads the meter, and gives each request its part. */
+void engine_read_meter(forge_engine *engine);
+/* Ends the requests whose next step would exceed their budget, and waits as the power limit demands. */
+joule_status engine_limit_energy(forge_engine *engine, joule_error *out_error);
+/* Adds the cost of the batch that was computed to its requests. */
+void engine_add_cost(forge_engine *engine);
+
+/* Chooses tokens from the logits of the batch, [outputs, vocabulary], and adds events. */
+joule_status engine_take_outputs(forge_engine *engine, const float *logits, joule_error *out_error);
+
+#endif

@@ -1,0 +1,313 @@
+/* infer/engine/engine_step.c - computes steps: inputs of the program, and tokens from its logits. */
+#include "forge/infer/engine/engine.h"
+
+#include <math.h>
+#include <string.h>
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "forge/infer/tokenizer/tokenizer.h"
+
+/* --- rows ---------------------------------------------------------------------------------------------- */
+
+/* Returns the number of rows that need logits: none before the end of the prompt, then the last token and all
+ * drafts; or all rows if the probabilities of the prompt are requested. */
+static size_t output_rows(const struct scheduled *scheduled)
+{
+    const struct sequence *sequence = scheduled->sequence;
+    const struct answer *answer = (const struct answer *)sequence;
+    size_t end = scheduled->first + scheduled->count;
+    if (answer->options.reports_prompt && scheduled->first < answer->prompt_count)
+        return scheduled->count;
+    return end < sequence->token_count ? 0 : end - sequence->token_count + 1;
+}
+
+/* --- outputs -------------------------------------------------------------------------------------------- */
+
+static bool ends_answer(const forge_engine *e, const struct answer *answer, int32_t token)
+{
+    for (size_t i = 0; i < answer->options.stop_count; i++)
+        if (answer->stop_tokens[i] == token)
+            return true;
+    return !answer->options.ignores_end && e->model->tokenizer &&
+           forge_token_is_end(e->model->tokenizer, token);
+}
+
+static void set_logprobs(const forge_engine *e, const struct answer *answer, const float *logits,
+                         int32_t token, forge_engine_event *event)
+{
+    struct token_logprob top[FORGE_MAX_LOGPROBS];
+    event->top_count = answer->options.logprobs;
+    sampler_logprobs(logits, runner_vocabulary(&e->runner), token, &event->logprob, top, event->top_count);
+    for (size_t i = 0; i < event->top_count; i++)
+        event->top[i] = (forge_token_logprob){top[i].token, top[i].logprob};
+}
+
+/* Reports the probabilities of the tokens of a prompt after each scheduled row. logits: [count,
+ * vocabulary]. */
+static joule_status report_prompt(forge_engine *e, const struct scheduled *scheduled, const float *logits,
+                                  joule_error *error)
+{
+    struct answer *answer = answer_of(scheduled->sequence);
+    joule_status status = JOULE_OK;
+    if (scheduled->first == 0 && answer->reported_prompt == 0) {
+        forge_engine_event event = {
+            .request = answer->id, .token = answer->sequence.tokens[0], .is_prompt = true, .logprob = NAN};
+        status = engine_add_event(e, &event, error);
+        answer->reported_prompt = 1;
+    }
+    for (size_t i = 0; status == JOULE_OK && i < scheduled->count; i++) {
+        size_t next = scheduled->first + i + 1;
+        if (next != answer->reported_prompt || next >= answer->prompt_count)
+            continue;
+        forge_engine_event event = {
+            .request = answer->id, .token = answer->sequence.tokens[next], .is_prompt = true};
+        set_logprobs(e, answer, logits + i * runner_vocabulary(&e->runner), event.token, &event);
+        status = engine_add_event(e, &event, error);
+        answer->reported_prompt++;
+    }
+    return status;
+}
+
+/* Appends a token to the answer and reports it. */
+static joule_status add_token(forge_engine *e, struct answer *answer, int32_t token, const float *logits,
+                              joule_error *error)
+{
+    struct sequence *sequence = &answer->sequence;
+    forge_engine_event event = {.request = answer->id, .token = token, .logprob = NAN};
+    if (!ARRAY_ROOM(sequence->tokens, sequence->token_capacity, sequence->token_count))
+        return error_set(error, JOULE_NO_MEMORY, "cannot add a token: out of memory");
+    if (answer->options.reports_logprobs || answer->options.logprobs)
+        set_logprobs(e, answer, logits, token, &event);
+    if (!sampler_add_token(answer->sampler, token, false))
+        return error_set(error, JOULE_NO_MEMORY, "cannot add a token: out of memory");
+    if (answer->constraint)
+        constraint_add(answer->constraint, token);
+    sequence->tokens[sequence->token_count++] = token;
+    e->answer_tokens++;
+    return engine_add_event(e, &event, error);
+}
+
+/* Forbids the tokens that would end the answer too early. probabilities: logits, [vocabulary]. */
+static void forbid_end(const forge_engine *e, const struct answer *answer, size_t made, float *logits)
+{
+    for (size_t i = 0; made < answer->options.min_tokens && i < runner_vocabulary(&e->runner); i++)
+        if (ends_answer(e, answer, (int32_t)i))
+            logits[i] = -INFINITY;
+}
+
+/* Replaces the logits of row `row`, which follows as many drafts, by probabilities. Returns false if no token
+ * is possible. */
+static bool set_row(forge_engine *e, struct answer *answer, size_t row, size_t made)
+{
+    float *logits = e->probabilities + row * runner_vocabulary(&e->runner);
+    const uint32_t *mask = NULL;
+    forbid_end(e, answer, made + row, logits);
+    if (answer->constraint)
+        mask = constraint_mask(answer->constraint, answer->sequence.drafts, row);
+    return (mask || !answer->constraint) && sampler_probabilities(answer->sampler, logits, mask);
+}
+
+/* Computes the probabilities after each draft. logits: [*drafts + 1, vocabulary]. Reduces *drafts to those
+ * that a schema allows. Returns false if no token is possible after the answer so far. */
+static bool set_probabilities(forge_engine *e, struct answer *answer, const float *logits, size_t *drafts)
+{
+    size_t vocabulary = runner_vocabulary(&e->runner), row = 0,
+           made = answer->sequence.token_count - answer->prompt_count;
+    memcpy(e->probabilities, logits, (*drafts + 1) * vocabulary * sizeof *logits);
+    if (!set_row(e, answer, 0, made))
+        return false;
+    while (row < *drafts && sampler_add_token(answer->sampler, answer->sequence.drafts[row], false)) {
+        if (set_row(e, answer, row + 1, made)) {
+            row++;
+            continue;
+        }
+        sampler_remove_tokens(answer->sampler, 1);
+        break;
+    }
+    sampler_remove_tokens(answer->sampler, row);
+    *drafts = row;
+    return true;
+}
+
+static bool is_full(const forge_engine *e, const struct answer *answer)
+{
+    size_t made = answer->sequence.token_count - answer->prompt_count;
+    return (answer->options.max_tokens && made >= answer->options.max_tokens) ||
+           answer->sequence.token_count >= e->scheduler.options.max_length;
+}
+
+/* Chooses the next tokens of an answer, after `drafts` drafts were verified. logits: [drafts + 1,
+ * vocabulary]. *out_end: the reason if the answer ends. */
+static joule_status choose(forge_engine *e, struct answer *answer, const float *logits, size_t drafts,
+                           forge_end *out_end, joule_error *error)
+{
+    struct sequence *sequence = &answer->sequence;
+    int32_t tokens[MAX_DRAFTS + 1];
+    size_t before = sequence->token_count, vocabulary = runner_vocabulary(&e->runner);
+    size_t possible = drafts;
+    if (!set_probabilities(e, answer, logits, &possible)) {
+        *out_end = FORGE_END_TOKEN; /* if a schema allows no token, its text is complete */
+        return answer->constraint
+                   ? JOULE_OK
+                   : error_set(error, JOULE_FAILED, "request %llu: the model computed no finite logits",
+                               (unsigned long long)answer->id);
+    }
+    size_t count = sampler_accept(answer->sampler, e->probabilities, answer->drafts.probabilities,
+                                  sequence->drafts, possible, before - answer->prompt_count, tokens);
+    speculation_record(&e->speculation, &answer->drafts, before, drafts, count - 1);
+    scheduler_reject(sequence, drafts - (count - 1));
+    sequence->draft_count = 0;
+    joule_status status = JOULE_OK;
+    for (size_t i = 0; status == JOULE_OK && *out_end == FORGE_END_NONE && i < count; i++) {
+        if (ends_answer(e, answer, tokens[i])) {
+            *out_end = FORGE_END_TOKEN;
+            break;
+        }
+        status = add_token(e, answer, tokens[i], logits + i * vocabulary, error);
+        if (is_full(e, answer))
+            *out_end = FORGE_END_LENGTH;
+    }
+    return status;
+}
+
+/* --- drafts --------------------------------------------------------------------------------------------- */
+
+/* Returns the largest number of drafts of a sequence whose tokens all fit in the answer. */
+static size_t draft_room(const forge_engine *e, const struct answer *answer)
+{
+    size_t made = answer->sequence.token_count - answer->prompt_count,
+           length = e->scheduler.options.max_length;
+    size_t room = length - answer->sequence.token_count;
+    if (answer->options.max_tokens && answer->options.max_tokens - made < room)
+        room = answer->options.max_tokens - made;
+    room = room > 0 ? room - 1 : 0; /* the step adds one token to the accepted drafts */
+    return room < e->speculation.max_drafts ? room : e->speculation.max_drafts;
+}
+
+/* Proposes drafts for the running sequences that have one token to compute. */
+static joule_status propose(forge_engine *e, joule_error *error)
+{
+    struct draft_request requests[4096];
+    size_t count = 0;
+    for (struct sequence *at = e->scheduler.running.first; at; at = at->next) {
+        struct answer *answer = answer_of(at);
+        at->draft_count = 0;
+        if (at->computed + 1 != at->token_count || draft_room(e, answer) == 0)
+            continue;
+        requests[count++] = (struct draft_request){at,
+                                                   &answer->drafts,
+                                                   answer->sampler,
+                                                   at->token_count - answer->prompt_count,
+                                                   draft_room(e, answer),
+                                                   answer->options.sampling.temperature < 1e-5};
+    }
+    return count ? speculation_propose(&e->speculation, requests, count, error) : JOULE_OK;
+}
+
+joule_status engine_take_outputs(forge_engine *e, const float *logits, joule_error *error)
+{
+    struct scheduler *s = &e->scheduler;
+    size_t vocabulary = runner_vocabulary(&e->runner);
+    joule_status status = JOULE_OK;
+    int64_t now = clock_now_ns();
+    for (size_t i = 0; status == JOULE_OK && i < s->batch_count; i++) {
+        struct scheduled scheduled = s->batch[i];
+        struct answer *answer = answer_of(scheduled.sequence);
+        size_t count = output_rows(&scheduled);
+        forge_end end = FORGE_END_NONE;
+        if (answer->options.reports_prompt && scheduled.first < answer->prompt_count)
+            status = report_prompt(e, &scheduled, logits, error);
+        size_t end_row = scheduled.first + scheduled.count, drafts = 0;
+        bool is_at_end = end_row >= answer->sequence.token_count;
+        if (is_at_end)
+            drafts = end_row - answer->sequence.token_count;
+        if (is_at_end && !answer->first_token_ns)
+            answer->first_token_ns = now;
+        if (status == JOULE_OK && is_at_end)
+            status = choose(e, answer, logits + (count - 1 - drafts) * vocabulary, drafts, &end, error);
+        logits += count * vocabulary;
+        if (status == JOULE_OK && end != FORGE_END_NONE)
+            status = engine_end(e, answer, end, error);
+    }
+    return status;
+}
+
+/* --- steps ---------------------------------------------------------------------------------------------- */
+
+static joule_status end_cancelled(forge_engine *e, joule_error *error)
+{
+    joule_status status = JOULE_OK;
+    for (struct answer *answer = e->answers, *next; status == JOULE_OK && answer; answer = next) {
+        pthread_mutex_lock(&e->lock);
+        next = answer->next;
+        bool is_cancelled = answer->is_cancelled;
+        pthread_mutex_unlock(&e->lock);
+        if (is_cancelled)
+            status = engine_end(e, answer, FORGE_END_CANCELLED, error);
+    }
+    return status;
+}
+
+static void note_starts(forge_engine *e)
+{
+    int64_t now = clock_now_ns();
+    for (size_t i = 0; i < e->scheduler.batch_count; i++) {
+        struct answer *answer = answer_of(e->scheduler.batch[i].sequence);
+        if (answer->started_ns)
+            continue;
+        answer->started_ns = now;
+        answer->cached_tokens = answer->sequence.found;
+        e->prompt_tokens += answer->prompt_count;
+    }
+}
+
+static joule_status run_step(forge_engine *e, joule_error *error)
+{
+    const float *logits;
+    const struct scheduler *s = &e->scheduler;
+    bool is_decode = true;
+    runner_begin(&e->runner);
+    for (size_t i = 0; i < s->batch_count; i++) {
+        const struct sequence *sequence = s->batch[i].sequence;
+        runner_add(&e->runner, sequence, sequence->pages, sequence->page_count, s->batch[i].first,
+                   s->batch[i].count, output_rows(&s->batch[i]));
+        is_decode = is_decode && s->batch[i].first + 1 >= sequence->token_count;
+    }
+    int64_t begin_ns = clock_now_ns();
+    joule_status status = runner_run(&e->runner, &logits, error);
+    if (status != JOULE_OK)
+        return status;
+    if (is_decode)
+        step_times_add(&e->speculation.model_times, (double)s->rows,
+                       clock_seconds(clock_now_ns() - begin_ns));
+    e->steps++;
+    e->rows += s->rows;
+    engine_add_cost(e);
+    scheduler_complete(&e->scheduler);
+    return engine_take_outputs(e, logits, error);
+}
+
+joule_status forge_engine_step(forge_engine *e, joule_error *out_error)
+{
+    int64_t begin = clock_now_ns();
+    if (e->has_failed)
+        return error_set(out_error, JOULE_FAILED, "cannot compute a step: an earlier step failed");
+    joule_status status = end_cancelled(e, out_error);
+    if (status == JOULE_OK && e->scheduler.running.count + e->scheduler.waiting.count > 0)
+        status = engine_limit_energy(e, out_error);
+    if (status == JOULE_OK && e->speculation.kind != FORGE_SPECULATION_NONE)
+        status = propose(e, out_error);
+    if (status == JOULE_OK && !scheduler_plan(&e->scheduler)) {
+        engine_read_meter(e);
+        e->is_idle = true;
+        return e->event_first < e->event_count ? JOULE_OK : JOULE_ABSENT;
+    }
+    if (status == JOULE_OK) {
+        note_starts(e);
+        status = run_step(e, out_error);
+    }
+    e->has_failed = status != JOULE_OK;
+    e->step_ns += clock_now_ns() - begin;
+    return status;
+}

@@ -1,0 +1,66 @@
+/* infer/engine/power_limit.c - see power_limit.h. */
+#include "forge/infer/engine/power_limit.h"
+
+#include <math.h>
+#include "base/clock.h"
+
+#define MIN_DISTANCE_NS (NS_PER_S / 100)
+
+static unsigned place(const struct power_limit *limit, unsigned i)
+{
+    return (limit->first + i) % POWER_SAMPLES;
+}
+
+void power_limit_add(struct power_limit *limit, int64_t time_ns, double joules)
+{
+    /* The last reading may be replaced if the one before it is close, too. */
+    bool replaces =
+        limit->count >= 2 && time_ns - limit->times_ns[place(limit, limit->count - 2)] < MIN_DISTANCE_NS;
+    if (!replaces && limit->count == POWER_SAMPLES) {
+        limit->first = place(limit, 1);
+        limit->count--;
+    }
+    unsigned at = place(limit, replaces ? limit->count - 1 : limit->count++);
+    limit->times_ns[at] = time_ns;
+    limit->joules[at] = joules;
+}
+
+/* Returns the energy at a time, interpolated between readings; that of the first reading before it. */
+static double joules_at(const struct power_limit *limit, int64_t time_ns)
+{
+    unsigned i = limit->count;
+    while (i > 0 && limit->times_ns[place(limit, i - 1)] > time_ns)
+        i--;
+    if (i == 0)
+        return limit->joules[limit->first];
+    unsigned before = place(limit, i - 1);
+    if (i == limit->count)
+        return limit->joules[before];
+    unsigned after = place(limit, i);
+    double part = (double)(time_ns - limit->times_ns[before]) /
+                  (double)(limit->times_ns[after] - limit->times_ns[before]);
+    return limit->joules[before] + part * (limit->joules[after] - limit->joules[before]);
+}
+
+double power_limit_watts(const struct power_limit *limit)
+{
+    if (limit->count < 2)
+        return NAN;
+    unsigned last = place(limit, limit->count - 1);
+    int64_t from_ns = limit->times_ns[last] - NS_PER_S, first_ns = limit->times_ns[limit->first];
+    from_ns = from_ns > first_ns ? from_ns : first_ns;
+    return (limit->joules[last] - joules_at(limit, from_ns)) / clock_seconds(limit->times_ns[last] - from_ns);
+}
+
+int64_t power_limit_wait_ns(const struct power_limit *limit, double joules)
+{
+    if (!(limit->max_watts > 0) || limit->count == 0)
+        return 0;
+    unsigned last = place(limit, limit->count - 1);
+    double allowed = limit->max_watts - (isfinite(joules) ? joules : 0);
+    /* The smallest wait after which the remaining part of the last second used at most `allowed`. */
+    for (int64_t wait_ns = 0; wait_ns < NS_PER_S; wait_ns += NS_PER_S / 200)
+        if (limit->joules[last] - joules_at(limit, limit->times_ns[last] - NS_PER_S + wait_ns) <= allowed)
+            return wait_ns;
+    return NS_PER_S;
+}

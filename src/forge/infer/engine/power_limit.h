@@ -1,0 +1,28 @@
+/* infer/engine/power_limit.h - keeps the mean power over any second below a limit, by waiting before
+ * steps. */
+#ifndef FORGE_INFER_POWER_LIMIT_H
+#define FORGE_INFER_POWER_LIMIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { POWER_SAMPLES = 128 };
+
+/* The energy at some times of the last second. All 0, with a limit: empty. */
+struct power_limit {
+    double max_watts; /* 0: no limit */
+    int64_t times_ns[POWER_SAMPLES];
+    double joules[POWER_SAMPLES]; /* readings of a source, which never decrease */
+    unsigned first, count;
+};
+
+/* Stores a reading. Readings that are closer together than 1/100 s replace each other. */
+void power_limit_add(struct power_limit *limit, int64_t time_ns, double joules);
+/* Returns the mean power of the last second before the last reading, in W; NaN: fewer than two readings. */
+double power_limit_watts(const struct power_limit *limit);
+/* Returns how long to wait before a step that is expected to use `joules`, in ns: 0 if the mean power of the
+ * second that ends after the step stays below the limit. A step that alone exceeds the limit waits at most a
+ * second. */
+int64_t power_limit_wait_ns(const struct power_limit *limit, double joules);
+
+#endif

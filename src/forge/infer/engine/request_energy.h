@@ -1,0 +1,68 @@
+/* infer/engine/request_energy.h - shares the meter's joules out over the requests that each step computed.
+ *
+ * Each step gives every request a weight: the joules that a cost model expects for its rows. When the meter
+ * has a new reading, the joules since the last reading are divided in proportion to the weights since then.
+ * Joules without a request are idle. So requests + idle + unattributed = meter, to rounding.
+ * Note: a request may end before the meter has a reading of its last steps. It then gets the expected joules,
+ * scaled by what earlier steps cost. The difference to the next reading is unattributed. */
+#ifndef FORGE_INFER_REQUEST_ENERGY_H
+#define FORGE_INFER_REQUEST_ENERGY_H
+
+#include <forge/energy.h>
+#include <forge/engine.h>
+#include <stdbool.h>
+
+enum spending_phase { PHASE_PREFILL, PHASE_DECODE, SPENDING_PHASES };
+
+/* The energy that one request has used. All 0: nothing. */
+struct spending {
+    double joules[SPENDING_PHASES];
+    double weights[SPENDING_PHASES]; /* of steps without a reading of the meter, in J of the cost model */
+    double last_weight;              /* of the last step */
+    bool is_shared;                  /* a step also computed rows of other requests */
+    bool is_expected;                /* a part of the joules is expected instead of read */
+};
+
+struct request_energy {
+    forge_energy_source source;
+    forge_instance *instance; /* counts the energy if `source` is the meter */
+    joule_meter *meter;
+    joule_quantity first, last; /* readings of the source: at the start, and the last one */
+    bool is_known;              /* `first` and `last` are set */
+    int64_t last_ns;            /* time of the last attempt to read */
+    double weights; /* sum of the weights of all requests since the last reading, also of ended ones */
+    double ended_weights, ended_joules; /* of ended requests: weights, and joules that they were given */
+    double request_joules, idle_joules, unattributed_joules;
+    double scale; /* J of the meter per J of the cost model: mean of the last readings; 1 at first */
+    bool has_scale;
+};
+
+/* Starts to count. source: NULL means the meter, which counts for `instance`. If the meter is not available,
+ * all joules are unknown. */
+void request_energy_open(struct request_energy *energy, const forge_energy_source *source, joule_meter *meter,
+                         forge_instance *instance);
+/* Returns true if the energy is known at all. */
+bool request_energy_is_known(const struct request_energy *energy);
+int64_t request_energy_now_ns(const struct request_energy *energy);
+
+/* Adds a weight to a request, in J of the cost model. */
+void request_energy_add(struct request_energy *energy, struct spending *spending, enum spending_phase phase,
+                        double weight, bool is_shared);
+/* Reads the source. Returns the joules per weight that each request gets for its weights, through
+ * request_energy_take; NaN: there is no new reading. Without weights, the joules are idle. */
+double request_energy_read(struct request_energy *energy);
+/* Gives a request its part of the reading: its weights become joules. */
+void request_energy_take(struct request_energy *energy, struct spending *spending, double joules_per_weight);
+/* Ends a request: its remaining weights become expected joules. */
+void request_energy_end(struct request_energy *energy, struct spending *spending);
+
+/* Returns the joules that a weight is expected to cost. NaN: the energy is unknown. */
+double request_energy_expect(const struct request_energy *energy, double weight);
+/* Returns a request's joules in a phase, or in both (SPENDING_PHASES), with the source's interval. Includes
+ * the expected joules of weights without a reading. */
+joule_quantity request_energy_spent(const struct request_energy *energy, const struct spending *spending,
+                                    int phase);
+/* Sets the sums of *out_facts. */
+void request_energy_query(const struct request_energy *energy, forge_engine_facts *out_facts);
+
+#endif

@@ -1,0 +1,174 @@
+/* infer/engine/runner.c - see runner.h. */
+#include "forge/infer/engine/runner.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include "base/clock.h"
+#include "base/error.h"
+
+static joule_status add_weight(struct runner *r, const struct model_tensor *tensor, joule_error *error)
+{
+    forge_buffer *buffer;
+    forge_tensor view;
+    /* The program only reads weights, so the mapped memory is not written. */
+    joule_status status =
+        forge_buffer_wrap((void *)(uintptr_t)tensor->data, tensor->size_bytes, NULL, NULL, &buffer, error);
+    if (status != JOULE_OK)
+        return status;
+    status = forge_tensor_view(buffer, 0, tensor->dtype, &tensor->shape, &view, error);
+    if (status == JOULE_OK)
+        status = forge_states_add(r->states, tensor->name, &view, error);
+    forge_buffer_release(buffer);
+    return status;
+}
+
+static joule_status load_program(struct runner *r, forge_device *device, joule_error *error)
+{
+    const struct model_file *file = r->model->file;
+    forge_graph *graph = NULL;
+    joule_status status = model_graph_build(file, &r->sizes, &graph, error);
+    if (status == JOULE_OK)
+        status = forge_compile(graph, device, &r->program, error);
+    forge_graph_free(graph);
+    if (status == JOULE_OK)
+        status = forge_states_new(device, 0, &r->states, error);
+    for (size_t i = 0; status == JOULE_OK && i < file->tensor_count; i++)
+        status = add_weight(r, &file->tensors[i], error);
+    if (status == JOULE_OK)
+        status = forge_instance_new(r->program, device, r->states, &r->instance, error);
+    return status;
+}
+
+static joule_status make_inputs(struct runner *r, joule_error *error)
+{
+    const struct model_graph_sizes *s = &r->sizes;
+    size_t rows = (size_t)s->max_rows;
+    r->inputs = (struct step_inputs){calloc(rows, sizeof(int32_t)),
+                                     calloc(rows, sizeof(int32_t)),
+                                     calloc(rows, sizeof(int32_t)),
+                                     calloc(rows, sizeof(int32_t)),
+                                     calloc((size_t)(s->max_sequences * s->sequence_pages), sizeof(int32_t)),
+                                     calloc((size_t)s->max_outputs, sizeof(int32_t))};
+    if (!r->inputs.tokens || !r->inputs.positions || !r->inputs.sequences || !r->inputs.places ||
+        !r->inputs.tables || !r->inputs.output_rows)
+        return error_set(error, JOULE_NO_MEMORY, "cannot load a model: out of memory");
+    return JOULE_OK;
+}
+
+joule_status runner_open(struct runner *runner, const forge_model *model, forge_device *device,
+                         const struct model_graph_sizes *sizes, joule_error *out_error)
+{
+    uint8_t key[16];
+    *runner = (struct runner){.model = model, .sizes = *sizes};
+    if (getrandom(key, sizeof key, 0) != sizeof key)
+        return error_set(out_error, JOULE_FAILED,
+                         "cannot create a key for the prefix cache: no random bytes");
+    joule_status status =
+        page_pool_new((size_t)sizes->pages, (size_t)sizes->page_size, key, &runner->pool, out_error);
+    if (status == JOULE_OK)
+        status = make_inputs(runner, out_error);
+    return status == JOULE_OK ? load_program(runner, device, out_error) : status;
+}
+
+void runner_close(struct runner *r)
+{
+    forge_instance_free(r->instance);
+    forge_states_free(r->states);
+    forge_program_free(r->program);
+    page_pool_free(r->pool);
+    free(r->inputs.tokens);
+    free(r->inputs.positions);
+    free(r->inputs.sequences);
+    free(r->inputs.places);
+    free(r->inputs.tables);
+    free(r->inputs.output_rows);
+    *r = (struct runner){0};
+}
+
+/* --- steps ---------------------------------------------------------------------------------------------- */
+
+void runner_begin(struct runner *r)
+{
+    r->rows = r->outputs = r->spans = 0;
+}
+
+/* Returns token i of a sequence's tokens and drafts. */
+static int32_t token_at(const struct sequence *sequence, size_t i)
+{
+    return i < sequence->token_count ? sequence->tokens[i] : sequence->drafts[i - sequence->token_count];
+}
+
+void runner_add(struct runner *r, const struct sequence *sequence, const uint32_t *pages, size_t page_count,
+                size_t first, size_t count, size_t outputs)
+{
+    size_t size = (size_t)r->sizes.page_size, table_size = (size_t)r->sizes.sequence_pages;
+    int32_t *table = r->inputs.tables + r->spans * table_size;
+    memset(table, 0, table_size * sizeof *table);
+    for (size_t i = 0; i < page_count; i++)
+        table[i] = (int32_t)pages[i];
+    for (size_t i = 0; i < outputs; i++)
+        r->inputs.output_rows[r->outputs++] = (int32_t)(r->rows + count - outputs + i);
+    for (size_t i = 0; i < count; i++, r->rows++) {
+        size_t position = first + i;
+        r->inputs.tokens[r->rows] = token_at(sequence, position);
+        r->inputs.positions[r->rows] = (int32_t)position;
+        r->inputs.sequences[r->rows] = (int32_t)r->spans;
+        r->inputs.places[r->rows] = (int32_t)(pages[position / size] * size + position % size);
+    }
+    r->spans++;
+}
+
+static joule_status set_input(struct runner *r, const char *name, int32_t *data, forge_shape shape,
+                              joule_error *error)
+{
+    forge_buffer *buffer;
+    forge_tensor tensor;
+    size_t bytes = forge_shape_elements(&shape) * sizeof *data;
+    joule_status status = forge_buffer_wrap(data, bytes, NULL, NULL, &buffer, error);
+    if (status != JOULE_OK)
+        return status;
+    status = forge_tensor_view(buffer, 0, FORGE_I32, &shape, &tensor, error);
+    if (status == JOULE_OK)
+        status = forge_instance_set(r->instance, name, &tensor, error);
+    forge_buffer_release(buffer);
+    return status;
+}
+
+static joule_status set_inputs(struct runner *r, joule_error *error)
+{
+    forge_dim rows = (forge_dim)r->rows, outputs = r->outputs ? (forge_dim)r->outputs : 1;
+    const struct {
+        const char *name;
+        int32_t *data;
+        forge_shape shape;
+    } inputs[] = {
+        {"tokens", r->inputs.tokens, forge_shape_of(rows)},
+        {"positions", r->inputs.positions, forge_shape_of(rows)},
+        {"sequences", r->inputs.sequences, forge_shape_of(rows)},
+        {"places", r->inputs.places, forge_shape_of(rows)},
+        {"tables", r->inputs.tables, forge_shape_of((forge_dim)r->spans, r->sizes.sequence_pages)},
+        {"output_rows", r->inputs.output_rows, forge_shape_of(outputs)},
+    };
+    joule_status status = JOULE_OK;
+    if (r->outputs == 0)
+        r->inputs.output_rows[0] = 0; /* the program computes at least one row of logits */
+    for (size_t i = 0; status == JOULE_OK && i < sizeof inputs / sizeof *inputs; i++)
+        status = set_input(r, inputs[i].name, inputs[i].data, inputs[i].shape, error);
+    return status;
+}
+
+joule_status runner_run(struct runner *r, const float **out_logits, joule_error *out_error)
+{
+    forge_tensor logits;
+    joule_status status = set_inputs(r, out_error);
+    int64_t begin_ns = clock_now_ns();
+    if (status == JOULE_OK)
+        status = forge_instance_run(r->instance, out_error);
+    r->run_ns += clock_now_ns() - begin_ns;
+    if (status == JOULE_OK)
+        status = forge_instance_get(r->instance, "logits", &logits, out_error);
+    if (status == JOULE_OK)
+        *out_logits = forge_tensor_data(&logits);
+    return status;
+}

@@ -1,0 +1,82 @@
+/* infer/engine/sampler.h - chooses a token from logits: penalties, filters, and a draw that depends only on
+ * the seed and the position of the token.
+ *
+ * So a token does not depend on other sequences that are computed at the same time. Threads: several threads
+ * may use different samplers. */
+#ifndef FORGE_INFER_SAMPLER_H
+#define FORGE_INFER_SAMPLER_H
+
+#include <forge/sampling.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sampler; /* options, counts of the tokens so far, and work memory for one sequence */
+
+/* Creates a sampler for a vocabulary of at most 2^31 - 1 tokens. Copies the options. The caller owns the
+ * sampler (sampler_free). Fails like sampling_check, or with JOULE_NO_MEMORY. */
+joule_status sampler_new(const forge_sampling *options, size_t vocabulary, struct sampler **out_sampler,
+                         joule_error *out_error);
+void sampler_free(struct sampler *sampler);
+/* Returns JOULE_INVALID, with a message that names the option, if an option is out of range;
+ * JOULE_UNSUPPORTED if an unknown option is set. */
+joule_status sampling_check(const forge_sampling *options, size_t vocabulary, joule_error *out_error);
+
+/* Counts a token that was added to the sequence, as part of the prompt if is_prompt, otherwise as output.
+ * Ids outside the vocabulary are ignored. Returns false, and changes nothing, if out of memory. */
+bool sampler_add_token(struct sampler *sampler, int32_t token, bool is_prompt);
+/* Takes back the last `count` output tokens that were counted, for example rejected drafts. At most all
+ * output tokens are taken back. */
+void sampler_remove_tokens(struct sampler *sampler, size_t count);
+
+/* Replaces logits [vocabulary] by probabilities. The steps: biases are added; penalties; mask; then
+ * temperature and filters in the order of the options. With a temperature below 1e-5 the most likely token
+ * has probability 1. Returns false if no token is allowed; the contents of logits are then undefined.
+ * mask: bit i % 32 of word i / 32 allows token i, [vocabulary / 32 rounded up]; NULL: all are allowed.
+ * Among equal logits, the lowest id counts as more likely. NaN and -INFINITY mean that a token is not
+ * allowed. The repetition penalty applies once to each token of prompt and output; the presence and the
+ * frequency penalty apply to tokens of the output only, as in vLLM. */
+bool sampler_probabilities(struct sampler *sampler, float *logits, const uint32_t *mask);
+
+/* Purposes of random numbers. Numbers of different purposes at one position are independent. */
+enum sampler_purpose {
+    SAMPLER_TOKEN = 0,    /* selects the token, also that of a draft model */
+    SAMPLER_ACCEPT = 1,   /* accepts or rejects a draft */
+    SAMPLER_RESIDUAL = 2, /* selects the token after a rejection */
+};
+
+/* Returns a number in [0, 1) that depends only on seed, position and purpose: the upper 53 bits of words 1
+ * and 0 of the Philox block with counter {position, purpose, "samp"}. position: index of the token in the
+ * sequence. Any thread. */
+double sampler_uniform(const struct sampler *sampler, uint64_t position, uint32_t purpose);
+/* Returns a token with the given probabilities [vocabulary], which need not be normalised: the first at
+ * which the running sum of the probabilities, in double precision and in the order of the ids, exceeds
+ * sampler_uniform times their sum. Returns -1 if no probability is positive. Any thread. */
+int32_t sampler_draw(const struct sampler *sampler, const float *probabilities, uint64_t position,
+                     uint32_t purpose);
+
+/* Accepts or rejects drafted tokens (rejection sampling of speculative decoding: Leviathan et al.,
+ * arXiv:2211.17192; Chen et al., arXiv:2302.01318). Writes the accepted tokens and one more token to
+ * out_tokens [count + 1], and returns their number (1 to count + 1). Their distribution is that of
+ * `target`, without drafts.
+ * target: probabilities of the model, [count + 1][vocabulary]; overwritten.
+ * draft: probabilities that drew the tokens, [count][vocabulary]; NULL: each draft had probability 1.
+ * tokens: [count]; one outside the vocabulary is rejected. position: that of tokens[0].
+ * Note: the draft model may draw token i with SAMPLER_TOKEN at position + i. A number that a rejection
+ * makes unused may be used again in the next call. */
+size_t sampler_accept(const struct sampler *sampler, float *target, const float *draft, const int32_t *tokens,
+                      size_t count, uint64_t position, int32_t *out_tokens);
+
+/* A token with its log-probability before penalties and filters. */
+struct token_logprob {
+    int32_t token;
+    float logprob;
+};
+/* Writes the `count` most likely tokens of logits [vocabulary] to out_top in descending order, equal ones
+ * by ascending id, and the log-probability of `token` to *out_logprob. Entries beyond the vocabulary have
+ * token -1 and log-probability -INFINITY, like a `token` outside the vocabulary. count: small, because the
+ * time is up to vocabulary * count. Any thread. */
+void sampler_logprobs(const float *logits, size_t vocabulary, int32_t token, float *out_logprob,
+                      struct token_logprob *out_top, size_t count);
+
+#endif

@@ -1,0 +1,258 @@
+/* infer/engine/scheduler.c - see scheduler.h. */
+#include "forge/infer/engine/scheduler.h"
+
+#include <stdlib.h>
+#include "base/error.h"
+
+/* --- lists ---------------------------------------------------------------------------------------------- */
+
+/* Inserts a sequence before `next`; NULL: at the end. */
+static void insert(struct sequence_list *list, struct sequence *sequence, struct sequence *next)
+{
+    sequence->next = next;
+    sequence->previous = next ? next->previous : list->last;
+    *(sequence->previous ? &sequence->previous->next : &list->first) = sequence;
+    *(next ? &next->previous : &list->last) = sequence;
+    list->count++;
+}
+
+static void unlink_from(struct sequence_list *list, struct sequence *sequence)
+{
+    *(sequence->previous ? &sequence->previous->next : &list->first) = sequence->next;
+    *(sequence->next ? &sequence->next->previous : &list->last) = sequence->previous;
+    sequence->next = sequence->previous = NULL;
+    list->count--;
+}
+
+/* Returns true if a runs before b. */
+static bool is_before(const struct scheduler *s, const struct sequence *a, const struct sequence *b)
+{
+    if (s->options.is_by_priority && a->priority != b->priority)
+        return a->priority < b->priority;
+    return a->arrival < b->arrival;
+}
+
+/* Inserts a sequence into the waiting list in the order of is_before. A preempted sequence arrived before
+ * those that were never admitted, so it is the first of its priority. */
+static void wait_in_order(struct scheduler *s, struct sequence *sequence)
+{
+    struct sequence *next = NULL;
+    for (struct sequence *at = s->waiting.last; at && is_before(s, sequence, at); at = at->previous)
+        next = at;
+    insert(&s->waiting, sequence, next);
+    sequence->state = SEQUENCE_WAITING;
+}
+
+/* --- life ----------------------------------------------------------------------------------------------- */
+
+joule_status scheduler_open(struct scheduler *scheduler, const struct scheduler_options *options,
+                            struct page_pool *pool, joule_error *out_error)
+{
+    *scheduler =
+        (struct scheduler){.options = *options, .pool = pool, .batch_capacity = options->max_sequences};
+    scheduler->batch = calloc(options->max_sequences + 1, sizeof *scheduler->batch);
+    if (!scheduler->batch)
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot create a scheduler: out of memory");
+    return JOULE_OK;
+}
+
+void scheduler_close(struct scheduler *scheduler)
+{
+    free(scheduler->batch);
+    scheduler->batch = NULL;
+}
+
+static void release_pages(struct scheduler *s, struct sequence *sequence)
+{
+    page_pool_release_all(s->pool, sequence->pages, sequence->page_count);
+    sequence->page_count = sequence->computed = sequence->hashed_pages = sequence->draft_count = 0;
+    sequence->hash = sequence->hash_start;
+}
+
+void scheduler_add(struct scheduler *s, struct sequence *sequence)
+{
+    sequence->arrival = s->arrivals++;
+    sequence->hash = sequence->hash_start;
+    wait_in_order(s, sequence);
+}
+
+void scheduler_remove(struct scheduler *s, struct sequence *sequence)
+{
+    if (sequence->state == SEQUENCE_NEW)
+        return;
+    for (size_t i = 0; i < s->batch_count; i++)
+        if (s->batch[i].sequence == sequence)
+            s->batch[i].sequence = NULL;
+    unlink_from(sequence->state == SEQUENCE_RUNNING ? &s->running : &s->waiting, sequence);
+    release_pages(s, sequence);
+    sequence->state = SEQUENCE_NEW;
+}
+
+/* Returns the number of pages for `tokens` tokens. */
+static size_t pages_for(const struct scheduler *s, size_t tokens)
+{
+    size_t size = page_pool_page_size(s->pool);
+    return (tokens + size - 1) / size;
+}
+
+bool scheduler_can_admit(const struct scheduler *s, size_t token_count)
+{
+    return token_count > 0 && token_count < s->options.max_length &&
+           pages_for(s, token_count) + 1 <= page_pool_count(s->pool);
+}
+
+/* --- planning ------------------------------------------------------------------------------------------- */
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Returns the number of tokens that a sequence may compute in this step, with `budget` rows left. */
+static size_t wanted_rows(const struct scheduler *s, const struct sequence *sequence, size_t budget)
+{
+    size_t all = smaller(sequence->token_count + sequence->draft_count, s->options.max_length);
+    size_t count = all > sequence->computed ? all - sequence->computed : 0;
+    count = smaller(count, budget);
+    return s->options.chunk ? smaller(count, s->options.chunk) : count;
+}
+
+/* Takes pages for the first `tokens` tokens. Returns false, without an effect, if there are not enough. */
+static bool take_pages(struct scheduler *s, struct sequence *sequence, size_t tokens)
+{
+    size_t wanted = pages_for(s, tokens);
+    if (wanted > sequence->page_count && wanted - sequence->page_count > page_pool_free_count(s->pool))
+        return false;
+    while (sequence->page_count < wanted)
+        sequence->pages[sequence->page_count++] = page_pool_take(s->pool);
+    return true;
+}
+
+/* Returns the running sequence that is preempted first: the one that would run last. */
+static struct sequence *victim(const struct scheduler *s)
+{
+    struct sequence *last = s->running.last;
+    for (struct sequence *at = s->running.first; at && s->options.is_by_priority; at = at->next)
+        if (is_before(s, last, at))
+            last = at;
+    return last;
+}
+
+static void preempt(struct scheduler *s, struct sequence *sequence)
+{
+    for (size_t i = 0; i < s->batch_count; i++)
+        if (s->batch[i].sequence == sequence) {
+            s->rows -= s->batch[i].count;
+            s->batch[i] = s->batch[--s->batch_count];
+        }
+    unlink_from(&s->running, sequence);
+    release_pages(s, sequence);
+    wait_in_order(s, sequence);
+    s->preemptions++;
+}
+
+static void schedule(struct scheduler *s, struct sequence *sequence, size_t count)
+{
+    s->batch[s->batch_count++] = (struct scheduled){sequence, sequence->computed, count};
+    s->rows += count;
+}
+
+/* Schedules the running sequences. Returns true if one was preempted. */
+static bool plan_running(struct scheduler *s)
+{
+    uint64_t before = s->preemptions;
+    for (struct sequence *at = s->running.first, *next; at && s->rows < s->options.max_rows; at = next) {
+        size_t count = wanted_rows(s, at, s->options.max_rows - s->rows);
+        struct sequence *chosen = NULL;
+        while (count > 0 && chosen != at && !take_pages(s, at, at->computed + count))
+            preempt(s, chosen = victim(s));
+        if (chosen == at)
+            break;
+        if (count > 0)
+            schedule(s, at, count);
+        next = at->next;
+    }
+    return s->preemptions != before;
+}
+
+/* Takes the pages of the longest prefix in the cache. At least one token is left to be computed. */
+static void find_prefix(struct scheduler *s, struct sequence *sequence)
+{
+    size_t size = page_pool_page_size(s->pool);
+    while (!sequence->avoids_prefixes && sequence->computed + size < sequence->token_count) {
+        struct prefix_hash hash =
+            page_pool_hash_next(s->pool, sequence->hash, sequence->tokens + sequence->computed);
+        uint32_t page = page_pool_find(s->pool, hash);
+        if (page == NO_PAGE)
+            break;
+        sequence->pages[sequence->page_count++] = page;
+        sequence->hash = hash;
+        sequence->hashed_pages++;
+        sequence->computed += size;
+    }
+}
+
+/* Admits the first waiting sequence. Returns false if it does not fit; it then keeps its place. */
+static bool admit(struct scheduler *s)
+{
+    struct sequence *sequence = s->waiting.first;
+    find_prefix(s, sequence);
+    size_t all = pages_for(s, sequence->token_count), count;
+    bool fits = all + 1 - sequence->page_count <= page_pool_free_count(s->pool);
+    count = wanted_rows(s, sequence, s->options.max_rows - s->rows);
+    if (!fits || count == 0 || !take_pages(s, sequence, sequence->computed + count)) {
+        release_pages(s, sequence);
+        return false;
+    }
+    if (!sequence->was_admitted && !sequence->avoids_prefixes) {
+        s->queried_tokens += sequence->token_count;
+        s->found_tokens += sequence->computed;
+    }
+    sequence->was_admitted = true;
+    sequence->found = sequence->computed;
+    unlink_from(&s->waiting, sequence);
+    insert(&s->running, sequence, NULL);
+    sequence->state = SEQUENCE_RUNNING;
+    schedule(s, sequence, count);
+    return true;
+}
+
+bool scheduler_plan(struct scheduler *s)
+{
+    s->batch_count = s->rows = 0;
+    bool has_preempted = plan_running(s);
+    while (!has_preempted && s->waiting.first && s->rows < s->options.max_rows &&
+           s->running.count < smaller(s->options.max_sequences, s->batch_capacity) && admit(s))
+        continue;
+    return s->rows > 0;
+}
+
+/* --- after the step ------------------------------------------------------------------------------------- */
+
+/* Makes the pages findable whose tokens are all computed. Drafts are not accepted yet, so they do not
+ * count. */
+static void publish_pages(struct scheduler *s, struct sequence *sequence)
+{
+    size_t size = page_pool_page_size(s->pool), known = smaller(sequence->computed, sequence->token_count);
+    for (; (sequence->hashed_pages + 1) * size <= known; sequence->hashed_pages++) {
+        sequence->hash =
+            page_pool_hash_next(s->pool, sequence->hash, sequence->tokens + sequence->hashed_pages * size);
+        page_pool_publish(s->pool, sequence->pages[sequence->hashed_pages], sequence->hash);
+    }
+}
+
+void scheduler_complete(struct scheduler *s)
+{
+    for (size_t i = 0; i < s->batch_count; i++) {
+        struct sequence *sequence = s->batch[i].sequence;
+        if (!sequence)
+            continue;
+        sequence->computed += s->batch[i].count;
+        publish_pages(s, sequence);
+    }
+}
+
+void scheduler_reject(struct sequence *sequence, size_t count)
+{
+    sequence->computed -= count;
+}

@@ -1,0 +1,88 @@
+/* infer/engine/scheduler.h - decides which tokens of which sequences the next step computes.
+ *
+ * There are no separate phases for prompts and answers: in each step, every sequence tries to compute all its
+ * tokens whose keys and values are not in the cache yet. Running sequences come first, in order; then waiting
+ * sequences are admitted. If the cache is full, the sequence that was admitted last is preempted: it loses
+ * its pages, waits at the front, and computes its tokens again later.
+ * Note: a sequence is admitted only if its whole prompt and one more page fit, so that prompts do not preempt
+ * each other in turn. Threads: one thread at a time. */
+#ifndef FORGE_INFER_SCHEDULER_H
+#define FORGE_INFER_SCHEDULER_H
+
+#include "forge/infer/engine/page_pool.h"
+
+enum { MAX_DRAFTS = 32 }; /* maximum number of draft tokens of a sequence in a step */
+
+enum sequence_state { SEQUENCE_NEW, SEQUENCE_WAITING, SEQUENCE_RUNNING };
+
+/* A sequence of tokens. The engine appends tokens and drafts; the scheduler changes the other members. */
+struct sequence {
+    struct sequence *next, *previous; /* in a list of the scheduler */
+    enum sequence_state state;
+    int32_t priority; /* lower numbers run first */
+    uint64_t arrival; /* number of the call of scheduler_add */
+    int32_t *tokens;  /* [token_count] */
+    size_t token_count, token_capacity;
+    int32_t drafts[MAX_DRAFTS]; /* proposed tokens after the last one */
+    size_t draft_count;
+    size_t computed; /* number of tokens whose keys and values are in the cache */
+    size_t found;    /* number of tokens that were found in the cache when the sequence was last admitted */
+    uint32_t *pages; /* [page_count]; capacity: enough for the longest sequence */
+    size_t page_count;
+    struct prefix_hash hash_start, hash; /* hash of no tokens, and of the first hashed_pages pages */
+    size_t hashed_pages;
+    bool was_admitted;
+    bool avoids_prefixes; /* all tokens must be computed, for example to report their probabilities */
+};
+
+struct sequence_list {
+    struct sequence *first, *last;
+    size_t count;
+};
+
+/* The tokens of one sequence in a step: tokens [first, first + count) of its tokens and drafts. */
+struct scheduled {
+    struct sequence *sequence;
+    size_t first, count;
+};
+
+struct scheduler_options {
+    size_t max_rows;      /* tokens per step */
+    size_t max_sequences; /* running sequences */
+    size_t max_length;    /* tokens per sequence */
+    size_t chunk;         /* tokens of one sequence per step; 0: max_rows */
+    bool is_by_priority;  /* false: first come, first served */
+};
+
+struct scheduler {
+    struct scheduler_options options; /* the engine may lower max_rows and max_sequences between steps */
+    struct page_pool *pool;
+    struct sequence_list running, waiting;
+    struct scheduled *batch; /* [batch_count]: the result of scheduler_plan */
+    size_t batch_count, batch_capacity, rows;
+    uint64_t arrivals, preemptions;
+    uint64_t queried_tokens, found_tokens; /* of the prefix cache, without recomputed tokens */
+};
+
+/* Creates the memory of a scheduler that uses `pool`. The caller frees it with scheduler_close. */
+joule_status scheduler_open(struct scheduler *scheduler, const struct scheduler_options *options,
+                            struct page_pool *pool, joule_error *out_error);
+void scheduler_close(struct scheduler *scheduler);
+
+/* Adds a new sequence with tokens and memory for pages. The caller owns the sequence, and calls
+ * scheduler_remove before it frees it. */
+void scheduler_add(struct scheduler *scheduler, struct sequence *sequence);
+/* Removes a sequence in any state, and releases its pages. */
+void scheduler_remove(struct scheduler *scheduler, struct sequence *sequence);
+/* Returns true if a sequence of this many tokens can ever be admitted. */
+bool scheduler_can_admit(const struct scheduler *scheduler, size_t token_count);
+
+/* Plans the next step: sets batch, batch_count and rows. No sequence is in the batch twice. Returns false if
+ * there is nothing to compute. */
+bool scheduler_plan(struct scheduler *scheduler);
+/* Records that the batch was computed, and makes full pages findable. */
+void scheduler_complete(struct scheduler *scheduler);
+/* Removes the last `count` tokens of the computed ones, which were rejected drafts. */
+void scheduler_reject(struct sequence *sequence, size_t count);
+
+#endif

@@ -1,0 +1,277 @@
+/* infer/engine/speculation.c - see speculation.h. */
+#include "forge/infer/engine/speculation.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/clock.h"
+#include "base/error.h"
+
+#define TIME_DECAY       0.98 /* weight of the earlier steps after each step */
+#define ACCEPTANCE_START 0.7
+#define ACCEPTANCE_STEP  0.15 /* weight of a new proposal in the mean */
+#define PROBE_TOKENS     32   /* tokens without drafts, after which one draft is tried again */
+#define DRAFT_PURPOSE    3    /* of sampler_draw: no other draw has this number */
+
+/* --- times of steps ------------------------------------------------------------------------------------- */
+
+void step_times_add(struct step_times *t, double rows, double seconds)
+{
+    t->count = TIME_DECAY * t->count + 1;
+    t->rows = TIME_DECAY * t->rows + rows;
+    t->seconds = TIME_DECAY * t->seconds + seconds;
+    t->rows_squared = TIME_DECAY * t->rows_squared + rows * rows;
+    t->rows_seconds = TIME_DECAY * t->rows_seconds + rows * seconds;
+}
+
+double step_times_expect(const struct step_times *t, double rows)
+{
+    double spread = t->count * t->rows_squared - t->rows * t->rows;
+    if (!(spread > 1e-6 * t->rows * t->rows))
+        return NAN;
+    double slope = (t->count * t->rows_seconds - t->rows * t->seconds) / spread;
+    slope = slope > 0 ? slope : 0;
+    return t->seconds / t->count + slope * (rows - t->rows / t->count);
+}
+
+/* --- life ----------------------------------------------------------------------------------------------- */
+
+joule_status speculation_open(struct speculation *s, const forge_engine_options *options,
+                              forge_device *device, const struct model_graph_sizes *sizes, size_t vocabulary,
+                              joule_error *out_error)
+{
+    *s = (struct speculation){.kind = options->speculation,
+                              .keeps_count = options->keeps_draft_tokens,
+                              .max_drafts = options->draft_tokens ? options->draft_tokens : 4,
+                              .min_match = options->min_match ? options->min_match : 2,
+                              .max_match = options->max_match ? options->max_match : 4};
+    if (s->kind != FORGE_SPECULATION_MODEL)
+        return JOULE_OK;
+    struct model_graph_sizes own = *sizes;
+    const struct model_config *config = &options->draft_model->file->config;
+    if ((size_t)config->vocabulary != vocabulary)
+        return error_set(
+            out_error, JOULE_INVALID,
+            "the draft model has %lld tokens, but the model has %zu: they must have one vocabulary",
+            (long long)config->vocabulary, vocabulary);
+    if (config->context < sizes->sequence_pages * sizes->page_size)
+        return error_set(
+            out_error, JOULE_INVALID,
+            "the draft model has a context of %lld tokens: set max_length to at most this number",
+            (long long)config->context);
+    own.pages = own.max_sequences * own.sequence_pages;
+    own.cache_dtype = FORGE_F32;
+    return runner_open(&s->draft, options->draft_model, device, &own, out_error);
+}
+
+void speculation_close(struct speculation *s)
+{
+    if (s->kind == FORGE_SPECULATION_MODEL)
+        runner_close(&s->draft);
+}
+
+void speculation_end(struct speculation *s, struct draft_state *state)
+{
+    if (state->pages)
+        page_pool_release_all(s->draft.pool, state->pages, state->page_count);
+    free(state->pages);
+    free(state->probabilities);
+    *state = (struct draft_state){0};
+}
+
+/* --- number of drafts ----------------------------------------------------------------------------------- */
+
+/* Returns the number of drafts with the most tokens per second, for `sequences` sequences in a step. */
+static size_t best_count(const struct speculation *s, const struct draft_state *state, size_t sequences)
+{
+    double rows = (double)sequences, one = step_times_expect(&s->model_times, rows);
+    double a = fmin(state->acceptance, 0.99), best = 1;
+    size_t count = 0;
+    if (s->keeps_count || !(one > 0))
+        return s->max_drafts; /* times are not known yet */
+    for (size_t k = 1; k <= s->max_drafts; k++) {
+        double tokens = (1 - pow(a, (double)(k + 1))) / (1 - a);
+        double step = step_times_expect(&s->model_times, rows * (double)(k + 1));
+        double gain = tokens * one / (step + (double)k * s->draft_seconds);
+        if (gain > best) {
+            best = gain;
+            count = k;
+        }
+    }
+    return count;
+}
+
+static size_t wanted_count(const struct speculation *s, struct draft_request *r, size_t sequences)
+{
+    struct draft_state *state = r->state;
+    if (!state->has_drafted) {
+        state->has_drafted = true;
+        state->acceptance = ACCEPTANCE_START;
+    }
+    size_t count = best_count(s, state, sequences);
+    if (count == 0 && ++state->skipped >= PROBE_TOKENS)
+        count = 1;
+    if (count > 0)
+        state->skipped = 0;
+    return count < r->room ? count : r->room;
+}
+
+/* --- lookup in the sequence ----------------------------------------------------------------------------- */
+
+/* Returns the index after the last earlier occurrence of the last `length` tokens; 0: none. */
+static size_t find_last(const int32_t *tokens, size_t count, size_t length)
+{
+    const int32_t *suffix = tokens + count - length;
+    for (size_t end = count - 1; end >= length; end--)
+        if (memcmp(tokens + end - length, suffix, length * sizeof *tokens) == 0)
+            return end;
+    return 0;
+}
+
+static void look_up(const struct speculation *s, struct sequence *sequence, size_t count)
+{
+    size_t at = 0, tokens = sequence->token_count;
+    for (size_t length = s->max_match; at == 0 && length >= s->min_match && length > 0; length--)
+        if (tokens > length)
+            at = find_last(sequence->tokens, tokens, length);
+    while (at > 0 && sequence->draft_count < count && at < tokens)
+        sequence->drafts[sequence->draft_count++] = sequence->tokens[at++];
+}
+
+/* --- draft model ---------------------------------------------------------------------------------------- */
+
+/* Makes pages for the first `tokens` tokens, and memory for probabilities. Returns false if out of memory. */
+static bool make_room(struct speculation *s, struct draft_request *r, size_t tokens)
+{
+    struct draft_state *state = r->state;
+    size_t size = (size_t)s->draft.sizes.page_size, vocabulary = runner_vocabulary(&s->draft);
+    /* Earlier drafts that were never verified are not tokens of the sequence. The last token is computed
+     * again, because its logits are needed. */
+    if (state->computed >= r->sequence->token_count)
+        state->computed = r->sequence->token_count - 1;
+    if (!state->pages)
+        state->pages = malloc((size_t)s->draft.sizes.sequence_pages * sizeof *state->pages);
+    if (!r->is_greedy && !state->probabilities)
+        state->probabilities = malloc(s->max_drafts * vocabulary * sizeof *state->probabilities);
+    if (!state->pages || (!r->is_greedy && !state->probabilities))
+        return false;
+    while (state->page_count * size < tokens) {
+        uint32_t page = page_pool_take(s->draft.pool);
+        if (page == NO_PAGE)
+            return false;
+        state->pages[state->page_count++] = page;
+    }
+    return true;
+}
+
+/* Adds the tokens that the draft model has not seen, as far as they fit. Returns true if the last one is
+ * included. */
+static bool add_missing(struct speculation *s, struct draft_request *r)
+{
+    struct sequence *sequence = r->sequence;
+    size_t all = sequence->token_count + sequence->draft_count, first = r->state->computed;
+    size_t room = (size_t)s->draft.sizes.max_rows - s->draft.rows,
+           count = all - first < room ? all - first : room;
+    bool is_last = first + count == all;
+    if (count > 0)
+        runner_add(&s->draft, sequence, r->state->pages, r->state->page_count, first, count, is_last);
+    r->state->computed += count;
+    return is_last && count > 0;
+}
+
+/* Chooses a draft from logits: [vocabulary]. */
+static void choose_draft(struct speculation *s, struct draft_request *r, const float *logits, float *work)
+{
+    struct sequence *sequence = r->sequence;
+    size_t vocabulary = runner_vocabulary(&s->draft), i = sequence->draft_count;
+    float *probabilities = r->is_greedy ? work : r->state->probabilities + i * vocabulary;
+    memcpy(probabilities, logits, vocabulary * sizeof *logits);
+    if (!sampler_probabilities(r->sampler, probabilities, NULL))
+        return;
+    int32_t token = sampler_draw(r->sampler, probabilities, r->position + i, DRAFT_PURPOSE);
+    if (sampler_add_token(r->sampler, token, false))
+        sequence->drafts[sequence->draft_count++] = token;
+}
+
+/* Computes one step of the draft model for all requests that want more than they have. Returns JOULE_ABSENT
+ * if no request wants a draft. */
+static joule_status draft_step(struct speculation *s, struct draft_request *requests, const size_t *wanted,
+                               size_t count, float *work, joule_error *error)
+{
+    const float *logits;
+    bool has_logits[4096] = {0};
+    runner_begin(&s->draft);
+    for (size_t i = 0; i < count; i++)
+        if (requests[i].sequence->draft_count < wanted[i] && s->draft.rows < (size_t)s->draft.sizes.max_rows)
+            has_logits[i] = add_missing(s, &requests[i]);
+    if (s->draft.rows == 0)
+        return JOULE_ABSENT;
+    joule_status status = runner_run(&s->draft, &logits, error);
+    for (size_t i = 0; status == JOULE_OK && i < count; i++) {
+        if (!has_logits[i])
+            continue;
+        size_t before = requests[i].sequence->draft_count;
+        choose_draft(s, &requests[i], logits, work);
+        if (requests[i].sequence->draft_count == before)
+            return error_set(error, JOULE_FAILED, "the draft model computed no finite logits");
+        logits += runner_vocabulary(&s->draft);
+    }
+    return status;
+}
+
+static joule_status run_draft_model(struct speculation *s, struct draft_request *requests,
+                                    const size_t *wanted, size_t count, joule_error *error)
+{
+    float *work = malloc(runner_vocabulary(&s->draft) * sizeof *work);
+    joule_status status = work ? JOULE_OK : error_set(error, JOULE_NO_MEMORY, "cannot draft: out of memory");
+    for (size_t i = 0; status == JOULE_OK && i < count; i++)
+        if (wanted[i] > 0 && !make_room(s, &requests[i], requests[i].sequence->token_count + wanted[i]))
+            status = error_set(error, JOULE_NO_MEMORY, "cannot draft: out of memory");
+    int64_t begin_ns = clock_now_ns();
+    size_t steps = 0;
+    while (status == JOULE_OK) {
+        status = draft_step(s, requests, wanted, count, work, error);
+        steps += status == JOULE_OK;
+    }
+    if (steps > 0) {
+        double seconds = clock_seconds(clock_now_ns() - begin_ns) / (double)steps;
+        s->draft_seconds =
+            s->draft_seconds > 0 ? s->draft_seconds + 0.1 * (seconds - s->draft_seconds) : seconds;
+    }
+    for (size_t i = 0; i < count; i++)
+        sampler_remove_tokens(requests[i].sampler, requests[i].sequence->draft_count);
+    free(work);
+    return status == JOULE_ABSENT ? JOULE_OK : status;
+}
+
+/* --- proposals ------------------------------------------------------------------------------------------ */
+
+joule_status speculation_propose(struct speculation *s, struct draft_request *requests, size_t count,
+                                 joule_error *out_error)
+{
+    size_t wanted[4096];
+    for (size_t i = 0; i < count; i++)
+        wanted[i] = wanted_count(s, &requests[i], count);
+    if (s->kind == FORGE_SPECULATION_MODEL)
+        return run_draft_model(s, requests, wanted, count, out_error);
+    for (size_t i = 0; i < count; i++)
+        look_up(s, requests[i].sequence, wanted[i]);
+    return JOULE_OK;
+}
+
+void speculation_record(struct speculation *s, struct draft_state *state, size_t token_count, size_t proposed,
+                        size_t accepted)
+{
+    size_t valid = token_count + accepted;
+    state->computed = state->computed < valid ? state->computed : valid;
+    if (proposed == 0)
+        return;
+    s->proposals++;
+    s->proposed += proposed;
+    s->accepted += accepted;
+    for (size_t i = 0; i < accepted; i++)
+        s->accepted_at[i]++;
+    /* The drafts after the first rejected one were not tested. */
+    double tested = (double)(accepted < proposed ? accepted + 1 : accepted);
+    state->acceptance += ACCEPTANCE_STEP * ((double)accepted / tested - state->acceptance);
+}

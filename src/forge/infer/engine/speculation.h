@@ -1,0 +1,68 @@
+/* infer/engine/speculation.h - proposes draft tokens, which the model verifies in one step.
+ *
+ * Drafts come from a smaller model, or from the sequence itself: the tokens that followed the last occurrence
+ * of its last tokens. The number of drafts follows from the part of earlier drafts that was accepted and from
+ * the measured times of steps; it becomes 0 if drafts do not pay. */
+#ifndef FORGE_INFER_SPECULATION_H
+#define FORGE_INFER_SPECULATION_H
+
+#include <forge/engine.h>
+#include "forge/infer/engine/runner.h"
+#include "forge/infer/engine/sampler.h"
+
+/* A linear fit of the seconds of a step by its rows. Old steps have less weight. All 0: no steps yet. */
+struct step_times {
+    double count, rows, seconds, rows_squared, rows_seconds;
+};
+void step_times_add(struct step_times *times, double rows, double seconds);
+/* Returns the expected seconds of a step; NaN: fewer than two different numbers of rows. */
+double step_times_expect(const struct step_times *times, double rows);
+
+/* The drafts of one sequence. */
+struct draft_state {
+    uint32_t *pages; /* of the draft model's cache: [page_count]; NULL: none */
+    size_t page_count;
+    size_t computed; /* tokens whose keys and values are in the draft model's cache */
+    float
+        *probabilities; /* of the draft model: [max_drafts, vocabulary]; NULL: each draft has probability 1 */
+    double acceptance;  /* mean part of drafts that were accepted */
+    size_t skipped;     /* tokens since drafts were last proposed */
+    bool has_drafted;
+};
+
+struct speculation {
+    forge_speculation kind;
+    bool keeps_count; /* always propose max_drafts */
+    size_t max_drafts, min_match, max_match;
+    struct runner draft; /* FORGE_SPECULATION_MODEL only */
+    struct step_times model_times;
+    double draft_seconds; /* mean time of a step of the draft model; 0: unknown */
+    uint64_t proposals, proposed, accepted;
+    uint64_t accepted_at[MAX_DRAFTS]; /* by the position of the draft */
+};
+
+/* A sequence that may get drafts. */
+struct draft_request {
+    struct sequence *sequence;
+    struct draft_state *state;
+    struct sampler *sampler;
+    size_t position; /* of the next token in the answer */
+    size_t room;     /* maximum number of drafts */
+    bool is_greedy;
+};
+
+joule_status speculation_open(struct speculation *speculation, const forge_engine_options *options,
+                              forge_device *device, const struct model_graph_sizes *sizes, size_t vocabulary,
+                              joule_error *out_error);
+void speculation_close(struct speculation *speculation);
+
+/* Sets the drafts of `count` sequences that have exactly one token to compute. */
+joule_status speculation_propose(struct speculation *speculation, struct draft_request *requests,
+                                 size_t count, joule_error *out_error);
+/* Records that the first `accepted` of `proposed` drafts were accepted. */
+void speculation_record(struct speculation *speculation, struct draft_state *state, size_t token_count,
+                        size_t proposed, size_t accepted);
+/* Frees the state of a sequence. */
+void speculation_end(struct speculation *speculation, struct draft_state *state);
+
+#endif

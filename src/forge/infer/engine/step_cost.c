@@ -1,0 +1,36 @@
+/* infer/engine/step_cost.c - see step_cost.h. */
+#include "forge/infer/engine/step_cost.h"
+
+#include <string.h>
+#include "forge/ir/operation_cost.h"
+
+struct step_cost step_cost_of(const struct model_file *file, forge_dtype cache_dtype)
+{
+    const struct model_config *c = &file->config;
+    struct step_cost cost = {.position_flop = 4 * (double)(c->layers * c->heads * c->head_dim),
+                             .position_bytes =
+                                 2 * (double)(c->layers * c->kv_heads) *
+                                 (double)forge_dtype_size_bytes(cache_dtype, (size_t)c->head_dim)};
+    bool is_tied = !model_file_find(file, "output.weight");
+    for (size_t i = 0; i < file->tensor_count; i++) {
+        const struct model_tensor *tensor = &file->tensors[i];
+        bool is_table = strcmp(tensor->name, "position_embd.weight") == 0 ||
+                        (strcmp(tensor->name, "token_embd.weight") == 0 && !is_tied);
+        if (is_table)
+            continue; /* only single rows are read */
+        cost.weight_bytes += (double)tensor->size_bytes;
+        if (tensor->shape.rank == 2)
+            cost.row_flop += 2 * (double)forge_shape_elements(&tensor->shape);
+    }
+    return cost;
+}
+
+double step_cost_joules(const struct step_cost *cost, size_t first, size_t count, size_t rows)
+{
+    double n = (double)count, end = (double)(first + count);
+    double positions = n * ((double)first + (n + 1) / 2); /* sum of the positions that the rows attend to */
+    struct program_cost work = {.flop = n * cost->row_flop + positions * cost->position_flop,
+                                .read_bytes = cost->weight_bytes * n / (double)(rows ? rows : 1) +
+                                              end * cost->position_bytes};
+    return cost_joules(work);
+}

@@ -1,0 +1,23 @@
+/* infer/engine/step_cost.h - the joules that a cost model expects for the rows of a step.
+ *
+ * The weights of the model are read once per step, and this cost is shared equally by all rows. The cache is
+ * read for each sequence. Energies per FLOP and byte: ir/operation_cost.h. */
+#ifndef FORGE_INFER_STEP_COST_H
+#define FORGE_INFER_STEP_COST_H
+
+#include "forge/infer/model/model_file.h"
+
+struct step_cost {
+    double row_flop;       /* of the products with weights */
+    double position_flop;  /* of attention, per row and position that it attends to */
+    double position_bytes; /* of keys and values, per position */
+    double weight_bytes;   /* per step */
+};
+
+/* Computes the costs of a model whose cache has this element type. */
+struct step_cost step_cost_of(const struct model_file *file, forge_dtype cache_dtype);
+/* Returns the expected joules of `count` rows of one sequence from position `first` on, in a step of `rows`
+ * rows. */
+double step_cost_joules(const struct step_cost *cost, size_t first, size_t count, size_t rows);
+
+#endif

@@ -1,0 +1,90 @@
+/* infer/grammar/grammar_automaton.h - the automaton of a grammar, how it is built, and how it advances.
+ *
+ * The automaton is nondeterministic. Edges consume a byte, consume nothing, or call: they push their target
+ * as a return, and continue at another node. A final node returns to the last target that was pushed.
+ */
+#ifndef FORGE_INFER_GRAMMAR_AUTOMATON_H
+#define FORGE_INFER_GRAMMAR_AUTOMATON_H
+
+#include "forge/infer/grammar/grammar.h"
+
+#define NO_NODE         UINT32_MAX
+#define GRAMMAR_NO_NEED UINT8_MAX
+
+struct grammar_edge {
+    uint32_t target;
+    uint32_t callee;   /* node at which a called part begins; NO_NODE: the edge does not call */
+    uint8_t low, high; /* bytes of an edge that consumes a byte */
+};
+
+struct grammar_node {
+    uint32_t first_byte, first_other; /* first edge that consumes a byte; first one that does not */
+    bool is_final;
+    uint8_t need; /* minimum of further frames for a way to the end of the part; GRAMMAR_NO_NEED: no way */
+};
+
+struct grammar {
+    uint32_t start, node_count;
+    struct grammar_node *nodes; /* [node_count + 1]; a node's edges end where those of the next one begin */
+    struct grammar_edge *edges;
+};
+
+/* --- building ------------------------------------------------------------------------------------------- */
+
+enum draft_kind { DRAFT_BYTE, DRAFT_EMPTY, DRAFT_CALL };
+
+struct draft_edge {
+    struct grammar_edge edge;
+    enum draft_kind kind;
+    uint32_t source, next; /* next edge of the same source; NO_NODE: last */
+};
+
+struct draft_node {
+    uint32_t first, last; /* edges, in the order in which they were added; NO_NODE: none */
+    bool is_final;
+};
+
+/* An automaton that is being built. Initialise with zeros. After a failure all functions return without
+ * effect, so it is enough to check `status` once. */
+struct draft {
+    struct draft_node *nodes;
+    size_t node_count, node_capacity;
+    struct draft_edge *edges;
+    size_t edge_count, edge_capacity;
+    joule_status status; /* JOULE_OK, JOULE_NO_MEMORY, or JOULE_UNSUPPORTED: too many nodes */
+};
+
+uint32_t draft_node(struct draft *draft);
+/* Add an edge that consumes a byte from `low` to `high`; one that consumes nothing; one that calls. */
+void draft_bytes(struct draft *draft, uint32_t source, uint8_t low, uint8_t high, uint32_t target);
+void draft_empty(struct draft *draft, uint32_t source, uint32_t target);
+void draft_call(struct draft *draft, uint32_t source, uint32_t callee, uint32_t target);
+void draft_final(struct draft *draft, uint32_t node);
+/* Returns the node that is reached from `source` by exactly these bytes, along edges of single bytes; adds
+ * nodes where there are none. So alternatives share their common beginnings. */
+uint32_t draft_literal(struct draft *draft, uint32_t source, const char *bytes, size_t size);
+/* Makes the grammar. JOULE_INVALID: no text leads from `start` to an end. */
+joule_status draft_finish(struct draft *draft, uint32_t start, struct grammar **out_grammar,
+                          joule_error *out_error);
+void draft_free(struct draft *draft);
+
+/* --- advancing ------------------------------------------------------------------------------------------ */
+
+/* Frames of a walk. frames[0] is the bottom. */
+struct grammar_walk {
+    const struct grammar *grammar;
+    struct grammar_frame *frames;
+    uint32_t frame_count, frame_capacity;
+    bool is_complete; /* the last advance returned from the bottom */
+    unsigned depth;   /* maximum of depth plus need of all threads so far */
+};
+
+/* Adds a thread and all threads that follow from it without a byte to threads [*count], of which there are
+ * at most GRAMMAR_MAX_THREADS. */
+void grammar_add(struct grammar_walk *walk, struct grammar_thread *threads, uint32_t *count,
+                 struct grammar_thread thread);
+/* Writes the threads after a byte to out_threads, and returns their number. */
+uint32_t grammar_step(struct grammar_walk *walk, const struct grammar_thread *threads, uint32_t count,
+                      uint8_t byte, struct grammar_thread *out_threads);
+
+#endif

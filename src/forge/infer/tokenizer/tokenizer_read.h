@@ -1,0 +1,25 @@
+/* infer/tokenizer/tokenizer_read.h - reads the vocabularies of tokenizer files that are not GGUF. */
+#ifndef FORGE_INFER_TOKENIZER_READ_H
+#define FORGE_INFER_TOKENIZER_READ_H
+
+#include <joule/base.h>
+#include "base/arena.h"
+#include "forge/infer/model/vocabulary.h"
+
+/* Reads a whole file of at most `max_size` bytes into the arena, followed by NUL. JOULE_INVALID: the file is
+ * larger. */
+joule_status tokenizer_read_file(struct arena *arena, const char *path, size_t max_size, char **out_bytes,
+                                 size_t *out_size, joule_error *out_error);
+
+/* Read a vocabulary, in memory of the arena. JOULE_INVALID: the file is damaged. JOULE_UNSUPPORTED: it needs
+ * an algorithm that this version does not have. The message names the field. */
+
+/* A tokenizer.json of Hugging Face. Special tokens and the chat template are read from tokenizer_config.json
+ * in the same folder, if it exists. */
+joule_status tokenizer_json_read(struct arena *arena, struct vocabulary *vocabulary, const char *path,
+                                 joule_error *out_error);
+/* A model of SentencePiece ("tokenizer.model"): a ModelProto of protocol buffers. */
+joule_status sentencepiece_read(struct arena *arena, struct vocabulary *vocabulary, const char *path,
+                                joule_error *out_error);
+
+#endif
