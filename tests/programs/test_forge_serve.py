@@ -17,6 +17,7 @@ import sys
 import tempfile
 import unittest
 
+import browser
 from forge_serving import FORGE, MODEL, Server, data_of, events, missing, reference_runs, serving
 
 COMPLETIONS, CHAT = "/v1/completions", "/v1/chat/completions"
@@ -357,6 +358,20 @@ class Answers(unittest.TestCase):
             self.assertEqual(status, 200)
             self.assertIn("default-src 'none'", headers["Content-Security-Policy"])
             self.assertIsNone(re.search(r"https?://", text))
+
+    def test_the_page_shows_answers_and_their_joules_in_a_browser(self):
+        if not browser.find_browser():
+            self.skipTest("there is no chromium")
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, \
+                browser.Page(f"http://{self.server.address}/", folder) as page:
+            self.assertIn("260,032 weights", page.wait_until("document.getElementById('about').textContent"))
+            page.evaluate("document.getElementById('kind').value = 'text'; document.getElementById('temperature').value = 0;"
+                          "document.getElementById('tokens').value = 60; document.getElementById('text').value = 'Once upon a time';"
+                          "document.getElementById('send').requestSubmit()")
+            figures = page.wait_until("document.querySelector('.assistant .figures')?.textContent")
+            self.assertRegex(figures, r"^60 tokens .* tokens/s . [0-9.]+ .?J \((measured|derived|modelled)")
+            self.assertEqual(page.evaluate("document.querySelector('.assistant .text').textContent"),
+                             self.greedy("Once upon a time", max_tokens=60)["text"])
 
     def test_pages_of_other_sites_are_refused(self):
         for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Origin": "null"}):
