@@ -103,7 +103,7 @@ typedef struct forge_request {
     forge_sampling sampling;    /* begin with forge_sampling_default() */
     uint32_t min_tokens;        /* the end token is not allowed before this many tokens */
     uint32_t logprobs;          /* number of alternatives per token to report, at most FORGE_MAX_LOGPROBS */
-    const int32_t *stop_tokens; /* [stop_count] further tokens that end the answer, copied */
+    const int32_t *stop_tokens; /* [stop_count] further tokens that end the answer, at most 65536, copied */
     size_t stop_count;
     const char *cache_salt; /* prompts share keys and values only with prompts of the same salt; NULL: none */
     int32_t priority;

@@ -172,6 +172,42 @@ static void test_requests_that_cannot_fit_are_refused(void **state)
     tiny_model_close(&tiny);
 }
 
+static void test_members_and_pointers_that_are_not_valid_are_refused(void **state)
+{
+    (void)state;
+    struct tiny_model tiny;
+    forge_engine *engine;
+    uint64_t id;
+    joule_error error = {0};
+    const int32_t prompt[] = {1, 2, 3};
+    const forge_energy_source source = {.name = "no functions"};
+    const forge_engine_options options[] = {
+        {.struct_size = sizeof options[0], .cache_dtype = FORGE_Q4_K}, /* blocks are larger than a head */
+        {.struct_size = sizeof options[0], .cache_dtype = (forge_dtype)1000},
+        {.struct_size = sizeof options[0], .energy_source = &source},
+        {.struct_size = sizeof options[0], .page_size = 1025},
+    };
+    tiny_model_open(&tiny, 7, NULL);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        assert_int_equal(forge_engine_new(tiny.model, tiny.device, &options[i], &engine, &error),
+                         JOULE_INVALID);
+    assert_int_equal(forge_engine_new(tiny.model, tiny.device, NULL, NULL, &error), JOULE_INVALID);
+    forge_request request = {.struct_size = sizeof request,
+                             .prompt = prompt,
+                             .prompt_count = 3,
+                             .sampling = forge_sampling_default()};
+    assert_int_equal(forge_engine_add(tiny.engine, &request, NULL, &error), JOULE_INVALID);
+    request.stop_count = 1;
+    assert_int_equal(forge_engine_add(tiny.engine, &request, &id, &error), JOULE_INVALID);
+    request.stop_tokens = prompt;
+    request.stop_count = SIZE_MAX;
+    assert_int_equal(forge_engine_add(tiny.engine, &request, &id, &error), JOULE_INVALID);
+    assert_int_equal(forge_engine_next(tiny.engine, NULL), JOULE_INVALID);
+    assert_int_equal(forge_engine_query(tiny.engine, NULL), JOULE_INVALID);
+    assert_int_equal(forge_engine_step(tiny.engine, &error), JOULE_ABSENT);
+    tiny_model_close(&tiny);
+}
+
 /* A request that fills the cache by itself ends one page before the end of the cache. If it were longer, it
  * could not be admitted again after a preemption. */
 static void test_an_answer_ends_when_the_cache_is_full(void **state)
@@ -193,13 +229,53 @@ static void test_an_answer_ends_when_the_cache_is_full(void **state)
     tiny_model_close(&tiny);
 }
 
+/* The request with the last priority was admitted first. If it needs a page, it is preempted itself, and the
+ * step computes those that were admitted after it. */
+static void test_a_step_always_computes_something_with_priorities(void **state)
+{
+    (void)state;
+    struct tiny_model tiny;
+    const forge_engine_options options = {.struct_size = sizeof options,
+                                          .page_size = 4,
+                                          .cache_tokens = 64,
+                                          .max_length = 60,
+                                          .is_by_priority = true,
+                                          .disables_prefix_cache = true};
+    forge_engine_event event = {.struct_size = sizeof event};
+    forge_engine_facts facts = {.struct_size = sizeof facts};
+    uint64_t id;
+    size_t ended = 0;
+    tiny_model_open(&tiny, 7, &options);
+    for (int32_t i = 0; i < 8; i++) {
+        const int32_t prompt[] = {i, i + 1, i + 2, i + 3};
+        forge_request request = {.struct_size = sizeof request,
+                                 .prompt = prompt,
+                                 .prompt_count = 4,
+                                 .sampling = forge_sampling_default(),
+                                 .max_tokens = 40,
+                                 .priority = 8 - i};
+        assert_int_equal(forge_engine_add(tiny.engine, &request, &id, NULL), JOULE_OK);
+        assert_int_equal(forge_engine_step(tiny.engine, NULL), JOULE_OK);
+    }
+    while (forge_engine_step(tiny.engine, NULL) == JOULE_OK)
+        while (forge_engine_next(tiny.engine, &event) == JOULE_OK)
+            ended += event.end == FORGE_END_LENGTH;
+    assert_int_equal(ended, 8);
+    assert_int_equal(forge_engine_query(tiny.engine, &facts), JOULE_OK);
+    assert_int_equal(facts.free_pages, facts.pages);
+    assert_true(facts.preemptions > 0);
+    tiny_model_close(&tiny);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_arrivals_cancellations_and_preemptions_change_no_token),
         cmocka_unit_test(test_prompts_of_other_salts_are_not_reused),
         cmocka_unit_test(test_requests_that_cannot_fit_are_refused),
+        cmocka_unit_test(test_members_and_pointers_that_are_not_valid_are_refused),
         cmocka_unit_test(test_an_answer_ends_when_the_cache_is_full),
+        cmocka_unit_test(test_a_step_always_computes_something_with_priorities),
     };
     return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
 }

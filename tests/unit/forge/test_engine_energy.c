@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "forge/infer/engine/batch_policy.h"
+#include "forge/infer/engine/power_limit.h"
 #include "support/chance.h"
 #include "support/tiny_model.h"
 
@@ -218,6 +219,26 @@ static void test_the_power_limit_holds_over_any_second_to_one_step(void **state)
     tiny_model_close(&tiny);
 }
 
+/* A machine that uses 100 W, with readings every 1 to 40 ms. */
+static void test_the_power_limit_sees_the_whole_last_second(void **state)
+{
+    (void)state;
+    struct power_limit limit;
+    for (int period_ms = 1; period_ms <= 40; period_ms++) {
+        int64_t step_ns = period_ms * INT64_C(1000000);
+        limit = (struct power_limit){.max_watts = 80};
+        for (int64_t time_ns = 0; time_ns <= 3 * NS_PER_S; time_ns += step_ns)
+            power_limit_add(&limit, time_ns, 100e-9 * (double)time_ns);
+        assert_true(fabs(power_limit_watts(&limit) - 100) < 1e-6);
+        int64_t wait_ns = power_limit_wait_ns(&limit, 0);
+        assert_true(wait_ns >= NS_PER_S / 5 - 1000 && wait_ns <= NS_PER_S / 5 + NS_PER_S / 200);
+    }
+    limit = (struct power_limit){.max_watts = 80};
+    power_limit_add(&limit, 7, 1);
+    power_limit_add(&limit, 7, 2);
+    assert_true(isnan(power_limit_watts(&limit)));
+}
+
 /* --- batch sizes ---------------------------------------------------------------------------------------- */
 
 /* Returns the mean number of rows per step when 64 requests wait and a step of n rows uses cost(n) joules. */
@@ -292,6 +313,7 @@ int main(void)
         cmocka_unit_test(test_equal_requests_cost_the_same_and_a_batch_costs_less_per_token),
         cmocka_unit_test(test_no_request_exceeds_its_budget_by_more_than_a_step),
         cmocka_unit_test(test_the_power_limit_holds_over_any_second_to_one_step),
+        cmocka_unit_test(test_the_power_limit_sees_the_whole_last_second),
         cmocka_unit_test(test_the_objective_energy_finds_the_cheapest_batch_size),
         cmocka_unit_test(test_the_objective_latency_limits_steps_to_twice_the_time_of_one_row),
         cmocka_unit_test(test_an_engine_with_the_objective_energy_ends_all_requests_in_large_batches),

@@ -9,70 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-#define DEFAULT_CACHE_BYTES (UINT64_C(1) << 30)
-
-/* --- options -------------------------------------------------------------------------------------------- */
-
-static uint64_t or_default(uint64_t value, uint64_t default_value)
-{
-    return value ? value : default_value;
-}
-
-/* Returns the size of the keys and values of one token, in bytes. */
-static uint64_t token_bytes(const struct model_config *c, forge_dtype dtype)
-{
-    return 2 * (uint64_t)c->layers * (uint64_t)c->kv_heads *
-           forge_dtype_size_bytes(dtype, (size_t)c->head_dim);
-}
-
-static void set_defaults(const forge_model *model, forge_engine_options *o)
-{
-    const struct model_config *c = &model->file->config;
-    forge_model_facts facts = {.struct_size = sizeof facts};
-    forge_model_query(model, &facts);
-    o->page_size = (uint32_t)or_default(o->page_size, 16);
-    o->max_batch_size = (uint32_t)or_default(o->max_batch_size, 16);
-    o->max_batch_tokens = (uint32_t)or_default(o->max_batch_tokens, 512);
-    o->max_length = (uint32_t)or_default(o->max_length, (uint64_t)c->context);
-    if (!o->cache_dtype)
-        o->cache_dtype = facts.dtype == FORGE_F32 ? FORGE_F32 : FORGE_F16;
-    uint64_t most = DEFAULT_CACHE_BYTES / token_bytes(c, o->cache_dtype),
-             all = (uint64_t)o->max_batch_size * o->max_length;
-    o->cache_tokens = or_default(o->cache_tokens, all < most ? all : most);
-}
-
-static joule_status check_options(const forge_model *model, const forge_engine_options *o, joule_error *error)
-{
-    const struct model_config *c = &model->file->config;
-    if (o->page_size > 1024)
-        return error_set(error, JOULE_INVALID, "page_size %u is above 1024", o->page_size);
-    if (o->max_batch_size > 4096 || o->max_batch_tokens > 32768 || o->max_batch_tokens < o->max_batch_size)
-        return error_set(
-            error, JOULE_INVALID,
-            "max_batch_size must be at most 4096, and max_batch_tokens from max_batch_size to 32768");
-    if (o->max_length > (uint64_t)c->context)
-        return error_set(error, JOULE_INVALID, "max_length %u is above the model's context of %lld tokens",
-                         o->max_length, (long long)c->context);
-    if (o->cache_dtype != FORGE_F32 && o->cache_dtype != FORGE_F16 && o->cache_dtype != FORGE_BF16 &&
-        (o->cache_dtype != FORGE_Q8_0 || c->head_dim % 32 != 0))
-        return error_set(error, JOULE_INVALID,
-                         "cache_dtype must be f32, f16, bf16, or q8_0 if heads are a multiple of 32");
-    if (o->objective > FORGE_OBJECTIVE_ENERGY || !(o->max_power_watts >= 0) || !(o->max_request_joules >= 0))
-        return error_set(error, JOULE_INVALID,
-                         "the objective is unknown, or max_power_watts or max_request_joules is negative");
-    if (o->energy_source && o->max_power_watts > 0 && o->energy_source->idle_watts >= o->max_power_watts)
-        return error_set(error, JOULE_INVALID,
-                         "max_power_watts %g is not above the idle power of %g W: no step could ever run",
-                         o->max_power_watts, o->energy_source->idle_watts);
-    if (o->speculation > FORGE_SPECULATION_MODEL || o->draft_tokens > FORGE_MAX_DRAFT_TOKENS ||
-        (o->speculation == FORGE_SPECULATION_MODEL && !o->draft_model))
-        return error_set(error, JOULE_INVALID,
-                         "the speculation is unknown, draft_tokens is above %d, or draft_model is missing",
-                         FORGE_MAX_DRAFT_TOKENS);
-    if (o->cache_tokens < 2 * o->page_size || o->cache_tokens > INT32_MAX)
-        return error_set(error, JOULE_INVALID, "cache_tokens must be from two pages to 2^31 - 1");
-    return JOULE_OK;
-}
+#define MAX_STOPS 65536 /* tokens of a request that end the answer */
 
 /* --- creation ------------------------------------------------------------------------------------------- */
 
@@ -127,15 +64,10 @@ joule_status forge_engine_new(const forge_model *model, forge_device *device,
                               const forge_engine_options *options, forge_engine **out_engine,
                               joule_error *out_error)
 {
-    forge_engine_options o = {.struct_size = sizeof o};
-    joule_status status =
-        options ? abi_read(&o, sizeof o, SIZE_UP_TO(forge_engine_options, reserved3), options) : JOULE_OK;
-    if (status != JOULE_OK)
-        return error_set(out_error, status,
-                         "cannot create an engine: the options have a wrong struct_size, or "
-                         "an unknown member is set");
-    set_defaults(model, &o);
-    status = check_options(model, &o, out_error);
+    forge_engine_options o;
+    if (!out_engine)
+        return error_set(out_error, JOULE_INVALID, "cannot create an engine: out_engine is NULL");
+    joule_status status = engine_read_options(model, options, &o, out_error);
     if (status != JOULE_OK)
         return status;
     forge_engine *e = calloc(1, sizeof *e);
@@ -215,6 +147,9 @@ static joule_status check_request(const forge_engine *e, const forge_request *r,
             return error_set(error, JOULE_INVALID,
                              "token %zu of the prompt is %d, but the model has %lld tokens", i, r->prompt[i],
                              (long long)vocabulary);
+    if (r->stop_count > 0 && (!r->stop_tokens || r->stop_count > MAX_STOPS))
+        return error_set(error, JOULE_INVALID, "stop_tokens is NULL, or stop_count %zu is above %d",
+                         r->stop_count, MAX_STOPS);
     if (r->logprobs > FORGE_MAX_LOGPROBS)
         return error_set(error, JOULE_INVALID, "logprobs %u is above %d", r->logprobs, FORGE_MAX_LOGPROBS);
     if (!scheduler_can_admit(&e->scheduler, r->prompt_count))
@@ -296,6 +231,8 @@ joule_status forge_engine_add(forge_engine *e, const forge_request *request, uin
 {
     forge_request r = {0};
     struct answer *answer;
+    if (!out_id)
+        return error_set(out_error, JOULE_INVALID, "cannot add a request: out_id is NULL");
     joule_status status = abi_read(&r, sizeof r, SIZE_UP_TO(forge_request, reserved2), request);
     if (status != JOULE_OK)
         return error_set(out_error, status,

@@ -68,6 +68,11 @@ static inline struct answer *answer_of(struct sequence *sequence)
     return (struct answer *)sequence;
 }
 
+/* Copies the options, sets the members that are 0 to their defaults, and checks them. options: NULL means all
+ * defaults. */
+joule_status engine_read_options(const forge_model *model, const forge_engine_options *options,
+                                 forge_engine_options *out_options, joule_error *out_error);
+
 /* Appends an event. Returns JOULE_NO_MEMORY if out of memory. */
 joule_status engine_add_event(forge_engine *engine, const forge_engine_event *event, joule_error *out_error);
 /* Ends an answer: adds its last event and frees it. */

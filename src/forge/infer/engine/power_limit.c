@@ -13,9 +13,12 @@ static unsigned place(const struct power_limit *limit, unsigned i)
 
 void power_limit_add(struct power_limit *limit, int64_t time_ns, double joules)
 {
-    /* The last reading may be replaced if the one before it is close, too. */
+    /* The last reading may be replaced if the one before it is close. So POWER_SAMPLES readings cover more
+     * than a second. */
+    unsigned count = limit->count;
     bool replaces =
-        limit->count >= 2 && time_ns - limit->times_ns[place(limit, limit->count - 2)] < MIN_DISTANCE_NS;
+        count >= 2 &&
+        limit->times_ns[place(limit, count - 1)] - limit->times_ns[place(limit, count - 2)] < MIN_DISTANCE_NS;
     if (!replaces && limit->count == POWER_SAMPLES) {
         limit->first = place(limit, 1);
         limit->count--;
@@ -49,6 +52,8 @@ double power_limit_watts(const struct power_limit *limit)
     unsigned last = place(limit, limit->count - 1);
     int64_t from_ns = limit->times_ns[last] - NS_PER_S, first_ns = limit->times_ns[limit->first];
     from_ns = from_ns > first_ns ? from_ns : first_ns;
+    if (from_ns >= limit->times_ns[last])
+        return NAN;
     return (limit->joules[last] - joules_at(limit, from_ns)) / clock_seconds(limit->times_ns[last] - from_ns);
 }
 

@@ -16,9 +16,10 @@ struct power_limit {
     unsigned first, count;
 };
 
-/* Stores a reading. Readings that are closer together than 1/100 s replace each other. */
+/* Stores a reading. Replaces the last one if that is less than 1/100 s after the one before it. */
 void power_limit_add(struct power_limit *limit, int64_t time_ns, double joules);
-/* Returns the mean power of the last second before the last reading, in W; NaN: fewer than two readings. */
+/* Returns the mean power of the last second before the last reading, in W; NaN: fewer than two
+ * readings at different times. */
 double power_limit_watts(const struct power_limit *limit);
 /* Returns how long to wait before a step that is expected to use `joules`, in ns: 0 if the mean power of the
  * second that ends after the step stays below the limit. A step that alone exceeds the limit waits at most a

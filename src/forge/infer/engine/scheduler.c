@@ -163,14 +163,15 @@ static bool plan_running(struct scheduler *s)
     uint64_t before = s->preemptions;
     for (struct sequence *at = s->running.first, *next; at && s->rows < s->options.max_rows; at = next) {
         size_t count = wanted_rows(s, at, s->options.max_rows - s->rows);
-        struct sequence *chosen = NULL;
-        while (count > 0 && chosen != at && !take_pages(s, at, at->computed + count))
-            preempt(s, chosen = victim(s));
-        if (chosen == at)
-            break;
+        next = at->next;
+        while (count > 0 && !take_pages(s, at, at->computed + count)) {
+            struct sequence *last = victim(s);
+            next = last == next ? next->next : next;
+            count = last == at ? 0 : count; /* those after it in the list may run before it */
+            preempt(s, last);
+        }
         if (count > 0)
             schedule(s, at, count);
-        next = at->next;
     }
     return s->preemptions != before;
 }
