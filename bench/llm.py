@@ -17,7 +17,7 @@ def forge_speeds(program, model, prompt, generate, threads):
     command = [program, "bench-llm", model, "--prompt", str(prompt), "--generate", str(generate), "--repeats", "1",
                "--threads", str(threads), "--json", "-"]
     report = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    return {test["name"][:2]: test["tokens_per_second"]["median"] for test in report["tests"]}
+    return {test["name"][:2]: test["tokens_per_s"] for test in report["tests"]}
 
 
 def llama_speeds(program, model, prompt, generate, threads):
