@@ -188,21 +188,21 @@ static size_t draft_room(const forge_engine *e, const struct answer *answer)
 /* Proposes drafts for the running sequences that have one token to compute. */
 static joule_status propose(forge_engine *e, joule_error *error)
 {
-    struct draft_request requests[4096];
     size_t count = 0;
     for (struct sequence *at = e->scheduler.running.first; at; at = at->next) {
         struct answer *answer = answer_of(at);
         at->draft_count = 0;
         if (at->computed + 1 != at->token_count || draft_room(e, answer) == 0)
             continue;
-        requests[count++] = (struct draft_request){at,
-                                                   &answer->drafts,
-                                                   answer->sampler,
-                                                   at->token_count - answer->prompt_count,
-                                                   draft_room(e, answer),
-                                                   answer->options.sampling.temperature < 1e-5};
+        e->speculation.requests[count++] =
+            (struct draft_request){.sequence = at,
+                                   .state = &answer->drafts,
+                                   .sampler = answer->sampler,
+                                   .position = at->token_count - answer->prompt_count,
+                                   .room = draft_room(e, answer),
+                                   .is_greedy = answer->options.sampling.temperature < 1e-5};
     }
-    return count ? speculation_propose(&e->speculation, requests, count, error) : JOULE_OK;
+    return count ? speculation_propose(&e->speculation, count, error) : JOULE_OK;
 }
 
 joule_status engine_take_outputs(forge_engine *e, const float *logits, joule_error *error)
