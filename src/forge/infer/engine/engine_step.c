@@ -130,6 +130,14 @@ static bool set_probabilities(forge_engine *e, struct answer *answer, const floa
     return true;
 }
 
+static bool has_finite(const float *logits, size_t count)
+{
+    size_t i = 0;
+    while (i < count && !isfinite(logits[i]))
+        i++;
+    return i < count;
+}
+
 static bool is_full(const forge_engine *e, const struct answer *answer)
 {
     size_t made = answer->sequence.token_count - answer->prompt_count;
@@ -147,8 +155,8 @@ static joule_status choose(forge_engine *e, struct answer *answer, const float *
     size_t before = sequence->token_count, vocabulary = runner_vocabulary(&e->runner);
     size_t possible = drafts;
     if (!set_probabilities(e, answer, logits, &possible)) {
-        *out_end = FORGE_END_TOKEN; /* if a schema allows no token, its text is complete */
-        return answer->constraint
+        *out_end = FORGE_END_TOKEN; /* the schema or the options allow only tokens that end the answer */
+        return has_finite(logits, vocabulary)
                    ? JOULE_OK
                    : error_set(error, JOULE_FAILED, "request %llu: the model computed no finite logits",
                                (unsigned long long)answer->id);
