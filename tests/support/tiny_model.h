@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 enum { TINY_VOCABULARY = 64, TINY_CONTEXT = 256 };
+enum { TINY_NAN = 1000000 }; /* seed of a model whose logits are NaN */
 
 /* An open device, model and engine. */
 struct tiny_model {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "forge/infer/engine/engine.h"
 #include "support/chance.h"
 #include "support/tiny_model.h"
 
@@ -208,6 +209,86 @@ static void test_members_and_pointers_that_are_not_valid_are_refused(void **stat
     tiny_model_close(&tiny);
 }
 
+/* The answer must not end before three tokens, but all tokens end it. */
+static void test_a_request_that_allows_no_token_ends_alone(void **state)
+{
+    (void)state;
+    struct tiny_model tiny;
+    int32_t all[TINY_VOCABULARY];
+    const int32_t prompt[] = {1, 2, 3};
+    uint64_t id;
+    size_t ended = 0;
+    forge_engine_event event = {.struct_size = sizeof event};
+    tiny_model_open(&tiny, 7, NULL);
+    for (int32_t i = 0; i < TINY_VOCABULARY; i++)
+        all[i] = i;
+    forge_request request = {.struct_size = sizeof request,
+                             .prompt = prompt,
+                             .prompt_count = 3,
+                             .sampling = forge_sampling_default(),
+                             .min_tokens = 3,
+                             .stop_tokens = all,
+                             .stop_count = TINY_VOCABULARY};
+    assert_int_equal(forge_engine_add(tiny.engine, &request, &id, NULL), JOULE_OK);
+    tiny_model_add(&tiny, prompt, 3, 10, 0);
+    while (forge_engine_step(tiny.engine, NULL) == JOULE_OK)
+        while (forge_engine_next(tiny.engine, &event) == JOULE_OK)
+            if (event.end != FORGE_END_NONE) {
+                assert_int_equal(event.end, event.request == id ? FORGE_END_TOKEN : FORGE_END_LENGTH);
+                assert_int_equal(event.answer_tokens, event.request == id ? 0 : 10);
+                ended++;
+            }
+    assert_int_equal(ended, 2);
+    tiny_model_close(&tiny);
+}
+
+static void test_a_model_without_finite_logits_fails(void **state)
+{
+    (void)state;
+    struct tiny_model tiny;
+    const int32_t prompt[] = {1, 2, 3};
+    joule_error error = {0};
+    tiny_model_open(&tiny, TINY_NAN, NULL);
+    tiny_model_add(&tiny, prompt, 3, 10, 0);
+    assert_int_equal(forge_engine_step(tiny.engine, &error), JOULE_FAILED);
+    assert_non_null(strstr(error.message, "no finite logits"));
+    assert_int_equal(forge_engine_step(tiny.engine, &error), JOULE_FAILED);
+    tiny_model_close(&tiny);
+}
+
+/* The caller always leaves five events. */
+static void test_events_that_are_left_need_little_memory_and_keep_their_order(void **state)
+{
+    (void)state;
+    struct tiny_model tiny;
+    const int32_t prompt[] = {1, 2, 3};
+    int32_t all[200], some[200];
+    size_t all_count = 0, some_count = 0;
+    forge_engine_event event = {.struct_size = sizeof event};
+    tiny_model_open(&tiny, 7, NULL);
+    tiny_model_add(&tiny, prompt, 3, 200, 0);
+    while (forge_engine_step(tiny.engine, NULL) == JOULE_OK)
+        while (forge_engine_next(tiny.engine, &event) == JOULE_OK)
+            if (event.token >= 0)
+                all[all_count++] = event.token;
+    tiny_model_add(&tiny, prompt, 3, 200, 0);
+    for (size_t step = 0; step < 210; step++) {
+        joule_status status = forge_engine_step(tiny.engine, NULL);
+        assert_true(status == JOULE_OK || status == JOULE_ABSENT);
+        if (step >= 5 && forge_engine_next(tiny.engine, &event) == JOULE_OK && event.token >= 0)
+            some[some_count++] = event.token;
+    }
+    while (forge_engine_next(tiny.engine, &event) == JOULE_OK)
+        if (event.token >= 0)
+            some[some_count++] = event.token;
+    assert_int_equal(event.end, FORGE_END_LENGTH);
+    assert_true(tiny.engine->event_capacity < 50);
+    assert_int_equal(all_count, 200);
+    assert_int_equal(some_count, 200);
+    assert_memory_equal(all, some, sizeof all);
+    tiny_model_close(&tiny);
+}
+
 /* A request that fills the cache by itself ends one page before the end of the cache. If it were longer, it
  * could not be admitted again after a preemption. */
 static void test_an_answer_ends_when_the_cache_is_full(void **state)
@@ -274,6 +355,9 @@ int main(void)
         cmocka_unit_test(test_prompts_of_other_salts_are_not_reused),
         cmocka_unit_test(test_requests_that_cannot_fit_are_refused),
         cmocka_unit_test(test_members_and_pointers_that_are_not_valid_are_refused),
+        cmocka_unit_test(test_a_request_that_allows_no_token_ends_alone),
+        cmocka_unit_test(test_a_model_without_finite_logits_fails),
+        cmocka_unit_test(test_events_that_are_left_need_little_memory_and_keep_their_order),
         cmocka_unit_test(test_an_answer_ends_when_the_cache_is_full),
         cmocka_unit_test(test_a_step_always_computes_something_with_priorities),
     };

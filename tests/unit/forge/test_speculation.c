@@ -166,6 +166,111 @@ static void test_frequencies_of_tokens_are_the_same_with_drafts(void **state)
     tiny_model_close(&other);
 }
 
+/* Runs eight greedy requests, each of which runs before those that came earlier. */
+static void run_by_priority(struct tiny_model *tiny, struct answers *out)
+{
+    forge_engine_event event = {.struct_size = sizeof event};
+    memset(out, 0, sizeof *out);
+    for (int32_t i = 0, steps = 0; i < 8 || forge_engine_step(tiny->engine, NULL) == JOULE_OK; steps++) {
+        const int32_t prompt[] = {i, i + 1, i + 2, i + 3};
+        uint64_t id;
+        forge_request request = {.struct_size = sizeof request,
+                                 .prompt = prompt,
+                                 .prompt_count = 4,
+                                 .sampling = forge_sampling_default(),
+                                 .max_tokens = 27,
+                                 .priority = -i};
+        request.sampling.temperature = 0;
+        if (i < 8 && steps % 4 == 0) {
+            assert_int_equal(forge_engine_add(tiny->engine, &request, &id, NULL), JOULE_OK);
+            i++;
+        }
+        if (i < 8)
+            assert_int_equal(forge_engine_step(tiny->engine, NULL), JOULE_OK);
+        while (forge_engine_next(tiny->engine, &event) == JOULE_OK)
+            if (event.token >= 0)
+                out->tokens[event.request][out->counts[event.request]++] = event.token;
+    }
+    for (int i = 1; i <= 8; i++)
+        assert_int_equal(out->counts[i], 27);
+}
+
+/* Preempted requests keep their part of the draft model's cache, which becomes full. */
+static void test_requests_get_no_drafts_while_the_cache_of_the_draft_model_is_full(void **state)
+{
+    (void)state;
+    static struct answers plain, drafted;
+    struct tiny_model tiny, equal;
+    forge_engine_options options = {.struct_size = sizeof options,
+                                    .page_size = 4,
+                                    .cache_tokens = 40,
+                                    .max_length = 32,
+                                    .max_batch_size = 2,
+                                    .is_by_priority = true};
+    tiny_model_open(&tiny, 7, &options);
+    run_by_priority(&tiny, &plain);
+    tiny_model_close(&tiny);
+    tiny_model_open(&equal, 7, NULL);
+    options.speculation = FORGE_SPECULATION_MODEL;
+    options.draft_model = equal.model;
+    options.keeps_draft_tokens = true;
+    options.draft_tokens = 2;
+    tiny_model_open(&tiny, 7, &options);
+    run_by_priority(&tiny, &drafted);
+    assert_memory_equal(&plain, &drafted, sizeof plain);
+    assert_true(facts_of(&tiny).accepted_tokens > 0);
+    tiny_model_close(&tiny);
+    tiny_model_close(&equal);
+}
+
+static void test_a_draft_model_without_finite_logits_proposes_nothing(void **state)
+{
+    (void)state;
+    static struct answers plain, drafted;
+    struct tiny_model tiny, nan, seven;
+    const forge_engine_options options = {.struct_size = sizeof options,
+                                          .page_size = 48, /* does not divide the context */
+                                          .speculation = FORGE_SPECULATION_MODEL};
+    forge_engine_options with_nan = options, with_seven = options;
+    tiny_model_open(&tiny, 7, NULL);
+    run(&tiny, &plain);
+    tiny_model_close(&tiny);
+    tiny_model_open(&nan, TINY_NAN, NULL);
+    tiny_model_open(&seven, 7, NULL);
+    with_nan.draft_model = nan.model;
+    with_seven.draft_model = seven.model;
+    tiny_model_open(&tiny, 7, &with_nan);
+    run(&tiny, &drafted);
+    assert_same(&plain, &drafted);
+    assert_int_equal(facts_of(&tiny).draft_tokens, 0);
+    tiny_model_close(&tiny);
+    tiny_model_open(&tiny, 7, &with_seven);
+    run(&tiny, &drafted);
+    assert_same(&plain, &drafted);
+    tiny_model_close(&tiny);
+    tiny_model_close(&nan);
+    tiny_model_close(&seven);
+}
+
+static void test_lookups_of_any_length_end(void **state)
+{
+    (void)state;
+    static struct answers plain, drafted;
+    struct tiny_model tiny;
+    const forge_engine_options options = {.struct_size = sizeof options,
+                                          .speculation = FORGE_SPECULATION_LOOKUP,
+                                          .keeps_draft_tokens = true,
+                                          .min_match = 1,
+                                          .max_match = UINT32_MAX};
+    tiny_model_open(&tiny, 7, NULL);
+    run(&tiny, &plain);
+    tiny_model_close(&tiny);
+    tiny_model_open(&tiny, 7, &options);
+    run(&tiny, &drafted);
+    assert_same(&plain, &drafted);
+    tiny_model_close(&tiny);
+}
+
 static void test_the_fit_of_step_times_finds_the_line(void **state)
 {
     (void)state;
@@ -183,6 +288,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_greedy_tokens_are_the_same_with_drafts_of_any_origin),
         cmocka_unit_test(test_frequencies_of_tokens_are_the_same_with_drafts),
+        cmocka_unit_test(test_requests_get_no_drafts_while_the_cache_of_the_draft_model_is_full),
+        cmocka_unit_test(test_a_draft_model_without_finite_logits_proposes_nothing),
+        cmocka_unit_test(test_lookups_of_any_length_end),
         cmocka_unit_test(test_the_fit_of_step_times_finds_the_line),
     };
     return cmocka_run_group_tests_name("speculation", tests, NULL, NULL);

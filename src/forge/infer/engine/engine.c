@@ -303,8 +303,12 @@ joule_status engine_end(forge_engine *e, struct answer *answer, forge_end reason
 
 joule_status engine_add_event(forge_engine *e, const forge_engine_event *event, joule_error *out_error)
 {
-    if (e->event_first > 0 && e->event_first == e->event_count)
-        e->event_first = e->event_count = 0;
+    /* Returned events make room when they are the larger part, so the memory follows those that are left. */
+    if (2 * e->event_first > e->event_count) {
+        e->event_count -= e->event_first;
+        memmove(e->events, e->events + e->event_first, e->event_count * sizeof *e->events);
+        e->event_first = 0;
+    }
     if (!ARRAY_ROOM(e->events, e->event_capacity, e->event_count))
         return error_set(out_error, JOULE_NO_MEMORY, "cannot report a token: out of memory");
     e->events[e->event_count] = *event;

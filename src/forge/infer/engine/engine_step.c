@@ -130,6 +130,14 @@ static bool set_probabilities(forge_engine *e, struct answer *answer, const floa
     return true;
 }
 
+static bool has_finite(const float *logits, size_t count)
+{
+    size_t i = 0;
+    while (i < count && !isfinite(logits[i]))
+        i++;
+    return i < count;
+}
+
 static bool is_full(const forge_engine *e, const struct answer *answer)
 {
     size_t made = answer->sequence.token_count - answer->prompt_count;
@@ -147,8 +155,8 @@ static joule_status choose(forge_engine *e, struct answer *answer, const float *
     size_t before = sequence->token_count, vocabulary = runner_vocabulary(&e->runner);
     size_t possible = drafts;
     if (!set_probabilities(e, answer, logits, &possible)) {
-        *out_end = FORGE_END_TOKEN; /* if a schema allows no token, its text is complete */
-        return answer->constraint
+        *out_end = FORGE_END_TOKEN; /* the schema or the options allow only tokens that end the answer */
+        return has_finite(logits, vocabulary)
                    ? JOULE_OK
                    : error_set(error, JOULE_FAILED, "request %llu: the model computed no finite logits",
                                (unsigned long long)answer->id);
@@ -188,21 +196,21 @@ static size_t draft_room(const forge_engine *e, const struct answer *answer)
 /* Proposes drafts for the running sequences that have one token to compute. */
 static joule_status propose(forge_engine *e, joule_error *error)
 {
-    struct draft_request requests[4096];
     size_t count = 0;
     for (struct sequence *at = e->scheduler.running.first; at; at = at->next) {
         struct answer *answer = answer_of(at);
         at->draft_count = 0;
         if (at->computed + 1 != at->token_count || draft_room(e, answer) == 0)
             continue;
-        requests[count++] = (struct draft_request){at,
-                                                   &answer->drafts,
-                                                   answer->sampler,
-                                                   at->token_count - answer->prompt_count,
-                                                   draft_room(e, answer),
-                                                   answer->options.sampling.temperature < 1e-5};
+        e->speculation.requests[count++] =
+            (struct draft_request){.sequence = at,
+                                   .state = &answer->drafts,
+                                   .sampler = answer->sampler,
+                                   .position = at->token_count - answer->prompt_count,
+                                   .room = draft_room(e, answer),
+                                   .is_greedy = answer->options.sampling.temperature < 1e-5};
     }
-    return count ? speculation_propose(&e->speculation, requests, count, error) : JOULE_OK;
+    return count ? speculation_propose(&e->speculation, count, error) : JOULE_OK;
 }
 
 joule_status engine_take_outputs(forge_engine *e, const float *logits, joule_error *error)

@@ -36,6 +36,33 @@ double step_times_expect(const struct step_times *t, double rows)
 
 /* --- life ----------------------------------------------------------------------------------------------- */
 
+static joule_status open_draft_model(struct speculation *s, const forge_engine_options *options,
+                                     forge_device *device, const struct model_graph_sizes *sizes,
+                                     size_t vocabulary, joule_error *error)
+{
+    struct model_graph_sizes own = *sizes;
+    const struct model_config *config = &options->draft_model->file->config;
+    if ((size_t)config->vocabulary != vocabulary)
+        return error_set(
+            error, JOULE_INVALID,
+            "the draft model has %lld tokens, but the model has %zu: they must have one vocabulary",
+            (long long)config->vocabulary, vocabulary);
+    if (config->context < (int64_t)options->max_length)
+        return error_set(
+            error, JOULE_INVALID,
+            "the draft model has a context of %lld tokens: set max_length to at most this number",
+            (long long)config->context);
+    own.pages = own.max_sequences * own.sequence_pages;
+    own.cache_dtype = FORGE_F32;
+    if (own.pages > INT32_MAX / own.page_size)
+        return error_set(error, JOULE_INVALID,
+                         "the cache of the draft model has more than 2^31 - 1 tokens: set max_length or "
+                         "max_batch_size to smaller numbers");
+    s->logits = malloc(vocabulary * sizeof *s->logits);
+    return s->logits ? runner_open(&s->draft, options->draft_model, device, &own, error)
+                     : error_set(error, JOULE_NO_MEMORY, "cannot create an engine: out of memory");
+}
+
 joule_status speculation_open(struct speculation *s, const forge_engine_options *options,
                               forge_device *device, const struct model_graph_sizes *sizes, size_t vocabulary,
                               joule_error *out_error)
@@ -45,29 +72,22 @@ joule_status speculation_open(struct speculation *s, const forge_engine_options 
                               .max_drafts = options->draft_tokens ? options->draft_tokens : 4,
                               .min_match = options->min_match ? options->min_match : 2,
                               .max_match = options->max_match ? options->max_match : 4};
-    if (s->kind != FORGE_SPECULATION_MODEL)
+    if (s->kind == FORGE_SPECULATION_NONE)
         return JOULE_OK;
-    struct model_graph_sizes own = *sizes;
-    const struct model_config *config = &options->draft_model->file->config;
-    if ((size_t)config->vocabulary != vocabulary)
-        return error_set(
-            out_error, JOULE_INVALID,
-            "the draft model has %lld tokens, but the model has %zu: they must have one vocabulary",
-            (long long)config->vocabulary, vocabulary);
-    if (config->context < sizes->sequence_pages * sizes->page_size)
-        return error_set(
-            out_error, JOULE_INVALID,
-            "the draft model has a context of %lld tokens: set max_length to at most this number",
-            (long long)config->context);
-    own.pages = own.max_sequences * own.sequence_pages;
-    own.cache_dtype = FORGE_F32;
-    return runner_open(&s->draft, options->draft_model, device, &own, out_error);
+    s->requests = calloc(options->max_batch_size, sizeof *s->requests);
+    if (!s->requests)
+        return error_set(out_error, JOULE_NO_MEMORY, "cannot create an engine: out of memory");
+    return s->kind == FORGE_SPECULATION_MODEL
+               ? open_draft_model(s, options, device, sizes, vocabulary, out_error)
+               : JOULE_OK;
 }
 
 void speculation_close(struct speculation *s)
 {
     if (s->kind == FORGE_SPECULATION_MODEL)
         runner_close(&s->draft);
+    free(s->requests);
+    free(s->logits);
 }
 
 void speculation_end(struct speculation *s, struct draft_state *state)
@@ -118,29 +138,35 @@ static size_t wanted_count(const struct speculation *s, struct draft_request *r,
 
 /* --- lookup in the sequence ----------------------------------------------------------------------------- */
 
-/* Returns the index after the last earlier occurrence of the last `length` tokens; 0: none. */
-static size_t find_last(const int32_t *tokens, size_t count, size_t length)
+/* Finds the longest part of the last tokens, min to max tokens long, that occurs earlier. Returns the index
+ * after its last earlier occurrence; 0: none. */
+static size_t find_longest(const int32_t *tokens, size_t count, size_t min, size_t max)
 {
-    const int32_t *suffix = tokens + count - length;
-    for (size_t end = count - 1; end >= length; end--)
-        if (memcmp(tokens + end - length, suffix, length * sizeof *tokens) == 0)
-            return end;
-    return 0;
+    size_t longest = min - 1, at = 0;
+    for (size_t end = count - 1; end > longest && longest < max; end--) {
+        size_t length = 0;
+        while (length < end && length < max && tokens[end - 1 - length] == tokens[count - 1 - length])
+            length++;
+        if (length > longest) {
+            longest = length;
+            at = end;
+        }
+    }
+    return at;
 }
 
 static void look_up(const struct speculation *s, struct sequence *sequence, size_t count)
 {
-    size_t at = 0, tokens = sequence->token_count;
-    for (size_t length = s->max_match; at == 0 && length >= s->min_match && length > 0; length--)
-        if (tokens > length)
-            at = find_last(sequence->tokens, tokens, length);
+    size_t tokens = sequence->token_count,
+           at = find_longest(sequence->tokens, tokens, s->min_match, s->max_match);
     while (at > 0 && sequence->draft_count < count && at < tokens)
         sequence->drafts[sequence->draft_count++] = sequence->tokens[at++];
 }
 
 /* --- draft model ---------------------------------------------------------------------------------------- */
 
-/* Makes pages for the first `tokens` tokens, and memory for probabilities. Returns false if out of memory. */
+/* Makes pages for the first `tokens` tokens, and memory for probabilities. Returns false if there are
+ * not enough. */
 static bool make_room(struct speculation *s, struct draft_request *r, size_t tokens)
 {
     struct draft_state *state = r->state;
@@ -179,58 +205,56 @@ static bool add_missing(struct speculation *s, struct draft_request *r)
     return is_last && count > 0;
 }
 
-/* Chooses a draft from logits: [vocabulary]. */
-static void choose_draft(struct speculation *s, struct draft_request *r, const float *logits, float *work)
+/* Appends a draft that is chosen from logits: [vocabulary]. If this is impossible, the sequence wants no more
+ * drafts. */
+static void choose_draft(struct speculation *s, struct draft_request *r, const float *logits)
 {
     struct sequence *sequence = r->sequence;
     size_t vocabulary = runner_vocabulary(&s->draft), i = sequence->draft_count;
-    float *probabilities = r->is_greedy ? work : r->state->probabilities + i * vocabulary;
+    float *probabilities = r->is_greedy ? s->logits : r->state->probabilities + i * vocabulary;
     memcpy(probabilities, logits, vocabulary * sizeof *logits);
-    if (!sampler_probabilities(r->sampler, probabilities, NULL))
-        return;
-    int32_t token = sampler_draw(r->sampler, probabilities, r->position + i, DRAFT_PURPOSE);
-    if (sampler_add_token(r->sampler, token, false))
+    int32_t token = sampler_probabilities(r->sampler, probabilities, NULL)
+                        ? sampler_draw(r->sampler, probabilities, r->position + i, DRAFT_PURPOSE)
+                        : -1;
+    if (token >= 0 && sampler_add_token(r->sampler, token, false))
         sequence->drafts[sequence->draft_count++] = token;
+    else
+        r->wanted = i;
 }
 
 /* Computes one step of the draft model for all requests that want more than they have. Returns JOULE_ABSENT
  * if no request wants a draft. */
-static joule_status draft_step(struct speculation *s, struct draft_request *requests, const size_t *wanted,
-                               size_t count, float *work, joule_error *error)
+static joule_status draft_step(struct speculation *s, size_t count, joule_error *error)
 {
     const float *logits;
-    bool has_logits[4096] = {0};
     runner_begin(&s->draft);
-    for (size_t i = 0; i < count; i++)
-        if (requests[i].sequence->draft_count < wanted[i] && s->draft.rows < (size_t)s->draft.sizes.max_rows)
-            has_logits[i] = add_missing(s, &requests[i]);
+    for (size_t i = 0; i < count; i++) {
+        struct draft_request *r = &s->requests[i];
+        r->has_logits = r->sequence->draft_count < r->wanted && add_missing(s, r);
+    }
     if (s->draft.rows == 0)
         return JOULE_ABSENT;
     joule_status status = runner_run(&s->draft, &logits, error);
-    for (size_t i = 0; status == JOULE_OK && i < count; i++) {
-        if (!has_logits[i])
-            continue;
-        size_t before = requests[i].sequence->draft_count;
-        choose_draft(s, &requests[i], logits, work);
-        if (requests[i].sequence->draft_count == before)
-            return error_set(error, JOULE_FAILED, "the draft model computed no finite logits");
-        logits += runner_vocabulary(&s->draft);
-    }
+    for (size_t i = 0; status == JOULE_OK && i < count; i++)
+        if (s->requests[i].has_logits) {
+            choose_draft(s, &s->requests[i], logits);
+            logits += runner_vocabulary(&s->draft);
+        }
     return status;
 }
 
-static joule_status run_draft_model(struct speculation *s, struct draft_request *requests,
-                                    const size_t *wanted, size_t count, joule_error *error)
+static joule_status run_draft_model(struct speculation *s, size_t count, joule_error *error)
 {
-    float *work = malloc(runner_vocabulary(&s->draft) * sizeof *work);
-    joule_status status = work ? JOULE_OK : error_set(error, JOULE_NO_MEMORY, "cannot draft: out of memory");
-    for (size_t i = 0; status == JOULE_OK && i < count; i++)
-        if (wanted[i] > 0 && !make_room(s, &requests[i], requests[i].sequence->token_count + wanted[i]))
-            status = error_set(error, JOULE_NO_MEMORY, "cannot draft: out of memory");
+    joule_status status = JOULE_OK;
     int64_t begin_ns = clock_now_ns();
     size_t steps = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct draft_request *r = &s->requests[i];
+        if (r->wanted > 0 && !make_room(s, r, r->sequence->token_count + r->wanted))
+            r->wanted = 0;
+    }
     while (status == JOULE_OK) {
-        status = draft_step(s, requests, wanted, count, work, error);
+        status = draft_step(s, count, error);
         steps += status == JOULE_OK;
     }
     if (steps > 0) {
@@ -239,23 +263,20 @@ static joule_status run_draft_model(struct speculation *s, struct draft_request 
             s->draft_seconds > 0 ? s->draft_seconds + 0.1 * (seconds - s->draft_seconds) : seconds;
     }
     for (size_t i = 0; i < count; i++)
-        sampler_remove_tokens(requests[i].sampler, requests[i].sequence->draft_count);
-    free(work);
+        sampler_remove_tokens(s->requests[i].sampler, s->requests[i].sequence->draft_count);
     return status == JOULE_ABSENT ? JOULE_OK : status;
 }
 
 /* --- proposals ------------------------------------------------------------------------------------------ */
 
-joule_status speculation_propose(struct speculation *s, struct draft_request *requests, size_t count,
-                                 joule_error *out_error)
+joule_status speculation_propose(struct speculation *s, size_t count, joule_error *out_error)
 {
-    size_t wanted[4096];
     for (size_t i = 0; i < count; i++)
-        wanted[i] = wanted_count(s, &requests[i], count);
+        s->requests[i].wanted = wanted_count(s, &s->requests[i], count);
     if (s->kind == FORGE_SPECULATION_MODEL)
-        return run_draft_model(s, requests, wanted, count, out_error);
+        return run_draft_model(s, count, out_error);
     for (size_t i = 0; i < count; i++)
-        look_up(s, requests[i].sequence, wanted[i]);
+        look_up(s, s->requests[i].sequence, s->requests[i].wanted);
     return JOULE_OK;
 }
 

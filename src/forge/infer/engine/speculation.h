@@ -30,17 +30,6 @@ struct draft_state {
     bool has_drafted;
 };
 
-struct speculation {
-    forge_speculation kind;
-    bool keeps_count; /* always propose max_drafts */
-    size_t max_drafts, min_match, max_match;
-    struct runner draft; /* FORGE_SPECULATION_MODEL only */
-    struct step_times model_times;
-    double draft_seconds; /* mean time of a step of the draft model; 0: unknown */
-    uint64_t proposals, proposed, accepted;
-    uint64_t accepted_at[MAX_DRAFTS]; /* by the position of the draft */
-};
-
 /* A sequence that may get drafts. */
 struct draft_request {
     struct sequence *sequence;
@@ -49,16 +38,32 @@ struct draft_request {
     size_t position; /* of the next token in the answer */
     size_t room;     /* maximum number of drafts */
     bool is_greedy;
+    size_t wanted;   /* number of drafts; set by speculation_propose */
+    bool has_logits; /* the present step of the draft model computes the next draft */
 };
 
+struct speculation {
+    forge_speculation kind;
+    bool keeps_count; /* always propose max_drafts */
+    size_t max_drafts, min_match, max_match;
+    struct draft_request *requests; /* [max_batch_size], for speculation_propose */
+    struct runner draft;            /* FORGE_SPECULATION_MODEL only */
+    float *logits;                  /* work memory: [vocabulary]; FORGE_SPECULATION_MODEL only */
+    struct step_times model_times;
+    double draft_seconds; /* mean time of a step of the draft model; 0: unknown */
+    uint64_t proposals, proposed, accepted;
+    uint64_t accepted_at[MAX_DRAFTS]; /* by the position of the draft */
+};
+
+/* Creates the memory for drafts. The caller frees it with speculation_close, also after an error. */
 joule_status speculation_open(struct speculation *speculation, const forge_engine_options *options,
                               forge_device *device, const struct model_graph_sizes *sizes, size_t vocabulary,
                               joule_error *out_error);
 void speculation_close(struct speculation *speculation);
 
-/* Sets the drafts of `count` sequences that have exactly one token to compute. */
-joule_status speculation_propose(struct speculation *speculation, struct draft_request *requests,
-                                 size_t count, joule_error *out_error);
+/* Sets the drafts of the sequences of requests [0, count), which have exactly one token to compute. A sequence
+ * gets no drafts from a draft model whose cache is full. */
+joule_status speculation_propose(struct speculation *speculation, size_t count, joule_error *out_error);
 /* Records that the first `accepted` of `proposed` drafts were accepted. */
 void speculation_record(struct speculation *speculation, struct draft_state *state, size_t token_count,
                         size_t proposed, size_t accepted);
