@@ -262,13 +262,15 @@ joule_status llama2c_read_vocabulary(struct model_file *file, const char *path, 
     joule_status status = model_file_map(file, path, &map, out_error);
     if (status != JOULE_OK)
         return status;
-    if (map.size < 4)
-        return error_set(out_error, JOULE_INVALID, "cannot read %s: the file has only %zu bytes", path,
-                         map.size);
-    struct reading r = {file, path, (const char *)map.data + 4, map.size - 4, out_error};
+    size_t skipped = map.size < 4 ? map.size : 4; /* the length of the longest token */
+    struct reading r = {file, path, (const char *)map.data + skipped, map.size - skipped, out_error};
     size_t count = (size_t)file->config.vocabulary;
-    if (count == 0)
-        count = count_tokens(r);
+    if (count == 0 && (count = count_tokens(r)) < 3)
+        return error_set(
+            out_error, JOULE_INVALID,
+            "cannot read %s: the file is not GGUF, tokenizer.json, a model of SentencePiece or a "
+            "tokenizer.bin of llama2.c",
+            path);
     if (count > r.left / 8 || count < 3)
         return error_set(
             out_error, JOULE_INVALID,

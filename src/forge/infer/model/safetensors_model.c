@@ -12,6 +12,7 @@
 #include "base/string.h"
 #include "forge/infer/model/hugging_face.h"
 #include "forge/infer/model/model_reader.h"
+#include "forge/infer/tokenizer/tokenizer_read.h"
 #include "forge/serialize/safetensors.h"
 
 #define INDEX_NAME  "model.safetensors.index.json"
@@ -206,12 +207,18 @@ static joule_status add_tensors(struct reading *r)
 
 /* --- the model ------------------------------------------------------------------------------------------ */
 
-/* Sets the special tokens that config.json states.
- * Note: the vocabulary is in the folder's file tokenizer.json. Its reader is called here, before the ids
- * are set; until then the vocabulary is empty. */
+/* Reads the folder's tokenizer.json, and sets the special tokens that config.json states. The vocabulary is
+ * empty if the folder has no tokenizer.json. */
 static joule_status read_vocabulary(struct reading *r)
 {
     struct vocabulary *v = &r->file->vocabulary;
+    const char *path = join(r, "tokenizer.json");
+    if (!path)
+        return model_no_memory(r->folder, r->error);
+    joule_error error = {0};
+    joule_status status = tokenizer_json_read(&r->file->arena, v, path, &error);
+    if (status != JOULE_OK && status != JOULE_ABSENT)
+        return error_set(r->error, status, "%s", error.message);
     if (r->settings.bos >= 0 && (uint64_t)r->settings.bos < v->count)
         v->bos = (int32_t)r->settings.bos;
     if (r->settings.eos >= 0 && (uint64_t)r->settings.eos < v->count)
