@@ -1,15 +1,14 @@
 /* infer/chat/jinja.h - the subset of the template language Jinja that chat templates use.
  *
  * A template is parsed to a tree of nodes, which is then evaluated. Whitespace is treated as Hugging Face
- * treats it (trim_blocks and lstrip_blocks), and values behave as in Python. The template comes from a
- * model file, so it is not trusted: steps, memory and depth are limited. An evaluation needs up to 256 KiB
- * of stack.
- * Note: no maintained C library for Jinja exists (July 2026); those for C++ and Rust need a second run
- * time.
+ * treats it (trim_blocks and lstrip_blocks), and values behave as in Python. The template comes from a model
+ * file, so it is not trusted: steps, memory and depth are limited. An evaluation needs up to 256 KiB of
+ * stack.
+ * Note: no maintained C library for Jinja exists (July 2026). Libraries for C++ and Rust would need a second
+ * language runtime.
  *
- * Functions that fail call jinja_fail, which keeps the first failure, and return an undefined value, false
- * or NULL. Callers test jinja->has_failed where it matters. All memory but buffers is in the arena.
- */
+ * Functions that fail call jinja_fail, which keeps the first failure, and return an undefined value, false or
+ * NULL. Callers test jinja->has_failed where it matters. All memory is in the arena, except buffers. */
 #ifndef FORGE_INFER_JINJA_H
 #define FORGE_INFER_JINJA_H
 
@@ -22,8 +21,8 @@
 
 enum {
     JINJA_MAX_TEMPLATE = 1 << 20, /* size of a template in bytes */
-    /* Nodes that are evaluated (long texts and lists count as several), and memory in bytes. JINJA_COPIES
-     * times the size of the conversation is added to both. */
+    /* Maximum number of evaluated nodes (long texts and lists count as several), and of bytes of memory.
+     * JINJA_COPIES times the size of the conversation is added to both limits. */
     JINJA_MAX_STEPS = 2000000,
     JINJA_MAX_MEMORY = 64 << 20,
     JINJA_COPIES = 16,
@@ -89,15 +88,15 @@ struct jinja {
     struct arena arena;
     joule_error *error;
     bool has_failed;
-    uint32_t line; /* of the node that is parsed or evaluated */
+    uint32_t line; /* line of the node that is parsed or evaluated */
     int64_t steps_left;
     size_t memory_left;
     unsigned depth;
-    enum { JINJA_RUNS, JINJA_BREAKS, JINJA_CONTINUES } flow; /* of the innermost loop */
+    enum { JINJA_RUNS, JINJA_BREAKS, JINJA_CONTINUES } flow; /* state of the innermost loop */
     struct scope *scope;                                     /* innermost */
     struct loop *loop;                                       /* innermost; NULL: none */
     struct buffer *out;
-    struct tm now; /* result of strftime_now */
+    struct tm now; /* time that strftime_now prints */
 };
 
 /* Begins an evaluation; input_size: size of the conversation in bytes. The caller calls jinja_end. */
@@ -112,14 +111,14 @@ struct value jinja_fail(struct jinja *jinja, joule_status status, const char *fo
 bool jinja_is_undefined(struct jinja *jinja, struct value value);
 /* Counts `steps`. Returns false, and fails, if the limit is reached. */
 bool jinja_charge(struct jinja *jinja, size_t steps);
-/* Enter and leave a level of recursion. jinja_enter returns false, and fails, if the limit is reached; the
- * level must not be left then. */
+/* Enter and leave a level of recursion. If the limit is reached, jinja_enter fails and returns false; do not
+ * call jinja_leave then. */
 bool jinja_enter(struct jinja *jinja);
 void jinja_leave(struct jinja *jinja);
-/* Returns zeroed memory in the arena; NULL if out of memory or beyond the limit. */
+/* Returns zeroed memory in the arena; NULL if out of memory, or if the limit is reached. */
 void *jinja_alloc(struct jinja *jinja, size_t size);
 
-/* Appends to a buffer. Returns false if it failed. */
+/* Append to a buffer. Return false after a failure. */
 bool buffer_add(struct jinja *jinja, struct buffer *buffer, const char *bytes, size_t size);
 bool buffer_add_span(struct jinja *jinja, struct buffer *buffer, struct span span);
 /* Frees the buffer, also after a failure, and returns its text as a string in the arena. */
@@ -169,17 +168,18 @@ struct node *jinja_parse_filters(struct parser *parser, struct node *left, bool 
 struct node *jinja_parse_target(struct parser *parser);
 /* Parses the parameters of a macro in parentheses. */
 struct node *jinja_parse_parameters(struct parser *parser);
-/* Parse an operand with its sign, and an expression without "a if b else c". */
+/* jinja_parse_unary parses an operand with its sign. jinja_parse_or parses an expression without "a if b else
+ * c". */
 struct node *jinja_parse_unary(struct parser *parser, bool has_filters);
 struct node *jinja_parse_or(struct parser *parser);
-/* Return a node, a node with the operand `left`, or one with two operands. They return NULL if an operand
- * is NULL. takes_text: the node gets the text of the next token, which is skipped. */
+/* Return a node without operands, with the operand `left`, or with two operands. Return NULL if an operand is
+ * NULL. takes_text: the node gets the text of the next token, which is skipped. */
 struct node *jinja_new_node(struct parser *parser, enum node_kind kind);
 struct node *jinja_new_node_of(struct parser *parser, enum node_kind kind, struct node *left,
                                bool takes_text);
 struct node *jinja_new_pair(struct parser *parser, enum node_kind kind, struct node *left,
                             struct node *right);
-/* Returns true, and skips the token, if the next token is this name or this operator. */
+/* Return true and skip the next token if it is this name or this operator. */
 bool jinja_skip_name(struct parser *parser, const char *name);
 bool jinja_skip_operator(struct parser *parser, const char *text);
 bool jinja_is_operator(const struct token *token, const char *text);

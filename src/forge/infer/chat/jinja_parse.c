@@ -214,7 +214,8 @@ static struct node *parse_with(struct parser *parser)
     return node && node->items ? node : NULL;
 }
 
-/* The assistant's text in templates for training; rendered as if the tags were not there. */
+/* Parses {% generation %}, which marks the assistant's text in templates for training. The body is rendered
+ * as if the tags were absent. */
 static struct node *parse_generation(struct parser *parser)
 {
     return parse_block(parser, "endgeneration");

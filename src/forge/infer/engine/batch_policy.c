@@ -3,10 +3,12 @@
 
 #include <math.h>
 
-#define MEAN_STEP             0.2 /* weight of a new measurement in the mean */
-#define MAX_SLOWDOWN          2   /* of a step with the objective latency, relative to one row */
-#define MAX_ROWS_PER_SEQUENCE 2   /* on average; steps with more rows of prompts are not measured */
-#define MIN_ROWS              16  /* rows that are always allowed, so that prompts progress */
+#define MEAN_STEP 0.2 /* weight of a new measurement in a mean of joules per token */
+/* Objective latency: maximum time of a step, relative to a step of one row. */
+#define MAX_SLOWDOWN 2
+/* Mean rows per sequence of a measured step; steps with many prompt rows are not measured. */
+#define MAX_ROWS_PER_SEQUENCE 2
+#define MIN_ROWS              16 /* rows that are always allowed, so that prompts progress */
 
 /* Returns the index of a batch size: the smallest i for which 2^i is not below it. */
 static size_t size_index(size_t size)

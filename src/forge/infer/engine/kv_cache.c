@@ -47,7 +47,7 @@ static joule_status check_options(const forge_kv_cache_options *o, joule_error *
         return error_set(out_error, JOULE_INVALID,
                          "cannot create a KV cache: head_dim is %" PRIu32 ", but %s needs a multiple of %zu",
                          o->head_dim, forge_dtype_name(o->dtype), block);
-    uint64_t max_pages = INT32_MAX / o->page_size; /* graphs have 32-bit numbers of positions */
+    uint64_t max_pages = INT32_MAX / o->page_size; /* the inputs of graphs number positions with i32 */
     if (o->pages == 0 || o->pages > max_pages)
         return error_set(out_error, JOULE_INVALID,
                          "cannot create a KV cache: pages is %" PRIu64 ", not 1 to %" PRIu64, o->pages,
@@ -199,8 +199,8 @@ static joule_status check_positions(const char *verb, const forge_kv_sequence *s
     return JOULE_OK;
 }
 
-/* Returns the number of positions from `position` on that are contiguous in memory, at most `count`. Writes
- * the address of the first. */
+/* Returns the number of positions from `position` on that are contiguous in memory, at most `count`.
+ * *out_row: the address of the first of them. */
 static size_t find_run(const forge_kv_sequence *sequence, const forge_tensor *tensor, size_t position,
                        size_t count, char **out_row)
 {

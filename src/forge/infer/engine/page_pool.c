@@ -27,7 +27,7 @@ struct page_pool {
     size_t page_count, page_size;
     size_t free_count;
     size_t cached_count;  /* free pages that are findable */
-    uint32_t first, last; /* of the free pages; NO_PAGE: none */
+    uint32_t first, last; /* ends of the list of free pages; NO_PAGE: none */
     uint64_t chain_mask;  /* number of chains - 1; the number is a power of two */
     uint32_t *chains;     /* [chain_mask + 1]: the first page of each chain, or NO_PAGE */
     struct page *pages;   /* [page_count] */
@@ -36,7 +36,7 @@ struct page_pool {
 
 /* --- list of free pages --------------------------------------------------------------------------------- */
 
-/* Adds a page without users behind all other free pages. */
+/* Appends a page without users to the list of free pages. */
 static void add_free(struct page_pool *pool, uint32_t page)
 {
     pool->pages[page].previous = pool->last;
@@ -72,7 +72,7 @@ static bool is_same(struct prefix_hash a, struct prefix_hash b)
     return a.words[0] == b.words[0] && a.words[1] == b.words[1];
 }
 
-/* Returns the first link of the chain to which a hash belongs. */
+/* Returns the head of the chain to which a hash belongs. */
 static uint32_t *chain_of(const struct page_pool *pool, struct prefix_hash hash)
 {
     return &pool->chains[hash.words[0] & pool->chain_mask];

@@ -8,7 +8,7 @@
 
 enum { POWER_SAMPLES = 128 };
 
-/* The energy at some times of the last second. All 0, with a limit: empty. */
+/* Readings of the energy in the last second. Initialise with zeros and max_watts. */
 struct power_limit {
     double max_watts; /* 0: no limit */
     int64_t times_ns[POWER_SAMPLES];

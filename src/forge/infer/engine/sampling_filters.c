@@ -9,7 +9,7 @@
 enum { LEVELS = 3, DIGITS = 1 << 13, GROUP = 16 };
 static const unsigned digit_shift[LEVELS] = {19, 9, 0};
 
-#define P_TOLERANCE 1e-6 /* above the rounding errors of single-precision probabilities */
+#define P_TOLERANCE 1e-6 /* larger than the rounding errors of single-precision probabilities */
 
 /* --- exponentials --------------------------------------------------------------------------------------- */
 
@@ -77,8 +77,8 @@ struct selection {
     const struct filter_logits *logits;
     bool is_weighted;
     float scale;
-    int32_t low, high; /* keys of the tokens that are candidates for the last one */
-    int32_t base;      /* key with digit 0 at the current level */
+    int32_t low, high; /* range of keys that contains the last selected token */
+    int32_t base;      /* the key that digit 0 means at the current level */
     double before;     /* sum of the amounts of the tokens before the candidates */
     double sums[DIGITS];
 };
@@ -137,8 +137,8 @@ static void add_level(struct selection *s, unsigned shift)
             add_block(s, block, shift);
 }
 
-/* Finds the digit at which the sum reaches `target`, and makes its tokens the candidates. Sums of the
- * levels have different rounding errors, so the last digit with tokens is taken if the sum is not reached. */
+/* Finds the digit at which the sum reaches `target`, and makes its tokens the candidates. Each level rounds
+ * its sums differently. If rounding keeps the sum below `target`, the last digit with tokens is taken. */
 static void choose_digit(struct selection *s, unsigned shift, double target)
 {
     double before = s->before;
@@ -158,8 +158,9 @@ static void choose_digit(struct selection *s, unsigned shift, double target)
     s->high = last < s->high ? last : s->high;
 }
 
-/* Finds the smallest logit among the first tokens whose amounts reach `target`, or this share of the sum of
- * all amounts. Tokens below `limit` do not count. Returns false if all tokens within the limit are needed. */
+/* Finds the smallest logit among the first tokens whose amounts reach `target`; if is_share, reach this share
+ * of the sum of all amounts, and *target becomes that sum. Tokens below `limit` do not count. Returns false
+ * if all tokens within the limit are needed. */
 static bool select_logit(struct selection *s, float limit, double *target, bool is_share, float *out_logit)
 {
     s->low = key_of(limit);
@@ -181,8 +182,8 @@ static bool select_logit(struct selection *s, float limit, double *target, bool 
     return true;
 }
 
-/* Keeps as many of the tokens with the smallest kept logit as the sum needs; the logits of others become
- * -INFINITY. */
+/* Several tokens may have the smallest kept logit, `last`. Keeps the first of them until the sum reaches
+ * `target`, and sets the logits of the others to -INFINITY. */
 static void limit_ties(const struct selection *s, float last, double target)
 {
     float amounts[GROUP] = {last};

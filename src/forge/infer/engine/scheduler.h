@@ -5,7 +5,9 @@
  * sequences are admitted. If the cache is full, the sequence that was admitted last is preempted: it loses
  * its pages, waits at the front, and computes its tokens again later.
  * Note: a sequence is admitted only if its whole prompt and one more page fit, so that prompts do not preempt
- * each other in turn. Threads: one thread at a time. */
+ * each other in turn.
+ *
+ * Threads: one thread at a time. */
 #ifndef FORGE_INFER_SCHEDULER_H
 #define FORGE_INFER_SCHEDULER_H
 
@@ -61,7 +63,8 @@ struct scheduler {
     struct scheduled *batch; /* [batch_count]: the result of scheduler_plan */
     size_t batch_count, batch_capacity, rows;
     uint64_t arrivals, preemptions;
-    uint64_t queried_tokens, found_tokens; /* of the prefix cache, without recomputed tokens */
+    /* Tokens looked up in the prefix cache, and found; without recomputed tokens. */
+    uint64_t queried_tokens, found_tokens;
 };
 
 /* Creates the memory of a scheduler that uses `pool`. The caller frees it with scheduler_close. */
@@ -82,7 +85,7 @@ bool scheduler_can_admit(const struct scheduler *scheduler, size_t token_count);
 bool scheduler_plan(struct scheduler *scheduler);
 /* Records that the batch was computed, and makes full pages findable. */
 void scheduler_complete(struct scheduler *scheduler);
-/* Removes the last `count` tokens of the computed ones, which were rejected drafts. */
+/* Removes the last `count` computed tokens, which were rejected drafts. */
 void scheduler_reject(struct sequence *sequence, size_t count);
 
 #endif

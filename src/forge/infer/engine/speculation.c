@@ -11,7 +11,7 @@
 #define ACCEPTANCE_START 0.7
 #define ACCEPTANCE_STEP  0.15 /* weight of a new proposal in the mean */
 #define PROBE_TOKENS     32   /* tokens without drafts, after which one draft is tried again */
-#define DRAFT_PURPOSE    3    /* of sampler_draw: no other draw has this number */
+#define DRAFT_PURPOSE    3    /* `purpose` of sampler_draw for drafts; no other caller uses this number */
 
 /* --- times of steps ------------------------------------------------------------------------------------- */
 
@@ -81,7 +81,7 @@ void speculation_end(struct speculation *s, struct draft_state *state)
 
 /* --- number of drafts ----------------------------------------------------------------------------------- */
 
-/* Returns the number of drafts with the most tokens per second, for `sequences` sequences in a step. */
+/* Returns the number of drafts that gives the most tokens per second, for `sequences` sequences in a step. */
 static size_t best_count(const struct speculation *s, const struct draft_state *state, size_t sequences)
 {
     double rows = (double)sequences, one = step_times_expect(&s->model_times, rows);
@@ -193,8 +193,8 @@ static void choose_draft(struct speculation *s, struct draft_request *r, const f
         sequence->drafts[sequence->draft_count++] = token;
 }
 
-/* Computes one step of the draft model for all requests that want more than they have. Returns JOULE_ABSENT
- * if no request wants a draft. */
+/* Computes one step of the draft model for all requests that have fewer drafts than wanted. Returns
+ * JOULE_ABSENT if no request wants another draft. */
 static joule_status draft_step(struct speculation *s, struct draft_request *requests, const size_t *wanted,
                                size_t count, float *work, joule_error *error)
 {

@@ -20,11 +20,11 @@ double step_times_expect(const struct step_times *times, double rows);
 
 /* The drafts of one sequence. */
 struct draft_state {
-    uint32_t *pages; /* of the draft model's cache: [page_count]; NULL: none */
+    uint32_t *pages; /* [page_count], pages of the draft model's cache; NULL: none */
     size_t page_count;
     size_t computed; /* tokens whose keys and values are in the draft model's cache */
     float
-        *probabilities; /* of the draft model: [max_drafts, vocabulary]; NULL: each draft has probability 1 */
+        *probabilities; /* [max_drafts, vocabulary], of the draft model; NULL: each draft has probability 1 */
     double acceptance;  /* mean part of drafts that were accepted */
     size_t skipped;     /* tokens since drafts were last proposed */
     bool has_drafted;
@@ -38,7 +38,7 @@ struct speculation {
     struct step_times model_times;
     double draft_seconds; /* mean time of a step of the draft model; 0: unknown */
     uint64_t proposals, proposed, accepted;
-    uint64_t accepted_at[MAX_DRAFTS]; /* by the position of the draft */
+    uint64_t accepted_at[MAX_DRAFTS]; /* accepted drafts by their position in a proposal */
 };
 
 /* A sequence that may get drafts. */
@@ -46,7 +46,7 @@ struct draft_request {
     struct sequence *sequence;
     struct draft_state *state;
     struct sampler *sampler;
-    size_t position; /* of the next token in the answer */
+    size_t position; /* index of the next token in the answer */
     size_t room;     /* maximum number of drafts */
     bool is_greedy;
 };

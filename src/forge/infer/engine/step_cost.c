@@ -17,7 +17,7 @@ struct step_cost step_cost_of(const struct model_file *file, forge_dtype cache_d
         bool is_table = strcmp(tensor->name, "position_embd.weight") == 0 ||
                         (strcmp(tensor->name, "token_embd.weight") == 0 && !is_tied);
         if (is_table)
-            continue; /* only single rows are read */
+            continue; /* the program reads only single rows of this tensor */
         cost.weight_bytes += (double)tensor->size_bytes;
         if (tensor->shape.rank == 2)
             cost.row_flop += 2 * (double)forge_shape_elements(&tensor->shape);
