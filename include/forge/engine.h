@@ -65,9 +65,9 @@ typedef struct forge_engine_options {
     /* Maximum number of tokens of one prompt in one step; default: max_batch_tokens. */
     uint32_t chunk_tokens;
     uint64_t cache_tokens; /* tokens in the cache; default: max_batch_size * max_length, at most 1 GiB */
-    forge_dtype
-        cache_dtype; /* FORGE_F32, FORGE_F16, FORGE_BF16 or FORGE_Q8_0; default: f32 for a model in f32,
-                               * else f16 */
+    /* FORGE_F32, FORGE_F16, FORGE_BF16 or FORGE_Q8_0; default: FORGE_F32 if the model is in f32, else
+     * FORGE_F16. */
+    forge_dtype cache_dtype;
     bool disables_prefix_cache; /* do not reuse the keys and values of equal beginnings of prompts */
     bool is_by_priority; /* requests with a lower priority number run first; false: in order of arrival */
     uint8_t reserved[2];

@@ -74,7 +74,8 @@ FORGE_API joule_status forge_kv_cache_query(const forge_kv_cache *cache, forge_k
 
 /* --- sequences ------------------------------------------------------------------------------------------ */
 
-/* A sequence of a cache. The cache frees it with forge_kv_cache_remove_sequence or forge_kv_cache_free. */
+/* A sequence of a cache. Free it with forge_kv_cache_remove_sequence; forge_kv_cache_free frees all
+ * sequences. */
 typedef struct forge_kv_sequence forge_kv_sequence;
 
 /* Adds a sequence that will begin with these `count` tokens (0 or more). Its first *out_cached_tokens
