@@ -30,8 +30,8 @@ struct prompt {
     bool has_text; /* the answer continues a text */
 };
 
-/* Creates a reply whose job has no choices yet. NULL, with a failure: out of memory. The caller frees it with
- * reply_free. */
+/* Creates a reply whose job has no choices yet. Returns NULL with a failure if out of memory. The caller
+ * frees the reply with reply_free. */
 struct reply *reply_new(struct server *server, bool is_chat, struct failure *failure);
 /* Adds the choices for `count` prompts with the reply's options. Returns false with a failure. */
 bool reply_set_prompts(struct reply *reply, const struct prompt *prompts, size_t count,

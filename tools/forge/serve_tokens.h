@@ -25,8 +25,9 @@ bool check_text_size(const struct server *server, size_t size, const char *param
 bool tokens_of_text(const struct server *server, size_t max_tokens, const char *text, size_t size,
                     uint32_t flags, const char *param, struct arena *arena, int32_t **out_tokens,
                     size_t *out_count, struct failure *failure);
-/* Like tokens_of_text, for the text of a chat template with marks of control_tokens_divide. If the model
- * begins all texts with a BOS token, the tokens begin with one BOS token. */
+/* Converts a rendered chat template to tokens, like tokens_of_text. The text may contain marks of
+ * control_tokens_divide. If the model begins all texts with a BOS token, the tokens begin with exactly one
+ * BOS token. */
 bool tokens_of_template(const struct server *server, char *text, struct arena *arena, int32_t **out_tokens,
                         size_t *out_count, struct failure *failure);
 

@@ -7,7 +7,7 @@
 #include <math.h>
 #include "forge/ir/library.h"
 
-/* Returns false, and fails the builder with the message, unless the condition holds. */
+/* Returns `condition`. If it is false, fails the builder with the message. */
 static bool need(forge_builder *b, bool condition, const char *message)
 {
     if (builder_is_ok(b) && !condition)
@@ -31,7 +31,7 @@ static bool is_i32(forge_builder *b, forge_value x)
     return forge_value_dtype(b, x) == FORGE_I32;
 }
 
-/* Returns x rounded to q8_0 and converted back, as a kernel with integer products reads it. */
+/* Returns x rounded to q8_0 and converted back. Kernels with integer products use this rounded x. */
 static forge_value round_to_q8_0(forge_builder *b, forge_value x)
 {
     return forge_cast(b, forge_value_dtype(b, x), forge_cast(b, FORGE_Q8_0, x));
@@ -180,7 +180,7 @@ static forge_value places_of(forge_builder *b, const forge_value *in, forge_dim 
     return forge_reshape(b, forge_add(b, first, offset), forge_shape_of(shape.dims[0], length));
 }
 
-/* Returns the keys or values at the places: [t, kv_heads, length, d]. */
+/* Returns the keys or values at the places. places: [t, length]; result: [t, kv_heads, length, d]. */
 static forge_value cached(forge_builder *b, forge_dtype dtype, forge_value cache, forge_value places)
 {
     forge_value x = forge_gather(b, forge_cast(b, dtype, cache), places, 0);

@@ -1,6 +1,6 @@
-/* Checks that folders of Hugging Face are read with GGUF's names and settings: single and sharded
- * safetensors files, transposed weights of GPT-2, scalings of the rotary embedding. Contradictions are
- * refused. */
+/* Checks that folders of Hugging Face are read with GGUF's names and settings: single and sharded safetensors
+ * files, transposed weights of GPT-2, scalings of the rotary embedding. Folders whose files contradict each
+ * other are refused. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

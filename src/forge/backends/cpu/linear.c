@@ -90,7 +90,7 @@ size_t linear_rows(const struct launch *launch, size_t *out_grain)
 
 /* --- the rounded x -------------------------------------------------------------------------------------- */
 
-/* Returns `count` elements of `size` bytes, rounded up to whole cache lines. */
+/* Returns the bytes of `count` elements of `size` bytes, rounded up to whole cache lines. */
 static size_t lines(size_t count, size_t size)
 {
     return (count * size + 63) / 64 * 64;

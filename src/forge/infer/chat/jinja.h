@@ -33,6 +33,8 @@ enum {
 
 /* --- tree ---------------------------------------------------------------------------------------------- */
 
+/* The kind of a node. Each comment shows the syntax; left, right, third, other, text and items are the parts
+ * that these members of struct node contain. */
 enum node_kind {
     /* expressions */
     NODE_CONSTANT,  /* constant */
@@ -45,8 +47,10 @@ enum node_kind {
     NODE_INDEX,     /* left[right] */
     NODE_SLICE,     /* left[right:other:third]; NULL: not given */
     NODE_CALL,      /* left(items); items: NODE_ARGUMENT */
-    NODE_ARGUMENT,  /* text = left; without text: positional. Also a macro's parameter; left: its default */
-    NODE_FILTER,    /* left | text(items); left is NULL in a block */
+    /* An argument: text=left, or only left if there is no text. A parameter of a macro: left is its
+     * default. */
+    NODE_ARGUMENT,
+    NODE_FILTER,    /* left | text(items); left is NULL in {% filter %} and {% set %} blocks */
     NODE_TEST,      /* left is text(items) */
     NODE_NOT,       /* not left */
     NODE_NEGATE,    /* -left */
@@ -61,9 +65,9 @@ enum node_kind {
     NODE_TEXT,     /* text */
     NODE_OUTPUT,   /* {{ left }} */
     NODE_IF,       /* items: NODE_BRANCH */
-    NODE_BRANCH,   /* if left (NULL: else): items */
-    NODE_FOR,      /* for left in right if third: items, else: other */
-    NODE_SET,      /* left = right; without right: left = items, filtered by other */
+    NODE_BRANCH,   /* if left: items; left NULL: the else branch */
+    NODE_FOR,      /* for left in right if third: items; else: other */
+    NODE_SET,      /* left = right; if right is NULL: left = the text of items, filtered by other */
     NODE_MACRO,    /* macro text(other): items */
     NODE_FILTERED, /* filter other: items */
     NODE_WITH,     /* with other (list of NODE_SET): items */
@@ -107,9 +111,9 @@ void jinja_end(struct jinja *jinja);
  * value. */
 struct value jinja_fail(struct jinja *jinja, joule_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Fails with "NAME is undefined" and returns true if a value is undefined. */
+/* If a value is undefined, fails with "NAME is undefined" and returns true. */
 bool jinja_is_undefined(struct jinja *jinja, struct value value);
-/* Counts `steps`. Returns false, and fails, if the limit is reached. */
+/* Adds to the number of steps. If the limit is reached, fails and returns false. */
 bool jinja_charge(struct jinja *jinja, size_t steps);
 /* Enter and leave a level of recursion. If the limit is reached, jinja_enter fails and returns false; do not
  * call jinja_leave then. */
@@ -214,7 +218,8 @@ bool jinja_compare(struct jinja *jinja, struct span operator_text, struct value 
 struct value jinja_strip(struct jinja *jinja, struct span text, struct span characters, bool at_start,
                          bool at_end);
 
-/* Find a builtin by its name, or return NULL. The methods are those of a kind of value. */
+/* Return the builtin with this name, or NULL. jinja_find_method searches the methods of values of this kind.
+ * jinja_find searches a table of `count` builtins. */
 const struct builtin *jinja_find_filter(struct span name);
 const struct builtin *jinja_find_list_filter(struct span name);
 const struct builtin *jinja_find_test(struct span name);

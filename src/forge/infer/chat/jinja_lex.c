@@ -109,7 +109,7 @@ static bool skip_comment(struct lexer *lexer)
     return fail(lexer, "the comment {# has no end");
 }
 
-/* Returns the offset after "WORD" and white space around it, or SIZE_MAX if another word is at `at`. */
+/* Returns the offset after `word` and the white space around it, or SIZE_MAX if another word is at `at`. */
 static size_t after_word(const struct lexer *lexer, size_t at, const char *word)
 {
     at = after_space(lexer, at);

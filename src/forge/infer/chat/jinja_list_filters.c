@@ -137,7 +137,7 @@ static void merge(struct jinja *jinja, const struct sorted *from, struct sorted 
     }
 }
 
-/* Sorts items, and keeps the order of equal ones. Returns the sorted items, or NULL if it failed. */
+/* Sorts items; equal items keep their order. Returns the sorted items, or NULL after a failure. */
 static const struct sorted *sort_items(struct jinja *jinja, struct sorted *items, size_t count,
                                        bool is_reversed)
 {

@@ -12,7 +12,7 @@ static struct node *fail_unsupported(struct parser *parser, const struct token *
     return NULL;
 }
 
-/* Skips the end of a block's tag. Returns false if it is not next. */
+/* Skips the end of a tag, "%}". Returns false if the next token is not such an end. */
 static bool skip_end(struct parser *parser)
 {
     if (parser->token->kind != TOKEN_BLOCK_END)

@@ -70,7 +70,7 @@ static inline struct answer *answer_of(struct sequence *sequence)
 
 /* Appends an event. Returns JOULE_NO_MEMORY if out of memory. */
 joule_status engine_add_event(forge_engine *engine, const forge_engine_event *event, joule_error *out_error);
-/* Ends an answer: adds its last event and frees it. */
+/* Ends an answer: adds its last event, and frees the answer. */
 joule_status engine_end(forge_engine *engine, struct answer *answer, forge_end reason,
                         joule_error *out_error);
 
@@ -78,7 +78,7 @@ joule_status engine_end(forge_engine *engine, struct answer *answer, forge_end r
 void engine_read_meter(forge_engine *engine);
 /* Ends the requests whose next step would exceed their budget, and waits as the power limit demands. */
 joule_status engine_limit_energy(forge_engine *engine, joule_error *out_error);
-/* Adds the cost of the batch that was computed to its requests. */
+/* Adds the cost of the last batch to the requests in it. */
 void engine_add_cost(forge_engine *engine);
 
 /* Chooses tokens from the logits of the batch, [outputs, vocabulary], and adds events. */

@@ -89,7 +89,8 @@ static joule_status add_token(forge_engine *e, struct answer *answer, int32_t to
     return engine_add_event(e, &event, error);
 }
 
-/* Forbids the tokens that would end the answer too early. probabilities: logits, [vocabulary]. */
+/* Before min_tokens, forbids the tokens that end the answer. made: number of tokens of the answer; logits:
+ * [vocabulary]. */
 static void forbid_end(const forge_engine *e, const struct answer *answer, size_t made, float *logits)
 {
     for (size_t i = 0; made < answer->options.min_tokens && i < runner_vocabulary(&e->runner); i++)
@@ -148,7 +149,7 @@ static joule_status choose(forge_engine *e, struct answer *answer, const float *
     size_t before = sequence->token_count, vocabulary = runner_vocabulary(&e->runner);
     size_t possible = drafts;
     if (!set_probabilities(e, answer, logits, &possible)) {
-        *out_end = FORGE_END_TOKEN; /* if a schema allows no token, its text is complete */
+        *out_end = FORGE_END_TOKEN; /* if the schema allows no further token, the answer's text is complete */
         return answer->constraint
                    ? JOULE_OK
                    : error_set(error, JOULE_FAILED, "request %llu: the model computed no finite logits",
@@ -174,7 +175,7 @@ static joule_status choose(forge_engine *e, struct answer *answer, const float *
 
 /* --- drafts --------------------------------------------------------------------------------------------- */
 
-/* Returns the largest number of drafts of a sequence whose tokens all fit in the answer. */
+/* Returns the maximum number of drafts of a sequence: as many as fit in the answer. */
 static size_t draft_room(const forge_engine *e, const struct answer *answer)
 {
     size_t made = answer->sequence.token_count - answer->prompt_count,

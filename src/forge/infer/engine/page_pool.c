@@ -12,7 +12,8 @@
 
 enum { KEY_SIZE = 16 };
 
-/* The first word of a hashed message. It keeps salts and pages of tokens apart. */
+/* The first word of a hashed message. It differs for salts and for pages, so that their hashes differ,
+ * too. */
 enum { MESSAGE_SALT = 1, MESSAGE_PAGE = 2 };
 
 struct page {
@@ -212,7 +213,8 @@ bool page_pool_is_shared(const struct page_pool *pool, uint32_t page)
 
 /* --- prefixes ------------------------------------------------------------------------------------------- */
 
-/* Returns the hash of a message: its kind, the hash of the part before it, and its bytes. */
+/* Returns the hash of a message, which consists of its kind, the hash of the part before it, and its
+ * bytes. */
 static struct prefix_hash hash_message(const struct page_pool *pool, uint64_t kind, struct prefix_hash before,
                                        const void *bytes, size_t size)
 {

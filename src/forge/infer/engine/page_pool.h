@@ -40,7 +40,8 @@ size_t page_pool_cached_count(const struct page_pool *pool);
 size_t page_pool_count(const struct page_pool *pool);
 size_t page_pool_page_size(const struct page_pool *pool);
 
-/* Returns a page with one user, or NO_PAGE if all pages have users. Its old prefix is forgotten. */
+/* Returns a page with one user, or NO_PAGE if all pages have users. If the page was findable, page_pool_find
+ * no longer finds it. */
 uint32_t page_pool_take(struct page_pool *pool);
 /* Adds a user. The page must have a user or be findable. */
 void page_pool_retain(struct page_pool *pool, uint32_t page);
@@ -53,8 +54,8 @@ void page_pool_release_all(struct page_pool *pool, const uint32_t *pages, size_t
 /* Returns true if the page has more than one user; it must be copied before it is written. */
 bool page_pool_is_shared(const struct page_pool *pool, uint32_t page);
 
-/* Returns the hash of no tokens for a salt (NULL and 0 bytes: no salt). Prefixes with different salts are
- * never shared. */
+/* Returns the hash of an empty prefix with a salt (NULL and 0 bytes: no salt). Prefixes with different salts
+ * are never shared. */
 struct prefix_hash page_pool_hash_start(const struct page_pool *pool, const void *salt, size_t salt_size);
 /* Returns the hash of a prefix that is extended by one page of tokens: [page_size]. */
 struct prefix_hash page_pool_hash_next(const struct page_pool *pool, struct prefix_hash before,
@@ -65,7 +66,7 @@ void page_pool_publish(struct page_pool *pool, uint32_t page, struct prefix_hash
 /* Returns true if page_pool_find can return the page: it was published since it was last taken, and no other
  * page had its hash. */
 bool page_pool_is_findable(const struct page_pool *pool, uint32_t page);
-/* Returns the page with this hash, with one more user, or NO_PAGE. */
+/* Adds a user to the page with this hash, and returns the page. Returns NO_PAGE if no page has this hash. */
 uint32_t page_pool_find(struct page_pool *pool, struct prefix_hash hash);
 
 /* Checks all invariants: counts, lists and hashes agree. For tests; takes O(pages). */

@@ -16,13 +16,13 @@ struct power_limit {
     unsigned first, count;
 };
 
-/* Stores a reading. Readings that are closer together than 1/100 s replace each other. */
+/* Stores a reading. Of readings less than 1/100 s apart, only the last is kept. */
 void power_limit_add(struct power_limit *limit, int64_t time_ns, double joules);
 /* Returns the mean power of the last second before the last reading, in W; NaN: fewer than two readings. */
 double power_limit_watts(const struct power_limit *limit);
-/* Returns how long to wait before a step that is expected to use `joules`, in ns: 0 if the mean power of the
- * second that ends after the step stays below the limit. A step that alone exceeds the limit waits at most a
- * second. */
+/* Returns the time to wait before a step that is expected to use `joules`, in ns. The mean power of the
+ * second that ends after the step then stays below the limit. A step that alone exceeds the limit waits at
+ * most a second. */
 int64_t power_limit_wait_ns(const struct power_limit *limit, double joules);
 
 #endif

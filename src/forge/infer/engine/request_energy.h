@@ -26,7 +26,7 @@ struct spending {
 
 struct request_energy {
     forge_energy_source source;
-    forge_instance *instance; /* counts the energy if `source` is the meter */
+    forge_instance *instance; /* the instance whose energy the meter counts, if `source` is the meter */
     joule_meter *meter;
     joule_quantity first, last; /* readings of the source: at the start, and the last one */
     bool is_known;              /* `first` and `last` are set */

@@ -152,7 +152,7 @@ static joule_status set_inputs(struct runner *r, joule_error *error)
     };
     joule_status status = JOULE_OK;
     if (r->outputs == 0)
-        r->inputs.output_rows[0] = 0; /* the program computes at least one row of logits */
+        r->inputs.output_rows[0] = 0; /* the program must compute at least one row of logits */
     for (size_t i = 0; status == JOULE_OK && i < sizeof inputs / sizeof *inputs; i++)
         status = set_input(r, inputs[i].name, inputs[i].data, inputs[i].shape, error);
     return status;

@@ -42,7 +42,8 @@ static inline void exponentiate(float x[GROUP])
 
 /* --- order of the logits -------------------------------------------------------------------------------- */
 
-/* Returns a number that has the order of the logits. It is signed, because SSE2 compares signed numbers. */
+/* Maps a logit to an integer with the same order. The integer is signed, because SSE2 compares signed
+ * numbers. */
 static inline int32_t key_of(float logit)
 {
     int32_t bits;
@@ -58,7 +59,7 @@ static float logit_of(int32_t key)
     return logit;
 }
 
-/* Returns false if no logit of the block is within the limit. */
+/* Returns true if the block may have a logit of at least `limit`. */
 static bool can_contain(const struct filter_logits *logits, size_t block, float limit)
 {
     return !logits->maxima || logits->maxima[block] >= limit;
@@ -71,8 +72,8 @@ static size_t end_of_block(const struct filter_logits *logits, size_t first)
 
 /* --- radix selection ------------------------------------------------------------------------------------ */
 
-/* State of one selection. Each token has an amount: 1, or its weight exp((logit - max) * scale). The
- * selection finds the shortest beginning of the order of the tokens whose amounts reach a sum. */
+/* State of one selection. Each token has an amount: 1, or its weight exp((logit - max) * scale). In the order
+ * of the tokens, the selection finds the fewest first tokens whose amounts reach a given sum. */
 struct selection {
     const struct filter_logits *logits;
     bool is_weighted;
@@ -219,7 +220,8 @@ float filter_top_k(const struct filter_logits *logits, float limit, size_t k)
     if (k >= logits->count)
         return limit;
     if (k < blocks) {
-        /* At least k tokens are not below the k-th largest maximum, so tokens below it are not examined. */
+        /* The k-th largest maximum is a lower limit: at least k tokens are not below it. So smaller tokens
+         * need not be examined. */
         struct filter_logits maxima = {.values = logits->maxima, .count = blocks, .max = logits->max};
         if (select_logit(&(struct selection){.logits = &maxima}, limit, &target, false, &bound))
             limit = bound;
@@ -238,7 +240,8 @@ float filter_min_p(const struct filter_logits *logits, float limit, double p, fl
     return fmaxf(limit, (float)((double)logits->max + log(p) / (double)scale));
 }
 
-/* Replaces a group of logits by their weights; below `limit` by 0. Returns the sum of the weights. */
+/* Replaces a group of logits by their weights, and logits below `limit` by 0. Returns the sum of the
+ * weights. */
 static double weigh_group(float logits[GROUP], float max, float limit, float scale)
 {
     double sums[4] = {0};

@@ -19,19 +19,19 @@ enum sequence_state { SEQUENCE_NEW, SEQUENCE_WAITING, SEQUENCE_RUNNING };
 
 /* A sequence of tokens. The engine appends tokens and drafts; the scheduler changes the other members. */
 struct sequence {
-    struct sequence *next, *previous; /* in a list of the scheduler */
+    struct sequence *next, *previous; /* neighbours in a list of the scheduler */
     enum sequence_state state;
     int32_t priority; /* lower numbers run first */
     uint64_t arrival; /* number of the call of scheduler_add */
     int32_t *tokens;  /* [token_count] */
     size_t token_count, token_capacity;
-    int32_t drafts[MAX_DRAFTS]; /* proposed tokens after the last one */
+    int32_t drafts[MAX_DRAFTS]; /* proposed tokens after the last token */
     size_t draft_count;
     size_t computed; /* number of tokens whose keys and values are in the cache */
     size_t found;    /* number of tokens that were found in the cache when the sequence was last admitted */
     uint32_t *pages; /* [page_count]; capacity: enough for the longest sequence */
     size_t page_count;
-    struct prefix_hash hash_start, hash; /* hash of no tokens, and of the first hashed_pages pages */
+    struct prefix_hash hash_start, hash; /* hashes of the empty prefix, and of the first hashed_pages pages */
     size_t hashed_pages;
     bool was_admitted;
     bool avoids_prefixes; /* all tokens must be computed, for example to report their probabilities */

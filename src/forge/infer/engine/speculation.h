@@ -1,8 +1,8 @@
 /* infer/engine/speculation.h - proposes draft tokens, which the model verifies in one step.
  *
  * Drafts come from a smaller model, or from the sequence itself: the tokens that followed the last occurrence
- * of its last tokens. The number of drafts follows from the part of earlier drafts that was accepted and from
- * the measured times of steps; it becomes 0 if drafts do not pay. */
+ * of its last tokens. The number of drafts is computed from the part of earlier drafts that was accepted, and
+ * from the measured times of steps. It becomes 0 if drafts save no time. */
 #ifndef FORGE_INFER_SPECULATION_H
 #define FORGE_INFER_SPECULATION_H
 
@@ -10,7 +10,8 @@
 #include "forge/infer/engine/runner.h"
 #include "forge/infer/engine/sampler.h"
 
-/* A linear fit of the seconds of a step by its rows. Old steps have less weight. All 0: no steps yet. */
+/* A linear fit of the seconds of a step as a function of its rows. Old steps have less weight. All 0: no
+ * steps yet. */
 struct step_times {
     double count, rows, seconds, rows_squared, rows_seconds;
 };

@@ -28,7 +28,8 @@ struct step_cost step_cost_of(const struct model_file *file, forge_dtype cache_d
 double step_cost_joules(const struct step_cost *cost, size_t first, size_t count, size_t rows)
 {
     double n = (double)count, end = (double)(first + count);
-    double positions = n * ((double)first + (n + 1) / 2); /* sum of the positions that the rows attend to */
+    /* Sum, over the rows, of the number of positions to which a row attends. */
+    double positions = n * ((double)first + (n + 1) / 2);
     struct program_cost work = {.flop = n * cost->row_flop + positions * cost->position_flop,
                                 .read_bytes = cost->weight_bytes * n / (double)(rows ? rows : 1) +
                                               end * cost->position_bytes};

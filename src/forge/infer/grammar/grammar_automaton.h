@@ -1,8 +1,8 @@
 /* infer/grammar/grammar_automaton.h - the automaton of a grammar, how it is built, and how it advances.
  *
- * The automaton is nondeterministic. Edges consume a byte, consume nothing, or call: they push their target
- * as a return, and continue at another node. A final node returns to the last target that was pushed.
- */
+ * The automaton is nondeterministic. There are three kinds of edges. The first consumes a byte. The second
+ * consumes nothing. The third calls: it pushes its target on the stack, and continues at another node. At a
+ * final node, the automaton pops the last target and continues there. */
 #ifndef FORGE_INFER_GRAMMAR_AUTOMATON_H
 #define FORGE_INFER_GRAMMAR_AUTOMATON_H
 
@@ -18,7 +18,7 @@ struct grammar_edge {
 };
 
 struct grammar_node {
-    uint32_t first_byte, first_other; /* first edge that consumes a byte; first one that does not */
+    uint32_t first_byte, first_other; /* first edge that consumes a byte; first edge that does not */
     bool is_final;
     /* Minimum number of frames that must be pushed to reach the end of the part; GRAMMAR_NO_NEED: the end
      * cannot be reached. */
@@ -27,7 +27,8 @@ struct grammar_node {
 
 struct grammar {
     uint32_t start, node_count;
-    struct grammar_node *nodes; /* [node_count + 1]; a node's edges end where those of the next one begin */
+    /* [node_count + 1]; the edges of a node end at the first edge of the next node. */
+    struct grammar_node *nodes;
     struct grammar_edge *edges;
 };
 
@@ -42,7 +43,7 @@ struct draft_edge {
 };
 
 struct draft_node {
-    uint32_t first, last; /* edges, in the order in which they were added; NO_NODE: none */
+    uint32_t first, last; /* first and last edge, in the order in which they were added; NO_NODE: none */
     bool is_final;
 };
 
@@ -73,12 +74,12 @@ void draft_free(struct draft *draft);
 
 /* --- advancing ------------------------------------------------------------------------------------------ */
 
-/* Frames of a walk. frames[0] is the bottom. */
+/* The stack of a walk through the automaton. frames[0]: the bottom, which ends the text. */
 struct grammar_walk {
     const struct grammar *grammar;
     struct grammar_frame *frames;
     uint32_t frame_count, frame_capacity;
-    bool is_complete; /* the last advance returned from the bottom */
+    bool is_complete; /* the last step reached the end of the text */
     /* Maximum, over all threads so far, of the depth of the thread's frame plus the need of its node. */
     unsigned depth;
 };
@@ -87,7 +88,7 @@ struct grammar_walk {
  * most GRAMMAR_MAX_THREADS threads. */
 void grammar_add(struct grammar_walk *walk, struct grammar_thread *threads, uint32_t *count,
                  struct grammar_thread thread);
-/* Writes the threads after a byte to out_threads, and returns their number. */
+/* Advances all threads by a byte. Writes the new threads to out_threads, and returns their number. */
 uint32_t grammar_step(struct grammar_walk *walk, const struct grammar_thread *threads, uint32_t count,
                       uint8_t byte, struct grammar_thread *out_threads);
 

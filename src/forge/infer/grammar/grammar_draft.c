@@ -99,7 +99,7 @@ struct needs {
     size_t queued;
 };
 
-/* Sets the need of a node if it has none, and queues it. */
+/* If the need of a node is not known yet, sets it and queues the node. */
 static void set_need(struct needs *n, uint32_t node, unsigned need)
 {
     if (n->nodes[node].need != GRAMMAR_NO_NEED)

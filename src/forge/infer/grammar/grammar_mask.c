@@ -23,7 +23,7 @@ struct cached {
     uint8_t depth;
     uint32_t *words;   /* the mask; NULL: `tokens` lists the allowed tokens */
     uint32_t *tokens;  /* [token_count] */
-    uint32_t *returns; /* nodes of the trie where the thread returned, [return_count] */
+    uint32_t *returns; /* [return_count], nodes of the trie at which the thread returned */
     uint32_t token_count, return_count;
 };
 
@@ -58,9 +58,9 @@ static void add_return(struct grammar_cache *c, uint32_t node)
         c->is_out_of_memory = true;
 }
 
-/* Walks the subtree of a node of the trie. The threads at the node are c->threads[0..c->counts[0]). Sets
- * the allowed tokens below the node in mask. If lists_returns, adds the nodes with children at which a
- * thread returned from frame 0 to c->returns. */
+/* Walks the subtree of the trie's node `root`, at which the threads are c->threads[0..c->counts[0]). Sets the
+ * bits of the allowed tokens below `root` in mask. lists_returns: adds each node to c->returns that has
+ * children and at which a thread returned from frame 0. */
 static void walk_subtree(struct grammar_cache *c, uint32_t root, uint32_t *mask, bool lists_returns)
 {
     const struct trie_node *nodes = c->trie->nodes;
@@ -109,8 +109,8 @@ static uint32_t *copy_words(const uint32_t *words, size_t count)
     return copy;
 }
 
-/* Stores the mask and the returns, as words or as a list of tokens. Returns false if the cache is full, or
- * out of memory. */
+/* Stores the mask, as words or as a list of tokens, and the list of returns. Returns false if the cache is
+ * full, or out of memory. */
 static bool store(struct grammar_cache *c, struct cached *out)
 {
     size_t tokens = count_tokens(c), words = word_count(c);
@@ -140,7 +140,7 @@ static bool store(struct grammar_cache *c, struct cached *out)
     return true;
 }
 
-/* Returns the cached result for a node, which is computed if it is new; NULL: it cannot be stored. */
+/* Returns the cached result for a node. Computes it first if necessary. NULL: it cannot be stored. */
 static const struct cached *find(struct grammar_cache *c, uint32_t node)
 {
     struct cached *cached = &c->cached[node];

@@ -82,7 +82,7 @@ static bool read_members(struct compiler *c, const struct keywords *k, struct me
     return true;
 }
 
-/* Returns the node after a member's name. */
+/* Compiles a member's name with its quotes. Returns the node after it. */
 static uint32_t compile_name(struct compiler *c, uint32_t source, const char *name)
 {
     const struct json_value value = {.kind = JSON_STRING, .text = name};

@@ -54,7 +54,8 @@ uint32_t schema_call(struct compiler *c, uint32_t source, uint32_t part)
 
 /* --- references ----------------------------------------------------------------------------------------- */
 
-/* Decodes one token of a JSON pointer, up to '/' or the end, in place of `token`. Returns the rest. */
+/* Copies one token of a JSON pointer, up to '/' or the end, to token[0..size), decoded. Returns the rest of
+ * the pointer. */
 static const char *decode_pointer(const char *text, char *token, size_t size)
 {
     size_t length = 0;

@@ -34,7 +34,7 @@ enum gguf_type {
 /* A value. All pointers point into the map. */
 struct gguf_value {
     struct bytes key;
-    enum gguf_type type; /* of the value, or of the items of an array; never GGUF_ARRAY */
+    enum gguf_type type; /* type of the value, or of an array's items; never GGUF_ARRAY */
     bool is_array;
     uint64_t count;   /* number of items; 1 if the value is not an array */
     const char *data; /* the items; a string is a u64 length and its bytes */
@@ -64,15 +64,17 @@ struct gguf {
 
 /* Maps the file, and reads the header, all keys and all values. Sets everything in `gguf`. */
 joule_status gguf_open(struct gguf *gguf, struct model_file *file, const char *path, joule_error *out_error);
-/* Returns the next `size` bytes of the file, or NULL with a message: the file ends in `what`. */
+/* Returns the next `size` bytes of the file. If fewer bytes are left, returns NULL with the message that the
+ * file ends in `what`. */
 const char *gguf_take(struct gguf *gguf, uint64_t size, const char *what);
-/* Takes a string: a u64 length and its bytes. Returns false with a message if the file ends in `what`. */
+/* Reads a string: a u64 length and its bytes. If the file ends before, returns false with the message that
+ * the file ends in `what`. */
 bool gguf_take_string(struct gguf *gguf, struct bytes *out_string, const char *what);
 
 /* Returns the value of a key, or NULL. */
 const struct gguf_value *gguf_find(const struct gguf *gguf, const char *key);
-/* Return the value of a key. Return false, without changing *out_value, if there is no such key, or with a
- * failure if the value has another type. Integers may have any width. gguf_integer also accepts an array of
+/* Return the value of a key. If the key is absent, return false and do not change *out_value. If the value
+ * has another type, the file also fails. Integers may have any width. gguf_integer also accepts an array of
  * equal integers. gguf_flag accepts integers, too. gguf_text returns a copy in the arena. */
 bool gguf_integer(struct gguf *gguf, const char *key, int64_t *out_value);
 bool gguf_number(struct gguf *gguf, const char *key, double *out_value);

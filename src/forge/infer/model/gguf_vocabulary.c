@@ -20,7 +20,8 @@ static void *allocate(struct gguf *g, uint64_t count, size_t item_size)
     return items;
 }
 
-/* Returns the strings of an array, which remain in the map. NULL, with a failure: out of memory. */
+/* Returns the strings of an array; their bytes remain in the map. If out of memory, fails and returns
+ * NULL. */
 static struct bytes *get_strings(struct gguf *g, const struct gguf_value *value)
 {
     struct bytes *strings = allocate(g, value->count, sizeof *strings);
@@ -141,7 +142,7 @@ static void get_charsmap(struct gguf *g, struct vocabulary *v)
         v->charsmap = (struct bytes){value->data, (size_t)value->count};
 }
 
-/* Sets the kind. Returns false if the file has no vocabulary, or with a failure. */
+/* Sets the kind of the vocabulary. Returns false if the file has no vocabulary, and after a failure. */
 static bool get_kind(struct gguf *g, struct vocabulary *v)
 {
     static const struct {

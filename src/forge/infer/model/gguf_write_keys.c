@@ -108,7 +108,7 @@ static void put_rope(struct writing *w, const struct model_config *c)
         put_size(w, "rope.scaling.original_context_length", (int64_t)c->rope_original_context);
         put_real(w, "rope.scaling.yarn_beta_fast", c->rope_beta_fast);
         put_real(w, "rope.scaling.yarn_beta_slow", c->rope_beta_slow);
-        /* Readers multiply this number by the standard factor. */
+        /* Readers multiply this number by the standard factor, so it is divided here. */
         put_real(w, "rope.scaling.attn_factor",
                  c->rope_attention_factor / model_yarn_scale(c->rope_factor, 1));
     }

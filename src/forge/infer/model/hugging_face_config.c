@@ -59,7 +59,7 @@ struct reading {
          : ((reading)->status = error_set((reading)->error, reason, "cannot read %s: " format,               \
                                           (reading)->path, ##__VA_ARGS__)))
 
-/* Returns the member of an object; NULL if there is none or it is null. */
+/* Returns the member of an object, or NULL if the member is absent or null. */
 static const struct json_value *member(const struct json_value *object, const char *name)
 {
     const struct json_value *value = json_member(object, name);

@@ -28,8 +28,9 @@ struct model_config {
     int64_t vocabulary, context; /* context: maximum number of tokens of a sequence */
     double norm_epsilon;
     double rope_base;
-    int64_t rope_dims;        /* rotated elements of a head, even */
-    bool rope_is_interleaved; /* pairs are adjacent (GGUF llama, llama2.c); false: half a head apart */
+    int64_t rope_dims; /* rotated elements of a head, even */
+    /* True: the elements of a pair are adjacent (GGUF llama, llama2.c); false: half a head apart. */
+    bool rope_is_interleaved;
     enum rope_scaling rope_scaling;
     double rope_factor; /* factor of the scaling; 1: none */
     /* For llama3; rope_original_context also for YaRN. */
@@ -82,8 +83,8 @@ void model_file_close(struct model_file *file);
 /* Returns the tensor with this name, or NULL. */
 const struct model_tensor *model_file_find(const struct model_file *file, const char *name);
 
-/* The readers of the formats. They fill a file whose arena is empty; after a failure the caller closes
- * it. */
+/* The readers of the formats. They fill a file whose arena is empty. The caller closes the file, even after a
+ * failure. */
 joule_status gguf_read(struct model_file *file, const char *path, joule_error *out_error);
 /* Reads only the vocabulary of a GGUF file. The architecture may be unknown, and the model is not checked.
  * file: zeros from calloc, because model_file_close frees it. JOULE_INVALID: the file has no vocabulary.

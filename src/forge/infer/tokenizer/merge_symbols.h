@@ -41,8 +41,8 @@ typedef bool merge_pair_fn(const void *context, const struct symbol *left, const
 
 /* Adds a symbol after the last one. Returns false if out of memory. */
 bool merger_add(struct merger *merger, uint32_t begin, uint32_t size, int32_t token);
-/* Merges pairs until none can be merged; of equal priorities, the leftmost pair first. The remaining symbols
- * are a list that begins with symbol 0. Returns false if out of memory. */
+/* Merges pairs until none can be merged. If several pairs have the same priority, the leftmost is merged
+ * first. The remaining symbols are a list that begins with symbol 0. Returns false if out of memory. */
 bool merger_run(struct merger *merger, merge_pair_fn *pair, const void *context);
 void merger_free(struct merger *merger);
 

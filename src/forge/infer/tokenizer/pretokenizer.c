@@ -28,7 +28,8 @@ enum { MAX_STAGES = 2 };
  * of the pattern before it. */
 struct family {
     const char *stages[MAX_STAGES];
-    const char *pattern; /* as Hugging Face writes it; NULL: there is no single pattern */
+    /* The pattern in a tokenizer.json of Hugging Face; NULL: there is no single pattern. */
+    const char *pattern;
 };
 enum { GPT2, LLAMA3, QWEN2, STARCODER };
 static const struct family families[] = {

@@ -1,7 +1,6 @@
-/* infer/tokenizer/pretokenizer.h - splits a text into the pieces within which byte-level BPE merges.
+/* infer/tokenizer/pretokenizer.h - splits a text into pieces. Byte-level BPE merges only within a piece.
  *
- * Note: needs the library PCRE2. Without it, pretokenizer_new returns JOULE_UNSUPPORTED.
- */
+ * Note: needs the library PCRE2. Without it, pretokenizer_new returns JOULE_UNSUPPORTED. */
 #ifndef FORGE_INFER_PRETOKENIZER_H
 #define FORGE_INFER_PRETOKENIZER_H
 
@@ -18,7 +17,7 @@ joule_status pretokenizer_new(const char *name, struct pretokenizer **out_pretok
                               joule_error *out_error);
 /* Frees a pre-tokenizer. NULL is allowed. */
 void pretokenizer_free(struct pretokenizer *pretokenizer);
-/* Returns true if models with this pre-tokenizer do not split a piece that is a token. */
+/* Returns true if models of this pre-tokenizer skip the merges for a piece that is itself a token. */
 bool pretokenizer_ignores_merges(const char *name);
 /* Returns the name of the pre-tokenizer that splits with a pattern of Hugging Face, or NULL. ignores_merges:
  * the value that pretokenizer_ignores_merges must return for the name. */

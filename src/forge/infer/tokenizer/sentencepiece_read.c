@@ -167,7 +167,7 @@ static bool read_model(struct model *model, struct bytes bytes)
     return true;
 }
 
-/* Returns a special token, or -1 if the pieces have no such control token. */
+/* Returns `id` if it is the number of a control token, else -1. */
 static int32_t control_token(const struct vocabulary *v, int64_t id)
 {
     return id >= 0 && (uint64_t)id < v->count && v->types[id] == TOKEN_CONTROL ? (int32_t)id : -1;

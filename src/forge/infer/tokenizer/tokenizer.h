@@ -33,7 +33,7 @@ struct forge_tokenizer {
     struct pair_table merges; /* merges of BPE, and of SPM without scores; otherwise empty */
     struct trie special;      /* tokens that are searched for in a text before the text is encoded */
     bool begins_special[256]; /* a token of `special` begins with this byte */
-    int32_t byte_tokens[256]; /* the token of a single byte; TOKEN_NONE */
+    int32_t byte_tokens[256]; /* [byte]: the token of this byte; TOKEN_NONE: the byte has no token */
     int32_t end_tokens[TOKENIZER_MAX_END_TOKENS];
     size_t end_count;
     bool splits_at_spaces; /* SentencePiece: no token has a space after another character */
@@ -57,7 +57,7 @@ static inline enum token_type tokenizer_type(const forge_tokenizer *tokenizer, i
     return types ? (enum token_type)types[token] : TOKEN_NORMAL;
 }
 
-/* Returns true if a token is part of ordinary text. */
+/* Returns true if a token can be part of ordinary text. */
 static inline bool tokenizer_is_ordinary(const forge_tokenizer *tokenizer, int32_t token)
 {
     enum token_type type = tokenizer_type(tokenizer, token);

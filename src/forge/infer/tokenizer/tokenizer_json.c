@@ -152,8 +152,8 @@ static joule_status read_added(struct json_tokenizer *reading, const struct json
 
 /* --- merges --------------------------------------------------------------------------------------------- */
 
-/* Sets the texts of a merge, which is "left right" or ["left", "right"]. *out_right: NULL for the first
- * form. */
+/* Sets the texts of a merge: ["left", "right"], or "left right". For the second form, *out_left is the whole
+ * text, and *out_right is NULL. */
 static bool merge_texts(const struct json_value *item, const char **out_left, const char **out_right)
 {
     bool is_pair = item->kind == JSON_ARRAY;

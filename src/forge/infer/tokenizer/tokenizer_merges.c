@@ -4,7 +4,7 @@
 #include <string.h>
 #include "base/error.h"
 
-/* Adds merge number `rank`, "left right". */
+/* Adds merge number `rank`, a text "left right", to the table. */
 static joule_status add_merge(forge_tokenizer *tokenizer, size_t rank, joule_error *error)
 {
     enum { MAX_MERGE = 2 * TOKENIZER_MAX_TOKEN + 1 };

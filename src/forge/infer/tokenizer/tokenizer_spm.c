@@ -47,7 +47,7 @@ static bool find_pair(const void *context, const struct symbol *left, const stru
     return true;
 }
 
-/* Adds the tokens of the symbols that are left. */
+/* Adds the tokens of the symbols that remain after merging. */
 static joule_status add_symbols(struct encoder *encoder)
 {
     const struct symbol *symbols = encoder->merger.symbols;

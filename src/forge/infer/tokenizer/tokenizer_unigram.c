@@ -73,7 +73,8 @@ static void extend(struct path *paths, size_t begin, size_t end, float score, in
         paths[end] = (struct path){.score = score, .begin = (uint32_t)begin, .token = token};
 }
 
-/* Extends the best path to byte `at` by all tokens, or by an unknown character of `length` bytes. */
+/* Extends the best path that ends at byte `at` by each token that follows; if none has the next character, by
+ * an unknown character of `length` bytes. */
 static void extend_all(const forge_tokenizer *tokenizer, struct path *paths, const char *text, size_t at,
                        size_t size, size_t length)
 {
