@@ -112,7 +112,8 @@ static void test_a_trained_model_is_read_as_it_was_written(void **state)
     model_file_close(file);
 }
 
-/* Rows of ffn_down have 172 elements, which is not a multiple of a block, so they keep their type. */
+/* Rows of ffn_down have 172 elements, which is not a multiple of a block, so they are not converted to block
+ * formats. */
 static void test_weights_are_quantised_and_norms_are_not(void **state)
 {
     (void)state;

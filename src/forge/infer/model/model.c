@@ -61,7 +61,8 @@ const forge_tokenizer *forge_model_tokenizer(const forge_model *model)
     return model->tokenizer;
 }
 
-/* Sets the facts that depend on all tensors: number of parameters, and their most frequent type. */
+/* Sets the facts that depend on all tensors: the number of parameters, the bytes of all weights, and the type
+ * of most of these bytes. */
 static void add_tensors(const struct model_file *file, forge_model_facts *facts)
 {
     uint64_t bytes_of[FORGE_Q6_K + 1] = {0};
