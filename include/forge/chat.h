@@ -20,21 +20,21 @@ typedef struct forge_chat_message {
 } forge_chat_message;
 
 /* Writes `count` messages as one text. template_text: a Jinja template; NULL: the built-in template of
- * `family` ("chatml", "llama2", "llama3", "mistral", "zephyr", "gemma" or "phi3"), which is otherwise
- * ignored. adds_generation_prompt: the text ends with the beginning of the assistant's answer. bos, eos:
- * text of the model's first and last token, which templates may print; NULL: the model has none. *out_text:
- * the caller frees it with free(). JOULE_INVALID: the template is malformed, fails, refuses the
- * conversation (the message then contains its reason) or exceeds a limit; or there is no such family.
- * JOULE_UNSUPPORTED: the template uses a construct outside of the subset; the message names the line and
- * the construct. */
+ * `family`. family: "chatml", "llama2", "llama3", "mistral", "zephyr", "gemma" or "phi3"; ignored if
+ * template_text is given. adds_generation_prompt: the text ends with the beginning of the assistant's answer.
+ * bos, eos: text of the model's first and last token, which templates may print; NULL: the model has no such
+ * token. *out_text: the caller frees it with free(). JOULE_INVALID: the template is malformed, fails or
+ * exceeds a limit; or the template refuses the conversation, and the message contains its reason; or the
+ * family does not exist. JOULE_UNSUPPORTED: the template uses a construct outside of the subset; the message
+ * names the line and the construct. */
 FORGE_API joule_status forge_chat_render(const char *template_text, const char *family,
                                          const forge_chat_message *messages, size_t count,
                                          bool adds_generation_prompt, const char *bos, const char *eos,
                                          char **out_text, joule_error *out_error);
 
-/* Returns the family whose markers a template contains, or NULL if there is none or more than one. Use it
- * if forge_chat_render returns JOULE_UNSUPPORTED for the template. The name is in static storage. NULL is
- * allowed. */
+/* Returns the family whose markers a template contains, or NULL if it contains markers of no family or of
+ * several families. Use this family if forge_chat_render returns JOULE_UNSUPPORTED for the template. The name
+ * is in static storage. template_text: NULL is allowed. */
 FORGE_API const char *forge_chat_family_of(const char *template_text);
 
 #ifdef __cplusplus

@@ -31,15 +31,16 @@ typedef enum forge_objective {
     FORGE_OBJECTIVE_ENERGY = 2,     /* joules per token */
 } forge_objective;
 
-/* A source of energy that replaces the meter, for tests and for meters of the caller. Its layout is final. */
+/* A source of energy that replaces the meter, for tests and for callers with their own meter. Its layout is
+ * final. */
 typedef struct forge_energy_source {
     const char *name; /* "scripted"; lives as long as the engine */
-    /* Returns the joules since any fixed time in *out_joules: they never decrease. JOULE_PENDING: not known
-     * yet. */
+    /* Writes the joules since a fixed time, which the source chooses, to *out_joules. The joules never
+     * decrease. JOULE_PENDING: the joules are not known yet. */
     joule_status (*read)(void *context, joule_quantity *out_joules);
-    /* Returns the present time in ns. Waits of the engine end at this clock's time. */
+    /* Returns the present time in ns. The engine measures all its waits with this clock. */
     int64_t (*now_ns)(void *context);
-    /* Returns when now_ns is at least `until_ns`. */
+    /* Waits until now_ns returns `until_ns` or more. */
     void (*wait)(void *context, int64_t until_ns);
     void *context;
     double idle_watts; /* power without requests; NaN: unknown */
@@ -49,22 +50,24 @@ typedef struct forge_energy_source {
 typedef enum forge_speculation {
     FORGE_SPECULATION_NONE = 0,
     FORGE_SPECULATION_LOOKUP = 1, /* the tokens after the last earlier occurrence of the last tokens */
-    FORGE_SPECULATION_MODEL = 2,  /* draft_model */
+    FORGE_SPECULATION_MODEL = 2,  /* the tokens that draft_model predicts */
 } forge_speculation;
 #define FORGE_MAX_DRAFT_TOKENS 32
 
-/* Options of an engine. Members with the value 0 have the default in their comment. */
+/* Options of an engine. A member that is 0 has the default value that its comment states. */
 typedef struct forge_engine_options {
     uint32_t struct_size;      /* sizeof(forge_engine_options) */
     uint32_t page_size;        /* tokens per page of the cache: 1 to 1024; default 16 */
-    uint32_t max_batch_size;   /* requests that are computed in one step; default 16 */
-    uint32_t max_batch_tokens; /* tokens that are computed in one step; default 512 */
-    uint32_t max_length;       /* tokens of a request with its answer; default: the model's context */
-    uint32_t chunk_tokens;     /* tokens of one prompt in one step; default: max_batch_tokens */
-    uint64_t cache_tokens;     /* tokens in the cache; default: max_batch_size * max_length, at most 1 GiB */
-    forge_dtype
-        cache_dtype; /* FORGE_F32, FORGE_F16, FORGE_BF16 or FORGE_Q8_0; default: f32 for a model in f32,
-                               * else f16 */
+    uint32_t max_batch_size;   /* maximum number of requests in one step; default 16 */
+    uint32_t max_batch_tokens; /* maximum number of tokens in one step; default 512 */
+    /* Maximum number of tokens of a prompt with its answer; default: the model's context. */
+    uint32_t max_length;
+    /* Maximum number of tokens of one prompt in one step; default: max_batch_tokens. */
+    uint32_t chunk_tokens;
+    uint64_t cache_tokens; /* tokens in the cache; default: max_batch_size * max_length, at most 1 GiB */
+    /* FORGE_F32, FORGE_F16, FORGE_BF16 or FORGE_Q8_0; default: FORGE_F32 if the model is in f32, else
+     * FORGE_F16. */
+    forge_dtype cache_dtype;
     bool disables_prefix_cache; /* do not reuse the keys and values of equal beginnings of prompts */
     bool is_by_priority; /* requests with a lower priority number run first; false: in order of arrival */
     uint8_t reserved[2];
@@ -72,16 +75,17 @@ typedef struct forge_engine_options {
     forge_objective objective;
     uint32_t reserved2;
     double max_power_watts; /* mean power over any second; 0: no limit */
-    double
-        max_request_joules; /* limit for requests without an own limit, and maximum of their own; 0: none */
-    joule_meter *meter;     /* NULL: the default meter */
+    /* Limit for requests whose max_joules is 0, and upper limit for max_joules; 0: no limit. */
+    double max_request_joules;
+    joule_meter *meter;                       /* NULL: the default meter */
     const forge_energy_source *energy_source; /* NULL: the meter; copied */
     /* Speculative decoding. It changes no distribution of answers, and no greedy answer. */
     forge_speculation speculation;
-    uint32_t draft_tokens; /* maximum number of drafts in a step; default 4; fewer if they do not pay */
-    const forge_model *draft_model; /* with the vocabulary of the model; must outlive the engine */
-    uint32_t min_match, max_match;  /* tokens that must occur before, for LOOKUP; default 2 and 4 */
-    /* Propose draft_tokens in every step, even if they do not pay; for measurements. */
+    uint32_t draft_tokens; /* maximum number of drafts in a step; default 4; fewer if drafts save no time */
+    const forge_model *draft_model; /* must have the vocabulary of the model, and outlive the engine */
+    /* LOOKUP: number of last tokens that an earlier place must repeat; default 2 and 4. */
+    uint32_t min_match, max_match;
+    /* Propose draft_tokens drafts in every step, even if they save no time. Useful for measurements. */
     bool keeps_draft_tokens;
     uint8_t reserved3[7];
 } forge_engine_options;
@@ -94,10 +98,10 @@ FORGE_API joule_status forge_engine_new(const forge_model *model, forge_device *
 /* Frees an engine and its requests. NULL is allowed. */
 FORGE_API void forge_engine_free(forge_engine *engine);
 
-/* A request for an answer. Members with the value 0 are off. */
+/* A request for an answer. A member that is 0 is off. */
 typedef struct forge_request {
     uint32_t struct_size;       /* sizeof(forge_request) */
-    uint32_t max_tokens;        /* of the answer; 0: until the end token or the maximum length */
+    uint32_t max_tokens;        /* maximum of the answer; 0: until the end token or the maximum length */
     const int32_t *prompt;      /* [prompt_count] tokens, copied */
     size_t prompt_count;        /* at least 1 */
     forge_sampling sampling;    /* begin with forge_sampling_default() */
@@ -111,11 +115,11 @@ typedef struct forge_request {
     bool reports_prompt;   /* report the log-probability of each token of the prompt */
     bool ignores_end;      /* the end token does not end the answer */
     uint8_t reserved;
-    double max_joules; /* energy of the request; 0: the engine's max_request_joules */
-    /* The answer is a JSON text that satisfies this schema; NULL: any text. <forge/engine.h> supports the
-     * subset of JSON Schema that docs/serving.md lists. Needs a model with a vocabulary. */
+    double max_joules; /* limit of the request's energy; 0: the engine's max_request_joules */
+    /* The answer is a JSON text that satisfies this schema; NULL: any text. docs/serving.md lists the
+     * supported subset of JSON Schema. The model must have a vocabulary. */
     const char *json_schema;
-    bool needs_json_object; /* without a schema: the answer is any JSON object */
+    bool needs_json_object; /* if json_schema is NULL: the answer is any JSON object */
     uint8_t reserved2[7];
 } forge_request;
 #define FORGE_MAX_LOGPROBS 20
@@ -124,11 +128,11 @@ typedef struct forge_request {
  * can never fit in the cache. */
 FORGE_API joule_status forge_engine_add(forge_engine *engine, const forge_request *request, uint64_t *out_id,
                                         joule_error *out_error);
-/* Returns the joules that a request is expected to use until its first token, from the steps so far. Unknown
- * (NaN) before the first step with known energy. */
+/* Returns the joules that a request with `prompt_count` tokens is expected to use until its first token. The
+ * figure is computed from the steps so far. Returns NaN before the first step with known energy. */
 FORGE_API double forge_engine_expected_joules(const forge_engine *engine, size_t prompt_count);
-/* Ends a request before the next step; its last event has the reason FORGE_END_CANCELLED. Has no effect if
- * the request has ended. Any thread. */
+/* Ends a request before the next step. The last event of the request has the reason FORGE_END_CANCELLED. Has
+ * no effect if the request has already ended. Any thread may call it. */
 FORGE_API void forge_engine_cancel(forge_engine *engine, uint64_t id);
 
 /* Computes one step. JOULE_ABSENT: there is no request to compute. JOULE_FAILED: the step failed; the engine
@@ -137,11 +141,11 @@ FORGE_API joule_status forge_engine_step(forge_engine *engine, joule_error *out_
 
 /* The reason why an answer ended. */
 typedef enum forge_end {
-    FORGE_END_NONE = 0,      /* it has not ended */
+    FORGE_END_NONE = 0,      /* the answer has not ended */
     FORGE_END_TOKEN = 1,     /* the end token or a stop token; the token is not part of the answer */
-    FORGE_END_LENGTH = 2,    /* max_tokens, or the maximum length of a request */
+    FORGE_END_LENGTH = 2,    /* the answer reached max_tokens, or the request its maximum length */
     FORGE_END_CANCELLED = 3, /* forge_engine_cancel */
-    FORGE_END_ENERGY = 4,    /* max_joules */
+    FORGE_END_ENERGY = 4,    /* the request would exceed max_joules */
 } forge_end;
 
 /* A token with its log-probability. Its layout is final. */
@@ -158,18 +162,19 @@ typedef struct forge_engine_event {
     int32_t token;        /* -1: none */
     bool is_prompt;       /* a token of the prompt (reports_prompt) */
     uint8_t reserved[3];
-    float logprob;      /* of the token; NaN: not requested, or unknown because the token is the first */
+    /* Log-probability of the token; NaN: not requested, or the token is the first of the prompt. */
+    float logprob;
     uint32_t top_count; /* alternatives in `top`, in descending order */
     forge_token_logprob top[FORGE_MAX_LOGPROBS];
     /* The following members are set in the last event only. */
     uint32_t prompt_tokens, answer_tokens;
     uint32_t cached_tokens; /* tokens of the prompt whose keys and values were reused */
     uint32_t reserved2;
-    double queue_seconds, prefill_seconds,
-        decode_seconds;                           /* until the first step, the first token, the end */
+    /* Times until the first step, from there to the first token, and from there to the end. */
+    double queue_seconds, prefill_seconds, decode_seconds;
     joule_quantity joules;                        /* energy of the request; unknown: NaN, class none */
-    joule_quantity prefill_joules, decode_joules; /* before and after the first token */
-    double budget_joules;                         /* limit that applied; 0: none */
+    joule_quantity prefill_joules, decode_joules; /* parts before and after the first token */
+    double budget_joules;                         /* limit of the request's energy; 0: none */
 } forge_engine_event;
 /* Returns the next event. JOULE_ABSENT: there is none. JOULE_INVALID: struct_size too small. */
 FORGE_API joule_status forge_engine_next(forge_engine *engine, forge_engine_event *out_event);
@@ -182,15 +187,16 @@ typedef struct forge_engine_facts {
     uint64_t pages, free_pages;
     uint64_t computed_steps, computed_rows; /* steps, and the tokens that they computed */
     uint64_t preemptions;
-    uint64_t prompt_tokens, answer_tokens; /* computed so far; recomputed tokens count once */
-    uint64_t prefix_queries, prefix_hits;  /* of the prefix cache, in tokens */
+    uint64_t prompt_tokens, answer_tokens; /* tokens computed so far; a recomputed token counts once */
+    uint64_t prefix_queries, prefix_hits;  /* tokens looked up in the prefix cache, and tokens found */
     double step_seconds,
-        run_seconds; /* total time of forge_engine_step, and the part in the model's program */
+        run_seconds; /* total time in forge_engine_step, and in the model's program as a part of it */
     /* Energy since the engine was created: meter = requests + idle + unattributed. */
     joule_quantity meter_joules, request_joules, idle_joules, unattributed_joules;
-    double power_watts;      /* mean of the last second; NaN: unknown */
+    double power_watts;      /* mean power of the last second; NaN: unknown */
     uint64_t energy_limited; /* requests that max_joules ended */
-    /* Drafts: proposals, tokens, accepted tokens, and accepted tokens by their position in the proposal. */
+    /* Number of proposals, of draft tokens in them, and of accepted tokens; accepted_at[i]: accepted tokens
+     * at position i of a proposal. */
     uint64_t proposals, draft_tokens, accepted_tokens, accepted_at[FORGE_MAX_DRAFT_TOKENS];
     const char *energy_source; /* "meter" or the name of the caller's source; lives as long as the engine */
 } forge_engine_facts;

@@ -1,7 +1,8 @@
 /* forge/kv_cache.h - the keys and values of the tokens of sequences, in pages of fixed size.
  *
- * A sequence has no reserved memory beyond its last page, so sequences of any length fit beside each other.
- * Sequences share the pages of equal prefixes (prefix cache), and of the prefix from which they were forked.
+ * A sequence reserves no memory beyond its last page, so sequences of any length share the memory well.
+ * Sequences share the pages of equal prefixes (prefix cache). A forked sequence shares the pages of the
+ * original.
  *
  * The life of a sequence:
  * - forge_kv_cache_add_sequence finds the longest prefix of its tokens whose keys and values are cached.
@@ -13,8 +14,7 @@
  * - forge_kv_cache_remove_sequence ends the sequence. Its full pages stay cached until other sequences need
  *   the memory; pages that were unused for longest are reused first.
  *
- * Threads: only one thread at a time may use a cache and its sequences.
- */
+ * Threads: only one thread at a time may use a cache and its sequences. */
 #ifndef FORGE_KV_CACHE_H
 #define FORGE_KV_CACHE_H
 
@@ -62,18 +62,20 @@ typedef struct forge_kv_cache_facts {
     uint32_t page_size;       /* tokens in a page */
     uint64_t bytes_per_token; /* keys and values of all layers */
     uint64_t pages;
-    uint64_t used_pages;   /* pages of one or more sequences */
-    uint64_t cached_pages; /* pages of no sequence that the prefix cache can find; the others are empty */
+    uint64_t used_pages; /* pages that one or more sequences use */
+    /* Pages that no sequence uses, but the prefix cache can find; all other pages are empty. */
+    uint64_t cached_pages;
     uint64_t sequences;
-    uint64_t query_tokens; /* sum of the tokens of all forge_kv_cache_add_sequence; 0 without prefix cache */
-    uint64_t hit_tokens;   /* those of them that were cached */
+    uint64_t query_tokens; /* tokens passed to forge_kv_cache_add_sequence so far; 0 without prefix cache */
+    uint64_t hit_tokens;   /* number of query_tokens that were cached */
 } forge_kv_cache_facts;
 /* Describes a cache. JOULE_INVALID: struct_size too small. */
 FORGE_API joule_status forge_kv_cache_query(const forge_kv_cache *cache, forge_kv_cache_facts *out_facts);
 
 /* --- sequences ------------------------------------------------------------------------------------------ */
 
-/* A sequence of a cache. The cache frees it with forge_kv_cache_remove_sequence or forge_kv_cache_free. */
+/* A sequence of a cache. Free it with forge_kv_cache_remove_sequence; forge_kv_cache_free frees all
+ * sequences. */
 typedef struct forge_kv_sequence forge_kv_sequence;
 
 /* Adds a sequence that will begin with these `count` tokens (0 or more). Its first *out_cached_tokens
@@ -98,13 +100,13 @@ FORGE_API size_t forge_kv_cache_committed(const forge_kv_sequence *sequence);
  * memory; the sequence and the cache do not change. */
 FORGE_API joule_status forge_kv_cache_extend(forge_kv_sequence *sequence, size_t count,
                                              joule_error *out_error);
-/* Commits the first `count` positions that are not committed. Their keys and values must have been written in
- * all layers, and must be those that the model computes for these tokens: [count]. tokens may be NULL without
- * prefix cache. JOULE_INVALID: the sequence has too few positions. */
+/* Commits the next `count` positions. tokens: [count]; may be NULL without prefix cache. The keys and values
+ * of the positions must have been written in all layers, and must be those that the model computes for these
+ * tokens. JOULE_INVALID: the sequence has too few positions. */
 FORGE_API joule_status forge_kv_cache_commit(forge_kv_sequence *sequence, const int32_t *tokens, size_t count,
                                              joule_error *out_error);
-/* Reduces a sequence to its first `length` positions, also committed ones. JOULE_INVALID: the sequence has
- * fewer positions. */
+/* Removes all positions after the first `length` ones, even if they are committed. JOULE_INVALID: the
+ * sequence has fewer than `length` positions. */
 FORGE_API joule_status forge_kv_cache_truncate(forge_kv_sequence *sequence, size_t length,
                                                joule_error *out_error);
 

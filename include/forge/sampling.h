@@ -17,7 +17,7 @@ typedef enum forge_sampling_order {
 /* A number that is added to the logit of a token. Its layout is final. */
 typedef struct forge_logit_bias {
     int32_t token;
-    float bias; /* -100 to 100; these two values usually forbid and force the token */
+    float bias; /* -100 to 100; -100 usually forbids the token, and 100 usually forces it */
 } forge_logit_bias;
 
 /* Options of sampling. Begin with forge_sampling_default, because 0 is not the neutral value of all
@@ -28,8 +28,8 @@ typedef struct forge_sampling {
     double temperature; /* 0 to 100; below 1e-5: the most likely token; 1: the model's probabilities */
     double top_p; /* above 0, up to 1; keeps the most likely tokens with this total probability; 1: off */
     double min_p; /* 0 to 1; keeps tokens with this share of the largest probability; 0: off */
-    /* 0.01 to 100; positive logits of tokens in prompt or output are divided by it, others multiplied; 1:
-     * off */
+    /* 0.01 to 100; 1: off. For each token in prompt or output, a positive logit is divided by this number,
+     * and any other logit is multiplied by it. */
     double repetition_penalty;
     double presence_penalty;  /* -2 to 2; subtracted from the logits of tokens in the output; 0: off */
     double frequency_penalty; /* -2 to 2; subtracted for each time that the token is in the output; 0: off */

@@ -29,8 +29,8 @@ FORGE_API size_t forge_tokenizer_count(const forge_tokenizer *tokenizer);
 enum {
     /* Adds the tokens that the model expects at the ends of a text (BOS, EOS), as its file states. */
     FORGE_TOKENIZE_ADD_ENDS = 1,
-    /* Reads control tokens in the text ("<|im_end|>") as tokens. Without it they are ordinary text. Do not
-     * set it for text of users who are not trusted. */
+    /* Reads control tokens in the text ("<|im_end|>") as tokens. Without this flag they are ordinary text. Do
+     * not set the flag for text of users who are not trusted. */
     FORGE_TOKENIZE_READ_CONTROL = 2,
 };
 /* Converts `size` bytes of text to tokens. Invalid UTF-8 is allowed: its bytes become byte tokens. A byte
@@ -43,9 +43,10 @@ FORGE_API joule_status forge_tokenize(const forge_tokenizer *tokenizer, const ch
 
 /* Flags of forge_detokenize. */
 enum {
-    /* Writes control tokens and the unknown token as text. Without it they are left out. */
+    /* Writes control tokens and the unknown token as text. Without this flag they are left out. */
     FORGE_DETOKENIZE_CONTROL = 1,
-    /* The tokens continue an earlier text. Without it, a leading space that encoding adds is left out. */
+    /* The tokens continue an earlier text. Without this flag, the text begins without the space that
+     * forge_tokenize adds before a text. */
     FORGE_DETOKENIZE_CONTINUE = 2,
 };
 /* Writes the text of `count` tokens. out_text: receives at most `capacity` bytes, without NUL. Returns the
@@ -63,12 +64,13 @@ FORGE_API int32_t forge_token_find(const forge_tokenizer *tokenizer, const char 
 /* Returns the model's chat template (Jinja), which lives as long as the tokenizer; NULL: none. */
 FORGE_API const char *forge_tokenizer_chat_template(const forge_tokenizer *tokenizer);
 
-/* Text that arrives token by token. All bytes 0: empty. Set has_begun to true for text that continues an
- * earlier text, such as a prompt. */
+/* A text that arrives token by token. Initialise it with zeros. Set has_begun to true if the tokens continue
+ * an earlier text, such as a prompt. */
 typedef struct forge_text_stream {
     char pending[8]; /* the beginning of a UTF-8 character whose end is missing */
     uint32_t pending_size;
-    bool has_begun; /* a token had text; until then, a leading space that encoding adds is left out */
+    /* A token had text; until then, the space that forge_tokenize adds before a text is left out. */
+    bool has_begun;
 } forge_text_stream;
 /* Adds a token and writes the text that is complete: whole UTF-8 characters only. Bytes that cannot become
  * UTF-8 are replaced by U+FFFD. Control tokens are left out. out_text: forge_tokenizer_max_text bytes.

@@ -17,12 +17,15 @@ import sys
 import tempfile
 import unittest
 
+import browser
 from forge_serving import FORGE, MODEL, Server, data_of, events, missing, reference_runs, serving
+from run_support import sanitizer_of
 
 COMPLETIONS, CHAT = "/v1/completions", "/v1/chat/completions"
 HI = [{"role": "user", "content": "hi"}]
 # Many long answers, one after the other: the server is busy for some time.
 BUSY = {"prompt": [[1]] * 60, "max_tokens": 500, "ignore_eos": True, "temperature": 1}
+IS_SLOW = sanitizer_of(FORGE) == "thread"  # about 20 times slower
 ONE_BY_ONE = ("--max-batch-size", "1", "--max-batch-tokens", "1")
 
 
@@ -358,6 +361,20 @@ class Answers(unittest.TestCase):
             self.assertIn("default-src 'none'", headers["Content-Security-Policy"])
             self.assertIsNone(re.search(r"https?://", text))
 
+    def test_the_page_shows_answers_and_their_joules_in_a_browser(self):
+        if not browser.find_browser():
+            self.skipTest("there is no chromium")
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, \
+                browser.Page(f"http://{self.server.address}/", folder) as page:
+            self.assertIn("260,032 weights", page.wait_until("document.getElementById('about').textContent"))
+            page.evaluate("document.getElementById('kind').value = 'text'; document.getElementById('temperature').value = 0;"
+                          "document.getElementById('tokens').value = 60; document.getElementById('text').value = 'Once upon a time';"
+                          "document.getElementById('send').requestSubmit()")
+            figures = page.wait_until("document.querySelector('.assistant .figures')?.textContent")
+            self.assertRegex(figures, r"^60 tokens .* tokens/s . [0-9.]+ .?J \((measured|derived|modelled)")
+            self.assertEqual(page.evaluate("document.querySelector('.assistant .text').textContent"),
+                             self.greedy("Once upon a time", max_tokens=60)["text"])
+
     def test_pages_of_other_sites_are_refused(self):
         for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Origin": "null"}):
             status, _, text = self.server.request("POST", COMPLETIONS, {"prompt": "a"}, **headers)
@@ -449,6 +466,8 @@ class Limits(unittest.TestCase):
         self.assertEqual(status, 0, messages)
 
     def test_options_of_speed_do_not_change_greedy_answers(self):
+        if IS_SLOW:
+            self.skipTest("the thread sanitizer takes minutes")
         expected = data_of("expected_greedy_200.txt")
         for options in (("--lookup",), ("--draft-model", MODEL, "--draft-tokens", "3"), ("--objective", "energy"), ("--objective", "latency"),
                         ("--by-priority", "--page-size", "4", "--cache-tokens", "600", "--max-length", "300")):
@@ -462,7 +481,7 @@ class Limits(unittest.TestCase):
         body = json.dumps({**BUSY, "prompt": [[1]] * 4, "stream": True}).encode()
         with serving("--max-queue", "8") as server:
             host, port = server.address.split(":")
-            for i in range(150):
+            for i in range(30 if IS_SLOW else 150):
                 with socket.create_connection((host, int(port))) as client:
                     length = len(body) + (i % 10 == 0)
                     request = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % length + body

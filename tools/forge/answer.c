@@ -34,7 +34,7 @@ static size_t find_stop(const struct answer *a, const struct option_list *stops,
     return first;
 }
 
-/* Returns the size of the longest end of the text that is the beginning of a stop text. */
+/* Returns the size of the longest end of the text with which a stop text begins. */
 static size_t pending_size(const struct answer *a, const struct option_list *stops)
 {
     size_t longest = 0;
@@ -63,7 +63,7 @@ static void print_until(struct answer *a, const struct question *q, size_t end)
     a->printed = end > a->printed ? end : a->printed;
 }
 
-/* Appends text, and prints what cannot be part of a stop text. */
+/* Appends text, and prints all of it except the end that may be the beginning of a stop text. */
 static joule_status add_text(struct answer *a, const struct question *q, const char *bytes, size_t size,
                              joule_error *error)
 {

@@ -5,7 +5,7 @@
 #include "base/json_writer.h"
 #include "language_model.h"
 
-/* A prompt, and limits of its answer. Members with the value 0 are off. */
+/* A prompt, and limits of its answer. A member that is 0 is off. */
 struct question {
     const int32_t *prompt; /* [prompt_count] tokens */
     size_t prompt_count;
@@ -13,12 +13,12 @@ struct question {
     unsigned max_tokens;
     double max_joules;
     const struct option_list *stops; /* texts that end the answer; they are not part of it; NULL: none */
-    bool continues; /* the answer continues the prompt's text: a leading space belongs to it */
+    bool continues; /* the answer continues the prompt's text, so a leading space is part of the answer */
     bool is_quiet;  /* print nothing */
 };
 
 struct answer {
-    char *text; /* [size], UTF-8, without the stop text */
+    char *text; /* [size], UTF-8; does not contain the stop text */
     size_t size, capacity, printed;
     int32_t *tokens; /* [token_count] */
     size_t token_count, token_capacity;
@@ -28,16 +28,16 @@ struct answer {
     char *piece; /* text of one token */
 };
 
-/* Returns false, after a message of `subcommand`, if a text of --stop is empty. */
+/* Returns false, and prints a message of `subcommand`, if a text of --stop is empty. */
 bool stops_check(const struct option_list *stops, const char *subcommand);
 /* Computes an answer until it ends, or until an interrupt (interrupt.h). Sets *out_answer even after an
- * error, so that the caller may always call answer_free. Joules that are unknown are NaN. */
+ * error; the caller always calls answer_free. Joules that are unknown are NaN. */
 joule_status answer_compute(struct language_model *m, const struct question *question,
                             struct answer *out_answer, joule_error *out_error);
 void answer_free(struct answer *answer);
 
-/* Return the speed of the prompt's tokens that were computed, and of the answer's tokens after the first, in
- * tokens per second. NaN: there are none. */
+/* Return the speed in tokens per second: of the prompt's tokens that were computed, and of the answer's
+ * tokens after the first. NaN: no such tokens. */
 double answer_prompt_rate(const struct answer *answer);
 double answer_rate(const struct answer *answer);
 /* Returns the joules of prompt and answer per token of the answer. NaN: unknown. */

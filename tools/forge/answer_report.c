@@ -14,7 +14,8 @@ double answer_prompt_rate(const struct answer *answer)
 double answer_rate(const struct answer *answer)
 {
     const forge_engine_event *last = &answer->last;
-    /* The first token ends the time of the prompt. The end token takes a step, too. */
+    /* The first token belongs to the time of the prompt, so it is not counted. The end token takes a step,
+     * too, so it is counted. */
     double steps = (double)last->answer_tokens - (last->end != FORGE_END_TOKEN);
     return steps > 0 && last->decode_seconds > 0 ? steps / last->decode_seconds : NAN;
 }

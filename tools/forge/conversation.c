@@ -97,7 +97,8 @@ static bool remove_oldest(struct conversation *c)
 
 /* --- tokens --------------------------------------------------------------------------------------------- */
 
-/* Renders the conversation. If the model's template is not supported, uses that of its family from now on. */
+/* Renders the conversation. If the model's template is not supported, this and all later calls use the
+ * built-in template of its family. */
 static joule_status render(struct conversation *c, char **out_text, joule_error *out_error)
 {
     joule_status status = forge_chat_render(c->template_text, c->family, c->messages, c->count, true, c->bos,
@@ -119,7 +120,7 @@ static joule_status tokens_of(struct conversation *c, int32_t **out_tokens, size
     joule_status status = render(c, &text, out_error);
     if (status != JOULE_OK)
         return status;
-    /* Many templates print the BOS token themselves. */
+    /* Does not add BOS if the template has printed it, as many templates do. */
     bool has_bos = c->bos && *c->bos && string_starts(text, c->bos);
     status = (has_bos ? text_to_tokens : prompt_to_tokens)(
         tokenizer, text, strlen(text), FORGE_TOKENIZE_READ_CONTROL, out_tokens, out_count, out_error);

@@ -1,7 +1,6 @@
 /* tools/forge/forge_bench_llm.c - `forge bench-llm`: measures speed and energy of a language model.
  *
- * Note: prompts are random tokens, and the prefix cache is off, so that each repeat computes all tokens.
- */
+ * Note: prompts are random tokens and the prefix cache is off, so each repetition computes all tokens. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +42,7 @@ struct bench {
     unsigned threads;
     double step_bytes;
     const char *energy_source;
-    bool is_quiet; /* the JSON goes to standard output */
+    bool is_quiet; /* prints no table, because the JSON goes to standard output */
 };
 
 /* --- reports -------------------------------------------------------------------------------------------- */
@@ -193,7 +192,7 @@ static joule_status run_tests(struct bench *b, bool are_prompts, unsigned batch,
         if (status != JOULE_OK)
             return status;
         if (timing->runs == 0)
-            break; /* interrupted before the end of the first repeat */
+            break; /* an interrupt ended the first repetition */
         b->count++;
         if (!b->is_quiet)
             llm_timing_print(timing, b->step_bytes);
@@ -249,7 +248,7 @@ static int bench(struct bench_options *options)
 
 /* --- options -------------------------------------------------------------------------------------------- */
 
-/* Parses "N,N". text NULL: leaves *out unchanged. */
+/* Parses a list of numbers such as "128,512". If text is NULL, *out is unchanged. */
 static bool read_numbers(const char *option, const char *text, unsigned max, struct numbers *out)
 {
     for (const char *at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {

@@ -93,7 +93,7 @@ static joule_status take_message(struct chat *chat, const char *line, size_t siz
     joule_status status = conversation_add(&chat->conversation, "user", line, size, error);
     if (status == JOULE_OK)
         status = make_prompt(chat, &prompt, &count, error);
-    if (status == JOULE_INVALID) { /* this message cannot be answered, but another can */
+    if (status == JOULE_INVALID) { /* other messages can still be answered */
         complain("chat", "%s", error->message);
         conversation_remove_last(&chat->conversation);
         return JOULE_OK;
@@ -121,7 +121,7 @@ static bool run_command(struct chat *chat, const char *line)
     return true;
 }
 
-/* After an interrupt, a terminal gets the next prompt; otherwise the program ends. */
+/* Returns true if the program continues after an interrupt: on a terminal, which gets the next prompt. */
 static bool continues_after_interrupt(const struct chat *chat)
 {
     if (interrupted_by && (interrupted_by != SIGINT || !chat->is_terminal))
@@ -133,8 +133,8 @@ static bool continues_after_interrupt(const struct chat *chat)
     return true;
 }
 
-/* Prints a prompt, and returns when a line can be read or an interrupt has arrived. An interrupt just before
- * read() would not end it, so signals are only delivered while ppoll() waits. */
+/* Prints a prompt, and waits until a line can be read or an interrupt arrives. Signals are blocked except
+ * while ppoll() waits, because an interrupt just before read() would not end read(). */
 static void wait_on_terminal(void)
 {
     sigset_t interrupts, before;

@@ -14,7 +14,7 @@
 
 struct convert_options {
     const char *model, *output, *tokenizer, *type_name;
-    forge_dtype type; /* of matrices; FORGE_DTYPE_NONE: as in the model */
+    forge_dtype type; /* type of matrices in the new file; FORGE_DTYPE_NONE: as in the model */
 };
 
 static bool check_options(struct convert_options *o)
@@ -32,7 +32,8 @@ static bool check_options(struct convert_options *o)
     return false;
 }
 
-/* Prints the sizes of both files' weights. Matrices may have kept their type, so the new file is opened. */
+/* Prints the sizes of the weights of both files. Opens the new file to get its size, because some matrices
+ * may have kept their type. */
 static joule_status print_sizes(const struct convert_options *o, uint64_t old_bytes, joule_error *error)
 {
     forge_model *model = NULL;

@@ -37,7 +37,7 @@ struct generation {
     size_t prompt_count;
     struct answer answer;
     const char *energy_source;
-    bool is_quiet; /* the JSON goes to standard output */
+    bool is_quiet; /* prints no text, because the JSON goes to standard output */
 };
 
 /* --- prompt --------------------------------------------------------------------------------------------- */
@@ -60,7 +60,7 @@ static joule_status read_prompt(struct generation *g, joule_error *error)
     return JOULE_OK;
 }
 
-/* Returns true if the prompt has text, so that a leading space of the answer belongs to the answer. */
+/* Returns true if the prompt has text. In this case, a leading space is part of the answer. */
 static bool has_text(const struct generation *g)
 {
     return forge_detokenize(g->model.tokenizer, g->prompt, g->prompt_count, 0, NULL, 0) > 0;

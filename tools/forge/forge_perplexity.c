@@ -1,8 +1,7 @@
 /* tools/forge/forge_perplexity.c - `forge perplexity`: measures how well a language model predicts a text.
  *
- * Note: the text is read in windows. Each window begins with the BOS token. Windows overlap, and a token
- * counts only in the first window that contains it, so that most tokens are predicted from a long context.
- */
+ * Note: the text is read in windows, each of which begins with the BOS token. Windows overlap, but a token
+ * counts only in the first window that contains it. So most tokens are predicted from a long context. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +24,7 @@ enum { DEFAULT_CONTEXT = 512, BATCH_TOKENS = 512 };
 struct perplexity_options {
     struct language_options language;
     const char *file, *json;
-    unsigned context, stride; /* tokens of a window; new tokens of each window but the first */
+    unsigned context, stride; /* tokens of a window; distance between the beginnings of windows */
 };
 
 struct perplexity {
@@ -36,8 +35,8 @@ struct perplexity {
     int32_t *window; /* [context] */
     size_t context, stride;
     bool has_bos;
-    size_t scored, windows, computed; /* tokens that count; windows and their tokens so far */
-    double nll, squares;              /* sums over the scored tokens: nats, and their squares */
+    size_t scored, windows, computed; /* tokens that counted, windows, and tokens of all windows so far */
+    double nll, squares;              /* sums over the scored tokens, of the nats and of their squares */
     double seconds;
     joule_quantity joules;
     const char *energy_source;
@@ -45,7 +44,8 @@ struct perplexity {
 
 /* --- windows -------------------------------------------------------------------------------------------- */
 
-/* Computes the window that begins with token `first` of the text and counts tokens from `counted` on. */
+/* Computes the window that begins with token `first` of the text. Tokens before `counted` were counted in
+ * earlier windows. */
 static joule_status compute_window(struct perplexity *p, size_t first, size_t counted, joule_error *error)
 {
     uint64_t id;
@@ -62,7 +62,7 @@ static joule_status compute_window(struct perplexity *p, size_t first, size_t co
                                    .reports_prompt = true};
     joule_status status = forge_engine_add(p->model.engine, &request, &id, error);
     forge_engine_event event = {.struct_size = sizeof event};
-    size_t at = first - p->has_bos; /* place of the event's token in the text; SIZE_MAX: BOS */
+    size_t at = first - p->has_bos; /* index of the event's token in the text; SIZE_MAX: BOS */
     while (status == JOULE_OK && (status = forge_engine_step(p->model.engine, error)) == JOULE_OK)
         while (forge_engine_next(p->model.engine, &event) == JOULE_OK) {
             if (event.end != FORGE_END_NONE) {
@@ -112,7 +112,7 @@ static joule_status compute(struct perplexity *p, joule_error *error)
 
 /* --- report --------------------------------------------------------------------------------------------- */
 
-/* Returns the standard error of the mean of nats per token. */
+/* Returns the standard error of the mean number of nats per token. */
 static double standard_error(const struct perplexity *p)
 {
     double n = (double)p->scored, mean = p->nll / n;
@@ -202,7 +202,8 @@ static joule_status read_text(struct perplexity *p, joule_error *error)
     return status;
 }
 
-/* Sets the sizes of windows. An engine's prompt must be shorter than the model's context. */
+/* Sets the sizes of windows. A window is shorter than the model's context, because an engine also computes a
+ * token of an answer. */
 static joule_status set_sizes(struct perplexity *p, joule_error *error)
 {
     size_t longest = (size_t)p->model.facts.context - 1;

@@ -26,7 +26,8 @@ struct tokenization {
     size_t size;
 };
 
-/* Returns the text of one token, also of a control token, in `piece`, which has room for each token. */
+/* Writes the text of a token, even of a control token, to `piece`, which has room for the longest text.
+ * Returns its size in bytes. */
 static size_t piece_of(const struct tokenization *t, int32_t token, char *piece)
 {
     return forge_detokenize(t->tokenizer, &token, 1, FORGE_DETOKENIZE_CONTROL | FORGE_DETOKENIZE_CONTINUE,
@@ -128,8 +129,8 @@ static joule_status convert(struct tokenization *t, joule_error *error)
     return JOULE_OK;
 }
 
-/* Opens the tokenizer of a model, or a file that contains a tokenizer only. Exactly one of the outputs is
- * set if the result is JOULE_OK. */
+/* Opens a model with its tokenizer, or a file that contains only a tokenizer. If the result is JOULE_OK,
+ * exactly one of the two outputs is set. */
 static joule_status open_tokenizer(const struct language_options *o, struct language_model *out_model,
                                    forge_tokenizer **out_tokenizer, joule_error *error)
 {

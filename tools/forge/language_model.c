@@ -55,8 +55,8 @@ static joule_status read_cache_type(const char *name, forge_dtype *out_dtype, jo
     return error_set(out_error, JOULE_INVALID, "--cache-type takes f32, f16, bf16 or q8_0, not '%s'", name);
 }
 
-/* Sets the size of the cache, so that all sequences of a step can have the maximum length. One page more is
- * needed to admit a request. */
+/* Sets the size of the cache so that all sequences of a step can have the maximum length. The additional page
+ * is needed to admit a request. */
 static void set_cache_size(forge_engine_options *o)
 {
     if (!o->max_length || o->cache_tokens)
@@ -104,7 +104,7 @@ joule_status language_model_need_tokenizer(const struct language_model *m, joule
 joule_status text_to_tokens(const forge_tokenizer *tokenizer, const char *text, size_t size, uint32_t flags,
                             int32_t **out_tokens, size_t *out_count, joule_error *out_error)
 {
-    size_t capacity = size + 8; /* nearly always enough, because most tokens have at least one byte */
+    size_t capacity = size + 8; /* usually enough, because most tokens have at least one byte */
     int32_t *tokens = NULL;
     for (;;) {
         int32_t *larger = realloc(tokens, capacity * sizeof *tokens);
@@ -135,7 +135,7 @@ joule_status prompt_to_tokens(const forge_tokenizer *tokenizer, const char *text
                                          out_count, out_error);
     if (status != JOULE_OK || *out_count == 0)
         return status;
-    /* An EOS token that was added at the end would end the text that the answer continues. */
+    /* Removes an EOS token that was added at the end, because the answer continues the text. */
     bool has_bos = (*out_tokens)[0] == forge_tokenizer_bos(tokenizer);
     bool has_eos = (*out_tokens)[*out_count - 1] == forge_tokenizer_eos(tokenizer) && *out_count > has_bos;
     status =

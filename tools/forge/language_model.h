@@ -6,13 +6,13 @@
 #include <forge/engine.h>
 #include "common/options.h"
 
-/* Options that the subcommands share; 0 and NULL: not given. */
+/* Options that the subcommands share. A member that is 0 or NULL was not given. */
 struct language_options {
     const char *model, *tokenizer, *cache_type;
     unsigned threads;
 };
 
-/* Writes the rows of --tokenizer, --threads and --cache-type to a table. Returns LANGUAGE_ROWS. */
+/* Writes the options --tokenizer, --threads and --cache-type to `rows`. Returns LANGUAGE_ROWS. */
 enum { LANGUAGE_ROWS = 3 };
 size_t language_options_add(struct language_options *options, struct option *rows);
 
@@ -25,11 +25,11 @@ struct language_model {
     forge_engine *engine;
 };
 
-/* Opens the model only. The caller may close *m even after an error. */
+/* Opens the model, but no device and no engine. The caller may close *m even after an error. */
 joule_status language_model_open(struct language_model *m, const struct language_options *options,
                                  joule_error *out_error);
-/* Opens the device and an engine. engine: its cache_dtype is ignored, because --cache-type determines it.
- * If it has max_length but no cache_tokens, the cache has room for max_batch_size sequences of this
+/* Opens the device and an engine. engine: options; cache_dtype is ignored, because --cache-type determines
+ * it. If max_length is set but cache_tokens is 0, the cache has room for max_batch_size sequences of this
  * length. */
 joule_status language_model_start(struct language_model *m, const struct language_options *options,
                                   const forge_engine_options *engine, joule_error *out_error);
@@ -45,8 +45,8 @@ joule_status text_to_tokens(const forge_tokenizer *tokenizer, const char *text, 
 joule_status prompt_to_tokens(const forge_tokenizer *tokenizer, const char *text, size_t size, uint32_t flags,
                               int32_t **out_tokens, size_t *out_count, joule_error *out_error);
 
-/* Returns the contents of a file or pipe, or of standard input up to its end (path NULL). The caller frees
- * *out_text with free(). At most MAX_INPUT bytes. */
+/* Returns the contents of a file or pipe, at most MAX_INPUT bytes; path NULL: standard input up to its end.
+ * The caller frees *out_text with free(). */
 #define MAX_INPUT ((size_t)1 << 30)
 joule_status input_read(const char *path, char **out_text, size_t *out_size, joule_error *out_error);
 

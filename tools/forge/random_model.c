@@ -1,8 +1,7 @@
 /* tools/forge/random_model.c - see random_model.h.
  *
  * Note: all matrices with the same number of inputs are parts of one array of random weights, at different
- * offsets. So a model needs only the memory of its largest matrix.
- */
+ * offsets. So a model needs only the memory of its largest matrix. */
 #include "random_model.h"
 
 #include <forge/random.h>
@@ -15,7 +14,7 @@
 #include "forge/infer/model/gguf_write.h"
 
 enum { SPECIAL_TOKENS = 3, BYTE_TOKENS = 256, MAX_NAME = 64, LAYER_TENSORS = 9, OTHER_TENSORS = 3 };
-enum { SHIFT = 31 * 256, PIECE = 1 << 16 }; /* multiples of all blocks */
+enum { SHIFT = 31 * 256, PIECE = 1 << 16 }; /* in elements; multiples of the block sizes of all types */
 
 static const struct random_model shapes[] = {
     {"llama-1.1b", 2048, 5632, 22, 32, 4, 32000, 2048, FORGE_DTYPE_NONE},
@@ -53,7 +52,7 @@ bool random_model_parse(const char *text, const char *subcommand, struct random_
 struct pool {
     int64_t inputs;
     char *data;
-    size_t used; /* elements before the next matrix */
+    size_t used; /* offset of the next matrix in elements */
 };
 
 struct making {
@@ -158,8 +157,8 @@ static joule_status make_tensors(struct making *m, uint64_t seed)
 
 /* --- vocabulary ----------------------------------------------------------------------------------------- */
 
-/* Writes piece `i` of the vocabulary: a space, then the words a, b, ... z, aa, ab, ..., each also after a
- * space. */
+/* Writes piece `i` of the vocabulary. Piece 0 is a space. The words a, b, ... z, aa, ab, ... follow, each
+ * first without and then after a space. */
 static void name_piece(size_t i, char out[MAX_NAME])
 {
     char letters[16];

@@ -22,10 +22,10 @@
 
 struct serve_settings {
     struct language_options language;
-    const char *alias;         /* name of the model in requests; NULL: from its file */
+    const char *alias;         /* name of the model in requests; NULL: from the name of the model's file */
     const char *chat_template; /* family of the template; NULL: the model's own template */
     const char *draft_model;   /* path of a smaller model that proposes tokens; NULL: none */
-    unsigned max_queue;        /* requests that may wait in addition to those of one batch */
+    unsigned max_queue;        /* maximum number of waiting requests, without those of one batch */
     unsigned max_connections;
     size_t max_body_bytes;
     double grace_s; /* time for running answers after a signal */
@@ -35,7 +35,7 @@ struct serve_settings {
     struct serve_keys keys;
 };
 
-/* The state of a server. It only moves forward. */
+/* The state of a server. It changes only from earlier values of this list to later ones. */
 enum serve_state {
     SERVE_LOADING,  /* the model is being loaded */
     SERVE_READY,    /* requests are accepted */
@@ -51,23 +51,25 @@ struct server {
     int64_t created_s; /* start of the server in seconds since 1970 */
     char name[256];    /* name of the model in requests and answers */
     /* Set by the engine's thread before the state becomes SERVE_READY, then constant. */
-    struct language_model language; /* only the engine's thread uses its engine, except for cancelling */
+    struct language_model language; /* only the engine's thread may use language.engine, except to cancel */
     forge_model *draft_model;       /* NULL: none */
     struct control_tokens *control_tokens; /* see serve_tokens.h */
-    size_t max_length;                     /* tokens of a request with its answer */
+    size_t max_length;                     /* maximum number of tokens of a request with its answer */
 
-    pthread_mutex_t lock; /* protects the members up to `engine_failure` */
+    pthread_mutex_t lock; /* protects the members from here to `engine_failure` */
     pthread_cond_t wake;  /* wakes the engine's thread */
     enum serve_state state;
-    struct choice *queue, **queue_end; /* submitted, not yet added to the engine */
-    size_t unfinished;                 /* choices that were submitted and have not ended */
+    /* List of choices that were submitted, but not yet added to the engine. */
+    struct choice *queue, **queue_end;
+    size_t unfinished; /* choices that were submitted and have not ended */
     struct serve_metrics metrics;
     joule_error engine_failure; /* the reason of SERVE_FAILED */
 
-    atomic_uint exchanges;      /* HTTP requests whose answer is not sent completely */
-    atomic_size_t body_bytes;   /* memory of the bodies of all requests */
-    pthread_mutex_t parse_lock; /* one request at a time is parsed, because trees of JSON need much memory */
-    int failed_fd;              /* eventfd; readable after SERVE_FAILED */
+    atomic_uint exchanges;    /* HTTP requests whose answer was not sent completely */
+    atomic_size_t body_bytes; /* memory of the bodies of all requests */
+    /* Allows one request at a time to be parsed, because trees of JSON need much memory. */
+    pthread_mutex_t parse_lock;
+    int failed_fd; /* eventfd, which becomes readable after SERVE_FAILED */
 };
 
 /* Returns the server's state. Any thread. */

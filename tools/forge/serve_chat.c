@@ -51,7 +51,7 @@ static const char *join_parts(const struct call *call, const struct json_value *
     return joined;
 }
 
-/* Reads message `i`. *bytes: size of all texts so far. */
+/* Reads message `i`. *bytes: adds the size of its text. */
 static bool read_message(const struct call *call, const struct json_value *value, size_t i,
                          struct arena *arena, size_t *bytes, forge_chat_message *out)
 {
@@ -117,8 +117,8 @@ static const char *name_of(const forge_tokenizer *tokenizer, int32_t token, char
     return out;
 }
 
-/* Writes the conversation with the template of --chat-template, else that of the model. If the model's
- * template needs constructs that are not supported, the built-in template of its family is used. */
+/* Renders the conversation with the template of --chat-template; without this option, with the model's
+ * template. If the model's template is not supported, uses the built-in template of its family. */
 static joule_status render(const struct server *server, const forge_chat_message *messages, size_t count,
                            char **out_text, joule_error *error)
 {
@@ -161,7 +161,7 @@ static bool read_conversation(const struct call *call, struct reply *reply)
 
 /* --- requests ------------------------------------------------------------------------------------------- */
 
-/* Refuses fields whose effect would be missed. */
+/* Refuses fields that are not supported and would change the answer. */
 static bool check_unsupported(const struct call *call)
 {
     static const char *const names[] = {"tools", "functions", "audio", NULL};

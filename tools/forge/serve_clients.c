@@ -29,8 +29,8 @@ static void disconnect(struct client *client)
     client->fd = -1;
 }
 
-/* Closes connections that are idle for too long, and the longest idle one if there are too many. The
- * caller holds the lock. */
+/* Closes connections that are idle for too long. If there are too many connections, also closes the one that
+ * is idle longest. The caller holds the lock. */
 static void close_idle(struct clients *clients)
 {
     int64_t now = clock_now_ns();

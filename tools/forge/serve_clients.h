@@ -13,29 +13,30 @@
 
 struct client {
     int fd;           /* -1: unused, or being closed */
-    int64_t since_ns; /* CLOCK_MONOTONIC of the connection, or of the end of its last answer */
+    int64_t since_ns; /* CLOCK_MONOTONIC time at which it connected, or at which its last answer ended */
     bool is_used, is_answering;
 };
 
 struct clients {
     pthread_mutex_t lock;
     struct client *list;  /* [capacity] */
-    size_t capacity, max; /* number of places, and of connections that may stay */
+    size_t capacity, max; /* number of places in `list`, and of connections that may stay */
 };
-#define SPARE_CLIENTS 32 /* places for connections that replace others */
+#define SPARE_CLIENTS 32 /* additional places, for new connections while old ones are being closed */
 
 /* Initialises a list for `max` connections that may stay, and SPARE_CLIENTS more. Returns false if out of
  * memory. Freed by clients_free. */
 bool clients_init(struct clients *clients, size_t max);
 void clients_free(struct clients *clients);
-/* Returns the place of a new connection, or NULL if there is none. May close another connection. Any
+/* Adds a connection. Returns its place, or NULL if no place is free. May close another connection. Any
  * thread. */
 struct client *clients_add(struct clients *clients, int fd);
-/* NULL is allowed. Any thread. */
+/* Removes a connection. client: NULL is allowed. Any thread. */
 void clients_remove(struct clients *clients, struct client *client);
-/* Records that a request is complete, or that its answer has been sent. NULL is allowed. Any thread. */
+/* Records that a request is complete (is_answering), or that its answer has been sent. client: NULL is
+ * allowed. Any thread. */
 void clients_set_answering(struct clients *clients, struct client *client, bool is_answering);
-/* Closes connections as described above. Call it about once a second. Any thread. */
+/* Closes connections that are idle for too long. Call it about once a second. Any thread. */
 void clients_close_idle(struct clients *clients);
 
 #endif

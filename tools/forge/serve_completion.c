@@ -40,7 +40,7 @@ static bool read_text_prompt(const struct call *call, const char *text, struct a
                         FORGE_TOKENIZE_ADD_ENDS | FORGE_TOKENIZE_READ_CONTROL, "prompt", arena, &out->tokens,
                         &out->count, call->failure))
         return false;
-    /* EOS would end the text that the answer continues. */
+    /* Removes EOS, because the answer continues the text. */
     if (out->count > 1 &&
         out->tokens[out->count - 1] == forge_tokenizer_eos(call->server->language.tokenizer))
         out->count--;
@@ -130,7 +130,7 @@ static bool read_prompts(const struct call *call, struct reply *reply)
 
 /* --- requests ------------------------------------------------------------------------------------------- */
 
-/* Refuses fields whose effect would be missed. */
+/* Refuses fields that are not supported and would change the answer. */
 static bool check_unsupported(const struct call *call, const struct answer_options *options)
 {
     const struct fields fields = {call->body, call->failure};
@@ -153,7 +153,7 @@ static bool read_options(const struct call *call, struct reply *reply)
         return false;
     options->max_tokens = DEFAULT_MAX_TOKENS;
     options->has_max_tokens = true;
-    /* "logprobs": true would be a request for a chat; its number is the number of alternatives */
+    /* For completions, "logprobs" is the number of alternatives, not true or false as for chats. */
     options->reports_logprobs = field_find(&fields, "logprobs") != NULL;
     return field_u32(&fields, "max_tokens", 0, INT32_MAX, &options->max_tokens) &&
            field_u32(&fields, "logprobs", 0, FORGE_MAX_LOGPROBS, &options->logprobs) &&

@@ -12,7 +12,7 @@ struct call {
     struct failure *failure;
 };
 
-/* Read a request and create its reply, which is not submitted yet. NULL with a failure. */
+/* Read a request, and create its reply, which is not submitted yet. Return NULL with a failure. */
 struct reply *completion_read(const struct call *call);
 struct reply *chat_read(const struct call *call);
 /* Write the answer of /tokenize and /detokenize to `out`. Return false with a failure. */

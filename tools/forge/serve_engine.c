@@ -13,9 +13,9 @@
 #include "serve_tokens.h"
 
 #define IDLE_NS NS_PER_S         /* time between updates of the metrics while there is no request */
-#define BUSY_NS (NS_PER_S / 100) /* wait if the engine has requests, but nothing to compute */
+#define BUSY_NS (NS_PER_S / 100) /* time to wait if the engine has requests, but nothing to compute */
 
-/* The choices that the engine knows, in the order of their numbers. */
+/* The choices that were added to the engine, in the order of their ids. */
 struct active {
     struct choice **list;
     size_t count, capacity;
@@ -23,8 +23,8 @@ struct active {
 
 /* --- ending choices ------------------------------------------------------------------------------------- */
 
-/* Ends a choice: wakes the HTTP thread, and releases the choice's reference to its job. `last` NULL: the
- * choice failed, and `failure` has the reason. */
+/* Ends a choice: wakes the HTTP thread, and releases the choice's reference to its job. last: the last event;
+ * NULL: the choice failed for the reason `failure`. */
 static void end_choice(struct server *server, struct choice *choice, const forge_engine_event *last,
                        const joule_error *failure)
 {
@@ -65,8 +65,8 @@ static void end_all(struct server *server, struct active *active, const joule_er
 
 /* --- adding requests ------------------------------------------------------------------------------------ */
 
-/* Returns JOULE_INVALID with a message if even the first token is expected to need more energy than the
- * request may use. Unknown energies refuse nothing. */
+/* Returns JOULE_INVALID with a message if the first token is expected to use more energy than the whole
+ * request may use. If the energy is unknown, returns JOULE_OK. */
 static joule_status check_budget(const struct server *server, struct choice *choice, joule_error *error)
 {
     double limit = server->settings->engine.max_request_joules, own = choice->request.max_joules;
@@ -105,7 +105,8 @@ static void add_choice(struct server *server, struct active *active, struct choi
     pthread_mutex_unlock(&choice->job->lock);
 }
 
-/* Waits for requests, and adds all that wait. Returns false if the thread must end. */
+/* Waits for requests, and adds all queued ones. Returns false if the thread must end. is_blocked: the engine
+ * has requests, but the last step computed nothing. */
 static bool add_queued(struct server *server, struct active *active, bool is_blocked)
 {
     int64_t wait_ns = active->count == 0 ? IDLE_NS : is_blocked ? BUSY_NS : 0;

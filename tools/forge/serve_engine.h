@@ -4,8 +4,8 @@
 
 #include "serve.h"
 
-/* Starts the thread. The server's state becomes SERVE_READY or SERVE_FAILED. Returns false after a message
- * if there is no thread. */
+/* Starts the thread, which later sets the server's state to SERVE_READY or SERVE_FAILED. If the thread cannot
+ * be started, prints a message and returns false. */
 bool serve_engine_start(struct server *server, pthread_t *out_thread);
 /* Changes the state to SERVE_STOPPING or SERVE_ENDING, unless the server has failed. Any thread. */
 void serve_engine_stop(struct server *server, enum serve_state state);

@@ -12,10 +12,10 @@
 #include "serve_paths.h"
 #include "serve_send.h"
 
-#define KEPT_S       60 /* a connection without a byte for this time is closed */
+#define KEPT_S       60 /* a connection is closed if no byte arrives for this time */
 #define HEADER_BYTES 32768
 #define STACK_BYTES  (1 << 20)
-#define MAX_BODIES   16 /* memory for bodies, in bodies of maximum size */
+#define MAX_BODIES   16 /* limit for the memory of all bodies, as a number of bodies of maximum size */
 
 struct http {
     struct server *server;
@@ -38,7 +38,7 @@ static enum MHD_Result check_host(void *context, enum MHD_ValueKind kind, const 
     if (strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0 &&
         (!value || !host_names_contain(host->names, value, host->fd)))
         host->is_foreign = true;
-    if (strcasecmp(name, "Origin") == 0) { /* a page of another site */
+    if (strcasecmp(name, "Origin") == 0) { /* browsers send the site of the page */
         const char *colon = value ? strstr(value, "://") : NULL;
         if (!colon || !host_names_contain(host->names, colon + 3, host->fd))
             host->is_foreign = true;
@@ -46,8 +46,8 @@ static enum MHD_Result check_host(void *context, enum MHD_ValueKind kind, const 
     return MHD_YES;
 }
 
-/* Returns true if the request names this machine, and does not come from a page of another site. Requests
- * with a key need not. */
+/* Returns true if the Host header names this machine, and the request does not come from a page of another
+ * site. This is checked only if the server has no API keys. */
 static bool is_own_host(const struct server *server, struct MHD_Connection *connection)
 {
     struct host_check host = {.names = &server->settings->names, .fd = socket_of(connection)};
@@ -55,7 +55,7 @@ static bool is_own_host(const struct server *server, struct MHD_Connection *conn
     return !host.is_foreign;
 }
 
-/* Finds the endpoint of a request, and checks whether the client may use it. Sets a failure if not. */
+/* Finds the endpoint of a request. If the client may not use it, sets a failure instead. */
 static void find_endpoint(struct server *server, struct MHD_Connection *connection, const char *path,
                           const char *method, struct exchange *exchange)
 {
@@ -83,8 +83,8 @@ static void find_endpoint(struct server *server, struct MHD_Connection *connecti
 
 /* --- requests ------------------------------------------------------------------------------------------- */
 
-/* Appends a part of the body. Bodies of refused requests are dropped. Returns false to close the
- * connection. */
+/* Appends a part of the body. Drops it if the request was refused. Returns false if the connection must be
+ * closed. */
 static bool add_body(struct server *server, struct exchange *exchange, const char *bytes, size_t size)
 {
     size_t limit = server->settings->max_body_bytes, before = exchange->body.capacity;
@@ -116,8 +116,8 @@ static struct client *client_of(struct MHD_Connection *connection)
     return info ? info->socket_context : NULL;
 }
 
-/* Handles a request. libmicrohttpd calls this function after the headers, for each part of the body, and
- * at its end. */
+/* Handles a request. libmicrohttpd calls this function after the headers, for each part of the body, and at
+ * the end of the body. */
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *path,
                                   const char *method, const char *version, const char *body,
                                   size_t *body_size, void **request)
@@ -207,7 +207,8 @@ void http_stop(struct http *http)
 {
     if (!http)
         return;
-    MHD_quiesce_daemon(http->daemon); /* keeps the socket open, which the caller closes */
+    /* Stops accepting, but does not close the socket, which the caller owns. */
+    MHD_quiesce_daemon(http->daemon);
     MHD_stop_daemon(http->daemon);
     clients_free(&http->clients);
     free(http);

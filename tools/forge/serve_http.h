@@ -6,7 +6,7 @@
 
 struct http;
 
-/* Starts to answer requests in threads of its own. Returns NULL after a message. */
+/* Starts threads that answer requests. If this fails, prints a message and returns NULL. */
 struct http *http_start(struct server *server, const struct listener *listener);
 /* Closes connections of clients that send no request. Call it about once a second. */
 void http_close_idle(struct http *http);

@@ -2,9 +2,8 @@
  *
  * A job has one choice for each answer (n answers for each prompt). The HTTP thread creates the job, submits
  * it, and takes the events of its choices. The engine's thread adds the events.
- * Note: the HTTP thread and each unfinished choice hold a reference to the job, so a client may leave at any
- * time.
- */
+ * Note: the HTTP thread holds a reference to the job, and so does each unfinished choice. So a client may
+ * leave at any time. */
 #ifndef SERVE_JOB_H
 #define SERVE_JOB_H
 
@@ -22,7 +21,7 @@ struct token_event {
     int32_t token;
     float logprob; /* NaN: not requested, or unknown */
     bool is_prompt;
-    uint32_t top_first, top_count; /* alternatives in `tops` of the same list */
+    uint32_t top_first, top_count; /* range of alternatives in token_events.tops */
 };
 
 /* Token events in the order of their arrival. Initialise with zeros. */
@@ -45,12 +44,13 @@ struct choice {
     forge_request request; /* its memory belongs to the job */
     /* Protected by the job's lock. */
     uint64_t id;                /* number in the engine; 0: not added yet */
-    struct token_events events; /* not yet taken by the HTTP thread */
-    bool is_cancelled;          /* the HTTP thread does not need the rest */
-    bool has_ended;             /* there are no further events */
+    struct token_events events; /* events that the HTTP thread has not taken yet */
+    bool is_cancelled;          /* the HTTP thread needs no further events */
+    bool has_ended;             /* no further events will come */
     joule_error failure;        /* status not JOULE_OK: the reason why the choice failed */
-    bool is_over_budget;        /* the failure: even the first token would need more than max_joules */
-    forge_engine_event last;    /* the last event; valid if it ended without a failure */
+    /* Reason of the failure: the first token alone would need more than max_joules. */
+    bool is_over_budget;
+    forge_engine_event last; /* the last event; valid if the choice ended without a failure */
     /* Only for the engine's thread. */
     int64_t submitted_ns, first_token_ns, last_token_ns; /* 0: not yet */
 };
@@ -67,7 +67,7 @@ struct job {
 
 /* Creates a job without choices. The caller owns one reference. NULL: out of memory. */
 struct job *job_new(struct server *server);
-/* Adds `count` choices, whose requests are zero, to a job without choices. Returns false if out of memory. */
+/* Adds `count` choices with empty requests to a job without choices. Returns false if out of memory. */
 bool job_set_count(struct job *job, size_t count);
 /* Releases a reference. The last one frees the job. */
 void job_release(struct job *job);
@@ -78,7 +78,7 @@ enum submission {
     SUBMISSION_FULL,    /* too many requests wait */
     SUBMISSION_STOPPED, /* the server is loading, stopping or failed */
 };
-/* Passes all choices to the engine's thread, or none. */
+/* Passes all choices to the engine's thread. If the result is not SUBMITTED, no choice was passed. */
 enum submission job_submit(struct job *job);
 /* Waits until a choice has new events or has ended, but at most `timeout_ms`. The caller holds the job's
  * lock. */

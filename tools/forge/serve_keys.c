@@ -90,7 +90,8 @@ bool serve_keys_accept(const struct serve_keys *keys, const char *authorization)
         return false;
     const char *given = authorization + sizeof scheme - 1;
     given += strspn(given, " ");
-    for (size_t i = 0; i < keys->count; i++) /* without an early end, so that the time reveals no position */
+    /* Compares all keys, so that the time does not reveal which key matched. */
+    for (size_t i = 0; i < keys->count; i++)
         matches |= secret_is_equal(keys->list[i], given);
     return matches != 0;
 }

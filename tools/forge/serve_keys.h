@@ -7,16 +7,16 @@
 
 #define MAX_KEYS 256
 
-/* Initialise with zeros. */
+/* A list of keys. Initialise with zeros. */
 struct serve_keys {
     char *list[MAX_KEYS];
     size_t count;
 };
 
-/* Reads keys: `argument` is the value of --api-key, which is erased so that other users cannot read it in
- * the list of processes; `path` is a file with one key per line. Either may be NULL. The variable
- * FORGE_API_KEY may contain another key, and is removed. Returns false after a message. The caller frees
- * the keys with serve_keys_free. */
+/* Reads keys. argument: the value of --api-key, which is then erased so that other users cannot read it in
+ * the list of processes. path: a file with one key per line. Both may be NULL. The environment variable
+ * FORGE_API_KEY may contain another key; it is removed. If this fails, prints a message and returns false.
+ * The caller frees the keys with serve_keys_free. */
 bool serve_keys_read(struct serve_keys *keys, char *argument, const char *path);
 /* Erases and frees the keys. */
 void serve_keys_free(struct serve_keys *keys);

@@ -6,7 +6,7 @@
 
 /* --- families ------------------------------------------------------------------------------------------- */
 
-/* Upper bounds of histograms, in ascending order. The list ends with 0. */
+/* Upper bounds of the histograms' buckets, in ascending order. Each list ends with 0. */
 static const double first_token_bounds[] = {.001, .005, .01, .02, .04, .06, .08, .1,  .25, .5,   .75, 1,
                                             2.5,  5,    7.5, 10,  20,  40,  80,  160, 640, 2560, 0};
 static const double token_bounds[] = {.001, .0025, .005, .01, .025, .05, .075, .1, .15, .2, .3, .4,
@@ -72,7 +72,7 @@ void metrics_add_answer(struct serve_metrics *metrics, const forge_engine_event 
 
 /* --- printing ------------------------------------------------------------------------------------------- */
 
-/* State of one page. */
+/* The state of printing one page. */
 struct printer {
     const struct metrics_page *page;
     struct text *out;
@@ -95,7 +95,8 @@ static void add_escaped(struct text *out, const char *value)
             text_add_bytes(out, value, 1);
 }
 
-/* Writes a name with the labels of all samples, and one further label if `label` is not NULL. */
+/* Writes the name of a sample with the labels that all samples have. If `label` is not NULL, adds this
+ * label. */
 static void add_name(const struct printer *p, const char *name, const char *suffix, const char *label,
                      const char *value)
 {
@@ -113,7 +114,7 @@ static void add_value(const struct printer *p, double value)
     text_add(p->out, "\n");
 }
 
-/* Writes a family with one sample; none if the value is unknown. */
+/* Writes a family with one sample. Writes nothing if the value is unknown. */
 static void print_one(const struct printer *p, const char *name, const char *type, const char *help,
                       double value)
 {

@@ -1,9 +1,8 @@
 /* tools/forge/serve_metrics.h - the figures of /metrics, in Prometheus' text format.
  *
- * Most families have the names and meanings of vLLM's, so that its dashboards and load generators work. The
- * families of energy begin with "tensorforge:".
- * Note: an unknown value has no sample.
- */
+ * Most families (named groups of samples) have the names and meanings of vLLM's, so that its dashboards and
+ * load generators work. The names of the families of energy begin with "tensorforge:".
+ * Note: an unknown value is omitted. */
 #ifndef SERVE_METRICS_H
 #define SERVE_METRICS_H
 
@@ -13,7 +12,8 @@
 #define HISTOGRAM_MAX_BOUNDS 24
 
 struct histogram {
-    uint64_t counts[HISTOGRAM_MAX_BOUNDS + 1]; /* values up to each bound of its family, then the others */
+    /* counts[i]: values up to bound i and above bound i - 1; then those above all bounds. */
+    uint64_t counts[HISTOGRAM_MAX_BOUNDS + 1];
     uint64_t total;
     double sum;
 };
@@ -21,15 +21,15 @@ struct histogram {
 /* The reasons why answers end, as vLLM names them. */
 enum finished_reason { FINISHED_STOP, FINISHED_LENGTH, FINISHED_ABORT, FINISHED_REASONS };
 
-/* Initialise with zeros. The caller serialises all access. */
+/* The figures of a server. Initialise with zeros. The caller must lock all access. */
 struct serve_metrics {
-    forge_engine_facts facts; /* of the last step */
+    forge_engine_facts facts; /* the engine's facts after the last step */
     uint64_t refused;         /* HTTP requests that were refused because the queue was full */
     uint64_t failed;          /* choices that failed */
     uint64_t finished[FINISHED_REASONS];
     struct histogram first_token_s, token_s, latency_s, queue_s, inference_s, prefill_s, decode_s;
     struct histogram prompt_tokens, answer_tokens, step_tokens, joules;
-    double prefill_joules, decode_joules; /* of answers that have ended and whose energy is known */
+    double prefill_joules, decode_joules; /* sums over ended answers whose energy is known */
 };
 
 /* Sets the engine's facts after a step. */
@@ -41,12 +41,12 @@ void metrics_add_first_token(struct serve_metrics *metrics, double seconds);
 /* Adds a later token, with the time since the previous token. */
 void metrics_add_token(struct serve_metrics *metrics, double seconds);
 
-/* A copy of the metrics, with what else the page needs. */
+/* A copy of the metrics, with the other values that the page shows. */
 struct metrics_page {
     struct serve_metrics metrics;
     const char *model_name;
     double power_cap_watts; /* 0: none */
-    size_t queued;          /* submitted, not yet added to the engine */
+    size_t queued;          /* choices that were submitted, but not yet added to the engine */
 };
 /* Writes all families. context: struct metrics_page. */
 void metrics_print(const void *context, struct text *out);

@@ -4,7 +4,7 @@
 
 #include "base/string.h"
 
-/* Write the list, and the model itself. context: struct server. */
+/* models_print writes the list of models. model_print writes the one model. context: struct server. */
 void models_print(const void *context, struct text *out);
 void model_print(const void *context, struct text *out);
 

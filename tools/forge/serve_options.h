@@ -9,18 +9,18 @@
 #define MAX_STOPS      4
 #define MAX_STOP_BYTES 1024
 
-/* How answers are made. Pointers are to memory of the job's arena. */
+/* How answers are computed. All pointers point to memory of the job's arena. */
 struct answer_options {
     forge_sampling sampling;
     uint32_t n; /* answers per prompt */
     uint32_t max_tokens, min_tokens;
     bool has_max_tokens;
     uint32_t logprobs;     /* alternatives per token */
-    bool reports_logprobs; /* of the tokens of the answer */
+    bool reports_logprobs; /* reports the log-probabilities of the answer's tokens */
     bool echoes;           /* the answer begins with the prompt */
     const char *stops[MAX_STOPS];
     size_t stop_sizes[MAX_STOPS], stop_count;
-    size_t max_stop_bytes; /* size of the longest */
+    size_t max_stop_bytes; /* size of the longest stop string */
     int32_t *stop_tokens;
     size_t stop_token_count;
     const char *cache_salt;

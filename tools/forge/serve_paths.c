@@ -8,7 +8,7 @@
 #include "serve_send.h"
 #include "serve_stream.h"
 
-#define STALL_S 60 /* a client that takes no bytes for this time is disconnected */
+#define STALL_S 60 /* a client is disconnected if it receives no bytes for this time */
 
 bool check_ready(struct server *server, struct failure *failure)
 {
@@ -145,7 +145,7 @@ void exchange_drop_body(struct server *server, struct exchange *exchange)
     exchange->body = (struct bytes){0};
 }
 
-/* Sends a stream, which then owns the reply. */
+/* Sends a reply as a stream. The stream then owns the reply. */
 static enum MHD_Result send_stream(struct MHD_Connection *connection, struct reply *reply)
 {
     struct MHD_Response *response = stream_new(reply);
@@ -165,7 +165,7 @@ static enum MHD_Result answer_reply(struct server *server, struct MHD_Connection
     exchange_drop_body(server, exchange);
     reply->client_fd = socket_of(connection);
     MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT,
-                              0u); /* no time limit for the engine */
+                              0u); /* no time limit while the engine computes */
     bool is_ok = reply_submit(reply, &exchange->failure) &&
                  (reply->options.streams || reply_wait(reply, &exchange->failure));
     MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)STALL_S);
@@ -209,7 +209,7 @@ static const struct endpoint endpoints[] = {
     {"/tokenize", "POST", false, true, answer_tokens},
     {"/detokenize", "POST", false, true, answer_tokens},
     {"/v1/models", "GET", false, true, answer_models},
-    {"/v1/models/", "GET", false, true, answer_model}, /* followed by the model's name */
+    {"/v1/models/", "GET", false, true, answer_model}, /* the model's name follows the path */
     {"/metrics", "GET", false, false, answer_metrics},
     {"/health", "GET", true, false, answer_health},
     {"/v1/health", "GET", true, false, answer_health},

@@ -8,7 +8,7 @@
 #include <time.h>
 #include "base/clock.h"
 
-#define WAIT_MS       200 /* longest wait for an event before the client is checked */
+#define WAIT_MS       200 /* longest wait for an event; then the client's connection is checked */
 #define CHECK_NS      (NS_PER_S / 10)
 #define CLIENT_CLOSED 499 /* status for a client that has left; it is never sent */
 
@@ -47,7 +47,7 @@ struct reply *reply_new(struct server *server, bool is_chat, struct failure *fai
     return NULL;
 }
 
-/* Fills in the request of choice `i` of a prompt. */
+/* Fills in the request of answer `i` to a prompt. */
 static void set_request(const struct reply *reply, const struct prompt *prompt, uint32_t i,
                         forge_request *out)
 {
@@ -151,7 +151,7 @@ static bool explain(const struct reply *reply, const struct choice *choice, stru
     return false;
 }
 
-/* Returns true if the choice ended although neither it nor its client wanted that. */
+/* Returns true if the choice failed, or was cancelled although the reply has not finished its text. */
 static bool has_failed(const struct reply *reply, size_t i)
 {
     const struct choice *choice = &reply->job->choices[i];
@@ -209,8 +209,8 @@ bool reply_submit(struct reply *reply, struct failure *failure)
     return is_ok;
 }
 
-/* Takes the events of all choices, without copying them. Returns true if there are any. The caller holds
- * the job's lock. */
+/* Takes the events of all choices by exchanging lists. Returns true if a choice has new events or has ended.
+ * The caller holds the job's lock. */
 static bool take(struct reply *reply)
 {
     struct job *job = reply->job;
@@ -227,7 +227,8 @@ static bool take(struct reply *reply)
     return has_news;
 }
 
-/* Makes text of the events that were taken from a choice. A stop string cancels the choice. */
+/* Converts the events that were taken from a choice to text. If a stop string ends the text, cancels the
+ * choice. */
 static bool add_text(struct reply *reply, size_t i, struct failure *failure)
 {
     struct reply_text *answer = &reply->answers[i];
@@ -259,7 +260,7 @@ bool reply_take(struct reply *reply, bool *out_has_news, struct failure *failure
         *out_has_news = take(reply);
     }
     pthread_mutex_unlock(&job->lock);
-    /* without the lock, so that the engine's thread need not wait */
+    /* this needs no lock, so the engine's thread does not wait */
     for (size_t i = 0; is_ok && *out_has_news && i < job->count; i++)
         is_ok = add_text(reply, i, failure);
     return is_ok && (!has_left(reply) || fail_left(failure));

@@ -16,22 +16,22 @@ struct reply {
     bool is_chat;
     char id[40];
     int64_t created_s;
-    uint64_t prompt_tokens; /* of all prompts */
+    uint64_t prompt_tokens; /* number of tokens of all prompts */
     int client_fd;          /* socket of the client; -1: unknown */
-    int64_t checked_ns;     /* when the client was last seen */
+    int64_t checked_ns;     /* time of the last check of the client's connection */
 };
 
-/* A prompt; its memory belongs to the job's arena. */
+/* A prompt. Its pointers point to memory of the job's arena. */
 struct prompt {
     int32_t *tokens;
     size_t count;
-    const char *text; /* that `echo` repeats */
+    const char *text; /* text that `echo` repeats */
     size_t text_size;
     bool has_text; /* the answer continues a text */
 };
 
-/* Creates a reply whose job has no choices yet. NULL, with a failure: out of memory. The caller frees it with
- * reply_free. */
+/* Creates a reply whose job has no choices yet. Returns NULL with a failure if out of memory. The caller
+ * frees the reply with reply_free. */
 struct reply *reply_new(struct server *server, bool is_chat, struct failure *failure);
 /* Adds the choices for `count` prompts with the reply's options. Returns false with a failure. */
 bool reply_set_prompts(struct reply *reply, const struct prompt *prompts, size_t count,
@@ -40,11 +40,12 @@ bool reply_set_prompts(struct reply *reply, const struct prompt *prompts, size_t
 bool reply_submit(struct reply *reply, struct failure *failure);
 /* Waits until all answers are complete. Returns false with a failure; status 499: the client has left. */
 bool reply_wait(struct reply *reply, struct failure *failure);
-/* Takes all events that have arrived. Returns false with a failure. *out_has_news: there was an event. */
+/* Takes all events that have arrived. If there are none, waits a short time for an event. *out_has_news: at
+ * least one event was taken. Returns false with a failure. */
 bool reply_take(struct reply *reply, bool *out_has_news, struct failure *failure);
 /* Returns true if all answers are complete. */
 bool reply_has_ended(const struct reply *reply);
-/* Cancels what has not ended and frees the reply. NULL is allowed. */
+/* Cancels all choices that have not ended, and frees the reply. NULL is allowed. */
 void reply_free(struct reply *reply);
 
 /* --- JSON (serve_reply_json.c) -------------------------------------------------------------------------- */
@@ -62,10 +63,10 @@ enum chunk_kind {
 struct chunk {
     const struct reply *reply;
     enum chunk_kind kind;
-    size_t index; /* of the choice */
-    bool is_last; /* it carries the energy */
+    size_t index; /* number of the choice */
+    bool is_last; /* the last event, which contains the energy */
 };
-/* Prints an event of a stream, with "data: " and the empty line. context: struct chunk. */
+/* Prints an event of a stream, with "data: " before it and an empty line after it. context: struct chunk. */
 void chunk_print(const void *context, struct text *out);
 
 #endif

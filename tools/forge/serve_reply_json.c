@@ -4,7 +4,8 @@
 #include "base/json_writer.h"
 #include "serve_reply.h"
 
-#define MAX_TOKEN_TEXT 1024 /* longer tokens are cut in lists of log-probabilities */
+/* Maximum number of bytes of a token in lists of log-probabilities; longer tokens are cut. */
+#define MAX_TOKEN_TEXT 1024
 
 /* --- energy and usage ----------------------------------------------------------------------------------- */
 
@@ -13,8 +14,8 @@ static bool is_known(joule_quantity q)
     return q.cls != JOULE_CLASS_NONE && isfinite(q.value);
 }
 
-/* Adds a quantity to a sum, which becomes unknown if the quantity is unknown. Bounds are added, so the
- * interval of the sum is not narrower than 90 %. */
+/* Adds a quantity to a sum. If the quantity is unknown, the sum becomes unknown. The bounds are added, too,
+ * so the interval of the sum contains the true value with a probability of at least 90 %. */
 static void add(joule_quantity *sum, joule_quantity q)
 {
     if (!is_known(q)) {
@@ -98,7 +99,7 @@ static bool is_utf8(const char *bytes, size_t size)
 }
 
 /* Adds the text of a token as a string, with a comma before it if needed. Bytes that are not UTF-8 are
- * written as "bytes:\xe2\x80", as OpenAI writes them. is_key: the string is a key. */
+ * written in OpenAI's form, for example "bytes:\xe2\x80". is_key: the string is a key. */
 static void add_token(struct json *json, const struct reply_text *answer, int32_t token, bool is_key)
 {
     char text[MAX_TOKEN_TEXT], name[MAX_TOKEN_TEXT];

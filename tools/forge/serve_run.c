@@ -19,7 +19,7 @@
 
 #define TICK_MS  1000           /* time between checks of idle connections */
 #define DRAIN_MS 20             /* time between checks while the server stops */
-#define FLUSH_NS (5 * NS_PER_S) /* time for sending the last bytes after the answers have ended */
+#define FLUSH_NS (5 * NS_PER_S) /* after the last answer, time for sending the last bytes */
 
 /* Sets the name of the model: --alias, or the last part of the path without ".bin" or ".gguf". */
 static void set_name(struct server *server)
@@ -59,7 +59,7 @@ static bool wait_for_end(struct http *http, int signals, int failed)
     return !waited[1].revents;
 }
 
-/* Waits until no request is left, at most until `until_ns`, or until a further signal. */
+/* Waits until no request is left. Returns earlier at `until_ns`, or if a further signal arrives. */
 static void drain(struct server *server, int signals, int64_t until_ns)
 {
     struct pollfd waited = {.fd = signals, .events = POLLIN};
@@ -72,7 +72,7 @@ static void read_signal(int signals)
 {
     struct signalfd_siginfo info;
     ssize_t got = read(signals, &info, sizeof info);
-    (void)got; /* nothing to read: the signal was already read */
+    (void)got; /* the result is ignored, because there may be no signal to read */
 }
 
 /* Stops: refuses new requests, lets running requests finish, and cancels those that take too long. */

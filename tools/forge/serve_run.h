@@ -4,7 +4,7 @@
 
 #include "serve.h"
 
-/* Serves with these settings until SIGINT or SIGTERM. `where`: ADDRESS:PORT. Returns the exit code. */
+/* Serves with these settings until SIGINT or SIGTERM. where: "ADDRESS:PORT". Returns the exit code. */
 int serve_run(struct serve_settings *settings, const char *where);
 
 #endif

@@ -55,8 +55,8 @@ static char *text_of(const struct json_value *value, struct arena *arena)
     return bytes;
 }
 
-/* Sets the schema. Compiles it once, so that the failure names the field, and the engine's thread gets
- * only schemas that it can use. */
+/* Sets the schema. Compiles it here to check it, so that the failure names the field, and the engine's thread
+ * gets only valid schemas. */
 static bool set_schema(const struct fields *fields, const struct json_value *schema, struct arena *arena,
                        struct answer_options *out)
 {
@@ -88,7 +88,8 @@ bool response_format_read(const struct fields *fields, struct arena *arena, stru
         return failure_set(
             fields->failure, field,
             "'response_format' must be an object with 'type': 'text', 'json_object' or 'json_schema'");
-    /* llama.cpp accepts a schema with both types, and OpenAI in an object of its own */
+    /* OpenAI expects the schema in the object "json_schema". llama.cpp accepts the member "schema" for both
+     * types. */
     const struct json_value *schema = json_member(json_member(format, "json_schema"), "schema");
     if (!schema)
         schema = json_member(format, "schema");

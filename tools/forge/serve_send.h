@@ -7,8 +7,8 @@
 #include "serve_fields.h"
 #include "serve_text.h"
 
-/* Queues a response and releases it. NULL closes the connection. media_type NULL: the response has its
- * own. */
+/* Queues a response and releases it. response NULL: closes the connection. media_type NULL: the response
+ * already has this header. */
 enum MHD_Result send_response(struct MHD_Connection *connection, unsigned status,
                               struct MHD_Response *response, const char *media_type);
 /* Sends bytes, which the response then owns. */

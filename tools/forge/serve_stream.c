@@ -1,6 +1,6 @@
 /* tools/forge/serve_stream.c - see serve_stream.h.
  *
- * libmicrohttpd asks for more bytes in the connection's own thread, which may wait. */
+ * libmicrohttpd calls the stream for more bytes in the thread of the connection, so the stream may wait. */
 #include "serve_stream.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/clock.h"
 
 #define BLOCK_BYTES 16384
-#define PING_NS     (15 * NS_PER_S) /* a comment is sent after this time without an event */
+#define PING_NS     (15 * NS_PER_S) /* after this time without an event, a comment is sent */
 
 struct stream {
     struct reply *reply;
@@ -28,7 +28,7 @@ static bool add_line(struct stream *stream, const char *line)
     return bytes_add(&stream->out, line, strlen(line));
 }
 
-/* Returns true if choice `i` is the last one whose end was not sent. */
+/* Returns true if the ends of all choices except `i` have been sent. */
 static bool is_last_choice(const struct reply *reply, size_t i)
 {
     for (size_t k = 0; k < reply->job->count; k++)
@@ -37,7 +37,7 @@ static bool is_last_choice(const struct reply *reply, size_t i)
     return true;
 }
 
-/* Adds the events of one choice: its role, its text and its end, as far as they are known. */
+/* Adds the events of one choice that are due: its role, new text, and its end. */
 static bool add_choice(struct stream *stream, size_t i)
 {
     struct reply *reply = stream->reply;
@@ -66,10 +66,10 @@ static void add_failure(struct stream *stream, const struct failure *failure)
     stream->has_ended = true;
     if (!add_line(stream, "data: ") || !bytes_print(&stream->out, failure_print, failure) ||
         !add_line(stream, "\n\ndata: [DONE]\n\n"))
-        stream->out.length = stream->sent; /* without memory the stream ends without a message */
+        stream->out.length = stream->sent; /* if out of memory, the stream ends without a message */
 }
 
-/* Adds all events that are known. Returns false if out of memory. */
+/* Adds all events that are due. Returns false if out of memory. */
 static bool add_all(struct stream *stream)
 {
     struct reply *reply = stream->reply;

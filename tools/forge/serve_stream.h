@@ -5,9 +5,9 @@
 #include <microhttpd.h>
 #include "serve_reply.h"
 
-/* Returns a response that sends the reply, which must have been submitted. The response owns the reply,
- * and frees it when it has been sent or the client has left. NULL: out of memory; the caller then owns the
- * reply. */
+/* Returns a response that sends the reply, which must have been submitted. The response owns the reply, and
+ * frees it after it was sent or the client has left. Returns NULL if out of memory; in this case the caller
+ * still owns the reply. */
 struct MHD_Response *stream_new(struct reply *reply);
 
 #endif

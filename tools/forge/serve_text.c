@@ -56,7 +56,7 @@ static size_t find_stop(const struct answer_options *options, const char *text, 
     return first;
 }
 
-/* Returns the size of the longest end of a text that is the beginning of a stop string. */
+/* Returns the size of the longest end of a text with which a stop string begins. */
 static size_t count_held(const struct answer_options *options, const char *text, size_t size)
 {
     size_t most = options->max_stop_bytes ? options->max_stop_bytes - 1 : 0;
@@ -83,7 +83,7 @@ static void finish(struct reply_text *answer, const char *reason)
     answer->finish_reason = reason;
 }
 
-/* Looks for stop strings in text that was added at position `from`. */
+/* Searches for stop strings in the text from position `from` on, which was just added. */
 static void check_stops(struct reply_text *answer, size_t from)
 {
     const struct answer_options *options = answer->options;
@@ -120,7 +120,7 @@ static bool add_token(struct reply_text *answer, const struct token_events *even
 bool reply_text_take(struct reply_text *answer, struct token_events *events)
 {
     bool is_ok = true;
-    /* With max_tokens 0 the engine computes one token, which is dropped. */
+    /* If max_tokens is 0, the engine computes one token, which is dropped here. */
     uint32_t most = answer->options->has_max_tokens ? answer->options->max_tokens : UINT32_MAX;
     for (size_t i = 0; is_ok && i < events->count && !answer->discards; i++)
         if (events->list[i].is_prompt || answer->token_count < most)

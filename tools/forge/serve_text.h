@@ -15,7 +15,7 @@ struct bytes {
 /* Ensures room for `size` more bytes. Returns false if out of memory. */
 bool bytes_reserve(struct bytes *bytes, size_t size);
 bool bytes_add(struct bytes *bytes, const char *added, size_t size);
-/* Appends what `print` prints, which is called up to two times. Returns false if out of memory. */
+/* Appends the text that `print` prints. May call `print` twice. Returns false if out of memory. */
 bool bytes_print(struct bytes *bytes, page_print_fn print, const void *context);
 
 /* An answer. Initialise with reply_text_begin. */
@@ -23,15 +23,16 @@ struct reply_text {
     const forge_tokenizer *tokenizer;
     const struct answer_options *options;
     forge_text_stream stream;
-    struct bytes text; /* not sent yet; the last `held` bytes may be the beginning of a stop string */
+    /* Text that was not sent yet; its last `held` bytes may be the beginning of a stop string. */
+    struct bytes text;
     size_t held;
-    struct token_events tokens; /* not sent yet; only with log-probabilities */
-    size_t sent_characters;     /* of the text that was sent, in code points */
+    struct token_events tokens; /* tokens that were not sent yet; used only with log-probabilities */
+    size_t sent_characters;     /* number of code points of the text that was sent */
     uint32_t token_count;       /* tokens of the answer so far */
     bool discards;              /* further tokens are not part of the answer */
     const char *finish_reason;  /* "stop" or "length", static storage; NULL: the answer is not complete */
     const char *stop;           /* the stop string that ended the answer; NULL: none */
-    bool has_begun, is_done;    /* for streams: a first and the last part were sent */
+    bool has_begun, is_done;    /* for streams: the first part, and the last part, were sent */
 };
 
 /* Initialises an answer. continues_text: the answer continues the prompt's text. */

@@ -35,7 +35,8 @@ bool tokenize_answer(const struct call *call, struct bytes *out)
     if (!call_check_model(call) || !field_text(&fields, "prompt", &text) ||
         !field_text(&fields, "content", &content))
         return false;
-    bool adds_ends = text != NULL; /* the defaults of vLLM and llama-server differ */
+    /* vLLM ("prompt") adds BOS and EOS by default; llama-server ("content") does not. */
+    bool adds_ends = text != NULL;
     if (!text && !(text = content))
         return failure_set(call->failure, "prompt", "'prompt' is missing");
     if (!field_bool(&fields, "add_special_tokens", &adds_ends) ||

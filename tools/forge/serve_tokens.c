@@ -13,7 +13,7 @@
 /* --- control tokens ------------------------------------------------------------------------------------- */
 
 struct control_tokens {
-    char **list; /* texts of 2 bytes or more */
+    char **list; /* texts of control tokens, each of 2 bytes or more */
     size_t count, capacity;
 };
 
@@ -74,7 +74,8 @@ char *control_tokens_divide(const struct control_tokens *tokens, const char *tex
         marks += begins_control_token(tokens, text + size);
     char *copy = arena_alloc(arena, size + marks * MARK_BYTES + 1), *out = copy;
     for (size_t i = 0; copy && i < size; i++) {
-        if (strncmp(text + i, MARK, MARK_BYTES) == 0) { /* only the server may add marks */
+        /* Removes marks from the user's text, because only the server may add marks. */
+        if (strncmp(text + i, MARK, MARK_BYTES) == 0) {
             memcpy(out, REPLACEMENT, MARK_BYTES);
             out += MARK_BYTES;
             i += MARK_BYTES - 1;
@@ -96,7 +97,8 @@ static bool out_of_memory(struct failure *failure)
     return failure_set_status(failure, 500, "server_error", NULL, "out of memory");
 }
 
-/* Appends the tokens of a text to out[*count..capacity). */
+/* Appends the tokens of a text to out[*count..capacity), and adds their number to *count. If *count exceeds
+ * the capacity, the last tokens are missing. */
 static bool append(const struct server *server, const char *text, size_t size, uint32_t flags, int32_t *out,
                    size_t capacity, size_t *count, struct failure *failure)
 {
@@ -109,8 +111,8 @@ static bool append(const struct server *server, const char *text, size_t size, u
     return true;
 }
 
-/* Returns the number of places for the tokens of a text: one more than are allowed, but not more than the
- * text can have. */
+/* Returns the capacity for the tokens of a text: one more than max_tokens, to detect texts that are too long.
+ * A short text needs less, because it cannot have so many tokens. */
 static size_t capacity_for(size_t size, size_t max_tokens)
 {
     return size + 16 < max_tokens ? size + 16 : max_tokens + 1;
@@ -127,7 +129,7 @@ static bool fail_too_long(struct failure *failure, const char *param, size_t max
 bool check_text_size(const struct server *server, size_t size, const char *param, struct failure *failure)
 {
     size_t token_bytes =
-        forge_tokenizer_max_text(server->language.tokenizer); /* more than the longest token has */
+        forge_tokenizer_max_text(server->language.tokenizer); /* at least the size of the longest token */
     return size / token_bytes <= server->max_length || fail_too_long(failure, param, server->max_length);
 }
 

@@ -15,7 +15,7 @@ struct host_names {
     const struct option_list *allowed; /* names of --allow-host; the caller owns the list */
 };
 
-/* Reads the machine's names. If other machines can reach the listener, also queries the resolver for the
+/* Reads the machine's names. If other machines can reach the listener, also asks the resolver for the
  * machine's full name. */
 void host_names_read(struct host_names *names, const struct listener *listener,
                      const struct option_list *allowed);

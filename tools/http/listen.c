@@ -60,7 +60,7 @@ static int bind_to(const struct addrinfo *found)
     int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
-    int yes = 1; /* so that a restart need not wait until old connections time out */
+    int yes = 1; /* without this option, a restart waits until old connections time out */
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0)
         return fd;

@@ -7,7 +7,7 @@
 #include <math.h>
 #include "forge/ir/library.h"
 
-/* Returns false, and fails the builder with the message, unless the condition holds. */
+/* Returns `condition`. If it is false, fails the builder with the message. */
 static bool need(forge_builder *b, bool condition, const char *message)
 {
     if (builder_is_ok(b) && !condition)
@@ -15,7 +15,7 @@ static bool need(forge_builder *b, bool condition, const char *message)
     return builder_is_ok(b);
 }
 
-/* Activations are f32; f64 is for exact references. */
+/* Returns true for the types of activations: f32, and f64 for exact references. */
 static bool is_active(forge_builder *b, forge_value x)
 {
     return forge_value_dtype(b, x) == FORGE_F32 || forge_value_dtype(b, x) == FORGE_F64;
@@ -31,7 +31,7 @@ static bool is_i32(forge_builder *b, forge_value x)
     return forge_value_dtype(b, x) == FORGE_I32;
 }
 
-/* Returns x rounded to q8_0 and converted back, as a kernel with integer products reads it. */
+/* Returns x rounded to q8_0 and converted back. Kernels with integer products use this rounded x. */
 static forge_value round_to_q8_0(forge_builder *b, forge_value x)
 {
     return forge_cast(b, forge_value_dtype(b, x), forge_cast(b, FORGE_Q8_0, x));
@@ -71,8 +71,8 @@ void library_embedding(forge_builder *b, const forge_value *in, size_t count, co
         out[0] = forge_gather(b, forge_cast(b, dtype, in[0]), in[1], 0);
 }
 
-/* Returns elements [first, first + count) of the last dimension of x [t, heads, ...], reshaped to the last
- * dimensions in `pairs`. */
+/* Slices x [t, heads, ...] to the elements [first, first + count) of its dimension 2, and returns them with
+ * the shape `pairs`. */
 static forge_value part_of(forge_builder *b, forge_value x, int64_t first, int64_t count, forge_shape pairs)
 {
     return forge_reshape(b, forge_slice_along(b, x, 2, first, first + count), pairs);
@@ -91,7 +91,8 @@ void library_rotary(forge_builder *b, const forge_value *in, size_t count, const
                   is_active(b, in[0]) && is_like(b, in[0], in[1]) && is_like(b, in[0], in[2]),
               "rotary needs x [t, heads, d], and cosine and sine [t, r / 2] with r <= d, in f32 or f64"))
         return;
-    /* The two elements of a pair are along axis 3 (adjacent) or axis 2 of x reshaped to rank 4. */
+    /* x is reshaped to rank 4, so that the two elements of a pair lie along axis 3 (adjacent pairs) or axis 2
+     * (halves). */
     uint32_t axis = a->numbers[0] ? 3 : 2;
     forge_shape pairs = forge_shape_of(x.dims[0], x.dims[1], half, half), rotated = x;
     pairs.dims[axis] = 2;
@@ -124,7 +125,8 @@ void library_swiglu(forge_builder *b, const forge_value *in, size_t count, const
 
 /* --- attention over a paged cache ----------------------------------------------------------------------- */
 
-/* Elements that are not written keep their bytes: a block format's elements are rounded to themselves. */
+/* Elements that are not written keep their bytes: converting an element to floats and back does not change
+ * it, also in block formats. */
 void library_cache_write(forge_builder *b, const forge_value *in, size_t count, const void *context,
                          forge_value *out)
 {
@@ -166,8 +168,8 @@ static bool takes_pages(forge_builder *b, const forge_value *in, const struct co
         "kv_heads");
 }
 
-/* Returns the places of all tokens of each row's sequence: [t, pages * page_size], in i64, which represents
- * the places of all pages. */
+/* Returns the places of all tokens of each row's sequence: [t, pages * page_size]. The type is i64, because a
+ * place may exceed i32. */
 static forge_value places_of(forge_builder *b, const forge_value *in, forge_dim length, int64_t page_size)
 {
     forge_value pages = forge_cast(b, FORGE_I64, forge_gather(b, in[TABLES], in[SEQUENCE], 0));
@@ -178,7 +180,7 @@ static forge_value places_of(forge_builder *b, const forge_value *in, forge_dim 
     return forge_reshape(b, forge_add(b, first, offset), forge_shape_of(shape.dims[0], length));
 }
 
-/* Returns the keys or values at the places: [t, kv_heads, length, d]. */
+/* Returns the keys or values at the places. places: [t, length]; result: [t, kv_heads, length, d]. */
 static forge_value cached(forge_builder *b, forge_dtype dtype, forge_value cache, forge_value places)
 {
     forge_value x = forge_gather(b, forge_cast(b, dtype, cache), places, 0);
@@ -204,7 +206,8 @@ void library_paged_attention(forge_builder *b, const forge_value *in, size_t cou
     forge_value last = forge_reshape(b, in[POSITION], forge_shape_of(t, 1, 1, 1));
     scores = forge_select(b, forge_binary(b, FORGE_LE, index, last), scores,
                           forge_scalar(b, dtype, -(double)INFINITY));
-    /* Later values are replaced by 0, because their weight of 0 does not remove a NaN. */
+    /* Values after the row's position are replaced by 0. Their weight 0 is not enough, because 0 * NaN is
+     * NaN. */
     index = forge_iota(b, FORGE_I32, forge_shape_of(1, 1, length, 1), 2);
     forge_value values = forge_select(b, forge_binary(b, FORGE_LE, index, last),
                                       cached(b, dtype, in[VALUES], places), forge_scalar(b, dtype, 0));

@@ -1,5 +1,6 @@
 /* Checks the probabilities of small models of all architectures against those that the package transformers
- * computes, from folders of Hugging Face and from GGUF files that are written from them.
+ * computes. Each model is read from a folder of Hugging Face, and from a GGUF file that is written from the
+ * folder.
  *
  * The expected numbers are in architectures_expected.h; make_architectures.py writes it. The models have no
  * tokenizer. */
@@ -21,7 +22,7 @@
 
 enum { PROMPT = 50, ANSWER = 20, MAX_TENSORS = 40 };
 
-/* A model, and the probabilities of the tokens after the first one. */
+/* A model with the expected probabilities of all tokens but the first. */
 struct expected {
     const char *name;
     const char *config; /* config.json */
@@ -30,7 +31,7 @@ struct expected {
         int64_t dims[2];
     } tensors[MAX_TENSORS];
     int32_t answer[ANSWER];
-    double logprobs[PROMPT + ANSWER - 1]; /* of prompt[1...], then of answer */
+    double logprobs[PROMPT + ANSWER - 1]; /* of prompt[1], prompt[2], ..., then of the answer */
 };
 
 #include "unit/forge/architectures_expected.h" /* prompt, expected */
@@ -48,7 +49,7 @@ static bool ends_with_any(const char *name, const char *const *suffixes)
     return false;
 }
 
-/* Fills a tensor as make_architectures.py does: its numbers follow from its name. */
+/* Fills a tensor with the numbers that make_architectures.py computes from its name. */
 static void fill(const char *name, bool is_vector, float *out, size_t count)
 {
     static const char *const norms[] = {"norm.weight", "ln_1.weight", "ln_2.weight", "ln_f.weight", NULL};
@@ -147,7 +148,7 @@ static void run_engine(forge_engine *engine, struct run *out)
         fail_msg("%s", error.message);
 }
 
-/* Opens the model and computes prompt and answer. */
+/* Opens the model, and computes the probabilities of the prompt and an answer. */
 static void run_model(const char *path, const struct expected *e, struct run *out)
 {
     forge_model *model;

@@ -1,8 +1,9 @@
 /* Checks how much the element type of the cache of keys and values changes probabilities, on a trained model
- * of 260,000 parameters. The data is skipped if it is absent (JOULE_TEST_DATA).
+ * of 260,000 parameters. The tests are skipped if the model is absent (JOULE_TEST_DATA).
  *
- * Heads of the model have 8 elements, but q8_0 needs 32. So the model is written as GGUF with heads that end
- * with 24 zeros. This changes no probability, but only 8 elements of a block of q8_0 are not 0. */
+ * Heads of the model have 8 elements, but q8_0 needs blocks of 32. So the model is written as GGUF with 24
+ * zeros at the end of each head. The zeros change no probability.
+ * Note: only 8 elements of a block of q8_0 are not 0 here. */
 #include <forge/engine.h>
 #include <math.h>
 #include <setjmp.h>
@@ -32,8 +33,8 @@ struct logprobs {
 
 /* --- a model with wider heads --------------------------------------------------------------------------- */
 
-/* Replaces the matrix by one with wider heads. is_output: heads are columns, not rows. New elements
- * are 0. */
+/* Replaces the matrix by a matrix with wider heads, multiplied by `factor`. is_output: heads are columns, not
+ * rows. New elements are 0. */
 static void widen(struct model_tensor *tensor, const struct model_config *c, bool is_output, float factor)
 {
     size_t narrow = (size_t)c->head_dim, rows = (size_t)tensor->shape.dims[0],
@@ -53,7 +54,8 @@ static void widen(struct model_tensor *tensor, const struct model_config *c, boo
     tensor->shape = forge_shape_of((int64_t)wide_rows, (int64_t)wide_columns);
 }
 
-/* Queries are longer by the factor by which the scale of the attention, 1 / sqrt(head_dim), is smaller. */
+/* Writes the model with heads of 32 elements instead of 8. This halves the scale of the attention, 1 /
+ * sqrt(head_dim), so queries are multiplied by 2. */
 static void write_wide_model(void)
 {
     struct model_file *file;
@@ -117,7 +119,7 @@ static void add(struct session *s, const int32_t *tokens, size_t count, uint32_t
     assert_ok(forge_engine_add(s->engine, &request, &id, &error), &error);
 }
 
-/* Draws texts from the model, each with another seed. texts: [TEXTS][LENGTH]. */
+/* Draws texts from the model, each with a different seed. texts: [TEXTS][LENGTH]. */
 static void draw_texts(int32_t texts[TEXTS][LENGTH])
 {
     forge_engine_event event = {.struct_size = sizeof event};
@@ -191,7 +193,7 @@ static void test_types_of_the_cache_change_probabilities_little(void **state)
     unlink(scratch_path);
 }
 
-/* Heads of 8 elements are not whole blocks. */
+/* Heads of 8 elements do not fill a block of 32. */
 static void test_a_cache_in_q8_0_needs_heads_of_whole_blocks(void **state)
 {
     (void)state;

@@ -20,7 +20,7 @@ enum { MESSAGES = sizeof messages / sizeof *messages };
 
 static joule_error error;
 
-/* A template and the text or the part of the message that it must give. */
+/* A template, and the expected text or the expected part of the error message. */
 struct expectation {
     const char *template_text, *expected;
 };

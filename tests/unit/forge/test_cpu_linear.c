@@ -128,8 +128,7 @@ static void test_products_equal_those_of_the_converted_elements(void **state)
         }
 }
 
-/* Scales and minima of real blocks have all bits; those of random bytes cover what a quantiser never
- * writes. */
+/* Uses blocks of random bytes, because they contain bit patterns that no quantiser writes. */
 static void test_products_of_random_blocks_equal_those_of_the_converted_elements(void **state)
 {
     (void)state;

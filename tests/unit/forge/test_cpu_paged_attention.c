@@ -66,7 +66,8 @@ static void set_trial(struct attention *a)
                        .tolerance = 0x1p-19};
 }
 
-/* Rows alternate between sequences. Their positions are random; the first two are the first and the last. */
+/* Row i belongs to sequence i % sequences. Row 0 has the first position, row 1 the last, and other rows have
+ * random positions. */
 static struct attention new_attention(struct sizes s)
 {
     int64_t all_pages = s.sequences * s.pages + s.spare_pages, length = s.pages * s.page_size;
@@ -149,7 +150,7 @@ static void test_heads_that_share_keys_equal_the_definition(void **state)
                                                .pages = 4});
 }
 
-/* The scores of all heads do not fit in the scratch memory of a thread. */
+/* The sequence is so long that the scores of all heads do not fit in the scratch memory of a thread. */
 static void test_long_sequences_equal_the_definition(void **state)
 {
     check_sizes(*state, (struct sizes){.dtype = FORGE_F32,
@@ -172,7 +173,8 @@ static void test_long_sequences_equal_the_definition(void **state)
 
 /* --- the bytes of a row --------------------------------------------------------------------------------- */
 
-/* Computes one row with a table of only its own sequence, and compares it with the same row of a->out. */
+/* Computes one row alone, with a table that contains only its sequence, and compares it with the same row of
+ * a->out. */
 static void check_alone(struct attention *a, enum isa isa, int64_t row)
 {
     const struct sizes *s = &a->sizes;
@@ -232,7 +234,7 @@ static struct attention new_small(forge_dtype dtype)
                                         .spare_pages = 1});
 }
 
-/* Sequences count from the end if they are negative. Sequences out of range have the table [0, 0, ...]. */
+/* Negative numbers of sequences count from the end. Sequences out of range have the table [0, 0, ...]. */
 static void test_sequences_out_of_range_equal_the_definition(void **state)
 {
     const int32_t sequences[] = {-1, -3, -4, 3, INT32_MAX, INT32_MIN, 1000, -1000};
@@ -244,7 +246,8 @@ static void test_sequences_out_of_range_equal_the_definition(void **state)
     }
 }
 
-/* A row without keys is NaN. A position after the end of the table attends to all of the table. */
+/* A row with a negative position has no keys, so its result is NaN. A row with a position after the end of
+ * the table attends to the whole table. */
 static void test_positions_out_of_range_equal_the_definition(void **state)
 {
     const int32_t positions[] = {-1, -2, INT32_MIN, INT32_MAX, 16, 15, 0, -1};
@@ -256,7 +259,8 @@ static void test_positions_out_of_range_equal_the_definition(void **state)
     }
 }
 
-/* A row that needs a page outside the cache is NaN. Pages after the row's position are not used. */
+/* A row that needs a page outside the cache has the result NaN. Pages after the row's position are not
+ * used. */
 static void test_pages_out_of_range_equal_the_definition(void **state)
 {
     const int32_t pages[] = {13, -1, -13, -14, INT32_MAX, INT32_MIN, INT32_MAX / 4 + 2, -(INT32_MAX / 4) - 1};
@@ -282,7 +286,7 @@ static void fill_place(struct attention *a, void *cache, int64_t place, double n
     dtype_row(a->sizes.dtype)->store(cache, (size_t)place * count, count, numbers);
 }
 
-/* Free pages may contain anything, and so do the places after the last token of a sequence. */
+/* Free pages, and places after the last token of a sequence, may contain any numbers, even NaN. */
 static void test_keys_and_values_after_the_position_are_not_used(void **state)
 {
     for (size_t type = 0; type < sizeof types / sizeof *types; type++) {
@@ -321,7 +325,7 @@ static void test_nan_and_infinity_equal_the_definition(void **state)
 
 /* --- kernels -------------------------------------------------------------------------------------------- */
 
-/* Other operands run through the body. */
+/* Launches with other operands run the body of the composite instead. */
 static void test_operands_that_no_kernel_supports_are_refused(void **state)
 {
     (void)state;
@@ -341,7 +345,7 @@ static void test_operands_that_no_kernel_supports_are_refused(void **state)
     set_trial(&a);
     a.trial.attributes.numbers[0] = 0;
     assert_null(kernel_for(ISA_PLAIN, &launch));
-    a.trial.attributes.numbers[0] = UINT32_MAX; /* more scores than the scratch memory has room for */
+    a.trial.attributes.numbers[0] = UINT32_MAX; /* a row has more scores than fit in the scratch memory */
     assert_null(kernel_for(ISA_PLAIN, &launch));
     free_attention(&a);
 }

@@ -20,7 +20,7 @@ static void *new_elements(forge_dtype dtype, size_t count, double size)
 
 /* --- embedding ------------------------------------------------------------------------------------------ */
 
-/* Negative ids count from the end. Rows of other ids are NaN. */
+/* Negative ids count from the end. Rows of ids out of range are NaN. */
 static void test_embeddings_of_all_types_equal_the_definition(void **state)
 {
     int32_t ids[] = {0, 4, 2, 2, -1, -5, -6, 5, INT32_MAX, INT32_MIN, 3};
@@ -115,7 +115,7 @@ static void test_swiglu_of_extreme_numbers_equals_the_definition(void **state)
         gate[i] = numbers[i / COUNT];
         up[i] = fabsf(numbers[i % COUNT]) < 1e30f ? numbers[i % COUNT] / 1000 : numbers[i % COUNT];
         if (fabsf(up[i]) < INFINITY && fabsf(up[i]) > 1e3f)
-            up[i] = 3; /* the product would be finite only in f64 */
+            up[i] = 3; /* the product overflows in f32, but not in f64 */
     }
     check_swiglu(*state, gate, up, forge_shape_of(COUNT, COUNT));
 }
@@ -193,7 +193,8 @@ static void check_writing(struct workbench *bench, const struct writing *w)
     free(expected);
 }
 
-/* Negative places count from the end, places out of range are ignored, and the last row of a place wins. */
+/* Negative places count from the end. Places out of range are ignored. If several rows have the same place,
+ * the last row is written. */
 static void test_written_caches_of_all_types_equal_the_definition(void **state)
 {
     int32_t places[ROWS] = {0, 12, 5, -1, -13, -14, 13, INT32_MAX, INT32_MIN, 5, 7};
@@ -209,7 +210,7 @@ static void test_written_caches_of_all_types_equal_the_definition(void **state)
     }
 }
 
-/* There are no subnormal numbers, which the device reads as 0. */
+/* The numbers are not subnormal, because the device reads subnormal numbers as 0. */
 static void test_extreme_numbers_are_written_as_the_definition_says(void **state)
 {
     int32_t places[ROWS] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
@@ -227,7 +228,8 @@ static void test_extreme_numbers_are_written_as_the_definition_says(void **state
     }
 }
 
-/* The bytes of other places do not change, even if encoding them again would change them. */
+/* Places that are not written keep their bytes, even bytes that a conversion to floats and back would
+ * change. */
 static void test_other_places_keep_their_bytes(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Checks the engine on a small model with random weights: tokens do not depend on other requests, and random
+/* Checks the engine on a small model with random weights. Tokens do not depend on other requests. Random
  * arrivals, cancellations and preemptions lose no page and no request. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 enum { REQUESTS = 1000, MAX_PROMPT = 40, MAX_ANSWER = 24 };
 
-/* The expected answers: each prompt alone in an engine with a large cache. */
+/* An expected answer. It is computed alone, in an engine with a large cache. */
 struct expected {
     int32_t prompt[MAX_PROMPT], tokens[MAX_ANSWER];
     size_t prompt_count, token_count;
@@ -26,7 +26,7 @@ static void make_prompts(struct expected *expected, size_t count)
         e->token_count = 1 + chance_bits() % MAX_ANSWER;
         for (size_t k = 0; k < e->prompt_count; k++)
             e->prompt[k] = (int32_t)(chance_bits() % TINY_VOCABULARY);
-        /* Half of the prompts begin like an earlier prompt, so that prefixes are reused. */
+        /* Half of the prompts begin with the tokens of an earlier prompt, so that prefixes are reused. */
         if (i && chance_bits() % 2) {
             const struct expected *other = &expected[chance_bits() % i];
             size_t shared = other->prompt_count < e->prompt_count ? other->prompt_count : e->prompt_count;
@@ -47,7 +47,7 @@ static void compute_alone(struct tiny_model *tiny, struct expected *e)
     assert_int_equal(count, e->token_count);
 }
 
-/* The requests in flight: tokens so far, by the number of the request. */
+/* The running requests, with their tokens so far; the index is the number of the request. */
 struct flight {
     const struct expected *expected[REQUESTS + 1];
     size_t counts[REQUESTS + 1];
@@ -73,7 +73,7 @@ static void take_events(struct tiny_model *tiny, struct flight *flight)
     }
 }
 
-/* The cache has room for about three requests, so sequences are preempted all the time. */
+/* The cache has room for about three requests, so sequences are preempted often. */
 static void test_random_arrivals_cancellations_and_preemptions_change_no_token(void **state)
 {
     (void)state;

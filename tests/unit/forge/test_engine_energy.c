@@ -18,15 +18,15 @@
 #define TOKEN_JOULES 0.5
 #define STEP_NS      INT64_C(50000000)
 
-/* A machine whose power is IDLE_WATTS, plus STEP_JOULES for each step and TOKEN_JOULES for each token. */
+/* A machine that uses IDLE_WATTS, plus STEP_JOULES for each step and TOKEN_JOULES for each token. */
 struct machine {
     forge_engine *engine;
     int64_t waited_ns;
-    int64_t times_ns[20000]; /* readings, for the check of the power */
+    int64_t times_ns[20000]; /* times of the readings, to check the power */
     double joules[20000];
     size_t count;
     uint64_t period; /* steps between two updates of the meter */
-    double held;     /* the value until the next update */
+    double held;     /* the value that the meter shows until its next update */
     uint64_t held_steps;
 };
 
@@ -87,7 +87,7 @@ static void open_machine(struct tiny_model *tiny, struct machine *m, forge_engin
     m->engine = tiny->engine;
 }
 
-/* Runs until nothing is left. Returns the sum of the joules of all requests. */
+/* Runs until all requests have ended. Returns the sum of their joules. */
 static double run(struct tiny_model *tiny, forge_engine_event ends[64])
 {
     forge_engine_event event = {.struct_size = sizeof event};
@@ -113,7 +113,7 @@ static void assert_conserved(const struct machine *m, double sum)
     assert_true(fabs(m->held - 100 - facts.meter_joules.value) <= 1e-9 * m->held);
 }
 
-/* Meters with an update in every step, and in every seventh step. */
+/* The meter updates in every step, or in every seventh step. */
 static void test_requests_idle_and_unattributed_add_up_to_the_meter(void **state)
 {
     (void)state;
@@ -140,7 +140,8 @@ static void test_requests_idle_and_unattributed_add_up_to_the_meter(void **state
     }
 }
 
-/* Two equal requests that run together cost the same; one alone costs more than half of both. */
+/* Two equal requests that run together cost the same. A request that runs alone costs more than each of
+ * them. */
 static void test_equal_requests_cost_the_same_and_a_batch_costs_less_per_token(void **state)
 {
     (void)state;
@@ -217,7 +218,7 @@ static double largest_second(uint64_t period, double max_watts, int first)
     return largest;
 }
 
-/* Without a limit the machine uses about 5 + 2.5 / 0.05 = 55 W and more. */
+/* Without a limit, the machine would use at least about 5 + 2.5 / 0.05 = 55 W. */
 static void test_the_power_limit_holds_over_any_second_to_one_step(void **state)
 {
     (void)state;
@@ -259,7 +260,7 @@ static void test_the_power_limit_sees_the_whole_last_second(void **state)
 
 /* --- batch sizes ---------------------------------------------------------------------------------------- */
 
-/* Returns the mean number of rows per step when 64 requests wait and a step of n rows uses cost(n) joules. */
+/* Returns the mean number of rows per step. 64 requests wait, and a step of n rows uses cost(n) joules. */
 static double mean_batch(double (*cost)(double rows), forge_objective objective)
 {
     struct batch_policy policy = {.objective = objective};
@@ -282,7 +283,7 @@ static double linear_cost(double rows)
 
 static double steep_cost(double rows)
 {
-    return 2 + 0.1 * rows * rows; /* the fewest joules per row: 2^0.5 / 0.1^0.5 = 4.5 rows */
+    return 2 + 0.1 * rows * rows; /* 2 / rows + 0.1 rows is smallest at sqrt(2 / 0.1) = 4.5 rows */
 }
 
 static void test_the_objective_energy_finds_the_cheapest_batch_size(void **state)
@@ -301,11 +302,12 @@ static void test_the_objective_latency_limits_steps_to_twice_the_time_of_one_row
     assert_int_equal(batch_policy_sequences(&policy, &times, 64), 64);
     for (int i = 0; i < 100; i++)
         step_times_add(&times, 1 + i % 8, 0.009 + 0.001 * (1 + i % 8));
-    assert_int_equal(batch_policy_sequences(&policy, &times, 64), 11); /* 9 + 11 = 2 (9 + 1) */
+    /* A step of n rows takes 9 + n ms, and 9 + 11 = 2 (9 + 1). */
+    assert_int_equal(batch_policy_sequences(&policy, &times, 64), 11);
     assert_int_equal(batch_policy_rows(&policy, &times, 512), 16);
 }
 
-/* The engine itself: with the objective energy it computes bigger batches than one request at a time. */
+/* Tests the engine instead of its policy: with the objective energy, a batch contains several requests. */
 static void test_an_engine_with_the_objective_energy_ends_all_requests_in_large_batches(void **state)
 {
     (void)state;

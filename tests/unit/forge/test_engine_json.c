@@ -66,7 +66,7 @@ static void check_answers(const forge_model *model, forge_device *device, const 
                 whole++;
                 assert_true(satisfies(texts[event.request], sizes[event.request]));
             }
-    assert_true(whole > ANSWERS / 2); /* integers have a limited length, so nearly all answers end */
+    assert_true(whole > ANSWERS / 2); /* nearly all answers end, because integers have a limited length */
     forge_engine_free(engine);
 }
 

@@ -1,6 +1,5 @@
 /* Checks that GGUF files are read: settings with llama.cpp's defaults, all widths of integers, vocabularies,
- * tensors. Damaged files are refused with a message that names the key or the tensor, and without large
- * allocations. */
+ * tensors. Damaged files are refused without large allocations. The message names the key or the tensor. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -91,7 +90,7 @@ static void test_integers_of_all_widths_are_accepted(void **state)
     }
 }
 
-/* Builds a small model with two texts or numbers of rope.scaling. */
+/* Begins a small model with the type (NULL: none) and the factor (0: none) of rope.scaling. */
 static void begin_scaled(struct gguf_builder *b, const char *type, float factor)
 {
     begin(b, NULL);

@@ -1,5 +1,5 @@
-/* Checks that models that are written as GGUF files are read as the same models, also with quantised
- * weights, and that files of other formats get the rows and divisors that GGUF requires. */
+/* Checks that a model that is written as a GGUF file is read as the same model, also with quantised weights.
+ * Models of other formats get the rows and divisors that GGUF requires. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -112,7 +112,8 @@ static void test_a_trained_model_is_read_as_it_was_written(void **state)
     model_file_close(file);
 }
 
-/* Rows of ffn_down have 172 elements, which are no whole number of blocks. */
+/* Rows of ffn_down have 172 elements, which is not a multiple of a block, so they are not converted to block
+ * formats. */
 static void test_weights_are_quantised_and_norms_are_not(void **state)
 {
     (void)state;
@@ -179,7 +180,8 @@ static void add_layer_tensor(struct small *s, const char *name, int64_t rows, in
     add_tensor(s, full, rows, columns);
 }
 
-/* Width 8, 2 heads of 4, 1 key head, hidden width 6, 3 tokens, context 5. */
+/* Begins a model of width 8 with 2 heads of 4 elements, 1 head of keys, hidden width 6, 3 tokens and context
+ * 5. */
 static void begin_small(struct small *s, enum architecture architecture)
 {
     memset(s, 0, sizeof *s);
@@ -262,7 +264,7 @@ static void test_all_architectures_are_read_as_they_were_written(void **state)
     }
 }
 
-/* Rows [first half, second half] of a head become adjacent pairs. */
+/* The rows of a head change their order: 0 1 2 3 becomes 0 2 1 3. */
 static void test_rows_of_halves_become_pairs(void **state)
 {
     (void)state;
@@ -288,8 +290,8 @@ static void test_rows_of_halves_become_pairs(void **state)
 }
 
 /* The expected numbers are those of Llama 3.1: heads of 128, base 500000, factor 8, range 1 to 4, 8192
- * tokens. Frequencies with more than 4 turns in 8192 tokens are unchanged, and those with less than 1 are
- * divided by 8. */
+ * tokens. Frequencies that make more than 4 turns in 8192 tokens are unchanged. Frequencies that make less
+ * than 1 turn are divided by 8. */
 static void test_scaling_of_llama3_becomes_divisors(void **state)
 {
     (void)state;
@@ -304,13 +306,13 @@ static void test_scaling_of_llama3_becomes_divisors(void **state)
     s.file.config.rope_original_context = 8192;
     struct model_file *copy = write_and_open(&s.file, FORGE_DTYPE_NONE);
     assert_true(copy->config.rope_scaling == ROPE_UNSCALED && copy->config.rope_divisors);
-    assert_true(copy->config.rope_divisors[0] == 1); /* 1304 turns */
-    /* 1 / sqrt(500000) radians per token: 1.844 turns */
+    assert_true(copy->config.rope_divisors[0] == 1); /* 1304 turns, more than 4 */
+    /* The second frequency is 1 / sqrt(500000) radians per token, which makes 1.844 turns. */
     double turns = 8192 / (2 * M_PI * sqrt(500000)), smooth = (turns - 1) / 3;
     assert_true(turns > 1 && turns < 4);
     assert_near(copy->config.rope_divisors[1], 1 / ((1 - smooth) / 8 + smooth), 1e-6);
     model_file_close(copy);
-    s.file.config.rope_original_context = 4096; /* 0.92 turns */
+    s.file.config.rope_original_context = 4096; /* the second frequency makes 0.92 turns */
     copy = write_and_open(&s.file, FORGE_DTYPE_NONE);
     assert_true(copy->config.rope_divisors[1] == 8);
     model_file_close(copy);

@@ -244,7 +244,8 @@ static void test_depth_is_limited_without_dead_ends(void **state)
         assert_true(grammar_accept_byte(grammar, &s, ']'));
     assert_true(grammar_is_complete(&s));
     grammar_free(grammar);
-    /* A level can be opened only if the levels that it requires can be, too. */
+    /* A level can be opened only if there is room for it and for the nested levels that it requires, here
+     * [[1]]. */
     grammar = compile(
         "{\"anyOf\":[{\"type\":\"null\"},{\"properties\":{\"a\":{\"$ref\":\"#\"},\"b\":{\"const\":[[1]]}},"
         "\"required\":[\"a\",\"b\"]}]}");
@@ -267,7 +268,7 @@ static void test_long_texts_are_accepted(void **state)
     struct grammar *grammar = compile("{}");
     grammar_begin(grammar, &s);
     assert_true(grammar_accept(grammar, &s, "[[", 2));
-    for (int i = 0; i < 3000; i++) { /* frames are removed many times */
+    for (int i = 0; i < 3000; i++) { /* enough items that unused frames are removed many times */
         assert_true(grammar_accept(grammar, &s, item, sizeof item - 1));
         assert_false(grammar_accept(grammar, &s, "}", 1));
         assert_true(grammar_accept(grammar, &s, ",", 1));

@@ -1,5 +1,5 @@
-/* Checks the masks of tokens of grammars: they agree with the grammars, and texts that are generated with
- * them satisfy the schemas. */
+/* Checks the masks of grammars. A mask allows exactly the tokens that the grammar accepts. Texts that are
+ * generated with masks satisfy the schemas. */
 #include <time.h>
 #include "grammar_trial.h"
 
@@ -67,7 +67,7 @@ static bool has_bit(const uint32_t *mask, size_t i)
     return mask[i / 32] >> i % 32 & 1;
 }
 
-/* Checks that the mask has exactly the tokens that the state accepts. */
+/* Checks that the mask allows exactly the tokens that the state accepts. */
 static void expect_mask(const struct grammar *grammar, const struct grammar_state *s, const uint32_t *mask,
                         const char *schema, const char *text)
 {
@@ -100,7 +100,7 @@ static size_t choose_token(const uint32_t *mask, size_t step)
     return allowed[(size_t)(chance() * (double)count)];
 }
 
-/* Generates a text with masks. Returns its size; 0: it became too long. */
+/* Generates a text of random tokens that the masks allow. Returns its size; 0: the text became too long. */
 static size_t generate(struct grammar_cache *cache, const struct grammar *grammar, const char *schema,
                        char *out, size_t size)
 {
@@ -122,7 +122,7 @@ static size_t generate(struct grammar_cache *cache, const struct grammar *gramma
             return 0;
         copy = s;
         assert_true(grammar_accept(grammar, &s, words[token].data, words[token].size));
-        if (chance() < .2) { /* a rejected draft */
+        if (chance() < .2) { /* tests a rejected draft: the state is restored */
             s = copy;
             assert_true(grammar_accept(grammar, &s, words[token].data, words[token].size));
         }
@@ -317,7 +317,8 @@ static void add_schema(char *schema, char *document, int depth)
     }
 }
 
-/* Checks changed documents: if the grammar accepts one, it must satisfy the schema. */
+/* Changes one byte of the document at a time. If the grammar accepts the changed document, it must satisfy
+ * the schema. Returns the number of changed documents that were accepted. */
 static size_t expect_sound(const struct grammar *grammar, const char *schema, const char *document)
 {
     size_t size = strlen(document), accepted = 0;
@@ -359,7 +360,7 @@ static void test_random_documents_are_accepted(void **state)
         free(schema);
         free(document);
     }
-    assert_true(accepted > 1000); /* so the check of changed documents can fail */
+    assert_true(accepted > 1000); /* enough changed documents were checked */
 }
 
 static void test_random_schemas_give_valid_texts(void **state)
@@ -388,7 +389,7 @@ static double now_ms(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-/* Reports the time per mask with a vocabulary of 32000 tokens; results of tests never depend on time. */
+/* Prints the time per mask with a vocabulary of 32000 tokens. The test does not check the time. */
 static void test_large_vocabulary_is_handled(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* Checks that folders of Hugging Face are read with GGUF's names and settings: single and sharded
- * safetensors files, transposed weights of GPT-2, scalings of the rotary embedding. Contradictions are
- * refused. */
+/* Checks that folders of Hugging Face are read with GGUF's names and settings: single and sharded safetensors
+ * files, transposed weights of GPT-2, scalings of the rotary embedding. Folders whose files contradict each
+ * other are refused. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,7 +55,7 @@ static void clear(void)
     remove_files();
 }
 
-/* Adds a tensor whose element i is i. rows 0: a vector. */
+/* Adds a tensor of [rows, columns] whose element i is i. rows 0: a vector of `columns` elements. */
 static void add(const char *name, forge_dtype dtype, int64_t rows, int64_t columns)
 {
     forge_shape shape = rows ? forge_shape_of(rows, columns) : forge_shape_of(columns);
@@ -240,7 +240,7 @@ static void test_qwen_models_have_biases_or_norms_of_heads(void **state)
     file = open_folder();
     assert_true(file->config.architecture == ARCHITECTURE_QWEN3 && file->config.rope_base == 500000);
     assert_non_null(model_file_find(file, "blk.0.attn_q_norm.weight"));
-    assert_null(model_file_find(file, "output.weight")); /* equal to the embeddings */
+    assert_null(model_file_find(file, "output.weight")); /* the output uses the embeddings */
     model_file_close(file);
     clear();
 }

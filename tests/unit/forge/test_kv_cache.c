@@ -1,5 +1,5 @@
-/* Checks the paged cache: random traces with forks, drafts, truncations and removals against plain arrays, in
- * all element types; the reuse of prefixes; pages that must be copied. */
+/* Checks the paged cache. Random traces with forks, drafts, truncations and removals are compared with plain
+ * arrays, in all element types. Other tests check the reuse of prefixes, and pages that must be copied. */
 #include "support/chance.h"
 #include "unit/forge/kv_trial.h"
 
@@ -85,11 +85,11 @@ static void do_operation(struct trace *trace)
         truncate_to(t, below(t->length + 1));
     else if (kind < 15)
         remove_one(trace, (size_t)(t - trace->live));
-    else if (t->length > t->committed) /* other drafts at the same positions */
+    else if (t->length > t->committed) /* replaces the drafts by others at the same positions */
         write_positions(t, t->committed, t->length - t->committed);
 }
 
-/* Checks that the users of the pages are exactly the page tables. */
+/* Checks that each page has one user for each page table that contains it. */
 static void check_use(const struct trace *trace)
 {
     unsigned users[PAGES] = {0};
@@ -176,7 +176,7 @@ static void test_prefix_is_found_except_for_the_last_token(void **state)
     }
     assert_int_equal(begin(cache, &b, "other", zeros, 2 * PAGE_SIZE + 1), 0);
     assert_int_equal(begin(cache, &b, "", (int32_t[]){0, 0, 0, 0, 0, 0, 0, 1, 0}, 9), PAGE_SIZE);
-    forge_kv_cache_free(cache); /* with two sequences */
+    forge_kv_cache_free(cache); /* frees two sequences, too */
 }
 
 static void test_generated_tokens_are_found_by_the_next_turn(void **state)
@@ -197,7 +197,8 @@ static void test_generated_tokens_are_found_by_the_next_turn(void **state)
     forge_kv_cache_free(cache);
 }
 
-/* A fork of a sequence without a full page continues the hash of the salt. */
+/* The original has no full page when it is forked. The hashes of the fork's pages must still begin with the
+ * salt. */
 static void test_pages_of_forks_are_found(void **state)
 {
     (void)state;
@@ -240,7 +241,8 @@ static void test_prefix_cache_is_optional(void **state)
 
 /* --- copies --------------------------------------------------------------------------------------------- */
 
-/* The page becomes findable while a fork has only its beginning, and then has no other user. */
+/* A fork shares the beginning of a page. The original fills and publishes the page, and is removed. The fork
+ * must not write to the page, although it is the only user. */
 static void test_page_that_was_published_by_another_sequence_is_not_overwritten(void **state)
 {
     (void)state;
@@ -295,11 +297,11 @@ static void test_shared_page_is_copied_only_if_it_is_not_full(void **state)
     forge_kv_cache_remove_sequence(b.sequence);
     commit(&a, 2);
     b = fork_of(&a);
-    assert_true(extend(&b, zeros, 4)); /* both pages are full: needs no copy */
+    assert_true(extend(&b, zeros, 4)); /* the last page is full, so nothing is copied */
     assert_int_equal(query(cache).used_pages, 3);
     truncate_to(&b, 7);
     truncate_to(&a, 7);
-    assert_true(extend(&a, zeros, 1)); /* needs a copy */
+    assert_true(extend(&a, zeros, 1)); /* the last page is shared and not full, so it is copied */
     assert_false(extend(&b, zeros, 6));
     check_contents(&a);
     check_contents(&b);

@@ -31,7 +31,7 @@ static void test_invalid_options_are_refused(void **state)
     WITH(pages, INT32_MAX / PAGE_SIZE + 1, "pages is 536870912, not 1 to 536870911");
     WITH(pages, UINT64_MAX, "pages is 18446744073709551615");
     forge_kv_cache_options options = options_of(FORGE_F32, INT32_MAX / PAGE_SIZE);
-    options.num_heads = options.head_dim = 65536; /* 2^65 bytes */
+    options.num_heads = options.head_dim = 65536; /* keys and values would have 2^65 bytes */
     assert_int_equal(forge_kv_cache_new(&options, &cache, &error), JOULE_INVALID);
     assert_contains(error.message, "too many");
     assert_int_equal(forge_kv_cache_new(NULL, &cache, &error), JOULE_INVALID);
@@ -185,7 +185,7 @@ static void test_every_missing_allocation_is_reported(void **state)
         assert_true(status == JOULE_OK || status == JOULE_NO_MEMORY);
         assert_int_equal(query(cache).used_pages, status == JOULE_OK ? 48 : 16);
     }
-    assert_int_equal(tries, 3); /* the array that grew in the first try did not grow again */
+    assert_int_equal(tries, 3); /* only 3 tries: the array that grew in the first try did not grow again */
     for (status = JOULE_NO_MEMORY, tries = 0; status != JOULE_OK; tries++) {
         failing_allocation = allocations + 1 + tries;
         status = forge_kv_cache_fork(a.sequence, &b.sequence, &error);

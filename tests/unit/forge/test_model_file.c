@@ -59,7 +59,7 @@ static void test_sizes_of_a_trained_model_are_read(void **state)
     model_file_close(file);
 }
 
-/* The offsets are computed here from the format's definition. */
+/* This test computes the offsets from the format's definition. */
 static void test_tensors_of_a_trained_model_are_where_the_format_says(void **state)
 {
     (void)state;
@@ -118,7 +118,7 @@ enum {
     MODEL_FLOATS = TOKENS * WIDTH + LAYERS * LAYER_FLOATS + WIDTH + CONTEXT * WIDTH / HEADS
 };
 
-/* Writes a model whose float number i is i. `sizes`: the header. */
+/* Writes a model with `floats` floats, of which number i is i. sizes: the header. */
 static void write_model(const int32_t sizes[7], size_t floats)
 {
     FILE *out = fopen(scratch_path, "wb");

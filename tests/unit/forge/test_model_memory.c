@@ -90,7 +90,7 @@ static void test_llama2c_files_survive_each_failing_allocation(void **state)
     free(path);
 }
 
-/* Writes a GPT-2, in which all weights are copied. */
+/* Writes a GPT-2, because all of its weights are copied to memory. */
 static void write_folder(const char *config, const char *weights)
 {
     static const struct {

@@ -1,5 +1,5 @@
-/* Checks the pool of pages: a long random trace against a model that searches arrays, the order of reuse,
- * prefixes that are found until their page is reused, and salts. */
+/* Checks the pool of pages. A long random trace is compared with a simple model, which searches arrays. Other
+ * tests check the order of reuse, prefixes that are found until their page is reused, and salts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static struct page_pool *new_pool(size_t pages)
     return pool;
 }
 
-/* Returns the hash of one page of tokens that begin with `first`. */
+/* Returns the hash of a page whose first token is `first`. */
 static struct prefix_hash hash_of(const struct page_pool *pool, const char *salt, int32_t first)
 {
     int32_t tokens[PAGE_SIZE];
@@ -232,14 +232,14 @@ static void test_published_pages_are_found_until_reused(void **state)
     uint32_t page = page_pool_take(pool), other = page_pool_take(pool);
     assert_int_equal(page_pool_find(pool, a), NO_PAGE);
     page_pool_publish(pool, page, a);
-    page_pool_publish(pool, other, a); /* a has a page already */
+    page_pool_publish(pool, other, a); /* no effect, because another page has this hash */
     page_pool_publish(pool, other, b);
     assert_int_equal(page_pool_find(pool, a), page);
     assert_true(page_pool_is_shared(pool, page));
     page_pool_release_all(pool, (uint32_t[]){other, page, page}, 3);
     assert_int_equal(page_pool_free_count(pool), 3);
     assert_int_equal(page_pool_cached_count(pool), 2);
-    assert_int_equal(page_pool_find(pool, a), page); /* removed from the middle of the list */
+    assert_int_equal(page_pool_find(pool, a), page); /* removes the page from the middle of the free list */
     assert_int_equal(page_pool_cached_count(pool), 1);
     assert_int_equal(page_pool_take(pool), 2);
     assert_int_equal(page_pool_find(pool, b), other);

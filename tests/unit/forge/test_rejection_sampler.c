@@ -1,5 +1,5 @@
-/* Checks rejection sampling of drafts: the tokens have the distribution of the model alone, for any draft
- * model, and drafts are accepted as often as possible. */
+/* Checks rejection sampling of drafts. For any draft model, the tokens have the distribution of the model
+ * alone, and drafts are accepted as often as possible. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,8 +20,8 @@ static struct sampler *new_sampler(size_t vocabulary, uint64_t seed)
     return sampler;
 }
 
-/* Checks that counts [size] of `draws` draws agree with the probabilities: the chi-square statistic is within
- * six standard deviations above its mean, and the total variation distance is within the size of random
+/* Checks that the counts [size] of `draws` draws agree with the probabilities. The chi-square statistic is at
+ * most six standard deviations above its mean. The total variation distance is not larger than random
  * deviations. */
 static void expect_distribution(const size_t *counts, const double *probabilities, size_t size, double draws)
 {
@@ -41,8 +41,9 @@ static void expect_distribution(const size_t *counts, const double *probabilitie
     assert_true(chi_square <= freedom + 6 * sqrt(2 * freedom) + 20);
 }
 
-/* Draws a token and then accepts or rejects it, DRAWS times at different positions. Returns the rate of
- * acceptance. draft: NULL: the token is always `fixed`. */
+/* Draws a token from `draft`, and then accepts or rejects it, DRAWS times at different positions. Checks the
+ * distribution of the results. Returns the part of accepted tokens. draft NULL: the token is always
+ * `fixed`. */
 static double expect_exact(const float *target, const float *draft, int32_t fixed, size_t vocabulary,
                            uint64_t seed)
 {
@@ -143,20 +144,20 @@ static void test_certain_drafts_are_accepted_with_their_target_probability(void 
     static const float p[4] = {.125f, .5f, 0, .375f}, certain[4] = {0, 1, 0, 0};
     for (int32_t token = 0; token < 4; token++)
         expect_rate(expect_exact(p, NULL, token, 4, 5), (double)p[token]);
-    assert_true(expect_exact(certain, NULL, 1, 4, 6) == 1); /* as with temperature 0 */
+    assert_true(expect_exact(certain, NULL, 1, 4, 6) == 1); /* the case of temperature 0 */
     assert_true(expect_exact(certain, NULL, 2, 4, 6) == 0);
-    assert_true(expect_exact(p, NULL, 4, 4, 7) == 0); /* outside the vocabulary */
+    assert_true(expect_exact(p, NULL, 4, 4, 7) == 0); /* the draft is outside the vocabulary */
     assert_true(expect_exact(p, NULL, -1, 4, 7) == 0);
 }
 
 /* --- several tokens ------------------------------------------------------------------------------------- */
 
-/* Probabilities of the second token after each first one. */
+/* Probabilities of the first token, and of the second token after each first token. */
 static const float first_target[3] = {.5f, .3f, .2f}, first_draft[3] = {.2f, .2f, .6f};
 static const float second_target[3][3] = {{.1f, .2f, .7f}, {.6f, .4f, 0}, {.25f, .25f, .5f}};
 static const float second_draft[3][3] = {{.3f, .3f, .4f}, {0, .5f, .5f}, {.25f, .25f, .5f}};
 
-/* Generates two tokens, beginning with two drafts. */
+/* Generates two tokens with two drafts. */
 static void generate_two(const struct sampler *sampler, uint64_t position, int32_t out[2])
 {
     float target[9], draft[6];
@@ -212,7 +213,8 @@ static void test_without_drafts_one_token_is_drawn(void **state)
 static void test_rounding_leaves_a_token_to_draw(void **state)
 {
     (void)state;
-    /* The draft is above the target everywhere: nothing is left of the target if a token is rejected. */
+    /* The draft's probabilities are above the target's for all tokens, so target - draft is positive for no
+     * token after a rejection. */
     static const float draft[2] = {.6f, .6f};
     struct sampler *sampler = new_sampler(2, 10);
     size_t rejected = 0;

@@ -25,7 +25,7 @@ static void *allocate(size_t count, size_t size)
     return items;
 }
 
-/* Checks the probabilities that the options make of the probabilities .1 .2 .3 .4. */
+/* Checks the probabilities that the options make of the four probabilities .1, .2, .3 and .4. */
 static void expect_of_four(const forge_sampling *options, const double expected[4])
 {
     float logits[4] = {logf(.1f), logf(.2f), logf(.3f), logf(.4f)};
@@ -60,7 +60,7 @@ static void test_filters_keep_the_known_tokens(void **state)
         };
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             if (order == 1 && i >= sizeof cases / sizeof *cases - 2)
-                break; /* min-p is the last filter */
+                break; /* these cases expect min-p before the other filters */
             o.top_p = cases[i].top_p;
             o.min_p = cases[i].min_p;
             o.top_k = cases[i].top_k;
@@ -72,17 +72,17 @@ static void test_filters_keep_the_known_tokens(void **state)
 static void test_order_decides_whether_filters_see_the_temperature(void **state)
 {
     (void)state;
-    /* At temperature 0.5 the probabilities are .1^2 .2^2 .3^2 .4^2, divided by .3. */
+    /* At temperature 0.5, the probabilities are .1^2, .2^2, .3^2 and .4^2, each divided by their sum .3. */
     static const double two[4] = {0, 0, 9 / 25.0, 16 / 25.0}, three[4] = {0, 4 / 29.0, 9 / 29.0, 16 / 29.0};
     static const double one[4] = {0, 0, 0, 1};
     forge_sampling o = forge_sampling_default();
     o.temperature = 0.5;
-    o.top_p = .75; /* .533 + .3 reach it; .4 + .3 do not */
+    o.top_p = .75; /* with temperature first, .533 + .3 reach it with two tokens; otherwise .4 + .3 do not */
     expect_of_four(&o, two);
     o.order = FORGE_ORDER_TEMPERATURE_LAST;
     expect_of_four(&o, three);
     o.top_p = 1;
-    o.min_p = .6; /* .3 / .4 is above it; .3^2 / .4^2 is not */
+    o.min_p = .6; /* .3 / .4 is above .6, so two tokens are kept; .3^2 / .4^2 is below */
     expect_of_four(&o, two);
     o.order = FORGE_ORDER_TEMPERATURE_FIRST;
     expect_of_four(&o, one);
@@ -221,7 +221,7 @@ static void test_ties_keep_the_lowest_tokens(void **state)
             o.temperature = 0;
         struct sampler *sampler = new_sampler(&o, COUNT);
         for (size_t i = 0; i < COUNT; i++)
-            logits[i] = i % 2 ? -0.0f : 0.0f; /* the signs of zeros do not matter */
+            logits[i] = i % 2 ? -0.0f : 0.0f; /* 0 and -0 count as equal */
         assert_true(sampler_probabilities(sampler, logits, NULL));
         for (size_t i = 0; i < COUNT; i++)
             assert_near((double)logits[i], i < expected ? 1.0 / (double)expected : 0, 1e-8);
@@ -290,7 +290,7 @@ static void test_low_temperature_is_greedy(void **state)
 
 /* --- penalties ------------------------------------------------------------------------------------------ */
 
-/* Checks the logits, up to a common constant, that the sampler makes of 1, -1, 2, -2, 0.5. */
+/* Checks the logits that the sampler makes of 1, -1, 2, -2, 0.5. A constant may be added to all of them. */
 static void expect_logits(struct sampler *sampler, const double expected[5])
 {
     float logits[5] = {1, -1, 2, -2, .5f};
@@ -352,7 +352,7 @@ static void test_removed_tokens_leave_no_trace(void **state)
         assert_true(sampler_probabilities(with, a, NULL) && sampler_probabilities(without, b, NULL));
         assert_memory_equal(a, b, sizeof a);
     }
-    sampler_remove_tokens(with, 100000); /* more than there are */
+    sampler_remove_tokens(with, 100000); /* more tokens than were added */
     sampler_free(with);
     sampler_free(without);
 }
@@ -375,7 +375,7 @@ static void test_draws_depend_on_seed_position_and_purpose_only(void **state)
         assert_true(u != sampler_uniform(a, i + (UINT64_C(1) << 32), 0));
     }
     assert_near(sum / 1000, .5, .05);
-    /* A change of these numbers changes the text of every seed. */
+    /* If these numbers change, the text of every seed changes. */
     assert_near(sampler_uniform(a, 0, SAMPLER_TOKEN), 0.5954144489142222, 1e-16);
     assert_near(sampler_uniform(c, 5, SAMPLER_RESIDUAL), 0.30304879544008456, 1e-16);
     sampler_free(a);
@@ -407,7 +407,8 @@ static void test_draws_have_the_given_probabilities(void **state)
             chi_square += ((double)counts[i] - expected) * ((double)counts[i] - expected) / expected;
         freedom += expected > 0;
     }
-    assert_true(chi_square < freedom + 6 * sqrt(2 * freedom)); /* six standard deviations */
+    /* At most six standard deviations above the mean. */
+    assert_true(chi_square < freedom + 6 * sqrt(2 * freedom));
     memset(probabilities, 0, sizeof probabilities);
     assert_int_equal(sampler_draw(sampler, probabilities, 0, SAMPLER_TOKEN), -1);
     probabilities[199] = 1e-30f;
@@ -493,7 +494,7 @@ static void test_options_out_of_range_are_named(void **state)
 
 /* --- large vocabularies --------------------------------------------------------------------------------- */
 
-/* Reports times, and checks only that the result is a distribution: results of tests never depend on time. */
+/* Prints times, but does not check them. Checks only that the result is a distribution. */
 static void test_large_vocabulary_is_handled(void **state)
 {
     (void)state;

@@ -83,7 +83,7 @@ static void test_greedy_tokens_are_the_same_with_drafts_of_any_origin(void **sta
          .keeps_draft_tokens = true,
          .speculation = FORGE_SPECULATION_MODEL,
          .draft_model = other.model},
-        /* few pages and rows: sequences are preempted with drafts */
+        /* few pages and rows, so that sequences with drafts are preempted */
         {.struct_size = sizeof options[0],
          .keeps_draft_tokens = true,
          .speculation = FORGE_SPECULATION_MODEL,
@@ -99,8 +99,8 @@ static void test_greedy_tokens_are_the_same_with_drafts_of_any_origin(void **sta
         assert_same(&plain, &drafted);
         forge_engine_facts facts = facts_of(&tiny);
         assert_true(facts.draft_tokens > 0);
-        if (options[i].draft_model ==
-            equal.model) /* the penalties of a third of the requests apply to drafts, too */
+        /* Also with penalties, which a third of the requests have and which apply to drafts. */
+        if (options[i].draft_model == equal.model)
             assert_int_equal(facts.accepted_tokens, facts.draft_tokens);
         tiny_model_close(&tiny);
     }
@@ -109,7 +109,8 @@ static void test_greedy_tokens_are_the_same_with_drafts_of_any_origin(void **sta
 }
 
 /* Counts the third tokens of 8,000 answers to one prompt, at temperature 1. The first token comes from the
- * prompt's step, so the third one may be a draft, the token after a draft, or that after a rejected draft. */
+ * step of the prompt. So the third token may be a draft, a token after an accepted draft, or a token after a
+ * rejected draft. */
 static void count_third_tokens(struct tiny_model *tiny, double counts[TINY_VOCABULARY])
 {
     enum { ANSWERS = 8000 };
@@ -159,7 +160,7 @@ static void test_frequencies_of_tokens_are_the_same_with_drafts(void **state)
             far += fabs(plain[i] - wrong[i]) / 2;
         }
         assert_true(distance < 0.07);
-        assert_true(far > 0.2); /* the draft model's own frequencies would be found */
+        assert_true(far > 0.2); /* the test would detect the frequencies of the draft model */
         assert_true(facts_of(&tiny).draft_tokens > 100);
         tiny_model_close(&tiny);
     }

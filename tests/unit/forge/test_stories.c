@@ -111,7 +111,8 @@ static void run(forge_engine *engine, struct answers *out)
         fail_msg("%s", error.message);
 }
 
-/* A line of reference_runs.txt: a prompt, its tokens, the next 32 tokens and the prompt's log-probability. */
+/* A line of reference_runs.txt: a prompt's tokens, the next 32 tokens, and the prompt's negative
+ * log-likelihood in nats. */
 struct reference {
     int32_t prompt[64], greedy[64];
     size_t prompt_count, greedy_count;
@@ -173,7 +174,8 @@ static void test_tokens_and_probabilities_equal_those_of_llama2c(void **state)
     forge_engine_free(engine);
 }
 
-/* A cache of few pages makes the engine preempt; small steps divide prompts. The tokens must not change. */
+/* A cache of few pages makes the engine preempt requests, and small steps divide prompts. The tokens must not
+ * change. */
 static void test_tokens_do_not_depend_on_other_requests_chunks_or_preemption(void **state)
 {
     struct story *story = story_or_skip(state);

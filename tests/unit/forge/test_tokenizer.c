@@ -36,7 +36,7 @@ static void test_pair_with_highest_score_is_merged_first(void **state)
     (void)state;
     forge_tokenizer *tokenizer = make(&small);
     EXPECT(tokenizer, "ab", 0, 6);
-    EXPECT(tokenizer, "bab", 0, 7, 5); /* of equal scores, the leftmost */
+    EXPECT(tokenizer, "bab", 0, 7, 5); /* of pairs with equal scores, the leftmost is merged first */
     EXPECT(tokenizer, "aba", 0, 12);
     EXPECT(tokenizer, " ab", 0, 3, 6);
     EXPECT(tokenizer, " aa", 0, 8, 4);

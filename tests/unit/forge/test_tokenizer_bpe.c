@@ -1,5 +1,5 @@
-/* Checks byte-level BPE: the pieces of each pre-tokenizer, the order of merges, and vectors of other
- * programs. */
+/* Checks byte-level BPE: the pieces of each pre-tokenizer, the order of merges, and texts whose tokens other
+ * programs computed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,7 +74,7 @@ static void test_pieces_of_starcoder(void **state)
     expect_pieces("smollm", "x = 10", "[x][ =][ ][1][0]");
 }
 
-/* U+180E is not white space since Unicode 6.3, but PCRE2's \s contains it. U+0085 is. */
+/* U+180E is not white space since Unicode 6.3, although PCRE2's \s contains it. U+0085 is white space. */
 static void test_white_space_is_that_of_unicode(void **state)
 {
     (void)state;
@@ -101,7 +101,7 @@ static void test_unknown_pretokenizer_is_refused_with_the_known_ones(void **stat
     assert_false(pretokenizer_ignores_merges("qwen2") || pretokenizer_ignores_merges(NULL));
 }
 
-/* Long runs must not take quadratic time or exhaust a stack of PCRE2. */
+/* Long runs of one kind of character must not take quadratic time, or exhaust a stack of PCRE2. */
 static void test_long_runs_are_split(void **state)
 {
     (void)state;
@@ -188,7 +188,8 @@ static void test_merge_of_lowest_rank_is_first(void **state)
     forge_tokenizer_free(tokenizer);
 }
 
-/* Some vocabularies contain U+200D as a character and as three bytes; merges result in the latter. */
+/* Some vocabularies contain U+200D both as a character and as three bytes. Merges result in the token of
+ * bytes. */
 static void test_merges_result_in_tokens_of_bytes(void **state)
 {
     (void)state;

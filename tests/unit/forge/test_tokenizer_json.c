@@ -1,5 +1,5 @@
-/* Checks that a tokenizer.json of Hugging Face is read as that library reads it, and that files with steps
- * that this version does not have are refused. */
+/* Checks that a tokenizer.json is read as Hugging Face's library reads it. A file is refused if it has a step
+ * that this version does not support. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Checks that the format of a tokenizer is recognised, with files of other programs. */
+/* Checks that the format of a tokenizer file is recognised, with files from other programs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

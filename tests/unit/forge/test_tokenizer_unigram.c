@@ -39,8 +39,9 @@ static void test_sum_of_scores_is_highest(void **state)
     forge_tokenizer *tokenizer = make(&small);
     EXPECT(tokenizer, "ab", 0, 7);
     EXPECT(tokenizer, "abb", 0, 7, 5);
-    EXPECT(tokenizer, "bb", 0, 3, 5, 5); /* -3 - 3 is more than -7 */
-    EXPECT(tokenizer, "aba", 0, 7, 4);   /* an unused token is not found */
+    /* Two tokens with the sum -3 - 3 are better than one token with -7. */
+    EXPECT(tokenizer, "bb", 0, 3, 5, 5);
+    EXPECT(tokenizer, "aba", 0, 7, 4); /* an unused token is never used for a text */
     EXPECT(tokenizer, "aqqb", FORGE_TOKENIZE_ADD_ENDS, 3, 4, 0, 5, 2);
     EXPECT(tokenizer, "\xff", 0, 3, 0);
     EXPECT(tokenizer, "a<x>b", 0, 3, 4, 9, 3, 5);
@@ -78,7 +79,7 @@ static void test_damaged_charsmaps_are_refused_or_have_no_effect(void **state)
     for (int round = 0; round < 200; round++) {
         for (size_t i = 4; i < sizeof map; i++)
             map[i] = (char)(chance_bits() >> 20);
-        for (size_t i = 4; i < 4004; i += 4) /* labels that match often */
+        for (size_t i = 4; i < 4004; i += 4) /* bytes that make units match the text often */
             map[i] = (char)(chance_bits() >> 20 & 3), map[i + 3] = 0;
         v.charsmap = (struct bytes){map, sizeof map};
         tokenizer = make(&v);
@@ -150,7 +151,8 @@ static void test_texts_have_the_tokens_of_sentencepiece(void **state)
     arena_free(&arena);
 }
 
-/* The same, for lines of botchan.txt: the number of the line, from 0, and its tokens. */
+/* Checks lines of botchan.txt: the number of the line, from 0, and its tokens. Recorded like the texts
+ * above. */
 static void test_lines_have_the_tokens_of_sentencepiece(void **state)
 {
     (void)state;
@@ -181,7 +183,7 @@ static void test_lines_have_the_tokens_of_sentencepiece(void **state)
         {2531, 21, {9,  110, 17, 7,  407, 481, 148, 6,   151, 108, 115,
                     67, 121, 10, 37, 16,  335, 42,  367, 18,  3}},
         {2591, 22, {10, 38,  14,  7,   353, 843, 6,   269, 9,  261, 49,
-                    10, 121, 485, 100, 259, 11,  610, 44,  36, 20,  3}}, /* paths with equal sums */
+                    10, 121, 485, 100, 259, 11,  610, 44,  36, 20,  3}}, /* several paths have equal sums */
         {2753, 26, {9,  22,  518, 88, 16, 179, 12, 20, 65, 986, 35, 21,  57,
                     35, 194, 30,  15, 8,  933, 5,  27, 22, 11,  80, 114, 3}},
         {2966, 23, {75, 65, 353, 943, 6,  520, 97, 96, 22, 4, 166, 190,

@@ -2,6 +2,9 @@
 #include "forge/backends/cpu/isa.h"
 
 #include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include "base/error.h"
 #include "base/string.h"
 #include "forge/backends/cpu/isa/tables.h"
@@ -25,11 +28,19 @@ const char *isa_name(enum isa isa)
     return rows[isa].name;
 }
 
+#if defined(__x86_64__)
+/* Returns true if the processor converts f16. Clang 14 has no name for this feature. */
+static bool has_f16c(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
+}
+#endif
+
 bool isa_is_here(enum isa isa)
 {
 #if defined(__x86_64__)
-    bool has_avx2 =
-        __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
     if (isa == ISA_AVX2)
         return has_avx2;
     if (isa == ISA_AVX512)

@@ -5,7 +5,7 @@
 #include "forge/backends/cpu/packed.h"
 
 #define WORTH_A_THREAD 65536 /* minimum work per thread, in multiply-adds */
-#define MAX_CHUNKS     24    /* into which the strips are divided, at most */
+#define MAX_CHUNKS     24    /* maximum number of parts into which the strips are divided */
 
 struct linear linear_of(const struct launch *launch)
 {
@@ -76,7 +76,7 @@ size_t linear_strips(const struct launch *launch, size_t *out_grain)
     struct linear l = linear_of(launch);
     size_t strips = (l.columns + STRIP_COLUMNS - 1) / STRIP_COLUMNS;
     size_t worth = WORTH_A_THREAD / (l.rows * l.depth * STRIP_COLUMNS + 1) + 1;
-    /* Consecutive strips are read faster, because the next strip is prefetched. */
+    /* A thread gets several consecutive strips, because it prefetches the next strip while it unpacks one. */
     *out_grain = worth > strips / MAX_CHUNKS + 1 ? worth : strips / MAX_CHUNKS + 1;
     return strips;
 }
@@ -90,7 +90,7 @@ size_t linear_rows(const struct launch *launch, size_t *out_grain)
 
 /* --- the rounded x -------------------------------------------------------------------------------------- */
 
-/* Returns `count` elements of `size` bytes, rounded up to whole cache lines. */
+/* Returns the bytes of `count` elements of `size` bytes, rounded up to whole cache lines. */
 static size_t lines(size_t count, size_t size)
 {
     return (count * size + 63) / 64 * 64;

@@ -4,9 +4,10 @@
  * into strips of STRIP_COLUMNS, which are the pieces of the work. There are two kernels:
  * - Block formats: x is first rounded to q8_0, as the composite "linear" defines. A strip of weights is
  *   unpacked to bytes in scratch memory, and products of groups of elements are exact sums in i32.
- * - Floats: weights are converted to f32, and products are sums of f32. An element of y is a sum over groups
- *   (or vectors) of k in increasing order, so that its bits depend neither on the number of rows nor on the
- *   strip. Functions that depend on the instruction set: isa/linear.inc. */
+ * - Floats: weights are converted to f32, and products are sums of f32.
+ *
+ * An element of y is a sum over groups (or vectors) of k in increasing order, so that its bits depend neither
+ * on the number of rows nor on the strip. Functions that depend on the instruction set: isa/linear.inc. */
 #ifndef FORGE_CPU_LINEAR_H
 #define FORGE_CPU_LINEAR_H
 
@@ -33,15 +34,15 @@ struct linear {
 };
 struct linear linear_of(const struct launch *launch);
 
-/* x rounded to q8_0, for groups of elements: x is about quants * scales. */
+/* x rounded to q8_0: an element of x is about its quant times the scale of its group. */
 struct rounded {
     int8_t *quants; /* [rows, depth] */
-    float *scales;  /* [rows, depth / group]; scales of smaller groups repeat */
+    float *scales;  /* [rows, depth / group]; groups of 16 repeat the scale of their q8_0 block of 32 */
     int32_t *sums;  /* [rows, depth / group]: the sum of the group's quants */
     size_t group;   /* elements per group */
 };
 
-/* Part of a strip of weights, unpacked: weight = scale * (quant - offset) + minimum. */
+/* A part of a strip of weights, unpacked: weight = scale * (quant - offset) + minimum. */
 struct strip {
     uint8_t *quants; /* [groups][group / 4][STRIP_COLUMNS][4]: four elements of k together */
     float *scales;   /* [groups][STRIP_COLUMNS] */
@@ -52,16 +53,17 @@ struct strip {
     size_t ahead_bytes; /* per group */
 };
 
-/* Return true if a kernel supports the launch: one with rounded x (q8_0, q4_0, q4_k, q6_k), or one without
- * (f32, f16, bf16). */
+/* Return true if the kernel for block formats (q8_0, q4_0, q4_k, q6_k), or the kernel for floats (f32, f16,
+ * bf16), supports the launch. */
 bool linear_takes_blocks(const struct launch *launch);
 bool linear_takes_floats(const struct launch *launch);
 /* Returns the number of strips. *out_grain: minimum number of strips per thread. */
 size_t linear_strips(const struct launch *launch, size_t *out_grain);
-/* Returns the number of rows of x, which are the pieces of the first round. */
+/* Returns the number of rows of x, which are the pieces of the first round: the rounding of x. *out_grain:
+ * minimum number of rows per thread. */
 size_t linear_rows(const struct launch *launch, size_t *out_grain);
 
-/* Returns the size of the memory for the rounded x in bytes, and the rounded x in this memory. */
+/* Return the size of the memory for the rounded x in bytes, and the rounded x in this memory. */
 size_t linear_shared_bytes(const struct launch *launch);
 struct rounded linear_rounded(const struct launch *launch, void *shared);
 /* Returns the number of elements of a group of a block format. */

@@ -71,7 +71,7 @@ size_t paged_attention_pieces(const struct launch *launch, size_t *out_grain)
 {
     struct paged_attention a = paged_attention_of(launch);
     size_t rows = (size_t)launch->inputs[Q].shape.dims[0];
-    /* All keys of all rows, so that the division depends only on shapes. */
+    /* The work of a row with all its pages in use, so that the division depends only on shapes. */
     size_t work = a.shared * a.d * 2 * (size_t)(a.pages * a.page_size) + 1;
     *out_grain = WORTH_A_THREAD / work + 1;
     return rows * a.groups;

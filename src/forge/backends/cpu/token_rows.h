@@ -12,8 +12,9 @@ bool token_rows_take_rotary(const struct launch *launch);
 bool token_rows_take_swiglu(const struct launch *launch);
 bool token_rows_take_cache(const struct launch *launch);
 
-/* Return the number of pieces: rows of the result along its first dimension, or one piece for the cache, in
- * which a later row may overwrite an earlier one. *out_grain: minimum number of pieces per thread. */
+/* Return the number of pieces. token_rows_pieces: one piece for each row of the result.
+ * token_rows_cache_pieces: 1, because a later row may overwrite an earlier row of the cache. *out_grain:
+ * minimum number of pieces per thread. */
 size_t token_rows_pieces(const struct launch *launch, size_t *out_grain);
 size_t token_rows_cache_pieces(const struct launch *launch, size_t *out_grain);
 

@@ -7,7 +7,8 @@
 
 /* --- families ------------------------------------------------------------------------------------------ */
 
-/* For formats without a role for the system: its text is placed before the first user's text. */
+/* The beginning of a loop over messages, for formats without a role for the system. The text of a system
+ * message, between `before` and `after`, is placed before the text of the next user message. */
 #define TAKES_SYSTEM(before, after)                                                                          \
     "{%- set ns = namespace(system='') -%}"                                                                  \
     "{%- for message in messages -%}"                                                                        \
@@ -184,7 +185,7 @@ joule_status chat_template_render(const char *template_text, const struct chat *
         jinja_run(&jinja, tree);
     else
         jinja_fail(&jinja, JOULE_INVALID,
-                   "the template is malformed"); /* unless there is a message already */
+                   "the template is malformed"); /* no effect after an earlier failure */
     buffer_add(&jinja, &out, "", 1);             /* the terminator */
     jinja_end(&jinja);
     if (jinja.has_failed) {

@@ -11,7 +11,7 @@ struct chat {
     size_t count;
     bool adds_generation_prompt;
     const char *bos, *eos; /* NULL: not defined in the template */
-    struct tm now;         /* the result of strftime_now */
+    struct tm now;         /* the time that strftime_now prints */
 };
 
 /* Renders a conversation. Results and errors are those of forge_chat_render. */

@@ -1,15 +1,14 @@
 /* infer/chat/jinja.h - the subset of the template language Jinja that chat templates use.
  *
  * A template is parsed to a tree of nodes, which is then evaluated. Whitespace is treated as Hugging Face
- * treats it (trim_blocks and lstrip_blocks), and values behave as in Python. The template comes from a
- * model file, so it is not trusted: steps, memory and depth are limited. An evaluation needs up to 256 KiB
- * of stack.
- * Note: no maintained C library for Jinja exists (July 2026); those for C++ and Rust need a second run
- * time.
+ * treats it (trim_blocks and lstrip_blocks), and values behave as in Python. The template comes from a model
+ * file, so it is not trusted: steps, memory and depth are limited. An evaluation needs up to 256 KiB of
+ * stack.
+ * Note: no maintained C library for Jinja exists (July 2026). Libraries for C++ and Rust would need a second
+ * language runtime.
  *
- * Functions that fail call jinja_fail, which keeps the first failure, and return an undefined value, false
- * or NULL. Callers test jinja->has_failed where it matters. All memory but buffers is in the arena.
- */
+ * Functions that fail call jinja_fail, which keeps the first failure, and return an undefined value, false or
+ * NULL. Callers test jinja->has_failed where it matters. All memory is in the arena, except buffers. */
 #ifndef FORGE_INFER_JINJA_H
 #define FORGE_INFER_JINJA_H
 
@@ -22,8 +21,8 @@
 
 enum {
     JINJA_MAX_TEMPLATE = 1 << 20, /* size of a template in bytes */
-    /* Nodes that are evaluated (long texts and lists count as several), and memory in bytes. JINJA_COPIES
-     * times the size of the conversation is added to both. */
+    /* Maximum number of evaluated nodes (long texts and lists count as several), and of bytes of memory.
+     * JINJA_COPIES times the size of the conversation is added to both limits. */
     JINJA_MAX_STEPS = 2000000,
     JINJA_MAX_MEMORY = 64 << 20,
     JINJA_COPIES = 16,
@@ -34,6 +33,8 @@ enum {
 
 /* --- tree ---------------------------------------------------------------------------------------------- */
 
+/* The kind of a node. Each comment shows the syntax; left, right, third, other, text and items are the parts
+ * that these members of struct node contain. */
 enum node_kind {
     /* expressions */
     NODE_CONSTANT,  /* constant */
@@ -46,8 +47,10 @@ enum node_kind {
     NODE_INDEX,     /* left[right] */
     NODE_SLICE,     /* left[right:other:third]; NULL: not given */
     NODE_CALL,      /* left(items); items: NODE_ARGUMENT */
-    NODE_ARGUMENT,  /* text = left; without text: positional. Also a macro's parameter; left: its default */
-    NODE_FILTER,    /* left | text(items); left is NULL in a block */
+    /* An argument: text=left, or only left if there is no text. A parameter of a macro: left is its
+     * default. */
+    NODE_ARGUMENT,
+    NODE_FILTER,    /* left | text(items); left is NULL in {% filter %} and {% set %} blocks */
     NODE_TEST,      /* left is text(items) */
     NODE_NOT,       /* not left */
     NODE_NEGATE,    /* -left */
@@ -62,9 +65,9 @@ enum node_kind {
     NODE_TEXT,     /* text */
     NODE_OUTPUT,   /* {{ left }} */
     NODE_IF,       /* items: NODE_BRANCH */
-    NODE_BRANCH,   /* if left (NULL: else): items */
-    NODE_FOR,      /* for left in right if third: items, else: other */
-    NODE_SET,      /* left = right; without right: left = items, filtered by other */
+    NODE_BRANCH,   /* if left: items; left NULL: the else branch */
+    NODE_FOR,      /* for left in right if third: items; else: other */
+    NODE_SET,      /* left = right; if right is NULL: left = the text of items, filtered by other */
     NODE_MACRO,    /* macro text(other): items */
     NODE_FILTERED, /* filter other: items */
     NODE_WITH,     /* with other (list of NODE_SET): items */
@@ -89,15 +92,15 @@ struct jinja {
     struct arena arena;
     joule_error *error;
     bool has_failed;
-    uint32_t line; /* of the node that is parsed or evaluated */
+    uint32_t line; /* line of the node that is parsed or evaluated */
     int64_t steps_left;
     size_t memory_left;
     unsigned depth;
-    enum { JINJA_RUNS, JINJA_BREAKS, JINJA_CONTINUES } flow; /* of the innermost loop */
+    enum { JINJA_RUNS, JINJA_BREAKS, JINJA_CONTINUES } flow; /* state of the innermost loop */
     struct scope *scope;                                     /* innermost */
     struct loop *loop;                                       /* innermost; NULL: none */
     struct buffer *out;
-    struct tm now; /* result of strftime_now */
+    struct tm now; /* time that strftime_now prints */
 };
 
 /* Begins an evaluation; input_size: size of the conversation in bytes. The caller calls jinja_end. */
@@ -108,18 +111,18 @@ void jinja_end(struct jinja *jinja);
  * value. */
 struct value jinja_fail(struct jinja *jinja, joule_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Fails with "NAME is undefined" and returns true if a value is undefined. */
+/* If a value is undefined, fails with "NAME is undefined" and returns true. */
 bool jinja_is_undefined(struct jinja *jinja, struct value value);
-/* Counts `steps`. Returns false, and fails, if the limit is reached. */
+/* Adds to the number of steps. If the limit is reached, fails and returns false. */
 bool jinja_charge(struct jinja *jinja, size_t steps);
-/* Enter and leave a level of recursion. jinja_enter returns false, and fails, if the limit is reached; the
- * level must not be left then. */
+/* Enter and leave a level of recursion. If the limit is reached, jinja_enter fails and returns false; do not
+ * call jinja_leave then. */
 bool jinja_enter(struct jinja *jinja);
 void jinja_leave(struct jinja *jinja);
-/* Returns zeroed memory in the arena; NULL if out of memory or beyond the limit. */
+/* Returns zeroed memory in the arena; NULL if out of memory, or if the limit is reached. */
 void *jinja_alloc(struct jinja *jinja, size_t size);
 
-/* Appends to a buffer. Returns false if it failed. */
+/* Append to a buffer. Return false after a failure. */
 bool buffer_add(struct jinja *jinja, struct buffer *buffer, const char *bytes, size_t size);
 bool buffer_add_span(struct jinja *jinja, struct buffer *buffer, struct span span);
 /* Frees the buffer, also after a failure, and returns its text as a string in the arena. */
@@ -169,17 +172,18 @@ struct node *jinja_parse_filters(struct parser *parser, struct node *left, bool 
 struct node *jinja_parse_target(struct parser *parser);
 /* Parses the parameters of a macro in parentheses. */
 struct node *jinja_parse_parameters(struct parser *parser);
-/* Parse an operand with its sign, and an expression without "a if b else c". */
+/* jinja_parse_unary parses an operand with its sign. jinja_parse_or parses an expression without "a if b else
+ * c". */
 struct node *jinja_parse_unary(struct parser *parser, bool has_filters);
 struct node *jinja_parse_or(struct parser *parser);
-/* Return a node, a node with the operand `left`, or one with two operands. They return NULL if an operand
- * is NULL. takes_text: the node gets the text of the next token, which is skipped. */
+/* Return a node without operands, with the operand `left`, or with two operands. Return NULL if an operand is
+ * NULL. takes_text: the node gets the text of the next token, which is skipped. */
 struct node *jinja_new_node(struct parser *parser, enum node_kind kind);
 struct node *jinja_new_node_of(struct parser *parser, enum node_kind kind, struct node *left,
                                bool takes_text);
 struct node *jinja_new_pair(struct parser *parser, enum node_kind kind, struct node *left,
                             struct node *right);
-/* Returns true, and skips the token, if the next token is this name or this operator. */
+/* Return true and skip the next token if it is this name or this operator. */
 bool jinja_skip_name(struct parser *parser, const char *name);
 bool jinja_skip_operator(struct parser *parser, const char *text);
 bool jinja_is_operator(const struct token *token, const char *text);
@@ -214,7 +218,8 @@ bool jinja_compare(struct jinja *jinja, struct span operator_text, struct value 
 struct value jinja_strip(struct jinja *jinja, struct span text, struct span characters, bool at_start,
                          bool at_end);
 
-/* Find a builtin by its name, or return NULL. The methods are those of a kind of value. */
+/* Return the builtin with this name, or NULL. jinja_find_method searches the methods of values of this kind.
+ * jinja_find searches a table of `count` builtins. */
 const struct builtin *jinja_find_filter(struct span name);
 const struct builtin *jinja_find_list_filter(struct span name);
 const struct builtin *jinja_find_test(struct span name);

@@ -1,7 +1,7 @@
 /* infer/chat/jinja_eval.c - evaluates expressions. */
 #include "forge/infer/chat/jinja.h"
 
-enum { MAX_ARGUMENTS = 16 }; /* of a call without keywords */
+enum { MAX_ARGUMENTS = 16 }; /* maximum number of arguments without a keyword in a call */
 
 /* --- names, literals ----------------------------------------------------------------------------------- */
 
@@ -160,7 +160,7 @@ static struct value eval_slice(struct jinja *jinja, const struct node *node)
 
 /* --- calls --------------------------------------------------------------------------------------------- */
 
-/* Evaluates arguments, with `positional` as memory for MAX_ARGUMENTS values. */
+/* Evaluates arguments. positional: memory for MAX_ARGUMENTS values. */
 static struct arguments eval_arguments(struct jinja *jinja, const struct node *nodes,
                                        struct value *positional)
 {
@@ -304,7 +304,8 @@ static struct value eval_binary(struct jinja *jinja, const struct node *node)
     return jinja->has_failed ? left : jinja_binary(jinja, node->text, left, right);
 }
 
-/* Evaluates a node that decides which of its parts are evaluated. */
+/* Evaluates `not`, `and`, `or` or `a if b else c`. The last three evaluate an operand only if it is
+ * needed. */
 static struct value eval_choice(struct jinja *jinja, const struct node *node)
 {
     struct value left = jinja_eval(jinja, node->left);

@@ -65,7 +65,8 @@ static struct value filter_capitalize(struct jinja *jinja, struct value self, co
     return with_case(jinja, self, true, false);
 }
 
-/* Words begin after white space, '-' and opening brackets. The method title() of a string differs. */
+/* Makes the first letter of each word upper case, and the others lower case. Words begin after white space,
+ * '-' and opening brackets. The string method title() has a different rule. */
 static struct value filter_title(struct jinja *jinja, struct value self, const struct value *arguments)
 {
     (void)arguments;

@@ -9,7 +9,7 @@ struct lexer {
     struct jinja *jinja;
     const char *text;
     size_t size, at;
-    bool begins_line; /* the last token ended with a newline, or there is none */
+    bool begins_line; /* `at` is the beginning of a line */
     struct token *tokens;
     size_t count, capacity;
     char brackets[MAX_BRACKETS]; /* closing brackets that are missing */
@@ -45,7 +45,7 @@ static bool add(struct lexer *lexer, struct token token)
     return true;
 }
 
-/* Goes to offset `to`, and counts lines. */
+/* Moves to offset `to`, and counts the lines up to there. */
 static void advance(struct lexer *lexer, size_t to)
 {
     for (; lexer->at < to; lexer->at++)
@@ -60,8 +60,9 @@ static size_t after_space(const struct lexer *lexer, size_t at)
     return lexer->size - span_strip(rest, (struct span){0}, true, false).size;
 }
 
-/* Returns the offset after the end of a tag of two bytes at `at`, with the white space that belongs to it.
- * The byte before the end (a sign) is at `at` if there is one. SIZE_MAX: there is no end here. */
+/* Returns the offset after the end of a tag at `at`, and after the white space that the end removes;
+ * SIZE_MAX: the tag does not end at `at`. end: two bytes, for example "%}". A sign may precede them: "-%}",
+ * "+%}". */
 static size_t after_end(const struct lexer *lexer, size_t at, const char *end, bool trims)
 {
     char sign = at < lexer->size ? lexer->text[at] : '\0';
@@ -108,7 +109,7 @@ static bool skip_comment(struct lexer *lexer)
     return fail(lexer, "the comment {# has no end");
 }
 
-/* Returns the offset after "WORD" and white space around it, or SIZE_MAX if another word is at `at`. */
+/* Returns the offset after `word` and the white space around it, or SIZE_MAX if another word is at `at`. */
 static size_t after_word(const struct lexer *lexer, size_t at, const char *word)
 {
     at = after_space(lexer, at);
@@ -246,7 +247,7 @@ static bool add_number(struct lexer *lexer)
     return add(lexer, token);
 }
 
-/* Keeps the brackets that are open. Returns false if `c` closes another one. */
+/* Tracks the open brackets. Returns false if `c` does not close the innermost open bracket. */
 static bool match_bracket(struct lexer *lexer, char c)
 {
     if (c == '(' || c == '[' || c == '{') {

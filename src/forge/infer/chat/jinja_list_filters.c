@@ -112,8 +112,8 @@ struct sorted {
     struct value key, item;
 };
 
-/* Returns the value by which an item is sorted or compared: `attribute` of it, in lower case if it is a
- * text. */
+/* Returns the value by which an item is sorted or compared: the item, or its `attribute` if one is given. A
+ * text is converted to lower case unless has_case. */
 static struct value sort_key(struct jinja *jinja, struct value item, struct value attribute, bool has_case)
 {
     struct value key = item;
@@ -137,7 +137,7 @@ static void merge(struct jinja *jinja, const struct sorted *from, struct sorted 
     }
 }
 
-/* Sorts items, and keeps the order of equal ones. Returns the sorted items, or NULL if it failed. */
+/* Sorts items; equal items keep their order. Returns the sorted items, or NULL after a failure. */
 static const struct sorted *sort_items(struct jinja *jinja, struct sorted *items, size_t count,
                                        bool is_reversed)
 {

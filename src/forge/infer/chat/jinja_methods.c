@@ -13,7 +13,7 @@ static struct span text_argument(struct jinja *jinja, struct value argument)
     return (struct span){"", 0};
 }
 
-/* Returns an argument that is an integer. `absent`: the value if it is not given or none. */
+/* Returns an argument that is an integer, or `absent` if the argument is not given or None. */
 static int64_t whole_argument(struct jinja *jinja, struct value argument, int64_t absent)
 {
     int64_t integer = absent;

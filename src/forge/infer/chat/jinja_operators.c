@@ -80,7 +80,7 @@ static struct value divide(struct jinja *jinja, char kind, int64_t a, int64_t b)
     return value_int(kind == '%' ? rest : quotient);
 }
 
-/* `kind`: the operator; 'f' for "//", 'p' for "**". */
+/* Computes an operation of two integers. kind: the operator; 'f' means "//", and 'p' means "**". */
 static struct value whole_arithmetic(struct jinja *jinja, char kind, int64_t a, int64_t b)
 {
     int64_t result;
@@ -95,7 +95,7 @@ static struct value whole_arithmetic(struct jinja *jinja, char kind, int64_t a, 
     return kind == '+' || kind == '-' || kind == '*' ? value_int(result) : divide(jinja, kind, a, b);
 }
 
-/* Returns the remainder, which has the divisor's sign, also if it is 0. */
+/* Returns the remainder. It has the divisor's sign, even a remainder of 0. */
 static double remainder_of(double a, double b)
 {
     double rest = fmod(a, b);
@@ -202,7 +202,7 @@ bool jinja_compare(struct jinja *jinja, struct span text, struct value a, struct
 
 /* --- slices -------------------------------------------------------------------------------------------- */
 
-/* Returns a bound as a number of 0 to `count`, or -1 to count - 1 if the slice goes backwards. */
+/* Returns a bound of a slice, clamped to 0 ... count; to -1 ... count - 1 if the slice goes backwards. */
 static int64_t clamp(struct jinja *jinja, struct value bound, int64_t absent, int64_t count,
                      bool is_backwards)
 {

@@ -12,7 +12,7 @@ static struct node *fail_unsupported(struct parser *parser, const struct token *
     return NULL;
 }
 
-/* Skips the end of a block's tag. Returns false if it is not next. */
+/* Skips the end of a tag, "%}". Returns false if the next token is not such an end. */
 static bool skip_end(struct parser *parser)
 {
     if (parser->token->kind != TOKEN_BLOCK_END)
@@ -214,7 +214,8 @@ static struct node *parse_with(struct parser *parser)
     return node && node->items ? node : NULL;
 }
 
-/* The assistant's text in templates for training; rendered as if the tags were not there. */
+/* Parses {% generation %}, which marks the assistant's text in templates for training. The body is rendered
+ * as if the tags were absent. */
 static struct node *parse_generation(struct parser *parser)
 {
     return parse_block(parser, "endgeneration");

@@ -62,7 +62,6 @@ struct node *jinja_new_node_of(struct parser *parser, enum node_kind kind, struc
     return node;
 }
 
-/* Returns a node of two operands, or NULL if one is NULL. */
 struct node *jinja_new_pair(struct parser *parser, enum node_kind kind, struct node *left, struct node *right)
 {
     struct node *node = left && right ? jinja_new_node(parser, kind) : NULL;

@@ -2,7 +2,7 @@
 #include "forge/infer/chat/jinja.h"
 #include <stdlib.h>
 
-/* Begins a block with variables of its own. */
+/* Returns a new scope for the variables of a block. */
 static struct scope *push_scope(struct jinja *jinja, struct scope *parent)
 {
     struct scope *scope = jinja_alloc(jinja, sizeof *scope);
@@ -93,7 +93,8 @@ static void run_if(struct jinja *jinja, const struct node *node)
         }
 }
 
-/* Returns a scope for the next iteration: the same one, emptied, unless a macro may use it later. */
+/* Returns a scope for the next iteration. The old scope is emptied and reused, unless a macro that was
+ * defined in it may use it later. */
 static struct scope *next_scope(struct jinja *jinja, struct scope *scope)
 {
     if (!scope || scope->is_captured)
@@ -120,8 +121,8 @@ static const struct list *filter_items(struct jinja *jinja, const struct node *n
     return jinja->has_failed ? NULL : chosen;
 }
 
-/* Runs the body for each item. Returns true if an iteration reached the end of the body: as in Jinja, the
- * loop's else block runs otherwise, also if all iterations ended with break or continue. */
+/* Runs the body for each item. Returns true if at least one iteration reached the end of the body. Otherwise
+ * the loop's else block runs, as in Jinja, even if all iterations ended with break or continue. */
 static bool run_iterations(struct jinja *jinja, const struct node *node, const struct list *items)
 {
     struct loop *loop = jinja_alloc(jinja, sizeof *loop), *outer_loop = jinja->loop;

@@ -2,7 +2,7 @@
 #include "forge/infer/chat/jinja.h"
 #include "base/string.h"
 
-enum { INVALID_BYTE = 0xdc00 }; /* plus the byte */
+enum { INVALID_BYTE = 0xdc00 }; /* added to an invalid byte, as in Python's surrogateescape */
 
 size_t span_first(struct span span)
 {
@@ -55,8 +55,8 @@ bool code_is_space(uint32_t code)
            code == 0x202f || code == 0x205f || code == 0x3000;
 }
 
-/* Letters in both cases: [first, last] are upper case, and the lower case is `distance` above. A distance
- * of 1 means pairs: an upper case letter and its lower case follow each other. */
+/* Ranges of upper case letters [first, last]. The lower case of a letter has a code that is higher by
+ * `distance`. If the distance is 1, upper and lower case letters alternate in the range. */
 static const struct {
     uint32_t first, last, distance;
 } cases[] = {

@@ -1,8 +1,7 @@
 /* infer/chat/jinja_value.h - values of templates, which behave as in Python, and operations of text.
  *
- * Functions that fail call jinja_fail (jinja.h), and return an undefined value, false or NULL. All memory
- * but buffers is in the arena of the evaluation.
- */
+ * Functions that fail call jinja_fail (jinja.h), and return an undefined value, false or NULL. All memory is
+ * in the arena of the evaluation, except buffers. */
 #ifndef FORGE_INFER_JINJA_VALUE_H
 #define FORGE_INFER_JINJA_VALUE_H
 
@@ -11,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { JINJA_PARAMETERS = 4 }; /* maximum of a filter, test, method or function */
+enum { JINJA_PARAMETERS = 4 }; /* maximum number of parameters of a filter, test, method or function */
 
 struct jinja;
 struct node;
@@ -55,9 +54,9 @@ struct value {
         bool truth;
         int64_t integer;
         double number;
-        struct span string; /* of VALUE_UNDEFINED: the name that is not defined, for messages */
+        struct span string; /* for VALUE_UNDEFINED: the name that is not defined, for messages */
         struct list *list;
-        struct dict *dict; /* of VALUE_DICT and VALUE_NAMESPACE */
+        struct dict *dict; /* for VALUE_DICT and VALUE_NAMESPACE */
         struct loop *loop;
         struct macro *macro;
         const struct builtin *function;
@@ -85,11 +84,11 @@ struct dict {
     size_t count, capacity;
 };
 
-/* Variables of a block, and the blocks around it. */
+/* The variables of a block. parent: the scope of the enclosing block. */
 struct scope {
     struct scope *parent;
     struct dict variables;
-    bool is_captured; /* a macro was defined in it */
+    bool is_captured; /* a macro was defined in this block */
 };
 
 struct loop {
@@ -100,7 +99,7 @@ struct loop {
 
 struct macro {
     const struct node *node;
-    struct scope *scope; /* where it was defined */
+    struct scope *scope; /* scope in which the macro was defined */
 };
 
 /* Arguments of a call. */
@@ -117,7 +116,8 @@ struct builtin {
     struct value (*call)(struct jinja *jinja, struct value self, const struct value *arguments);
     const char *parameters[JINJA_PARAMETERS];
     unsigned required; /* number of parameters without a default */
-    struct value (*call_any)(struct jinja *jinja, const struct arguments *arguments); /* instead of `call` */
+    /* NULL, or called instead of `call`. */
+    struct value (*call_any)(struct jinja *jinja, const struct arguments *arguments);
 };
 
 /* A method with its object. */
@@ -163,13 +163,13 @@ static inline struct span span_of(const char *text)
     return (struct span){text, strlen(text)};
 }
 
-/* Returns the number of bytes of a text that a message shows. */
+/* Returns the number of bytes of a text that a message may show. */
 static inline int span_shown(struct span span)
 {
     return span.size < 60 ? (int)span.size : 60;
 }
 
-/* Returns true if a value is a bool or an int, and its number. */
+/* Returns true if a value is a bool or an int, and writes its number. */
 static inline bool value_is_whole(struct value value, int64_t *out_integer)
 {
     if (value.kind == VALUE_INT)
@@ -186,12 +186,12 @@ const char *value_kind_name(struct value value);
 bool value_equal(struct jinja *jinja, struct value a, struct value b);
 /* Returns a number below, equal to or above 0. Fails if the values have no order. */
 int value_compare(struct jinja *jinja, struct value a, struct value b);
-/* Returns true if a value is a bool, int or float, and its number. */
+/* Returns true if a value is a bool, int or float, and writes its number. */
 bool value_is_number(struct value value, double *out_number);
 
-/* Returns an empty list, or one with the items of an iterable value (the characters of a string, the keys
- * of a dict). They fail if the value is not iterable. The list is the value's own if it is one, and must
- * not be changed. An undefined value has no items. */
+/* list_new returns an empty list. value_items returns the items of an iterable value: the characters of a
+ * string, the keys of a dict, or the list itself, which the caller must not change. An undefined value has no
+ * items. value_items fails if the value is not iterable. */
 struct list *list_new(struct jinja *jinja, enum list_kind kind);
 const struct list *value_items(struct jinja *jinja, struct value value);
 bool list_add(struct jinja *jinja, struct list *list, struct value value);
@@ -199,7 +199,7 @@ struct value value_list(struct list *list);
 
 struct dict *dict_new(struct jinja *jinja);
 struct value value_dict(struct dict *dict);
-/* Returns the value of a key, or NULL. */
+/* Return the value of a key, or NULL. */
 struct value *dict_find(struct jinja *jinja, const struct dict *dict, struct value key);
 struct value *dict_find_name(struct jinja *jinja, const struct dict *dict, struct span name);
 /* Sets a key to a value; an existing key keeps its place. */
@@ -209,10 +209,10 @@ bool dict_set(struct jinja *jinja, struct dict *dict, struct value key, struct v
 void value_print(struct jinja *jinja, struct buffer *out, struct value value);
 /* Returns the text of a value; a string is returned as it is. */
 struct span value_text(struct jinja *jinja, struct value value);
-/* Appends a value as JSON; indent < 0: on one line. */
+/* How value_print_json writes a value as JSON. */
 struct json_style {
     bool is_ascii, sorts_keys;
-    struct span indent; /* of a level; bytes NULL: on one line */
+    struct span indent; /* indentation of one level; bytes NULL: all on one line */
     struct span item_separator, key_separator;
 };
 void value_print_json(struct jinja *jinja, struct buffer *out, struct value value,

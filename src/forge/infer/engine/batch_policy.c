@@ -3,12 +3,14 @@
 
 #include <math.h>
 
-#define MEAN_STEP             0.2 /* weight of a new measurement in the mean */
-#define MAX_SLOWDOWN          2   /* of a step with the objective latency, relative to one row */
-#define MAX_ROWS_PER_SEQUENCE 2   /* on average; steps with more rows of prompts are not measured */
-#define MIN_ROWS              16  /* rows that are always allowed, so that prompts progress */
+#define MEAN_STEP 0.2 /* weight of a new measurement in a mean of joules per token */
+/* Objective latency: maximum time of a step, relative to a step of one row. */
+#define MAX_SLOWDOWN 2
+/* Mean rows per sequence of a measured step; steps with many prompt rows are not measured. */
+#define MAX_ROWS_PER_SEQUENCE 2
+#define MIN_ROWS              16 /* rows that are always allowed, so that prompts progress */
 
-/* Returns the index of a batch size: the smallest i for which 2^i is not below it. */
+/* Returns the index of a batch size: the smallest i for which 2^i >= size. */
 static size_t size_index(size_t size)
 {
     size_t i = 0;
@@ -55,7 +57,8 @@ static size_t cheapest_size(const struct batch_policy *p, size_t max_size)
     return (size_t)1 << best;
 }
 
-/* Returns the largest number of rows whose step takes at most MAX_SLOWDOWN times as long as one row. */
+/* Returns the largest number of rows whose step takes at most MAX_SLOWDOWN times as long as a step of one
+ * row. */
 static size_t quick_rows(const struct step_times *times, size_t max_rows)
 {
     double one = step_times_expect(times, 1);

@@ -1,9 +1,8 @@
 /* infer/engine/batch_policy.h - limits the size of steps so that they cost little energy or end soon.
  *
  * The joules per token of each batch size are measured while the engine runs. With the objective energy, the
- * policy allows the cheapest size that was measured, or a neighbour of it that was not. With the objective
- * latency, it limits rows so that a step takes at most twice as long as one with a single row.
- */
+ * policy allows the cheapest measured size, or a neighbouring size that was not measured yet. With the
+ * objective latency, it limits rows so that a step takes at most twice as long as a step of one row. */
 #ifndef FORGE_INFER_BATCH_POLICY_H
 #define FORGE_INFER_BATCH_POLICY_H
 
@@ -14,10 +13,11 @@ enum { POLICY_SIZES = 13 }; /* batch sizes 1, 2, 4 ... 4096 */
 
 struct batch_policy {
     forge_objective objective;
-    double joules_per_token[POLICY_SIZES]; /* of sizes up to 2^i; 0: never measured */
-    /* The steps of one size since the meter's last reading. */
+    /* [i]: batches of more than 2^(i - 1) and up to 2^i sequences; 0: never measured. */
+    double joules_per_token[POLICY_SIZES];
+    /* The steps since the meter's last reading: sequences of the last step, and tokens of all steps. */
     size_t size, tokens;
-    bool is_mixed; /* other sizes, or many rows of prompts, were computed, too */
+    bool is_mixed; /* the steps had different sizes, or many rows of prompts */
 };
 
 /* Records a step with `sequences` sequences and `rows` rows. */

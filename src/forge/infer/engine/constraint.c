@@ -10,7 +10,7 @@ struct constraint {
     struct grammar *grammar;
     struct grammar_cache *cache;
     const forge_tokenizer *tokenizer;
-    struct grammar_state state, ahead; /* after the tokens of the answer, and after drafts */
+    struct grammar_state state, ahead; /* states after the answer's tokens, and after its tokens and drafts */
     uint32_t *mask;
     size_t vocabulary;
 };

@@ -17,11 +17,11 @@ joule_status constraint_new(const char *schema, const forge_tokenizer *tokenizer
                             struct constraint **out_constraint, joule_error *out_error);
 void constraint_free(struct constraint *constraint);
 
-/* Returns the tokens that may come after `count` further tokens, which are not added: bit i % 32 of word i /
- * 32 is set for token i. Tokens that end the answer are allowed if the text is complete. NULL: no token is
- * allowed. The mask is valid until the next call. */
+/* Returns a mask of the tokens that may follow the answer with `tokens` [count] appended; the answer itself
+ * does not change. Token i is allowed if bit i % 32 of word i / 32 is set. Tokens that end the answer are
+ * allowed if the text is complete. NULL: no token is allowed. The mask is valid until the next call. */
 const uint32_t *constraint_mask(struct constraint *constraint, const int32_t *tokens, size_t count);
-/* Adds a token. */
+/* Adds a token to the answer. */
 void constraint_add(struct constraint *constraint, int32_t token);
 
 #endif

@@ -54,7 +54,8 @@ static void open_energy(forge_engine *e, const forge_engine_options *o)
     e->policy.objective = o->objective;
     e->max_rows = e->scheduler.options.max_rows;
     e->max_sequences = e->scheduler.options.max_sequences;
-    e->has_budgets |= o->objective == FORGE_OBJECTIVE_ENERGY; /* the meter is read after each step */
+    /* This objective needs a reading after each step, too. */
+    e->has_budgets |= o->objective == FORGE_OBJECTIVE_ENERGY;
     e->max_request_joules = o->max_request_joules;
     e->is_idle = true;
     request_energy_open(&e->energy, o->energy_source, o->meter, e->runner.instance);

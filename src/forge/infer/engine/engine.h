@@ -25,7 +25,7 @@ struct answer {
     struct constraint *constraint; /* NULL: any text */
     forge_request options;         /* its pointers are not used */
     int32_t *stop_tokens;
-    size_t cached_tokens;                         /* of the prompt */
+    size_t cached_tokens;                         /* tokens of the prompt found in the cache */
     size_t reported_prompt;                       /* number of tokens of the prompt that were reported */
     bool is_cancelled;                            /* protected by engine->lock */
     int64_t added_ns, started_ns, first_token_ns; /* 0: not yet */
@@ -40,21 +40,21 @@ struct forge_engine {
     struct runner runner;
     struct scheduler scheduler;
     struct speculation speculation;
-    struct token_trie *trie; /* of the tokenizer; NULL: no request needed it yet */
+    struct token_trie *trie; /* trie of the tokenizer; NULL: no request needed it yet */
     float *probabilities;    /* work memory: [max_drafts + 1, vocabulary] */
     struct answer *answers;
     pthread_mutex_t lock; /* protects `answers` against forge_engine_cancel */
     uint64_t next_id;
-    forge_engine_event *events; /* [event_count], the first event_first of which were returned */
+    forge_engine_event *events; /* [event_count]; the first event_first events were already returned */
     size_t event_first, event_count, event_capacity;
     bool disables_prefix_cache, has_failed;
     struct request_energy energy;
     struct step_cost cost;
     struct power_limit power_limit;
     struct batch_policy policy;
-    size_t max_rows, max_sequences; /* of a step, without the policy */
+    size_t max_rows, max_sequences; /* maxima of a step; the policy may lower them */
     double max_request_joules;
-    double step_weight; /* J of the cost model of the last step */
+    double step_weight; /* joules that the cost model expects for the last step */
     bool has_budgets;   /* a request had a budget: read the meter after each step */
     bool is_idle;       /* the last call of forge_engine_step computed nothing */
     uint64_t energy_limited;
@@ -75,15 +75,15 @@ joule_status engine_read_options(const forge_model *model, const forge_engine_op
 
 /* Appends an event. Returns JOULE_NO_MEMORY if out of memory. */
 joule_status engine_add_event(forge_engine *engine, const forge_engine_event *event, joule_error *out_error);
-/* Ends an answer: adds its last event and frees it. */
+/* Ends an answer: adds its last event, and frees the answer. */
 joule_status engine_end(forge_engine *engine, struct answer *answer, forge_end reason,
                         joule_error *out_error);
 
-/* Reads the meter, and gives each request its part. */
+/* Reads the meter, and attributes the joules to the requests. */
 void engine_read_meter(forge_engine *engine);
 /* Ends the requests whose next step would exceed their budget, and waits as the power limit demands. */
 joule_status engine_limit_energy(forge_engine *engine, joule_error *out_error);
-/* Adds the cost of the batch that was computed to its requests. */
+/* Adds the cost of the last batch to the requests in it. */
 void engine_add_cost(forge_engine *engine);
 
 /* Chooses tokens from the logits of the batch, [outputs, vocabulary], and adds events. */

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "forge/infer/engine/engine.h"
 
-#define READ_PERIOD_NS (NS_PER_S / 50) /* between two readings of the meter without limits */
+#define READ_PERIOD_NS (NS_PER_S / 50) /* between two readings of the meter if no limit applies */
 
 void engine_read_meter(forge_engine *e)
 {
@@ -79,7 +79,7 @@ joule_status engine_limit_energy(forge_engine *e, joule_error *out_error)
         batch_policy_sequences(&e->policy, &e->speculation.model_times, e->max_sequences);
     e->scheduler.options.max_rows = batch_policy_rows(&e->policy, &e->speculation.model_times, e->max_rows);
     if (e->is_idle)
-        engine_read_meter(e); /* the joules up to now are idle */
+        engine_read_meter(e); /* counts the joules since the last step as idle */
     e->is_idle = false;
     joule_status status = e->has_budgets ? end_over_budget(e, out_error) : JOULE_OK;
     if (status == JOULE_OK && e->power_limit.max_watts > 0)

@@ -10,8 +10,9 @@
 
 /* --- rows ---------------------------------------------------------------------------------------------- */
 
-/* Returns the number of rows that need logits: none before the end of the prompt, then the last token and all
- * drafts; or all rows if the probabilities of the prompt are requested. */
+/* Returns the number of rows that need logits. If the probabilities of the prompt are requested, all rows
+ * need them. Otherwise, rows before the end of the prompt need none, and then the last token and all drafts
+ * do. */
 static size_t output_rows(const struct scheduled *scheduled)
 {
     const struct sequence *sequence = scheduled->sequence;
@@ -43,7 +44,7 @@ static void set_logprobs(const forge_engine *e, const struct answer *answer, con
         event->top[i] = (forge_token_logprob){top[i].token, top[i].logprob};
 }
 
-/* Reports the probabilities of the tokens of a prompt after each scheduled row. logits: [count,
+/* Reports the probabilities of the prompt's tokens that follow the scheduled rows. logits: [count,
  * vocabulary]. */
 static joule_status report_prompt(forge_engine *e, const struct scheduled *scheduled, const float *logits,
                                   joule_error *error)
@@ -88,7 +89,8 @@ static joule_status add_token(forge_engine *e, struct answer *answer, int32_t to
     return engine_add_event(e, &event, error);
 }
 
-/* Forbids the tokens that would end the answer too early. probabilities: logits, [vocabulary]. */
+/* Before min_tokens, forbids the tokens that end the answer. made: number of tokens of the answer; logits:
+ * [vocabulary]. */
 static void forbid_end(const forge_engine *e, const struct answer *answer, size_t made, float *logits)
 {
     for (size_t i = 0; made < answer->options.min_tokens && i < runner_vocabulary(&e->runner); i++)
@@ -96,8 +98,8 @@ static void forbid_end(const forge_engine *e, const struct answer *answer, size_
             logits[i] = -INFINITY;
 }
 
-/* Replaces the logits of row `row`, which follows as many drafts, by probabilities. Returns false if no token
- * is possible. */
+/* Replaces the logits after the first `row` drafts by probabilities. Returns false if no token is
+ * possible. */
 static bool set_row(forge_engine *e, struct answer *answer, size_t row, size_t made)
 {
     float *logits = e->probabilities + row * runner_vocabulary(&e->runner);
@@ -108,8 +110,8 @@ static bool set_row(forge_engine *e, struct answer *answer, size_t row, size_t m
     return (mask || !answer->constraint) && sampler_probabilities(answer->sampler, logits, mask);
 }
 
-/* Computes the probabilities after each draft. logits: [*drafts + 1, vocabulary]. Reduces *drafts to those
- * that a schema allows. Returns false if no token is possible after the answer so far. */
+/* Computes the probabilities after each draft. logits: [*drafts + 1, vocabulary]. Lowers *drafts to the
+ * number of drafts that a schema allows. Returns false if no token is possible after the answer so far. */
 static bool set_probabilities(forge_engine *e, struct answer *answer, const float *logits, size_t *drafts)
 {
     size_t vocabulary = runner_vocabulary(&e->runner), row = 0,
@@ -145,8 +147,8 @@ static bool is_full(const forge_engine *e, const struct answer *answer)
            answer->sequence.token_count >= e->scheduler.options.max_length;
 }
 
-/* Chooses the next tokens of an answer, after `drafts` drafts were verified. logits: [drafts + 1,
- * vocabulary]. *out_end: the reason if the answer ends. */
+/* Chooses the next tokens of an answer, after the model computed logits for `drafts` drafts. logits: [drafts
+ * + 1, vocabulary]. *out_end: set to the reason if the answer ends. */
 static joule_status choose(forge_engine *e, struct answer *answer, const float *logits, size_t drafts,
                            forge_end *out_end, joule_error *error)
 {
@@ -181,7 +183,7 @@ static joule_status choose(forge_engine *e, struct answer *answer, const float *
 
 /* --- drafts --------------------------------------------------------------------------------------------- */
 
-/* Returns the largest number of drafts of a sequence whose tokens all fit in the answer. */
+/* Returns the maximum number of drafts of a sequence: as many as fit in the answer. */
 static size_t draft_room(const forge_engine *e, const struct answer *answer)
 {
     size_t made = answer->sequence.token_count - answer->prompt_count,

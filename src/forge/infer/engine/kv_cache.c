@@ -47,7 +47,7 @@ static joule_status check_options(const forge_kv_cache_options *o, joule_error *
         return error_set(out_error, JOULE_INVALID,
                          "cannot create a KV cache: head_dim is %" PRIu32 ", but %s needs a multiple of %zu",
                          o->head_dim, forge_dtype_name(o->dtype), block);
-    uint64_t max_pages = INT32_MAX / o->page_size; /* graphs have 32-bit numbers of positions */
+    uint64_t max_pages = INT32_MAX / o->page_size; /* the inputs of graphs number positions with i32 */
     if (o->pages == 0 || o->pages > max_pages)
         return error_set(out_error, JOULE_INVALID,
                          "cannot create a KV cache: pages is %" PRIu64 ", not 1 to %" PRIu64, o->pages,
@@ -106,7 +106,7 @@ joule_status forge_kv_cache_new(const forge_kv_cache_options *options, forge_kv_
     cache->row_elements = (size_t)o.num_heads * o.head_dim;
     cache->row_bytes = forge_dtype_size_bytes(o.dtype, cache->row_elements);
     status = add_tensors(cache, out_error);
-    if (status == JOULE_OK) /* last, because it uses memory for each page */
+    if (status == JOULE_OK) /* the last step, because it uses memory for each page */
         status = add_pool(cache, out_error);
     if (status != JOULE_OK) {
         forge_kv_cache_free(cache);
@@ -176,7 +176,8 @@ void kv_cache_copy_page(forge_kv_cache *cache, uint32_t from, uint32_t to, size_
                count * cache->row_bytes);
 }
 
-/* Returns JOULE_INVALID unless the layer exists and the positions are between `first` and the length. */
+/* Returns JOULE_OK if the layer exists and the positions are between `first` and the length; else
+ * JOULE_INVALID. */
 static joule_status check_positions(const char *verb, const forge_kv_sequence *sequence, uint32_t layer,
                                     size_t position, size_t count, size_t first, joule_error *out_error)
 {
@@ -199,8 +200,8 @@ static joule_status check_positions(const char *verb, const forge_kv_sequence *s
     return JOULE_OK;
 }
 
-/* Returns the number of positions from `position` on that are contiguous in memory, at most `count`. Writes
- * the address of the first. */
+/* Returns the number of positions from `position` on that are contiguous in memory, at most `count`.
+ * *out_row: the address of the first of them. */
 static size_t find_run(const forge_kv_sequence *sequence, const forge_tensor *tensor, size_t position,
                        size_t count, char **out_row)
 {

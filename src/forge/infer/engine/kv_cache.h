@@ -29,8 +29,9 @@ struct forge_kv_sequence {
     uint32_t *pages;                    /* [page_count] */
     size_t page_count, page_capacity;
     /* With prefix cache only: */
-    struct prefix_hash start;   /* the hash of no tokens */
-    struct prefix_hash *hashes; /* [committed / page_size]: of the prefix up to the end of each full page */
+    struct prefix_hash start; /* the hash of no tokens */
+    /* [committed / page_size]: for each full page, the hash of the prefix up to its end. */
+    struct prefix_hash *hashes;
     size_t hash_capacity;
     int32_t *tokens; /* [committed] */
     size_t token_capacity;

@@ -60,7 +60,8 @@ static void add_to_list(forge_kv_sequence *s)
     cache->sequence_count++;
 }
 
-/* Adds the pages of the longest cached prefix of the tokens, except of the last token. */
+/* Adds the pages of the longest cached prefix. The last token is never part of it, because the model must run
+ * for at least one token. */
 static void find_prefix(forge_kv_sequence *s, const int32_t *tokens, size_t count)
 {
     struct page_pool *pool = s->cache->pool;
@@ -168,8 +169,8 @@ const uint32_t *kv_sequence_pages(const forge_kv_sequence *sequence, size_t *out
 }
 
 /* Replaces the last page by a copy that only this sequence uses. If no other sequence uses the old page, the
- * old page becomes free first, so that this needs no free page. The pool may return the same page; it is then
- * no longer findable. */
+ * old page is released first, so that no free page is needed. The pool may then return the same page, which
+ * is no longer findable. */
 static void replace_last_page(forge_kv_sequence *s)
 {
     forge_kv_cache *cache = s->cache;

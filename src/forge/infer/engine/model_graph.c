@@ -14,13 +14,14 @@ struct build {
     const struct model_graph_sizes *sizes;
     int64_t layer;
     forge_value positions, sequences, places, tables; /* inputs */
-    forge_value cosine, sine;                         /* [t, rope_dims / 2]; FORGE_NO_VALUE: not rotated */
+    /* [t, rope_dims / 2]; FORGE_NO_VALUE: the model has no rotary embedding. */
+    forge_value cosine, sine;
 };
 
 /* --- rotary embedding ----------------------------------------------------------------------------------- */
 
-/* Returns the frequency of a long wave divided by `factor`, that of a short wave unchanged, and a mix between
- * them, as Llama 3.1 does. */
+/* Scales a frequency as Llama 3.1 does: long waves are divided by `factor`, short waves are unchanged, and
+ * waves between them are a mix of both. */
 static double scale_llama3(const struct model_config *c, double frequency)
 {
     double waves = c->rope_original_context * frequency / (2 * M_PI);
@@ -32,7 +33,7 @@ static double scale_llama3(const struct model_config *c, double frequency)
     return (1 - part) * frequency / c->rope_factor + part * frequency;
 }
 
-/* Returns the index of the pair that turns `turns` times within the original context. */
+/* Returns the index of the rotary pair that makes `turns` full turns within the original context. */
 static double yarn_index(const struct model_config *c, double turns)
 {
     return (double)c->rope_dims * log(c->rope_original_context / (turns * 2 * M_PI)) /
@@ -163,7 +164,8 @@ static forge_value norm(struct build *s, const char *name, forge_value x)
     return y;
 }
 
-/* Returns x [t, heads * d] as rotated heads [t, heads, d], with the norm of Qwen3 if the model has it. */
+/* Returns x [t, heads * d] as heads [t, heads, d], with the norm of Qwen3 if the model has it. is_rotated:
+ * applies the rotary embedding. */
 static forge_value to_heads(struct build *s, forge_value x, int64_t heads, const char *norm_name,
                             bool is_rotated)
 {

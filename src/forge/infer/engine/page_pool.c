@@ -12,7 +12,8 @@
 
 enum { KEY_SIZE = 16 };
 
-/* The first word of a hashed message. It keeps salts and pages of tokens apart. */
+/* The first word of a hashed message. It differs for salts and for pages, so that their hashes differ,
+ * too. */
 enum { MESSAGE_SALT = 1, MESSAGE_PAGE = 2 };
 
 struct page {
@@ -27,7 +28,7 @@ struct page_pool {
     size_t page_count, page_size;
     size_t free_count;
     size_t cached_count;  /* free pages that are findable */
-    uint32_t first, last; /* of the free pages; NO_PAGE: none */
+    uint32_t first, last; /* ends of the list of free pages; NO_PAGE: none */
     uint64_t chain_mask;  /* number of chains - 1; the number is a power of two */
     uint32_t *chains;     /* [chain_mask + 1]: the first page of each chain, or NO_PAGE */
     struct page *pages;   /* [page_count] */
@@ -36,7 +37,7 @@ struct page_pool {
 
 /* --- list of free pages --------------------------------------------------------------------------------- */
 
-/* Adds a page without users behind all other free pages. */
+/* Appends a page without users to the list of free pages. */
 static void add_free(struct page_pool *pool, uint32_t page)
 {
     pool->pages[page].previous = pool->last;
@@ -72,7 +73,7 @@ static bool is_same(struct prefix_hash a, struct prefix_hash b)
     return a.words[0] == b.words[0] && a.words[1] == b.words[1];
 }
 
-/* Returns the first link of the chain to which a hash belongs. */
+/* Returns the head of the chain to which a hash belongs. */
 static uint32_t *chain_of(const struct page_pool *pool, struct prefix_hash hash)
 {
     return &pool->chains[hash.words[0] & pool->chain_mask];
@@ -212,7 +213,8 @@ bool page_pool_is_shared(const struct page_pool *pool, uint32_t page)
 
 /* --- prefixes ------------------------------------------------------------------------------------------- */
 
-/* Returns the hash of a message: its kind, the hash of the part before it, and its bytes. */
+/* Returns the hash of a message, which consists of its kind, the hash of the part before it, and its
+ * bytes. */
 static struct prefix_hash hash_message(const struct page_pool *pool, uint64_t kind, struct prefix_hash before,
                                        const void *bytes, size_t size)
 {

@@ -28,7 +28,8 @@ void power_limit_add(struct power_limit *limit, int64_t time_ns, double joules)
     limit->joules[at] = joules;
 }
 
-/* Returns the energy at a time, interpolated between readings; that of the first reading before it. */
+/* Returns the energy at a time, interpolated between readings. Before the first reading, returns the first
+ * reading's energy. */
 static double joules_at(const struct power_limit *limit, int64_t time_ns)
 {
     unsigned i = limit->count;
@@ -63,7 +64,8 @@ int64_t power_limit_wait_ns(const struct power_limit *limit, double joules)
         return 0;
     unsigned last = place(limit, limit->count - 1);
     double allowed = limit->max_watts - (isfinite(joules) ? joules : 0);
-    /* The smallest wait after which the remaining part of the last second used at most `allowed`. */
+    /* Finds the smallest wait after which the part of the last second that still counts used at most
+     * `allowed`. */
     for (int64_t wait_ns = 0; wait_ns < NS_PER_S; wait_ns += NS_PER_S / 200)
         if (limit->joules[last] - joules_at(limit, limit->times_ns[last] - NS_PER_S + wait_ns) <= allowed)
             return wait_ns;

@@ -8,7 +8,7 @@
 
 enum { POWER_SAMPLES = 128 };
 
-/* The energy at some times of the last second. All 0, with a limit: empty. */
+/* Readings of the energy in the last second. Initialise with zeros and max_watts. */
 struct power_limit {
     double max_watts; /* 0: no limit */
     int64_t times_ns[POWER_SAMPLES];
@@ -21,9 +21,9 @@ void power_limit_add(struct power_limit *limit, int64_t time_ns, double joules);
 /* Returns the mean power of the last second before the last reading, in W; NaN: fewer than two
  * readings at different times. */
 double power_limit_watts(const struct power_limit *limit);
-/* Returns how long to wait before a step that is expected to use `joules`, in ns: 0 if the mean power of the
- * second that ends after the step stays below the limit. A step that alone exceeds the limit waits at most a
- * second. */
+/* Returns the time to wait before a step that is expected to use `joules`, in ns. The mean power of the
+ * second that ends after the step then stays below the limit. A step that alone exceeds the limit waits at
+ * most a second. */
 int64_t power_limit_wait_ns(const struct power_limit *limit, double joules);
 
 #endif

@@ -1,4 +1,4 @@
-/* infer/engine/request_energy.c - see energy.h. */
+/* infer/engine/request_energy.c - see request_energy.h. */
 #include "forge/infer/engine/request_energy.h"
 
 #include <math.h>
@@ -66,7 +66,8 @@ void request_energy_add(struct request_energy *energy, struct spending *spending
     energy->weights += weight;
 }
 
-/* Settles the weights of ended requests, which were given `ended_joules`. */
+/* Compares the expected joules that ended requests were given with the reading. The difference is
+ * unattributed. */
 static void settle_ended(struct request_energy *energy, double joules_per_weight)
 {
     energy->unattributed_joules += energy->ended_weights * joules_per_weight - energy->ended_joules;
@@ -132,7 +133,8 @@ double request_energy_expect(const struct request_energy *energy, double weight)
     return energy->is_known && energy->has_scale ? weight * energy->scale : NAN;
 }
 
-/* Returns `joules` with the relative interval of the source, and a class that is at best `best`. */
+/* Returns `joules` with the relative interval of the source. Its class is that of the source, or `best` if
+ * that is weaker. */
 static joule_quantity as_quantity(const struct request_energy *energy, double joules, joule_class best)
 {
     double all = energy->last.value;

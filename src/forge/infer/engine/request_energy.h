@@ -14,26 +14,28 @@
 
 enum spending_phase { PHASE_PREFILL, PHASE_DECODE, SPENDING_PHASES };
 
-/* The energy that one request has used. All 0: nothing. */
+/* The energy that one request has used. Initialise with zeros. */
 struct spending {
     double joules[SPENDING_PHASES];
-    double weights[SPENDING_PHASES]; /* of steps without a reading of the meter, in J of the cost model */
-    double last_weight;              /* of the last step */
-    bool is_shared;                  /* a step also computed rows of other requests */
-    bool is_expected;                /* a part of the joules is expected instead of read */
+    /* Weights of the steps since the meter's last reading, in joules of the cost model. */
+    double weights[SPENDING_PHASES];
+    double last_weight; /* weight of the last step */
+    bool is_shared;     /* a step also computed rows of other requests */
+    bool is_expected;   /* a part of the joules is expected instead of read */
 };
 
 struct request_energy {
     forge_energy_source source;
-    forge_instance *instance; /* counts the energy if `source` is the meter */
+    forge_instance *instance; /* the instance whose energy the meter counts, if `source` is the meter */
     joule_meter *meter;
     joule_quantity first, last; /* readings of the source: at the start, and the last one */
     bool is_known;              /* `first` and `last` are set */
     int64_t last_ns;            /* time of the last attempt to read */
-    double weights; /* sum of the weights of all requests since the last reading, also of ended ones */
-    double ended_weights, ended_joules; /* of ended requests: weights, and joules that they were given */
+    double weights; /* sum of the weights of all requests since the last reading, including ended requests */
+    /* Weights of the requests that ended since the last reading, and the joules that they were given. */
+    double ended_weights, ended_joules;
     double request_joules, idle_joules, unattributed_joules;
-    double scale; /* J of the meter per J of the cost model: mean of the last readings; 1 at first */
+    double scale; /* joules of the meter per joule of the cost model: mean of the last readings; 1 at first */
     bool has_scale;
 };
 
@@ -48,10 +50,11 @@ int64_t request_energy_now_ns(const struct request_energy *energy);
 /* Adds a weight to a request, in J of the cost model. */
 void request_energy_add(struct request_energy *energy, struct spending *spending, enum spending_phase phase,
                         double weight, bool is_shared);
-/* Reads the source. Returns the joules per weight that each request gets for its weights, through
- * request_energy_take; NaN: there is no new reading. Without weights, the joules are idle. */
+/* Reads the source. Returns the new joules divided by the sum of all weights; request_energy_take multiplies
+ * this by the weights of a request. NaN: there is no new reading, or the sum of weights is 0 and the joules
+ * are idle. */
 double request_energy_read(struct request_energy *energy);
-/* Gives a request its part of the reading: its weights become joules. */
+/* Gives a request its part of a reading: its weights times joules_per_weight. */
 void request_energy_take(struct request_energy *energy, struct spending *spending, double joules_per_weight);
 /* Ends a request: its remaining weights become expected joules. */
 void request_energy_end(struct request_energy *energy, struct spending *spending);
@@ -62,7 +65,7 @@ double request_energy_expect(const struct request_energy *energy, double weight)
  * the expected joules of weights without a reading. */
 joule_quantity request_energy_spent(const struct request_energy *energy, const struct spending *spending,
                                     int phase);
-/* Sets the sums of *out_facts. */
+/* Sets the members of *out_facts that are sums of energy. */
 void request_energy_query(const struct request_energy *energy, forge_engine_facts *out_facts);
 
 #endif

@@ -11,7 +11,7 @@ static joule_status add_weight(struct runner *r, const struct model_tensor *tens
 {
     forge_buffer *buffer;
     forge_tensor view;
-    /* The program only reads weights, so the mapped memory is not written. */
+    /* The cast is safe, because the program only reads weights and never writes the mapped memory. */
     joule_status status =
         forge_buffer_wrap((void *)(uintptr_t)tensor->data, tensor->size_bytes, NULL, NULL, &buffer, error);
     if (status != JOULE_OK)
@@ -93,7 +93,7 @@ void runner_begin(struct runner *r)
     r->rows = r->outputs = r->spans = 0;
 }
 
-/* Returns token i of a sequence's tokens and drafts. */
+/* Returns token i of the list that consists of a sequence's tokens and its drafts. */
 static int32_t token_at(const struct sequence *sequence, size_t i)
 {
     return i < sequence->token_count ? sequence->tokens[i] : sequence->drafts[i - sequence->token_count];
@@ -152,7 +152,7 @@ static joule_status set_inputs(struct runner *r, joule_error *error)
     };
     joule_status status = JOULE_OK;
     if (r->outputs == 0)
-        r->inputs.output_rows[0] = 0; /* the program computes at least one row of logits */
+        r->inputs.output_rows[0] = 0; /* the program must compute at least one row of logits */
     for (size_t i = 0; status == JOULE_OK && i < sizeof inputs / sizeof *inputs; i++)
         status = set_input(r, inputs[i].name, inputs[i].data, inputs[i].shape, error);
     return status;

@@ -25,7 +25,7 @@ struct runner {
     forge_instance *instance;
     struct page_pool *pool;
     struct step_inputs inputs;
-    size_t rows, outputs, spans; /* that were added to the present step */
+    size_t rows, outputs, spans; /* numbers that were added to the present step */
     int64_t run_ns;              /* time in the program so far */
 };
 

@@ -153,8 +153,8 @@ void sampler_free(struct sampler *sampler)
 
 /* --- counts --------------------------------------------------------------------------------------------- */
 
-/* Returns the number of the token's entry in counts, which is added if it is absent; INDEX_NONE: out of
- * memory. */
+/* Returns the index of the token's entry in s->counts, and adds an entry if the token has none. INDEX_NONE:
+ * out of memory. */
 static uint32_t count_of(struct sampler *s, int32_t token)
 {
     uint32_t number = index_find(&s->index, s, (struct index_key){&token, sizeof token});
@@ -212,7 +212,8 @@ static void apply_biases_and_penalties(const struct sampler *s, float *logits)
     }
 }
 
-/* Makes one block of logits finite or -INFINITY. Returns its maximum. Adding 0 turns -0 into 0. */
+/* Cleans one block of logits: replaces +INFINITY by FLT_MAX, NaN by -INFINITY, and -0 by 0 (by adding 0).
+ * Returns the block's maximum. */
 static float clean_block(float *logits, size_t count)
 {
     float lanes[8] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY};
@@ -252,7 +253,7 @@ static float prepare(struct sampler *s, float *logits, const uint32_t *mask)
     return max;
 }
 
-/* Gives the first token with the largest logit probability 1, and the others 0. */
+/* Sets the probability of the first token with the largest logit to 1, and all others to 0. */
 static void choose_most_likely(const struct sampler *s, float *logits, float max)
 {
     size_t token = 0;

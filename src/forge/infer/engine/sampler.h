@@ -1,8 +1,9 @@
 /* infer/engine/sampler.h - chooses a token from logits: penalties, filters, and a draw that depends only on
  * the seed and the position of the token.
  *
- * So a token does not depend on other sequences that are computed at the same time. Threads: several threads
- * may use different samplers. */
+ * So a token does not depend on other sequences that are computed at the same time.
+ *
+ * Threads: several threads may use different samplers. */
 #ifndef FORGE_INFER_SAMPLER_H
 #define FORGE_INFER_SAMPLER_H
 
@@ -49,21 +50,24 @@ enum sampler_purpose {
  * and 0 of the Philox block with counter {position, purpose, "samp"}. position: index of the token in the
  * sequence. Any thread. */
 double sampler_uniform(const struct sampler *sampler, uint64_t position, uint32_t purpose);
-/* Returns a token with the given probabilities [vocabulary], which need not be normalised: the first at
- * which the running sum of the probabilities, in double precision and in the order of the ids, exceeds
- * sampler_uniform times their sum. Returns -1 if no probability is positive. Any thread. */
+/* Draws a token with the given probabilities [vocabulary], which need not be normalised. The result is the
+ * first token at which the running sum of the probabilities exceeds sampler_uniform times their total. The
+ * sum has double precision and runs in the order of the ids. Returns -1 if no probability is positive. Any
+ * thread. */
 int32_t sampler_draw(const struct sampler *sampler, const float *probabilities, uint64_t position,
                      uint32_t purpose);
 
 /* Accepts or rejects drafted tokens (rejection sampling of speculative decoding: Leviathan et al.,
  * arXiv:2211.17192; Chen et al., arXiv:2302.01318). Writes the accepted tokens and one more token to
- * out_tokens [count + 1], and returns their number (1 to count + 1). Their distribution is that of
- * `target`, without drafts.
+ * out_tokens [count + 1], and returns their number (1 to count + 1). The tokens have the same distribution as
+ * tokens that are drawn from `target` without drafts.
  * target: probabilities of the model, [count + 1][vocabulary]; overwritten.
- * draft: probabilities that drew the tokens, [count][vocabulary]; NULL: each draft had probability 1.
- * tokens: [count]; one outside the vocabulary is rejected. position: that of tokens[0].
- * Note: the draft model may draw token i with SAMPLER_TOKEN at position + i. A number that a rejection
- * makes unused may be used again in the next call. */
+ * draft: probabilities from which the drafts were drawn, [count][vocabulary]; NULL: each draft had
+ * probability 1.
+ * tokens: the drafts, [count]; a draft outside the vocabulary is rejected. position: the index of tokens[0]
+ * in the sequence.
+ * Note: the draft model may draw token i with SAMPLER_TOKEN at position + i. After a rejection, the random
+ * numbers of later positions are unused, so the next call may use them. */
 size_t sampler_accept(const struct sampler *sampler, float *target, const float *draft, const int32_t *tokens,
                       size_t count, uint64_t position, int32_t *out_tokens);
 
@@ -72,10 +76,10 @@ struct token_logprob {
     int32_t token;
     float logprob;
 };
-/* Writes the `count` most likely tokens of logits [vocabulary] to out_top in descending order, equal ones
- * by ascending id, and the log-probability of `token` to *out_logprob. Entries beyond the vocabulary have
- * token -1 and log-probability -INFINITY, like a `token` outside the vocabulary. count: small, because the
- * time is up to vocabulary * count. Any thread. */
+/* Writes the `count` most likely tokens of logits [vocabulary] to out_top in descending order, and the
+ * log-probability of `token` to *out_logprob. Equally likely tokens have ascending ids. Entries beyond the
+ * vocabulary have token -1 and log-probability -INFINITY, like a `token` outside the vocabulary. count:
+ * small, because the time is up to vocabulary * count. Any thread. */
 void sampler_logprobs(const float *logits, size_t vocabulary, int32_t token, float *out_logprob,
                       struct token_logprob *out_top, size_t count);
 

@@ -17,10 +17,10 @@ struct sampler {
     size_t vocabulary;
     float *maxima; /* work memory of the filters, [vocabulary / FILTER_BLOCK rounded up] */
     bool has_penalties;
-    struct token_count *counts; /* one for each token that occurred */
+    struct token_count *counts; /* one entry for each token that occurred */
     size_t count_count, count_capacity;
-    struct index index; /* from a token to its number in counts */
-    uint32_t *history;  /* numbers in counts of the output tokens, in their order */
+    struct index index; /* from a token to the index of its entry in counts */
+    uint32_t *history;  /* for each output token, in order, the index of its entry in counts */
     size_t history_count, history_capacity;
 };
 

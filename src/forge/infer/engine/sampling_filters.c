@@ -9,7 +9,7 @@
 enum { LEVELS = 3, DIGITS = 1 << 13, GROUP = 16 };
 static const unsigned digit_shift[LEVELS] = {19, 9, 0};
 
-#define P_TOLERANCE 1e-6 /* above the rounding errors of single-precision probabilities */
+#define P_TOLERANCE 1e-6 /* larger than the rounding errors of single-precision probabilities */
 
 /* --- exponentials --------------------------------------------------------------------------------------- */
 
@@ -42,7 +42,8 @@ static inline void exponentiate(float x[GROUP])
 
 /* --- order of the logits -------------------------------------------------------------------------------- */
 
-/* Returns a number that has the order of the logits. It is signed, because SSE2 compares signed numbers. */
+/* Maps a logit to an integer with the same order. The integer is signed, because SSE2 compares signed
+ * numbers. */
 static inline int32_t key_of(float logit)
 {
     int32_t bits;
@@ -58,7 +59,7 @@ static float logit_of(int32_t key)
     return logit;
 }
 
-/* Returns false if no logit of the block is within the limit. */
+/* Returns true if the block may have a logit of at least `limit`. */
 static bool can_contain(const struct filter_logits *logits, size_t block, float limit)
 {
     return !logits->maxima || logits->maxima[block] >= limit;
@@ -71,14 +72,14 @@ static size_t end_of_block(const struct filter_logits *logits, size_t first)
 
 /* --- radix selection ------------------------------------------------------------------------------------ */
 
-/* State of one selection. Each token has an amount: 1, or its weight exp((logit - max) * scale). The
- * selection finds the shortest beginning of the order of the tokens whose amounts reach a sum. */
+/* State of one selection. Each token has an amount: 1, or its weight exp((logit - max) * scale). In the order
+ * of the tokens, the selection finds the fewest first tokens whose amounts reach a given sum. */
 struct selection {
     const struct filter_logits *logits;
     bool is_weighted;
     float scale;
-    int32_t low, high; /* keys of the tokens that are candidates for the last one */
-    int32_t base;      /* key with digit 0 at the current level */
+    int32_t low, high; /* range of keys that contains the last selected token */
+    int32_t base;      /* the key that digit 0 means at the current level */
     double before;     /* sum of the amounts of the tokens before the candidates */
     double sums[DIGITS];
 };
@@ -137,8 +138,8 @@ static void add_level(struct selection *s, unsigned shift)
             add_block(s, block, shift);
 }
 
-/* Finds the digit at which the sum reaches `target`, and makes its tokens the candidates. Sums of the
- * levels have different rounding errors, so the last digit with tokens is taken if the sum is not reached. */
+/* Finds the digit at which the sum reaches `target`, and makes its tokens the candidates. Each level rounds
+ * its sums differently. If rounding keeps the sum below `target`, the last digit with tokens is taken. */
 static void choose_digit(struct selection *s, unsigned shift, double target)
 {
     double before = s->before;
@@ -158,8 +159,9 @@ static void choose_digit(struct selection *s, unsigned shift, double target)
     s->high = last < s->high ? last : s->high;
 }
 
-/* Finds the smallest logit among the first tokens whose amounts reach `target`, or this share of the sum of
- * all amounts. Tokens below `limit` do not count. Returns false if all tokens within the limit are needed. */
+/* Finds the smallest logit among the first tokens whose amounts reach `target`; if is_share, reach this share
+ * of the sum of all amounts, and *target becomes that sum. Tokens below `limit` do not count. Returns false
+ * if all tokens within the limit are needed. */
 static bool select_logit(struct selection *s, float limit, double *target, bool is_share, float *out_logit)
 {
     s->low = key_of(limit);
@@ -181,8 +183,8 @@ static bool select_logit(struct selection *s, float limit, double *target, bool 
     return true;
 }
 
-/* Keeps as many of the tokens with the smallest kept logit as the sum needs; the logits of others become
- * -INFINITY. */
+/* Several tokens may have the smallest kept logit, `last`. Keeps the first of them until the sum reaches
+ * `target`, and sets the logits of the others to -INFINITY. */
 static void limit_ties(const struct selection *s, float last, double target)
 {
     float amounts[GROUP] = {last};
@@ -218,7 +220,8 @@ float filter_top_k(const struct filter_logits *logits, float limit, size_t k)
     if (k >= logits->count)
         return limit;
     if (k < blocks) {
-        /* At least k tokens are not below the k-th largest maximum, so tokens below it are not examined. */
+        /* The k-th largest maximum is a lower limit: at least k tokens are not below it. So smaller tokens
+         * need not be examined. */
         struct filter_logits maxima = {.values = logits->maxima, .count = blocks, .max = logits->max};
         if (select_logit(&(struct selection){.logits = &maxima}, limit, &target, false, &bound))
             limit = bound;
@@ -237,7 +240,8 @@ float filter_min_p(const struct filter_logits *logits, float limit, double p, fl
     return fmaxf(limit, (float)((double)logits->max + log(p) / (double)scale));
 }
 
-/* Replaces a group of logits by their weights; below `limit` by 0. Returns the sum of the weights. */
+/* Replaces a group of logits by their weights, and logits below `limit` by 0. Returns the sum of the
+ * weights. */
 static double weigh_group(float logits[GROUP], float max, float limit, float scale)
 {
     double sums[4] = {0};

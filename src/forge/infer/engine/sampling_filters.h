@@ -12,22 +12,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FILTER_BLOCK 64 /* tokens with one entry of `maxima` */
+#define FILTER_BLOCK 64 /* number of logits for each entry of `maxima` */
 
 /* The logits that are filtered. */
 struct filter_logits {
     float *values; /* [count] */
-    float *maxima; /* maximum of each FILTER_BLOCK logits, or more, [count / FILTER_BLOCK rounded up] */
+    /* [count / FILTER_BLOCK rounded up]: an upper bound of each block of FILTER_BLOCK logits. */
+    float *maxima;
     size_t count;
     float max; /* maximum of all logits, above -INFINITY */
 };
 
-/* Each returns `limit`, the smallest logit that is kept, raised by one filter; FILTER_NONE keeps all tokens
- * that are allowed. Equal logits that a filter does not keep become -INFINITY. scale: 1 / temperature, by
- * which logits are multiplied. filter_top_k keeps the k most likely tokens, k > 0. filter_top_p keeps the
- * most likely tokens whose probabilities reach `p`, 0 < p < 1, relative to the tokens within `limit` and up
- * to a rounding error of 1e-6. filter_min_p keeps tokens with at least `p` times the largest probability, 0
- * < p <= 1. */
+/* Each function applies one filter to the tokens with a logit of at least `limit`, and returns the limit
+ * after it, which is not lower. FILTER_NONE: the limit that keeps all tokens that are allowed. If several
+ * tokens have the logit of the new limit, those that the filter does not keep become -INFINITY. scale: 1 /
+ * temperature, by which logits are multiplied.
+ * filter_top_k keeps the k most likely tokens, k > 0. filter_top_p keeps the most likely tokens whose
+ * probabilities reach `p`, 0 < p < 1, relative to the tokens within `limit` and up to a rounding error of
+ * 1e-6. filter_min_p keeps tokens with at least `p` times the largest probability, 0 < p <= 1. */
 #define FILTER_NONE (-FLT_MAX)
 float filter_top_k(const struct filter_logits *logits, float limit, size_t k);
 float filter_top_p(const struct filter_logits *logits, float limit, double p, float scale);

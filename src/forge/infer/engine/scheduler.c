@@ -117,7 +117,7 @@ static size_t wanted_rows(const struct scheduler *s, const struct sequence *sequ
     return s->options.chunk ? smaller(count, s->options.chunk) : count;
 }
 
-/* Takes pages for the first `tokens` tokens. Returns false, without an effect, if there are not enough. */
+/* Takes pages for the first `tokens` tokens. If too few pages are free, takes none and returns false. */
 static bool take_pages(struct scheduler *s, struct sequence *sequence, size_t tokens)
 {
     size_t wanted = pages_for(s, tokens);
@@ -128,7 +128,7 @@ static bool take_pages(struct scheduler *s, struct sequence *sequence, size_t to
     return true;
 }
 
-/* Returns the running sequence that is preempted first: the one that would run last. */
+/* Returns the running sequence that is preempted first: the last one in the order of is_before. */
 static struct sequence *victim(const struct scheduler *s)
 {
     struct sequence *last = s->running.last;
@@ -195,7 +195,7 @@ static void find_prefix(struct scheduler *s, struct sequence *sequence)
     }
 }
 
-/* Admits the first waiting sequence. Returns false if it does not fit; it then keeps its place. */
+/* Admits the first waiting sequence. If it does not fit, it stays the first, and the result is false. */
 static bool admit(struct scheduler *s)
 {
     struct sequence *sequence = s->waiting.first;
@@ -232,8 +232,8 @@ bool scheduler_plan(struct scheduler *s)
 
 /* --- after the step ------------------------------------------------------------------------------------- */
 
-/* Makes the pages findable whose tokens are all computed. Drafts are not accepted yet, so they do not
- * count. */
+/* Makes each page findable of which all tokens are computed. Drafts do not count, because they may be
+ * rejected. */
 static void publish_pages(struct scheduler *s, struct sequence *sequence)
 {
     size_t size = page_pool_page_size(s->pool), known = smaller(sequence->computed, sequence->token_count);

@@ -5,7 +5,9 @@
  * sequences are admitted. If the cache is full, the sequence that was admitted last is preempted: it loses
  * its pages, waits at the front, and computes its tokens again later.
  * Note: a sequence is admitted only if its whole prompt and one more page fit, so that prompts do not preempt
- * each other in turn. Threads: one thread at a time. */
+ * each other in turn.
+ *
+ * Threads: one thread at a time. */
 #ifndef FORGE_INFER_SCHEDULER_H
 #define FORGE_INFER_SCHEDULER_H
 
@@ -17,19 +19,19 @@ enum sequence_state { SEQUENCE_NEW, SEQUENCE_WAITING, SEQUENCE_RUNNING };
 
 /* A sequence of tokens. The engine appends tokens and drafts; the scheduler changes the other members. */
 struct sequence {
-    struct sequence *next, *previous; /* in a list of the scheduler */
+    struct sequence *next, *previous; /* neighbours in a list of the scheduler */
     enum sequence_state state;
     int32_t priority; /* lower numbers run first */
     uint64_t arrival; /* number of the call of scheduler_add */
     int32_t *tokens;  /* [token_count] */
     size_t token_count, token_capacity;
-    int32_t drafts[MAX_DRAFTS]; /* proposed tokens after the last one */
+    int32_t drafts[MAX_DRAFTS]; /* proposed tokens after the last token */
     size_t draft_count;
     size_t computed; /* number of tokens whose keys and values are in the cache */
     size_t found;    /* number of tokens that were found in the cache when the sequence was last admitted */
     uint32_t *pages; /* [page_count]; capacity: enough for the longest sequence */
     size_t page_count;
-    struct prefix_hash hash_start, hash; /* hash of no tokens, and of the first hashed_pages pages */
+    struct prefix_hash hash_start, hash; /* hashes of the empty prefix, and of the first hashed_pages pages */
     size_t hashed_pages;
     bool was_admitted;
     bool avoids_prefixes; /* all tokens must be computed, for example to report their probabilities */
@@ -61,7 +63,8 @@ struct scheduler {
     struct scheduled *batch; /* [batch_count]: the result of scheduler_plan */
     size_t batch_count, batch_capacity, rows;
     uint64_t arrivals, preemptions;
-    uint64_t queried_tokens, found_tokens; /* of the prefix cache, without recomputed tokens */
+    /* Tokens looked up in the prefix cache, and found; without recomputed tokens. */
+    uint64_t queried_tokens, found_tokens;
 };
 
 /* Creates the memory of a scheduler that uses `pool`. The caller frees it with scheduler_close. */
@@ -82,7 +85,7 @@ bool scheduler_can_admit(const struct scheduler *scheduler, size_t token_count);
 bool scheduler_plan(struct scheduler *scheduler);
 /* Records that the batch was computed, and makes full pages findable. */
 void scheduler_complete(struct scheduler *scheduler);
-/* Removes the last `count` tokens of the computed ones, which were rejected drafts. */
+/* Removes the last `count` computed tokens, which were rejected drafts. */
 void scheduler_reject(struct sequence *sequence, size_t count);
 
 #endif

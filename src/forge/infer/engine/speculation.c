@@ -7,11 +7,11 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-#define TIME_DECAY       0.98 /* weight of the earlier steps after each step */
+#define TIME_DECAY       0.98 /* factor by which a new step reduces the weight of earlier steps */
 #define ACCEPTANCE_START 0.7
-#define ACCEPTANCE_STEP  0.15 /* weight of a new proposal in the mean */
-#define PROBE_TOKENS     32   /* tokens without drafts, after which one draft is tried again */
-#define DRAFT_PURPOSE    3    /* of sampler_draw: no other draw has this number */
+#define ACCEPTANCE_STEP  0.15 /* weight of a new proposal in the mean acceptance */
+#define PROBE_TOKENS     32   /* after this number of tokens without drafts, one draft is tried again */
+#define DRAFT_PURPOSE    3    /* `purpose` of sampler_draw for drafts; no other caller uses this number */
 
 /* --- times of steps ------------------------------------------------------------------------------------- */
 
@@ -101,7 +101,7 @@ void speculation_end(struct speculation *s, struct draft_state *state)
 
 /* --- number of drafts ----------------------------------------------------------------------------------- */
 
-/* Returns the number of drafts with the most tokens per second, for `sequences` sequences in a step. */
+/* Returns the number of drafts that gives the most tokens per second, for `sequences` sequences in a step. */
 static size_t best_count(const struct speculation *s, const struct draft_state *state, size_t sequences)
 {
     double rows = (double)sequences, one = step_times_expect(&s->model_times, rows);
@@ -190,8 +190,8 @@ static bool make_room(struct speculation *s, struct draft_request *r, size_t tok
     return true;
 }
 
-/* Adds the tokens that the draft model has not seen, as far as they fit. Returns true if the last one is
- * included. */
+/* Adds rows for the tokens that the draft model has not computed, as many as fit in a step. Returns true if
+ * the last token is included. */
 static bool add_missing(struct speculation *s, struct draft_request *r)
 {
     struct sequence *sequence = r->sequence;

@@ -1,8 +1,8 @@
 /* infer/engine/speculation.h - proposes draft tokens, which the model verifies in one step.
  *
  * Drafts come from a smaller model, or from the sequence itself: the tokens that followed the last occurrence
- * of its last tokens. The number of drafts follows from the part of earlier drafts that was accepted and from
- * the measured times of steps; it becomes 0 if drafts do not pay. */
+ * of its last tokens. The number of drafts is computed from the part of earlier drafts that was accepted, and
+ * from the measured times of steps. It becomes 0 if drafts save no time. */
 #ifndef FORGE_INFER_SPECULATION_H
 #define FORGE_INFER_SPECULATION_H
 
@@ -10,7 +10,8 @@
 #include "forge/infer/engine/runner.h"
 #include "forge/infer/engine/sampler.h"
 
-/* A linear fit of the seconds of a step by its rows. Old steps have less weight. All 0: no steps yet. */
+/* A linear fit of the seconds of a step as a function of its rows. Old steps have less weight. All 0: no
+ * steps yet. */
 struct step_times {
     double count, rows, seconds, rows_squared, rows_seconds;
 };
@@ -20,11 +21,11 @@ double step_times_expect(const struct step_times *times, double rows);
 
 /* The drafts of one sequence. */
 struct draft_state {
-    uint32_t *pages; /* of the draft model's cache: [page_count]; NULL: none */
+    uint32_t *pages; /* [page_count], pages of the draft model's cache; NULL: none */
     size_t page_count;
     size_t computed; /* tokens whose keys and values are in the draft model's cache */
     float
-        *probabilities; /* of the draft model: [max_drafts, vocabulary]; NULL: each draft has probability 1 */
+        *probabilities; /* [max_drafts, vocabulary], of the draft model; NULL: each draft has probability 1 */
     double acceptance;  /* mean part of drafts that were accepted */
     size_t skipped;     /* tokens since drafts were last proposed */
     bool has_drafted;
@@ -35,7 +36,7 @@ struct draft_request {
     struct sequence *sequence;
     struct draft_state *state;
     struct sampler *sampler;
-    size_t position; /* of the next token in the answer */
+    size_t position; /* index of the next token in the answer */
     size_t room;     /* maximum number of drafts */
     bool is_greedy;
     size_t wanted;   /* number of drafts; set by speculation_propose */

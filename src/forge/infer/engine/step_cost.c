@@ -17,7 +17,7 @@ struct step_cost step_cost_of(const struct model_file *file, forge_dtype cache_d
         bool is_table = strcmp(tensor->name, "position_embd.weight") == 0 ||
                         (strcmp(tensor->name, "token_embd.weight") == 0 && !is_tied);
         if (is_table)
-            continue; /* only single rows are read */
+            continue; /* the program reads only single rows of this tensor */
         cost.weight_bytes += (double)tensor->size_bytes;
         if (tensor->shape.rank == 2)
             cost.row_flop += 2 * (double)forge_shape_elements(&tensor->shape);
@@ -28,7 +28,8 @@ struct step_cost step_cost_of(const struct model_file *file, forge_dtype cache_d
 double step_cost_joules(const struct step_cost *cost, size_t first, size_t count, size_t rows)
 {
     double n = (double)count, end = (double)(first + count);
-    double positions = n * ((double)first + (n + 1) / 2); /* sum of the positions that the rows attend to */
+    /* Sum, over the rows, of the number of positions to which a row attends. */
+    double positions = n * ((double)first + (n + 1) / 2);
     struct program_cost work = {.flop = n * cost->row_flop + positions * cost->position_flop,
                                 .read_bytes = cost->weight_bytes * n / (double)(rows ? rows : 1) +
                                               end * cost->position_bytes};

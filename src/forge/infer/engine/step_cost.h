@@ -8,10 +8,10 @@
 #include "forge/infer/model/model_file.h"
 
 struct step_cost {
-    double row_flop;       /* of the products with weights */
-    double position_flop;  /* of attention, per row and position that it attends to */
-    double position_bytes; /* of keys and values, per position */
-    double weight_bytes;   /* per step */
+    double row_flop;       /* FLOP of the products with weights, per row */
+    double position_flop;  /* FLOP of attention, per row and position to which it attends */
+    double position_bytes; /* bytes of keys and values, per position */
+    double weight_bytes;   /* bytes of weights, per step */
 };
 
 /* Computes the costs of a model whose cache has this element type. */

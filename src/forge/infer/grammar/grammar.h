@@ -1,24 +1,25 @@
 /* infer/grammar/grammar.h - JSON output that a schema constrains: the bytes and the tokens that may come
  * next.
  *
- * A schema becomes an automaton over bytes with a stack of returns. A state of it is small and has no
- * pointers, so a rejected draft is taken back by assigning an earlier copy.
+ * A schema becomes an automaton over bytes with a stack of returns. A state of the automaton is small and has
+ * no pointers, so a rejected draft is taken back by assigning an earlier copy.
  *
  * Accepted texts are a part of the JSON texts that satisfy the schema:
  * - White space is optional. After '{', '[', ',' and ':' and before '}' and ']', it is one space, or one
  *   newline and up to 20 spaces. There is none elsewhere.
  * - The members in `properties` have the order of the schema, and other members follow them. A schema with
- *   `properties` but without additionalProperties allows no others. A name in `required` that has no schema
- *   accepts any value.
+ *   `properties` but without additionalProperties allows no other members. A name in `required` that has no
+ *   schema accepts any value.
  * - Without `type`, keywords of objects, arrays or strings restrict the value to these types.
  * - oneOf is the same as anyOf.
- * - Strings are valid UTF-8. They may contain escapes except surrogates and NUL. A name that is not in
- *   `properties` contains no escape before it differs from all of these.
- * - Numbers have at most 16 digits before the point and 16 after it, and exponents at most 2. Integers have
- *   no point and no exponent.
+ * - Strings are valid UTF-8. They may contain escapes except surrogates and NUL. If a name is not in
+ *   `properties`, it has no escape before the first byte at which it differs from all names in `properties`.
+ * - Numbers have at most 16 digits before the point, 16 after it, and 2 in the exponent. Integers have no
+ *   point and no exponent.
  * - Values are nested at most GRAMMAR_MAX_DEPTH deep. Values in enum and const have no white space, and are
- *   nested at most 8 deep. So base/json.h can parse all texts. Unknown keywords, and those without effect on
- *   the structure (title, description, default, format), are ignored. */
+ *   nested at most 8 deep. With these limits, base/json.h can parse all accepted texts.
+ * - Unknown keywords, and those without effect on the structure (title, description, default, format), are
+ *   ignored. */
 #ifndef FORGE_INFER_GRAMMAR_H
 #define FORGE_INFER_GRAMMAR_H
 
@@ -45,8 +46,9 @@ joule_status grammar_new(const char *schema, size_t size, struct grammar **out_g
 joule_status grammar_new_object(struct grammar **out_grammar, joule_error *out_error);
 void grammar_free(struct grammar *grammar);
 
-/* A place in the automaton, with the frame to which it returns: a thread in the sense of simulations of
- * nondeterministic automata, not of the operating system. */
+/* A node of the automaton with the frame to which it returns. "Thread" has its meaning from the simulation of
+ * nondeterministic automata: one of the places where the automaton may be. It is not a thread of the
+ * operating system. */
 struct grammar_thread {
     uint32_t node;
     uint32_t frame;
@@ -57,8 +59,8 @@ struct grammar_frame {
     uint16_t depth;
 };
 /* The state after some bytes: all ways in which the schema could have produced them. Copied by assignment.
- * Note: schemas whose alternatives begin alike at many levels can have more ways than a state can hold. The
- * last ones are then dropped, so that some valid texts are not accepted. */
+ * Note: if the alternatives of a schema begin alike at many levels, a state may have too little room for all
+ * ways. Then the last ways are dropped, and some valid texts are not accepted. */
 struct grammar_state {
     struct grammar_thread threads[GRAMMAR_MAX_THREADS];
     struct grammar_frame frames[GRAMMAR_MAX_FRAMES]; /* frames[0]: the end of the text */
@@ -80,8 +82,8 @@ bool grammar_is_complete(const struct grammar_state *state);
 joule_status token_trie_new(const struct bytes *tokens, size_t count, struct token_trie **out_trie,
                             joule_error *out_error);
 void token_trie_free(struct token_trie *trie);
-/* Creates a cache. Uses the grammar and the trie, which must outlive it. The stored masks have at
- * most 64 MiB in all; others are computed each time. */
+/* Creates a cache. The grammar and the trie must outlive it. Masks are stored up to a total of 64 MiB;
+ * further masks are computed each time. */
 joule_status grammar_cache_new(const struct grammar *grammar, const struct token_trie *trie,
                                struct grammar_cache **out_cache, joule_error *out_error);
 void grammar_cache_free(struct grammar_cache *cache);

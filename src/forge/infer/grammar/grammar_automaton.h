@@ -1,8 +1,8 @@
 /* infer/grammar/grammar_automaton.h - the automaton of a grammar, how it is built, and how it advances.
  *
- * The automaton is nondeterministic. Edges consume a byte, consume nothing, or call: they push their target
- * as a return, and continue at another node. A final node returns to the last target that was pushed.
- */
+ * The automaton is nondeterministic. There are three kinds of edges. The first consumes a byte. The second
+ * consumes nothing. The third calls: it pushes its target on the stack, and continues at another node. At a
+ * final node, the automaton pops the last target and continues there. */
 #ifndef FORGE_INFER_GRAMMAR_AUTOMATON_H
 #define FORGE_INFER_GRAMMAR_AUTOMATON_H
 
@@ -18,14 +18,17 @@ struct grammar_edge {
 };
 
 struct grammar_node {
-    uint32_t first_byte, first_other; /* first edge that consumes a byte; first one that does not */
+    uint32_t first_byte, first_other; /* first edge that consumes a byte; first edge that does not */
     bool is_final;
-    uint8_t need; /* minimum of further frames for a way to the end of the part; GRAMMAR_NO_NEED: no way */
+    /* Minimum number of frames that must be pushed to reach the end of the part; GRAMMAR_NO_NEED: the end
+     * cannot be reached. */
+    uint8_t need;
 };
 
 struct grammar {
     uint32_t start, node_count;
-    struct grammar_node *nodes; /* [node_count + 1]; a node's edges end where those of the next one begin */
+    /* [node_count + 1]; the edges of a node end at the first edge of the next node. */
+    struct grammar_node *nodes;
     struct grammar_edge *edges;
 };
 
@@ -40,7 +43,7 @@ struct draft_edge {
 };
 
 struct draft_node {
-    uint32_t first, last; /* edges, in the order in which they were added; NO_NODE: none */
+    uint32_t first, last; /* first and last edge, in the order in which they were added; NO_NODE: none */
     bool is_final;
 };
 
@@ -55,13 +58,14 @@ struct draft {
 };
 
 uint32_t draft_node(struct draft *draft);
-/* Add an edge that consumes a byte from `low` to `high`; one that consumes nothing; one that calls. */
+/* Add an edge: draft_bytes one that consumes a byte from `low` to `high`, draft_empty one that consumes
+ * nothing, draft_call one that calls. */
 void draft_bytes(struct draft *draft, uint32_t source, uint8_t low, uint8_t high, uint32_t target);
 void draft_empty(struct draft *draft, uint32_t source, uint32_t target);
 void draft_call(struct draft *draft, uint32_t source, uint32_t callee, uint32_t target);
 void draft_final(struct draft *draft, uint32_t node);
-/* Returns the node that is reached from `source` by exactly these bytes, along edges of single bytes; adds
- * nodes where there are none. So alternatives share their common beginnings. */
+/* Returns the node that is reached from `source` by exactly these bytes, along edges of single bytes. Adds
+ * missing nodes, so alternatives share their common beginnings. */
 uint32_t draft_literal(struct draft *draft, uint32_t source, const char *bytes, size_t size);
 /* Makes the grammar. JOULE_INVALID: no text leads from `start` to an end. */
 joule_status draft_finish(struct draft *draft, uint32_t start, struct grammar **out_grammar,
@@ -70,20 +74,21 @@ void draft_free(struct draft *draft);
 
 /* --- advancing ------------------------------------------------------------------------------------------ */
 
-/* Frames of a walk. frames[0] is the bottom. */
+/* The stack of a walk through the automaton. frames[0]: the bottom, which ends the text. */
 struct grammar_walk {
     const struct grammar *grammar;
     struct grammar_frame *frames;
     uint32_t frame_count, frame_capacity;
-    bool is_complete; /* the last advance returned from the bottom */
-    unsigned depth;   /* maximum of depth plus need of all threads so far */
+    bool is_complete; /* the last step reached the end of the text */
+    /* Maximum, over all threads so far, of the depth of the thread's frame plus the need of its node. */
+    unsigned depth;
 };
 
-/* Adds a thread and all threads that follow from it without a byte to threads [*count], of which there are
- * at most GRAMMAR_MAX_THREADS. */
+/* Adds a thread, and all threads that it reaches without consuming a byte, to threads [*count]. There are at
+ * most GRAMMAR_MAX_THREADS threads. */
 void grammar_add(struct grammar_walk *walk, struct grammar_thread *threads, uint32_t *count,
                  struct grammar_thread thread);
-/* Writes the threads after a byte to out_threads, and returns their number. */
+/* Advances all threads by a byte. Writes the new threads to out_threads, and returns their number. */
 uint32_t grammar_step(struct grammar_walk *walk, const struct grammar_thread *threads, uint32_t count,
                       uint8_t byte, struct grammar_thread *out_threads);
 

@@ -89,7 +89,8 @@ void draft_free(struct draft *d)
 
 /* --- needs ---------------------------------------------------------------------------------------------- */
 
-/* Work memory for the needs: the edges by their targets, and a queue of nodes. */
+/* Work memory for computing the `need` of each node: the edges sorted by their targets, and a queue of
+ * nodes. */
 struct needs {
     const struct draft *draft;
     struct grammar_node *nodes;
@@ -98,7 +99,7 @@ struct needs {
     size_t queued;
 };
 
-/* Sets the need of a node if it has none, and queues it. */
+/* If the need of a node is not known yet, sets it and queues the node. */
 static void set_need(struct needs *n, uint32_t node, unsigned need)
 {
     if (n->nodes[node].need != GRAMMAR_NO_NEED)
@@ -121,11 +122,13 @@ static void sort_by_target(struct needs *n)
         n->first[d->edges[i].edge.target + 1]++;
     for (size_t i = 0; i < d->node_count; i++)
         n->first[i + 1] += n->first[i];
-    for (size_t i = d->edge_count; i-- > 0;) /* n->queue counts the edges of each target that are placed */
+    /* n->queue serves as a counter here: the edges of each target that are in place. */
+    for (size_t i = d->edge_count; i-- > 0;)
         n->by_target[n->first[d->edges[i].edge.target] + n->queue[d->edges[i].edge.target]++] = (uint32_t)i;
 }
 
-/* Finds the needs in ascending order: nodes that need no frames, then those that need one, and so on. */
+/* Finds the needs in ascending order: first the nodes that need no frames, then those that need one frame,
+ * and so on. */
 static void find_needs(struct needs *n)
 {
     const struct draft *d = n->draft;
@@ -167,8 +170,8 @@ static bool compute_needs(const struct draft *d, struct grammar_node *nodes)
 
 /* --- finish --------------------------------------------------------------------------------------------- */
 
-/* Copies the edges of each node to one place, first those that consume a byte. Edges to nodes without a way
- * to the end are omitted. */
+/* Copies the edges of each node next to each other, those that consume a byte first. Omits edges to nodes
+ * from which the end cannot be reached. */
 static void place_edges(const struct draft *d, struct grammar *g)
 {
     uint32_t count = 0;

@@ -83,7 +83,6 @@ bool schema_read_keywords(struct compiler *c, const struct json_value *schema, s
     return true;
 }
 
-/* Fails if a schema has another of the keywords that restrict values than the `allowed` ones. */
 bool schema_expect_only(struct compiler *c, const struct keywords *k, enum keyword key)
 {
     for (size_t i = 0; i < KEYWORDS; i++)

@@ -31,7 +31,7 @@ static void write_value(struct text *out, const struct json_value *value)
         text_add(out, is_object ? "}" : "]");
 }
 
-/* Returns the nesting of brackets. */
+/* Returns how deep a value is nested: 0 for a number, 1 for [1]. */
 static unsigned depth_of(const struct json_value *value)
 {
     unsigned depth = 0;

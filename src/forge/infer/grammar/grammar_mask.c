@@ -1,10 +1,11 @@
-/* infer/grammar/grammar_mask.c - computes which tokens a grammar allows, and caches this for nodes of the
+/* infer/grammar/grammar_mask.c - computes which tokens a grammar allows, and caches results for nodes of the
  * automaton.
  *
- * A thread allows a token by itself, or by returning to its frame within the token. The first kind depends
- * only on the node and is cached, with the places in the trie where the thread returned. From there, the
- * tokens that the frames allow are computed for each state.
- */
+ * A thread can allow a token in two ways. Either it consumes all bytes of the token in its own part, which
+ * depends only on its node. Or it returns to its frame within the token, and the frame's node consumes the
+ * rest.
+ * The cache stores, for each node, the tokens of the first kind and the trie nodes at which the thread
+ * returned. From these trie nodes on, the tokens of the second kind are computed for each state. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/array.h"
@@ -17,10 +18,12 @@ enum { MAX_CACHE_BYTES = 64 << 20, MAX_WALK_FRAMES = 8192 };
 /* The cached result for one node of the automaton. */
 struct cached {
     bool is_valid;
-    uint8_t depth;     /* frames and needs above the thread's frame; a deeper thread cannot use the result */
-    uint32_t *words;   /* the mask; NULL: `tokens` has all allowed tokens */
+    /* Levels that the result may add to the thread's frame; not used if GRAMMAR_MAX_DEPTH would be
+     * exceeded. */
+    uint8_t depth;
+    uint32_t *words;   /* the mask; NULL: `tokens` lists the allowed tokens */
     uint32_t *tokens;  /* [token_count] */
-    uint32_t *returns; /* nodes of the trie where the thread returned, [return_count] */
+    uint32_t *returns; /* [return_count], nodes of the trie at which the thread returned */
     uint32_t token_count, return_count;
 };
 
@@ -32,7 +35,7 @@ struct grammar_cache {
     struct grammar_walk walk;
     struct grammar_frame *frames;   /* [MAX_WALK_FRAMES] */
     struct grammar_thread *threads; /* [max_depth + 1][GRAMMAR_MAX_THREADS] */
-    uint32_t *counts, *marks;       /* for each depth: number of threads and of frames, [max_depth + 1] */
+    uint32_t *counts, *marks;       /* [max_depth + 1]: numbers of threads and of frames at each depth */
     uint32_t *mask;                 /* [words], while a result is computed */
     uint32_t *returns;
     size_t return_count, return_capacity;
@@ -55,9 +58,9 @@ static void add_return(struct grammar_cache *c, uint32_t node)
         c->is_out_of_memory = true;
 }
 
-/* Walks the subtree of a node of the trie. The threads at the node are c->threads[0..c->counts[0]). Sets
- * the allowed tokens below the node in mask. If lists_returns, adds the nodes with children at which a
- * thread returned from frame 0 to c->returns. */
+/* Walks the subtree of the trie's node `root`, at which the threads are c->threads[0..c->counts[0]). Sets the
+ * bits of the allowed tokens below `root` in mask. lists_returns: adds each node to c->returns that has
+ * children and at which a thread returned from frame 0. */
 static void walk_subtree(struct grammar_cache *c, uint32_t root, uint32_t *mask, bool lists_returns)
 {
     const struct trie_node *nodes = c->trie->nodes;
@@ -106,8 +109,8 @@ static uint32_t *copy_words(const uint32_t *words, size_t count)
     return copy;
 }
 
-/* Stores the mask and the returns, as words or as a list of tokens. Returns false if the cache is full, or
- * out of memory. */
+/* Stores the mask, as words or as a list of tokens, and the list of returns. Returns false if the cache is
+ * full, or out of memory. */
 static bool store(struct grammar_cache *c, struct cached *out)
 {
     size_t tokens = count_tokens(c), words = word_count(c);
@@ -137,7 +140,7 @@ static bool store(struct grammar_cache *c, struct cached *out)
     return true;
 }
 
-/* Returns the cached result for a node, which is computed if it is new; NULL: it cannot be stored. */
+/* Returns the cached result for a node. Computes it first if necessary. NULL: it cannot be stored. */
 static const struct cached *find(struct grammar_cache *c, uint32_t node)
 {
     struct cached *cached = &c->cached[node];
@@ -167,14 +170,14 @@ static void add_cached(const struct grammar_cache *c, const struct cached *cache
 
 /* --- masks ---------------------------------------------------------------------------------------------- */
 
-/* Makes the state's frames those of the walk. */
+/* Copies the frames of the state to the walk. */
 static void take_frames(struct grammar_cache *c, const struct grammar_state *state)
 {
     memcpy(c->frames, state->frames, state->frame_count * sizeof *c->frames);
     c->walk.frame_count = state->frame_count;
 }
 
-/* Adds the tokens that the thread allows after it returned. */
+/* Adds the tokens within which the thread returns to its frame. */
 static void add_returns(struct grammar_cache *c, const struct cached *cached,
                         const struct grammar_state *state, struct grammar_thread thread, uint32_t *mask)
 {

@@ -19,7 +19,7 @@ struct members {
     size_t count, capacity;
     struct index index; /* from a name to its number in properties */
     bool has_others;    /* other members are allowed */
-    uint32_t others;    /* their part */
+    uint32_t others;    /* the part that compiles their values */
 };
 
 static struct index_key key_of_property(const void *context, uint32_t number)
@@ -82,7 +82,7 @@ static bool read_members(struct compiler *c, const struct keywords *k, struct me
     return true;
 }
 
-/* Returns the node after a member's name. */
+/* Compiles a member's name with its quotes. Returns the node after it. */
 static uint32_t compile_name(struct compiler *c, uint32_t source, const char *name)
 {
     const struct json_value value = {.kind = JSON_STRING, .text = name};
@@ -97,15 +97,16 @@ static uint32_t compile_member(struct compiler *c, uint32_t source, uint32_t par
     return schema_call(c, part_space(&c->draft, colon, c->newline), part);
 }
 
-/* A place in the tree of names: the node that has followed the same bytes in a string without restrictions.
- */
+/* Belongs to a node of the tree of names. model: the node that the same bytes reach in a string without
+ * restrictions; NO_NODE: after a whole name. */
 struct place {
     uint32_t model;
-    bool is_escape; /* within an escape */
+    bool is_escape; /* the bytes so far end within an escape */
 };
 
-/* Makes every node of the tree continue in the string without restrictions where a text leaves the tree.
- * The nodes of the tree are `tree`, and from `first` on; parents come before children. */
+/* Adds the edges for names that are not in the tree: from each node of the tree, a byte that continues no
+ * name of the tree leads to the string without restrictions (`rest`). The nodes of the tree are `tree` and
+ * all from number `first` on; parents come before children. */
 static void leave_tree(struct draft *d, uint32_t tree, uint32_t first, uint32_t rest, struct place *places)
 {
     uint32_t count = (uint32_t)d->node_count;
@@ -125,9 +126,10 @@ static void leave_tree(struct draft *d, uint32_t tree, uint32_t first, uint32_t 
     }
 }
 
-/* Compiles any name except those of the properties. Returns the node after it. A text that differs from all
- * these names leaves the tree of the names, but not with a backslash, because an escape can spell a name
- * differently. The last nodes of the tree have no edges, so they have no way to the end. */
+/* Compiles any name except those of the properties. Returns the node after it. A name leaves the tree at the
+ * first byte at which it differs from all names of properties. This byte is not a backslash, because an
+ * escape can spell the same name differently. The last nodes of the tree have no edges, so the names of
+ * properties do not lead to the end. */
 static uint32_t compile_other_name(struct compiler *c, uint32_t source, const struct members *m)
 {
     struct draft *d = &c->draft;
@@ -135,7 +137,7 @@ static uint32_t compile_other_name(struct compiler *c, uint32_t source, const st
     draft_bytes(d, rest, '"', '"', end);
     part_character(d, rest, rest);
     uint32_t first = (uint32_t)d->node_count, before = draft_node(d);
-    draft_bytes(d, before, '"', '"', tree); /* only for the names below */
+    draft_bytes(d, before, '"', '"', tree); /* `before` exists only to build the tree */
     for (size_t i = 0; i < m->count; i++)
         compile_name(c, before, m->properties[i].name);
     draft_bytes(d, source, '"', '"', tree);
@@ -151,7 +153,7 @@ static uint32_t compile_other_name(struct compiler *c, uint32_t source, const st
 static bool compile_members(struct compiler *c, const struct members *m, uint32_t start)
 {
     struct draft *d = &c->draft;
-    size_t first_end = 0; /* number of properties after which the object may end */
+    size_t first_end = 0; /* the object may end after this number of properties */
     for (size_t i = 0; i < m->count; i++)
         first_end = m->properties[i].is_required ? i + 1 : first_end;
     uint32_t opened = draft_node(d), closing = draft_node(d), end = draft_node(d);

@@ -19,7 +19,7 @@ static void hex_digits(struct draft *d, uint32_t source, uint8_t first, uint32_t
 static void four_digits(struct draft *d, uint32_t source, uint32_t target)
 {
     uint32_t left[4], zeros[4],
-        after_d = draft_node(d); /* left[i]: i more digits, any; zeros: i digits so far */
+        after_d = draft_node(d); /* left[i]: i more digits of any value; zeros[i]: i digits so far, all '0' */
     left[0] = target;
     zeros[0] = source;
     for (uint32_t i = 1; i < 4; i++) {
@@ -80,7 +80,7 @@ void part_character(struct draft *d, uint32_t source, uint32_t target)
     escape(d, source, target);
 }
 
-/* Adds the edge of `model` for the bytes that are not in `taken`. */
+/* Adds copies of `edge` for the ranges of its bytes that are not in `taken`. */
 static void complement_edge(struct draft *d, uint32_t source, struct grammar_edge edge, const bool taken[256])
 {
     for (unsigned low = edge.low; low <= edge.high;) {

@@ -18,8 +18,7 @@ enum { MAX_ALTERNATIVES = 100, MAX_REFERENCES = 4096, MAX_SIZE = 1 << 20 };
 static const char *const type_names[TYPES] = {"null",   "boolean", "object", "array",
                                               "string", "number",  "integer"};
 
-/* --- parts
- * -------------------------------------------------------------------------------------------------- */
+/* --- parts ---------------------------------------------------------------------------------------------- */
 
 static struct index_key key_of_part(const void *context, uint32_t number)
 {
@@ -27,7 +26,6 @@ static struct index_key key_of_part(const void *context, uint32_t number)
     return (struct index_key){&c->parts[number].schema, sizeof(struct json_value *)};
 }
 
-/* Returns the start of a schema's part, which is compiled later if it is new. */
 uint32_t schema_part(struct compiler *c, const struct json_value *schema)
 {
     uint32_t number = index_find(&c->index, c, (struct index_key){&schema, sizeof schema});
@@ -47,7 +45,6 @@ uint32_t schema_part(struct compiler *c, const struct json_value *schema)
     return start;
 }
 
-/* Returns the node after a value of a called part. */
 uint32_t schema_call(struct compiler *c, uint32_t source, uint32_t part)
 {
     uint32_t end = draft_node(&c->draft);
@@ -55,10 +52,10 @@ uint32_t schema_call(struct compiler *c, uint32_t source, uint32_t part)
     return end;
 }
 
-/* --- references
- * --------------------------------------------------------------------------------------------- */
+/* --- references ----------------------------------------------------------------------------------------- */
 
-/* Decodes one token of a JSON pointer, up to '/' or the end, in place of `token`. Returns the rest. */
+/* Copies one token of a JSON pointer, up to '/' or the end, to token[0..size), decoded. Returns the rest of
+ * the pointer. */
 static const char *decode_pointer(const char *text, char *token, size_t size)
 {
     size_t length = 0;
@@ -91,7 +88,8 @@ static bool compile_reference(struct compiler *c, const struct json_value *refer
     const char *text = json_text_of(reference), *at;
     const struct json_value *target = c->root;
     char token[256];
-    if (++c->reference_count > MAX_REFERENCES) /* each is searched for in a list of members */
+    /* The limit bounds the time: each reference needs a linear search. */
+    if (++c->reference_count > MAX_REFERENCES)
         return schema_fail(c, JOULE_UNSUPPORTED, "more than %d $ref", MAX_REFERENCES);
     if (!text || text[0] != '#' || (text[1] && text[1] != '/'))
         return schema_fail(c, JOULE_UNSUPPORTED, "$ref '%.80s' does not begin with '#/'", text ? text : "");
@@ -105,8 +103,7 @@ static bool compile_reference(struct compiler *c, const struct json_value *refer
     return true;
 }
 
-/* --- arrays
- * ------------------------------------------------------------------------------------------------- */
+/* --- arrays --------------------------------------------------------------------------------------------- */
 
 bool schema_compile_array(struct compiler *c, const struct keywords *k, uint32_t start)
 {
@@ -143,8 +140,7 @@ bool schema_compile_array(struct compiler *c, const struct keywords *k, uint32_t
     return true;
 }
 
-/* --- schemas
- * ------------------------------------------------------------------------------------------------ */
+/* --- schemas -------------------------------------------------------------------------------------------- */
 
 /* Adds the bit of a type's name. Returns false, with a message, if it is no type. */
 static bool read_type(struct compiler *c, const struct json_value *value, unsigned *types)
@@ -158,7 +154,7 @@ static bool read_type(struct compiler *c, const struct json_value *value, unsign
     return schema_fail(c, JOULE_INVALID, "'%.40s' is not a type", name ? name : "");
 }
 
-/* Reads `type`. Without it, sets the types that the other keywords are about; 0: any type. */
+/* Reads `type`. If it is absent, sets the types to which the other keywords apply; 0: any type. */
 static bool read_types(struct compiler *c, const struct keywords *k, unsigned *types)
 {
     const struct json_value *type = k->of[KEY_TYPE];
@@ -257,8 +253,7 @@ static bool compile_schema(struct compiler *c, const struct json_value *schema, 
     return true;
 }
 
-/* --- the whole
- * ---------------------------------------------------------------------------------------------- */
+/* --- the whole ------------------------------------------------------------------------------------------ */
 
 /* Adds the parts of any value, and of any value of each type. */
 static bool compile_types(struct compiler *c)

@@ -49,8 +49,8 @@ struct compiler {
     size_t part_count, part_capacity;
     size_t reference_count;
     struct index index;           /* from a schema to its number in parts */
-    uint32_t newline;             /* part_newline */
-    uint32_t of_type[TYPES], any; /* parts of any value of a type, and of any value */
+    uint32_t newline;             /* the part that part_newline returned */
+    uint32_t of_type[TYPES], any; /* starts of the parts for any value of each type, and for any value */
     joule_error *error;
     bool has_failed;
 };
@@ -65,18 +65,19 @@ bool schema_fail_memory(struct compiler *c);
 bool schema_read_keywords(struct compiler *c, const struct json_value *schema, struct keywords *out);
 /* Returns false, with a message, if a schema has keywords that restrict values other than `key`. */
 bool schema_expect_only(struct compiler *c, const struct keywords *k, enum keyword key);
-/* Reads a whole number; leaves *value unchanged if the keyword is absent. Returns false, with a message, if
- * it is another value. */
+/* Reads a whole number. If the keyword is absent, *value is unchanged. Returns false, with a message, if the
+ * keyword has another kind of value. */
 bool schema_read_count(struct compiler *c, const struct keywords *k, enum keyword key, uint64_t *value);
 
-/* Returns the start of a schema's part, which is compiled later if it is new. */
+/* Returns the start of a schema's part. If the schema is new, its part is compiled later. */
 uint32_t schema_part(struct compiler *c, const struct json_value *schema);
-/* Returns the node after a value of a called part. */
+/* Adds a call of `part` from `source`. Returns the node after the call. */
 uint32_t schema_call(struct compiler *c, uint32_t source, uint32_t part);
 /* Adds the text of a value, and returns the node after it. */
 uint32_t schema_compile_literal(struct compiler *c, uint32_t source, const struct json_value *value);
-/* Compile enum or const, of which only values with the types (bits) are allowed; an array; an object. They
- * begin at `start`. Return false, with a message, if a keyword has a wrong value. */
+/* Compile enum or const, an array, or an object into the part that begins at `start`. types: bits of the
+ * allowed types; values of enum and const with other types are left out. Return false, with a message, if a
+ * keyword has a wrong value. */
 bool schema_compile_literals(struct compiler *c, const struct keywords *k, unsigned types, uint32_t start);
 bool schema_compile_array(struct compiler *c, const struct keywords *k, uint32_t start);
 bool schema_compile_object(struct compiler *c, const struct keywords *k, uint32_t start);

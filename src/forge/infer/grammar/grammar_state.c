@@ -6,7 +6,7 @@ enum { COMPACT_ABOVE = GRAMMAR_MAX_FRAMES / 2 };
 
 /* --- threads -------------------------------------------------------------------------------------------- */
 
-/* Adds a thread, unless it is present, or its way to the end exceeds the maximum depth. */
+/* Adds a thread, unless it is present, or the end cannot be reached from it within the maximum depth. */
 static void add(struct grammar_walk *w, struct grammar_thread *threads, uint32_t *count,
                 struct grammar_thread thread)
 {
@@ -35,7 +35,7 @@ static void call(struct grammar_walk *w, struct grammar_thread *threads, uint32_
     add(w, threads, count, (struct grammar_thread){edge->callee, w->frame_count++});
 }
 
-/* Adds all threads that follow without a byte from threads[first..*count). */
+/* Adds all threads that are reached from threads[first..*count) without consuming a byte. */
 static void close(struct grammar_walk *w, struct grammar_thread *threads, uint32_t first, uint32_t *count)
 {
     const struct grammar *g = w->grammar;
@@ -95,10 +95,11 @@ void grammar_begin(const struct grammar *grammar, struct grammar_state *state)
     state->is_complete = walk.is_complete;
 }
 
-/* Removes the frames to which no thread returns. */
+/* Removes the frames that no thread uses. */
 static void compact(struct grammar_state *state)
 {
-    uint16_t moved[GRAMMAR_MAX_FRAMES] = {1}; /* first marks, then new numbers */
+    /* First: 1 marks a used frame; then: the new number of each frame. */
+    uint16_t moved[GRAMMAR_MAX_FRAMES] = {1};
     uint32_t count = 0;
     for (uint32_t i = 0; i < state->thread_count; i++)
         moved[state->threads[i].frame] = 1;

@@ -25,8 +25,8 @@ static size_t common_size(const struct bytes *a, const struct bytes *b)
     return size;
 }
 
-/* Writes the ids of the tokens that the trie contains, sorted. Returns their number, and the number of
- * nodes. */
+/* Writes the ids of the tokens that the trie contains, sorted by their bytes. Returns their number.
+ * *out_nodes: the number of nodes. */
 static size_t sort_tokens(const struct bytes *tokens, size_t count, uint32_t *out_ids, size_t *out_nodes)
 {
     size_t used = 0;
@@ -43,7 +43,7 @@ static size_t sort_tokens(const struct bytes *tokens, size_t count, uint32_t *ou
     return used;
 }
 
-/* Ends the subtrees of the open nodes below `depth`. */
+/* Sets `end` of the open nodes that are deeper than `depth`: their subtrees are complete. */
 static void end_nodes(struct token_trie *trie, const uint32_t *open, size_t from, size_t depth)
 {
     for (size_t i = from; i > depth; i--)
@@ -52,7 +52,7 @@ static void end_nodes(struct token_trie *trie, const uint32_t *open, size_t from
 
 static void build(struct token_trie *trie, const struct bytes *tokens, size_t used)
 {
-    uint32_t open[TRIE_MAX_TOKEN + 1] = {0}; /* the nodes of the current token's beginnings */
+    uint32_t open[TRIE_MAX_TOKEN + 1] = {0}; /* open[i]: the node of the current token's first i bytes */
     size_t depth = 0;
     trie->node_count = 1;
     for (size_t i = 0; i < used; i++) {

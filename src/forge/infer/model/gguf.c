@@ -31,7 +31,8 @@ static void need_size(struct gguf *g, const char *name, int64_t *out_value)
         gguf_fail(g, JOULE_INVALID, "key '%s' is missing", key_of(g, name, key));
 }
 
-/* Rounds to float, because files of ggml contain floats, and other formats are rounded in the same way. */
+/* Rounds the number to float, because files of ggml contain floats. The readers of other formats round in the
+ * same way. */
 static bool get_number(struct gguf *g, const char *name, double *out_value)
 {
     char key[KEY_SIZE];
@@ -59,7 +60,7 @@ static void get_architecture(struct gguf *g)
               "the architecture '%.40s' is not supported; only llama, qwen2, qwen3 and gpt2 are", name);
 }
 
-/* The defaults are those of llama.cpp. */
+/* Uses the defaults of llama.cpp for absent keys. */
 static void get_sizes(struct gguf *g, struct model_config *c)
 {
     need_size(g, "block_count", &c->layers);
@@ -148,7 +149,7 @@ static void get_rope(struct gguf *g, struct model_config *c)
     get_scaling(g, c);
 }
 
-/* Sets the size of the vocabulary from the embeddings, because files may state fewer tokens. */
+/* Sets the size of the vocabulary to the number of embeddings, because files may state fewer tokens. */
 static void get_vocabulary_size(struct gguf *g, struct model_config *c)
 {
     const struct model_tensor *embeddings = model_file_find(g->file, "token_embd.weight");
@@ -160,7 +161,8 @@ static void get_vocabulary_size(struct gguf *g, struct model_config *c)
         c->vocabulary = embeddings->shape.dims[0];
 }
 
-/* Copies rope_freqs.weight, because it may have any element type. Its shape is checked before. */
+/* Copies rope_freqs.weight as floats, because the tensor may have any element type. An earlier check has made
+ * sure of its shape. */
 static void get_divisors(struct gguf *g, struct model_config *c)
 {
     const struct model_tensor *tensor = model_file_find(g->file, "rope_freqs.weight");

@@ -13,7 +13,7 @@
 #define GGUF_DEFAULT_ALIGNMENT 32
 #define GGUF_MAX_NAME          64 /* bytes of a tensor's name */
 
-/* Types of values; numbers as in files. */
+/* Types of values. The numbers are those in files. */
 enum gguf_type {
     GGUF_U8,
     GGUF_I8,
@@ -34,9 +34,9 @@ enum gguf_type {
 /* A value. All pointers point into the map. */
 struct gguf_value {
     struct bytes key;
-    enum gguf_type type; /* of the value, or of the items of an array; never GGUF_ARRAY */
+    enum gguf_type type; /* type of the value, or of an array's items; never GGUF_ARRAY */
     bool is_array;
-    uint64_t count;   /* items; 1 if the value is not an array */
+    uint64_t count;   /* number of items; 1 if the value is not an array */
     const char *data; /* the items; a string is a u64 length and its bytes */
 };
 
@@ -64,29 +64,32 @@ struct gguf {
 
 /* Maps the file, and reads the header, all keys and all values. Sets everything in `gguf`. */
 joule_status gguf_open(struct gguf *gguf, struct model_file *file, const char *path, joule_error *out_error);
-/* Returns the next `size` bytes of the file, or NULL with a message: the file ends in `what`. */
+/* Returns the next `size` bytes of the file. If fewer bytes are left, returns NULL with the message that the
+ * file ends in `what`. */
 const char *gguf_take(struct gguf *gguf, uint64_t size, const char *what);
-/* Takes a string: a u64 length and its bytes. Returns false with a message if the file ends in `what`. */
+/* Reads a string: a u64 length and its bytes. If the file ends before, returns false with the message that
+ * the file ends in `what`. */
 bool gguf_take_string(struct gguf *gguf, struct bytes *out_string, const char *what);
 
 /* Returns the value of a key, or NULL. */
 const struct gguf_value *gguf_find(const struct gguf *gguf, const char *key);
-/* Return the value of a key. Return false, without changing *out_value, if there is no such key, or with a
- * failure if the value has another type. Integers may have any width. gguf_integer also accepts an array of
+/* Return the value of a key. If the key is absent, return false and do not change *out_value. If the value
+ * has another type, the file also fails. Integers may have any width. gguf_integer also accepts an array of
  * equal integers. gguf_flag accepts integers, too. gguf_text returns a copy in the arena. */
 bool gguf_integer(struct gguf *gguf, const char *key, int64_t *out_value);
 bool gguf_number(struct gguf *gguf, const char *key, double *out_value);
 bool gguf_flag(struct gguf *gguf, const char *key, bool *out_value);
 bool gguf_text(struct gguf *gguf, const char *key, const char **out_text);
-/* Returns the array of a key, if its items have the type `type` or `other`. NULL: there is none, or, with a
- * failure, it has another type. */
+/* Returns the array of a key, if its items have the type `type` or `other`. Returns NULL if the key is
+ * absent; also, with a failure, if the value has another type. */
 const struct gguf_value *gguf_array(struct gguf *gguf, const char *key, enum gguf_type type,
                                     enum gguf_type other);
-/* Returns item `i` of integers as a signed number. Unsigned numbers above INT64_MAX become INT64_MAX. */
+/* Returns item `i` of an array of integers as a signed number. Unsigned numbers above INT64_MAX become
+ * INT64_MAX. */
 int64_t gguf_integer_at(const struct gguf_value *value, uint64_t i);
 
-/* Reads the descriptions of the tensors, and checks that their data are aligned, in the file and do not
- * overlap. */
+/* Reads the descriptions of the tensors. Checks that the data of the tensors are aligned, within the file,
+ * and do not overlap. */
 joule_status gguf_read_tensors(struct gguf *gguf);
 /* Reads the vocabulary. Its count remains 0 if the file has none. */
 joule_status gguf_get_vocabulary(struct gguf *gguf);

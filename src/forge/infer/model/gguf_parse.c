@@ -10,7 +10,7 @@
 enum { HEADER_SIZE = 24, OLDEST_VERSION = 2, NEWEST_VERSION = 3, MAX_KEY = 65535 };
 enum { MIN_VALUE_SIZE = 8 + 4 + 1 }; /* bytes of an empty key, a type and the smallest value */
 
-/* Bytes of a value; 0: depends on the value. */
+/* Size of a value of each type in bytes; 0: the size depends on the value. */
 static const uint8_t type_sizes[GGUF_TYPES] = {
     [GGUF_U8] = 1,  [GGUF_I8] = 1,   [GGUF_U16] = 2, [GGUF_I16] = 2, [GGUF_U32] = 4, [GGUF_I32] = 4,
     [GGUF_F32] = 4, [GGUF_BOOL] = 1, [GGUF_U64] = 8, [GGUF_I64] = 8, [GGUF_F64] = 8,

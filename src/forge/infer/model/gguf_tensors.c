@@ -9,7 +9,7 @@
 
 enum { MAX_DIMS = 4, MIN_TENSOR_SIZE = 8 + 4 + 4 + 8, MAX_ALIGNMENT = 1 << 20 };
 
-/* Element types by their number in files. FORGE_DTYPE_NONE: not supported. */
+/* Element types by their number in files. FORGE_DTYPE_NONE: the type is not supported. */
 static const struct {
     const char *name;
     forge_dtype dtype;
@@ -60,7 +60,7 @@ int gguf_dtype_number(forge_dtype dtype)
 
 /* --- descriptions --------------------------------------------------------------------------------------- */
 
-/* Where the data of a tensor are, relative to the start of all data. */
+/* The place of a tensor's data: offset from the start of all data, and size, in bytes. */
 struct extent {
     uint64_t offset, size;
     const struct model_tensor *tensor;
@@ -87,7 +87,7 @@ static void take_name(struct gguf *g, struct model_tensor *tensor)
         g->status = model_no_memory(g->path, g->error);
 }
 
-/* The file lists dimensions from the fastest to the slowest. */
+/* Reads the shape. The file lists the contiguous dimension first; model_tensor has it last. */
 static void take_shape(struct gguf *g, struct model_tensor *tensor)
 {
     const char *count = gguf_take(g, 4, "the number of dimensions");
@@ -160,7 +160,8 @@ static int by_offset(const void *a, const void *b)
     return x->size < y->size ? -1 : x->size > y->size;
 }
 
-/* Sets the data of all tensors. `begin`: offset of the data in the file, at most the size of the file. */
+/* Sets the data of all tensors. begin: offset of the first tensor's data in the file, at most the size of the
+ * file. */
 static void place_data(struct gguf *g, struct extent *extents, uint64_t begin, uint64_t alignment)
 {
     uint64_t size = g->map.size - begin, end = 0;

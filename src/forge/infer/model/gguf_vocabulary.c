@@ -20,7 +20,8 @@ static void *allocate(struct gguf *g, uint64_t count, size_t item_size)
     return items;
 }
 
-/* Returns the strings of an array, which remain in the map. NULL, with a failure: out of memory. */
+/* Returns the strings of an array; their bytes remain in the map. If out of memory, fails and returns
+ * NULL. */
 static struct bytes *get_strings(struct gguf *g, const struct gguf_value *value)
 {
     struct bytes *strings = allocate(g, value->count, sizeof *strings);
@@ -32,7 +33,7 @@ static struct bytes *get_strings(struct gguf *g, const struct gguf_value *value)
     return strings;
 }
 
-/* Returns true if the array has one item for each token; otherwise fails. */
+/* Returns true if the array has one item for each token. Otherwise fails. */
 static bool check_count(struct gguf *g, const char *key, const struct gguf_value *value)
 {
     if (value->count != g->file->vocabulary.count)
@@ -82,8 +83,8 @@ static void get_merges(struct gguf *g, struct vocabulary *v)
 
 /* --- settings ------------------------------------------------------------------------------------------- */
 
-/* Sets *id to the token that the file states, or to `otherwise` if it states none. A file that states -1,
- * in any width, has no such token. */
+/* Sets *id to the token that the file states, or to `otherwise` if the key is absent. The value -1, in any
+ * width of integer, means that the model has no such token. */
 static void get_id(struct gguf *g, const char *key, int32_t otherwise, int32_t *id)
 {
     int64_t number = otherwise;
@@ -94,7 +95,8 @@ static void get_id(struct gguf *g, const char *key, int32_t otherwise, int32_t *
     *id = number >= 0 && (uint64_t)number < count ? (int32_t)number : -1;
 }
 
-/* Returns the token that ends a turn of a chat, by its text; -1: none. Many files do not state it. */
+/* Returns the token that ends a turn of a chat; -1: none. Finds it by its text, because many files do not
+ * state its number. */
 static int32_t find_end_of_turn(const struct vocabulary *v)
 {
     static const char *const texts[] = {"<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>"};
@@ -140,7 +142,7 @@ static void get_charsmap(struct gguf *g, struct vocabulary *v)
         v->charsmap = (struct bytes){value->data, (size_t)value->count};
 }
 
-/* Sets the kind. Returns false if the file has no vocabulary, or with a failure. */
+/* Sets the kind of the vocabulary. Returns false if the file has no vocabulary, and after a failure. */
 static bool get_kind(struct gguf *g, struct vocabulary *v)
 {
     static const struct {

@@ -15,7 +15,8 @@ enum { VERSION = 3, QUANTISATION_VERSION = 2, BATCH_BYTES = 1 << 20 };
 struct output {
     struct model_tensor source;
     forge_dtype dtype;
-    int64_t pair_rows; /* rows of a head whose halves become adjacent pairs; 0: rows keep their order */
+    /* Number of rows of a head whose halves become adjacent pairs; 0: rows keep their order. */
+    int64_t pair_rows;
 };
 
 struct writing {
@@ -114,7 +115,7 @@ static uint64_t align(uint64_t offset)
     return (offset + GGUF_DEFAULT_ALIGNMENT - 1) / GGUF_DEFAULT_ALIGNMENT * GGUF_DEFAULT_ALIGNMENT;
 }
 
-/* Returns GGUF's number of the most frequent type of weights. */
+/* Returns the number that GGUF gives to the most frequent element type of the weights. */
 static uint32_t file_type_of(const struct writing *w)
 {
     static const struct {
@@ -184,7 +185,8 @@ static char *make_header(const struct writing *w, size_t *out_size)
 
 /* --- data ----------------------------------------------------------------------------------------------- */
 
-/* Returns the source's row for row `row` of the file. */
+/* Returns the row of the source that becomes row `row` of the file. For example, the rows 0 1 2 3 of a head
+ * are written in the order 0 2 1 3. */
 static int64_t source_row(const struct output *output, int64_t row)
 {
     int64_t rows = output->pair_rows;
@@ -194,7 +196,7 @@ static int64_t source_row(const struct output *output, int64_t row)
     return row - in_head + in_head % 2 * (rows / 2) + in_head / 2;
 }
 
-/* Writes a tensor by batches of rows in another type or order. */
+/* Writes a tensor whose element type or order of rows changes, in batches of rows. */
 static joule_status write_rows(struct draft *draft, const struct output *output)
 {
     const struct model_tensor *source = &output->source;

@@ -68,7 +68,7 @@ void gguf_put_array(FILE *out, const char *key, uint32_t type, uint64_t count)
 
 /* --- settings ------------------------------------------------------------------------------------------- */
 
-/* Keys that begin with the name of the architecture. */
+/* The state of writing keys that begin with the name of the architecture. */
 struct writing {
     FILE *out;
     const char *architecture;
@@ -91,7 +91,8 @@ static void put_real(struct writing *w, const char *name, double value)
     w->count++;
 }
 
-/* The scaling of llama3 is not written here, because files express it as the tensor rope_freqs.weight. */
+/* Writes the keys of the rotary embedding. The scaling of llama3 has no key: files express it as the tensor
+ * rope_freqs.weight. */
 static void put_rope(struct writing *w, const struct model_config *c)
 {
     char key[KEY_SIZE];
@@ -107,7 +108,7 @@ static void put_rope(struct writing *w, const struct model_config *c)
         put_size(w, "rope.scaling.original_context_length", (int64_t)c->rope_original_context);
         put_real(w, "rope.scaling.yarn_beta_fast", c->rope_beta_fast);
         put_real(w, "rope.scaling.yarn_beta_slow", c->rope_beta_slow);
-        /* Readers multiply this number by the standard factor. */
+        /* Readers multiply this number by the standard factor, so it is divided here. */
         put_real(w, "rope.scaling.attn_factor",
                  c->rope_attention_factor / model_yarn_scale(c->rope_factor, 1));
     }
@@ -159,8 +160,8 @@ static uint64_t put_tokens(FILE *out, const struct vocabulary *v)
     return 2 + (v->scores != NULL) + (v->kind == VOCABULARY_BPE);
 }
 
-/* Writes the special tokens. A missing one is UINT32_MAX, because readers assume defaults for absent
- * keys. */
+/* Writes the special tokens. The number of a missing token is written as UINT32_MAX, because readers assume
+ * defaults for absent keys. */
 static uint64_t put_ids(FILE *out, const struct vocabulary *v)
 {
     gguf_put_integer(out, KEY("bos_token_id"), v->bos);

@@ -29,7 +29,7 @@ const struct json_value *hf_read_json(struct arena *arena, const char *path, jou
                                       reason == EFBIG ? "the file is too large" : file_reason(reason));
         return NULL;
     }
-    /* The tree points into the text, so that the text must live as long. */
+    /* The tree points into the text, so both are in the arena. */
     char *text = arena_alloc(arena, size + 1);
     const struct json_value *root = NULL;
     if (text) {
@@ -59,14 +59,15 @@ struct reading {
          : ((reading)->status = error_set((reading)->error, reason, "cannot read %s: " format,               \
                                           (reading)->path, ##__VA_ARGS__)))
 
-/* Returns the member of an object; NULL if there is none or it is null. */
+/* Returns the member of an object, or NULL if the member is absent or null. */
 static const struct json_value *member(const struct json_value *object, const char *name)
 {
     const struct json_value *value = json_member(object, name);
     return value && value->kind != JSON_NULL ? value : NULL;
 }
 
-/* Returns a whole number. otherwise: the result if there is none; 0: there must be one. */
+/* Returns a whole number, or `otherwise` if the member is absent. If `otherwise` is 0, the member must
+ * exist. */
 static int64_t size_of(struct reading *r, const char *name, int64_t otherwise)
 {
     const struct json_value *value = member(r->root, name);
@@ -80,8 +81,8 @@ static int64_t size_of(struct reading *r, const char *name, int64_t otherwise)
     return (int64_t)number;
 }
 
-/* Returns a number, rounded to float as in other formats. otherwise: the result if there is none; NaN:
- * there must be one. */
+/* Returns a number, rounded to float as in other formats, or `otherwise` if the member is absent. If
+ * `otherwise` is NaN, the member must exist. */
 static double real_of(struct reading *r, const struct json_value *object, const char *name, double otherwise)
 {
     const struct json_value *value = member(object, name);
@@ -99,7 +100,7 @@ static bool flag_of(struct reading *r, const struct json_value *object, const ch
     return value ? value->kind == JSON_TRUE : otherwise;
 }
 
-/* Returns the id of a token, or of the first token of a list; -1: none. */
+/* Returns the id of a token; -1: none. If the member is a list of ids, returns the first. */
 static int64_t id_of(const struct reading *r, const char *name)
 {
     const struct json_value *value = member(r->root, name);
@@ -162,8 +163,8 @@ static void read_gpt2(struct reading *r, struct model_config *c)
         FAIL(r, JOULE_UNSUPPORTED, "another scale of the attention is not supported");
 }
 
-/* Attention to a window equals attention to all tokens as long as there are no more tokens than the window.
- */
+/* Limits the context to the attention window. Up to this length, attention to the window equals attention to
+ * all tokens. */
 static void limit_context(struct reading *r, struct model_config *c)
 {
     int64_t window = size_of(r, "sliding_window", INT32_MAX);
@@ -172,15 +173,15 @@ static void limit_context(struct reading *r, struct model_config *c)
         c->context = window;
 }
 
-/* Returns the context of the model before its rotary embedding was scaled. A member outside the scaling has
- * precedence, as in transformers. */
+/* Returns the context of the model before its rotary embedding was scaled. A member of the root has
+ * precedence over the member of `scaling`, as in transformers. */
 static double original_context(struct reading *r, const struct json_value *scaling, double otherwise)
 {
     const char *name = "original_max_position_embeddings";
     return real_of(r, member(r->root, name) ? r->root : scaling, name, otherwise);
 }
 
-/* A factor of 0 has the same meaning as no factor, as in transformers. */
+/* Reads the settings of YaRN. As in transformers, a factor of 0 means the same as an absent factor. */
 static void read_yarn(struct reading *r, const struct json_value *scaling, struct model_config *c)
 {
     double scale = real_of(r, scaling, "mscale", 0), scale_all = real_of(r, scaling, "mscale_all_dim", 0);
@@ -243,7 +244,8 @@ static void read_rotary(struct reading *r, struct model_config *c)
     c->context = size_of(r, "max_position_embeddings", 0);
     c->norm_epsilon = real_of(r, r->root, "rms_norm_eps", 1e-6);
     c->rope_dims = c->head_dim;
-    /* Newer files have base and scaling in rope_parameters. The precedence is that of transformers. */
+    /* Newer files have base and scaling in rope_parameters. The order of precedence is that of
+     * transformers. */
     const struct json_value *scaling = member(r->root, "rope_scaling");
     if (!scaling || !scaling->first)
         scaling = member(r->root, "rope_parameters");

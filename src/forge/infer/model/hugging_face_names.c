@@ -24,7 +24,7 @@ static const struct pair rotary_layer[] = {
     {"mlp.down_proj.weight", "ffn_down.weight"},
 };
 
-/* GPT-2, without the prefix "transformer.", which some files have. */
+/* The architecture GPT-2. Some files have the prefix "transformer." before these names. */
 static const struct pair gpt2_model[] = {
     {"wte.weight", "token_embd.weight"},
     {"wpe.weight", "position_embd.weight"},
@@ -38,7 +38,7 @@ static const struct pair gpt2_layer[] = {
     {"attn.c_attn.bias", "attn_qkv.bias"},
     {"attn.c_proj.weight", "attn_output.weight"},
     {"attn.c_proj.bias", "attn_output.bias"},
-    {"attn.bias", NULL}, /* the mask */
+    {"attn.bias", NULL}, /* the causal mask */
     {"attn.masked_bias", NULL},
     {"ln_2.weight", "ffn_norm.weight"},
     {"ln_2.bias", "ffn_norm.bias"},
@@ -50,7 +50,7 @@ static const struct pair gpt2_layer[] = {
 
 #define PAIRS(list) list, sizeof(list) / sizeof *(list)
 
-/* Writes prefix and GGUF's name of `hf` if the list contains it. */
+/* If the list contains `hf`, writes `prefix` and GGUF's name to name[0..size). */
 static enum hf_use find(const struct pair *pairs, size_t count, const char *hf, const char *prefix,
                         char *name, size_t size)
 {
@@ -62,8 +62,8 @@ static enum hf_use find(const struct pair *pairs, size_t count, const char *hf, 
     return HF_UNKNOWN;
 }
 
-/* Copies the digits of a layer's number, which must be followed by '.'. Returns the rest of the name, or
- * NULL if there is no such number. */
+/* Copies the digits of a layer's number to `prefix`. Returns the rest of the name after the '.' that follows,
+ * or NULL if the name has no such number. */
 static const char *scan_layer(const char *name, char *prefix, size_t size)
 {
     size_t digits = strspn(name, "0123456789");

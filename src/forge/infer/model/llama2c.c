@@ -27,7 +27,7 @@ struct reading {
 
 /* --- header --------------------------------------------------------------------------------------------- */
 
-/* Sets the sizes of the model. Returns true in *has_classifier if the file contains output.weight. */
+/* Sets the sizes of the model. *has_classifier: the file contains output.weight. */
 static joule_status read_header(struct reading *r, bool *has_classifier)
 {
     static const char *const names[] = {"dim",        "hidden_dim", "n_layers", "n_heads",
@@ -77,8 +77,8 @@ static joule_status read_header(struct reading *r, bool *has_classifier)
 
 /* --- tensors -------------------------------------------------------------------------------------------- */
 
-/* Takes `count` times rows x columns floats from the file. Returns NULL, with a message, if the file ends
- * before. No argument is negative. */
+/* Returns the next count * rows * columns floats of the file. Returns NULL, with a message, if the file ends
+ * earlier. No argument is negative. */
 static const char *take(struct reading *r, const char *name, int64_t count, int64_t rows, int64_t columns)
 {
     forge_shape shape = forge_shape_of(count, rows, columns);
@@ -96,7 +96,7 @@ static const char *take(struct reading *r, const char *name, int64_t count, int6
     return data;
 }
 
-/* Adds a tensor, whose memory follows from its shape. rows 0: a vector of `columns` elements. */
+/* Adds a tensor of [rows, columns] floats at `data`. rows 0: a vector of `columns` elements. */
 static joule_status add_tensor(struct reading *r, const char *name, const char *data, int64_t rows,
                                int64_t columns)
 {
@@ -117,7 +117,7 @@ static joule_status read_one(struct reading *r, const char *name, int64_t rows, 
     return data ? add_tensor(r, name, data, rows, columns) : JOULE_INVALID;
 }
 
-/* Reads one weight of all layers. */
+/* Reads one weight, which the file stores for all layers in a row. */
 static joule_status read_layers(struct reading *r, const char *name, int64_t rows, int64_t columns)
 {
     int64_t layers = r->file->config.layers;
@@ -150,7 +150,7 @@ static joule_status read_tensors(struct reading *r, bool has_classifier)
         status = read_layers(r, layer[i].name, layer[i].rows, layer[i].columns);
     if (status == JOULE_OK)
         status = read_one(r, "output_norm.weight", 0, c->width);
-    /* sines and cosines, which the model does not need */
+    /* skips sines and cosines, which the engine computes itself */
     if (status == JOULE_OK && !take(r, "freq_cis", 2, 1, c->context * c->head_dim / 2))
         status = JOULE_INVALID;
     if (status == JOULE_OK && has_classifier)
@@ -184,8 +184,8 @@ static joule_status read_model(struct model_file *file, const char *path, joule_
 
 /* --- tokenizer ------------------------------------------------------------------------------------------ */
 
-/* Returns a token with U+2581 for each space, as in the vocabularies of GGUF files; data NULL: out of
- * memory. */
+/* Returns a copy of the token with U+2581 instead of each space, as in the vocabularies of GGUF files. data
+ * NULL: out of memory. */
 static struct bytes mark_spaces(struct arena *arena, struct bytes token)
 {
     size_t spaces = 0, mark_size = strlen(SPACE_MARK);
@@ -244,7 +244,7 @@ static joule_status read_token(struct reading *r, struct vocabulary *vocabulary,
     return vocabulary->tokens[i].data ? JOULE_OK : model_no_memory(r->path, r->error);
 }
 
-/* Returns the number of tokens of a file, up to the first that is incomplete. */
+/* Returns the number of complete tokens at the beginning of a file. */
 static size_t count_tokens(struct reading r)
 {
     size_t count = 0;
@@ -262,13 +262,15 @@ joule_status llama2c_read_vocabulary(struct model_file *file, const char *path, 
     joule_status status = model_file_map(file, path, &map, out_error);
     if (status != JOULE_OK)
         return status;
-    if (map.size < 4)
-        return error_set(out_error, JOULE_INVALID, "cannot read %s: the file has only %zu bytes", path,
-                         map.size);
-    struct reading r = {file, path, (const char *)map.data + 4, map.size - 4, out_error};
+    size_t skipped = map.size < 4 ? map.size : 4; /* the length of the longest token */
+    struct reading r = {file, path, (const char *)map.data + skipped, map.size - skipped, out_error};
     size_t count = (size_t)file->config.vocabulary;
-    if (count == 0)
-        count = count_tokens(r);
+    if (count == 0 && (count = count_tokens(r)) < 3)
+        return error_set(
+            out_error, JOULE_INVALID,
+            "cannot read %s: the file is not GGUF, tokenizer.json, a model of SentencePiece or a "
+            "tokenizer.bin of llama2.c",
+            path);
     if (count > r.left / 8 || count < 3)
         return error_set(
             out_error, JOULE_INVALID,

@@ -7,7 +7,8 @@
 #include "forge/infer/model/model_reader.h"
 #include "forge/infer/tokenizer/tokenizer.h"
 
-/* Opens the tokenizer: that of tokenizer_path if it is given and the model's file has no vocabulary. */
+/* Opens the tokenizer of the model's file. If this file has no vocabulary, opens the tokenizer of
+ * tokenizer_path, if one is given. */
 static joule_status open_tokenizer(forge_model *model, const char *tokenizer_path, joule_error *out_error)
 {
     if (model->file->vocabulary.count > 0)
@@ -60,7 +61,8 @@ const forge_tokenizer *forge_model_tokenizer(const forge_model *model)
     return model->tokenizer;
 }
 
-/* Sets the members that are sums over the tensors. */
+/* Sets the facts that depend on all tensors: the number of parameters, the bytes of all weights, and the type
+ * of most of these bytes. */
 static void add_tensors(const struct model_file *file, forge_model_facts *facts)
 {
     uint64_t bytes_of[FORGE_Q6_K + 1] = {0};

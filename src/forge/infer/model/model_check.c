@@ -93,10 +93,11 @@ static joule_status check_config(const struct model_config *config, const char *
 enum { LLAMA = 1 << ARCHITECTURE_LLAMA, QWEN2 = 1 << ARCHITECTURE_QWEN2, QWEN3 = 1 << ARCHITECTURE_QWEN3 };
 enum { GPT2 = 1 << ARCHITECTURE_GPT2, ROTARY = LLAMA | QWEN2 | QWEN3, ALL = ROTARY | GPT2 };
 
-/* Dimensions of tensors, as expressions of sizes. NO_DIM: none. */
+/* Symbolic dimensions of tensors; dim_of computes their values from the model's sizes. NO_DIM: the dimension
+ * does not exist. */
 enum dim { NO_DIM, VOCABULARY, WIDTH, HIDDEN, QUERY, KEY, HEAD, CONTEXT, ROTATED, FUSED };
 
-/* A tensor that architectures have. */
+/* A tensor, and the architectures that have it. */
 struct need {
     const char *name;  /* "blk.N.NAME" in files if the tensor is part of a layer */
     unsigned needed;   /* architectures that need it, as bits */
@@ -199,8 +200,8 @@ static joule_status check_tensor(const struct model_config *config, const struct
     return JOULE_OK;
 }
 
-/* Checks the tensors of one list. layer < 0: those outside layers. Adds the number of tensors that exist to
- * *count. */
+/* Checks the tensors of one list. layer: the number of the layer; below 0: the tensors do not belong to a
+ * layer. Adds the number of tensors that exist to *count. */
 static joule_status check_list(const struct model_file *file, const struct need *needs, size_t need_count,
                                int64_t layer, const char *path, size_t *count, joule_error *out_error)
 {
@@ -251,8 +252,8 @@ static bool is_known(const struct model_config *config, const char *name)
     return false;
 }
 
-/* Sets the message for a file that has more tensors than the architecture. A bias that is ignored would
- * make all results wrong, so other tensors are not ignored. */
+/* Sets the message for a file with a tensor that the architecture does not have. Such a file is refused,
+ * because results without this tensor, for example a bias, would all be wrong. */
 static joule_status fail_unknown(const struct model_file *file, const char *path, joule_error *out_error)
 {
     for (size_t i = 0; i < file->tensor_count; i++)

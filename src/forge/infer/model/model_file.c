@@ -84,7 +84,8 @@ const struct model_tensor *model_file_find(const struct model_file *file, const 
 
 /* --- open and close ------------------------------------------------------------------------------------- */
 
-/* Reads a file that is not GGUF: llama2.c's format has no mark, so its reader checks all sizes. */
+/* Reads a file that is not GGUF. A file of llama2.c does not begin with a magic number, so its reader checks
+ * all sizes. */
 static joule_status read_regular(struct model_file *file, const char *path, const char *tokenizer_path,
                                  joule_error *out_error)
 {

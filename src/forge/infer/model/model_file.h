@@ -28,15 +28,19 @@ struct model_config {
     int64_t vocabulary, context; /* context: maximum number of tokens of a sequence */
     double norm_epsilon;
     double rope_base;
-    int64_t rope_dims;        /* rotated elements of a head, even */
-    bool rope_is_interleaved; /* pairs are adjacent (GGUF llama, llama2.c); false: half a head apart */
+    int64_t rope_dims; /* rotated elements of a head, even */
+    /* True: the elements of a pair are adjacent (GGUF llama, llama2.c); false: half a head apart. */
+    bool rope_is_interleaved;
     enum rope_scaling rope_scaling;
-    double rope_factor;                                              /* of the scaling; 1: none */
-    double rope_original_context, rope_low_factor, rope_high_factor; /* llama3; the first also YaRN */
-    double rope_beta_fast, rope_beta_slow;                           /* YaRN */
-    double rope_attention_factor;                                    /* YaRN: multiplies cosine and sine */
-    bool rope_has_exact_ramp;   /* YaRN: the ends of the ramp are not rounded to whole pairs */
-    const float *rope_divisors; /* [rope_dims / 2], divide the frequencies (rope_freqs.weight); NULL: none */
+    double rope_factor; /* factor of the scaling; 1: none */
+    /* For llama3; rope_original_context also for YaRN. */
+    double rope_original_context, rope_low_factor, rope_high_factor;
+    double rope_beta_fast, rope_beta_slow; /* YaRN */
+    /* For YaRN: multiplies cosine and sine. */
+    double rope_attention_factor;
+    bool rope_has_exact_ramp; /* for YaRN: the ends of the ramp are not rounded to whole pairs */
+    /* [rope_dims / 2]: divisors of the frequencies (rope_freqs.weight); NULL: none. */
+    const float *rope_divisors;
 };
 
 /* A tensor of a file. Its last dimension is contiguous: a weight is [out, in]. */
@@ -44,13 +48,13 @@ struct model_tensor {
     const char *name;
     forge_dtype dtype;
     forge_shape shape;
-    const void *data; /* aligned to the size of an element; in block formats, to that of an f16 */
+    const void *data; /* aligned to the size of an element; block formats: aligned to 2 bytes */
     size_t size_bytes;
 };
 
 struct model_file {
-    /* All pointers of this structure point into the arena, except `maps`. Bytes of tensors and of tokens
-     * are in the mapped files, or also in the arena if the format stores them in another form. */
+    /* All pointers of this structure point into the arena, except `maps`. Bytes of tensors and tokens are in
+     * the mapped files; they are in the arena if the format stores them in another form. */
     struct arena arena;
     struct model_config config;
     struct vocabulary vocabulary; /* count 0: the file has none */
@@ -68,27 +72,27 @@ struct model_map {
     size_t size;
 };
 
-/* Opens a model file. The format follows from its first bytes: GGUF, or llama2.c's .bin, whose vocabulary
- * is in the file `tokenizer_path` (NULL: none). Folders of Hugging Face are opened through their
+/* Opens a model file. The first bytes of the file determine the format: GGUF, or llama2.c's .bin, whose
+ * vocabulary is in the file `tokenizer_path` (NULL: none). A folder of Hugging Face is opened through its
  * config.json. The caller closes the file with model_file_close. JOULE_INVALID: the file is damaged or
- * contradicts itself; the message names the field. JOULE_UNSUPPORTED: another version, architecture or
- * element type. */
+ * contradicts itself; the message names the field. JOULE_UNSUPPORTED: the version, architecture or element
+ * type is not supported. */
 joule_status model_file_open(const char *path, const char *tokenizer_path, struct model_file **out_file,
                              joule_error *out_error);
 void model_file_close(struct model_file *file);
 /* Returns the tensor with this name, or NULL. */
 const struct model_tensor *model_file_find(const struct model_file *file, const char *name);
 
-/* The readers of the formats. They fill a file whose arena is empty; after a failure the caller closes
- * it. */
+/* The readers of the formats. They fill a file whose arena is empty. The caller closes the file, even after a
+ * failure. */
 joule_status gguf_read(struct model_file *file, const char *path, joule_error *out_error);
-/* Reads only the vocabulary of a GGUF file, of any architecture and without checks of the model. `file`:
- * zeros from calloc, because model_file_close frees it. JOULE_INVALID: the file has no vocabulary.
- * JOULE_UNSUPPORTED: another kind of tokenizer. */
+/* Reads only the vocabulary of a GGUF file. The architecture may be unknown, and the model is not checked.
+ * file: zeros from calloc, because model_file_close frees it. JOULE_INVALID: the file has no vocabulary.
+ * JOULE_UNSUPPORTED: the kind of tokenizer is not supported. */
 joule_status gguf_read_vocabulary(struct model_file *file, const char *path, joule_error *out_error);
 joule_status llama2c_read(struct model_file *file, const char *path, const char *tokenizer_path,
                           joule_error *out_error);
-/* Reads a tokenizer file of llama2.c, with as many tokens as config.vocabulary states; 0: all. */
+/* Reads config.vocabulary tokens from a tokenizer file of llama2.c; 0: all tokens. */
 joule_status llama2c_read_vocabulary(struct model_file *file, const char *path, joule_error *out_error);
 joule_status safetensors_model_read(struct model_file *file, const char *folder, joule_error *out_error);
 

@@ -1,7 +1,6 @@
-/* infer/model/model_reader.h - what the readers of model files share: mapping, numbers, checks.
+/* infer/model/model_reader.h - functions that the readers of model files share: mapping, numbers, checks.
  *
- * Note: model files are little-endian, as is every machine that this library supports.
- */
+ * Note: model files are little-endian, as is every machine that this library supports. */
 #ifndef FORGE_INFER_MODEL_READER_H
 #define FORGE_INFER_MODEL_READER_H
 
@@ -32,14 +31,14 @@ static inline float read_f32(const void *address)
     return value;
 }
 
-/* Returns YaRN's factor of cosine and sine. factor: the ratio of the new context to the original one.
- * scale: 1 if the model states none. */
+/* Returns the factor by which YaRN multiplies cosine and sine. factor: the ratio of the new context to the
+ * original context. scale: 1 if the model states none. */
 static inline double model_yarn_scale(double factor, double scale)
 {
     return factor > 1 ? 0.1 * scale * log(factor) + 1 : 1;
 }
 
-/* Sets JOULE_NO_MEMORY, and the message that `path` cannot be read. */
+/* Sets the message that `path` cannot be read, out of memory. Returns JOULE_NO_MEMORY. */
 joule_status model_no_memory(const char *path, joule_error *out_error);
 
 /* Maps a regular file for reading. The file owns the map, and model_file_close removes it. Errors: those of
@@ -50,7 +49,7 @@ joule_status model_file_map(struct model_file *file, const char *path, struct mo
 /* Sorts the tensors by name for model_file_find. JOULE_INVALID: a name occurs twice. */
 joule_status model_file_sort(struct model_file *file, const char *path, joule_error *out_error);
 
-/* Returns the name of an architecture in files: "llama". */
+/* Returns the name of an architecture in files, for example "llama". */
 const char *model_architecture_name(enum architecture architecture);
 
 /* Checks the sizes of config, and that the file has exactly the tensors of the architecture, with the right

@@ -12,6 +12,7 @@
 #include "base/string.h"
 #include "forge/infer/model/hugging_face.h"
 #include "forge/infer/model/model_reader.h"
+#include "forge/infer/tokenizer/tokenizer_read.h"
 #include "forge/serialize/safetensors.h"
 
 #define INDEX_NAME  "model.safetensors.index.json"
@@ -72,7 +73,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Sets *out_names to the files that the index names, sorted and with repetitions. */
+/* Sets *out_names to the files that the index names: sorted, with repetitions. */
 static joule_status list_files(struct reading *r, const char *path, const char ***out_names,
                                size_t *out_count)
 {
@@ -84,7 +85,7 @@ static joule_status list_files(struct reading *r, const char *path, const char *
     size_t count = 0;
     for (const struct json_value *item = map ? map->first : NULL; item; item = item->next) {
         const char *name = json_text_of(item);
-        /* The index must not lead to other folders. */
+        /* Refuses names with '/', so that the index cannot name files of other folders. */
         if (!name || !string_ends(name, ".safetensors") || strchr(name, '/'))
             return error_set(r->error, JOULE_INVALID,
                              "cannot read %s: '%.60s' in weight_map is not the name of a safetensors file",
@@ -132,7 +133,7 @@ static joule_status open_shards(struct reading *r)
 /* Copies [rows, columns] elements of `size` bytes as [columns, rows]. */
 static void transpose(const char *from, char *to, size_t rows, size_t columns, size_t size)
 {
-    enum { TILE = 32 }; /* elements; the tiles of both matrices fit in a cache */
+    enum { TILE = 32 }; /* in elements; two tiles, one of each matrix, fit in the L1 cache */
     for (size_t row = 0; row < rows; row += TILE)
         for (size_t column = 0; column < columns; column += TILE)
             for (size_t i = row; i < rows && i < row + TILE; i++)
@@ -206,12 +207,18 @@ static joule_status add_tensors(struct reading *r)
 
 /* --- the model ------------------------------------------------------------------------------------------ */
 
-/* Sets the special tokens that config.json states.
- * Note: the vocabulary is in the folder's file tokenizer.json. Its reader is called here, before the ids
- * are set; until then the vocabulary is empty. */
+/* Reads the folder's tokenizer.json, and sets the special tokens that config.json states. The vocabulary is
+ * empty if the folder has no tokenizer.json. */
 static joule_status read_vocabulary(struct reading *r)
 {
     struct vocabulary *v = &r->file->vocabulary;
+    const char *path = join(r, "tokenizer.json");
+    if (!path)
+        return model_no_memory(r->folder, r->error);
+    joule_error error = {0};
+    joule_status status = tokenizer_json_read(&r->file->arena, v, path, &error);
+    if (status != JOULE_OK && status != JOULE_ABSENT)
+        return error_set(r->error, status, "%s", error.message);
     if (r->settings.bos >= 0 && (uint64_t)r->settings.bos < v->count)
         v->bos = (int32_t)r->settings.bos;
     if (r->settings.eos >= 0 && (uint64_t)r->settings.eos < v->count)

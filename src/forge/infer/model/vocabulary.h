@@ -22,33 +22,36 @@ enum vocabulary_kind {
     VOCABULARY_UNIGRAM, /* SentencePiece unigram: the sum of scores is maximised */
 };
 
-/* The type of a token; numbers as in GGUF files. */
+/* The type of a token. The numbers are those in GGUF files. */
 enum token_type {
     TOKEN_NORMAL = 1,
     TOKEN_UNKNOWN = 2,
-    TOKEN_CONTROL = 3,      /* has a meaning for the model, and no text: <s> */
+    TOKEN_CONTROL = 3,      /* has a meaning for the model, but no text, for example <s> */
     TOKEN_USER_DEFINED = 4, /* text that is never split */
     TOKEN_UNUSED = 5,
-    TOKEN_BYTE = 6, /* one byte: <0x0A> */
+    TOKEN_BYTE = 6, /* stands for one byte, for example <0x0A> */
 };
 
 struct vocabulary {
     enum vocabulary_kind kind;
     size_t count;
-    struct bytes *tokens; /* [count]; as in the file, so byte-level BPE has one character for each byte */
-    float *scores;        /* [count]; NULL: none */
-    uint8_t *types;       /* [count], enum token_type */
-    /* [merge_count], "left right", the first to be merged first. BPE; also SPM, which then has no scores. */
+    /* [count], as in the file: tokens of byte-level BPE have one character for each byte. */
+    struct bytes *tokens;
+    float *scores;  /* [count]; NULL: none */
+    uint8_t *types; /* [count], enum token_type */
+    /* [merge_count], such as "left right"; the first is merged first. For BPE, and for SPM without scores. */
     struct bytes *merges;
     size_t merge_count;
-    const char *pre;                            /* name of the pre-tokenizer ("llama-bpe"); NULL: none */
-    int32_t bos, eos, eot, unknown, padding;    /* -1: none */
-    bool adds_bos, adds_eos, adds_space_prefix; /* what encoding a text adds at its ends */
-    bool removes_extra_spaces, ignores_merges;  /* ignores_merges: a piece that is a token is not split */
-    struct bytes charsmap;                      /* SentencePiece's precompiled normalisation; size 0: none */
-    const char *chat_template;                  /* NULL: none */
-    /* The space of adds_space_prefix is added only at the beginning of the text, not after special tokens;
-     * and only to text that does not begin with a space. */
+    const char *pre;                         /* name of the pre-tokenizer ("llama-bpe"); NULL: none */
+    int32_t bos, eos, eot, unknown, padding; /* -1: none */
+    /* Encoding adds these tokens, or a space, at the ends of a text. */
+    bool adds_bos, adds_eos, adds_space_prefix;
+    /* ignores_merges: if a whole piece is a token, it is not built by merges. */
+    bool removes_extra_spaces, ignores_merges;
+    struct bytes charsmap;     /* SentencePiece's precompiled normalisation; size 0: none */
+    const char *chat_template; /* NULL: none */
+    /* prefix_is_once: adds_space_prefix adds the space at the beginning of the text only, not after special
+     * tokens. prefix_is_conditional: only to text that does not begin with a space. */
     bool prefix_is_once, prefix_is_conditional;
 };
 

@@ -30,7 +30,8 @@ joule_status charsmap_open(struct bytes bytes, struct charsmap *out_map, joule_e
     return JOULE_OK;
 }
 
-/* Parts of a unit of the double array. */
+/* Return the parts of a unit of the double-array trie: the offset to the node's children, whether the node
+ * has a value, and the byte of the edge to the node. */
 static size_t offset_of(uint32_t unit)
 {
     return (size_t)(unit >> 10) << ((unit & 1u << 9) >> 6);
@@ -46,7 +47,7 @@ static uint32_t label_of(uint32_t unit)
     return unit & (1u << 31 | 0xff);
 }
 
-/* Returns the replacement at an offset. False: it is outside the map or too long. */
+/* Finds the replacement at an offset. Returns false if it is outside the map or too long. */
 static bool value_at(const struct charsmap *map, size_t offset, struct bytes *out_value)
 {
     if (offset >= map->texts.size)

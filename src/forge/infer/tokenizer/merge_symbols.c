@@ -48,7 +48,7 @@ static struct merge_candidate pop(struct merger *merger)
     return first;
 }
 
-/* Adds the pair that begins with symbol `left` to the queue, if it may be merged. */
+/* If the pair that begins with symbol `left` may be merged, adds it to the queue. */
 static bool push_pair(struct merger *merger, uint32_t left, merge_pair_fn *pair, const void *context)
 {
     const struct symbol *a = &merger->symbols[left], *b = &merger->symbols[a->next];

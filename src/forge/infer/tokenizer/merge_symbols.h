@@ -13,12 +13,13 @@
 #define SYMBOL_NONE UINT32_MAX
 
 struct symbol {
-    uint32_t begin, size; /* in the text, in bytes; size 0: merged into the symbol before it */
+    /* Range of the text, in bytes; size 0: the symbol was merged into the symbol before it. */
+    uint32_t begin, size;
     uint32_t previous, next;
     int32_t token; /* TOKEN_NONE: no token has this text */
 };
 
-/* A pair that may be merged. It is out of date if the pair's size changed since. */
+/* A pair that may be merged. If the pair's size has changed, the candidate is out of date and is ignored. */
 struct merge_candidate {
     uint64_t order; /* priority << 32 | left symbol */
     uint32_t size;  /* of the pair, in bytes */
@@ -33,15 +34,15 @@ struct merger {
     size_t queue_count, queue_capacity;
 };
 
-/* Decides whether two adjacent symbols may be merged. If so, returns true, the priority (the lowest is
- * merged first) and the merged token. */
+/* Returns true if two adjacent symbols may be merged. *out_priority: the pair with the lowest number is
+ * merged first. *out_token: the merged token. */
 typedef bool merge_pair_fn(const void *context, const struct symbol *left, const struct symbol *right,
                            uint32_t *out_priority, int32_t *out_token);
 
 /* Adds a symbol after the last one. Returns false if out of memory. */
 bool merger_add(struct merger *merger, uint32_t begin, uint32_t size, int32_t token);
-/* Merges pairs until none can be merged; of equal priorities, the leftmost pair first. The remaining symbols
- * are a list that begins with symbol 0. Returns false if out of memory. */
+/* Merges pairs until none can be merged. If several pairs have the same priority, the leftmost is merged
+ * first. The remaining symbols are a list that begins with symbol 0. Returns false if out of memory. */
 bool merger_run(struct merger *merger, merge_pair_fn *pair, const void *context);
 void merger_free(struct merger *merger);
 

@@ -9,7 +9,8 @@
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
-/* Returns the size of the next unit of a text, at least 1, and its replacement. */
+/* Returns the size in bytes of the next unit of a text, at least 1. *out_value: the map's replacement, or the
+ * character itself, or U+FFFD for a byte that is not UTF-8. */
 static size_t next_unit(const struct charsmap *map, const char *text, size_t size, struct bytes *out_value)
 {
     size_t length = charsmap_find(map, text, size, out_value);

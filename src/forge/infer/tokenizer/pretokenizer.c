@@ -12,7 +12,8 @@
 
 enum { MAX_STAGES = 2 };
 
-/* Unicode's White_Space as members of a class. PCRE2's \s also contains U+180E. */
+/* The characters with Unicode's property White_Space, for use inside [...]. PCRE2's \s differs: it also
+ * contains U+180E. */
 #define WHITE                                                                                                \
     "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}"     \
     "\\x{3000}"
@@ -23,10 +24,12 @@ enum { MAX_STAGES = 2 };
     "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" digits "| ?[^" WHITE                       \
     "\\p{L}\\p{N}]+[\\r\\n]*|[" WHITE "]*[\\r\\n]+|[" WHITE "]+(?![^" WHITE "])|[" WHITE "]+"
 
-/* Patterns that are applied one after the other, each to the pieces of the one before. */
+/* The patterns of a pre-tokenizer. The first pattern splits the text; each further pattern splits the pieces
+ * of the pattern before it. */
 struct family {
     const char *stages[MAX_STAGES];
-    const char *pattern; /* as Hugging Face writes it; NULL: there is no single pattern */
+    /* The pattern in a tokenizer.json of Hugging Face; NULL: there is no single pattern. */
+    const char *pattern;
 };
 enum { GPT2, LLAMA3, QWEN2, STARCODER };
 static const struct family families[] = {
@@ -121,7 +124,7 @@ joule_status pretokenizer_new(const char *name, struct pretokenizer **out_pretok
                              "cannot open a tokenizer: PCRE2 refuses the pattern of '%s' (error %d)",
                              found->name, code);
         }
-        /* Without a just-in-time compiler the pattern is interpreted. */
+        /* The result is ignored: without a just-in-time compiler, PCRE2 interprets the pattern. */
         pcre2_jit_compile(stage, PCRE2_JIT_COMPLETE);
         new->stages[new->stage_count] = stage;
     }
@@ -149,7 +152,7 @@ void pretokenizer_work_free(struct pretokenizer_work *work)
 
 /* --- splitting ------------------------------------------------------------------------------------------ */
 
-/* A text that is being split, for all stages. */
+/* The arguments that all stages of splitting a text share. */
 struct split {
     const struct pretokenizer *pretokenizer;
     pcre2_match_data *match;
@@ -188,8 +191,8 @@ static joule_status add_piece(const struct split *split, size_t stage, const cha
     return split->each(split->context, text, size);
 }
 
-/* Splits valid UTF-8. Both the matches of the stage and the text between them are pieces. The stages are
- * few, so the depth of recursion is bounded. */
+/* Splits valid UTF-8. Both the matches of the stage and the text between matches are pieces. The recursion is
+ * at most MAX_STAGES deep. */
 static joule_status split_stage(const struct split *split, size_t stage, const char *text, size_t size)
 {
     joule_status status = JOULE_OK;

@@ -1,7 +1,6 @@
-/* infer/tokenizer/pretokenizer.h - splits a text into the pieces within which byte-level BPE merges.
+/* infer/tokenizer/pretokenizer.h - splits a text into pieces. Byte-level BPE merges only within a piece.
  *
- * Note: needs the library PCRE2. Without it, pretokenizer_new returns JOULE_UNSUPPORTED.
- */
+ * Note: needs the library PCRE2. Without it, pretokenizer_new returns JOULE_UNSUPPORTED. */
 #ifndef FORGE_INFER_PRETOKENIZER_H
 #define FORGE_INFER_PRETOKENIZER_H
 
@@ -18,20 +17,20 @@ joule_status pretokenizer_new(const char *name, struct pretokenizer **out_pretok
                               joule_error *out_error);
 /* Frees a pre-tokenizer. NULL is allowed. */
 void pretokenizer_free(struct pretokenizer *pretokenizer);
-/* Returns true if models with this pre-tokenizer do not split a piece that is a token. */
+/* Returns true if models of this pre-tokenizer skip the merges for a piece that is itself a token. */
 bool pretokenizer_ignores_merges(const char *name);
 /* Returns the name of the pre-tokenizer that splits with a pattern of Hugging Face, or NULL. ignores_merges:
- * what pretokenizer_ignores_merges must return for the name. */
+ * the value that pretokenizer_ignores_merges must return for the name. */
 const char *pretokenizer_of_pattern(const char *pattern, bool ignores_merges);
 
 /* Returns memory for pretokenizer_split, or NULL if out of memory. */
 struct pretokenizer_work *pretokenizer_work_new(const struct pretokenizer *pretokenizer);
 void pretokenizer_work_free(struct pretokenizer_work *work);
 
-/* Called for each piece. Another status than JOULE_OK ends the splitting. */
+/* Called for each piece. A status other than JOULE_OK ends the splitting. */
 typedef joule_status piece_fn(void *context, const char *text, size_t size);
-/* Calls each(piece) for the pieces of a text, in order. Together the pieces are the text. Adjacent bytes
- * that are not UTF-8 are a piece. Returns the status of `each`; JOULE_NO_MEMORY or JOULE_FAILED: PCRE2
+/* Calls `each` for the pieces of a text, in order. The pieces joined together are the text. A run of bytes
+ * that are not UTF-8 is one piece. Returns the status of `each`; JOULE_NO_MEMORY or JOULE_FAILED: PCRE2
  * failed. */
 joule_status pretokenizer_split(const struct pretokenizer *pretokenizer, struct pretokenizer_work *work,
                                 const char *text, size_t size, piece_fn *each, void *context,

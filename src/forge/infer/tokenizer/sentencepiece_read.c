@@ -1,10 +1,9 @@
 /* infer/tokenizer/sentencepiece_read.c - reads models of SentencePiece: see tokenizer_read.h.
  *
- * A message of protocol buffers is a list of fields: a varint with number << 3 | type, and a value. Unknown
- * fields are skipped.
- * Note: the text on each side of a user-defined token is converted separately, with a space before it. The
- * original program adds no space there.
- */
+ * A message of protocol buffers is a list of fields. A field is a varint, number << 3 | type, followed by a
+ * value. Unknown fields are skipped.
+ * Note: the text on each side of a user-defined token is converted separately, with a space before it.
+ * SentencePiece adds no space there. */
 #include <string.h>
 #include "base/error.h"
 #include "forge/infer/tokenizer/tokenizer_read.h"
@@ -15,7 +14,7 @@ enum { MODEL_UNIGRAM = 1, MODEL_BPE = 2 };                          /* TrainerSp
 
 /* --- messages ------------------------------------------------------------------------------------------- */
 
-/* The rest of a message. */
+/* The part of a message that was not read yet. */
 struct message {
     const char *at, *end;
 };
@@ -73,7 +72,7 @@ struct model {
     struct vocabulary *vocabulary;
     uint64_t kind;
     bool has_suffix_spaces;
-    int64_t bos, eos, padding; /* as TrainerSpec states them */
+    int64_t bos, eos, padding; /* ids in TrainerSpec */
 };
 
 static bool read_piece(struct vocabulary *v, struct bytes bytes)
@@ -168,7 +167,7 @@ static bool read_model(struct model *model, struct bytes bytes)
     return true;
 }
 
-/* Returns a special token, or -1 if the pieces have no such control token. */
+/* Returns `id` if it is the number of a control token, else -1. */
 static int32_t control_token(const struct vocabulary *v, int64_t id)
 {
     return id >= 0 && (uint64_t)id < v->count && v->types[id] == TOKEN_CONTROL ? (int32_t)id : -1;

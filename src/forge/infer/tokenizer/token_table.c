@@ -36,7 +36,7 @@ bool token_table_init(struct token_table *table, const struct token_texts *texts
     return table->places != NULL;
 }
 
-/* Returns the place of a text, or the free place where it would be. */
+/* Returns the place that contains a text, or the free place where the text would be added. */
 static struct token_place *find_place(const struct token_table *table, uint64_t hash, const char *text,
                                       size_t size)
 {

@@ -1,8 +1,8 @@
 /* infer/tokenizer/token_table.h - hash tables of a tokenizer: from text to token, and from a pair of tokens
  * to their merge.
  *
- * Note: hashes are keyed with a random number, because a model file chooses the texts. The order of places
- * has no effect on results. */
+ * Note: hashes are keyed with a random number, because texts from an untrusted model file could otherwise be
+ * chosen to collide. Results do not depend on this number. */
 #ifndef FORGE_INFER_TOKEN_TABLE_H
 #define FORGE_INFER_TOKEN_TABLE_H
 

@@ -15,7 +15,7 @@ static bool may_read(const forge_tokenizer *tokenizer, int32_t token, uint32_t f
            (tokenizer_type(tokenizer, token) == TOKEN_USER_DEFINED || (flags & FORGE_TOKENIZE_READ_CONTROL));
 }
 
-/* Returns the longest special token that text[0..size) begins with, or TOKEN_NONE. */
+/* Returns the longest special token with which text[0..size) begins, or TOKEN_NONE. */
 static int32_t special_at(const forge_tokenizer *tokenizer, const char *text, size_t size, uint32_t flags)
 {
     int32_t longest = TOKEN_NONE;
@@ -73,8 +73,8 @@ joule_status encoder_add_bytes(struct encoder *encoder, const char *text, size_t
     return JOULE_OK;
 }
 
-/* Returns true if a space is added before the text at byte `at`, which is the first one after the beginning
- * or after a special token. */
+/* Returns true if a space is added before the text at byte `at`. This text is at the beginning, or after a
+ * special token. */
 static bool adds_space(const struct vocabulary *v, const char *text, size_t at, size_t size)
 {
     if (!v->adds_space_prefix || (v->prefix_is_once && at > 0))

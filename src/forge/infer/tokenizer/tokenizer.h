@@ -1,4 +1,5 @@
-/* infer/tokenizer/tokenizer.h - an open tokenizer, and what its algorithms share. See <forge/tokenizer.h>. */
+/* infer/tokenizer/tokenizer.h - an open tokenizer, and functions that its algorithms share. See
+ * <forge/tokenizer.h>. */
 #ifndef FORGE_INFER_TOKENIZER_H
 #define FORGE_INFER_TOKENIZER_H
 
@@ -23,15 +24,16 @@ struct model_file;        /* model_file.h */
 
 struct forge_tokenizer {
     const struct vocabulary *vocabulary;
-    /* The text that a token stands for. A normal token of SentencePiece has spaces instead of U+2581, and
-     * one of byte-level BPE has the bytes. A byte token has its byte. Others have the text of the file. */
+    /* The text that each token stands for. Normal tokens of SentencePiece have spaces instead of U+2581, and
+     * normal tokens of byte-level BPE have the bytes. A byte token has its byte. All other tokens have their
+     * text in the file. */
     struct token_texts texts;
     size_t max_token;         /* size of the longest text of a token, in bytes */
-    struct token_table table; /* tokens that pieces and merges may become */
-    struct pair_table merges; /* of BPE; no places: SPM with scores */
-    struct trie special;      /* tokens that are found in a text before all else */
+    struct token_table table; /* tokens that can result from pieces and merges */
+    struct pair_table merges; /* merges of BPE, and of SPM without scores; otherwise empty */
+    struct trie special;      /* tokens that are searched for in a text before the text is encoded */
     bool begins_special[256]; /* a token of `special` begins with this byte */
-    int32_t byte_tokens[256]; /* the token of a single byte; TOKEN_NONE */
+    int32_t byte_tokens[256]; /* [byte]: the token of this byte; TOKEN_NONE: the byte has no token */
     int32_t end_tokens[TOKENIZER_MAX_END_TOKENS];
     size_t end_count;
     bool splits_at_spaces; /* SentencePiece: no token has a space after another character */
@@ -55,7 +57,7 @@ static inline enum token_type tokenizer_type(const forge_tokenizer *tokenizer, i
     return types ? (enum token_type)types[token] : TOKEN_NORMAL;
 }
 
-/* Returns true if a token is part of ordinary text. */
+/* Returns true if a token can be part of ordinary text. */
 static inline bool tokenizer_is_ordinary(const forge_tokenizer *tokenizer, int32_t token)
 {
     enum token_type type = tokenizer_type(tokenizer, token);
@@ -73,7 +75,7 @@ struct encoder {
     size_t text_size, text_capacity;
     void *paths; /* of unigram */
     size_t path_capacity;
-    float score;                    /* of unigram: of the parts before */
+    float score;                    /* of unigram: score of the parts before */
     struct pretokenizer_work *work; /* of byte-level BPE; NULL: none */
     joule_error *error;
 };
@@ -86,34 +88,36 @@ static inline void encoder_add(struct encoder *encoder, int32_t token)
     encoder->count++;
     encoder->ends_with_unknown = false;
 }
-/* Appends the byte tokens of text for which there is no other token, or the unknown token if a byte has
- * none. Adjacent unknown texts become one token. JOULE_INVALID: there is no unknown token. */
+/* Appends the byte tokens of a text for which the vocabulary has no other token. If a byte has no byte token,
+ * appends the unknown token instead; adjacent unknown texts become one token. JOULE_INVALID: there is no
+ * unknown token. */
 joule_status encoder_add_bytes(struct encoder *encoder, const char *text, size_t size);
-/* Sets encoder->text to a part of a text, with spaces instead of U+2581. If it is not empty and
- * `adds_space`, it begins with another space. Characters are replaced and extra spaces removed if the
- * vocabulary states it. Returns false if out of memory. */
+/* Sets encoder->text to a part of a text, with spaces instead of U+2581. adds_space: if the part is not
+ * empty, it begins with an additional space. If the vocabulary demands it, characters are replaced and extra
+ * spaces are removed. Returns false if out of memory. */
 bool encoder_normalize(struct encoder *encoder, const char *text, size_t size, bool adds_space);
 /* Converts a part of encoder->text. */
 typedef joule_status encode_part_fn(struct encoder *encoder, const char *text, size_t size);
-/* Calls `encode` for the parts of encoder->text that no token crosses: a part ends before a space that
- * follows another character, if no token contains both. Otherwise the text is one part. */
+/* Calls `encode` for each part of encoder->text. A part ends before a space that follows another character,
+ * if no token contains both. Otherwise the text is one part. */
 joule_status encoder_each_part(struct encoder *encoder, encode_part_fn *encode);
 /* Sets JOULE_NO_MEMORY and a message. Returns JOULE_NO_MEMORY. */
 joule_status encoder_no_memory(struct encoder *encoder);
 
-/* Convert a part of a text between two special tokens. adds_space: a space is added before it. */
+/* Convert the part of a text between two special tokens. adds_space: add a space before the part. */
 typedef joule_status encode_fn(struct encoder *encoder, const char *text, size_t size, bool adds_space);
 encode_fn spm_encode, bpe_encode, unigram_encode;
 
-/* Prepare the algorithms. tokenizer->texts is complete. */
+/* Prepare the algorithms. tokenizer->texts must be complete. */
 joule_status spm_init(forge_tokenizer *tokenizer, joule_error *out_error);
 joule_status bpe_init(forge_tokenizer *tokenizer, joule_error *out_error);
 joule_status unigram_init(forge_tokenizer *tokenizer, joule_error *out_error);
-/* Free what they prepared. NULL is allowed. */
+/* Free the memory that bpe_init and unigram_init allocated. NULL is allowed. */
 void bpe_free(struct bpe *bpe);
 void unigram_free(struct unigram *unigram);
 
-/* Writes what a normal token of a vocabulary stands for. Returns the number of bytes, at most the token's. */
+/* Writes the text that a normal token stands for. Returns its size in bytes, at most the size of the
+ * token. */
 size_t tokenizer_write_text(enum vocabulary_kind kind, struct bytes token, char *out);
 /* Writes the bytes that a token of byte-level BPE stands for to out_bytes, which has room for the token's
  * size. Returns their number. A character that stands for no byte is copied. */
@@ -122,15 +126,15 @@ size_t bpe_decode_token(struct bytes token, char *out_bytes);
 /* Reads the vocabulary's list of merges. JOULE_INVALID: a merge is not a pair of tokens, or its result is
  * not a token. */
 joule_status tokenizer_add_merges(forge_tokenizer *tokenizer, joule_error *out_error);
-/* Decides whether two symbols are a merge (merge_pair_fn). context: the merges. */
+/* Returns true if two symbols may be merged (merge_pair_fn). context: the merges. */
 bool tokenizer_find_merge(const void *context, const struct symbol *left, const struct symbol *right,
                           uint32_t *out_priority, int32_t *out_token);
 /* Returns true if no ordinary token contains a space after another character. */
 bool tokenizer_splits_at_spaces(const forge_tokenizer *tokenizer);
-/* Returns true if each character of a token stands for a byte, in byte-level BPE. */
+/* Returns true if each character of a token of byte-level BPE stands for a byte. */
 bool bpe_stands_for_bytes(struct bytes token);
 
-/* Adds all tokens of `tokenizer` to its table that `accepts` returns true for. Returns false if out of
+/* Adds all tokens for which `accepts` returns true to the tokenizer's table. Returns false if out of
  * memory. */
 bool tokenizer_fill_table(forge_tokenizer *tokenizer,
                           bool (*accepts)(const forge_tokenizer *tokenizer, int32_t token));

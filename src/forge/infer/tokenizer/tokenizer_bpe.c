@@ -15,8 +15,8 @@ struct bpe {
 
 /* --- characters that stand for bytes -------------------------------------------------------------------- */
 
-/* Returns the byte that a character stands for, or -1. Printable characters of Latin-1 stand for themselves,
- * and U+0100 to U+0143 for the other 68 bytes in order: 0 to 32, 127 to 160, and 173. */
+/* Returns the byte that a character stands for, or -1. Printable characters of Latin-1 stand for themselves.
+ * U+0100 to U+0143 stand for the other 68 bytes in order: 0 to 32, 127 to 160, and 173. */
 static int byte_of(uint32_t character)
 {
     if ((character >= 33 && character <= 126) || (character >= 161 && character <= 255 && character != 173))
@@ -77,8 +77,9 @@ joule_status bpe_init(forge_tokenizer *tokenizer, joule_error *out_error)
 {
     const struct vocabulary *vocabulary = tokenizer->vocabulary;
     struct bpe *bpe = tokenizer->bpe = calloc(1, sizeof *bpe);
-    /* Merges may name special tokens; ordinary tokens with the same text come first. Some vocabularies
-     * contain a text in two forms, as bytes and as characters; merges result in the former. */
+    /* The table keeps the first token with a given text, so the order of these calls matters. Ordinary tokens
+     * come before special tokens, which merges may also name. Some vocabularies contain a text both as bytes
+     * and as characters; merges result in the token of bytes. */
     if (!bpe || !tokenizer_fill_table(tokenizer, is_ordinary_bytes) ||
         !tokenizer_fill_table(tokenizer, tokenizer_is_ordinary) || !tokenizer_fill_table(tokenizer, is_any))
         return error_set(out_error, JOULE_NO_MEMORY, "cannot open a tokenizer: out of memory");
@@ -97,8 +98,9 @@ void bpe_free(struct bpe *bpe)
 
 /* --- encoding ------------------------------------------------------------------------------------------- */
 
-/* Adds U+FFFD for a byte without a token. Such bytes are not UTF-8 in most models, whose unknown token often
- * ends a text. Returns the status of encoder_add_bytes if U+FFFD has no tokens either. */
+/* Adds the tokens of U+FFFD for a byte without a token. In most models, only bytes that never occur in UTF-8
+ * have no token. The unknown token is not used, because it often ends a text. If U+FFFD has no tokens either,
+ * returns the status of encoder_add_bytes. */
 static joule_status add_unknown_byte(struct encoder *encoder, const char *byte)
 {
     static const uint8_t replacement[] = {0xef, 0xbf, 0xbd};

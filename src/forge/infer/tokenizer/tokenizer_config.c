@@ -22,8 +22,8 @@ static int32_t find_control(const struct json_tokenizer *reading, const char *co
     return -1;
 }
 
-/* Sets *id to a token that is given by its text, or by an object with the text. Other values change
- * nothing. */
+/* Sets *id to the token that the member `name` names: a text, or an object with the text. Any other value
+ * leaves *id unchanged. */
 static joule_status read_id(struct json_tokenizer *reading, const struct json_value *config, const char *name,
                             int32_t *id)
 {
@@ -37,7 +37,8 @@ static joule_status read_id(struct json_tokenizer *reading, const struct json_va
                                           CONFIG_NAME ": %s is '%.60s', which is not a token", name, text);
 }
 
-/* Returns the chat template: a text, or the one named "default" of a list. NULL: none. */
+/* Returns the chat template; NULL: none. `value` is the text itself, or a list of named texts, of which the
+ * one named "default" is used. */
 static const char *find_template(const struct json_value *value)
 {
     const char *first = NULL;
@@ -65,7 +66,7 @@ static joule_status read_config(struct json_tokenizer *reading, const struct jso
     v->adds_bos = json_flag(json_member(config, "add_bos_token"), v->adds_bos) && v->bos >= 0;
     v->adds_eos = json_flag(json_member(config, "add_eos_token"), v->adds_eos) && v->eos >= 0;
     const char *template = find_template(json_member(config, "chat_template"));
-    if (template) /* the text is in the memory of the file, which the arena keeps */
+    if (template) /* the arena keeps the file, which contains the text */
         v->chat_template = template;
     return status;
 }

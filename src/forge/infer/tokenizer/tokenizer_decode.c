@@ -21,7 +21,7 @@ static const char *visible_text(const forge_tokenizer *tokenizer, int32_t token,
     return token_text(&tokenizer->texts, token, out_size);
 }
 
-/* Returns true if the first token of a text begins with the space that encoding adds. */
+/* Returns true if `token`, the first token of a text, begins with the space that encoding adds. */
 static bool begins_with_added_space(const forge_tokenizer *tokenizer, int32_t token, const char *text,
                                     size_t size)
 {
@@ -66,8 +66,8 @@ static bool is_incomplete(const char *bytes, size_t size)
     return false;
 }
 
-/* Adds one byte. Writes the character that it completes, or U+FFFD for bytes that it shows to be invalid.
- * Returns the number of bytes written. */
+/* Adds one byte. If the byte completes a character, writes the character. If the byte shows that pending
+ * bytes are invalid, writes U+FFFD for them. Returns the number of bytes written. */
 static size_t add_byte(forge_text_stream *stream, char byte, char *out)
 {
     size_t written = 0;
@@ -86,7 +86,7 @@ static size_t add_byte(forge_text_stream *stream, char byte, char *out)
         stream->pending_size = 0;
         if (size == 1)
             return written;
-        stream->pending[stream->pending_size++] = byte; /* it may begin a character */
+        stream->pending[stream->pending_size++] = byte; /* the byte may begin a character */
     }
 }
 
@@ -97,7 +97,7 @@ size_t forge_text_stream_add(forge_text_stream *stream, const forge_tokenizer *t
     const char *text = visible_text(tokenizer, token, false, &size);
     size_t skipped = !stream->has_begun && begins_with_added_space(tokenizer, token, text, size);
     stream->has_begun = stream->has_begun || size > 0;
-    if (stream->pending_size >= 4) /* not a state of this module */
+    if (stream->pending_size >= 4) /* the caller has changed the stream */
         stream->pending_size = 0;
     for (size_t i = skipped; i < size; i++)
         written += add_byte(stream, text[i], out_text + written);

@@ -7,7 +7,7 @@
 
 enum {
     MAX_FILE = 64 << 20, /* bytes */
-    MAX_GAPS = 65536,    /* numbers below the highest one that no token has */
+    MAX_GAPS = 65536,    /* maximum count of unused numbers below the highest number of a token */
 };
 
 bool json_is_text(const struct json_value *value, const char *text)
@@ -40,8 +40,8 @@ static joule_status no_memory(const struct json_tokenizer *reading)
 
 /* --- tokens --------------------------------------------------------------------------------------------- */
 
-/* Returns the number of items of an array or object. *highest: raised to the highest number of a token,
- * which number_of returns. */
+/* Returns the number of items of an array or object. number_of: returns the number of an item's token.
+ * *highest: raised to the highest of these numbers. */
 static size_t count_tokens(const struct json_value *list,
                            bool (*number_of)(const struct json_value *item, uint64_t *out_number),
                            uint64_t *highest)
@@ -59,7 +59,8 @@ static bool added_number(const struct json_value *item, uint64_t *out_number)
     return json_u64_of(json_member(item, "id"), out_number);
 }
 
-/* Allocates the tokens. Those that the file does not name have no text and are unused. */
+/* Allocates the tokens. A number that the file does not use gets a token without text, of the type
+ * TOKEN_UNUSED. */
 static joule_status allocate_tokens(struct json_tokenizer *reading, const struct json_value *vocab,
                                     const struct json_value *added)
 {
@@ -151,8 +152,8 @@ static joule_status read_added(struct json_tokenizer *reading, const struct json
 
 /* --- merges --------------------------------------------------------------------------------------------- */
 
-/* Sets the texts of a merge, which is "left right" or ["left", "right"]. *out_right: NULL for the first
- * form. */
+/* Sets the texts of a merge: ["left", "right"], or "left right". For the second form, *out_left is the whole
+ * text, and *out_right is NULL. */
 static bool merge_texts(const struct json_value *item, const char **out_left, const char **out_right)
 {
     bool is_pair = item->kind == JSON_ARRAY;
@@ -269,7 +270,7 @@ static joule_status read_all(struct json_tokenizer *reading)
 joule_status tokenizer_json_read(struct arena *arena, struct vocabulary *vocabulary, const char *path,
                                  joule_error *out_error)
 {
-    struct arena tree = {.block_size = 1 << 18}; /* only needed while reading */
+    struct arena tree = {.block_size = 1 << 18}; /* memory that is needed only while reading */
     struct json_tokenizer reading = {
         .arena = arena, .vocabulary = vocabulary, .path = path, .error = out_error};
     char *text;

@@ -1,4 +1,4 @@
-/* infer/tokenizer/tokenizer_json.h - what the parts of the reader of tokenizer.json share. */
+/* infer/tokenizer/tokenizer_json.h - functions that the parts of the reader of tokenizer.json share. */
 #ifndef FORGE_INFER_TOKENIZER_JSON_H
 #define FORGE_INFER_TOKENIZER_JSON_H
 
@@ -8,7 +8,7 @@
 
 /* A file that is being read. */
 struct json_tokenizer {
-    struct arena *arena; /* of the vocabulary */
+    struct arena *arena; /* memory of the vocabulary */
     struct vocabulary *vocabulary;
     const char *path;
     const struct json_value *root;
@@ -22,15 +22,17 @@ struct json_tokenizer {
 
 /* Returns true if `value` is a string that equals `text`. */
 bool json_is_text(const struct json_value *value, const char *text);
-/* Returns the value of true or false, or `otherwise` for other values and NULL. */
+/* Returns the value of a JSON true or false. Returns `otherwise` if `value` is NULL or another kind of
+ * value. */
 bool json_flag(const struct json_value *value, bool otherwise);
 /* Returns the token with this text, or -1. text: may be NULL. */
 int32_t json_tokenizer_find(const struct json_tokenizer *reading, const char *text);
 
-/* Read normalizer and pre_tokenizer: kind of the vocabulary, spaces and pieces. JOULE_UNSUPPORTED: a step is
- * unknown, and the message names it. */
+/* Reads normalizer and pre_tokenizer. Sets the kind of the vocabulary and the treatment of spaces and pieces.
+ * JOULE_UNSUPPORTED: a step is unknown; the message names it. */
 joule_status json_read_steps(struct json_tokenizer *reading);
-/* Reads post_processor: the tokens that are added at the ends of a text. The tokens are complete. */
+/* Reads post_processor: the tokens that are added at the ends of a text. Call it after all tokens are
+ * read. */
 joule_status json_read_ends(struct json_tokenizer *reading);
 /* Reads tokenizer_config.json in the same folder, if it exists: special tokens and the chat template. */
 joule_status json_read_config(struct json_tokenizer *reading);

@@ -6,8 +6,8 @@
 
 enum { MAX_STEPS = 8 };
 
-/* Lists the steps of a part: those of a "Sequence", or the part itself. Returns their number, or MAX_STEPS +
- * 1 if there are more. NULL and null have none. */
+/* Lists the steps of a part: the steps of a "Sequence", or else the part itself. Returns their number;
+ * MAX_STEPS + 1: too many. A part that is NULL or null has no steps. */
 static size_t list_steps(const struct json_value *part, const char *list_name,
                          const struct json_value *out_steps[MAX_STEPS])
 {
@@ -81,7 +81,7 @@ static joule_status read_normalizer_step(struct json_tokenizer *reading, const s
 {
     struct vocabulary *v = reading->vocabulary;
     const char *type = type_of(step);
-    if (v->kind == VOCABULARY_BPE) /* text is expected in NFC already */
+    if (v->kind == VOCABULARY_BPE) /* NFC is not applied: text is expected to be in NFC */
         return strcmp(type, "NFC") == 0 ? JOULE_OK : refuse(reading, "normalizer", step);
     if (strcmp(type, "Prepend") == 0 && json_is_text(json_member(step, "prepend"), "\xe2\x96\x81")) {
         v->adds_space_prefix = true;
@@ -116,14 +116,15 @@ static joule_status read_metaspace(struct json_tokenizer *reading, const struct 
     return JOULE_OK;
 }
 
-/* Returns true for a step that splits at spaces, of which the normalizer leaves none. */
+/* Returns true for a step that splits at spaces. It has no effect, because the normalizer has replaced all
+ * spaces. */
 static bool is_split_at_spaces(const struct json_value *step)
 {
     return strcmp(type_of(step), "Split") == 0 &&
            json_is_text(json_member(json_member(step, "pattern"), "String"), " ");
 }
 
-/* SentencePiece's steps: spaces become U+2581. */
+/* Reads the steps of SentencePiece, which replace spaces by U+2581. */
 static joule_status read_spaces(struct json_tokenizer *reading, const struct json_value *const *steps,
                                 size_t count)
 {
@@ -139,8 +140,8 @@ static joule_status read_spaces(struct json_tokenizer *reading, const struct jso
     return status;
 }
 
-/* Returns the pattern of a "Split" whose matches are pieces, or NULL. The patterns leave nothing between
- * matches, so removing the rest has no effect. */
+/* Returns the pattern of a "Split" whose matches are pieces, or NULL. The known patterns match all text, so
+ * it does not matter whether the text between matches is kept or removed. */
 static const char *split_pattern(const struct json_value *step)
 {
     bool is_inverted = json_flag(json_member(step, "invert"), false);
@@ -150,7 +151,8 @@ static const char *split_pattern(const struct json_value *step)
     return json_text_of(json_member(json_member(step, "pattern"), "Regex"));
 }
 
-/* Steps of byte-level BPE: the last is "ByteLevel", with its own pattern or one before it. */
+/* Reads the steps of byte-level BPE. The last step is "ByteLevel", which has its own pattern, or follows a
+ * "Split" with a pattern. */
 static joule_status read_pieces(struct json_tokenizer *reading, const struct json_value *const *steps,
                                 size_t count)
 {
@@ -238,7 +240,7 @@ joule_status json_read_ends(struct json_tokenizer *reading)
     for (size_t i = 0; i < count && status == JOULE_OK; i++)
         if (strcmp(type_of(steps[i]), "TemplateProcessing") == 0)
             status = read_template(reading, steps[i]);
-        else if (strcmp(type_of(steps[i]), "ByteLevel") != 0) /* changes offsets only */
+        else if (strcmp(type_of(steps[i]), "ByteLevel") != 0) /* "ByteLevel" changes offsets only */
             status = refuse(reading, "post_processor", steps[i]);
     return status;
 }

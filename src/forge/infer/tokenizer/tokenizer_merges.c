@@ -4,7 +4,7 @@
 #include <string.h>
 #include "base/error.h"
 
-/* Adds merge number `rank`, "left right". */
+/* Adds merge number `rank`, a text "left right", to the table. */
 static joule_status add_merge(forge_tokenizer *tokenizer, size_t rank, joule_error *error)
 {
     enum { MAX_MERGE = 2 * TOKENIZER_MAX_TOKEN + 1 };
@@ -18,7 +18,7 @@ static joule_status add_merge(forge_tokenizer *tokenizer, size_t rank, joule_err
     struct bytes left = {merge.data, (size_t)(space - merge.data)};
     struct bytes right = {space + 1, merge.size - left.size - 1};
     if (kind == VOCABULARY_BPE && !(bpe_stands_for_bytes(left) && bpe_stands_for_bytes(right)))
-        return JOULE_OK; /* no text has such parts */
+        return JOULE_OK; /* the parts are not tokens, so no text contains this pair */
     size_t left_size = tokenizer_write_text(kind, left, both);
     size_t right_size = tokenizer_write_text(kind, right, both + left_size);
     int32_t tokens[3] = {token_table_find(&tokenizer->table, both, left_size),

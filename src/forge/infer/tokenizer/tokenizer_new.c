@@ -8,7 +8,7 @@
 #include "base/string.h"
 #include "forge/infer/model/model_file.h"
 
-/* Tokens that end an answer if they are control tokens. */
+/* Texts of tokens that end an answer. Only control tokens count. */
 static const char *const end_names[] = {
     "<|im_end|>",    "<|eot_id|>",      "<|eom_id|>", "<|end|>", "<end_of_turn>",
     "<|endoftext|>", "<|end_of_text|>", "<EOT>",      "_<EOT>",  NULL};
@@ -97,7 +97,7 @@ static int parse_byte(struct bytes token)
     return string_to_u64(text, 16, &byte) ? (int)byte : -1;
 }
 
-/* Writes what token `i` stands for. Returns the number of bytes, at most the size of the token. */
+/* Writes the text that token `i` stands for. Returns its size in bytes, at most the size of the token. */
 static size_t write_text(const struct vocabulary *v, size_t i, char *out)
 {
     struct bytes token = v->tokens[i];

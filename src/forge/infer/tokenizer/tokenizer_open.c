@@ -1,4 +1,5 @@
-/* infer/tokenizer/tokenizer_open.c - opens the tokenizer in a file, whose format its first bytes show. */
+/* infer/tokenizer/tokenizer_open.c - opens the tokenizer in a file. The first bytes determine the file's
+ * format. */
 #include "forge/infer/tokenizer/tokenizer.h"
 
 #include <inttypes.h>
@@ -44,13 +45,14 @@ static bool is_json(const char *bytes, size_t size)
     return i < size && bytes[i] == '{';
 }
 
-/* Returns true for the beginning of a SentencePiece model: field 1, a piece, which begins with its text. */
+/* Returns true for the beginning of a SentencePiece model: field 1 is a piece, and the first field of a piece
+ * is its text. */
 static bool is_sentencepiece(const char *bytes, size_t size)
 {
     return size > 3 && bytes[0] == 0x0a && (bytes[2] == 0x0a || ((bytes[1] & 0x80) && bytes[3] == 0x0a));
 }
 
-/* Reads the vocabulary of a file, in the format that its first bytes show. */
+/* Reads the vocabulary of a file. The first bytes determine the format. */
 static joule_status read_vocabulary(struct model_file *model, const char *path, joule_error *error)
 {
     struct file file;

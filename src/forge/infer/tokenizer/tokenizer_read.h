@@ -11,14 +11,15 @@
 joule_status tokenizer_read_file(struct arena *arena, const char *path, size_t max_size, char **out_bytes,
                                  size_t *out_size, joule_error *out_error);
 
-/* Read a vocabulary, in memory of the arena. JOULE_INVALID: the file is damaged. JOULE_UNSUPPORTED: it needs
- * an algorithm that this version does not have. The message names the field. */
+/* The functions below read a vocabulary into memory of the arena. JOULE_INVALID: the file is damaged.
+ * JOULE_UNSUPPORTED: the file needs an algorithm that this version does not have. The message names the
+ * field. */
 
-/* A tokenizer.json of Hugging Face. Special tokens and the chat template are read from tokenizer_config.json
- * in the same folder, if it exists. */
+/* Reads a tokenizer.json of Hugging Face. Special tokens and the chat template are read from
+ * tokenizer_config.json in the same folder, if it exists. */
 joule_status tokenizer_json_read(struct arena *arena, struct vocabulary *vocabulary, const char *path,
                                  joule_error *out_error);
-/* A model of SentencePiece ("tokenizer.model"): a ModelProto of protocol buffers. */
+/* Reads a model of SentencePiece ("tokenizer.model"): a ModelProto of protocol buffers. */
 joule_status sentencepiece_read(struct arena *arena, struct vocabulary *vocabulary, const char *path,
                                 joule_error *out_error);
 

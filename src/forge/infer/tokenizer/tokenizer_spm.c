@@ -22,7 +22,7 @@ joule_status spm_init(forge_tokenizer *tokenizer, joule_error *out_error)
     return charsmap_open(tokenizer->vocabulary->charsmap, &tokenizer->charsmap, out_error);
 }
 
-/* Returns a number that is the lower, the higher the score is. The score is finite. */
+/* Returns a number that is lower for a higher score. The score is finite. */
 static uint32_t priority_of(float score)
 {
     uint32_t bits;
@@ -47,7 +47,7 @@ static bool find_pair(const void *context, const struct symbol *left, const stru
     return true;
 }
 
-/* Adds the tokens of the symbols that are left. */
+/* Adds the tokens of the symbols that remain after merging. */
 static joule_status add_symbols(struct encoder *encoder)
 {
     const struct symbol *symbols = encoder->merger.symbols;
@@ -73,7 +73,7 @@ static joule_status encode_part(struct encoder *encoder, const char *part, size_
     while (at < end) {
         const char *text = encoder->text + at;
         size_t size = string_utf8_length(text, end - at);
-        size += size == 0; /* a byte that is not UTF-8 */
+        size += size == 0; /* 0: the byte is not UTF-8 */
         if (!merger_add(&encoder->merger, (uint32_t)at, (uint32_t)size, token_table_find(table, text, size)))
             return encoder_no_memory(encoder);
         at += size;

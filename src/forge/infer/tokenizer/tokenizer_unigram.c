@@ -1,8 +1,8 @@
-/* infer/tokenizer/tokenizer_unigram.c - SentencePiece unigram: finds the tokens of a text whose sum of scores
- * is highest (Viterbi's algorithm).
+/* infer/tokenizer/tokenizer_unigram.c - SentencePiece unigram: divides a text into the tokens with the
+ * highest sum of scores (Viterbi's algorithm).
  *
- * Note: texts and tokens have spaces here instead of U+2581. Sums are single precision and begin at the start
- * of the text, as in SentencePiece, so that the same paths are equal. / */
+ * Note: texts and tokens have spaces here instead of U+2581. Sums have single precision and begin at the
+ * start of the text, as in SentencePiece, so that rounding makes the same paths equal. */
 #include "forge/infer/tokenizer/tokenizer.h"
 
 #include <stdlib.h>
@@ -10,8 +10,9 @@
 #include "base/error.h"
 #include "base/string.h"
 
-#define UNKNOWN_PENALTY 10.0f    /* an unknown character scores the lowest score minus this */
-#define LOWEST_SUM      -32768.f /* below it, single precision loses differences; then sums begin at 0 */
+#define UNKNOWN_PENALTY 10.0f /* score of an unknown character: the lowest score of a token minus this */
+/* Below this sum, single precision loses differences, so the next part begins with the sum 0. */
+#define LOWEST_SUM -32768.f
 
 struct unigram {
     struct trie trie;
@@ -21,11 +22,11 @@ struct unigram {
 /* The best path that ends at a byte. */
 struct path {
     float score;
-    uint32_t begin; /* of the last token */
-    uint32_t end;   /* of the token that begins here; set when the best path is known */
+    uint32_t begin; /* first byte of the last token */
+    uint32_t end;   /* end of the token that begins here; set when the best path is known */
     int32_t token;  /* the last token; TOKEN_NONE: an unknown character */
 };
-#define PATH_NONE UINT32_MAX /* begin: no path ends here */
+#define PATH_NONE UINT32_MAX /* value of `begin`: no path ends here */
 
 static bool is_found(const forge_tokenizer *tokenizer, int32_t token)
 {
@@ -64,7 +65,7 @@ void unigram_free(struct unigram *unigram)
 
 /* --- Viterbi -------------------------------------------------------------------------------------------- */
 
-/* Makes a token the last one of the best path to paths[end], if its score is higher. */
+/* If the path with this token as its last one has a higher score than paths[end], it replaces paths[end]. */
 static void extend(struct path *paths, size_t begin, size_t end, float score, int32_t token)
 {
     score += paths[begin].score;
@@ -72,7 +73,8 @@ static void extend(struct path *paths, size_t begin, size_t end, float score, in
         paths[end] = (struct path){.score = score, .begin = (uint32_t)begin, .token = token};
 }
 
-/* Extends the best path to byte `at` by all tokens, or by an unknown character of `length` bytes. */
+/* Extends the best path that ends at byte `at` by each token that follows; if none has the next character, by
+ * an unknown character of `length` bytes. */
 static void extend_all(const forge_tokenizer *tokenizer, struct path *paths, const char *text, size_t at,
                        size_t size, size_t length)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include "base/array.h"
 
-/* The tokens of the sorted list whose text begins with the text of a node. */
+/* A range of the sorted list: the tokens whose text begins with the text of a node. */
 struct range {
     uint32_t begin, end;
     uint32_t depth; /* size of the node's text in bytes */
@@ -28,7 +28,7 @@ static uint8_t byte_at(const struct token_texts *texts, int32_t token, size_t de
     return (uint8_t)texts->bytes[texts->begins[token] + depth];
 }
 
-/* Adds the children of node `i`, whose tokens are `range`. */
+/* Adds the children of node `i`. (*ranges)[i]: the node's tokens. */
 static bool add_children(struct trie *trie, struct range **ranges, size_t *capacity, size_t i,
                          const struct token_texts *texts, const int32_t *tokens)
 {

@@ -1,4 +1,4 @@
-/* infer/tokenizer/trie.h - a set of texts that is searched for all texts at the beginning of a string. */
+/* infer/tokenizer/trie.h - a set of texts. One walk finds all texts of the set with which a string begins. */
 #ifndef FORGE_INFER_TRIE_H
 #define FORGE_INFER_TRIE_H
 
@@ -10,24 +10,24 @@
 /* The children of a node are adjacent, and sorted by their bytes. */
 struct trie_node {
     uint32_t first_child;
-    int32_t token; /* whose text ends here; TOKEN_NONE */
+    int32_t token; /* the token whose text ends at this node; TOKEN_NONE: none */
     uint16_t child_count;
-    uint8_t byte; /* by which the parent's text is longer */
+    uint8_t byte; /* the last byte of the node's text */
 };
 
-/* Node 0 has the empty text. No nodes: the set is empty. */
+/* Node 0 has the empty text. A set without nodes is empty. */
 struct trie {
     struct trie_node *nodes;
     size_t count, capacity;
 };
 #define TRIE_NONE UINT32_MAX
 
-/* Builds the set of the texts of `count` tokens, at most 2^31; tokens: sorted by this function. Of tokens
- * with the same text, the lowest is used; empty texts are left out. Returns false if out of memory. */
+/* Builds the set of the texts of `count` tokens, at most 2^31. Sorts `tokens`. If several tokens have the
+ * same text, the lowest is used. Empty texts are left out. Returns false if out of memory. */
 bool trie_build(struct trie *trie, const struct token_texts *texts, int32_t *tokens, size_t count);
 void trie_free(struct trie *trie);
 
-/* Returns the node of the text of `node` and one more byte, or TRIE_NONE. */
+/* Returns the node whose text is the text of `node` followed by `byte`, or TRIE_NONE. */
 static inline uint32_t trie_step(const struct trie *trie, uint32_t node, uint8_t byte)
 {
     uint32_t low = trie->nodes[node].first_child, high = low + trie->nodes[node].child_count, end = high;
