@@ -160,6 +160,40 @@ static void test_equal_requests_cost_the_same_and_a_batch_costs_less_per_token(v
     tiny_model_close(&tiny);
 }
 
+/* Requests are cancelled while they run and while they wait. */
+static void test_cancelled_requests_keep_the_joules_that_they_used(void **state)
+{
+    (void)state;
+    const int32_t prompt[] = {1, 2, 3};
+    for (uint64_t period = 1; period <= 7; period += 6) {
+        struct machine m = {.period = period};
+        struct tiny_model tiny;
+        forge_engine_event event = {.struct_size = sizeof event};
+        double sum = 0;
+        open_machine(&tiny, &m, &(forge_engine_options){.max_batch_size = 2});
+        for (int i = 0; i < 6; i++)
+            tiny_model_add(&tiny, prompt, 3, 20, 0);
+        for (int step = 0; forge_engine_step(tiny.engine, NULL) == JOULE_OK; step++) {
+            if (step == 9) {
+                forge_engine_cancel(tiny.engine, 1); /* runs */
+                forge_engine_cancel(tiny.engine, 5); /* waits */
+                forge_engine_cancel(tiny.engine, 5);
+                forge_engine_cancel(tiny.engine, 99);
+            }
+            while (forge_engine_next(tiny.engine, &event) == JOULE_OK) {
+                bool is_cancelled = event.request == 1 || event.request == 5;
+                if (event.end == FORGE_END_NONE)
+                    continue;
+                assert_int_equal(event.end, is_cancelled ? FORGE_END_CANCELLED : FORGE_END_LENGTH);
+                assert_true(event.request == 5 ? event.joules.value == 0 : event.joules.value > 0);
+                sum += event.joules.value;
+            }
+        }
+        assert_conserved(&m, sum);
+        tiny_model_close(&tiny);
+    }
+}
+
 static void test_no_request_exceeds_its_budget_by_more_than_a_step(void **state)
 {
     (void)state;
@@ -331,6 +365,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_requests_idle_and_unattributed_add_up_to_the_meter),
         cmocka_unit_test(test_equal_requests_cost_the_same_and_a_batch_costs_less_per_token),
+        cmocka_unit_test(test_cancelled_requests_keep_the_joules_that_they_used),
         cmocka_unit_test(test_no_request_exceeds_its_budget_by_more_than_a_step),
         cmocka_unit_test(test_the_power_limit_holds_over_any_second_to_one_step),
         cmocka_unit_test(test_the_power_limit_holds_if_the_meter_is_slower_than_the_steps),
