@@ -160,6 +160,40 @@ static void test_equal_requests_cost_the_same_and_a_batch_costs_less_per_token(v
     tiny_model_close(&tiny);
 }
 
+/* Requests are cancelled while they run and while they wait. */
+static void test_cancelled_requests_keep_the_joules_that_they_used(void **state)
+{
+    (void)state;
+    const int32_t prompt[] = {1, 2, 3};
+    for (uint64_t period = 1; period <= 7; period += 6) {
+        struct machine m = {.period = period};
+        struct tiny_model tiny;
+        forge_engine_event event = {.struct_size = sizeof event};
+        double sum = 0;
+        open_machine(&tiny, &m, &(forge_engine_options){.max_batch_size = 2});
+        for (int i = 0; i < 6; i++)
+            tiny_model_add(&tiny, prompt, 3, 20, 0);
+        for (int step = 0; forge_engine_step(tiny.engine, NULL) == JOULE_OK; step++) {
+            if (step == 9) {
+                forge_engine_cancel(tiny.engine, 1); /* runs */
+                forge_engine_cancel(tiny.engine, 5); /* waits */
+                forge_engine_cancel(tiny.engine, 5);
+                forge_engine_cancel(tiny.engine, 99);
+            }
+            while (forge_engine_next(tiny.engine, &event) == JOULE_OK) {
+                bool is_cancelled = event.request == 1 || event.request == 5;
+                if (event.end == FORGE_END_NONE)
+                    continue;
+                assert_int_equal(event.end, is_cancelled ? FORGE_END_CANCELLED : FORGE_END_LENGTH);
+                assert_true(event.request == 5 ? event.joules.value == 0 : event.joules.value > 0);
+                sum += event.joules.value;
+            }
+        }
+        assert_conserved(&m, sum);
+        tiny_model_close(&tiny);
+    }
+}
+
 static void test_no_request_exceeds_its_budget_by_more_than_a_step(void **state)
 {
     (void)state;
@@ -194,30 +228,48 @@ static void test_no_request_exceeds_its_budget_by_more_than_a_step(void **state)
     tiny_model_close(&tiny);
 }
 
+/* Returns the largest energy of any second from second `first` on while 12 requests run with a limit. */
+static double largest_second(uint64_t period, double max_watts, int first)
+{
+    const int32_t prompt[] = {1, 2, 3, 4, 5, 6};
+    static struct machine m;
+    struct tiny_model tiny;
+    forge_engine_event ends[64];
+    double largest = 0;
+    m.period = period;
+    open_machine(&tiny, &m, &(forge_engine_options){.max_power_watts = max_watts, .max_batch_size = 4});
+    for (int i = 0; i < 12; i++)
+        tiny_model_add(&tiny, prompt, 6, 30, 0);
+    run(&tiny, ends);
+    for (size_t end = 0, begin = 0; end < m.count; end++) {
+        while (m.times_ns[end] - m.times_ns[begin] > NS_PER_S)
+            begin++;
+        if (m.times_ns[begin] >= first * NS_PER_S)
+            largest = fmax(largest, m.joules[end] - m.joules[begin]);
+    }
+    assert_true(m.count < 20000);
+    tiny_model_close(&tiny);
+    return largest;
+}
+
 /* Without a limit, the machine would use at least about 5 + 2.5 / 0.05 = 55 W. */
 static void test_the_power_limit_holds_over_any_second_to_one_step(void **state)
 {
     (void)state;
     enum { LIMIT = 30 };
-    const int32_t prompt[] = {1, 2, 3, 4, 5, 6};
-    static struct machine m;
-    struct tiny_model tiny;
-    forge_engine_event ends[64];
-    m.period = 1;
-    open_machine(&tiny, &m, &(forge_engine_options){.max_power_watts = LIMIT, .max_batch_size = 4});
-    for (int i = 0; i < 12; i++)
-        tiny_model_add(&tiny, prompt, 6, 30, 0);
-    run(&tiny, ends);
-    double largest = 0;
-    for (size_t end = 0, begin = 0; end < m.count; end++) {
-        while (m.times_ns[end] - m.times_ns[begin] > NS_PER_S)
-            begin++;
-        largest = fmax(largest, m.joules[end] - m.joules[begin]);
-    }
-    assert_true(m.count < 20000);
+    double largest = largest_second(1, LIMIT, 0);
     assert_true(largest > 0.6 * LIMIT);
     assert_true(largest <= LIMIT + STEP_JOULES + 24 * TOKEN_JOULES + IDLE_WATTS * 0.05);
-    tiny_model_close(&tiny);
+}
+
+/* The steps since the last reading count with their expected joules, which are known after the first one. */
+static void test_the_power_limit_holds_if_the_meter_is_slower_than_the_steps(void **state)
+{
+    (void)state;
+    enum { LIMIT = 30 };
+    double largest = largest_second(15, LIMIT, 3);
+    assert_true(largest > 0.4 * LIMIT);
+    assert_true(largest <= LIMIT + STEP_JOULES + 24 * TOKEN_JOULES + IDLE_WATTS * 0.05);
 }
 
 /* A machine that uses 100 W, with readings every 1 to 40 ms. */
@@ -313,8 +365,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_requests_idle_and_unattributed_add_up_to_the_meter),
         cmocka_unit_test(test_equal_requests_cost_the_same_and_a_batch_costs_less_per_token),
+        cmocka_unit_test(test_cancelled_requests_keep_the_joules_that_they_used),
         cmocka_unit_test(test_no_request_exceeds_its_budget_by_more_than_a_step),
         cmocka_unit_test(test_the_power_limit_holds_over_any_second_to_one_step),
+        cmocka_unit_test(test_the_power_limit_holds_if_the_meter_is_slower_than_the_steps),
         cmocka_unit_test(test_the_power_limit_sees_the_whole_last_second),
         cmocka_unit_test(test_the_objective_energy_finds_the_cheapest_batch_size),
         cmocka_unit_test(test_the_objective_latency_limits_steps_to_twice_the_time_of_one_row),

@@ -272,6 +272,35 @@ static void test_lookups_of_any_length_end(void **state)
     tiny_model_close(&tiny);
 }
 
+/* There are as many rows as requests, so nothing is left for drafts. */
+static void test_drafts_take_no_rows_from_other_running_requests(void **state)
+{
+    (void)state;
+    struct tiny_model tiny, equal;
+    const int32_t prompt[] = {1};
+    size_t counts[9] = {0};
+    forge_engine_event event = {.struct_size = sizeof event};
+    forge_engine_options options = {.struct_size = sizeof options,
+                                    .max_batch_size = 8,
+                                    .max_batch_tokens = 8,
+                                    .speculation = FORGE_SPECULATION_MODEL,
+                                    .keeps_draft_tokens = true};
+    tiny_model_open(&equal, 7, NULL);
+    options.draft_model = equal.model;
+    tiny_model_open(&tiny, 7, &options);
+    for (int i = 0; i < 8; i++)
+        tiny_model_add(&tiny, prompt, 1, 20, 0);
+    for (int step = 1; step <= 20; step++) {
+        assert_int_equal(forge_engine_step(tiny.engine, NULL), JOULE_OK);
+        while (forge_engine_next(tiny.engine, &event) == JOULE_OK)
+            counts[event.request] += event.token >= 0;
+        for (int i = 1; i <= 8; i++)
+            assert_int_equal(counts[i], step);
+    }
+    tiny_model_close(&tiny);
+    tiny_model_close(&equal);
+}
+
 static void test_the_fit_of_step_times_finds_the_line(void **state)
 {
     (void)state;
@@ -292,6 +321,7 @@ int main(void)
         cmocka_unit_test(test_requests_get_no_drafts_while_the_cache_of_the_draft_model_is_full),
         cmocka_unit_test(test_a_draft_model_without_finite_logits_proposes_nothing),
         cmocka_unit_test(test_lookups_of_any_length_end),
+        cmocka_unit_test(test_drafts_take_no_rows_from_other_running_requests),
         cmocka_unit_test(test_the_fit_of_step_times_finds_the_line),
     };
     return cmocka_run_group_tests_name("speculation", tests, NULL, NULL);

@@ -58,12 +58,12 @@ static joule_status end_over_budget(forge_engine *e, joule_error *error)
     return status;
 }
 
-/* Waits until a step like the last one keeps the mean power below the limit. If a step alone exceeds the
- * limit, waits one second. */
+/* Waits until a step like the last one, and the steps since the meter's last reading, keep the mean power
+ * below the limit. If they alone exceed the limit, waits one second. */
 static void wait_for_power(forge_engine *e)
 {
     int64_t begin_ns = request_energy_now_ns(&e->energy), wait_ns;
-    double joules = request_energy_expect(&e->energy, e->step_weight);
+    double joules = request_energy_expect(&e->energy, e->energy.weights + e->step_weight);
     while ((wait_ns = power_limit_wait_ns(&e->power_limit, joules)) > 0) {
         int64_t now_ns = request_energy_now_ns(&e->energy);
         if (now_ns - begin_ns >= NS_PER_S)

@@ -1,4 +1,4 @@
-/* infer/engine/engine_options.c - reads the options of an engine, sets the default values, and checks them. */
+/* infer/engine/engine_options.c - reads and checks the options of an engine; see <forge/engine.h>. */
 #include "base/abi.h"
 #include "base/error.h"
 #include "forge/infer/engine/engine.h"

@@ -157,12 +157,14 @@ static void schedule(struct scheduler *s, struct sequence *sequence, size_t coun
     s->rows += count;
 }
 
-/* Schedules the running sequences. Returns true if one was preempted. */
+/* Schedules the running sequences, each with one row or more as long as there are rows. Returns true if one
+ * was preempted. */
 static bool plan_running(struct scheduler *s)
 {
     uint64_t before = s->preemptions;
     for (struct sequence *at = s->running.first, *next; at && s->rows < s->options.max_rows; at = next) {
-        size_t count = wanted_rows(s, at, s->options.max_rows - s->rows);
+        size_t rows = s->options.max_rows - s->rows, others = s->running.count - s->batch_count - 1;
+        size_t count = wanted_rows(s, at, rows > others ? rows - others : 1);
         next = at->next;
         while (count > 0 && !take_pages(s, at, at->computed + count)) {
             struct sequence *last = victim(s);

@@ -62,8 +62,8 @@ joule_status speculation_open(struct speculation *speculation, const forge_engin
                               joule_error *out_error);
 void speculation_close(struct speculation *speculation);
 
-/* Sets the drafts of the sequences of requests [0, count), which have exactly one token to compute. A sequence
- * gets no drafts from a draft model whose cache is full. */
+/* Sets the drafts of the sequences of requests [0, count), which have exactly one token to compute. If the
+ * cache of the draft model is full, a sequence gets no drafts. */
 joule_status speculation_propose(struct speculation *speculation, size_t count, joule_error *out_error);
 /* Records that the first `accepted` of `proposed` drafts were accepted. */
 void speculation_record(struct speculation *speculation, struct draft_state *state, size_t token_count,
