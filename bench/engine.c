@@ -1,8 +1,7 @@
-/* bench/engine.c - time of a step of the language-model engine outside the model's program: scheduling, pages, inputs
- * and sampling.
+/* bench/engine.c - time of a step of the language-model engine outside the model's program: scheduling,
+ * pages, inputs and sampling.
  *
- * usage: bench_engine MODEL [TOKENIZER]
- * Prints a line for each batch size, and the same as JSON. */
+ * usage: bench_engine MODEL [TOKENIZER] Prints a line for each batch size, and the same as JSON. */
 #include <forge/engine.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Checks that an engine survives each failing allocation: creation and requests report JOULE_NO_MEMORY, and free
- * all memory. */
+/* Checks that an engine survives each failing allocation: creation and requests report JOULE_NO_MEMORY, and
+ * free all memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,8 +20,8 @@ static forge_engine_options options_with(const forge_model *draft_model)
                                   .keeps_draft_tokens = true};
 }
 
-/* Adds two requests, one with penalties, and runs them. Frees the engine. Returns the first status that is not
- * JOULE_OK, or JOULE_ABSENT. */
+/* Adds two requests, one with penalties, and runs them. Frees the engine. Returns the first status that is
+ * not JOULE_OK, or JOULE_ABSENT. */
 static joule_status run_requests(forge_engine *engine)
 {
     const int32_t prompt[] = {1, 2, 3, 4, 5};
