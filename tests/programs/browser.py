@@ -5,6 +5,7 @@ Needs only the standard library. The WebSocket client supports text messages to 
 import base64
 import json
 import os
+import pathlib
 import shutil
 import socket
 import struct
@@ -67,7 +68,7 @@ class Page:
     def wait_for_target(self, path, url):
         end = time.monotonic() + 60
         while time.monotonic() < end:
-            if os.path.exists(path) and (lines := open(path, encoding="ascii").read().split()):
+            if os.path.exists(path) and (lines := pathlib.Path(path).read_text(encoding="ascii").split()):
                 with urllib.request.urlopen(f"http://127.0.0.1:{lines[0]}/json", timeout=60) as answer:
                     for target in json.load(answer):
                         if target["type"] == "page" and target["url"].startswith(url):
