@@ -148,12 +148,6 @@ typedef enum forge_end {
     FORGE_END_ENERGY = 4,    /* the request would exceed max_joules */
 } forge_end;
 
-/* A token with its log-probability. Its layout is final. */
-typedef struct forge_token_logprob {
-    int32_t token;
-    float logprob; /* natural logarithm, before temperature and filters */
-} forge_token_logprob;
-
 /* A new token of a request, or its end. */
 typedef struct forge_engine_event {
     uint32_t struct_size; /* sizeof(forge_engine_event) */

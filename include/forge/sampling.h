@@ -14,6 +14,12 @@ typedef enum forge_sampling_order {
     FORGE_ORDER_TEMPERATURE_LAST = 1,  /* as llama.cpp: penalties, top-k, top-p, min-p, temperature */
 } forge_sampling_order;
 
+/* A token with its log-probability. Its layout is final. */
+typedef struct forge_token_logprob {
+    int32_t token;
+    float logprob; /* natural logarithm, before temperature and filters */
+} forge_token_logprob;
+
 /* A number that is added to the logit of a token. Its layout is final. */
 typedef struct forge_logit_bias {
     int32_t token;

@@ -424,7 +424,7 @@ static void test_log_probabilities_are_sorted_and_normalised(void **state)
     float logits[6] = {logf(.2f) + 7, logf(.1f) + 7, NAN, logf(.4f) + 7, logf(.2f) + 7, logf(.1f) + 7};
     static const int32_t order[] = {3, 0, 4, 1, 5};
     static const double expected[] = {.4, .2, .2, .1, .1};
-    struct token_logprob top[8];
+    forge_token_logprob top[8];
     float logprob;
     for (size_t count = 0; count <= 8; count++) {
         sampler_logprobs(logits, 6, 4, &logprob, top, count);

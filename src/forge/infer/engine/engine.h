@@ -86,7 +86,4 @@ joule_status engine_limit_energy(forge_engine *engine, joule_error *out_error);
 /* Adds the cost of the last batch to the requests in it. */
 void engine_add_cost(forge_engine *engine);
 
-/* Chooses tokens from the logits of the batch, [outputs, vocabulary], and adds events. */
-joule_status engine_take_outputs(forge_engine *engine, const float *logits, joule_error *out_error);
-
 #endif

@@ -16,7 +16,7 @@
 static size_t output_rows(const struct scheduled *scheduled)
 {
     const struct sequence *sequence = scheduled->sequence;
-    const struct answer *answer = (const struct answer *)sequence;
+    const struct answer *answer = answer_of(scheduled->sequence);
     size_t end = scheduled->first + scheduled->count;
     if (answer->options.reports_prompt && scheduled->first < answer->prompt_count)
         return scheduled->count;
@@ -37,11 +37,9 @@ static bool ends_answer(const forge_engine *e, const struct answer *answer, int3
 static void set_logprobs(const forge_engine *e, const struct answer *answer, const float *logits,
                          int32_t token, forge_engine_event *event)
 {
-    struct token_logprob top[FORGE_MAX_LOGPROBS];
     event->top_count = answer->options.logprobs;
-    sampler_logprobs(logits, runner_vocabulary(&e->runner), token, &event->logprob, top, event->top_count);
-    for (size_t i = 0; i < event->top_count; i++)
-        event->top[i] = (forge_token_logprob){top[i].token, top[i].logprob};
+    sampler_logprobs(logits, runner_vocabulary(&e->runner), token, &event->logprob, event->top,
+                     event->top_count);
 }
 
 /* Reports the probabilities of the prompt's tokens that follow the scheduled rows. logits: [count,
@@ -93,9 +91,15 @@ static joule_status add_token(forge_engine *e, struct answer *answer, int32_t to
  * [vocabulary]. */
 static void forbid_end(const forge_engine *e, const struct answer *answer, size_t made, float *logits)
 {
-    for (size_t i = 0; made < answer->options.min_tokens && i < runner_vocabulary(&e->runner); i++)
-        if (ends_answer(e, answer, (int32_t)i))
-            logits[i] = -INFINITY;
+    const forge_tokenizer *tokenizer = answer->options.ignores_end ? NULL : e->model->tokenizer;
+    size_t vocabulary = runner_vocabulary(&e->runner);
+    if (made >= answer->options.min_tokens)
+        return;
+    for (size_t i = 0; i < answer->options.stop_count; i++)
+        if (answer->stop_tokens[i] >= 0 && (size_t)answer->stop_tokens[i] < vocabulary)
+            logits[answer->stop_tokens[i]] = -INFINITY;
+    for (size_t i = 0; tokenizer && i < tokenizer->end_count; i++)
+        logits[tokenizer->end_tokens[i]] = -INFINITY;
 }
 
 /* Replaces the logits after the first `row` drafts by probabilities. Returns false if no token is
@@ -201,21 +205,23 @@ static joule_status propose(forge_engine *e, joule_error *error)
     size_t count = 0;
     for (struct sequence *at = e->scheduler.running.first; at; at = at->next) {
         struct answer *answer = answer_of(at);
+        size_t room = draft_room(e, answer);
         at->draft_count = 0;
-        if (at->computed + 1 != at->token_count || draft_room(e, answer) == 0)
+        if (at->computed + 1 != at->token_count || room == 0)
             continue;
         e->speculation.requests[count++] =
             (struct draft_request){.sequence = at,
                                    .state = &answer->drafts,
                                    .sampler = answer->sampler,
                                    .position = at->token_count - answer->prompt_count,
-                                   .room = draft_room(e, answer),
+                                   .room = room,
                                    .is_greedy = answer->options.sampling.temperature < 1e-5};
     }
     return count ? speculation_propose(&e->speculation, count, error) : JOULE_OK;
 }
 
-joule_status engine_take_outputs(forge_engine *e, const float *logits, joule_error *error)
+/* Chooses tokens from the logits of the batch, [outputs, vocabulary], and adds events. */
+static joule_status take_outputs(forge_engine *e, const float *logits, joule_error *error)
 {
     struct scheduler *s = &e->scheduler;
     size_t vocabulary = runner_vocabulary(&e->runner);
@@ -295,7 +301,7 @@ static joule_status run_step(forge_engine *e, joule_error *error)
     e->rows += s->rows;
     engine_add_cost(e);
     scheduler_complete(&e->scheduler);
-    return engine_take_outputs(e, logits, error);
+    return take_outputs(e, logits, error);
 }
 
 joule_status forge_engine_step(forge_engine *e, joule_error *out_error)

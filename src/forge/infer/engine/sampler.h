@@ -71,16 +71,11 @@ int32_t sampler_draw(const struct sampler *sampler, const float *probabilities, 
 size_t sampler_accept(const struct sampler *sampler, float *target, const float *draft, const int32_t *tokens,
                       size_t count, uint64_t position, int32_t *out_tokens);
 
-/* A token with its log-probability before penalties and filters. */
-struct token_logprob {
-    int32_t token;
-    float logprob;
-};
 /* Writes the `count` most likely tokens of logits [vocabulary] to out_top in descending order, and the
  * log-probability of `token` to *out_logprob. Equally likely tokens have ascending ids. Entries beyond the
  * vocabulary have token -1 and log-probability -INFINITY, like a `token` outside the vocabulary. count:
  * small, because the time is up to vocabulary * count. Any thread. */
 void sampler_logprobs(const float *logits, size_t vocabulary, int32_t token, float *out_logprob,
-                      struct token_logprob *out_top, size_t count);
+                      forge_token_logprob *out_top, size_t count);
 
 #endif

@@ -136,22 +136,22 @@ static double log_of_sum(const float *logits, size_t count, float max)
 }
 
 /* Inserts a token into top [count], whose entries are in descending order. */
-static void insert(struct token_logprob *top, size_t count, int32_t token, float logit)
+static void insert(forge_token_logprob *top, size_t count, int32_t token, float logit)
 {
     size_t at = count;
     for (; at > 0 && (top[at - 1].token < 0 || logit > top[at - 1].logprob); at--)
         if (at < count)
             top[at] = top[at - 1];
     if (at < count)
-        top[at] = (struct token_logprob){token, logit};
+        top[at] = (forge_token_logprob){token, logit};
 }
 
 void sampler_logprobs(const float *logits, size_t vocabulary, int32_t token, float *out_logprob,
-                      struct token_logprob *out_top, size_t count)
+                      forge_token_logprob *out_top, size_t count)
 {
     float max = -INFINITY;
     for (size_t i = 0; i < count; i++)
-        out_top[i] = (struct token_logprob){-1, -INFINITY};
+        out_top[i] = (forge_token_logprob){-1, -INFINITY};
     for (size_t i = 0; i < vocabulary; i++) {
         max = logits[i] > max ? logits[i] : max;
         if (count > 0 && (logits[i] > out_top[count - 1].logprob))
