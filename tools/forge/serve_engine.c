@@ -47,12 +47,20 @@ static void end_choice(struct server *server, struct choice *choice, const forge
     job_release(job);
 }
 
-static void end_all(struct server *server, struct active *active, const joule_error *failure)
+/* Empties the queue of choices that wait for the engine, and returns its first choice. The caller holds the
+ * server's lock. */
+static struct choice *take_queue(struct server *server)
 {
-    pthread_mutex_lock(&server->lock);
     struct choice *queue = server->queue;
     server->queue = NULL;
     server->queue_end = &server->queue;
+    return queue;
+}
+
+static void end_all(struct server *server, struct active *active, const joule_error *failure)
+{
+    pthread_mutex_lock(&server->lock);
+    struct choice *queue = take_queue(server);
     pthread_mutex_unlock(&server->lock);
     for (struct choice *next; queue; queue = next) {
         next = queue->next;
@@ -115,9 +123,7 @@ static bool add_queued(struct server *server, struct active *active, bool is_blo
     if (!server->queue && wait_ns && server->state != SERVE_ENDING)
         pthread_cond_timedwait(&server->wake, &server->lock, &until);
     bool is_ending = server->state == SERVE_ENDING;
-    struct choice *queue = server->queue;
-    server->queue = NULL;
-    server->queue_end = &server->queue;
+    struct choice *queue = take_queue(server);
     pthread_mutex_unlock(&server->lock);
     for (struct choice *next; queue; queue = next) {
         next = queue->next;
