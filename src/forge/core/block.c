@@ -3,6 +3,7 @@
  * Note: elements are multiplied in f32 by the inverse of the scale, before the scale is rounded to f16. ggml
  * computes in the same order, so this code and ggml write equal bytes for equal numbers.
  */
+#include "forge/core/block_type.h"
 #include "forge/core/dtype.h"
 #include "forge/core/number.h"
 
@@ -80,25 +81,5 @@ static void unpack_q4_0(const struct q4_0_block *block, double out[BLOCK_ELEMENT
     }
 }
 
-#define BLOCK_TYPE(name)                                                                                     \
-    void load_##name(const void *source, size_t first, size_t count, double *out)                            \
-    {                                                                                                        \
-        const char *from = (const char *)source + first / BLOCK_ELEMENTS * sizeof(struct name##_block);      \
-        for (size_t i = 0; i < count; i += BLOCK_ELEMENTS, from += sizeof(struct name##_block)) {            \
-            struct name##_block block;                                                                       \
-            memcpy(&block, from, sizeof block);                                                              \
-            unpack_##name(&block, out + i);                                                                  \
-        }                                                                                                    \
-    }                                                                                                        \
-    void store_##name(void *target, size_t first, size_t count, const double *values)                        \
-    {                                                                                                        \
-        char *to = (char *)target + first / BLOCK_ELEMENTS * sizeof(struct name##_block);                    \
-        for (size_t i = 0; i < count; i += BLOCK_ELEMENTS, to += sizeof(struct name##_block)) {              \
-            struct name##_block block;                                                                       \
-            pack_##name(values + i, &block);                                                                 \
-            memcpy(to, &block, sizeof block);                                                                \
-        }                                                                                                    \
-    }
-
-BLOCK_TYPE(q8_0)
-BLOCK_TYPE(q4_0)
+BLOCK_TYPE(q8_0, BLOCK_ELEMENTS)
+BLOCK_TYPE(q4_0, BLOCK_ELEMENTS)

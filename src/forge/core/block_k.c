@@ -3,6 +3,7 @@
  * Note: reading is exact. Writing uses the range of each group, without the search for better scales that
  * ggml does, so the bytes differ from those that ggml writes.
  */
+#include "forge/core/block_type.h"
 #include "forge/core/dtype.h"
 #include "forge/core/number.h"
 
@@ -169,25 +170,5 @@ static void pack_q6_k(const double values[K_BLOCK_ELEMENTS], struct q6_k_block *
 
 /* --- the functions of the table --- */
 
-#define BLOCK_TYPE(name)                                                                                     \
-    void load_##name(const void *source, size_t first, size_t count, double *out)                            \
-    {                                                                                                        \
-        const char *from = (const char *)source + first / K_BLOCK_ELEMENTS * sizeof(struct name##_block);    \
-        for (size_t i = 0; i < count; i += K_BLOCK_ELEMENTS, from += sizeof(struct name##_block)) {          \
-            struct name##_block block;                                                                       \
-            memcpy(&block, from, sizeof block);                                                              \
-            unpack_##name(&block, out + i);                                                                  \
-        }                                                                                                    \
-    }                                                                                                        \
-    void store_##name(void *target, size_t first, size_t count, const double *values)                        \
-    {                                                                                                        \
-        char *to = (char *)target + first / K_BLOCK_ELEMENTS * sizeof(struct name##_block);                  \
-        for (size_t i = 0; i < count; i += K_BLOCK_ELEMENTS, to += sizeof(struct name##_block)) {            \
-            struct name##_block block;                                                                       \
-            pack_##name(values + i, &block);                                                                 \
-            memcpy(to, &block, sizeof block);                                                                \
-        }                                                                                                    \
-    }
-
-BLOCK_TYPE(q4_k)
-BLOCK_TYPE(q6_k)
+BLOCK_TYPE(q4_k, K_BLOCK_ELEMENTS)
+BLOCK_TYPE(q6_k, K_BLOCK_ELEMENTS)
