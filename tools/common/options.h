@@ -43,7 +43,7 @@ struct option {
     char letter;      /* 0: none */
     enum option_kind kind;
     void *value;          /* variable to set; `kind` determines its type */
-    const char *argument; /* placeholder for the value in the help, such as "FILE"; NULL: a flag */
+    const char *argument; /* name of the value in the help, such as "FILE"; NULL: a flag */
     const char *help;
 };
 
