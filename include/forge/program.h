@@ -192,6 +192,14 @@ FORGE_API joule_status forge_instance_new(const forge_program *program, forge_de
 /* Frees an instance. NULL is allowed. */
 FORGE_API void forge_instance_free(forge_instance *instance);
 
+/* Copies slots into the order of bytes in which the device's kernels read them fastest, so that a run takes
+ * less time. Only slots that no launch of the program writes are copied; the sizes of the copies are about
+ * those of the slots. From now on such slots must not be written, also not through other instances or
+ * forge_states_get, and results may differ in rounding. *out_bytes: size of all copies, may be NULL; 0 if the
+ * device has no such order. JOULE_NO_MEMORY: the instance goes on without copies. */
+FORGE_API joule_status forge_instance_repack(forge_instance *instance, size_t *out_bytes,
+                                             joule_error *out_error);
+
 /* Sets the value of a symbol of the program, from the next run on. Initially each symbol has its largest
  * value. Inputs whose size changes must be set again. JOULE_ABSENT: no such symbol. JOULE_INVALID: the value
  * is out of the symbol's range. */

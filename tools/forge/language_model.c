@@ -26,6 +26,13 @@ size_t language_options_add(struct language_options *o, struct option *rows)
                         "TYPE",
                         "type of stored keys and values: f32, f16, bf16 or q8_0 (default: f32 for a model "
                         "in f32, otherwise f16)"};
+    rows[3] = (struct option){"no-repack",
+                              0,
+                              OPTION_FLAG,
+                              &o->keeps_weights_mapped,
+                              NULL,
+                              "read weights from the mapped file instead of from a copy: uses less memory, "
+                              "but is slower"};
     return LANGUAGE_ROWS;
 }
 
@@ -72,6 +79,7 @@ joule_status language_model_start(struct language_model *m, const struct languag
 {
     forge_engine_options options = *engine;
     set_cache_size(&options);
+    options.keeps_weights_mapped = o->keeps_weights_mapped;
     joule_status status = read_cache_type(o->cache_type, &options.cache_dtype, out_error);
     if (status == JOULE_OK)
         status = forge_device_open("cpu", &m->device, out_error);

@@ -10,10 +10,11 @@
 struct language_options {
     const char *model, *tokenizer, *cache_type;
     unsigned threads;
+    bool keeps_weights_mapped;
 };
 
-/* Writes the options --tokenizer, --threads and --cache-type to `rows`. Returns LANGUAGE_ROWS. */
-enum { LANGUAGE_ROWS = 3 };
+/* Writes the options --tokenizer, --threads, --cache-type and --no-repack to `rows`. Returns LANGUAGE_ROWS. */
+enum { LANGUAGE_ROWS = 4 };
 size_t language_options_add(struct language_options *options, struct option *rows);
 
 struct language_model {
@@ -28,8 +29,8 @@ struct language_model {
 /* Opens the model, but no device and no engine. The caller may close *m even after an error. */
 joule_status language_model_open(struct language_model *m, const struct language_options *options,
                                  joule_error *out_error);
-/* Opens the device and an engine. engine: options; cache_dtype is ignored, because --cache-type determines
- * it. If max_length is set but cache_tokens is 0, the cache has room for max_batch_size sequences of this
+/* Opens the device and an engine. engine: options; cache_dtype and keeps_weights_mapped are ignored, because --cache-type and --no-repack determine
+ * them. If max_length is set but cache_tokens is 0, the cache has room for max_batch_size sequences of this
  * length. */
 joule_status language_model_start(struct language_model *m, const struct language_options *options,
                                   const forge_engine_options *engine, joule_error *out_error);

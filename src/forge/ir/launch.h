@@ -14,6 +14,7 @@ struct view {
     forge_dtype dtype;
     forge_shape shape;
     int64_t strides[FORGE_MAX_RANK]; /* in elements */
+    const void *repacked; /* a copy in the order of bytes of the kernel's `repack` function; NULL: none */
 };
 
 /* Writes the strides, in elements, of a row-major array without gaps. */

@@ -33,6 +33,7 @@ void forge_instance_free(forge_instance *instance)
     free(instance->given);
     free(instance->kernels);
     instance_free_bodies(instance);
+    instance_free_repacked(instance);
     free(instance->done);
     free(instance->views);
     free(instance->launches);

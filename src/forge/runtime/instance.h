@@ -17,6 +17,13 @@ struct given {
     bool is_zeros;     /* forge_instance_set_zeros was used: `shape` does not apply */
 };
 
+/* The repacked copy of a whole slot. */
+struct repacked {
+    forge_buffer *copy; /* NULL: the slot was not repacked */
+    forge_dtype dtype;
+    forge_shape shape;
+};
+
 /* A program with its memory on a device. */
 struct forge_instance {
     const forge_program *program;
@@ -50,6 +57,9 @@ struct forge_instance {
     /* one for each launch: true if a checked run found that it computes infinities from finite operands;
      * NULL: no run was checked */
     bool *makes_infinities;
+    /* one for each buffer: a slot's copy in the device's order of bytes (forge_instance_repack). NULL: no slot
+     * was repacked */
+    struct repacked *repacked;
 };
 
 /* Sets out_error to the message that an earlier run failed midway. Returns JOULE_FAILED. */
@@ -63,6 +73,14 @@ joule_status instance_check_inputs(forge_instance *instance, joule_error *out_er
 const char *instance_find_missing(const forge_instance *instance, size_t *at);
 /* Sets out_error to the message that the input was never set. Returns JOULE_INVALID. */
 joule_status instance_fail_missing(const char *input, joule_error *out_error);
+
+/* --- repack.c ------------------------------------------------------------------------------------------- */
+
+/* Returns the repacked copy of the array that a launch reads from a buffer, NULL: none. offset_bytes: offset
+ * of the view in the buffer. */
+const void *instance_repacked(const forge_instance *instance, size_t buffer, const struct view *view,
+                              uint64_t offset_bytes);
+void instance_free_repacked(forge_instance *instance);
 
 /* --- sizes.c -------------------------------------------------------------------------------------------- */
 

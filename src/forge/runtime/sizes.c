@@ -226,6 +226,7 @@ static joule_status bind_launch(forge_instance *instance, size_t i, joule_error 
         uint64_t offset_bytes;
         views[k] = sized_view(&instance->sized, binding, &offset_bytes);
         views[k].data = (char *)address_of(instance, binding->buffer) + offset_bytes;
+        views[k].repacked = instance_repacked(instance, binding->buffer, &views[k], offset_bytes);
     }
     bound->launch = sized_launch(&instance->sized, i, views);
     instance->kernels[i] = kernel_name(instance, i, &bound->launch);

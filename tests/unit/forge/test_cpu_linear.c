@@ -6,7 +6,7 @@
 static const forge_dtype types[] = {FORGE_F32,  FORGE_F16,  FORGE_BF16, FORGE_Q8_0,
                                     FORGE_Q4_0, FORGE_Q4_K, FORGE_Q6_K};
 
-enum { MAX_ROWS = 21, MAX_COLUMNS = 50, MAX_DEPTH = 1536 };
+enum { MAX_ROWS = 43, MAX_COLUMNS = 50, MAX_DEPTH = 1536 };
 
 /* A launch with its operands. */
 struct product {
@@ -97,24 +97,55 @@ static struct launch launch_of(const struct product *p)
     return (struct launch){OP_COMPOSITE, &p->attributes, p->inputs, p->bias ? 3 : 2, &p->output, 1};
 }
 
-static void check_product(const struct product *p)
+static void check_output(const struct product *p, enum isa isa)
+{
+    for (size_t i = 0; i < p->rows * p->columns; i++)
+        if (!(fabs((double)p->y[i] - p->exact[i]) <= 1e-6 * (p->magnitude[i] + 1)))
+            fail_msg("%s, %s%s, [%zu, %zu, %zu], element %zu: %.9g, not %.9g", isa_name(isa),
+                     forge_dtype_name(p->inputs[1].dtype), p->inputs[1].repacked ? " repacked" : "", p->rows,
+                     p->columns, p->depth, i, (double)p->y[i], p->exact[i]);
+}
+
+/* Returns the repacked weight of a launch, or NULL if the kernel does not repack it. The pieces are repacked
+ * one by one, from the last to the first. The caller frees the weight. */
+static void *repacked(enum isa isa, const struct launch *launch)
+{
+    const struct cpu_kernel *kernel = kernel_for(isa, launch);
+    size_t grain, bytes = kernel->repacked_bytes(launch);
+    size_t pieces = (kernel->second_pieces ? kernel->second_pieces : kernel->pieces)(launch, &grain);
+    void *copy = bytes ? malloc(bytes) : NULL;
+    for (size_t i = pieces; copy && i > 0; i--)
+        kernel->repack(launch, i - 1, i, copy);
+    return copy;
+}
+
+static void check_product(struct product *p)
 {
     struct launch launch = launch_of(p);
+    bool is_block = forge_dtype_block_elements(p->inputs[1].dtype) > 1;
+    float *y = malloc(p->rows * p->columns * sizeof *y);
     EACH_ISA (isa) {
         assert_non_null(kernel_for(isa, &launch));
         run_kernel(isa, &launch);
-        for (size_t i = 0; i < p->rows * p->columns; i++)
-            if (!(fabs((double)p->y[i] - p->exact[i]) <= 1e-6 * (p->magnitude[i] + 1)))
-                fail_msg("%s, %s, [%zu, %zu, %zu], element %zu: %.9g, not %.9g", isa_name(isa),
-                         forge_dtype_name(p->inputs[1].dtype), p->rows, p->columns, p->depth, i,
-                         (double)p->y[i], p->exact[i]);
+        check_output(p, isa);
+        memcpy(y, p->y, p->rows * p->columns * sizeof *y);
+        void *copy = repacked(isa, &launch);
+        assert_true(copy || (!is_block && p->depth % 2));
+        p->inputs[1].repacked = copy;
+        run_kernel(isa, &launch);
+        check_output(p, isa);
+        if (is_block)
+            assert_memory_equal(p->y, y, p->rows * p->columns * sizeof *y);
+        p->inputs[1].repacked = NULL;
+        free(copy);
     }
+    free(y);
 }
 
 static void test_products_equal_those_of_the_converted_elements(void **state)
 {
     (void)state;
-    const size_t rows[] = {1, 2, 3, 5, 8, MAX_ROWS}, columns[] = {1, 15, 16, 33, MAX_COLUMNS};
+    const size_t rows[] = {1, 2, 3, 5, 8, 15, MAX_ROWS}, columns[] = {1, 15, 16, 33, MAX_COLUMNS};
     for (size_t t = 0; t < sizeof types / sizeof *types; t++)
         for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
             size_t block = forge_dtype_block_elements(types[t]);
@@ -150,28 +181,39 @@ static void test_products_of_random_blocks_equal_those_of_the_converted_elements
     }
 }
 
+/* Asserts that each row of the launch, computed alone, has the same bytes. */
+static void check_rows_alone(struct product *p, enum isa isa)
+{
+    struct launch all = launch_of(p);
+    float *together = malloc(p->rows * p->columns * sizeof *together);
+    run_kernel(isa, &all);
+    memcpy(together, p->y, p->rows * p->columns * sizeof *together);
+    for (size_t row = 0; row < p->rows; row++) {
+        struct product one = *p;
+        one.inputs[0] = view_packed(FORGE_F32, p->x + row * p->depth, forge_shape_of(1, (int64_t)p->depth));
+        one.output = view_packed(FORGE_F32, p->y, forge_shape_of(1, (int64_t)p->columns));
+        struct launch launch = launch_of(&one);
+        run_kernel(isa, &launch);
+        assert_memory_equal(p->y, together + row * p->columns, p->columns * sizeof *together);
+    }
+    free(together);
+}
+
 /* The bits of a row must not depend on the number of rows. */
 static void test_each_row_alone_has_the_same_bytes(void **state)
 {
     (void)state;
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
         struct product p = new_product(types[t], MAX_ROWS, MAX_COLUMNS, MAX_DEPTH, true);
-        struct launch all = launch_of(&p);
-        float *together = malloc(p.rows * p.columns * sizeof *together);
+        struct launch launch = launch_of(&p);
         EACH_ISA (isa) {
-            run_kernel(isa, &all);
-            memcpy(together, p.y, p.rows * p.columns * sizeof *together);
-            for (size_t row = 0; row < p.rows; row++) {
-                struct product one = p;
-                one.inputs[0] =
-                    view_packed(FORGE_F32, p.x + row * p.depth, forge_shape_of(1, (int64_t)p.depth));
-                one.output = view_packed(FORGE_F32, p.y, forge_shape_of(1, (int64_t)p.columns));
-                struct launch launch = launch_of(&one);
-                run_kernel(isa, &launch);
-                assert_memory_equal(p.y, together + row * p.columns, p.columns * sizeof *together);
-            }
+            check_rows_alone(&p, isa);
+            void *copy = repacked(isa, &launch);
+            p.inputs[1].repacked = copy;
+            check_rows_alone(&p, isa);
+            p.inputs[1].repacked = NULL;
+            free(copy);
         }
-        free(together);
         free_product(&p);
     }
 }

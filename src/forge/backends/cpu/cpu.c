@@ -274,6 +274,41 @@ static joule_status cpu_run(forge_device *device, const struct bound_launch *lau
     return JOULE_OK;
 }
 
+/* --- repacked inputs ------------------------------------------------------------------------------------ */
+
+static size_t cpu_repacked_bytes(forge_device *device, const struct bound_launch *bound, size_t input)
+{
+    const struct cpu_kernel *kernel = bound->kernel;
+    (void)device;
+    return input == 1 && kernel->repacked_bytes ? kernel->repacked_bytes(&bound->launch) : 0;
+}
+
+/* The arguments of repack_pieces: a launch, and the memory of the copy. */
+struct repacking {
+    const struct bound_launch *bound;
+    void *copy;
+};
+
+static void repack_pieces(void *context, size_t begin, size_t end, unsigned worker)
+{
+    const struct repacking *work = context;
+    const struct cpu_kernel *kernel = work->bound->kernel;
+    (void)worker;
+    kernel->repack(&work->bound->launch, begin, end, work->copy);
+}
+
+static void cpu_repack(forge_device *device, const struct bound_launch *bound, size_t input, void *out_copy)
+{
+    struct cpu *cpu = (struct cpu *)device;
+    const struct cpu_kernel *kernel = bound->kernel;
+    struct repacking work = {bound, out_copy};
+    size_t grain, pieces = (kernel->second_pieces ? kernel->second_pieces : kernel->pieces)(&bound->launch, &grain);
+    (void)input;
+    pthread_mutex_lock(&cpu->lock);
+    parallel_for(cpu->pool, pieces, grain, repack_pieces, &work);
+    pthread_mutex_unlock(&cpu->lock);
+}
+
 const struct device_ops cpu_ops = {.name = "cpu",
                                    .energy = JOULE_CPU,
                                    .open = cpu_open,
@@ -282,5 +317,7 @@ const struct device_ops cpu_ops = {.name = "cpu",
                                    .select = cpu_select,
                                    .find_kernel = cpu_find_kernel,
                                    .run = cpu_run,
+                                   .repacked_bytes = cpu_repacked_bytes,
+                                   .repack = cpu_repack,
                                    .set_threads = cpu_set_threads,
                                    .query = cpu_query};

@@ -33,6 +33,12 @@ struct cpu_kernel {
     void (*run_shared[2])(const struct launch *launch, size_t first, size_t end, void *shared, void *scratch);
     size_t (*second_pieces)(const struct launch *launch, size_t *out_grain);
     size_t (*shared_bytes)(const struct launch *launch);
+    /* If not NULL, the kernel also reads its input 1 from a copy in another order of bytes, `repacked` of the
+     * view. repacked_bytes: returns the size of the copy; 0: this launch has none. repack: writes the copy;
+     * its pieces are those of the last round. The copy depends only on the type, shape and elements of the
+     * input, and is the same for all kernels of the device. */
+    size_t (*repacked_bytes)(const struct launch *launch);
+    void (*repack)(const struct launch *launch, size_t first, size_t end, void *repacked);
 };
 
 enum { KERNEL_SCRATCH_BYTES = 5 << 19 }; /* size of a thread's scratch memory */

@@ -16,6 +16,7 @@ struct linear linear_of(const struct launch *launch)
                            .depth = depth,
                            .x = x->data,
                            .weight = weight->data,
+                           .repacked = weight->repacked,
                            .dtype = weight->dtype,
                            .row_bytes = forge_dtype_size_bytes(weight->dtype, depth),
                            .bias = launch->input_count > 2 ? launch->inputs[2].data : NULL,
@@ -86,6 +87,14 @@ size_t linear_rows(const struct launch *launch, size_t *out_grain)
     struct linear l = linear_of(launch);
     *out_grain = WORTH_A_THREAD / 8 / (l.depth + 1) + 1;
     return l.rows;
+}
+
+size_t linear_repacked_bytes(const struct launch *launch)
+{
+    struct linear l = linear_of(launch);
+    size_t strips = (l.columns + STRIP_COLUMNS - 1) / STRIP_COLUMNS;
+    bool is_block = linear_group(l.dtype) != 0;
+    return is_block || l.row_bytes % 4 == 0 ? strips * STRIP_COLUMNS * l.row_bytes : 0;
 }
 
 /* --- the rounded x -------------------------------------------------------------------------------------- */

@@ -6,6 +6,11 @@
  *   unpacked to bytes in scratch memory, and products of groups of elements are exact sums in i32.
  * - Floats: weights are converted to f32, and products are sums of f32.
  *
+ * A weight may be repacked once into strips (linear_repack), so that kernels read memory in order. A repacked
+ * strip has the bytes of its rows in another order: fields of 2 bytes (the scales of blocks) of all columns
+ * follow each other, and so do the words of 4 bytes of all columns. So byte i of a row is in the field that
+ * begins at byte i * STRIP_COLUMNS of the strip, or in the field before.
+ *
  * An element of y is a sum over groups (or vectors) of k in increasing order, so that its bits depend neither
  * on the number of rows nor on the strip. Functions that depend on the instruction set: isa/linear.inc. */
 #ifndef FORGE_CPU_LINEAR_H
@@ -26,6 +31,7 @@ struct linear {
     size_t rows, columns, depth;
     const float *x;     /* [rows, depth] */
     const char *weight; /* [columns, depth], in `dtype` */
+    const char *repacked; /* the weight in strips, as linear_repack writes it; NULL: none */
     forge_dtype dtype;
     size_t row_bytes; /* size of a row of the weight */
     const void *bias; /* [columns], in `bias_dtype`; NULL: none */
@@ -52,6 +58,9 @@ struct strip {
     const char *ahead;  /* bytes of the next strip to prefetch while this part is unpacked; NULL: none */
     size_t ahead_bytes; /* per group */
 };
+
+/* Returns the size of the repacked weight in bytes; 0 if the rows of the weight are not made of whole words. */
+size_t linear_repacked_bytes(const struct launch *launch);
 
 /* Return true if the kernel for block formats (q8_0, q4_0, q4_k, q6_k), or the kernel for floats (f32, f16,
  * bf16), supports the launch. */

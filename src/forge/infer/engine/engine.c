@@ -33,7 +33,7 @@ static joule_status open_parts(forge_engine *e, const forge_engine_options *o, j
                                               .max_length = o->max_length < room ? o->max_length : room,
                                               .chunk = o->chunk_tokens,
                                               .is_by_priority = o->is_by_priority};
-    joule_status status = runner_open(&e->runner, e->model, e->device, &sizes, error);
+    joule_status status = runner_open(&e->runner, e->model, e->device, &sizes, o->keeps_weights_mapped, error);
     if (status == JOULE_OK)
         status = scheduler_open(&e->scheduler, &options, e->runner.pool, error);
     if (status == JOULE_OK)

@@ -6,6 +6,8 @@
 #include <sys/random.h>
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
+#include "base/string.h"
 
 static joule_status add_weight(struct runner *r, const struct model_tensor *tensor, joule_error *error)
 {
@@ -40,6 +42,32 @@ static joule_status load_program(struct runner *r, forge_device *device, joule_e
     return status;
 }
 
+/* Returns the memory that new processes can use without swapping, in bytes; UINT64_MAX: unknown. */
+static uint64_t available_bytes(void)
+{
+    size_t size;
+    double kib = -1;
+    char *text = file_read_whole("/proc/meminfo", FILE_REGULAR, 1 << 16, &size);
+    const char *at = text ? strstr(text, "MemAvailable:") : NULL;
+    if (at)
+        at += strlen("MemAvailable:");
+    bool is_known = at && string_scan_double(at + strspn(at, " "), &kib) && kib >= 0 && kib < 1e15;
+    free(text);
+    return is_known ? (uint64_t)kib * 1024 : UINT64_MAX;
+}
+
+/* Repacks the weights, unless there is too little memory. */
+static joule_status repack_weights(struct runner *r, joule_error *error)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < r->model->file->tensor_count; i++)
+        bytes += r->model->file->tensors[i].size_bytes;
+    if (bytes > available_bytes() / 4 * 3)
+        return JOULE_OK;
+    joule_status status = forge_instance_repack(r->instance, &r->repacked_bytes, error);
+    return status == JOULE_NO_MEMORY ? JOULE_OK : status;
+}
+
 static joule_status make_inputs(struct runner *r, joule_error *error)
 {
     const struct model_graph_sizes *s = &r->sizes;
@@ -57,7 +85,8 @@ static joule_status make_inputs(struct runner *r, joule_error *error)
 }
 
 joule_status runner_open(struct runner *runner, const forge_model *model, forge_device *device,
-                         const struct model_graph_sizes *sizes, joule_error *out_error)
+                         const struct model_graph_sizes *sizes, bool keeps_weights_mapped,
+                         joule_error *out_error)
 {
     uint8_t key[16];
     *runner = (struct runner){.model = model, .sizes = *sizes};
@@ -68,7 +97,9 @@ joule_status runner_open(struct runner *runner, const forge_model *model, forge_
         page_pool_new((size_t)sizes->pages, (size_t)sizes->page_size, key, &runner->pool, out_error);
     if (status == JOULE_OK)
         status = make_inputs(runner, out_error);
-    return status == JOULE_OK ? load_program(runner, device, out_error) : status;
+    if (status == JOULE_OK)
+        status = load_program(runner, device, out_error);
+    return status == JOULE_OK && !keeps_weights_mapped ? repack_weights(runner, out_error) : status;
 }
 
 void runner_close(struct runner *r)

@@ -27,12 +27,15 @@ struct runner {
     struct step_inputs inputs;
     size_t rows, outputs, spans; /* numbers that were added to the present step */
     int64_t run_ns;              /* time in the program so far */
+    size_t repacked_bytes;       /* size of the repacked weights; 0: the model's memory is used */
 };
 
-/* Loads a model. The memory of its weights is used, not copied, so the model must outlive the runner. The
- * caller frees it with runner_close, also after an error. */
+/* Loads a model, which must outlive the runner. Weights are repacked for the device, if there is enough memory
+ * and keeps_weights_mapped is false; otherwise the memory of the model is used. The caller frees the runner
+ * with runner_close, also after an error. */
 joule_status runner_open(struct runner *runner, const forge_model *model, forge_device *device,
-                         const struct model_graph_sizes *sizes, joule_error *out_error);
+                         const struct model_graph_sizes *sizes, bool keeps_weights_mapped,
+                         joule_error *out_error);
 void runner_close(struct runner *runner);
 
 /* Begins a step without rows. */

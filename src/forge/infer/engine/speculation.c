@@ -59,7 +59,8 @@ static joule_status open_draft_model(struct speculation *s, const forge_engine_o
                          "the cache of the draft model has more than 2^31 - 1 tokens: set max_length or "
                          "max_batch_size to smaller numbers");
     s->logits = malloc(vocabulary * sizeof *s->logits);
-    return s->logits ? runner_open(&s->draft, options->draft_model, device, &own, error)
+    return s->logits ? runner_open(&s->draft, options->draft_model, device, &own, options->keeps_weights_mapped,
+                                   error)
                      : error_set(error, JOULE_NO_MEMORY, "cannot create an engine: out of memory");
 }
 
