@@ -13,7 +13,7 @@
 #include "serve_tokens.h"
 
 #define IDLE_NS NS_PER_S         /* time between updates of the metrics while there is no request */
-#define BUSY_NS (NS_PER_S / 100) /* time to wait if the engine has requests, but nothing to compute */
+#define BUSY_NS (NS_PER_S / 100) /* time to wait if the engine has requests, but cannot compute any now */
 
 /* The choices that were added to the engine, in the order of their ids. */
 struct active {
@@ -236,7 +236,7 @@ static void fail(struct server *server, const joule_error *error)
     server->engine_failure = *error;
     pthread_mutex_unlock(&server->lock);
     ssize_t written = write(server->failed_fd, &one, sizeof one);
-    (void)written; /* the counter of an eventfd does not overflow here */
+    (void)written; /* write() to an eventfd fails only if its counter overflows, which is impossible here */
 }
 
 /* Answers requests until the server ends. Returns the status of the last step. */

@@ -1,7 +1,7 @@
 /* infer/engine/page_pool.c - see page_pool.h.
  *
- * All memory is allocated when the pool is created. Free pages form a doubly linked list, the page that was
- * released first at its head. Pages with a hash are in a hash table whose chains link the pages themselves.
+ * All memory is allocated when the pool is created. Free pages form a doubly linked list; the page that was
+ * released first is its head. Findable pages are in a hash table whose chains link the pages themselves.
  */
 #include "forge/infer/engine/page_pool.h"
 
@@ -213,8 +213,7 @@ bool page_pool_is_shared(const struct page_pool *pool, uint32_t page)
 
 /* --- prefixes ------------------------------------------------------------------------------------------- */
 
-/* Returns the hash of a message, which consists of its kind, the hash of the part before it, and its
- * bytes. */
+/* Returns the hash of a message: its kind, the hash of the prefix before it, and its bytes. */
 static struct prefix_hash hash_message(const struct page_pool *pool, uint64_t kind, struct prefix_hash before,
                                        const void *bytes, size_t size)
 {

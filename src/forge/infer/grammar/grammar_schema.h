@@ -30,7 +30,7 @@ extern const char *const schema_keyword_names[KEYWORDS];
 
 enum type { TYPE_NULL, TYPE_BOOLEAN, TYPE_OBJECT, TYPE_ARRAY, TYPE_STRING, TYPE_NUMBER, TYPE_INTEGER, TYPES };
 
-/* The keywords of one schema. */
+/* The values of the keywords of one schema, by enum keyword; NULL: the keyword is absent. */
 struct keywords {
     const struct json_value *of[KEYWORDS];
 };

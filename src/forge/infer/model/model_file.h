@@ -38,7 +38,9 @@ struct model_config {
     double rope_beta_fast, rope_beta_slow; /* YaRN */
     /* For YaRN: multiplies cosine and sine. */
     double rope_attention_factor;
-    bool rope_has_exact_ramp; /* for YaRN: the ends of the ramp are not rounded to whole pairs */
+    /* For YaRN: the first and last interpolated pairs are not rounded to whole numbers ("truncate":
+     * false). */
+    bool rope_has_exact_ramp;
     /* [rope_dims / 2]: divisors of the frequencies (rope_freqs.weight); NULL: none. */
     const float *rope_divisors;
 };

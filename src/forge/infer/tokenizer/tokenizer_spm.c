@@ -79,8 +79,8 @@ static joule_status encode_part(struct encoder *encoder, const char *part, size_
         at += size;
     }
     const struct pair_table *merges = &encoder->tokenizer->merges;
-    if (!(merges->places ? merger_run(&encoder->merger, tokenizer_find_merge, merges)
-                         : merger_run(&encoder->merger, find_pair, encoder)))
+    if (!(merges->slots ? merger_run(&encoder->merger, tokenizer_find_merge, merges)
+                        : merger_run(&encoder->merger, find_pair, encoder)))
         return encoder_no_memory(encoder);
     return add_symbols(encoder);
 }
