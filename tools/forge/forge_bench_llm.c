@@ -64,7 +64,7 @@ static void print_foot(const struct bench *b)
         "\npp N: a prompt of N tokens is read. tg N: N tokens are generated one by one. tokens/s: sum over "
         "the\n"
         "sequences of a batch, median of %u repeat%s. ms/token: time per token of one sequence. GB/s: bytes\n"
-        "of weights that are read per second. Intervals of energy contain the true value with 90 %%.\n",
+        "of weights that are read per second. The intervals of energy are 90 %% intervals.\n",
         b->options->repeats, b->options->repeats == 1 ? "" : "s");
 }
 

@@ -13,7 +13,7 @@
 #define MEBIBYTE ((size_t)1 << 20)
 
 /* Options before they are checked. */
-struct raw {
+struct raw_options {
     const char *host, *cache_tokens, *port, *objective;
     char *key;
     const char *key_file;
@@ -48,7 +48,8 @@ static bool is_family(const char *name)
     return is_known;
 }
 
-static bool check(struct serve_settings *settings, const struct raw *raw, char *out_where, size_t size)
+static bool check(struct serve_settings *settings, const struct raw_options *raw, char *out_where,
+                  size_t size)
 {
     uint64_t port;
     if (!string_to_u64(raw->port, 10, &port) || port > 65535) {
@@ -76,7 +77,7 @@ static bool check(struct serve_settings *settings, const struct raw *raw, char *
            listener_check(SERVE, out_where);
 }
 
-static int read_options(struct serve_settings *s, struct raw *raw, int argc, char **argv)
+static int read_options(struct serve_settings *s, struct raw_options *raw, int argc, char **argv)
 {
     struct option table[LANGUAGE_ROWS + 28] = {
         {"host", 0, OPTION_TEXT, &raw->host, "ADDRESS", "address to listen on (default: 127.0.0.1)"},
@@ -144,7 +145,8 @@ int serve_main(int argc, char **argv)
         .max_connections = 256,
         .grace_s = 30,
         .engine = {.struct_size = sizeof settings.engine, .max_batch_size = 16}};
-    struct raw raw = {.host = "127.0.0.1", .port = "8080", .objective = "throughput", .max_body_mib = 4};
+    struct raw_options raw = {
+        .host = "127.0.0.1", .port = "8080", .objective = "throughput", .max_body_mib = 4};
     char where[300];
     int read = read_options(&settings, &raw, argc, argv);
     if (read <= OPTIONS_HELP)

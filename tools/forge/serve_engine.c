@@ -151,7 +151,7 @@ static size_t find(const struct active *active, uint64_t id)
     return first < active->count && active->list[first]->id == id ? first : active->count;
 }
 
-static void note_token(struct server *server, struct choice *choice, int64_t now)
+static void record_token_time(struct server *server, struct choice *choice, int64_t now)
 {
     pthread_mutex_lock(&server->lock);
     if (!choice->first_token_ns)
@@ -168,7 +168,7 @@ static void add_token(struct server *server, struct choice *choice, const forge_
 {
     struct job *job = choice->job;
     if (!event->is_prompt)
-        note_token(server, choice, clock_now_ns());
+        record_token_time(server, choice, clock_now_ns());
     pthread_mutex_lock(&job->lock);
     if (!choice->is_cancelled && !token_events_add(&choice->events, event)) {
         error_set(&choice->failure, JOULE_NO_MEMORY, "out of memory");

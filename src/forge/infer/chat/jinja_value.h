@@ -78,7 +78,7 @@ struct pair {
     struct value key, value;
 };
 
-/* A dictionary in order of insertion. A search is linear, and is charged as steps. */
+/* A dictionary in order of insertion. A search is linear, and its comparisons count as steps. */
 struct dict {
     struct pair *pairs;
     size_t count, capacity;
@@ -88,7 +88,7 @@ struct dict {
 struct scope {
     struct scope *parent;
     struct dict variables;
-    bool is_captured; /* a macro was defined in this block */
+    bool is_captured; /* a macro was defined in this block, so the scope must not be reused */
 };
 
 struct loop {

@@ -105,7 +105,7 @@ static void forbid_end(const forge_engine *e, const struct answer *answer, size_
 /* Computes the probabilities of the token that follows the first `row` drafts, from the logits in row `row`
  * of e->probabilities, which they replace. made: number of tokens of the answer without drafts. Returns false
  * if no token is possible. */
-static bool set_row(forge_engine *e, struct answer *answer, size_t row, size_t made)
+static bool set_row_probabilities(forge_engine *e, struct answer *answer, size_t row, size_t made)
 {
     float *logits = e->probabilities + row * runner_vocabulary(&e->runner);
     const uint32_t *mask = NULL;
@@ -123,10 +123,10 @@ static bool set_probabilities(forge_engine *e, struct answer *answer, const floa
     size_t vocabulary = runner_vocabulary(&e->runner), row = 0,
            made = answer->sequence.token_count - answer->prompt_count;
     memcpy(e->probabilities, logits, (*drafts + 1) * vocabulary * sizeof *logits);
-    if (!set_row(e, answer, 0, made))
+    if (!set_row_probabilities(e, answer, 0, made))
         return false;
     while (row < *drafts && sampler_add_token(answer->sampler, answer->sequence.drafts[row], false)) {
-        if (set_row(e, answer, row + 1, made)) {
+        if (set_row_probabilities(e, answer, row + 1, made)) {
             row++;
             continue;
         }
@@ -267,7 +267,7 @@ static joule_status end_cancelled(forge_engine *e, joule_error *error)
     return status;
 }
 
-static void note_starts(forge_engine *e)
+static void record_starts(forge_engine *e)
 {
     int64_t now = clock_now_ns();
     for (size_t i = 0; i < e->scheduler.batch_count; i++) {
@@ -322,7 +322,7 @@ joule_status forge_engine_step(forge_engine *e, joule_error *out_error)
         return e->event_first < e->event_count ? JOULE_OK : JOULE_ABSENT;
     }
     if (status == JOULE_OK) {
-        note_starts(e);
+        record_starts(e);
         status = run_step(e, out_error);
     }
     e->has_failed = status != JOULE_OK;

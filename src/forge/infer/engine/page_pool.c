@@ -89,7 +89,7 @@ static uint32_t find_page(const struct page_pool *pool, struct prefix_hash hash)
 }
 
 /* Removes a findable page from the table. */
-static void forget(struct page_pool *pool, uint32_t page)
+static void remove_from_table(struct page_pool *pool, uint32_t page)
 {
     uint32_t *link = chain_of(pool, pool->pages[page].hash);
     while (*link != page)
@@ -182,7 +182,7 @@ uint32_t page_pool_take(struct page_pool *pool)
         return NO_PAGE;
     remove_free(pool, page);
     if (pool->pages[page].is_findable)
-        forget(pool, page);
+        remove_from_table(pool, page);
     pool->pages[page].users = 1;
     return page;
 }
@@ -245,7 +245,7 @@ void page_pool_publish(struct page_pool *pool, uint32_t page, struct prefix_hash
         return;
     pool->cached_count += p->users == 0 && !p->is_findable;
     if (p->is_findable)
-        forget(pool, page);
+        remove_from_table(pool, page);
     uint32_t *link = chain_of(pool, hash);
     p->hash = hash;
     p->chain = *link;

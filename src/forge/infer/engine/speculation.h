@@ -54,7 +54,7 @@ struct speculation {
     struct step_times model_times;
     double draft_seconds; /* mean time of a step of the draft model; 0: unknown */
     uint64_t proposals, proposed, accepted;
-    uint64_t accepted_at[MAX_DRAFTS]; /* by the position of the draft */
+    uint64_t accepted_at[MAX_DRAFTS]; /* accepted drafts, by their position in the proposal */
 };
 
 /* Loads the draft model, if there is one, and allocates memory for drafts. The caller calls

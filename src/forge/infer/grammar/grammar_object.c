@@ -17,7 +17,7 @@ struct property {
 struct members {
     struct property *properties;
     size_t count, capacity;
-    struct index index; /* from a name to its number in properties */
+    struct index index; /* maps a name to its number in properties */
     bool has_others;    /* other members are allowed */
     uint32_t others;    /* start of the part for their values */
 };

@@ -15,8 +15,8 @@ enum { VERSION = 3, QUANTISATION_VERSION = 2, BATCH_BYTES = 1 << 20 };
 struct output {
     struct model_tensor source;
     forge_dtype dtype;
-    /* Number of rows of a head in which row i and the row half a head later become adjacent; 0: rows keep
-     * their order. */
+    /* Number of rows of a head, if row i and row i + pair_rows / 2 of each head become adjacent in the file;
+     * 0: rows keep their order. */
     int64_t pair_rows;
 };
 

@@ -62,7 +62,7 @@ struct model_file {
     struct vocabulary vocabulary; /* count 0: the file has none */
     struct model_tensor *tensors;
     size_t tensor_count;
-    const char *name; /* of the model; NULL: unknown */
+    const char *name; /* name of the model; NULL: unknown */
     struct model_map *maps;
     size_t map_count, map_capacity;
     const struct model_tensor **sorted; /* [tensor_count], by name; used by model_file_find */

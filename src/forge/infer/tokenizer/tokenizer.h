@@ -75,7 +75,7 @@ struct encoder {
     size_t text_size, text_capacity;
     void *paths; /* work memory of tokenizer_unigram.c */
     size_t path_capacity;
-    float score;                    /* of tokenizer_unigram.c: sum of the scores of earlier parts */
+    float score;                    /* for tokenizer_unigram.c: sum of the scores of earlier parts */
     struct pretokenizer_work *work; /* work memory of byte-level BPE; NULL: none */
     joule_error *error;
 };
