@@ -22,11 +22,11 @@ typedef struct forge_chat_message {
 /* Writes `count` messages as one text. template_text: a Jinja template; NULL: the built-in template of
  * `family`. family: "chatml", "llama2", "llama3", "mistral", "zephyr", "gemma" or "phi3"; ignored if
  * template_text is given. adds_generation_prompt: the text ends with the beginning of the assistant's answer.
- * bos, eos: text of the model's first and last token, which templates may print; NULL: the model has no such
- * token. *out_text: the caller frees it with free(). JOULE_INVALID: the template is malformed, fails or
- * exceeds a limit; or the template refuses the conversation, and the message contains its reason; or the
- * family does not exist. JOULE_UNSUPPORTED: the template uses a construct outside of the subset; the message
- * names the line and the construct. */
+ * bos, eos: texts of the model's tokens for the beginning and the end of a text, which templates may print;
+ * NULL: no such token. *out_text: the caller frees it with free(). JOULE_INVALID: the template is malformed,
+ * fails or exceeds a limit; or the template refuses the conversation, and the message contains its reason; or
+ * the family does not exist. JOULE_UNSUPPORTED: the template uses a construct outside of the subset; the
+ * message names the line and the construct. */
 FORGE_API joule_status forge_chat_render(const char *template_text, const char *family,
                                          const forge_chat_message *messages, size_t count,
                                          bool adds_generation_prompt, const char *bos, const char *eos,

@@ -34,7 +34,7 @@ typedef enum forge_objective {
 /* A source of energy that replaces the meter, for tests and for callers with their own meter. Its layout is
  * final. */
 typedef struct forge_energy_source {
-    const char *name; /* "scripted"; lives as long as the engine */
+    const char *name; /* for example "scripted"; must outlive the engine */
     /* Writes the joules since a fixed time, which the source chooses, to *out_joules. The joules never
      * decrease. JOULE_PENDING: the joules are not known yet. */
     joule_status (*read)(void *context, joule_quantity *out_joules);
@@ -68,7 +68,7 @@ typedef struct forge_engine_options {
     /* FORGE_F32, FORGE_F16, FORGE_BF16 or FORGE_Q8_0; default: FORGE_F32 if the model is in f32, else
      * FORGE_F16. */
     forge_dtype cache_dtype;
-    bool disables_prefix_cache; /* do not reuse the keys and values of equal beginnings of prompts */
+    bool disables_prefix_cache; /* do not reuse keys and values of earlier prompts with the same beginning */
     bool is_by_priority; /* requests with a lower priority number run first; false: in order of arrival */
     uint8_t reserved[2];
     /* Energy. */
@@ -79,11 +79,12 @@ typedef struct forge_engine_options {
     double max_request_joules;
     joule_meter *meter;                       /* NULL: the default meter */
     const forge_energy_source *energy_source; /* NULL: the meter; copied */
-    /* Speculative decoding. It changes no distribution of answers, and no greedy answer. */
+    /* Speculative decoding. It changes neither the distribution of sampled answers nor any greedy answer. */
     forge_speculation speculation;
     uint32_t draft_tokens; /* maximum number of drafts in a step; default 4; fewer if drafts save no time */
     const forge_model *draft_model; /* must have the vocabulary of the model, and outlive the engine */
-    /* LOOKUP: number of last tokens that an earlier place must repeat; default 2 and 4. */
+    /* FORGE_SPECULATION_LOOKUP: minimum and maximum number of last tokens whose earlier occurrence is
+     * searched; default 2 and 4. */
     uint32_t min_match, max_match;
     /* Propose draft_tokens drafts in every step, even if they save no time. Useful for measurements. */
     bool keeps_draft_tokens;
@@ -101,14 +102,14 @@ FORGE_API joule_status forge_engine_new(const forge_model *model, forge_device *
 /* Frees an engine and its requests. NULL is allowed. */
 FORGE_API void forge_engine_free(forge_engine *engine);
 
-/* A request for an answer. A member that is 0 is off. */
+/* A request for an answer. An optional member that is 0 has no effect. */
 typedef struct forge_request {
     uint32_t struct_size;       /* sizeof(forge_request) */
-    uint32_t max_tokens;        /* maximum of the answer; 0: until the end token or the maximum length */
+    uint32_t max_tokens;        /* limit for the answer; 0: it ends with the end token or at max_length */
     const int32_t *prompt;      /* [prompt_count] tokens, copied */
     size_t prompt_count;        /* at least 1 */
     forge_sampling sampling;    /* begin with forge_sampling_default() */
-    uint32_t min_tokens;        /* the end token is not allowed before this many tokens */
+    uint32_t min_tokens;        /* minimum length of the answer; no token may end it earlier */
     uint32_t logprobs;          /* number of alternatives per token to report, at most FORGE_MAX_LOGPROBS */
     const int32_t *stop_tokens; /* [stop_count] further tokens that end the answer, at most 65536, copied */
     size_t stop_count;
@@ -161,13 +162,13 @@ typedef struct forge_engine_event {
     uint8_t reserved[3];
     /* Log-probability of the token; NaN: not requested, or the token is the first of the prompt. */
     float logprob;
-    uint32_t top_count; /* alternatives in `top`, in descending order */
+    uint32_t top_count; /* number of alternatives in `top`, most likely first */
     forge_token_logprob top[FORGE_MAX_LOGPROBS];
     /* The following members are set in the last event only. */
     uint32_t prompt_tokens, answer_tokens;
     uint32_t cached_tokens; /* tokens of the prompt whose keys and values were reused */
     uint32_t reserved2;
-    /* Times until the first step, from there to the first token, and from there to the end. */
+    /* Times from the request to its first step, from there to the first token, and from there to the end. */
     double queue_seconds, prefill_seconds, decode_seconds;
     joule_quantity joules;                        /* energy of the request; unknown: NaN, class none */
     joule_quantity prefill_joules, decode_joules; /* parts before and after the first token */

@@ -1,6 +1,6 @@
 /* forge/kv_cache.h - the keys and values of the tokens of sequences, in pages of fixed size.
  *
- * A sequence reserves no memory beyond its last page, so sequences of any length share the memory well.
+ * A sequence uses no memory beyond its last page, so short sequences leave memory to long ones.
  * Sequences share the pages of equal prefixes (prefix cache). A forked sequence shares the pages of the
  * original.
  *
@@ -42,10 +42,10 @@ typedef struct forge_kv_cache_options {
     bool enables_prefix_cache; /* sequences with equal prefixes share pages */
 } forge_kv_cache_options;
 
-/* Creates a cache. Memory is reserved, but the system provides it when positions are written. The caller owns
- * the cache (forge_kv_cache_free). JOULE_INVALID: an option is out of range; the message names it.
- * JOULE_UNSUPPORTED: an option is unknown. JOULE_FAILED: the system provides no random numbers, which the
- * prefix cache needs as a key. */
+/* Creates a cache. It reserves address space; the system provides memory when positions are first written.
+ * The caller owns the cache (forge_kv_cache_free). JOULE_INVALID: an option is out of range; the message
+ * names it. JOULE_UNSUPPORTED: an option is unknown. JOULE_FAILED: the system provides no random numbers,
+ * which the prefix cache needs as a key. */
 FORGE_API joule_status forge_kv_cache_new(const forge_kv_cache_options *options, forge_kv_cache **out_cache,
                                           joule_error *out_error);
 /* Frees a cache and all of its sequences. NULL is allowed. */

@@ -27,9 +27,11 @@ FORGE_API const forge_tokenizer *forge_model_tokenizer(const forge_model *model)
 /* Properties of a model. */
 typedef struct forge_model_facts {
     uint32_t struct_size;     /* sizeof(forge_model_facts) */
-    forge_dtype dtype;        /* the type of most of the weights' bytes */
+    forge_dtype dtype;        /* element type of the weights that take the most bytes */
     const char *name;         /* lives as long as the model; NULL: the file names none */
     const char *architecture; /* "llama", static storage */
+    /* width: elements of a token's embedding; hidden_width: those of a feed-forward layer's hidden vector;
+     * kv_heads: heads of keys and values; head_dim: elements of a head. */
     int64_t layers, width, hidden_width, heads, kv_heads, head_dim;
     int64_t vocabulary;  /* number of tokens that have logits */
     int64_t context;     /* maximum number of tokens of a sequence */

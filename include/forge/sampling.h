@@ -10,8 +10,8 @@ extern "C" {
 
 /* The order of the sampling steps. */
 typedef enum forge_sampling_order {
-    FORGE_ORDER_TEMPERATURE_FIRST = 0, /* as vLLM: penalties, temperature, min-p, top-k, top-p */
-    FORGE_ORDER_TEMPERATURE_LAST = 1,  /* as llama.cpp: penalties, top-k, top-p, min-p, temperature */
+    FORGE_ORDER_TEMPERATURE_FIRST = 0, /* as in vLLM: penalties, temperature, min-p, top-k, top-p */
+    FORGE_ORDER_TEMPERATURE_LAST = 1,  /* as in llama.cpp: penalties, top-k, top-p, min-p, temperature */
 } forge_sampling_order;
 
 /* A token with its log-probability. Its layout is final. */

@@ -27,7 +27,7 @@ FORGE_API size_t forge_tokenizer_count(const forge_tokenizer *tokenizer);
 
 /* Flags of forge_tokenize. */
 enum {
-    /* Adds the tokens that the model expects at the ends of a text (BOS, EOS), as its file states. */
+    /* Adds BOS at the beginning and EOS at the end of the text, if the model's file demands them. */
     FORGE_TOKENIZE_ADD_ENDS = 1,
     /* Reads control tokens in the text ("<|im_end|>") as tokens. Without this flag they are ordinary text. Do
      * not set the flag for text of users who are not trusted. */
@@ -54,7 +54,7 @@ enum {
 FORGE_API size_t forge_detokenize(const forge_tokenizer *tokenizer, const int32_t *tokens, size_t count,
                                   uint32_t flags, char *out_text, size_t capacity);
 
-/* Returns the number of a special token, or -1 if the model has none. */
+/* Return the id of the token for the beginning (BOS) or end (EOS) of a text, or -1 if the model has none. */
 FORGE_API int32_t forge_tokenizer_bos(const forge_tokenizer *tokenizer);
 FORGE_API int32_t forge_tokenizer_eos(const forge_tokenizer *tokenizer);
 /* Returns true if the token ends an answer: EOS, or the end of a turn ("<|im_end|>", "<|eot_id|>"). */
@@ -69,7 +69,8 @@ FORGE_API const char *forge_tokenizer_chat_template(const forge_tokenizer *token
 typedef struct forge_text_stream {
     char pending[8]; /* the beginning of a UTF-8 character whose end is missing */
     uint32_t pending_size;
-    /* A token had text; until then, the space that forge_tokenize adds before a text is left out. */
+    /* True after the first token with text. The space that forge_tokenize adds before a text is left out
+     * from this token. */
     bool has_begun;
 } forge_text_stream;
 /* Adds a token and writes the text that is complete: whole UTF-8 characters only. Bytes that cannot become

@@ -39,7 +39,9 @@ class EngineOptions(Structure):
     _fields_ += [("cache_tokens", c_uint64), ("cache_dtype", c_uint32), ("disables_prefix_cache", c_bool),
                  ("is_by_priority", c_bool), ("reserved", c_uint8 * 2), ("objective", c_uint32),
                  ("reserved2", c_uint32), ("max_power_watts", c_double), ("max_request_joules", c_double),
-                 ("meter", c_void_p), ("energy_source", c_void_p)]
+                 ("meter", c_void_p), ("energy_source", c_void_p), ("speculation", c_uint32),
+                 ("draft_tokens", c_uint32), ("draft_model", c_void_p), ("min_match", c_uint32),
+                 ("max_match", c_uint32), ("keeps_draft_tokens", c_bool), ("reserved3", c_uint8 * 7)]
 
 
 class Request(Structure):
@@ -47,7 +49,8 @@ class Request(Structure):
                 ("prompt_count", c_size_t), ("sampling", Sampling), ("min_tokens", c_uint32), ("logprobs", c_uint32),
                 ("stop_tokens", c_void_p), ("stop_count", c_size_t), ("cache_salt", c_char_p), ("priority", c_int32),
                 ("reports_logprobs", c_bool), ("reports_prompt", c_bool), ("ignores_end", c_bool),
-                ("reserved", c_uint8), ("max_joules", c_double)]
+                ("reserved", c_uint8), ("max_joules", c_double), ("json_schema", c_char_p),
+                ("needs_json_object", c_bool), ("reserved2", c_uint8 * 7)]
 
 
 class Event(Structure):

@@ -60,10 +60,12 @@ static void print_model(const struct bench *b)
 
 static void print_foot(const struct bench *b)
 {
-    printf("\npp: tokens of a prompt; tg: tokens that are generated one by one. tokens/s: all sequences of\n"
-           "the batch together, median of %u repeat%s. ms/token: of one sequence. GB/s: weights that the\n"
-           "steps read. Intervals of energy are 90 %% intervals.\n",
-           b->options->repeats, b->options->repeats == 1 ? "" : "s");
+    printf(
+        "\npp N: a prompt of N tokens is read. tg N: N tokens are generated one by one. tokens/s: sum over "
+        "the\n"
+        "sequences of a batch, median of %u repeat%s. ms/token: time per token of one sequence. GB/s: bytes\n"
+        "of weights that are read per second. The intervals of energy are 90 %% intervals.\n",
+        b->options->repeats, b->options->repeats == 1 ? "" : "s");
 }
 
 static void model_json(struct json *json, const struct bench *b)
@@ -192,7 +194,7 @@ static joule_status run_tests(struct bench *b, bool are_prompts, unsigned batch,
         if (status != JOULE_OK)
             return status;
         if (timing->runs == 0)
-            break; /* an interrupt ended the first repetition */
+            break; /* an interrupt arrived before the first repetition was complete */
         b->count++;
         if (!b->is_quiet)
             llm_timing_print(timing, b->step_bytes);
@@ -310,7 +312,7 @@ int bench_llm_main(int argc, char **argv)
         {"batch", 'b', OPTION_TEXT, &batches, "N,N", "numbers of sequences at the same time (default: 1)"},
         {"repeats", 'r', OPTION_COUNT, &o.repeats, "N", "repeats of each test (default: 5)"},
         {"random", 0, OPTION_TEXT, &o.random, "MODEL",
-         "SHAPE:TYPE instead of a file, with random weights, such as llama-1.1b:q8_0"},
+         "random weights instead of a file; MODEL is SHAPE:TYPE, such as llama-1.1b:q8_0"},
         {"write", 0, OPTION_TEXT, &o.write, "FILE",
          "keep the model with random weights as a GGUF file (default: a temporary file)"},
         {"seed", 's', OPTION_TEXT, &o.seed, "N", "seed of random weights (default: 1)"},

@@ -1,5 +1,5 @@
-/* tools/forge/forge_convert.c - `forge convert`: writes a language model as a GGUF file, also with smaller
- * weights. */
+/* tools/forge/forge_convert.c - `forge convert`: writes a language model as a GGUF file, optionally with
+ * smaller weights. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -190,7 +190,7 @@ static int read_options(struct generate_options *o, int argc, char **argv)
          "end the answer when it has used this energy, such as 5J"},
         {"raw", 0, OPTION_FLAG, &o->is_raw, NULL, "add no BOS token to the prompt"},
         {"json", 'j', OPTION_TEXT, &o->json, "FILE",
-         "write text and figures as JSON; -: to standard output, without the text itself"},
+         "write answer and figures as JSON; -: to standard output, which then has only the JSON"},
         {"verbose", 'v', OPTION_FLAG, &o->is_verbose, NULL,
          "print the model, the seed and why the answer ended"},
     };

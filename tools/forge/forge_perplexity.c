@@ -105,8 +105,8 @@ static joule_status compute(struct perplexity *p, joule_error *error)
     }
     p->seconds = clock_seconds(clock_now_ns() - begin_ns);
     if (status == JOULE_OK && p->scored == 0 && !interrupted_by)
-        return error_set(error, JOULE_INVALID, "%s has %zu tokens, which is too few", p->options->file,
-                         p->count);
+        return error_set(error, JOULE_INVALID, "%s has %zu tokens, which are too few to predict one",
+                         p->options->file, p->count);
     return status;
 }
 

@@ -13,7 +13,7 @@
 #define MEBIBYTE ((size_t)1 << 20)
 
 /* Options before they are checked. */
-struct raw {
+struct raw_options {
     const char *host, *cache_tokens, *port, *objective;
     char *key;
     const char *key_file;
@@ -48,7 +48,8 @@ static bool is_family(const char *name)
     return is_known;
 }
 
-static bool check(struct serve_settings *settings, const struct raw *raw, char *out_where, size_t size)
+static bool check(struct serve_settings *settings, const struct raw_options *raw, char *out_where,
+                  size_t size)
 {
     uint64_t port;
     if (!string_to_u64(raw->port, 10, &port) || port > 65535) {
@@ -76,7 +77,7 @@ static bool check(struct serve_settings *settings, const struct raw *raw, char *
            listener_check(SERVE, out_where);
 }
 
-static int read_options(struct serve_settings *s, struct raw *raw, int argc, char **argv)
+static int read_options(struct serve_settings *s, struct raw_options *raw, int argc, char **argv)
 {
     struct option table[LANGUAGE_ROWS + 28] = {
         {"host", 0, OPTION_TEXT, &raw->host, "ADDRESS", "address to listen on (default: 127.0.0.1)"},
@@ -86,41 +87,43 @@ static int read_options(struct serve_settings *s, struct raw *raw, int argc, cha
         {"chat-template", 0, OPTION_TEXT, &s->chat_template, "FAMILY",
          "chatml, llama2, llama3, mistral, zephyr, gemma or phi3 (default: the model's own template)"},
         {"max-batch-size", 0, OPTION_COUNT, &s->engine.max_batch_size, "N",
-         "requests that are computed in one step (default: 16)"},
+         "maximum number of requests in one step (default: 16)"},
         {"max-batch-tokens", 0, OPTION_COUNT, &s->engine.max_batch_tokens, "N",
-         "tokens that are computed in one step (default: 512)"},
+         "maximum number of tokens in one step (default: 512)"},
         {"max-length", 0, OPTION_COUNT, &s->engine.max_length, "N",
-         "tokens of a request with its answer (default: the model's context)"},
+         "maximum number of tokens of a prompt with its answer (default: the model's context)"},
         {"cache-tokens", 0, OPTION_TEXT, &raw->cache_tokens, "N",
-         "tokens in the cache of keys and values (default: batch size * length, at most 1 GiB)"},
+         "tokens in the cache of keys and values (default: max-batch-size * max-length, at most 1 GiB)"},
         {"page-size", 0, OPTION_COUNT, &s->engine.page_size, "N",
          "tokens per page of this cache (default: 16)"},
         {"max-queue", 0, OPTION_COUNT, &s->max_queue, "N",
-         "requests that may wait in addition to a batch; others get status 429 (default: 64)"},
+         "requests that may wait in addition to max-batch-size; more get status 429 (default: 64)"},
         {"max-joules-per-request", 0, OPTION_ENERGY, &s->engine.max_request_joules, "JOULES",
          "end an answer when it has used this energy, such as 5J"},
         {"max-power-watts", 0, OPTION_NUMBER, &s->engine.max_power_watts, "WATTS",
          "limit of the mean power over any second"},
         {"objective", 0, OPTION_TEXT, &raw->objective, "WHAT",
-         "minimise energy, latency or time per token of all requests: throughput (default)"},
+         "what to optimise: energy, latency or throughput (default: throughput)"},
         {"by-priority", 0, OPTION_FLAG, &s->engine.is_by_priority, NULL,
          "answer requests with a lower 'priority' first"},
         {"draft-model", 0, OPTION_TEXT, &s->draft_model, "PATH",
-         "smaller model with the same vocabulary that proposes tokens, for speed"},
+         "speculative decoding: a smaller model with the same vocabulary proposes tokens"},
         {"lookup", 0, OPTION_FLAG, &raw->uses_lookup, NULL,
-         "propose tokens that followed the same tokens earlier in the text, for speed"},
-        {"draft-tokens", 0, OPTION_COUNT, &s->engine.draft_tokens, "N", "tokens of a proposal (default: 4)"},
+         "speculative decoding: propose the tokens that followed the last tokens earlier in the text"},
+        {"draft-tokens", 0, OPTION_COUNT, &s->engine.draft_tokens, "N",
+         "maximum number of proposed tokens in one step (default: 4)"},
         {"api-key", 0, OPTION_TEXT, &raw->key, "KEY",
-         "require this key; other users may see it for a moment"},
+         "require this key; other users may see it for a moment in the list of processes"},
         {"api-key-file", 0, OPTION_TEXT, &raw->key_file, "FILE",
          "require one of the keys in FILE, one per line"},
         {"allow-host", 0, OPTION_LIST, &s->allowed_hosts, "NAME",
          "without keys: also answer requests for this host name; may be repeated"},
-        {"max-body", 0, OPTION_COUNT, &raw->max_body_mib, "MIB", "size of a request (default: 4)"},
+        {"max-body", 0, OPTION_COUNT, &raw->max_body_mib, "MIB",
+         "maximum size of a request in MiB (default: 4)"},
         {"max-connections", 0, OPTION_COUNT, &s->max_connections, "N",
-         "clients at the same time (default: 256)"},
+         "maximum number of clients at the same time (default: 256)"},
         {"grace", 0, OPTION_TIME, &s->grace_s, "TIME",
-         "time that running answers have after a signal to stop (default: 30s)"},
+         "time to finish running answers after SIGINT or SIGTERM (default: 30s)"},
     };
     size_t count = 0;
     while (table[count].name)
@@ -142,7 +145,8 @@ int serve_main(int argc, char **argv)
         .max_connections = 256,
         .grace_s = 30,
         .engine = {.struct_size = sizeof settings.engine, .max_batch_size = 16}};
-    struct raw raw = {.host = "127.0.0.1", .port = "8080", .objective = "throughput", .max_body_mib = 4};
+    struct raw_options raw = {
+        .host = "127.0.0.1", .port = "8080", .objective = "throughput", .max_body_mib = 4};
     char where[300];
     int read = read_options(&settings, &raw, argc, argv);
     if (read <= OPTIONS_HELP)

@@ -25,10 +25,10 @@ struct serve_settings {
     const char *alias;         /* name of the model in requests; NULL: from the name of the model's file */
     const char *chat_template; /* family of the template; NULL: the model's own template */
     const char *draft_model;   /* path of a smaller model that proposes tokens; NULL: none */
-    unsigned max_queue;        /* maximum number of waiting requests, without those of one batch */
+    unsigned max_queue;        /* requests that may wait in addition to the batch size of the engine */
     unsigned max_connections;
     size_t max_body_bytes;
-    double grace_s; /* time for running answers after a signal */
+    double grace_s; /* after a signal, time for running answers to finish */
     forge_engine_options engine;
     struct option_list allowed_hosts;
     struct host_names names;
@@ -65,7 +65,7 @@ struct server {
     struct serve_metrics metrics;
     joule_error engine_failure; /* the reason of SERVE_FAILED */
 
-    atomic_uint exchanges;    /* HTTP requests whose answer was not sent completely */
+    atomic_uint exchanges;    /* HTTP requests whose answer has not been sent completely yet */
     atomic_size_t body_bytes; /* memory of the bodies of all requests */
     /* Allows one request at a time to be parsed, because trees of JSON need much memory. */
     pthread_mutex_t parse_lock;

@@ -20,15 +20,15 @@ struct client {
 struct clients {
     pthread_mutex_t lock;
     struct client *list;  /* [capacity] */
-    size_t capacity, max; /* number of places in `list`, and of connections that may stay */
+    size_t capacity, max; /* max: if there are more connections than this number, one is closed */
 };
-#define SPARE_CLIENTS 32 /* additional places, for new connections while old ones are being closed */
+#define SPARE_CLIENTS 32 /* additional entries, for new connections while old ones are being closed */
 
-/* Initialises a list for `max` connections that may stay, and SPARE_CLIENTS more. Returns false if out of
- * memory. Freed by clients_free. */
+/* Initialises a list with max + SPARE_CLIENTS entries. The caller frees it with clients_free. Returns false
+ * if out of memory. */
 bool clients_init(struct clients *clients, size_t max);
 void clients_free(struct clients *clients);
-/* Adds a connection. Returns its place, or NULL if no place is free. May close another connection. Any
+/* Adds a connection. Returns its entry, or NULL if no entry is free. May close another connection. Any
  * thread. */
 struct client *clients_add(struct clients *clients, int fd);
 /* Removes a connection. client: NULL is allowed. Any thread. */

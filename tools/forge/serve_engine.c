@@ -13,7 +13,7 @@
 #include "serve_tokens.h"
 
 #define IDLE_NS NS_PER_S         /* time between updates of the metrics while there is no request */
-#define BUSY_NS (NS_PER_S / 100) /* time to wait if the engine has requests, but nothing to compute */
+#define BUSY_NS (NS_PER_S / 100) /* time to wait if the engine has requests, but cannot compute any now */
 
 /* The choices that were added to the engine, in the order of their ids. */
 struct active {
@@ -151,7 +151,7 @@ static size_t find(const struct active *active, uint64_t id)
     return first < active->count && active->list[first]->id == id ? first : active->count;
 }
 
-static void note_token(struct server *server, struct choice *choice, int64_t now)
+static void record_token_time(struct server *server, struct choice *choice, int64_t now)
 {
     pthread_mutex_lock(&server->lock);
     if (!choice->first_token_ns)
@@ -168,7 +168,7 @@ static void add_token(struct server *server, struct choice *choice, const forge_
 {
     struct job *job = choice->job;
     if (!event->is_prompt)
-        note_token(server, choice, clock_now_ns());
+        record_token_time(server, choice, clock_now_ns());
     pthread_mutex_lock(&job->lock);
     if (!choice->is_cancelled && !token_events_add(&choice->events, event)) {
         error_set(&choice->failure, JOULE_NO_MEMORY, "out of memory");
@@ -236,7 +236,7 @@ static void fail(struct server *server, const joule_error *error)
     server->engine_failure = *error;
     pthread_mutex_unlock(&server->lock);
     ssize_t written = write(server->failed_fd, &one, sizeof one);
-    (void)written; /* the counter of an eventfd does not overflow here */
+    (void)written; /* write() to an eventfd fails only if its counter overflows, which is impossible here */
 }
 
 /* Answers requests until the server ends. Returns the status of the last step. */

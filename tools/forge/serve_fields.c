@@ -95,7 +95,7 @@ bool json_integer_of(const struct json_value *value, int64_t min, int64_t max, i
     int64_t exact;
     if (!value || value->kind != JSON_NUMBER)
         return false;
-    if (!string_to_i64(value->text, 10, &exact)) { /* integers such as 1e3 or 5.0 */
+    if (!string_to_i64(value->text, 10, &exact)) { /* whole numbers in another form, such as 1e3 or 5.0 */
         double number = json_double_of(value);
         if (!(fabs(number) <= 0x1p53) || number != floor(number))
             return false;

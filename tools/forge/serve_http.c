@@ -12,7 +12,7 @@
 #include "serve_paths.h"
 #include "serve_send.h"
 
-#define KEPT_S       60 /* a connection is closed if no byte arrives for this time */
+#define TIMEOUT_S    60 /* a connection is closed if no byte arrives for this time */
 #define HEADER_BYTES 32768
 #define STACK_BYTES  (1 << 20)
 #define MAX_BODIES   16 /* limit for the memory of all bodies, as a number of bodies of maximum size */
@@ -38,7 +38,7 @@ static enum MHD_Result check_host(void *context, enum MHD_ValueKind kind, const 
     if (strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0 &&
         (!value || !host_names_contain(host->names, value, host->fd)))
         host->is_foreign = true;
-    if (strcasecmp(name, "Origin") == 0) { /* browsers send the site of the page */
+    if (strcasecmp(name, "Origin") == 0) { /* the site whose page sends the request */
         const char *colon = value ? strstr(value, "://") : NULL;
         if (!colon || !host_names_contain(host->names, colon + 3, host->fd))
             host->is_foreign = true;
@@ -70,7 +70,8 @@ static void find_endpoint(struct server *server, struct MHD_Connection *connecti
         failure_set_status(failure, 401, "invalid_request_error", "invalid_api_key",
                            "the API key is missing or wrong; send it as 'Authorization: Bearer KEY'");
     } else if (!found) {
-        failure_set_status(failure, 404, "invalid_request_error", "not_found", "there is no such path");
+        failure_set_status(failure, 404, "invalid_request_error", "not_found",
+                           "this server has no such path");
     } else if (strcmp(method, found->method) != 0 &&
                !(strcmp(method, "HEAD") == 0 && strcmp(found->method, "GET") == 0)) {
         failure_set_status(failure, 405, "invalid_request_error", "method_not_allowed", "use the method %s",
@@ -187,7 +188,7 @@ struct http *http_start(struct server *server, const struct listener *listener)
         MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL, 0, NULL, NULL,
         on_request, http, MHD_OPTION_LISTEN_SOCKET, listener->fd, MHD_OPTION_CONNECTION_LIMIT,
         connections + SPARE_CLIENTS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)KEPT_S, MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S, MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_NOTIFY_COMPLETED, on_answered, http,
         MHD_OPTION_END);
     if (http->daemon)

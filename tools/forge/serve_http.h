@@ -8,7 +8,7 @@ struct http;
 
 /* Starts threads that answer requests. If this fails, prints a message and returns NULL. */
 struct http *http_start(struct server *server, const struct listener *listener);
-/* Closes connections of clients that send no request. Call it about once a second. */
+/* Closes connections that have been idle for too long. Call it about once a second. */
 void http_close_idle(struct http *http);
 /* Stops the server and closes all connections. NULL is allowed. */
 void http_stop(struct http *http);

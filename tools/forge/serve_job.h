@@ -2,8 +2,8 @@
  *
  * A job has one choice for each answer (n answers for each prompt). The HTTP thread creates the job, submits
  * it, and takes the events of its choices. The engine's thread adds the events.
- * Note: the HTTP thread holds a reference to the job, and so does each unfinished choice. So a client may
- * leave at any time. */
+ * Note: the HTTP thread and each unfinished choice hold a reference to the job. So the HTTP thread can end at
+ * any time, for example because its client has left. */
 #ifndef SERVE_JOB_H
 #define SERVE_JOB_H
 

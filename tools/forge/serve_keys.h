@@ -13,7 +13,7 @@ struct serve_keys {
     size_t count;
 };
 
-/* Reads keys. argument: the value of --api-key, which is then erased so that other users cannot read it in
+/* Reads keys. argument: the value of --api-key; it is erased, so that other users can no longer read it in
  * the list of processes. path: a file with one key per line. Both may be NULL. The environment variable
  * FORGE_API_KEY may contain another key; it is removed. If this fails, prints a message and returns false.
  * The caller frees the keys with serve_keys_free. */

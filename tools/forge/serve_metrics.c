@@ -159,12 +159,12 @@ static void print_counts(const struct printer *p)
     print_one(p, "vllm:num_requests_running", "gauge", "Requests that are computed.", f->running);
     print_one(p, "vllm:num_requests_waiting", "gauge", "Requests that wait.",
               (double)f->waiting + (double)p->page->queued);
-    print_one(p, "vllm:kv_cache_usage_perc", "gauge", "Used part of the cache of keys and values, 0 to 1.",
-              used);
+    print_one(p, "vllm:kv_cache_usage_perc", "gauge",
+              "Used fraction of the cache of keys and values, 0 to 1.", used);
     print_one(p, "vllm:prompt_tokens_total", "counter", "Tokens of prompts.", (double)f->prompt_tokens);
     print_one(p, "vllm:generation_tokens_total", "counter", "Tokens of answers.", (double)f->answer_tokens);
-    print_one(p, "vllm:num_preemptions_total", "counter", "Requests that lost their place in the cache.",
-              (double)f->preemptions);
+    print_one(p, "vllm:num_preemptions_total", "counter",
+              "Times that a request lost its pages of the full cache, and waited.", (double)f->preemptions);
     print_one(p, "vllm:prefix_cache_queries_total", "counter",
               "Tokens that were looked up in the prefix cache.", (double)f->prefix_queries);
     print_one(p, "vllm:prefix_cache_hits_total", "counter", "Tokens that the prefix cache contained.",
@@ -187,13 +187,13 @@ static void print_drafts(const struct printer *p)
     static const char by_position[] = "vllm:spec_decode_num_accepted_tokens_per_pos_total";
     if (!f->proposals)
         return;
-    print_one(p, "vllm:spec_decode_num_drafts_total", "counter", "Proposals of drafts.",
+    print_one(p, "vllm:spec_decode_num_drafts_total", "counter", "Proposals of draft tokens.",
               (double)f->proposals);
-    print_one(p, "vllm:spec_decode_num_draft_tokens_total", "counter", "Tokens of drafts.",
+    print_one(p, "vllm:spec_decode_num_draft_tokens_total", "counter", "Proposed draft tokens.",
               (double)f->draft_tokens);
-    print_one(p, "vllm:spec_decode_num_accepted_tokens_total", "counter", "Accepted tokens of drafts.",
+    print_one(p, "vllm:spec_decode_num_accepted_tokens_total", "counter", "Accepted draft tokens.",
               (double)f->accepted_tokens);
-    begin(p, by_position, "counter", "Accepted tokens of drafts by their position.");
+    begin(p, by_position, "counter", "Accepted draft tokens, by position in the proposal.");
     for (size_t i = 0; i < FORGE_MAX_DRAFT_TOKENS && f->accepted_at[i]; i++) {
         char position[8];
         string_print(position, sizeof position, "%zu", i);
@@ -256,7 +256,7 @@ static void print_energy(const struct printer *p)
     print_one(p, "tensorforge:idle_joules_total", "counter", "Energy of idle time.",
               value_of(f->idle_joules));
     print_one(p, "tensorforge:unattributed_joules", "gauge",
-              "Energy since the start that is neither idle nor of requests; below 0 after corrections.",
+              "Energy of the meter minus that of requests and idle time; may be negative.",
               value_of(f->unattributed_joules));
     print_one(p, "tensorforge:power_watts", "gauge", "Mean power of the last second.",
               value_of(f->meter_joules) >= 0 ? f->power_watts : NAN);

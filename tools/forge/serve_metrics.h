@@ -21,7 +21,7 @@ struct histogram {
 /* The reasons why answers end, as vLLM names them. */
 enum finished_reason { FINISHED_STOP, FINISHED_LENGTH, FINISHED_ABORT, FINISHED_REASONS };
 
-/* The figures of a server. Initialise with zeros. The caller must lock all access. */
+/* The figures of a server. Initialise with zeros. The caller protects them with a lock. */
 struct serve_metrics {
     forge_engine_facts facts; /* the engine's facts after the last step */
     uint64_t refused;         /* HTTP requests that were refused because the queue was full */

@@ -8,7 +8,7 @@
 #include "serve_send.h"
 #include "serve_stream.h"
 
-#define STALL_S 60 /* a client is disconnected if it receives no bytes for this time */
+#define STALL_S 60 /* a connection is closed if its client accepts no bytes for this time */
 
 bool check_ready(struct server *server, struct failure *failure)
 {

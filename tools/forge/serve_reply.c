@@ -209,8 +209,8 @@ bool reply_submit(struct reply *reply, struct failure *failure)
     return is_ok;
 }
 
-/* Takes the events of all choices by exchanging lists. Returns true if a choice has new events or has ended.
- * The caller holds the job's lock. */
+/* Moves the events of all choices to the reply, by exchanging the lists. Returns true if a choice had new
+ * events or has ended. The caller holds the job's lock. */
 static bool take(struct reply *reply)
 {
     struct job *job = reply->job;
@@ -260,7 +260,7 @@ bool reply_take(struct reply *reply, bool *out_has_news, struct failure *failure
         *out_has_news = take(reply);
     }
     pthread_mutex_unlock(&job->lock);
-    /* this needs no lock, so the engine's thread does not wait */
+    /* Without the lock, so that the engine's thread does not wait for the conversion to text. */
     for (size_t i = 0; is_ok && *out_has_news && i < job->count; i++)
         is_ok = add_text(reply, i, failure);
     return is_ok && (!has_left(reply) || fail_left(failure));

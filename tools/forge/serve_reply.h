@@ -27,7 +27,7 @@ struct prompt {
     size_t count;
     const char *text; /* text that `echo` repeats */
     size_t text_size;
-    bool has_text; /* the answer continues a text */
+    bool has_text; /* the prompt contains text, so a leading space is part of the answer */
 };
 
 /* Creates a reply whose job has no choices yet. Returns NULL with a failure if out of memory. The caller

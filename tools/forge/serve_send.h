@@ -11,7 +11,7 @@
  * already has this header. */
 enum MHD_Result send_response(struct MHD_Connection *connection, unsigned status,
                               struct MHD_Response *response, const char *media_type);
-/* Sends bytes, which the response then owns. */
+/* Sends bytes. The response takes ownership of them. */
 enum MHD_Result send_bytes(struct MHD_Connection *connection, unsigned status, struct bytes *bytes,
                            const char *media_type);
 /* Sends an error with its status and headers. */

@@ -12,7 +12,7 @@
 
 struct stream {
     struct reply *reply;
-    struct bytes out; /* being sent */
+    struct bytes out; /* bytes to be sent */
     size_t sent;
     bool has_ended; /* `out` contains the last bytes */
 };

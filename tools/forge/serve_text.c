@@ -56,11 +56,11 @@ static size_t find_stop(const struct answer_options *options, const char *text, 
     return first;
 }
 
-/* Returns the size of the longest end of a text with which a stop string begins. */
+/* Returns the size of the longest suffix of the text that is the beginning of a stop string. */
 static size_t count_held(const struct answer_options *options, const char *text, size_t size)
 {
-    size_t most = options->max_stop_bytes ? options->max_stop_bytes - 1 : 0;
-    for (size_t held = most < size ? most : size; held > 0; held--)
+    size_t max = options->max_stop_bytes ? options->max_stop_bytes - 1 : 0;
+    for (size_t held = max < size ? max : size; held > 0; held--)
         for (size_t i = 0; i < options->stop_count; i++)
             if (held < options->stop_sizes[i] && memcmp(text + size - held, options->stops[i], held) == 0)
                 return held;
@@ -121,9 +121,9 @@ bool reply_text_take(struct reply_text *answer, struct token_events *events)
 {
     bool is_ok = true;
     /* If max_tokens is 0, the engine computes one token, which is dropped here. */
-    uint32_t most = answer->options->has_max_tokens ? answer->options->max_tokens : UINT32_MAX;
+    uint32_t max = answer->options->has_max_tokens ? answer->options->max_tokens : UINT32_MAX;
     for (size_t i = 0; is_ok && i < events->count && !answer->discards; i++)
-        if (events->list[i].is_prompt || answer->token_count < most)
+        if (events->list[i].is_prompt || answer->token_count < max)
             is_ok = add_token(answer, events, i);
     events->count = events->top_count = 0;
     return is_ok;

@@ -163,7 +163,7 @@ bool tokens_of_template(const struct server *server, char *text, struct arena *a
                         size_t *out_count, struct failure *failure)
 {
     size_t capacity = capacity_for(strlen(text), server->max_length) + 1, count = 1;
-    int32_t *tokens = arena_alloc(arena, capacity * sizeof *tokens); /* the first place is for BOS */
+    int32_t *tokens = arena_alloc(arena, capacity * sizeof *tokens); /* the first element is for BOS */
     bool is_ok = tokens != NULL || out_of_memory(failure);
     while (is_ok && text) {
         char *mark = strstr(text, MARK);

@@ -12,13 +12,13 @@ struct control_tokens;
  * control_tokens_free. */
 struct control_tokens *control_tokens_new(const forge_tokenizer *tokenizer);
 void control_tokens_free(struct control_tokens *tokens);
-/* Returns a copy of a user's text in memory of the arena; NULL: out of memory. A mark is inserted within the
- * text of each control token, and tokens_of_template divides the text at the marks. So the user's text
- * contains no control tokens, and cannot end a turn of a conversation. */
+/* Returns a copy of a user's text in memory of the arena, in which the text of each control token is divided
+ * by a mark; NULL: out of memory. tokens_of_template converts the text on each side of a mark separately. So
+ * the user's text contains no control tokens, and cannot end a turn of a conversation. */
 char *control_tokens_divide(const struct control_tokens *tokens, const char *text, struct arena *arena);
 
-/* Returns false with a failure if a text of `size` bytes certainly has more tokens than the server allows.
- * This refuses long texts before they are converted. param: name of the field in the failure. */
+/* Returns false with a failure if each text of `size` bytes has more tokens than the server allows. So very
+ * long texts need not be converted. param: name of the field in the failure. */
 bool check_text_size(const struct server *server, size_t size, const char *param, struct failure *failure);
 /* Converts a text to tokens in memory of the arena. flags: those of forge_tokenize. Returns false with a
  * failure if out of memory, or if there are more than max_tokens; SIZE_MAX: no limit. */

@@ -15,13 +15,13 @@ static bool need(forge_builder *b, bool condition, const char *message)
     return builder_is_ok(b);
 }
 
-/* Returns true for the types of activations: f32, and f64 for exact references. */
-static bool is_active(forge_builder *b, forge_value x)
+/* Returns true if x has a type that activations can have: f32, or f64 for reference results. */
+static bool is_activation(forge_builder *b, forge_value x)
 {
     return forge_value_dtype(b, x) == FORGE_F32 || forge_value_dtype(b, x) == FORGE_F64;
 }
 
-static bool is_like(forge_builder *b, forge_value x, forge_value y)
+static bool has_same_dtype(forge_builder *b, forge_value x, forge_value y)
 {
     return forge_value_dtype(b, x) == forge_value_dtype(b, y);
 }
@@ -43,7 +43,7 @@ void library_linear(forge_builder *b, const forge_value *in, size_t count, const
     const struct composite_attributes *a = context;
     forge_shape x = forge_value_shape(b, in[0]), weight = forge_value_shape(b, in[1]);
     bool are_valid = x.rank == 2 && weight.rank == 2 && x.dims[1] == weight.dims[1] && x.dims[1] > 0 &&
-                     is_active(b, in[0]) && forge_dtype_is_float(forge_value_dtype(b, in[1]));
+                     is_activation(b, in[0]) && forge_dtype_is_float(forge_value_dtype(b, in[1]));
     forge_dtype dtype = forge_value_dtype(b, in[0]);
     if (are_valid && a->numbers[0])
         are_valid = x.dims[1] % (int64_t)forge_dtype_block_elements(FORGE_Q8_0) == 0;
@@ -88,7 +88,8 @@ void library_rotary(forge_builder *b, const forge_value *in, size_t count, const
     int64_t half = angle.rank == 2 ? angle.dims[1] : 0, d = x.rank == 3 ? x.dims[2] : 0;
     if (!need(b,
               half > 0 && 2 * half <= d && forge_shape_equal(&angle, &sine) && x.dims[0] == angle.dims[0] &&
-                  is_active(b, in[0]) && is_like(b, in[0], in[1]) && is_like(b, in[0], in[2]),
+                  is_activation(b, in[0]) && has_same_dtype(b, in[0], in[1]) &&
+                  has_same_dtype(b, in[0], in[2]),
               "rotary needs x [t, heads, d], and cosine and sine [t, r / 2] with r <= d, in f32 or f64"))
         return;
     /* x is reshaped to rank 4, so that the two elements of a pair lie along axis 3 (adjacent pairs) or axis 2
@@ -118,15 +119,15 @@ void library_swiglu(forge_builder *b, const forge_value *in, size_t count, const
     (void)count;
     (void)context;
     forge_shape gate = forge_value_shape(b, in[0]), up = forge_value_shape(b, in[1]);
-    if (need(b, forge_shape_equal(&gate, &up) && is_active(b, in[0]) && is_like(b, in[0], in[1]),
+    if (need(b, forge_shape_equal(&gate, &up) && is_activation(b, in[0]) && has_same_dtype(b, in[0], in[1]),
              "swiglu needs gate and up of one shape, in f32 or f64"))
         out[0] = forge_mul(b, forge_unary(b, FORGE_SILU, in[0]), in[1]);
 }
 
 /* --- attention over a paged cache ----------------------------------------------------------------------- */
 
-/* Elements that are not written keep their bytes: converting an element to floats and back does not change
- * it, also in block formats. */
+/* Stores the rows of x in the rows `places` of the cache. Note: the whole cache is converted to floats and
+ * back, which does not change the bytes of other rows, even in block formats. */
 void library_cache_write(forge_builder *b, const forge_value *in, size_t count, const void *context,
                          forge_value *out)
 {
@@ -138,7 +139,7 @@ void library_cache_write(forge_builder *b, const forge_value *in, size_t count, 
     if (!need(
             b,
             cache.rank == 3 && x.rank == 3 && places.rank == 1 && x.dims[0] == places.dims[0] &&
-                x.dims[1] == cache.dims[1] && x.dims[2] == cache.dims[2] && is_active(b, in[1]) &&
+                x.dims[1] == cache.dims[1] && x.dims[2] == cache.dims[2] && is_activation(b, in[1]) &&
                 is_i32(b, in[2]) && forge_dtype_is_float(dtype),
             "cache_write needs a cache [places, kv_heads, d] of floats, x [t, kv_heads, d] in f32 or f64 and "
             "places [t] in i32"))
@@ -155,14 +156,15 @@ static bool takes_pages(forge_builder *b, const forge_value *in, const struct co
     forge_shape q = forge_value_shape(b, in[Q]), keys = forge_value_shape(b, in[KEYS]),
                 values = forge_value_shape(b, in[VALUES]), tables = forge_value_shape(b, in[TABLES]),
                 sequence = forge_value_shape(b, in[SEQUENCE]), position = forge_value_shape(b, in[POSITION]);
-    bool are_shapes = q.rank == 3 && keys.rank == 3 && forge_shape_equal(&keys, &values) &&
-                      tables.rank == 2 && sequence.rank == 1 && forge_shape_equal(&sequence, &position);
+    bool are_valid = q.rank == 3 && keys.rank == 3 && forge_shape_equal(&keys, &values) && tables.rank == 2 &&
+                     sequence.rank == 1 && forge_shape_equal(&sequence, &position);
     return need(
         b,
-        are_shapes && q.dims[0] == sequence.dims[0] && q.dims[2] == keys.dims[2] && keys.dims[1] > 0 &&
-            q.dims[1] % keys.dims[1] == 0 && a->numbers[0] > 0 && a->reals[0] > 0 && is_active(b, in[Q]) &&
-            is_like(b, in[KEYS], in[VALUES]) && forge_dtype_is_float(forge_value_dtype(b, in[KEYS])) &&
-            is_i32(b, in[TABLES]) && is_i32(b, in[SEQUENCE]) && is_i32(b, in[POSITION]),
+        are_valid && q.dims[0] == sequence.dims[0] && q.dims[2] == keys.dims[2] && keys.dims[1] > 0 &&
+            q.dims[1] % keys.dims[1] == 0 && a->numbers[0] > 0 && a->reals[0] > 0 &&
+            is_activation(b, in[Q]) && has_same_dtype(b, in[KEYS], in[VALUES]) &&
+            forge_dtype_is_float(forge_value_dtype(b, in[KEYS])) && is_i32(b, in[TABLES]) &&
+            is_i32(b, in[SEQUENCE]) && is_i32(b, in[POSITION]),
         "paged_attention needs q [t, heads, d] in f32 or f64, keys and values [places, kv_heads, d], page "
         "tables [sequences, pages], and sequence and position [t] in i32; heads must be a multiple of "
         "kv_heads");

@@ -52,7 +52,8 @@ static void ask_for_huge_pages(forge_buffer *copy)
 
 /* Repacks input k of launch i, if it is a whole slot that the program only reads. Adds the size of the copy to
  * *bytes. */
-static joule_status repack_input(forge_instance *instance, size_t i, size_t k, size_t *bytes, joule_error *error)
+static joule_status repack_input(forge_instance *instance, size_t i, size_t k, size_t *bytes,
+                                 joule_error *error)
 {
     const forge_program *program = instance->program;
     const struct program_launch *launch = &program_launches(program)[i];
@@ -72,7 +73,8 @@ static joule_status repack_input(forge_instance *instance, size_t i, size_t k, s
     if (status != JOULE_OK)
         return status;
     ask_for_huge_pages(repacked->copy);
-    instance->device->ops->repack(instance->device, &instance->launches[i], k, forge_buffer_data(repacked->copy));
+    instance->device->ops->repack(instance->device, &instance->launches[i], k,
+                                  forge_buffer_data(repacked->copy));
     repacked->dtype = view->dtype;
     repacked->shape = view->shape;
     *bytes += size;

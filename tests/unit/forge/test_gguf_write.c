@@ -285,7 +285,7 @@ static void test_rows_of_halves_become_pairs(void **state)
     model_file_close(copy);
     s.file.config.rope_dims = 2;
     assert_int_equal(gguf_write(&s.file, FORGE_F32, scratch_path, &error), JOULE_UNSUPPORTED);
-    assert_contains(error.message, "rotated in part");
+    assert_contains(error.message, "only a part of each head");
     end_small(&s);
 }
 

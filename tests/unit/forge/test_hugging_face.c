@@ -310,7 +310,7 @@ static void test_scaling_of_the_rotary_embedding_is_read(void **state)
                LLAMA(",\"rope_scaling\":{\"type\":\"yarn\",\"factor\":4,\"attention_factor\":-1}"));
     refuse_folder(JOULE_INVALID, "attention factor of the rotary embedding is -1");
     write_text(paths[CONFIG], LLAMA(",\"partial_rotary_factor\":0.5"));
-    refuse_folder(JOULE_UNSUPPORTED, "rotated in part");
+    refuse_folder(JOULE_UNSUPPORTED, "only a part of each head");
     clear();
 }
 
@@ -436,7 +436,7 @@ static void test_weights_of_gpt2_are_transposed(void **state)
     assert_non_null(model_file_find(file, "position_embd.weight"));
     model_file_close(file);
     write_text(paths[CONFIG], GPT2(",\"scale_attn_by_inverse_layer_idx\":true"));
-    refuse_folder(JOULE_UNSUPPORTED, "another scale of the attention");
+    refuse_folder(JOULE_UNSUPPORTED, "'scale_attn_weights': false");
     clear();
 }
 

@@ -130,7 +130,7 @@ static void test_damaged_files_are_refused(void **state)
     expect_status(WITH("{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":0},\"merges\":[]}"), JOULE_INVALID,
                   "two tokens have the number 0");
     expect_status(WITH("{\"type\":\"BPE\",\"vocab\":{\"a\":2000000000},\"merges\":[]}"), JOULE_INVALID,
-                  "number 2000000000");
+                  "the highest id, 2000000000");
     expect_status(WITH("{\"type\":\"BPE\",\"vocab\":{\"a\":-1},\"merges\":[]}"), JOULE_INVALID,
                   "'a' has no number");
     expect_status(WITH("{\"type\":\"BPE\",\"vocab\":{},\"merges\":[]}"), JOULE_INVALID, "0 tokens");

@@ -13,7 +13,7 @@ enum {
     /* Maximum number of elements of each of the two score matrices in scratch memory. */
     SCORES = (KERNEL_SCRATCH_BYTES - GEMM_SCRATCH_BYTES) / 4 / 2,
 };
-#define WORTH_A_THREAD 4e6 /* minimum work per thread, in FLOP */
+#define MIN_THREAD_WORK 4e6 /* minimum work per thread, in FLOP */
 
 enum { Q, K, V, GRADIENT };
 
@@ -92,7 +92,7 @@ size_t attention_pieces(const struct launch *launch, size_t *out_grain)
 {
     struct attention a = attention_of(launch);
     double flop = 2. * (double)(a.shared * a.t) * (double)a.s * (double)(a.d + a.e);
-    *out_grain = 1 + (size_t)(WORTH_A_THREAD / (flop + 1));
+    *out_grain = 1 + (size_t)(MIN_THREAD_WORK / (flop + 1));
     return (size_t)launch->inputs[Q].shape.dims[0] * a.groups;
 }
 

@@ -3,7 +3,7 @@
 
 #include "forge/backends/cpu/packed.h"
 
-#define WORTH_A_THREAD 16384 /* minimum work per thread, in elements */
+#define MIN_THREAD_WORK 16384 /* minimum work per thread, in elements */
 
 struct batch_norm batch_norm_of(const struct launch *launch)
 {
@@ -64,6 +64,6 @@ bool batch_norm_takes_gradient(const struct launch *launch)
 size_t batch_norm_pieces(const struct launch *launch, size_t *out_grain)
 {
     struct batch_norm b = batch_norm_of(launch);
-    *out_grain = WORTH_A_THREAD / (b.examples * b.run + 1) + 1;
+    *out_grain = MIN_THREAD_WORK / (b.examples * b.run + 1) + 1;
     return b.channels;
 }

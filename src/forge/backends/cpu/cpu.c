@@ -302,7 +302,8 @@ static void cpu_repack(forge_device *device, const struct bound_launch *bound, s
     struct cpu *cpu = (struct cpu *)device;
     const struct cpu_kernel *kernel = bound->kernel;
     struct repacking work = {bound, out_copy};
-    size_t grain, pieces = (kernel->second_pieces ? kernel->second_pieces : kernel->pieces)(&bound->launch, &grain);
+    size_t grain,
+        pieces = (kernel->second_pieces ? kernel->second_pieces : kernel->pieces)(&bound->launch, &grain);
     (void)input;
     pthread_mutex_lock(&cpu->lock);
     parallel_for(cpu->pool, pieces, grain, repack_pieces, &work);

@@ -25,8 +25,8 @@ enum {
     TILE_ROWS = GEMM_TILE_ROWS, /* a piece consists of whole tiles, even of the code with the largest tiles */
     TILE_COLUMNS = GEMM_TILE_COLUMNS,
 };
-#define WORTH_A_THREAD 4e6  /* minimum work per thread, in FLOP */
-#define PIECE_FLOP     24e6 /* a piece of less work (about 100 us) is not divided further */
+#define MIN_THREAD_WORK 4e6  /* minimum work per thread, in FLOP */
+#define PIECE_FLOP      24e6 /* a piece of less work (about 100 us) is not divided further */
 
 #define A_BYTES (PANELS_BYTES + PADDING)
 #define B_BYTES (BLOCK_BYTES + PADDING)
@@ -249,7 +249,8 @@ struct gemm_cut gemm_cut(size_t rows, size_t columns, size_t depth)
 
 size_t gemm_grain(const struct gemm_cut *cut, size_t depth)
 {
-    return 1 + (size_t)(WORTH_A_THREAD / (1 + 2. * (double)cut->rows * (double)cut->columns * (double)depth));
+    return 1 +
+           (size_t)(MIN_THREAD_WORK / (1 + 2. * (double)cut->rows * (double)cut->columns * (double)depth));
 }
 
 static struct gemm piece_of(const struct gemm *gemm, const struct gemm_cut *cut, size_t piece,

@@ -7,7 +7,7 @@
 #include "forge/reference/reference.h"
 
 /* Minimum work per thread, in elements: a few microseconds, several times the cost of waking a thread. */
-#define WORTH_A_THREAD 16384
+#define MIN_THREAD_WORK 16384
 
 bool kernel_takes(const struct cpu_kernel *kernel, const struct launch *launch)
 {
@@ -25,7 +25,7 @@ static size_t rows(const struct launch *launch, size_t *out_grain)
     for (size_t i = 0; i < launch->input_count; i++)
         touched += forge_shape_elements(&launch->inputs[i].shape);
     size_t of_row = touched / (count ? count : 1) + 1;
-    *out_grain = WORTH_A_THREAD / of_row + 1;
+    *out_grain = MIN_THREAD_WORK / of_row + 1;
     return count;
 }
 
@@ -35,7 +35,7 @@ static size_t product_rows(const struct launch *launch, size_t *out_grain)
 {
     const forge_shape *right = &launch->inputs[1].shape;
     size_t of_row = (size_t)right->dims[right->rank - 1] * (size_t)right->dims[right->rank - 2] + 1;
-    *out_grain = WORTH_A_THREAD / of_row + 1;
+    *out_grain = MIN_THREAD_WORK / of_row + 1;
     return launch_rows(launch);
 }
 
@@ -45,7 +45,7 @@ static size_t sliding_rows(const struct launch *launch, size_t *out_grain)
 {
     size_t count = launch_rows(launch);
     double of_row = cost_of_launch(launch).flop / (double)(count ? count : 1) + 1;
-    *out_grain = (size_t)(WORTH_A_THREAD / of_row) + 1;
+    *out_grain = (size_t)(MIN_THREAD_WORK / of_row) + 1;
     return count;
 }
 
@@ -55,7 +55,7 @@ static size_t lines(const struct launch *launch, size_t *out_grain)
 {
     size_t count = launch_pieces(launch);
     double of_line = cost_of_launch(launch).flop / (double)(count ? count : 1) + 1;
-    *out_grain = (size_t)(WORTH_A_THREAD / of_line) + 1;
+    *out_grain = (size_t)(MIN_THREAD_WORK / of_line) + 1;
     return count;
 }
 

@@ -4,8 +4,8 @@
 #include "forge/backends/cpu/kernel.h"
 #include "forge/backends/cpu/packed.h"
 
-#define WORTH_A_THREAD 65536 /* minimum work per thread, in multiply-adds */
-#define MAX_CHUNKS     24    /* maximum number of parts into which the strips are divided */
+#define MIN_THREAD_WORK 65536 /* minimum work per thread, in multiply-adds */
+#define MAX_CHUNKS      24    /* maximum number of parts into which the strips are divided */
 
 struct linear linear_of(const struct launch *launch)
 {
@@ -76,7 +76,7 @@ size_t linear_strips(const struct launch *launch, size_t *out_grain)
 {
     struct linear l = linear_of(launch);
     size_t strips = (l.columns + STRIP_COLUMNS - 1) / STRIP_COLUMNS;
-    size_t worth = WORTH_A_THREAD / (l.rows * l.depth * STRIP_COLUMNS + 1) + 1;
+    size_t worth = MIN_THREAD_WORK / (l.rows * l.depth * STRIP_COLUMNS + 1) + 1;
     /* A thread gets several consecutive strips, because it prefetches the next strip while it unpacks one. */
     *out_grain = worth > strips / MAX_CHUNKS + 1 ? worth : strips / MAX_CHUNKS + 1;
     return strips;
@@ -85,7 +85,7 @@ size_t linear_strips(const struct launch *launch, size_t *out_grain)
 size_t linear_rows(const struct launch *launch, size_t *out_grain)
 {
     struct linear l = linear_of(launch);
-    *out_grain = WORTH_A_THREAD / 8 / (l.depth + 1) + 1;
+    *out_grain = MIN_THREAD_WORK / 8 / (l.depth + 1) + 1;
     return l.rows;
 }
 
@@ -99,8 +99,8 @@ size_t linear_repacked_bytes(const struct launch *launch)
 
 /* --- the rounded x -------------------------------------------------------------------------------------- */
 
-/* Returns the bytes of `count` elements of `size` bytes, rounded up to whole cache lines. */
-static size_t lines(size_t count, size_t size)
+/* Returns the total size of `count` elements of `size` bytes, rounded up to whole cache lines. */
+static size_t line_bytes(size_t count, size_t size)
 {
     return (count * size + 63) / 64 * 64;
 }
@@ -109,14 +109,14 @@ size_t linear_shared_bytes(const struct launch *launch)
 {
     struct linear l = linear_of(launch);
     size_t groups = l.rows * (l.depth / linear_group(l.dtype));
-    return lines(l.rows * l.depth, 1) + 2 * lines(groups, 4);
+    return line_bytes(l.rows * l.depth, 1) + 2 * line_bytes(groups, 4);
 }
 
 struct rounded linear_rounded(const struct launch *launch, void *shared)
 {
     struct linear l = linear_of(launch);
     size_t group = linear_group(l.dtype), groups = l.rows * (l.depth / group);
-    char *scales = (char *)shared + lines(l.rows * l.depth, 1);
-    return (struct rounded){shared, (float *)(void *)scales, (int32_t *)(void *)(scales + lines(groups, 4)),
-                            group};
+    char *scales = (char *)shared + line_bytes(l.rows * l.depth, 1);
+    return (struct rounded){shared, (float *)(void *)scales,
+                            (int32_t *)(void *)(scales + line_bytes(groups, 4)), group};
 }

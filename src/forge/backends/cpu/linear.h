@@ -1,4 +1,4 @@
-/* backends/cpu/linear.h - y = x weight^T (+ bias), for weights of all storage types that models use.
+/* backends/cpu/linear.h - y = x weight^T (+ bias), for weights of all element types that models use.
  *
  * x: [rows, depth]; weight: [columns, depth], row-major; y: [rows, columns]. The columns of y are divided
  * into strips of STRIP_COLUMNS, which are the pieces of the work. There are two kernels:
@@ -7,12 +7,13 @@
  * - Floats: weights are converted to f32, and products are sums of f32.
  *
  * A weight may be repacked once into strips (linear_repack), so that kernels read memory in order. A repacked
- * strip has the bytes of its rows in another order: fields of 2 bytes (the scales of blocks) of all columns
- * follow each other, and so do the words of 4 bytes of all columns. So byte i of a row is in the field that
- * begins at byte i * STRIP_COLUMNS of the strip, or in the field before.
+ * strip consists of the same fields as its rows: scales of 2 bytes, and words of 4 bytes. Each field is stored
+ * for all columns before the next field. So a field that begins at byte i of a row begins at byte
+ * i * STRIP_COLUMNS of the strip.
  *
- * An element of y is a sum over groups (or vectors) of k in increasing order, so that its bits depend neither
- * on the number of rows nor on the strip. Functions that depend on the instruction set: isa/linear.inc. */
+ * k is the index along depth. Each element of y is a sum over groups (or vectors) of consecutive k, added in
+ * increasing order. So its bits depend neither on the number of rows nor on the strip. Functions that depend
+ * on the instruction set: isa/linear.inc. */
 #ifndef FORGE_CPU_LINEAR_H
 #define FORGE_CPU_LINEAR_H
 
@@ -20,7 +21,7 @@
 
 enum {
     STRIP_COLUMNS = 16,   /* columns of y per piece */
-    STRIP_DEPTH = 1024,   /* elements of k that are unpacked at once; a multiple of all blocks */
+    STRIP_DEPTH = 1024,   /* elements of a row that are unpacked at once; a multiple of all block sizes */
     STRIP_GROUP = 32,     /* elements of a group with one scale; 16 in q6_k */
     STRIP_MIN_GROUP = 16, /* minimum number of elements of a group */
     STRIP_MAX_ROWS = 32768,
@@ -29,8 +30,8 @@ enum {
 /* The sizes and memory of a launch. */
 struct linear {
     size_t rows, columns, depth;
-    const float *x;     /* [rows, depth] */
-    const char *weight; /* [columns, depth], in `dtype` */
+    const float *x;       /* [rows, depth] */
+    const char *weight;   /* [columns, depth], in `dtype` */
     const char *repacked; /* the weight in strips, as linear_repack writes it; NULL: none */
     forge_dtype dtype;
     size_t row_bytes; /* size of a row of the weight */
@@ -40,23 +41,23 @@ struct linear {
 };
 struct linear linear_of(const struct launch *launch);
 
-/* x rounded to q8_0: an element of x is about its quant times the scale of its group. */
+/* x rounded to q8_0: an element of x is about its quant (an 8-bit integer) times the scale of its group. */
 struct rounded {
     int8_t *quants; /* [rows, depth] */
-    float *scales;  /* [rows, depth / group]; groups of 16 repeat the scale of their q8_0 block of 32 */
+    float *scales;  /* [rows, depth / group]; the two groups of 16 in a block of 32 have the same scale */
     int32_t *sums;  /* [rows, depth / group]: the sum of the group's quants */
     size_t group;   /* elements per group */
 };
 
 /* A part of a strip of weights, unpacked: weight = scale * (quant - offset) + minimum. */
 struct strip {
-    uint8_t *quants; /* [groups][group / 4][STRIP_COLUMNS][4]: four elements of k together */
+    uint8_t *quants; /* [groups][group / 4][STRIP_COLUMNS][4]: four consecutive k of a column together */
     float *scales;   /* [groups][STRIP_COLUMNS] */
     float *minima;   /* [groups][STRIP_COLUMNS]; NULL: 0 */
     size_t groups, group;
     int32_t offset;
-    const char *ahead;  /* bytes of the next strip to prefetch while this part is unpacked; NULL: none */
-    size_t ahead_bytes; /* per group */
+    const char *ahead;  /* next byte of the next strip to prefetch; NULL: none */
+    size_t ahead_bytes; /* bytes to prefetch per unpacked group */
 };
 
 /* Returns the size of the repacked weight in bytes; 0 if the rows of the weight are not made of whole words. */
@@ -68,11 +69,12 @@ bool linear_takes_blocks(const struct launch *launch);
 bool linear_takes_floats(const struct launch *launch);
 /* Returns the number of strips. *out_grain: minimum number of strips per thread. */
 size_t linear_strips(const struct launch *launch, size_t *out_grain);
-/* Returns the number of rows of x, which are the pieces of the first round: the rounding of x. *out_grain:
- * minimum number of rows per thread. */
+/* Returns the number of rows of x. They are the pieces of the kernel's first round (kernel.h), which rounds
+ * x. *out_grain: minimum number of rows per thread. */
 size_t linear_rows(const struct launch *launch, size_t *out_grain);
 
-/* Return the size of the memory for the rounded x in bytes, and the rounded x in this memory. */
+/* linear_shared_bytes returns the size of the memory for the rounded x, in bytes. linear_rounded returns the
+ * arrays of the rounded x, which lie in this memory. */
 size_t linear_shared_bytes(const struct launch *launch);
 struct rounded linear_rounded(const struct launch *launch, void *shared);
 /* Returns the number of elements of a group of a block format. */

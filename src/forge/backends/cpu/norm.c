@@ -3,7 +3,7 @@
 
 #include "forge/backends/cpu/packed.h"
 
-#define WORTH_A_THREAD 16384 /* minimum work per thread, in elements */
+#define MIN_THREAD_WORK 16384 /* minimum work per thread, in elements */
 
 static const struct composite_attributes *attributes_of(const struct launch *launch)
 {
@@ -87,21 +87,21 @@ bool norm_takes_gradient(const struct launch *launch)
 size_t norm_pieces(const struct launch *launch, size_t *out_grain)
 {
     struct norm norm = norm_of(launch);
-    *out_grain = WORTH_A_THREAD / (norm.count + 1) + 1;
+    *out_grain = MIN_THREAD_WORK / (norm.count + 1) + 1;
     return norm.rows;
 }
 
 size_t norm_blocks(const struct launch *launch, size_t *out_grain)
 {
     struct norm_gradient n = norm_gradient_of(launch);
-    *out_grain = WORTH_A_THREAD / (n.norm.count * n.block_rows + 1) + 1;
+    *out_grain = MIN_THREAD_WORK / (n.norm.count * n.block_rows + 1) + 1;
     return n.blocks;
 }
 
 size_t norm_columns(const struct launch *launch, size_t *out_grain)
 {
     struct norm_gradient n = norm_gradient_of(launch);
-    *out_grain = WORTH_A_THREAD / (NORM_COLUMNS * n.blocks + 1) + 1;
+    *out_grain = MIN_THREAD_WORK / (NORM_COLUMNS * n.blocks + 1) + 1;
     return n.of_weight || n.of_bias ? (n.norm.count + NORM_COLUMNS - 1) / NORM_COLUMNS : 0;
 }
 

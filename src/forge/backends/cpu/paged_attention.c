@@ -4,7 +4,7 @@
 #include "forge/backends/cpu/kernel.h"
 #include "forge/backends/cpu/packed.h"
 
-#define WORTH_A_THREAD 32768 /* minimum work per thread, in multiply-adds */
+#define MIN_THREAD_WORK 32768 /* minimum work per thread, in multiply-adds */
 
 enum { Q, KEYS, VALUES, TABLES, SEQUENCE, POSITION, INPUTS };
 
@@ -71,16 +71,16 @@ size_t paged_attention_pieces(const struct launch *launch, size_t *out_grain)
 {
     struct paged_attention a = paged_attention_of(launch);
     size_t rows = (size_t)launch->inputs[Q].shape.dims[0];
-    /* The work of a row with all its pages in use, so that the division depends only on shapes. */
+    /* Assumes that the sequence fills all its pages, so that the division depends only on shapes. */
     size_t work = a.shared * a.d * 2 * (size_t)(a.pages * a.page_size) + 1;
-    *out_grain = WORTH_A_THREAD / work + 1;
+    *out_grain = MIN_THREAD_WORK / work + 1;
     return rows * a.groups;
 }
 
 size_t paged_attention_length(const struct paged_attention *a, size_t row)
 {
-    int64_t length = (int64_t)a->position[row] + 1, most = a->pages * a->page_size;
-    return length < 0 ? 0 : (size_t)(length < most ? length : most);
+    int64_t length = (int64_t)a->position[row] + 1, max = a->pages * a->page_size;
+    return length < 0 ? 0 : (size_t)(length < max ? length : max);
 }
 
 int64_t paged_attention_place(const struct paged_attention *a, size_t row, size_t position)

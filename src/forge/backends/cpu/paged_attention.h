@@ -1,5 +1,7 @@
 /* backends/cpu/paged_attention.h - attention of rows of tokens over keys and values in pages.
  *
+ * Shapes: t: number of rows; d: elements of a head; groups: heads of the keys; shared: heads of q that use
+ * the same head of the keys; places: positions of all pages of the cache.
  * A piece is one row of q and one head of the keys, with all heads of q that share it. The result of a row is
  * computed from its own keys in the order of their positions, so its bits depend on no other row.
  */
@@ -30,7 +32,9 @@ struct paged_attention {
 };
 
 struct paged_attention paged_attention_of(const struct launch *launch);
+/* Returns true if the kernel supports the launch. */
 bool paged_attention_takes(const struct launch *launch);
+/* Returns the number of pieces. *out_grain: minimum number of pieces per thread. */
 size_t paged_attention_pieces(const struct launch *launch, size_t *out_grain);
 
 /* Returns the number of keys that a row attends to: those of the positions 0 to its own. */

@@ -1,7 +1,7 @@
 /* backends/cpu/reduce.c - see reduce.h. */
 #include "forge/backends/cpu/reduce.h"
 
-#define WORTH_A_THREAD 65536 /* minimum work per thread, in elements */
+#define MIN_THREAD_WORK 65536 /* minimum work per thread, in elements */
 
 struct reduction reduce_of(const struct launch *launch)
 {
@@ -45,6 +45,6 @@ size_t reduce_pieces(const struct launch *launch, size_t *out_grain)
 {
     struct reduction r = reduce_of(launch);
     size_t width = r.is_of_rows ? 1 : REDUCE_COLUMNS;
-    *out_grain = WORTH_A_THREAD / (r.depth * width + 1) + 1;
+    *out_grain = MIN_THREAD_WORK / (r.depth * width + 1) + 1;
     return (r.results + width - 1) / width;
 }

@@ -1,8 +1,8 @@
 /* backends/cpu/runs.c - see runs.h. */
 #include "forge/backends/cpu/runs.h"
 
-enum { PIECE = 4096 };          /* elements in a piece of work */
-#define WORTH_A_THREAD_NS 20000 /* minimum work per thread, in ns: a few times the cost of waking a thread */
+enum { PIECE = 4096 };           /* elements in a piece of work */
+#define MIN_THREAD_WORK_NS 20000 /* minimum work per thread, in ns: a few times the cost of waking a thread */
 
 struct runs {
     uint32_t rank; /* number of joined dimensions, at least 1 */
@@ -87,6 +87,6 @@ void runs_each(const struct launch *launch, size_t first, size_t end, run_fn *fn
 
 size_t runs_pieces(const struct launch *launch, double ns, size_t *out_grain)
 {
-    *out_grain = (size_t)(WORTH_A_THREAD_NS / (ns * PIECE / 1000)) + 1;
+    *out_grain = (size_t)(MIN_THREAD_WORK_NS / (ns * PIECE / 1000)) + 1;
     return (forge_shape_elements(&launch->outputs[0].shape) + PIECE - 1) / PIECE;
 }

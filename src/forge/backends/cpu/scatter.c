@@ -1,8 +1,8 @@
 /* backends/cpu/scatter.c - see scatter.h. */
 #include "forge/backends/cpu/scatter.h"
 
-#define LINES_AT_ONCE  128
-#define WORTH_A_THREAD 16384 /* minimum work per thread, in elements, as in kernel.c */
+#define LINES_AT_ONCE   128
+#define MIN_THREAD_WORK 16384 /* minimum work per thread, in elements, as in kernel.c */
 
 bool scatter_takes_f32(const struct launch *launch)
 {
@@ -22,7 +22,7 @@ size_t scatter_pieces(const struct launch *launch, size_t *out_grain)
     const struct view *x = &launch->inputs[0], *updates = &launch->inputs[2];
     size_t count = launch_pieces(launch), touched = forge_shape_elements(&updates->shape);
     touched += x->data == launch->outputs[0].data ? 0 : forge_shape_elements(&x->shape);
-    *out_grain = WORTH_A_THREAD / (touched / (count ? count : 1) + 1) + 1;
+    *out_grain = MIN_THREAD_WORK / (touched / (count ? count : 1) + 1) + 1;
     *out_grain = *out_grain < LINES_AT_ONCE ? LINES_AT_ONCE : *out_grain;
     return count;
 }

@@ -4,7 +4,7 @@
 #include "forge/backends/cpu/packed.h"
 #include "forge/core/dtype.h"
 
-#define WORTH_A_THREAD 8192 /* minimum work per thread, in elements */
+#define MIN_THREAD_WORK 8192 /* minimum work per thread, in elements */
 
 struct softmax softmax_of(const struct launch *launch)
 {
@@ -70,7 +70,7 @@ bool softmax_takes_entropy_gradient(const struct launch *launch)
 size_t softmax_pieces(const struct launch *launch, size_t *out_grain)
 {
     struct softmax s = softmax_of(launch);
-    *out_grain = WORTH_A_THREAD / (s.count + 1) + 1;
+    *out_grain = MIN_THREAD_WORK / (s.count + 1) + 1;
     return s.rows;
 }
 

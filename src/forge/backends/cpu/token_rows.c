@@ -3,7 +3,7 @@
 
 #include "forge/backends/cpu/packed.h"
 
-#define WORTH_A_THREAD 16384 /* minimum work per thread, in elements */
+#define MIN_THREAD_WORK 16384 /* minimum work per thread, in elements */
 
 static bool is_i32_vector(const struct view *view, int64_t count)
 {
@@ -57,7 +57,7 @@ size_t token_rows_pieces(const struct launch *launch, size_t *out_grain)
 {
     const forge_shape *shape = &launch->outputs[0].shape;
     size_t rows = (size_t)shape->dims[0], elements = forge_shape_elements(shape);
-    *out_grain = WORTH_A_THREAD / (elements / (rows + 1) + 1) + 1;
+    *out_grain = MIN_THREAD_WORK / (elements / (rows + 1) + 1) + 1;
     return rows;
 }
 

@@ -4,7 +4,7 @@
 #include "forge/backends/cpu/packed.h"
 #include "forge/ir/library.h"
 
-#define WORTH_A_THREAD 16384 /* minimum work per thread, in elements */
+#define MIN_THREAD_WORK 16384 /* minimum work per thread, in elements */
 
 bool update_takes_adamw(const struct launch *launch)
 {
@@ -21,6 +21,6 @@ bool update_takes_adamw(const struct launch *launch)
 
 size_t update_pieces(const struct launch *launch, size_t *out_grain)
 {
-    *out_grain = WORTH_A_THREAD / UPDATE_PIECE;
+    *out_grain = MIN_THREAD_WORK / UPDATE_PIECE;
     return (forge_shape_elements(&launch->outputs[0].shape) + UPDATE_PIECE - 1) / UPDATE_PIECE;
 }

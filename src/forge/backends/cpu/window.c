@@ -4,7 +4,7 @@
 #include "forge/backends/cpu/kernel.h"
 #include "forge/ir/operation_cost.h"
 
-#define WORTH_A_THREAD 65536 /* minimum work per thread, in FLOP */
+#define MIN_THREAD_WORK 65536 /* minimum work per thread, in FLOP */
 
 static struct slide slide_of(const struct windows *w, uint32_t k, int64_t in)
 {
@@ -78,7 +78,7 @@ bool fold_takes(const struct launch *launch)
 static size_t grain(const struct launch *launch, size_t pieces)
 {
     double of_piece = cost_of_launch(launch).flop / (double)(pieces ? pieces : 1) + 1;
-    return (size_t)(WORTH_A_THREAD / of_piece) + 1;
+    return (size_t)(MIN_THREAD_WORK / of_piece) + 1;
 }
 
 size_t window_pieces(const struct launch *launch, size_t *out_grain)

@@ -7,8 +7,8 @@
 
 /* --- families ------------------------------------------------------------------------------------------ */
 
-/* The beginning of a loop over messages, for formats without a role for the system. The text of a system
- * message, between `before` and `after`, is placed before the text of the next user message. */
+/* The beginning of a loop over messages, for families whose format has no system message. The text of a
+ * system message is put between `before` and `after`, and added in front of the next user message. */
 #define TAKES_SYSTEM(before, after)                                                                          \
     "{%- set ns = namespace(system='') -%}"                                                                  \
     "{%- for message in messages -%}"                                                                        \

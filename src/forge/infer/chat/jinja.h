@@ -26,15 +26,15 @@ enum {
     JINJA_MAX_STEPS = 2000000,
     JINJA_MAX_MEMORY = 64 << 20,
     JINJA_COPIES = 16,
-    STEP_BYTES = 64,          /* bytes that are copied or compared in one step */
-    JINJA_MAX_DEPTH = 400,    /* of nested expressions, blocks, macro calls and lists */
+    STEP_BYTES = 64,          /* bytes whose copy or comparison counts as one step */
+    JINJA_MAX_DEPTH = 400,    /* maximum depth of nested expressions, blocks, macro calls and lists */
     JINJA_MAX_RANGE = 100000, /* items of range(), as in Jinja's sandbox */
 };
 
 /* --- tree ---------------------------------------------------------------------------------------------- */
 
-/* The kind of a node. Each comment shows the syntax; left, right, third, other, text and items are the parts
- * that these members of struct node contain. */
+/* The kind of a node. Each comment shows the syntax of the node; the words left, right, third, other, text
+ * and items stand for these members of struct node. */
 enum node_kind {
     /* expressions */
     NODE_CONSTANT,  /* constant */
@@ -128,7 +128,7 @@ bool buffer_add_span(struct jinja *jinja, struct buffer *buffer, struct span spa
 /* Frees the buffer, also after a failure, and returns its text as a string in the arena. */
 struct value buffer_take(struct jinja *jinja, struct buffer *buffer);
 
-/* --- steps of the work --------------------------------------------------------------------------------- */
+/* --- lexing, parsing, evaluation ----------------------------------------------------------------------- */
 
 enum token_kind {
     TOKEN_END,
@@ -160,10 +160,11 @@ struct parser {
     struct jinja *jinja;
     const struct token *token;
 };
-/* Parses a template. Returns a NODE_GROUP, or NULL if it failed. */
+/* Parses a template. Returns a NODE_GROUP, or NULL after a failure. */
 struct node *jinja_parse(struct jinja *jinja, const struct token *tokens);
 
-/* Parse an expression, or a tuple without parentheses. Return NULL if they failed. */
+/* Parse an expression, or a tuple without parentheses. allows_condition: the items may be "a if b else c".
+ * Return NULL after a failure. */
 struct node *jinja_parse_expression(struct parser *parser);
 struct node *jinja_parse_tuple(struct parser *parser, bool allows_condition);
 /* Parses the filters that follow `left`, with or without the first '|'. */
@@ -214,7 +215,7 @@ struct value jinja_slice(struct jinja *jinja, struct value object, const struct 
 struct value jinja_binary(struct jinja *jinja, struct span operator_text, struct value a, struct value b);
 bool jinja_compare(struct jinja *jinja, struct span operator_text, struct value a, struct value b);
 
-/* Returns a text without characters at its ends, like span_strip, and counts steps. */
+/* Removes characters at the ends of a text, like span_strip. Counts the steps of this work. */
 struct value jinja_strip(struct jinja *jinja, struct span text, struct span characters, bool at_start,
                          bool at_end);
 

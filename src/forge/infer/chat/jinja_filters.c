@@ -92,7 +92,7 @@ static struct value filter_replace(struct jinja *jinja, struct value self, const
         !value_is_whole(arguments[2], &limit))
         return jinja_fail(jinja, JOULE_INVALID, "replace: the count is not an integer");
     if (!from.size)
-        return jinja_fail(jinja, JOULE_UNSUPPORTED, "replace: an empty text is not supported");
+        return jinja_fail(jinja, JOULE_UNSUPPORTED, "replace: replacing an empty text is not supported");
     for (size_t at; limit-- != 0 && jinja_charge(jinja, 1) && (at = span_find(rest, from)) != SIZE_MAX;) {
         buffer_add(jinja, &buffer, rest.bytes, at);
         buffer_add_span(jinja, &buffer, to);
@@ -124,7 +124,8 @@ static struct value filter_string(struct jinja *jinja, struct value self, const 
     return value_span(value_text(jinja, self));
 }
 
-/* Returns the text of an indentation: a text, or a number of spaces. */
+/* Returns the text that indents a line. value: this text, or a number of spaces. absent: number of spaces if
+ * `value` is not given. */
 static struct span indentation(struct jinja *jinja, struct value value, int64_t absent)
 {
     int64_t width = absent;
@@ -132,7 +133,8 @@ static struct span indentation(struct jinja *jinja, struct value value, int64_t 
     if (value.kind == VALUE_STRING)
         return value.string;
     if (value.kind != VALUE_ABSENT && !value_is_whole(value, &width))
-        jinja_fail(jinja, JOULE_INVALID, "an indentation has the type %s", value_kind_name(value));
+        jinja_fail(jinja, JOULE_INVALID, "an indentation must be an integer or a string, not a %s",
+                   value_kind_name(value));
     for (int64_t i = 0; i < width && jinja_charge(jinja, 1); i++)
         buffer_add(jinja, &buffer, " ", 1);
     return buffer_take(jinja, &buffer).string;
@@ -238,7 +240,8 @@ static struct value filter_abs(struct jinja *jinja, struct value self, const str
     if (self.kind == VALUE_FLOAT)
         return value_float(fabs(self.number));
     if (!value_is_whole(self, &integer) || integer == INT64_MIN)
-        return jinja_fail(jinja, JOULE_INVALID, "abs: the value has the type %s", value_kind_name(self));
+        return jinja_fail(jinja, JOULE_INVALID, "abs: a value of type %s is not supported",
+                          value_kind_name(self));
     return value_int(integer < 0 ? -integer : integer);
 }
 

@@ -36,7 +36,7 @@ TEST(gt, jinja_compare(jinja, SPAN(">"), self, arguments[0]))
 TEST(ge, jinja_compare(jinja, SPAN(">="), self, arguments[0]))
 TEST(in, jinja_compare(jinja, SPAN("in"), self, arguments[0]))
 
-/* Returns whether the remainder of a division is `wanted`. */
+/* Returns the value true if the remainder of a division equals `wanted`, otherwise false. */
 static struct value test_remainder(struct jinja *jinja, struct value self, struct value divisor,
                                    int64_t wanted)
 {
@@ -110,7 +110,7 @@ static struct value function_range(struct jinja *jinja, struct value self, const
     (void)self;
     for (int i = 0; i < 3 && arguments[i].kind != VALUE_ABSENT; i++)
         if (!value_is_whole(arguments[i], &bounds[i]))
-            return jinja_fail(jinja, JOULE_INVALID, "range: an argument has the type %s",
+            return jinja_fail(jinja, JOULE_INVALID, "range: the arguments must be integers, not of type %s",
                               value_kind_name(arguments[i]));
     if (arguments[1].kind == VALUE_ABSENT) {
         bounds[1] = bounds[0];
@@ -137,7 +137,7 @@ static struct dict *dict_of_arguments(struct jinja *jinja, const struct argument
     if (arguments->count && arguments->positional[0].kind == VALUE_DICT)
         sources[0] = arguments->positional[0].dict;
     if (arguments->count > 1 || (arguments->count && !sources[0]))
-        jinja_fail(jinja, JOULE_UNSUPPORTED, "dict and namespace: the argument is not supported");
+        jinja_fail(jinja, JOULE_UNSUPPORTED, "dict and namespace take named arguments and at most one dict");
     for (int s = 0; s < 2; s++)
         for (size_t i = 0; sources[s] && i < sources[s]->count && !jinja->has_failed; i++)
             dict_set(jinja, dict, sources[s]->pairs[i].key, sources[s]->pairs[i].value);
@@ -166,7 +166,8 @@ static struct value function_raise(struct jinja *jinja, struct value self, const
                       message.bytes);
 }
 
-/* Appends one field of strftime. Returns false if it is not supported. */
+/* Appends the text of one conversion of strftime, such as 'd' for %d. Returns false if the conversion is not
+ * supported. */
 static bool add_time(struct jinja *jinja, struct buffer *out, char field, bool has_padding)
 {
     static const char *const days[] = {"Sunday",   "Monday", "Tuesday", "Wednesday",

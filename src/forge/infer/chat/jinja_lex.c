@@ -60,9 +60,9 @@ static size_t after_space(const struct lexer *lexer, size_t at)
     return lexer->size - span_strip(rest, (struct span){0}, true, false).size;
 }
 
-/* Returns the offset after the end of a tag at `at`, and after the white space that the end removes;
- * SIZE_MAX: the tag does not end at `at`. end: two bytes, for example "%}". A sign may precede them: "-%}",
- * "+%}". */
+/* Returns the offset after the end of a tag at `at`, and after the white space that this end removes;
+ * SIZE_MAX: the tag does not end at `at`. end: two bytes, for example "%}". A sign may stand in front of
+ * them: "-%}", "+%}". */
 static size_t after_end(const struct lexer *lexer, size_t at, const char *end, bool trims)
 {
     char sign = at < lexer->size ? lexer->text[at] : '\0';
@@ -148,7 +148,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Reads `count` digits of base 16 or at most `count` of base 8. Returns the number of digits. */
+/* Reads digits: `count` if base is 16, 1 to `count` if base is 8. Returns their number. */
 static size_t read_digits(const char *text, size_t size, size_t count, uint32_t base, uint32_t *out_code)
 {
     size_t i = 0;

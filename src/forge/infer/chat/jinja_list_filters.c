@@ -101,7 +101,8 @@ static struct value filter_items(struct jinja *jinja, struct value self, const s
     if (self.kind == VALUE_UNDEFINED)
         return value_list(list_new(jinja, LIST_LAZY));
     if (self.kind != VALUE_DICT)
-        return jinja_fail(jinja, JOULE_INVALID, "items: the value has the type %s", value_kind_name(self));
+        return jinja_fail(jinja, JOULE_INVALID, "items: the value must be a dict, not of type %s",
+                          value_kind_name(self));
     return value_list(pairs_of(jinja, self.dict, LIST_LAZY));
 }
 
@@ -183,7 +184,8 @@ static struct value filter_dictsort(struct jinja *jinja, struct value self, cons
     if (jinja_is_undefined(jinja, self))
         return self;
     if (self.kind != VALUE_DICT)
-        return jinja_fail(jinja, JOULE_INVALID, "dictsort: the value has the type %s", value_kind_name(self));
+        return jinja_fail(jinja, JOULE_INVALID, "dictsort: the value must be a dict, not of type %s",
+                          value_kind_name(self));
     return sort_list(jinja, pairs_of(jinja, self.dict, LIST_PLAIN), value_int(is_by_value),
                      value_truth(arguments[0]), value_truth(arguments[2]));
 }
@@ -241,7 +243,7 @@ static struct value filter_sum(struct jinja *jinja, struct value self, const str
     return sum;
 }
 
-/* Returns the items of a value that map and similar filters accept: as in Jinja, a false value has none. */
+/* Returns the items of a value for map and similar filters. As in Jinja, a false value has no items. */
 static const struct list *items_or_none(struct jinja *jinja, struct value value)
 {
     return value_truth(value) ? value_items(jinja, value) : list_new(jinja, LIST_PLAIN);

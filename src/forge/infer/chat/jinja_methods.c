@@ -48,7 +48,8 @@ static struct value method_rstrip(struct jinja *jinja, struct value self, const 
     return strip(jinja, self, arguments[0], false, true);
 }
 
-/* Splits at white space. */
+/* Appends the words of `rest`, which white space separates. limit: maximum number of splits; below 0:
+ * none. */
 static void split_words(struct jinja *jinja, struct list *list, struct span rest, int64_t limit)
 {
     rest = span_strip(rest, (struct span){0}, true, limit < 0);

@@ -202,7 +202,8 @@ bool jinja_compare(struct jinja *jinja, struct span text, struct value a, struct
 
 /* --- slices -------------------------------------------------------------------------------------------- */
 
-/* Returns a bound of a slice, clamped to 0 ... count; to -1 ... count - 1 if the slice goes backwards. */
+/* Returns a bound of a slice, limited to the range 0 to count, or -1 to count - 1 if is_backwards. absent:
+ * the result if the slice has no such bound. */
 static int64_t clamp(struct jinja *jinja, struct value bound, int64_t absent, int64_t count,
                      bool is_backwards)
 {
@@ -211,7 +212,8 @@ static int64_t clamp(struct jinja *jinja, struct value bound, int64_t absent, in
     if (bound.kind == VALUE_NONE)
         return absent;
     if (!value_is_whole(bound, &index)) {
-        jinja_fail(jinja, JOULE_INVALID, "a bound of a slice has the type %s", value_kind_name(bound));
+        jinja_fail(jinja, JOULE_INVALID, "the bounds of a slice must be integers, not of type %s",
+                   value_kind_name(bound));
         return 0;
     }
     index += index < 0 ? count : 0;
@@ -247,9 +249,10 @@ struct value jinja_slice(struct jinja *jinja, struct value object, const struct 
 {
     int64_t step = 1, count;
     if (object.kind != VALUE_STRING && object.kind != VALUE_LIST)
-        return jinja_fail(jinja, JOULE_INVALID, "a value of type %s has no slices", value_kind_name(object));
+        return jinja_fail(jinja, JOULE_INVALID, "a value of type %s cannot be sliced",
+                          value_kind_name(object));
     if (bounds[2].kind != VALUE_NONE && (!value_is_whole(bounds[2], &step) || step == 0))
-        return jinja_fail(jinja, JOULE_INVALID, "the step of a slice is not an integer, or 0");
+        return jinja_fail(jinja, JOULE_INVALID, "the step of a slice must be an integer other than 0");
     if (!jinja_charge(jinja, object.kind == VALUE_STRING ? object.string.size / 16 : 0))
         return object;
     count = object.kind == VALUE_STRING ? (int64_t)span_length(object.string) : (int64_t)object.list->count;

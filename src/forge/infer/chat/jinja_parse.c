@@ -3,7 +3,7 @@
 
 static struct node *parse_body(struct parser *parser, const char *const *ends);
 
-/* Fails because of a construct that this subset does not have. Returns NULL. */
+/* Fails because of a construct that this subset of Jinja does not contain. Returns NULL. */
 static struct node *fail_unsupported(struct parser *parser, const struct token *token)
 {
     parser->jinja->line = token->line;

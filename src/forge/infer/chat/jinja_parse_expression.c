@@ -50,7 +50,7 @@ bool jinja_skip_name(struct parser *parser, const char *name)
     return is_next;
 }
 
-/* Returns a node without a text, or with the text of the present token, which it then skips. */
+/* If takes_text, the node gets the text of the next token, which is skipped. */
 struct node *jinja_new_node_of(struct parser *parser, enum node_kind kind, struct node *left, bool takes_text)
 {
     struct node *node = left ? jinja_new_node(parser, kind) : NULL;
@@ -116,7 +116,7 @@ static struct node *parse_name(struct parser *parser)
     return node;
 }
 
-/* Parses items until `close`, which is skipped. Returns `node`, or NULL if it failed. */
+/* Parses items until `close`, which is skipped. Returns `node`, or NULL after a failure. */
 static struct node *parse_items(struct parser *parser, struct node *node, const char *close, bool has_values)
 {
     struct node **end = node ? &node->items : NULL;

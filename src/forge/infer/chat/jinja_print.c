@@ -133,7 +133,7 @@ void value_print(struct jinja *jinja, struct buffer *out, struct value value)
         print_dict(jinja, out, value.dict);
         return;
     default:
-        jinja_fail(jinja, JOULE_INVALID, "a value of type %s has no text", value_kind_name(value));
+        jinja_fail(jinja, JOULE_INVALID, "a value of type %s cannot be printed", value_kind_name(value));
     }
 }
 
@@ -189,13 +189,13 @@ static int by_key(const void *a, const void *b)
     return span_compare(x->key.string, y->key.string);
 }
 
-/* Prints the key of a dict: JSON keys are strings. */
+/* Prints the key of a dict as a string, because JSON allows no other keys. */
 static void print_json_key(struct jinja *jinja, struct buffer *out, struct value key,
                            const struct json_style *style, unsigned level)
 {
     bool is_text = key.kind == VALUE_STRING, is_scalar = key.kind >= VALUE_NONE && key.kind <= VALUE_STRING;
     if (!is_scalar)
-        jinja_fail(jinja, JOULE_INVALID, "tojson: a key has the type %s", value_kind_name(key));
+        jinja_fail(jinja, JOULE_INVALID, "tojson: a value of type %s cannot be a key", value_kind_name(key));
     print_literal(jinja, out, is_text ? "" : "\"");
     value_print_json(jinja, out, key, style, level);
     print_literal(jinja, out, is_text ? "" : "\"");
@@ -274,6 +274,7 @@ void value_print_json(struct jinja *jinja, struct buffer *out, struct value valu
     else if (value.kind == VALUE_DICT)
         print_json_dict(jinja, out, value.dict, style, level);
     else if (!jinja_is_undefined(jinja, value))
-        jinja_fail(jinja, JOULE_INVALID, "tojson: a value of type %s has no JSON", value_kind_name(value));
+        jinja_fail(jinja, JOULE_INVALID, "tojson: a value of type %s cannot be written as JSON",
+                   value_kind_name(value));
     jinja_leave(jinja);
 }

@@ -146,7 +146,7 @@ struct value value_list(struct list *list)
     return list ? (struct value){.kind = VALUE_LIST, .list = list} : (struct value){.kind = VALUE_UNDEFINED};
 }
 
-/* Returns `items` with room for one more item, in the arena. NULL if it failed. */
+/* Returns `items` with room for one more item, in the arena; NULL after a failure. */
 static void *with_room(struct jinja *jinja, void *items, size_t count, size_t *capacity, size_t item_size)
 {
     if (count < *capacity)

@@ -1,4 +1,4 @@
-/* infer/chat/jinja_value.h - values of templates, which behave as in Python, and operations of text.
+/* infer/chat/jinja_value.h - values of templates, which behave as in Python, and operations on text.
  *
  * Functions that fail call jinja_fail (jinja.h), and return an undefined value, false or NULL. All memory is
  * in the arena of the evaluation, except buffers. */
@@ -78,7 +78,7 @@ struct pair {
     struct value key, value;
 };
 
-/* A dictionary in order of insertion. A search is linear, and is charged as steps. */
+/* A dictionary in order of insertion. A search is linear, and its comparisons count as steps. */
 struct dict {
     struct pair *pairs;
     size_t count, capacity;
@@ -88,7 +88,7 @@ struct dict {
 struct scope {
     struct scope *parent;
     struct dict variables;
-    bool is_captured; /* a macro was defined in this block */
+    bool is_captured; /* a macro was defined in this block, so the scope must not be reused */
 };
 
 struct loop {
@@ -163,7 +163,7 @@ static inline struct span span_of(const char *text)
     return (struct span){text, strlen(text)};
 }
 
-/* Returns the number of bytes of a text that a message may show. */
+/* Returns the number of bytes of a text to print in a message: at most 60. */
 static inline int span_shown(struct span span)
 {
     return span.size < 60 ? (int)span.size : 60;
@@ -179,7 +179,7 @@ static inline bool value_is_whole(struct value value, int64_t *out_integer)
     return value.kind == VALUE_INT || value.kind == VALUE_BOOL;
 }
 
-/* Returns true if a value is given and true. */
+/* Returns true if a value counts as true in Python; false for VALUE_ABSENT. */
 bool value_truth(struct value value);
 const char *value_kind_name(struct value value);
 /* Returns true if values are equal as in Python (1 == 1.0 == true). */
@@ -209,7 +209,7 @@ bool dict_set(struct jinja *jinja, struct dict *dict, struct value key, struct v
 void value_print(struct jinja *jinja, struct buffer *out, struct value value);
 /* Returns the text of a value; a string is returned as it is. */
 struct span value_text(struct jinja *jinja, struct value value);
-/* How value_print_json writes a value as JSON. */
+/* The form of the JSON that value_print_json writes. */
 struct json_style {
     bool is_ascii, sorts_keys;
     struct span indent; /* indentation of one level; bytes NULL: all on one line */

@@ -15,7 +15,7 @@ struct batch_policy {
     forge_objective objective;
     /* [i]: batches of more than 2^(i - 1) and up to 2^i sequences; 0: never measured. */
     double joules_per_token[POLICY_SIZES];
-    /* The steps since the meter's last reading: sequences of the last step, and tokens of all steps. */
+    /* Since the meter's last reading: sequences of the last step, and number of tokens of all steps. */
     size_t size, tokens;
     bool is_mixed; /* the steps had different sizes, or many rows of prompts */
 };

@@ -1,4 +1,4 @@
-/* infer/engine/constraint.h - the JSON schema of one answer, and the tokens that it allows next. */
+/* infer/engine/constraint.h - computes which tokens may follow an answer that must satisfy a JSON schema. */
 #ifndef FORGE_INFER_CONSTRAINT_H
 #define FORGE_INFER_CONSTRAINT_H
 

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-#define MAX_STOPS 65536 /* tokens of a request that end the answer */
+#define MAX_STOPS 65536 /* maximum number of a request's stop tokens */
 
 /* --- creation ------------------------------------------------------------------------------------------- */
 
@@ -33,7 +33,8 @@ static joule_status open_parts(forge_engine *e, const forge_engine_options *o, j
                                               .max_length = o->max_length < room ? o->max_length : room,
                                               .chunk = o->chunk_tokens,
                                               .is_by_priority = o->is_by_priority};
-    joule_status status = runner_open(&e->runner, e->model, e->device, &sizes, o->keeps_weights_mapped, error);
+    joule_status status =
+        runner_open(&e->runner, e->model, e->device, &sizes, o->keeps_weights_mapped, error);
     if (status == JOULE_OK)
         status = scheduler_open(&e->scheduler, &options, e->runner.pool, error);
     if (status == JOULE_OK)
@@ -54,7 +55,7 @@ static void open_energy(forge_engine *e, const forge_engine_options *o)
     e->policy.objective = o->objective;
     e->max_rows = e->scheduler.options.max_rows;
     e->max_sequences = e->scheduler.options.max_sequences;
-    /* This objective needs a reading after each step, too. */
+    /* Like a budget, this objective needs a reading of the meter after each step. */
     e->has_budgets |= o->objective == FORGE_OBJECTIVE_ENERGY;
     e->max_request_joules = o->max_request_joules;
     e->is_idle = true;
@@ -134,8 +135,8 @@ double forge_engine_expected_joules(const forge_engine *e, size_t prompt_count)
 /* Returns the limit of a request in joules; 0: none. */
 static double budget_of(const forge_engine *e, const forge_request *r)
 {
-    double most = e->max_request_joules;
-    return r->max_joules > 0 && (most == 0 || r->max_joules < most) ? r->max_joules : most;
+    double max = e->max_request_joules;
+    return r->max_joules > 0 && (max == 0 || r->max_joules < max) ? r->max_joules : max;
 }
 
 static joule_status check_request(const forge_engine *e, const forge_request *r, joule_error *error)
@@ -146,8 +147,8 @@ static joule_status check_request(const forge_engine *e, const forge_request *r,
     for (size_t i = 0; i < r->prompt_count; i++)
         if (r->prompt[i] < 0 || r->prompt[i] >= vocabulary)
             return error_set(error, JOULE_INVALID,
-                             "token %zu of the prompt is %d, but the model has %lld tokens", i, r->prompt[i],
-                             (long long)vocabulary);
+                             "token %zu of the prompt is %d, but the vocabulary has %lld tokens", i,
+                             r->prompt[i], (long long)vocabulary);
     if (r->stop_count > 0 && (!r->stop_tokens || r->stop_count > MAX_STOPS))
         return error_set(error, JOULE_INVALID, "stop_tokens is NULL, or stop_count %zu is above %d",
                          r->stop_count, MAX_STOPS);
@@ -304,7 +305,8 @@ joule_status engine_end(forge_engine *e, struct answer *answer, forge_end reason
 
 joule_status engine_add_event(forge_engine *e, const forge_engine_event *event, joule_error *out_error)
 {
-    /* Returned events make room when they are the larger part, so the memory follows those that are left. */
+    /* Removes the returned events when they are more than half of the array, so that the array does not grow
+     * without limit. */
     if (2 * e->event_first > e->event_count) {
         e->event_count -= e->event_first;
         memmove(e->events, e->events + e->event_first, e->event_count * sizeof *e->events);

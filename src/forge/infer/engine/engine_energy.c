@@ -1,4 +1,4 @@
-/* infer/engine/engine_energy.c - shares energy out over requests, and enforces their budgets and the power
+/* infer/engine/engine_energy.c - attributes energy to requests, and enforces their budgets and the power
  * limit. */
 #include <math.h>
 #include "base/clock.h"

@@ -38,9 +38,9 @@ static joule_status set_defaults(const forge_model *model, forge_engine_options 
     if (!is_cache_dtype(o->cache_dtype, c->head_dim))
         return error_set(error, JOULE_INVALID,
                          "cache_dtype must be f32, f16, bf16, or q8_0 if heads are a multiple of 32");
-    uint64_t most = DEFAULT_CACHE_BYTES / token_bytes(c, o->cache_dtype),
+    uint64_t max = DEFAULT_CACHE_BYTES / token_bytes(c, o->cache_dtype),
              all = (uint64_t)o->max_batch_size * o->max_length;
-    o->cache_tokens = or_default(o->cache_tokens, all < most ? all : most);
+    o->cache_tokens = or_default(o->cache_tokens, all < max ? all : max);
     return JOULE_OK;
 }
 
@@ -57,7 +57,7 @@ static joule_status check_sizes(const forge_model *model, const forge_engine_opt
         return error_set(error, JOULE_INVALID, "max_length %u is above the model's context of %lld tokens",
                          o->max_length, (long long)c->context);
     if (o->cache_tokens < 2 * o->page_size || o->cache_tokens > INT32_MAX)
-        return error_set(error, JOULE_INVALID, "cache_tokens must be from two pages to 2^31 - 1");
+        return error_set(error, JOULE_INVALID, "cache_tokens must be at least two pages, and below 2^31");
     return JOULE_OK;
 }
 

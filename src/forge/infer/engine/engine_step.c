@@ -10,9 +10,9 @@
 
 /* --- rows ---------------------------------------------------------------------------------------------- */
 
-/* Returns the number of rows that need logits. If the probabilities of the prompt are requested, all rows
- * need them. Otherwise, rows before the end of the prompt need none, and then the last token and all drafts
- * do. */
+/* Returns the number of scheduled rows that need logits. If the request wants the probabilities of its
+ * prompt, all rows of the prompt need them. Otherwise only the sequence's last token and its drafts need
+ * them. */
 static size_t output_rows(const struct scheduled *scheduled)
 {
     const struct sequence *sequence = scheduled->sequence;
@@ -42,7 +42,7 @@ static void set_logprobs(const forge_engine *e, const struct answer *answer, con
                      event->top_count);
 }
 
-/* Reports the probabilities of the prompt's tokens that follow the scheduled rows. logits: [count,
+/* Reports the log-probabilities of tokens of the prompt: row i predicts the token after it. logits: [count,
  * vocabulary]. */
 static joule_status report_prompt(forge_engine *e, const struct scheduled *scheduled, const float *logits,
                                   joule_error *error)
@@ -102,9 +102,10 @@ static void forbid_end(const forge_engine *e, const struct answer *answer, size_
         logits[tokenizer->end_tokens[i]] = -INFINITY;
 }
 
-/* Replaces the logits after the first `row` drafts by probabilities. Returns false if no token is
- * possible. */
-static bool set_row(forge_engine *e, struct answer *answer, size_t row, size_t made)
+/* Computes the probabilities of the token that follows the first `row` drafts, from the logits in row `row`
+ * of e->probabilities, which they replace. made: number of tokens of the answer without drafts. Returns false
+ * if no token is possible. */
+static bool set_row_probabilities(forge_engine *e, struct answer *answer, size_t row, size_t made)
 {
     float *logits = e->probabilities + row * runner_vocabulary(&e->runner);
     const uint32_t *mask = NULL;
@@ -114,17 +115,18 @@ static bool set_row(forge_engine *e, struct answer *answer, size_t row, size_t m
     return (mask || !answer->constraint) && sampler_probabilities(answer->sampler, logits, mask);
 }
 
-/* Computes the probabilities after each draft. logits: [*drafts + 1, vocabulary]. Lowers *drafts to the
- * number of drafts that a schema allows. Returns false if no token is possible after the answer so far. */
+/* Computes the probabilities of the tokens after the answer and after each draft. logits: [*drafts + 1,
+ * vocabulary]. Lowers *drafts to the number of drafts that the schema allows. Returns false if no token is
+ * possible after the answer so far. */
 static bool set_probabilities(forge_engine *e, struct answer *answer, const float *logits, size_t *drafts)
 {
     size_t vocabulary = runner_vocabulary(&e->runner), row = 0,
            made = answer->sequence.token_count - answer->prompt_count;
     memcpy(e->probabilities, logits, (*drafts + 1) * vocabulary * sizeof *logits);
-    if (!set_row(e, answer, 0, made))
+    if (!set_row_probabilities(e, answer, 0, made))
         return false;
     while (row < *drafts && sampler_add_token(answer->sampler, answer->sequence.drafts[row], false)) {
-        if (set_row(e, answer, row + 1, made)) {
+        if (set_row_probabilities(e, answer, row + 1, made)) {
             row++;
             continue;
         }
@@ -151,8 +153,8 @@ static bool is_full(const forge_engine *e, const struct answer *answer)
            answer->sequence.token_count >= e->scheduler.options.max_length;
 }
 
-/* Chooses the next tokens of an answer, after the model computed logits for `drafts` drafts. logits: [drafts
- * + 1, vocabulary]. *out_end: set to the reason if the answer ends. */
+/* Chooses the next tokens of an answer: the accepted ones of its `drafts` drafts, and one more. logits:
+ * [drafts + 1, vocabulary]. *out_end: set to the reason if the answer ends. */
 static joule_status choose(forge_engine *e, struct answer *answer, const float *logits, size_t drafts,
                            forge_end *out_end, joule_error *error)
 {
@@ -265,7 +267,7 @@ static joule_status end_cancelled(forge_engine *e, joule_error *error)
     return status;
 }
 
-static void note_starts(forge_engine *e)
+static void record_starts(forge_engine *e)
 {
     int64_t now = clock_now_ns();
     for (size_t i = 0; i < e->scheduler.batch_count; i++) {
@@ -320,7 +322,7 @@ joule_status forge_engine_step(forge_engine *e, joule_error *out_error)
         return e->event_first < e->event_count ? JOULE_OK : JOULE_ABSENT;
     }
     if (status == JOULE_OK) {
-        note_starts(e);
+        record_starts(e);
         status = run_step(e, out_error);
     }
     e->has_failed = status != JOULE_OK;

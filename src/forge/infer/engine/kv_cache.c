@@ -106,7 +106,7 @@ joule_status forge_kv_cache_new(const forge_kv_cache_options *options, forge_kv_
     cache->row_elements = (size_t)o.num_heads * o.head_dim;
     cache->row_bytes = forge_dtype_size_bytes(o.dtype, cache->row_elements);
     status = add_tensors(cache, out_error);
-    if (status == JOULE_OK) /* the last step, because it uses memory for each page */
+    if (status == JOULE_OK) /* last, because it writes memory for each page, unlike add_tensors */
         status = add_pool(cache, out_error);
     if (status != JOULE_OK) {
         forge_kv_cache_free(cache);

@@ -1,4 +1,4 @@
-/* infer/engine/kv_cache.h - the inside of a paged cache and of its sequences, for the engine and for tests.
+/* infer/engine/kv_cache.h - the structures of a paged cache and of its sequences, for the engine and tests.
  *
  * Invariants:
  * - A sequence has exactly the pages that its positions need.
@@ -28,8 +28,8 @@ struct forge_kv_sequence {
     size_t length, committed;           /* positions */
     uint32_t *pages;                    /* [page_count] */
     size_t page_count, page_capacity;
-    /* With prefix cache only: */
-    struct prefix_hash start; /* the hash of no tokens */
+    /* The following members are used only with a prefix cache. */
+    struct prefix_hash start; /* hash of the empty prefix */
     /* [committed / page_size]: for each full page, the hash of the prefix up to its end. */
     struct prefix_hash *hashes;
     size_t hash_capacity;

@@ -20,8 +20,8 @@ struct build {
 
 /* --- rotary embedding ----------------------------------------------------------------------------------- */
 
-/* Scales a frequency as Llama 3.1 does: long waves are divided by `factor`, short waves are unchanged, and
- * waves between them are a mix of both. */
+/* Scales a frequency of the rotary embedding as Llama 3.1 does: low frequencies are divided by rope_factor,
+ * high ones are unchanged, and those between are interpolated. */
 static double scale_llama3(const struct model_config *c, double frequency)
 {
     double waves = c->rope_original_context * frequency / (2 * M_PI);
@@ -33,7 +33,8 @@ static double scale_llama3(const struct model_config *c, double frequency)
     return (1 - part) * frequency / c->rope_factor + part * frequency;
 }
 
-/* Returns the index of the rotary pair that makes `turns` full turns within the original context. */
+/* Returns the index of the pair of elements whose angle makes `turns` full turns within the original
+ * context. */
 static double yarn_index(const struct model_config *c, double turns)
 {
     return (double)c->rope_dims * log(c->rope_original_context / (turns * 2 * M_PI)) /

@@ -1,7 +1,7 @@
 /* infer/engine/page_pool.c - see page_pool.h.
  *
- * All memory is allocated when the pool is created. Free pages form a doubly linked list, the page that was
- * released first at its head. Pages with a hash are in a hash table whose chains link the pages themselves.
+ * All memory is allocated when the pool is created. Free pages form a doubly linked list; the page that was
+ * released first is its head. Findable pages are in a hash table whose chains link the pages themselves.
  */
 #include "forge/infer/engine/page_pool.h"
 
@@ -89,7 +89,7 @@ static uint32_t find_page(const struct page_pool *pool, struct prefix_hash hash)
 }
 
 /* Removes a findable page from the table. */
-static void forget(struct page_pool *pool, uint32_t page)
+static void remove_from_table(struct page_pool *pool, uint32_t page)
 {
     uint32_t *link = chain_of(pool, pool->pages[page].hash);
     while (*link != page)
@@ -182,7 +182,7 @@ uint32_t page_pool_take(struct page_pool *pool)
         return NO_PAGE;
     remove_free(pool, page);
     if (pool->pages[page].is_findable)
-        forget(pool, page);
+        remove_from_table(pool, page);
     pool->pages[page].users = 1;
     return page;
 }
@@ -213,8 +213,7 @@ bool page_pool_is_shared(const struct page_pool *pool, uint32_t page)
 
 /* --- prefixes ------------------------------------------------------------------------------------------- */
 
-/* Returns the hash of a message, which consists of its kind, the hash of the part before it, and its
- * bytes. */
+/* Returns the hash of a message: its kind, the hash of the prefix before it, and its bytes. */
 static struct prefix_hash hash_message(const struct page_pool *pool, uint64_t kind, struct prefix_hash before,
                                        const void *bytes, size_t size)
 {
@@ -246,7 +245,7 @@ void page_pool_publish(struct page_pool *pool, uint32_t page, struct prefix_hash
         return;
     pool->cached_count += p->users == 0 && !p->is_findable;
     if (p->is_findable)
-        forget(pool, page);
+        remove_from_table(pool, page);
     uint32_t *link = chain_of(pool, hash);
     p->hash = hash;
     p->chain = *link;

@@ -1,10 +1,10 @@
-/* infer/engine/page_pool.h - the pages of the cache of keys and values: reference counts, reuse of prefixes,
- * LRU.
+/* infer/engine/page_pool.h - the pages of the cache of keys and values: counts their users, finds pages of
+ * equal prefixes, and chooses pages to reuse.
  *
- * A page contains the keys and values of page_size tokens of a sequence, in all layers. The pool knows only
- * the numbers of pages; the elements are in tensors of the cache (infer/engine/kv_cache.h). A full page whose
- * prefix was published stays findable after its last user released it, until the page is needed. The page
- * that was released first is reused first.
+ * A page contains the keys and values of page_size tokens of a sequence, in all layers. The pool stores only
+ * page numbers; the elements are in tensors of the cache (infer/engine/kv_cache.h). A user of a page is a
+ * sequence whose page table contains the page. A full page whose prefix was published stays findable after
+ * its last user released it, until the page is needed. The page that was released first is reused first.
  *
  * Threads: one thread at a time. */
 #ifndef FORGE_INFER_PAGE_POOL_H

@@ -16,14 +16,14 @@ struct power_limit {
     unsigned first, count;
 };
 
-/* Stores a reading. Replaces the last one if that is less than 1/100 s after the one before it. */
+/* Stores a reading. It replaces the last reading if the last two are less than 10 ms apart. */
 void power_limit_add(struct power_limit *limit, int64_t time_ns, double joules);
 /* Returns the mean power of the last second before the last reading, in W; NaN: fewer than two
  * readings at different times. */
 double power_limit_watts(const struct power_limit *limit);
-/* Returns the time to wait before a step that is expected to use `joules`, in ns. The mean power of the
- * second that ends after the step then stays below the limit. A step that alone exceeds the limit waits at
- * most a second. */
+/* Returns the time to wait before a step that is expected to use `joules`, in ns. After this wait, the energy
+ * of the last second plus `joules` is within the limit. The time is at most one second, even for a step that
+ * alone exceeds the limit. */
 int64_t power_limit_wait_ns(const struct power_limit *limit, double joules);
 
 #endif

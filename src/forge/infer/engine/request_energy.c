@@ -66,8 +66,8 @@ void request_energy_add(struct request_energy *energy, struct spending *spending
     energy->weights += weight;
 }
 
-/* Compares the expected joules that ended requests were given with the reading. The difference is
- * unattributed. */
+/* Corrects for requests that ended before the reading: adds the difference between their part of the reading
+ * and the expected joules that were attributed to them to the unattributed joules. */
 static void settle_ended(struct request_energy *energy, double joules_per_weight)
 {
     energy->unattributed_joules += energy->ended_weights * joules_per_weight - energy->ended_joules;

@@ -1,8 +1,8 @@
-/* infer/engine/request_energy.h - shares the meter's joules out over the requests that each step computed.
+/* infer/engine/request_energy.h - divides the meter's joules among the requests that each step computed.
  *
  * Each step gives every request a weight: the joules that a cost model expects for its rows. When the meter
  * has a new reading, the joules since the last reading are divided in proportion to the weights since then.
- * Joules without a request are idle. So requests + idle + unattributed = meter, to rounding.
+ * Joules without a request are idle. So requests + idle + unattributed = meter, except for rounding.
  * Note: a request may end before the meter has a reading of its last steps. It then gets the expected joules,
  * scaled by what earlier steps cost. The difference to the next reading is unattributed. */
 #ifndef FORGE_INFER_REQUEST_ENERGY_H
@@ -32,18 +32,18 @@ struct request_energy {
     bool is_known;              /* `first` and `last` are set */
     int64_t last_ns;            /* time of the last attempt to read */
     double weights; /* sum of the weights of all requests since the last reading, including ended requests */
-    /* Weights of the requests that ended since the last reading, and the joules that they were given. */
+    /* Weights of requests that ended since the last reading, and the expected joules attributed to them. */
     double ended_weights, ended_joules;
     double request_joules, idle_joules, unattributed_joules;
     double scale; /* joules of the meter per joule of the cost model: mean of the last readings; 1 at first */
     bool has_scale;
 };
 
-/* Starts to count. source: NULL means the meter, which counts for `instance`. If the meter is not available,
- * all joules are unknown. */
+/* Starts the measurement. source: NULL means the meter, which measures for `instance`. If the meter is not
+ * available, all joules are unknown. */
 void request_energy_open(struct request_energy *energy, const forge_energy_source *source, joule_meter *meter,
                          forge_instance *instance);
-/* Returns true if the energy is known at all. */
+/* Returns true if the source has returned at least one reading. */
 bool request_energy_is_known(const struct request_energy *energy);
 int64_t request_energy_now_ns(const struct request_energy *energy);
 
@@ -54,7 +54,7 @@ void request_energy_add(struct request_energy *energy, struct spending *spending
  * this by the weights of a request. NaN: there is no new reading, or the sum of weights is 0 and the joules
  * are idle. */
 double request_energy_read(struct request_energy *energy);
-/* Gives a request its part of a reading: its weights times joules_per_weight. */
+/* Attributes a part of a reading to a request: its weights times joules_per_weight. */
 void request_energy_take(struct request_energy *energy, struct spending *spending, double joules_per_weight);
 /* Ends a request: its remaining weights become expected joules. */
 void request_energy_end(struct request_energy *energy, struct spending *spending);

@@ -25,7 +25,7 @@ struct runner {
     forge_instance *instance;
     struct page_pool *pool;
     struct step_inputs inputs;
-    size_t rows, outputs, spans; /* numbers that were added to the present step */
+    size_t rows, outputs, spans; /* numbers of rows, rows with logits, and spans in the present step */
     int64_t run_ns;              /* time in the program so far */
     size_t repacked_bytes;       /* size of the repacked weights; 0: the model's memory is used */
 };
@@ -38,7 +38,7 @@ joule_status runner_open(struct runner *runner, const forge_model *model, forge_
                          joule_error *out_error);
 void runner_close(struct runner *runner);
 
-/* Begins a step without rows. */
+/* Begins a step, which has no rows yet. */
 void runner_begin(struct runner *runner);
 /* Adds rows [first, first + count) of the sequence's tokens and drafts, whose keys and values are stored in
  * `pages` [page_count]. The last `outputs` of the rows get logits. */

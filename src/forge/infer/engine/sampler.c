@@ -27,6 +27,7 @@ forge_sampling forge_sampling_default(void)
         .struct_size = sizeof(forge_sampling), .temperature = 1, .top_p = 1, .repetition_penalty = 1};
 }
 
+/* Sets the message that an option is out of range. Returns JOULE_INVALID. */
 static joule_status fail_range(joule_error *out_error, const char *name, double value, const char *range)
 {
     return error_set(out_error, JOULE_INVALID, "cannot use the sampling options: %s is %g, and must be %s",
@@ -43,7 +44,7 @@ static joule_status check_biases(const forge_sampling *o, size_t vocabulary, jou
     if (o->bias_count > MAX_BIASES)
         return error_set(out_error, JOULE_INVALID,
                          "cannot use the sampling options: there are %" PRIu32
-                         " biases, and at most %d are possible",
+                         " biases, but at most %d are allowed",
                          o->bias_count, MAX_BIASES);
     if (o->bias_count > 0 && !o->biases)
         return error_set(out_error, JOULE_INVALID,
@@ -54,7 +55,7 @@ static joule_status check_biases(const forge_sampling *o, size_t vocabulary, jou
         if (bias->token < 0 || (size_t)bias->token >= vocabulary)
             return error_set(out_error, JOULE_INVALID,
                              "cannot use the sampling options: biases[%" PRIu32 "].token is %" PRId32
-                             ", and the vocabulary has %zu tokens",
+                             ", but the vocabulary has %zu tokens",
                              i, bias->token, vocabulary);
         if (!is_between((double)bias->bias, -MAX_BIAS, MAX_BIAS))
             return error_set(out_error, JOULE_INVALID,
@@ -75,7 +76,8 @@ static joule_status read_options(const forge_sampling *given, size_t vocabulary,
                                                  : "an option is set that this library does not know");
     if (vocabulary == 0 || vocabulary > INT32_MAX)
         return error_set(out_error, JOULE_INVALID,
-                         "cannot use the sampling options: the vocabulary has %zu tokens", vocabulary);
+                         "cannot use the sampling options: the vocabulary has %zu tokens, not 1 to %d",
+                         vocabulary, INT32_MAX);
     if (o->order != FORGE_ORDER_TEMPERATURE_FIRST && o->order != FORGE_ORDER_TEMPERATURE_LAST)
         return fail_range(out_error, "order", (double)o->order, "0 or 1");
     if (!is_between(o->temperature, 0, MAX_TEMPERATURE))

@@ -26,13 +26,13 @@ joule_status sampling_check(const forge_sampling *options, size_t vocabulary, jo
 /* Counts a token that was added to the sequence, as part of the prompt if is_prompt, otherwise as output.
  * Ids outside the vocabulary are ignored. Returns false, and changes nothing, if out of memory. */
 bool sampler_add_token(struct sampler *sampler, int32_t token, bool is_prompt);
-/* Takes back the last `count` output tokens that were counted, for example rejected drafts. At most all
- * output tokens are taken back. */
+/* Removes the last `count` output tokens from the counts, for example rejected drafts. If there are fewer,
+ * removes all. */
 void sampler_remove_tokens(struct sampler *sampler, size_t count);
 
-/* Replaces logits [vocabulary] by probabilities. The steps: biases are added; penalties; mask; then
- * temperature and filters in the order of the options. With a temperature below 1e-5 the most likely token
- * has probability 1. Returns false if no token is allowed; the contents of logits are then undefined.
+/* Replaces logits [vocabulary] by probabilities. Adds the biases first, then applies the penalties, the mask,
+ * and temperature and filters in the order that the options state. With a temperature below 1e-5 the most
+ * likely token has probability 1. Returns false if no token is allowed; logits are then undefined.
  * mask: bit i % 32 of word i / 32 allows token i, [vocabulary / 32 rounded up]; NULL: all are allowed.
  * Among equal logits, the lowest id counts as more likely. NaN and -INFINITY mean that a token is not
  * allowed. The repetition penalty applies once to each token of prompt and output; the presence and the
@@ -73,8 +73,8 @@ size_t sampler_accept(const struct sampler *sampler, float *target, const float 
 
 /* Writes the `count` most likely tokens of logits [vocabulary] to out_top in descending order, and the
  * log-probability of `token` to *out_logprob. Equally likely tokens have ascending ids. Entries beyond the
- * vocabulary have token -1 and log-probability -INFINITY, like a `token` outside the vocabulary. count:
- * small, because the time is up to vocabulary * count. Any thread. */
+ * vocabulary have token -1 and log-probability -INFINITY. The log-probability of a `token` outside the
+ * vocabulary is -INFINITY, too. The time is at most proportional to vocabulary * count. Any thread. */
 void sampler_logprobs(const float *logits, size_t vocabulary, int32_t token, float *out_logprob,
                       forge_token_logprob *out_top, size_t count);
 

@@ -19,7 +19,7 @@ struct sampler {
     bool has_penalties;
     struct token_count *counts; /* one entry for each token that occurred */
     size_t count_count, count_capacity;
-    struct index index; /* from a token to the index of its entry in counts */
+    struct index index; /* maps a token to the index of its entry in counts */
     uint32_t *history;  /* for each output token, in order, the index of its entry in counts */
     size_t history_count, history_capacity;
 };

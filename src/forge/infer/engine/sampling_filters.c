@@ -72,14 +72,16 @@ static size_t end_of_block(const struct filter_logits *logits, size_t first)
 
 /* --- radix selection ------------------------------------------------------------------------------------ */
 
-/* State of one selection. Each token has an amount: 1, or its weight exp((logit - max) * scale). In the order
- * of the tokens, the selection finds the fewest first tokens whose amounts reach a given sum. */
+/* State of one radix selection. Each token has an amount: 1, or if is_weighted, exp((logit - max) * scale).
+ * The selection finds the shortest list of first tokens, in their order, whose amounts add up to a given sum.
+ * It converts logits to integer keys. At each level it finds the next bits of the key of the list's last
+ * token: a digit. The candidates are the tokens whose keys are still possible for this last token. */
 struct selection {
     const struct filter_logits *logits;
     bool is_weighted;
     float scale;
-    int32_t low, high; /* range of keys that contains the last selected token */
-    int32_t base;      /* the key that digit 0 means at the current level */
+    int32_t low, high; /* range of the candidates' keys */
+    int32_t base;      /* the smallest key with digit 0 at the current level */
     double before;     /* sum of the amounts of the tokens before the candidates */
     double sums[DIGITS];
 };
@@ -159,9 +161,9 @@ static void choose_digit(struct selection *s, unsigned shift, double target)
     s->high = last < s->high ? last : s->high;
 }
 
-/* Finds the smallest logit among the first tokens whose amounts reach `target`; if is_share, reach this share
- * of the sum of all amounts, and *target becomes that sum. Tokens below `limit` do not count. Returns false
- * if all tokens within the limit are needed. */
+/* Finds the logit of the last token that is needed for a sum of amounts of *target. If is_share, *target is a
+ * fraction of the sum of all amounts, and is replaced by its product with that sum. Tokens below `limit` do
+ * not count. Returns false if all tokens within the limit are needed. */
 static bool select_logit(struct selection *s, float limit, double *target, bool is_share, float *out_logit)
 {
     s->low = key_of(limit);
@@ -220,8 +222,8 @@ float filter_top_k(const struct filter_logits *logits, float limit, size_t k)
     if (k >= logits->count)
         return limit;
     if (k < blocks) {
-        /* The k-th largest maximum is a lower limit: at least k tokens are not below it. So smaller tokens
-         * need not be examined. */
+        /* The k-th largest of the blocks' maxima is a lower bound of the limit, because at least k tokens
+         * have this logit or a larger one. So tokens with smaller logits need not be examined. */
         struct filter_logits maxima = {.values = logits->maxima, .count = blocks, .max = logits->max};
         if (select_logit(&(struct selection){.logits = &maxima}, limit, &target, false, &bound))
             limit = bound;

@@ -1,9 +1,9 @@
-/* infer/engine/sampling_filters.h - the filters top-k, top-p and min-p as limits in the order of the tokens,
- * and the probabilities of the tokens that they keep.
+/* infer/engine/sampling_filters.h - applies the filters top-k, top-p and min-p to logits, and computes the
+ * probabilities of the tokens that they keep.
  *
  * Tokens are ordered by descending logit, and equal logits by ascending token id. Each filter keeps the first
- * tokens of this order, so any sequence of filters is one limit. No filter sorts: radix selection finds the
- * limit in three passes.
+ * tokens of this order. So one limit, the smallest logit that is kept, describes the result of several
+ * filters. No filter sorts: radix selection finds the limit in three passes.
  * Note: logits of this file are finite or -INFINITY (not allowed), and contain no -0 and no NaN. */
 #ifndef FORGE_INFER_SAMPLING_FILTERS_H
 #define FORGE_INFER_SAMPLING_FILTERS_H
@@ -23,9 +23,9 @@ struct filter_logits {
     float max; /* maximum of all logits, above -INFINITY */
 };
 
-/* Each function applies one filter to the tokens with a logit of at least `limit`, and returns the limit
- * after it, which is not lower. FILTER_NONE: the limit that keeps all tokens that are allowed. If several
- * tokens have the logit of the new limit, those that the filter does not keep become -INFINITY. scale: 1 /
+/* Each function applies one filter to the tokens with a logit of at least `limit`, and returns the new limit,
+ * which is not lower. FILTER_NONE: the limit that keeps all tokens that are allowed. If several tokens have
+ * the logit of the new limit, the logits of those that the filter does not keep become -INFINITY. scale: 1 /
  * temperature, by which logits are multiplied.
  * filter_top_k keeps the k most likely tokens, k > 0. filter_top_p keeps the most likely tokens whose
  * probabilities reach `p`, 0 < p < 1, relative to the tokens within `limit` and up to a rounding error of

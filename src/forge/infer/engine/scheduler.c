@@ -157,8 +157,8 @@ static void schedule(struct scheduler *s, struct sequence *sequence, size_t coun
     s->rows += count;
 }
 
-/* Schedules the running sequences, each with one row or more as long as there are rows. Returns true if one
- * was preempted. */
+/* Schedules the running sequences in order, each with at least one row, until the step has no room for more
+ * rows. Returns true if a sequence was preempted. */
 static bool plan_running(struct scheduler *s)
 {
     uint64_t before = s->preemptions;
@@ -169,7 +169,7 @@ static bool plan_running(struct scheduler *s)
         while (count > 0 && !take_pages(s, at, at->computed + count)) {
             struct sequence *last = victim(s);
             next = last == next ? next->next : next;
-            count = last == at ? 0 : count; /* those after it in the list may run before it */
+            count = last == at ? 0 : count; /* sequences after `at` may have a higher priority */
             preempt(s, last);
         }
         if (count > 0)
@@ -232,7 +232,7 @@ bool scheduler_plan(struct scheduler *s)
 
 /* --- after the step ------------------------------------------------------------------------------------- */
 
-/* Makes each page findable of which all tokens are computed. Drafts do not count, because they may be
+/* Makes the pages findable whose tokens are all computed. Drafts do not count, because they may be
  * rejected. */
 static void publish_pages(struct scheduler *s, struct sequence *sequence)
 {

@@ -63,11 +63,13 @@ struct scheduler {
     struct scheduled *batch; /* [batch_count]: the result of scheduler_plan */
     size_t batch_count, batch_capacity, rows;
     uint64_t arrivals, preemptions;
-    /* Tokens looked up in the prefix cache, and found; without recomputed tokens. */
+    /* Number of tokens looked up in the prefix cache, and of those found there. Lookups after a preemption do
+     * not count. */
     uint64_t queried_tokens, found_tokens;
 };
 
-/* Creates the memory of a scheduler that uses `pool`. The caller frees it with scheduler_close. */
+/* Initialises a scheduler that takes pages from `pool`. The caller calls scheduler_close to free its
+ * memory. */
 joule_status scheduler_open(struct scheduler *scheduler, const struct scheduler_options *options,
                             struct page_pool *pool, joule_error *out_error);
 void scheduler_close(struct scheduler *scheduler);

@@ -8,7 +8,7 @@
 #include "base/error.h"
 
 #define TIME_DECAY       0.98 /* factor by which a new step reduces the weight of earlier steps */
-#define ACCEPTANCE_START 0.7
+#define ACCEPTANCE_START 0.7  /* assumed acceptance of a sequence without proposals */
 #define ACCEPTANCE_STEP  0.15 /* weight of a new proposal in the mean acceptance */
 #define PROBE_TOKENS     32   /* after this number of tokens without drafts, one draft is tried again */
 #define DRAFT_PURPOSE    3    /* `purpose` of sampler_draw for drafts; no other caller uses this number */
@@ -59,8 +59,8 @@ static joule_status open_draft_model(struct speculation *s, const forge_engine_o
                          "the cache of the draft model has more than 2^31 - 1 tokens: set max_length or "
                          "max_batch_size to smaller numbers");
     s->logits = malloc(vocabulary * sizeof *s->logits);
-    return s->logits ? runner_open(&s->draft, options->draft_model, device, &own, options->keeps_weights_mapped,
-                                   error)
+    return s->logits ? runner_open(&s->draft, options->draft_model, device, &own,
+                                   options->keeps_weights_mapped, error)
                      : error_set(error, JOULE_NO_MEMORY, "cannot create an engine: out of memory");
 }
 
@@ -139,8 +139,8 @@ static size_t wanted_count(const struct speculation *s, struct draft_request *r,
 
 /* --- lookup in the sequence ----------------------------------------------------------------------------- */
 
-/* Finds the longest part of the last tokens, min to max tokens long, that occurs earlier. Returns the index
- * after its last earlier occurrence; 0: none. */
+/* Finds the largest number from min to max for which that many last tokens also occur earlier. Returns the
+ * index after their last earlier occurrence; 0: none. */
 static size_t find_longest(const int32_t *tokens, size_t count, size_t min, size_t max)
 {
     size_t longest = min - 1, at = 0;
@@ -166,8 +166,8 @@ static void look_up(const struct speculation *s, struct sequence *sequence, size
 
 /* --- draft model ---------------------------------------------------------------------------------------- */
 
-/* Makes pages for the first `tokens` tokens, and memory for probabilities. Returns false if there are
- * not enough. */
+/* Takes pages of the draft model's cache for the first `tokens` tokens, and allocates memory for
+ * probabilities. Returns false if there are too few pages, or out of memory. */
 static bool make_room(struct speculation *s, struct draft_request *r, size_t tokens)
 {
     struct draft_state *state = r->state;

@@ -1,8 +1,8 @@
 /* infer/engine/speculation.h - proposes draft tokens, which the model verifies in one step.
  *
- * Drafts come from a smaller model, or from the sequence itself: the tokens that followed the last occurrence
- * of its last tokens. The number of drafts is computed from the part of earlier drafts that was accepted, and
- * from the measured times of steps. It becomes 0 if drafts save no time. */
+ * Drafts come from a smaller model, or from the sequence itself: the tokens that followed its last tokens
+ * where these occurred before. The number of drafts is computed from the fraction of earlier drafts that was
+ * accepted, and from the measured times of steps. It becomes 0 if drafts save no time. */
 #ifndef FORGE_INFER_SPECULATION_H
 #define FORGE_INFER_SPECULATION_H
 
@@ -16,7 +16,8 @@ struct step_times {
     double count, rows, seconds, rows_squared, rows_seconds;
 };
 void step_times_add(struct step_times *times, double rows, double seconds);
-/* Returns the expected seconds of a step; NaN: fewer than two different numbers of rows. */
+/* Returns the expected seconds of a step with `rows` rows; NaN: there was no step yet, or all steps had the
+ * same number of rows. */
 double step_times_expect(const struct step_times *times, double rows);
 
 /* The drafts of one sequence. */
@@ -24,10 +25,10 @@ struct draft_state {
     uint32_t *pages; /* [page_count], pages of the draft model's cache; NULL: none */
     size_t page_count;
     size_t computed; /* tokens whose keys and values are in the draft model's cache */
-    float
-        *probabilities; /* [max_drafts, vocabulary], of the draft model; NULL: each draft has probability 1 */
-    double acceptance;  /* mean part of drafts that were accepted */
-    size_t skipped;     /* tokens since drafts were last proposed */
+    /* [max_drafts, vocabulary], of the draft model; NULL: each draft has probability 1. */
+    float *probabilities;
+    double acceptance; /* moving average of the fraction of drafts that were accepted */
+    size_t skipped;    /* tokens since drafts were last proposed */
     bool has_drafted;
 };
 
@@ -53,10 +54,11 @@ struct speculation {
     struct step_times model_times;
     double draft_seconds; /* mean time of a step of the draft model; 0: unknown */
     uint64_t proposals, proposed, accepted;
-    uint64_t accepted_at[MAX_DRAFTS]; /* by the position of the draft */
+    uint64_t accepted_at[MAX_DRAFTS]; /* accepted drafts, by their position in the proposal */
 };
 
-/* Creates the memory for drafts. The caller frees it with speculation_close, also after an error. */
+/* Loads the draft model, if there is one, and allocates memory for drafts. The caller calls
+ * speculation_close, also after an error. */
 joule_status speculation_open(struct speculation *speculation, const forge_engine_options *options,
                               forge_device *device, const struct model_graph_sizes *sizes, size_t vocabulary,
                               joule_error *out_error);

@@ -1,8 +1,8 @@
-/* infer/grammar/grammar.h - JSON output that a schema constrains: the bytes and the tokens that may come
- * next.
+/* infer/grammar/grammar.h - compiles a JSON schema, and computes which bytes and tokens may follow a text
+ * that must satisfy it.
  *
- * A schema becomes an automaton over bytes with a stack of returns. A state of the automaton is small and has
- * no pointers, so a rejected draft is taken back by assigning an earlier copy.
+ * A schema becomes an automaton over bytes with a stack of returns. A state of the automaton has no pointers,
+ * so assigning an earlier copy undoes the effect of a rejected draft.
  *
  * Accepted texts are a part of the JSON texts that satisfy the schema:
  * - White space is optional. After '{', '[', ',' and ':' and before '}' and ']', it is one space, or one
@@ -47,7 +47,7 @@ joule_status grammar_new_object(struct grammar **out_grammar, joule_error *out_e
 void grammar_free(struct grammar *grammar);
 
 /* A node of the automaton with the frame to which it returns. "Thread" has its meaning from the simulation of
- * nondeterministic automata: one of the places where the automaton may be. It is not a thread of the
+ * nondeterministic automata: one of the positions at which the automaton may be. It is not a thread of the
  * operating system. */
 struct grammar_thread {
     uint32_t node;
@@ -58,9 +58,10 @@ struct grammar_frame {
     uint16_t parent; /* the next frame; lower than the frame's own number */
     uint16_t depth;
 };
-/* The state after some bytes: all ways in which the schema could have produced them. Copied by assignment.
- * Note: if the alternatives of a schema begin alike at many levels, a state may have too little room for all
- * ways. Then the last ways are dropped, and some valid texts are not accepted. */
+/* The state after some bytes: one thread for each path of the automaton that consumes them. Copied by
+ * assignment.
+ * Note: if the alternatives of a schema begin alike at many levels, there may be more threads than a state
+ * can hold. Then the last threads are dropped, and some valid texts are not accepted. */
 struct grammar_state {
     struct grammar_thread threads[GRAMMAR_MAX_THREADS];
     struct grammar_frame frames[GRAMMAR_MAX_FRAMES]; /* frames[0]: the end of the text */
@@ -74,11 +75,11 @@ void grammar_begin(const struct grammar *grammar, struct grammar_state *out_stat
 bool grammar_accept(const struct grammar *grammar, struct grammar_state *state, const char *bytes,
                     size_t size);
 bool grammar_accept_byte(const struct grammar *grammar, struct grammar_state *state, uint8_t byte);
-/* Returns true if the bytes so far are a whole text, so that the end may follow. */
+/* Returns true if the bytes so far are a complete text that satisfies the schema. */
 bool grammar_is_complete(const struct grammar_state *state);
 
-/* Creates the trie of a vocabulary: the bytes that each token produces; size 0: none, for example a control
- * token. The caller owns the trie (token_trie_free), which does not use the tokens later. */
+/* Creates the trie of a vocabulary. tokens: [count], the bytes that each token produces; size 0: none, for
+ * example a control token. The caller owns the trie (token_trie_free), which does not use `tokens` later. */
 joule_status token_trie_new(const struct bytes *tokens, size_t count, struct token_trie **out_trie,
                             joule_error *out_error);
 void token_trie_free(struct token_trie *trie);

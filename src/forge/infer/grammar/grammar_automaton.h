@@ -1,4 +1,4 @@
-/* infer/grammar/grammar_automaton.h - the automaton of a grammar, how it is built, and how it advances.
+/* infer/grammar/grammar_automaton.h - builds the automaton of a grammar, and advances its states.
  *
  * The automaton is nondeterministic. There are three kinds of edges. The first consumes a byte. The second
  * consumes nothing. The third calls: it pushes its target on the stack, and continues at another node. At a
@@ -67,14 +67,14 @@ void draft_final(struct draft *draft, uint32_t node);
 /* Returns the node that is reached from `source` by exactly these bytes, along edges of single bytes. Adds
  * missing nodes, so alternatives share their common beginnings. */
 uint32_t draft_literal(struct draft *draft, uint32_t source, const char *bytes, size_t size);
-/* Makes the grammar. JOULE_INVALID: no text leads from `start` to an end. */
+/* Creates the grammar from a draft. JOULE_INVALID: no text leads from `start` to a final node. */
 joule_status draft_finish(struct draft *draft, uint32_t start, struct grammar **out_grammar,
                           joule_error *out_error);
 void draft_free(struct draft *draft);
 
 /* --- advancing ------------------------------------------------------------------------------------------ */
 
-/* The stack of a walk through the automaton. frames[0]: the bottom, which ends the text. */
+/* The frames of all threads while the automaton advances. frames[0]: the bottom, at which the text ends. */
 struct grammar_walk {
     const struct grammar *grammar;
     struct grammar_frame *frames;

@@ -122,7 +122,7 @@ static void sort_by_target(struct needs *n)
         n->first[d->edges[i].edge.target + 1]++;
     for (size_t i = 0; i < d->node_count; i++)
         n->first[i + 1] += n->first[i];
-    /* n->queue serves as a counter here: the edges of each target that are in place. */
+    /* n->queue is used as work memory: the number of edges of each target that are already sorted. */
     for (size_t i = d->edge_count; i-- > 0;)
         n->by_target[n->first[d->edges[i].edge.target] + n->queue[d->edges[i].edge.target]++] = (uint32_t)i;
 }
@@ -170,8 +170,8 @@ static bool compute_needs(const struct draft *d, struct grammar_node *nodes)
 
 /* --- finish --------------------------------------------------------------------------------------------- */
 
-/* Copies the edges of each node next to each other, those that consume a byte first. Omits edges to nodes
- * from which the end cannot be reached. */
+/* Copies the edges, so that those of a node are adjacent and begin with the edges that consume a byte. Omits
+ * edges to nodes from which the end cannot be reached. */
 static void place_edges(const struct draft *d, struct grammar *g)
 {
     uint32_t count = 0;

@@ -1,11 +1,11 @@
 /* infer/grammar/grammar_mask.c - computes which tokens a grammar allows, and caches results for nodes of the
  * automaton.
  *
- * A thread can allow a token in two ways. Either it consumes all bytes of the token in its own part, which
- * depends only on its node. Or it returns to its frame within the token, and the frame's node consumes the
- * rest.
- * The cache stores, for each node, the tokens of the first kind and the trie nodes at which the thread
- * returned. From these trie nodes on, the tokens of the second kind are computed for each state. */
+ * A thread can allow a token in two ways. First: it consumes all bytes of the token within its own part of
+ * the automaton. This depends only on the thread's node. Second: it returns to its frame before the end of
+ * the token, and the rest of the token is consumed after the return. The cache stores, for each node, the
+ * tokens of the first kind and the trie nodes at which the thread returned. From these trie nodes on, the
+ * tokens of the second kind are computed for each state. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/array.h"
@@ -18,10 +18,10 @@ enum { MAX_CACHE_BYTES = 64 << 20, MAX_WALK_FRAMES = 8192 };
 /* The cached result for one node of the automaton. */
 struct cached {
     bool is_valid;
-    /* Levels that the result may add to the thread's frame; not used if GRAMMAR_MAX_DEPTH would be
-     * exceeded. */
+    /* Number of levels by which a token of the result may be nested deeper than the thread's frame. The
+     * result is not used for frames for which this could exceed GRAMMAR_MAX_DEPTH. */
     uint8_t depth;
-    uint32_t *words;   /* the mask; NULL: `tokens` lists the allowed tokens */
+    uint32_t *words;   /* mask of the allowed tokens; NULL: `tokens` lists them */
     uint32_t *tokens;  /* [token_count] */
     uint32_t *returns; /* [return_count], nodes of the trie at which the thread returned */
     uint32_t token_count, return_count;
@@ -44,7 +44,7 @@ struct grammar_cache {
 
 /* --- walks ---------------------------------------------------------------------------------------------- */
 
-static void set_tokens(const struct token_trie *trie, const struct trie_node *node, uint32_t *mask)
+static void set_tokens(const struct token_trie *trie, const struct token_trie_node *node, uint32_t *mask)
 {
     for (uint32_t i = node->first_token; i < node->first_token + node->token_count; i++)
         mask[trie->tokens[i] / 32] |= UINT32_C(1) << trie->tokens[i] % 32;
@@ -63,7 +63,7 @@ static void add_return(struct grammar_cache *c, uint32_t node)
  * children and at which a thread returned from frame 0. */
 static void walk_subtree(struct grammar_cache *c, uint32_t root, uint32_t *mask, bool lists_returns)
 {
-    const struct trie_node *nodes = c->trie->nodes;
+    const struct token_trie_node *nodes = c->trie->nodes;
     c->marks[0] = c->walk.frame_count;
     for (uint32_t i = root + 1; i < nodes[root].end;) {
         uint32_t depth = (uint32_t)nodes[i].depth - nodes[root].depth;

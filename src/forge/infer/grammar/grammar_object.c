@@ -17,9 +17,9 @@ struct property {
 struct members {
     struct property *properties;
     size_t count, capacity;
-    struct index index; /* from a name to its number in properties */
+    struct index index; /* maps a name to its number in properties */
     bool has_others;    /* other members are allowed */
-    uint32_t others;    /* the part that compiles their values */
+    uint32_t others;    /* start of the part for their values */
 };
 
 static struct index_key key_of_property(const void *context, uint32_t number)
@@ -97,39 +97,40 @@ static uint32_t compile_member(struct compiler *c, uint32_t source, uint32_t par
     return schema_call(c, part_space(&c->draft, colon, c->newline), part);
 }
 
-/* Belongs to a node of the tree of names. model: the node that the same bytes reach in a string without
- * restrictions; NO_NODE: after a whole name. */
-struct place {
+/* The state of the traversal at a node of the tree of names. model: the node that the same bytes reach in a
+ * string without restrictions; NO_NODE: the node is after a whole name. */
+struct tree_node {
     uint32_t model;
     bool is_escape; /* the bytes so far end within an escape */
 };
 
-/* Adds the edges for names that are not in the tree: from each node of the tree, a byte that continues no
- * name of the tree leads to the string without restrictions (`rest`). The nodes of the tree are `tree` and
- * all from number `first` on; parents come before children. */
-static void leave_tree(struct draft *d, uint32_t tree, uint32_t first, uint32_t rest, struct place *places)
+/* Adds the edges by which names leave the tree: from each node of the tree, a byte that continues no name of
+ * the tree leads to `rest`, the rest of a string without restrictions. The nodes of the tree are `tree` and
+ * all nodes from number `first` on; parents come before children. */
+static void leave_tree(struct draft *d, uint32_t tree, uint32_t first, uint32_t rest,
+                       struct tree_node *tree_nodes)
 {
     uint32_t count = (uint32_t)d->node_count;
     for (uint32_t node = tree; node < count; node = node == tree ? first : node + 1) {
-        struct place place = node == tree ? (struct place){rest, false} : places[node - first];
-        if (place.model == NO_NODE)
-            continue; /* after a whole name */
+        struct tree_node state = node == tree ? (struct tree_node){rest, false} : tree_nodes[node - first];
+        if (state.model == NO_NODE)
+            continue; /* the node is after a whole name */
         for (uint32_t e = d->nodes[node].first; e != NO_NODE; e = d->edges[e].next) {
             uint8_t byte = d->edges[e].edge.low;
-            uint32_t next = part_target(d, place.model, byte);
-            bool is_end = byte == '"' && !place.is_escape;
-            places[d->edges[e].edge.target - first] =
-                (struct place){is_end ? NO_NODE : next, next != rest && (place.is_escape || byte == '\\')};
+            uint32_t next = part_target(d, state.model, byte);
+            bool is_end = byte == '"' && !state.is_escape;
+            tree_nodes[d->edges[e].edge.target - first] = (struct tree_node){
+                is_end ? NO_NODE : next, next != rest && (state.is_escape || byte == '\\')};
         }
-        if (!place.is_escape)
-            part_complement(d, node, place.model);
+        if (!state.is_escape)
+            part_complement(d, node, state.model);
     }
 }
 
-/* Compiles any name except those of the properties. Returns the node after it. A name leaves the tree at the
- * first byte at which it differs from all names of properties. This byte is not a backslash, because an
- * escape can spell the same name differently. The last nodes of the tree have no edges, so the names of
- * properties do not lead to the end. */
+/* Compiles any name except those of the properties. Returns the node after it. The names of the properties
+ * form a tree. A name leaves the tree at the first byte at which it differs from all of them. This byte must
+ * not be a backslash, because an escape can spell the same name differently. The last nodes of the tree have
+ * no edges, so the names of properties are not accepted. */
 static uint32_t compile_other_name(struct compiler *c, uint32_t source, const struct members *m)
 {
     struct draft *d = &c->draft;
@@ -141,12 +142,12 @@ static uint32_t compile_other_name(struct compiler *c, uint32_t source, const st
     for (size_t i = 0; i < m->count; i++)
         compile_name(c, before, m->properties[i].name);
     draft_bytes(d, source, '"', '"', tree);
-    struct place *places = calloc(d->node_count - first + 1, sizeof *places);
-    if (!places)
+    struct tree_node *tree_nodes = calloc(d->node_count - first + 1, sizeof *tree_nodes);
+    if (!tree_nodes)
         schema_fail_memory(c);
     else if (d->status == JOULE_OK)
-        leave_tree(d, tree, first + 1, rest, places);
-    free(places);
+        leave_tree(d, tree, first + 1, rest, tree_nodes);
+    free(tree_nodes);
     return end;
 }
 

@@ -15,11 +15,11 @@ static void hex_digits(struct draft *d, uint32_t source, uint8_t first, uint32_t
     draft_bytes(d, source, first > 'a' ? first - 32 : 'A', 'F', target);
 }
 
-/* Adds the four digits of an escape: not 0000, and not D800 to DFFF. */
+/* Adds the four digits of the escape \uXXXX, except for NUL (0000) and surrogates (D800 to DFFF). */
 static void four_digits(struct draft *d, uint32_t source, uint32_t target)
 {
-    uint32_t left[4], zeros[4],
-        after_d = draft_node(d); /* left[i]: i more digits of any value; zeros[i]: i digits so far, all '0' */
+    /* left[i]: node before i digits of any value; zeros[i]: node after i digits '0'. */
+    uint32_t left[4], zeros[4], after_d = draft_node(d);
     left[0] = target;
     zeros[0] = source;
     for (uint32_t i = 1; i < 4; i++) {
@@ -50,7 +50,7 @@ static void escape(struct draft *d, uint32_t source, uint32_t target)
     four_digits(d, after_u, target);
 }
 
-/* Adds characters of several bytes: valid UTF-8 without overlong forms and surrogates. */
+/* Adds the characters of 2 to 4 bytes of valid UTF-8, without overlong forms and surrogates. */
 static void several_bytes(struct draft *d, uint32_t source, uint32_t target)
 {
     static const struct {
@@ -70,7 +70,7 @@ static void several_bytes(struct draft *d, uint32_t source, uint32_t target)
     }
 }
 
-/* Note: DEL is excluded, because the writer of names escapes it, and a name must have one form only. */
+/* Note: DEL is excluded, because schema_compile_literal escapes it, and a name must have only one form. */
 void part_character(struct draft *d, uint32_t source, uint32_t target)
 {
     draft_bytes(d, source, 0x5d, 0x7e, target);

@@ -11,7 +11,7 @@ uint32_t part_string(struct draft *draft, uint32_t source, uint64_t min,
 uint32_t part_number(struct draft *draft, uint32_t source, bool is_integer);
 /* Adds optional white space. newline: the start of part_newline. */
 uint32_t part_space(struct draft *draft, uint32_t source, uint32_t newline);
-/* Adds a part for one newline with spaces, which other parts call. Returns the start of the part. */
+/* Adds a part for one newline and its indentation, which other parts call. Returns the start of the part. */
 uint32_t part_newline(struct draft *draft);
 /* Adds edges from `source` to `target` for one character of a string, with or without an escape. */
 void part_character(struct draft *draft, uint32_t source, uint32_t target);

@@ -1,8 +1,8 @@
 /* infer/grammar/grammar_schema.c - compiles a JSON schema to the automaton of a grammar.
  *
  * Each schema within the schema becomes a part of the automaton that other parts call, so a schema may
- * refer to itself. Parts are compiled from a list instead of by recursion, because the text determines the
- * nesting.
+ * refer to itself. Parts are compiled from a list instead of by recursion, because an untrusted schema could
+ * otherwise exhaust the stack.
  */
 #include "forge/infer/grammar/grammar_schema.h"
 
@@ -142,7 +142,7 @@ bool schema_compile_array(struct compiler *c, const struct keywords *k, uint32_t
 
 /* --- schemas -------------------------------------------------------------------------------------------- */
 
-/* Adds the bit of a type's name. Returns false, with a message, if it is no type. */
+/* Sets the bit of the type that `value` names. Returns false, with a message, if it names no type. */
 static bool read_type(struct compiler *c, const struct json_value *value, unsigned *types)
 {
     const char *name = json_text_of(value);

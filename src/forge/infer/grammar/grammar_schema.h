@@ -30,7 +30,7 @@ extern const char *const schema_keyword_names[KEYWORDS];
 
 enum type { TYPE_NULL, TYPE_BOOLEAN, TYPE_OBJECT, TYPE_ARRAY, TYPE_STRING, TYPE_NUMBER, TYPE_INTEGER, TYPES };
 
-/* The keywords of one schema. */
+/* The values of the keywords of one schema, by enum keyword; NULL: the keyword is absent. */
 struct keywords {
     const struct json_value *of[KEYWORDS];
 };
@@ -48,7 +48,7 @@ struct compiler {
     struct part *parts;
     size_t part_count, part_capacity;
     size_t reference_count;
-    struct index index;           /* from a schema to its number in parts */
+    struct index index;           /* maps a schema to its number in parts */
     uint32_t newline;             /* the part that part_newline returned */
     uint32_t of_type[TYPES], any; /* starts of the parts for any value of each type, and for any value */
     joule_error *error;

@@ -98,7 +98,7 @@ void grammar_begin(const struct grammar *grammar, struct grammar_state *state)
 /* Removes the frames that no thread uses. */
 static void compact(struct grammar_state *state)
 {
-    /* First: 1 marks a used frame; then: the new number of each frame. */
+    /* At first, 1 marks a used frame. Later, the entry is the new number of the frame. */
     uint16_t moved[GRAMMAR_MAX_FRAMES] = {1};
     uint32_t count = 0;
     for (uint32_t i = 0; i < state->thread_count; i++)

@@ -63,7 +63,7 @@ static void build(struct token_trie *trie, const struct bytes *tokens, size_t us
             uint8_t byte = (uint8_t)token->data[depth++];
             open[depth] = trie->node_count;
             trie->nodes[trie->node_count++] =
-                (struct trie_node){.first_token = (uint32_t)i, .depth = (uint16_t)depth, .byte = byte};
+                (struct token_trie_node){.first_token = (uint32_t)i, .depth = (uint16_t)depth, .byte = byte};
         }
         trie->nodes[open[depth]].token_count++;
         trie->max_depth = depth > trie->max_depth ? (uint32_t)depth : trie->max_depth;

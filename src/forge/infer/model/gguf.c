@@ -71,7 +71,7 @@ static void get_sizes(struct gguf *g, struct model_config *c)
     if (g->status != JOULE_OK)
         return;
     if (c->heads < 1) {
-        gguf_fail(g, JOULE_INVALID, "the number of heads is %" PRId64, c->heads);
+        gguf_fail(g, JOULE_INVALID, "the number of heads is %" PRId64 ", but must be at least 1", c->heads);
         return;
     }
     c->kv_heads = c->heads;
@@ -161,8 +161,8 @@ static void get_vocabulary_size(struct gguf *g, struct model_config *c)
         c->vocabulary = embeddings->shape.dims[0];
 }
 
-/* Copies rope_freqs.weight as floats, because the tensor may have any element type. An earlier check has made
- * sure of its shape. */
+/* Copies rope_freqs.weight as floats, because the tensor may have any element type. model_file_check has
+ * checked its shape. */
 static void get_divisors(struct gguf *g, struct model_config *c)
 {
     const struct model_tensor *tensor = model_file_find(g->file, "rope_freqs.weight");
@@ -177,7 +177,8 @@ static void get_divisors(struct gguf *g, struct model_config *c)
     forge_convert(tensor->dtype, tensor->data, FORGE_F32, divisors, count);
     for (size_t i = 0; i < count; i++)
         if (!(divisors[i] > 0) || isinf(divisors[i]))
-            gguf_fail(g, JOULE_INVALID, "element %zu of tensor 'rope_freqs.weight' is %g", i,
+            gguf_fail(g, JOULE_INVALID,
+                      "element %zu of tensor 'rope_freqs.weight' is %g, but must be positive and finite", i,
                       (double)divisors[i]);
     c->rope_divisors = divisors;
 }

@@ -93,7 +93,9 @@ static void take_value(struct gguf *g, struct gguf_value *value)
     uint32_t number = read_u32(type);
     if (number >= GGUF_TYPES || number == GGUF_ARRAY) {
         gguf_fail(g, JOULE_INVALID, "key '%.*s' has the type %" PRIu32 "%s", (int)value->key.size,
-                  value->key.data, number, number == GGUF_ARRAY ? " (an array of arrays)" : "");
+                  value->key.data, number,
+                  number == GGUF_ARRAY ? " (an array of arrays), which is not supported"
+                                       : ", which is unknown");
         return;
     }
     value->type = (enum gguf_type)number;

@@ -67,8 +67,8 @@ static void get_types(struct gguf *g, struct vocabulary *v)
     for (size_t i = 0; v->types && i < v->count; i++) {
         int64_t type = value ? gguf_integer_at(value, i) : TOKEN_NORMAL;
         if (type < 0 || type > TOKEN_BYTE)
-            gguf_fail(g, JOULE_INVALID, "token %zu has the type %" PRId64, i, type);
-        v->types[i] = (uint8_t)(type == 0 ? TOKEN_NORMAL : type); /* 0: undefined */
+            gguf_fail(g, JOULE_INVALID, "token %zu has the type %" PRId64 ", which is unknown", i, type);
+        v->types[i] = (uint8_t)(type == 0 ? TOKEN_NORMAL : type); /* 0 means undefined */
     }
 }
 

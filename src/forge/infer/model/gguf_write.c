@@ -15,7 +15,8 @@ enum { VERSION = 3, QUANTISATION_VERSION = 2, BATCH_BYTES = 1 << 20 };
 struct output {
     struct model_tensor source;
     forge_dtype dtype;
-    /* Number of rows of a head whose halves become adjacent pairs; 0: rows keep their order. */
+    /* Number of rows of a head, if row i and row i + pair_rows / 2 of each head become adjacent in the file;
+     * 0: rows keep their order. */
     int64_t pair_rows;
 };
 
@@ -46,8 +47,7 @@ static joule_status check_rotary(const struct writing *w)
     const struct model_config *c = &w->file->config;
     if (c->rope_scaling == ROPE_YARN && c->rope_has_exact_ramp)
         return error_set(w->error, JOULE_UNSUPPORTED,
-                         "cannot write %s: GGUF cannot express YaRN with a ramp that is not truncated",
-                         w->path);
+                         "cannot write %s: GGUF has no key for YaRN with \"truncate\": false", w->path);
     return JOULE_OK;
 }
 
@@ -61,8 +61,9 @@ static joule_status plan_tensor(struct writing *w, const struct model_tensor *te
     if (has_pairs && c->architecture == ARCHITECTURE_LLAMA && !c->rope_is_interleaved) {
         output->pair_rows = c->head_dim;
         if (c->rope_dims != c->head_dim)
-            return error_set(w->error, JOULE_UNSUPPORTED,
-                             "cannot write %s: heads that are rotated in part are not supported", w->path);
+            return error_set(
+                w->error, JOULE_UNSUPPORTED,
+                "cannot write %s: a rotary embedding of only a part of each head is not supported", w->path);
     }
     if (gguf_dtype_number(output->dtype) < 0)
         return error_set(w->error, JOULE_UNSUPPORTED,
@@ -115,7 +116,7 @@ static uint64_t align(uint64_t offset)
     return (offset + GGUF_DEFAULT_ALIGNMENT - 1) / GGUF_DEFAULT_ALIGNMENT * GGUF_DEFAULT_ALIGNMENT;
 }
 
-/* Returns the number that GGUF gives to the most frequent element type of the weights. */
+/* Returns GGUF's number for the most frequent element type of the weights (general.file_type). */
 static uint32_t file_type_of(const struct writing *w)
 {
     static const struct {

@@ -7,8 +7,9 @@
 
 /* Writes a model as a GGUF file of version 3. weights: element type of the matrices; FORGE_DTYPE_NONE keeps
  * their types. Embeddings of positions keep their type, as do matrices whose rows are not a multiple of the
- * type's block. Norms and biases become f32. Rows of the attention are reordered if the architecture requires
- * interleaved pairs. The file replaces an old file when it is complete. JOULE_UNSUPPORTED: GGUF has no such
+ * type's block. Norms and biases become f32. If the architecture requires adjacent pairs in the rotary
+ * embedding, the rows of the weights of queries and keys are written in the order that gives the same result.
+ * The file replaces an old file when it is complete. JOULE_UNSUPPORTED: GGUF has no such
  * element type, or the architecture cannot express the model's rotary embedding. JOULE_DENIED, JOULE_FAILED:
  * the path cannot be written; an old file is unchanged. JOULE_PENDING: another process writes the file. */
 joule_status gguf_write(const struct model_file *file, forge_dtype weights, const char *path,

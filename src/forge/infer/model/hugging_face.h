@@ -9,7 +9,7 @@
 struct hf_settings {
     bool is_tied;     /* the weights of the output are the embeddings */
     int64_t bos, eos; /* ids of tokens; -1: not stated */
-    const char *name; /* of the model; NULL: not stated */
+    const char *name; /* name of the model; NULL: not stated */
 };
 
 /* Returns the tree of a JSON file, in memory of `arena`. If the file cannot be read or is not JSON, returns

@@ -160,11 +160,12 @@ static void read_gpt2(struct reading *r, struct model_config *c)
     check_activation(r, "activation_function", "gelu_new");
     if (!flag_of(r, r->root, "scale_attn_weights", true) ||
         flag_of(r, r->root, "scale_attn_by_inverse_layer_idx", false))
-        FAIL(r, JOULE_UNSUPPORTED, "another scale of the attention is not supported");
+        FAIL(r, JOULE_UNSUPPORTED,
+             "'scale_attn_weights': false and 'scale_attn_by_inverse_layer_idx': true are not supported");
 }
 
-/* Limits the context to the attention window. Up to this length, attention to the window equals attention to
- * all tokens. */
+/* Limits the context to the size of the sliding window, because this library always attends to all tokens. Up
+ * to this length, both are the same. */
 static void limit_context(struct reading *r, struct model_config *c)
 {
     int64_t window = size_of(r, "sliding_window", INT32_MAX);
@@ -253,7 +254,7 @@ static void read_rotary(struct reading *r, struct model_config *c)
     read_scaling(r, scaling, c);
     if (real_of(r, scaling, "partial_rotary_factor", 1) != 1 ||
         real_of(r, r->root, "partial_rotary_factor", 1) != 1)
-        FAIL(r, JOULE_UNSUPPORTED, "heads that are rotated in part are not supported");
+        FAIL(r, JOULE_UNSUPPORTED, "a rotary embedding of only a part of each head is not supported");
     limit_context(r, c);
     check_activation(r, "hidden_act", "silu");
 }

@@ -1,8 +1,8 @@
 /* infer/model/llama2c.c - reads the model files of llama2.c (version 0) and their tokenizer files.
  *
- * A model file consists of seven 32-bit integers, followed by 32-bit floats: each weight for all layers,
- * then the next weight. A tokenizer file contains the length of the longest token, then score, length and
- * bytes of each token.
+ * A model file consists of seven 32-bit integers and 32-bit floats. The floats are one tensor after another,
+ * each with the weights of all layers. A tokenizer file contains the length of the longest token, then score,
+ * length and bytes of each token.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -117,7 +117,7 @@ static joule_status read_one(struct reading *r, const char *name, int64_t rows, 
     return data ? add_tensor(r, name, data, rows, columns) : JOULE_INVALID;
 }
 
-/* Reads one weight, which the file stores for all layers in a row. */
+/* Reads the tensors of all layers with this name. The file stores them one after another. */
 static joule_status read_layers(struct reading *r, const char *name, int64_t rows, int64_t columns)
 {
     int64_t layers = r->file->config.layers;
@@ -150,7 +150,7 @@ static joule_status read_tensors(struct reading *r, bool has_classifier)
         status = read_layers(r, layer[i].name, layer[i].rows, layer[i].columns);
     if (status == JOULE_OK)
         status = read_one(r, "output_norm.weight", 0, c->width);
-    /* skips sines and cosines, which the engine computes itself */
+    /* Skips the table of sines and cosines, because the engine computes it itself. */
     if (status == JOULE_OK && !take(r, "freq_cis", 2, 1, c->context * c->head_dim / 2))
         status = JOULE_INVALID;
     if (status == JOULE_OK && has_classifier)
@@ -235,7 +235,7 @@ static joule_status read_token(struct reading *r, struct vocabulary *vocabulary,
     if (!__builtin_isfinite(score))
         return error_set(r->error, JOULE_INVALID, "cannot read %s: the score of token %zu is not finite",
                          r->path, i);
-    /* llama2.c puts line breaks around the texts of <s> and </s>. */
+    /* Files of llama2.c have line breaks around the texts of <s> and </s>. */
     if ((i == 1 || i == 2) && token.size > 2 && token.data[0] == '\n' && token.data[token.size - 1] == '\n')
         token = (struct bytes){token.data + 1, token.size - 2};
     vocabulary->types[i] = type_of(i, token);

@@ -23,9 +23,10 @@ static joule_status check_sizes(const forge_model *model, const char *path, joul
     int64_t logits = model->file->config.vocabulary;
     if ((int64_t)count <= logits)
         return JOULE_OK;
-    return error_set(out_error, JOULE_INVALID,
-                     "cannot open %s: the tokenizer has %zu tokens, but the model has %lld", path, count,
-                     (long long)logits);
+    return error_set(
+        out_error, JOULE_INVALID,
+        "cannot open %s: the tokenizer has %zu tokens, but the model computes logits for only %lld", path,
+        count, (long long)logits);
 }
 
 joule_status forge_model_open(const char *path, const char *tokenizer_path, forge_model **out_model,
@@ -61,8 +62,8 @@ const forge_tokenizer *forge_model_tokenizer(const forge_model *model)
     return model->tokenizer;
 }
 
-/* Sets the facts that depend on all tensors: the number of parameters, the bytes of all weights, and the type
- * of most of these bytes. */
+/* Sets the facts that depend on all tensors: the number of parameters, the size of all weights, and the
+ * element type that takes most of this size. */
 static void add_tensors(const struct model_file *file, forge_model_facts *facts)
 {
     uint64_t bytes_of[FORGE_Q6_K + 1] = {0};

@@ -31,7 +31,8 @@ static joule_status check_scaling(const struct model_config *config, const char 
         return error_set(
             out_error, JOULE_INVALID,
             "cannot read %s: the scaling of the model's rotary embedding has the original context "
-            "%g and factors from %g to %g",
+            "%g and factors from %g to %g; the context must be at least 1, and the factors positive and "
+            "ascending",
             path, original, low, high);
     return JOULE_OK;
 }
@@ -48,7 +49,8 @@ static joule_status check_numbers(const struct model_config *config, const char 
                     config->rope_scaling == ROPE_YARN ? config->rope_attention_factor : 1}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (!(numbers[i].value > 0 && numbers[i].value < 1e30))
-            return error_set(out_error, JOULE_INVALID, "cannot read %s: the model's %s is %g", path,
+            return error_set(out_error, JOULE_INVALID,
+                             "cannot read %s: the model's %s is %g, but must be above 0 and below 1e30", path,
                              numbers[i].name, numbers[i].value);
     return check_scaling(config, path, out_error);
 }
@@ -261,7 +263,8 @@ static joule_status fail_unknown(const struct model_file *file, const char *path
             return error_set(out_error, JOULE_UNSUPPORTED,
                              "cannot read %s: tensor '%s' is not supported for the architecture %s", path,
                              file->tensors[i].name, architecture_names[file->config.architecture]);
-    return error_set(out_error, JOULE_INVALID, "cannot read %s: a layer has two numbers", path);
+    return error_set(out_error, JOULE_INVALID, "cannot read %s: a layer has two numbers, such as 1 and 01",
+                     path);
 }
 
 joule_status model_file_check(const struct model_file *file, const char *path, joule_error *out_error)

@@ -38,7 +38,9 @@ struct model_config {
     double rope_beta_fast, rope_beta_slow; /* YaRN */
     /* For YaRN: multiplies cosine and sine. */
     double rope_attention_factor;
-    bool rope_has_exact_ramp; /* for YaRN: the ends of the ramp are not rounded to whole pairs */
+    /* For YaRN: the first and last interpolated pairs are not rounded to whole numbers ("truncate":
+     * false). */
+    bool rope_has_exact_ramp;
     /* [rope_dims / 2]: divisors of the frequencies (rope_freqs.weight); NULL: none. */
     const float *rope_divisors;
 };
@@ -60,7 +62,7 @@ struct model_file {
     struct vocabulary vocabulary; /* count 0: the file has none */
     struct model_tensor *tensors;
     size_t tensor_count;
-    const char *name; /* of the model; NULL: unknown */
+    const char *name; /* name of the model; NULL: unknown */
     struct model_map *maps;
     size_t map_count, map_capacity;
     const struct model_tensor **sorted; /* [tensor_count], by name; used by model_file_find */

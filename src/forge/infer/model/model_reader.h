@@ -32,7 +32,7 @@ static inline float read_f32(const void *address)
 }
 
 /* Returns the factor by which YaRN multiplies cosine and sine. factor: the ratio of the new context to the
- * original context. scale: 1 if the model states none. */
+ * original context. scale: the model's mscale; 1 if it has none. */
 static inline double model_yarn_scale(double factor, double scale)
 {
     return factor > 1 ? 0.1 * scale * log(factor) + 1 : 1;

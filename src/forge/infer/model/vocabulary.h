@@ -44,14 +44,14 @@ struct vocabulary {
     size_t merge_count;
     const char *pre;                         /* name of the pre-tokenizer ("llama-bpe"); NULL: none */
     int32_t bos, eos, eot, unknown, padding; /* -1: none */
-    /* Encoding adds these tokens, or a space, at the ends of a text. */
+    /* Encoding adds BOS or a space at the beginning, or EOS at the end of a text. */
     bool adds_bos, adds_eos, adds_space_prefix;
     /* ignores_merges: if a whole piece is a token, it is not built by merges. */
     bool removes_extra_spaces, ignores_merges;
     struct bytes charsmap;     /* SentencePiece's precompiled normalisation; size 0: none */
     const char *chat_template; /* NULL: none */
-    /* prefix_is_once: adds_space_prefix adds the space at the beginning of the text only, not after special
-     * tokens. prefix_is_conditional: only to text that does not begin with a space. */
+    /* prefix_is_once: no space is added after special tokens, only at the beginning of the text.
+     * prefix_is_conditional: no space is added to a text that begins with a space. */
     bool prefix_is_once, prefix_is_conditional;
 };
 

@@ -30,7 +30,7 @@ joule_status charsmap_open(struct bytes bytes, struct charsmap *out_map, joule_e
     return JOULE_OK;
 }
 
-/* Return the parts of a unit of the double-array trie: the offset to the node's children, whether the node
+/* Return the fields of a unit of the double-array trie: the offset to the node's children, whether the node
  * has a value, and the byte of the edge to the node. */
 static size_t offset_of(uint32_t unit)
 {
@@ -53,10 +53,10 @@ static bool value_at(const struct charsmap *map, size_t offset, struct bytes *ou
     if (offset >= map->texts.size)
         return false;
     size_t left = map->texts.size - offset;
-    size_t most = left < CHARSMAP_MAX_VALUE + 1 ? left : CHARSMAP_MAX_VALUE + 1;
+    size_t max = left < CHARSMAP_MAX_VALUE + 1 ? left : CHARSMAP_MAX_VALUE + 1;
     out_value->data = map->texts.data + offset;
-    out_value->size = strnlen(out_value->data, most);
-    return out_value->size < most;
+    out_value->size = strnlen(out_value->data, max);
+    return out_value->size < max;
 }
 
 size_t charsmap_find(const struct charsmap *map, const char *text, size_t size, struct bytes *out_value)

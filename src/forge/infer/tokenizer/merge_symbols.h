@@ -1,8 +1,8 @@
-/* infer/tokenizer/merge_symbols.h - merges adjacent symbols of a text, in the order of a priority, in O(n log
- * n).
+/* infer/tokenizer/merge_symbols.h - merges adjacent symbols of a text in the order of a priority, for both
+ * BPE algorithms.
  *
- * Both BPE algorithms use it. A symbol is a run of bytes of the text. A queue contains the pairs that may be
- * merged. */
+ * A symbol is a run of bytes of the text. A queue contains the pairs that may be merged. The time is O(n log
+ * n) for n symbols. */
 #ifndef FORGE_INFER_MERGE_SYMBOLS_H
 #define FORGE_INFER_MERGE_SYMBOLS_H
 
@@ -22,7 +22,7 @@ struct symbol {
 /* A pair that may be merged. If the pair's size has changed, the candidate is out of date and is ignored. */
 struct merge_candidate {
     uint64_t order; /* priority << 32 | left symbol */
-    uint32_t size;  /* of the pair, in bytes */
+    uint32_t size;  /* size of both symbols when the candidate was added, in bytes */
     int32_t token;
 };
 

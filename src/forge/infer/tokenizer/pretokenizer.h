@@ -19,8 +19,8 @@ joule_status pretokenizer_new(const char *name, struct pretokenizer **out_pretok
 void pretokenizer_free(struct pretokenizer *pretokenizer);
 /* Returns true if models of this pre-tokenizer skip the merges for a piece that is itself a token. */
 bool pretokenizer_ignores_merges(const char *name);
-/* Returns the name of the pre-tokenizer that splits with a pattern of Hugging Face, or NULL. ignores_merges:
- * the value that pretokenizer_ignores_merges must return for the name. */
+/* Returns the name of the pre-tokenizer that has this pattern in a tokenizer.json of Hugging Face, and for
+ * which pretokenizer_ignores_merges returns ignores_merges; NULL: there is none. */
 const char *pretokenizer_of_pattern(const char *pattern, bool ignores_merges);
 
 /* Returns memory for pretokenizer_split, or NULL if out of memory. */

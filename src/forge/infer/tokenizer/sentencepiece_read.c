@@ -203,10 +203,11 @@ joule_status sentencepiece_read(struct arena *arena, struct vocabulary *vocabula
         return status;
     struct bytes bytes = {data, size};
     if (!count_pieces(bytes, &count))
-        return error_set(out_error, JOULE_INVALID, "cannot read %s: damaged, or no model of SentencePiece",
+        return error_set(out_error, JOULE_INVALID, "cannot read %s: damaged, or not a model of SentencePiece",
                          path);
     if (count == 0 || count > INT32_MAX)
-        return error_set(out_error, JOULE_INVALID, "cannot read %s: the model has %zu pieces", path, count);
+        return error_set(out_error, JOULE_INVALID, "cannot read %s: the model has %zu pieces, not 1 to %d",
+                         path, count, INT32_MAX);
     *vocabulary = (struct vocabulary){.tokens = arena_alloc(arena, count * sizeof *vocabulary->tokens),
                                       .scores = arena_alloc(arena, count * sizeof *vocabulary->scores),
                                       .types = arena_alloc(arena, count),

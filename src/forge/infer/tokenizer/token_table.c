@@ -13,50 +13,50 @@ uint64_t token_table_key(void)
     return key;
 }
 
-/* Returns the number of places for `count` entries: a power of two, at least 2 * count. 0: too many. */
-static size_t place_count(size_t count)
+/* Returns the number of slots for `count` entries: a power of two, at least 2 * count. 0: too many. */
+static size_t slot_count(size_t count)
 {
-    size_t places = 16;
+    size_t slots = 16;
     if (count > SIZE_MAX / 64)
         return 0;
-    while (places < 2 * count)
-        places *= 2;
-    return places;
+    while (slots < 2 * count)
+        slots *= 2;
+    return slots;
 }
 
 /* --- texts ---------------------------------------------------------------------------------------------- */
 
 bool token_table_init(struct token_table *table, const struct token_texts *texts, size_t count)
 {
-    size_t places = place_count(count);
-    *table = (struct token_table){.texts = texts, .mask = places - 1, .key = token_table_key()};
-    table->places = places ? calloc(places, sizeof *table->places) : NULL;
-    for (size_t i = 0; table->places && i < places; i++)
-        table->places[i].token = TOKEN_NONE;
-    return table->places != NULL;
+    size_t slots = slot_count(count);
+    *table = (struct token_table){.texts = texts, .mask = slots - 1, .key = token_table_key()};
+    table->slots = slots ? calloc(slots, sizeof *table->slots) : NULL;
+    for (size_t i = 0; table->slots && i < slots; i++)
+        table->slots[i].token = TOKEN_NONE;
+    return table->slots != NULL;
 }
 
-/* Returns the place that contains a text, or the free place where the text would be added. */
-static struct token_place *find_place(const struct token_table *table, uint64_t hash, const char *text,
-                                      size_t size)
+/* Returns the slot that contains a text, or the free slot where the text would be added. */
+static struct token_slot *find_slot(const struct token_table *table, uint64_t hash, const char *text,
+                                    size_t size)
 {
     uint32_t tag = (uint32_t)(hash >> 32);
     for (size_t i = hash & table->mask;; i = (i + 1) & table->mask) {
-        struct token_place *place = &table->places[i];
+        struct token_slot *slot = &table->slots[i];
         size_t own_size;
-        if (place->token == TOKEN_NONE)
-            return place;
-        if (place->tag != tag)
+        if (slot->token == TOKEN_NONE)
+            return slot;
+        if (slot->tag != tag)
             continue;
-        const char *own = token_text(table->texts, place->token, &own_size);
+        const char *own = token_text(table->texts, slot->token, &own_size);
         if (own_size == size && memcmp(own, text, size) == 0)
-            return place;
+            return slot;
     }
 }
 
 int32_t token_table_find(const struct token_table *table, const char *text, size_t size)
 {
-    return find_place(table, token_hash(table->key, text, size), text, size)->token;
+    return find_slot(table, token_hash(table->key, text, size), text, size)->token;
 }
 
 void token_table_add(struct token_table *table, int32_t token)
@@ -64,14 +64,14 @@ void token_table_add(struct token_table *table, int32_t token)
     size_t size;
     const char *text = token_text(table->texts, token, &size);
     uint64_t hash = token_hash(table->key, text, size);
-    struct token_place *place = find_place(table, hash, text, size);
-    if (place->token == TOKEN_NONE)
-        *place = (struct token_place){.tag = (uint32_t)(hash >> 32), .token = token};
+    struct token_slot *slot = find_slot(table, hash, text, size);
+    if (slot->token == TOKEN_NONE)
+        *slot = (struct token_slot){.tag = (uint32_t)(hash >> 32), .token = token};
 }
 
 void token_table_free(struct token_table *table)
 {
-    free(table->places);
+    free(table->slots);
     *table = (struct token_table){0};
 }
 
@@ -79,27 +79,27 @@ void token_table_free(struct token_table *table)
 
 bool pair_table_init(struct pair_table *table, size_t count)
 {
-    size_t places = place_count(count);
-    *table = (struct pair_table){.mask = places - 1, .key = token_table_key() | 1};
-    table->shift = 64u - (unsigned)__builtin_ctzll(places | UINT64_C(1) << 63);
-    table->places = places ? calloc(places, sizeof *table->places) : NULL;
-    for (size_t i = 0; table->places && i < places; i++)
-        table->places[i].tokens = PAIR_FREE;
-    return table->places != NULL;
+    size_t slots = slot_count(count);
+    *table = (struct pair_table){.mask = slots - 1, .key = token_table_key() | 1};
+    table->shift = 64u - (unsigned)__builtin_ctzll(slots | UINT64_C(1) << 63);
+    table->slots = slots ? calloc(slots, sizeof *table->slots) : NULL;
+    for (size_t i = 0; table->slots && i < slots; i++)
+        table->slots[i].tokens = PAIR_FREE;
+    return table->slots != NULL;
 }
 
 void pair_table_add(struct pair_table *table, int32_t left, int32_t right, uint32_t rank, int32_t merged)
 {
     uint64_t tokens = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
-    size_t i = pair_place(table, tokens);
-    while (table->places[i].tokens != PAIR_FREE && table->places[i].tokens != tokens)
+    size_t i = pair_slot(table, tokens);
+    while (table->slots[i].tokens != PAIR_FREE && table->slots[i].tokens != tokens)
         i = (i + 1) & table->mask;
-    if (table->places[i].tokens == PAIR_FREE)
-        table->places[i] = (struct token_pair){tokens, rank, merged};
+    if (table->slots[i].tokens == PAIR_FREE)
+        table->slots[i] = (struct token_pair){tokens, rank, merged};
 }
 
 void pair_table_free(struct pair_table *table)
 {
-    free(table->places);
+    free(table->slots);
     *table = (struct pair_table){0};
 }

@@ -26,17 +26,17 @@ static inline const char *token_text(const struct token_texts *texts, int32_t to
     return texts->bytes + texts->begins[token];
 }
 
-/* A place of a table. tag: upper half of the hash; token: TOKEN_NONE if the place is free. */
-struct token_place {
+/* A slot of a table. tag: upper half of the hash; token: TOKEN_NONE if the slot is free. */
+struct token_slot {
     uint32_t tag;
     int32_t token;
 };
 
-/* A hash table from texts to tokens, with open addressing. At least half of the places are free. */
+/* A hash table from texts to tokens, with open addressing. At least half of the slots are free. */
 struct token_table {
     const struct token_texts *texts;
-    struct token_place *places;
-    size_t mask; /* number of places - 1; the number is a power of two */
+    struct token_slot *slots;
+    size_t mask; /* number of slots - 1; the number is a power of two */
     uint64_t key;
 };
 
@@ -69,7 +69,7 @@ void token_table_free(struct token_table *table);
 
 /* A merge of two tokens. */
 struct token_pair {
-    uint64_t tokens; /* left << 32 | right; PAIR_FREE if the place is free */
+    uint64_t tokens; /* left << 32 | right; PAIR_FREE if the slot is free */
     uint32_t rank;   /* the lowest is merged first */
     int32_t merged;
 };
@@ -77,13 +77,13 @@ struct token_pair {
 
 /* A hash table from pairs of tokens to merges, with open addressing. */
 struct pair_table {
-    struct token_pair *places;
+    struct token_pair *slots;
     size_t mask;
-    unsigned shift; /* 64 - log2 of the number of places */
+    unsigned shift; /* 64 - log2 of the number of slots */
     uint64_t key;   /* odd */
 };
 
-static inline size_t pair_place(const struct pair_table *table, uint64_t tokens)
+static inline size_t pair_slot(const struct pair_table *table, uint64_t tokens)
 {
     tokens = (tokens ^ tokens >> 32) * table->key;
     return (tokens ^ tokens >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> table->shift;
@@ -94,10 +94,10 @@ static inline const struct token_pair *pair_table_find(const struct pair_table *
                                                        int32_t right)
 {
     uint64_t tokens = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
-    size_t i = pair_place(table, tokens);
-    while (table->places[i].tokens != PAIR_FREE) {
-        if (table->places[i].tokens == tokens)
-            return &table->places[i];
+    size_t i = pair_slot(table, tokens);
+    while (table->slots[i].tokens != PAIR_FREE) {
+        if (table->slots[i].tokens == tokens)
+            return &table->slots[i];
         i = (i + 1) & table->mask;
     }
     return NULL;

@@ -69,14 +69,14 @@ struct encoder {
     const forge_tokenizer *tokenizer;
     int32_t *out_tokens; /* [capacity] */
     size_t capacity, count;
-    bool ends_with_unknown; /* the last token stands for unknown text */
+    bool ends_with_unknown; /* the last token is the unknown token */
     struct merger merger;
     char *text; /* a part of the text, after normalisation */
     size_t text_size, text_capacity;
-    void *paths; /* of unigram */
+    void *paths; /* work memory of tokenizer_unigram.c */
     size_t path_capacity;
-    float score;                    /* of unigram: score of the parts before */
-    struct pretokenizer_work *work; /* of byte-level BPE; NULL: none */
+    float score;                    /* for tokenizer_unigram.c: sum of the scores of earlier parts */
+    struct pretokenizer_work *work; /* work memory of byte-level BPE; NULL: none */
     joule_error *error;
 };
 
@@ -104,7 +104,8 @@ joule_status encoder_each_part(struct encoder *encoder, encode_part_fn *encode);
 /* Sets JOULE_NO_MEMORY and a message. Returns JOULE_NO_MEMORY. */
 joule_status encoder_no_memory(struct encoder *encoder);
 
-/* Convert the part of a text between two special tokens. adds_space: add a space before the part. */
+/* Converts the part of a text between two special tokens to tokens. adds_space: a space is added before the
+ * part. */
 typedef joule_status encode_fn(struct encoder *encoder, const char *text, size_t size, bool adds_space);
 encode_fn spm_encode, bpe_encode, unigram_encode;
 

@@ -99,8 +99,8 @@ void bpe_free(struct bpe *bpe)
 /* --- encoding ------------------------------------------------------------------------------------------- */
 
 /* Adds the tokens of U+FFFD for a byte without a token. In most models, only bytes that never occur in UTF-8
- * have no token. The unknown token is not used, because it often ends a text. If U+FFFD has no tokens either,
- * returns the status of encoder_add_bytes. */
+ * have no token. The unknown token is not used, because in many models it means the end of a text. If U+FFFD
+ * has no tokens, calls encoder_add_bytes. */
 static joule_status add_unknown_byte(struct encoder *encoder, const char *byte)
 {
     static const uint8_t replacement[] = {0xef, 0xbf, 0xbd};

@@ -7,7 +7,7 @@
 
 enum {
     MAX_FILE = 64 << 20, /* bytes */
-    MAX_GAPS = 65536,    /* maximum count of unused numbers below the highest number of a token */
+    MAX_GAPS = 65536,    /* maximum number of ids without a token, below the highest id of a token */
 };
 
 bool json_is_text(const struct json_value *value, const char *text)
@@ -73,7 +73,7 @@ static joule_status allocate_tokens(struct json_tokenizer *reading, const struct
     count += count_tokens(added, added_number, &highest);
     if (count == 0 || highest >= count + MAX_GAPS || highest >= INT32_MAX)
         return json_tokenizer_fail(reading, JOULE_INVALID,
-                                   "vocab has %zu tokens, the highest with number %llu", count,
+                                   "vocab has %zu tokens, which is too few for the highest id, %llu", count,
                                    (unsigned long long)highest);
     v->count = (size_t)highest + 1;
     v->tokens = arena_alloc(reading->arena, v->count * sizeof *v->tokens);
@@ -238,7 +238,8 @@ static joule_status read_model(struct json_tokenizer *reading)
     const struct json_value *added = json_member(reading->root, "added_tokens");
     bool is_unigram = reading->vocabulary->kind == VOCABULARY_UNIGRAM;
     if (!vocab || vocab->kind != (is_unigram ? JSON_ARRAY : JSON_OBJECT))
-        return json_tokenizer_fail(reading, JOULE_INVALID, "%s", "model.vocab is missing or of another kind");
+        return json_tokenizer_fail(reading, JOULE_INVALID, "model.vocab is not %s",
+                                   is_unigram ? "an array" : "an object");
     joule_status status = allocate_tokens(reading, vocab, added);
     if (status == JOULE_OK)
         status = is_unigram ? read_scored(reading, vocab) : read_numbered(reading, vocab);
@@ -256,7 +257,7 @@ static joule_status read_all(struct json_tokenizer *reading)
     const struct json_value *model = json_member(reading->root, "model");
     if (!model)
         return json_tokenizer_fail(reading, JOULE_INVALID, "%s",
-                                   "model is missing; this is no tokenizer.json");
+                                   "model is missing; this is not a tokenizer.json");
     joule_status status = read_kind(reading, model);
     if (status == JOULE_OK)
         status = json_read_steps(reading);

@@ -31,8 +31,8 @@ int32_t json_tokenizer_find(const struct json_tokenizer *reading, const char *te
 /* Reads normalizer and pre_tokenizer. Sets the kind of the vocabulary and the treatment of spaces and pieces.
  * JOULE_UNSUPPORTED: a step is unknown; the message names it. */
 joule_status json_read_steps(struct json_tokenizer *reading);
-/* Reads post_processor: the tokens that are added at the ends of a text. Call it after all tokens are
- * read. */
+/* Reads post_processor: the tokens that are added at the beginning and the end of a text. Call it after all
+ * tokens are read. */
 joule_status json_read_ends(struct json_tokenizer *reading);
 /* Reads tokenizer_config.json in the same folder, if it exists: special tokens and the chat template. */
 joule_status json_read_config(struct json_tokenizer *reading);

@@ -151,8 +151,8 @@ static const char *split_pattern(const struct json_value *step)
     return json_text_of(json_member(json_member(step, "pattern"), "Regex"));
 }
 
-/* Reads the steps of byte-level BPE. The last step is "ByteLevel", which has its own pattern, or follows a
- * "Split" with a pattern. */
+/* Reads the steps of byte-level BPE. The last step is "ByteLevel". The pattern is its own, or that of a
+ * "Split" before it. */
 static joule_status read_pieces(struct json_tokenizer *reading, const struct json_value *const *steps,
                                 size_t count)
 {
@@ -219,10 +219,10 @@ static joule_status read_template(struct json_tokenizer *reading, const struct j
             continue;
         }
         if (token < 0 || (is_after ? v->adds_eos : v->adds_bos))
-            return json_tokenizer_fail(
-                reading, JOULE_UNSUPPORTED,
-                "post_processor adds '%.60s', which is unknown or a second token at one end",
-                name ? name : "");
+            return json_tokenizer_fail(reading, JOULE_UNSUPPORTED,
+                                       "post_processor adds '%.60s', which is not a token, or not the only "
+                                       "token at its end of the text",
+                                       name ? name : "");
         *(is_after ? &v->adds_eos : &v->adds_bos) = true;
         *(is_after ? &v->eos : &v->bos) = token;
     }
@@ -240,7 +240,7 @@ joule_status json_read_ends(struct json_tokenizer *reading)
     for (size_t i = 0; i < count && status == JOULE_OK; i++)
         if (strcmp(type_of(steps[i]), "TemplateProcessing") == 0)
             status = read_template(reading, steps[i]);
-        else if (strcmp(type_of(steps[i]), "ByteLevel") != 0) /* "ByteLevel" changes offsets only */
+        else if (strcmp(type_of(steps[i]), "ByteLevel") != 0) /* "ByteLevel" does not change tokens */
             status = refuse(reading, "post_processor", steps[i]);
     return status;
 }

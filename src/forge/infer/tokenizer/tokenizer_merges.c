@@ -18,7 +18,7 @@ static joule_status add_merge(forge_tokenizer *tokenizer, size_t rank, joule_err
     struct bytes left = {merge.data, (size_t)(space - merge.data)};
     struct bytes right = {space + 1, merge.size - left.size - 1};
     if (kind == VOCABULARY_BPE && !(bpe_stands_for_bytes(left) && bpe_stands_for_bytes(right)))
-        return JOULE_OK; /* the parts are not tokens, so no text contains this pair */
+        return JOULE_OK; /* no text contains this pair, because its parts are not tokens of bytes */
     size_t left_size = tokenizer_write_text(kind, left, both);
     size_t right_size = tokenizer_write_text(kind, right, both + left_size);
     int32_t tokens[3] = {token_table_find(&tokenizer->table, both, left_size),
@@ -37,7 +37,10 @@ joule_status tokenizer_add_merges(forge_tokenizer *tokenizer, joule_error *out_e
 {
     size_t count = tokenizer->vocabulary->merge_count;
     if (count > UINT32_MAX)
-        return error_set(out_error, JOULE_INVALID, "cannot open a tokenizer: it has %zu merges", count);
+        return error_set(out_error, JOULE_INVALID,
+                         "cannot open a tokenizer: it has %zu merges; at most %u are "
+                         "allowed",
+                         count, UINT32_MAX);
     if (!pair_table_init(&tokenizer->merges, count))
         return error_set(out_error, JOULE_NO_MEMORY, "cannot open a tokenizer: out of memory");
     joule_status status = JOULE_OK;

@@ -53,8 +53,9 @@ static joule_status check_token(const struct vocabulary *v, size_t i, joule_erro
 static joule_status check(const struct vocabulary *v, joule_error *error)
 {
     if (v->count == 0 || v->count > INT32_MAX)
-        return error_set(error, JOULE_INVALID, "cannot open a tokenizer: the vocabulary has %zu tokens",
-                         v->count);
+        return error_set(error, JOULE_INVALID,
+                         "cannot open a tokenizer: the vocabulary has %zu tokens, not 1 to %d", v->count,
+                         INT32_MAX);
     if (v->kind != VOCABULARY_SPM && v->kind != VOCABULARY_BPE && v->kind != VOCABULARY_UNIGRAM)
         return error_set(error, JOULE_UNSUPPORTED, "cannot open a tokenizer: unknown kind %d of vocabulary",
                          (int)v->kind);
@@ -122,7 +123,9 @@ static joule_status make_texts(forge_tokenizer *tokenizer, joule_error *error)
     for (size_t i = 0; i < v->count; i++)
         all += v->tokens[i].size;
     if (all > UINT32_MAX)
-        return error_set(error, JOULE_UNSUPPORTED, "cannot open a tokenizer: its tokens have %zu bytes", all);
+        return error_set(error, JOULE_UNSUPPORTED,
+                         "cannot open a tokenizer: its tokens have %zu bytes; the maximum is %u", all,
+                         UINT32_MAX);
     texts->bytes = malloc(all + 1);
     texts->begins = calloc(v->count + 1, sizeof *texts->begins);
     if (!texts->bytes || !texts->begins)
@@ -196,7 +199,7 @@ bool tokenizer_fill_table(forge_tokenizer *tokenizer,
                           bool (*accepts)(const forge_tokenizer *tokenizer, int32_t token))
 {
     size_t count = tokenizer->vocabulary->count;
-    if (!tokenizer->table.places && !token_table_init(&tokenizer->table, &tokenizer->texts, count))
+    if (!tokenizer->table.slots && !token_table_init(&tokenizer->table, &tokenizer->texts, count))
         return false;
     for (size_t i = 0; i < count; i++)
         if (accepts(tokenizer, (int32_t)i) && tokenizer->texts.begins[i] < tokenizer->texts.begins[i + 1])

@@ -73,14 +73,14 @@ static joule_status encode_part(struct encoder *encoder, const char *part, size_
     while (at < end) {
         const char *text = encoder->text + at;
         size_t size = string_utf8_length(text, end - at);
-        size += size == 0; /* 0: the byte is not UTF-8 */
+        size += size == 0; /* a byte that is not UTF-8 becomes a symbol */
         if (!merger_add(&encoder->merger, (uint32_t)at, (uint32_t)size, token_table_find(table, text, size)))
             return encoder_no_memory(encoder);
         at += size;
     }
     const struct pair_table *merges = &encoder->tokenizer->merges;
-    if (!(merges->places ? merger_run(&encoder->merger, tokenizer_find_merge, merges)
-                         : merger_run(&encoder->merger, find_pair, encoder)))
+    if (!(merges->slots ? merger_run(&encoder->merger, tokenizer_find_merge, merges)
+                        : merger_run(&encoder->merger, find_pair, encoder)))
         return encoder_no_memory(encoder);
     return add_symbols(encoder);
 }

@@ -2,7 +2,7 @@
  * highest sum of scores (Viterbi's algorithm).
  *
  * Note: texts and tokens have spaces here instead of U+2581. Sums have single precision and begin at the
- * start of the text, as in SentencePiece, so that rounding makes the same paths equal. */
+ * start of the text. They are rounded as in SentencePiece, so that the same paths have equal sums. */
 #include "forge/infer/tokenizer/tokenizer.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "base/string.h"
 
 #define UNKNOWN_PENALTY 10.0f /* score of an unknown character: the lowest score of a token minus this */
-/* Below this sum, single precision loses differences, so the next part begins with the sum 0. */
+/* Sums below this number are too inexact in single precision, so the next part begins with the sum 0. */
 #define LOWEST_SUM -32768.f
 
 struct unigram {
@@ -65,7 +65,7 @@ void unigram_free(struct unigram *unigram)
 
 /* --- Viterbi -------------------------------------------------------------------------------------------- */
 
-/* If the path with this token as its last one has a higher score than paths[end], it replaces paths[end]. */
+/* Replaces paths[end] by the path that ends with this token, if that path has a higher score. */
 static void extend(struct path *paths, size_t begin, size_t end, float score, int32_t token)
 {
     score += paths[begin].score;
@@ -73,8 +73,9 @@ static void extend(struct path *paths, size_t begin, size_t end, float score, in
         paths[end] = (struct path){.score = score, .begin = (uint32_t)begin, .token = token};
 }
 
-/* Extends the best path that ends at byte `at` by each token that follows; if none has the next character, by
- * an unknown character of `length` bytes. */
+/* Extends the best path that ends at byte `at` by each token that the text has there. If no such token
+ * consists of exactly the next character, also extends the path by this character of `length` bytes as
+ * unknown. */
 static void extend_all(const forge_tokenizer *tokenizer, struct path *paths, const char *text, size_t at,
                        size_t size, size_t length)
 {
