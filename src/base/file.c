@@ -120,27 +120,40 @@ char *file_read_whole(const char *path, unsigned kinds, size_t max_size, size_t 
 
 /* --- drafts --------------------------------------------------------------------------------------------- */
 
+/* Returns 0 if a draft may replace the file with this status, or an errno. */
+static int check_old(const char *target, const struct stat *old)
+{
+    if (S_ISDIR(old->st_mode))
+        return EISDIR;
+    if (!S_ISREG(old->st_mode))
+        return EOPNOTSUPP;
+    return access(target, W_OK) != 0 ? errno : 0;
+}
+
 /* Sets *out_target to `path` with symbolic links resolved, and *out_old to the status of the file there.
  * st_mode is 0 if there is no file. The caller frees *out_target, also after an error. Returns 0 or an
  * errno. */
 static int find_target(const char *path, char **out_target, struct stat *out_old)
 {
-    *out_old = (struct stat){0};
-    *out_target = *path ? realpath(path, NULL) : NULL;
-    if (*out_target) {
-        int reason = stat(*out_target, out_old) != 0  ? errno
-                     : S_ISDIR(out_old->st_mode)      ? EISDIR
-                     : !S_ISREG(out_old->st_mode)     ? EOPNOTSUPP
-                     : access(*out_target, W_OK) != 0 ? errno
-                                                      : 0;
-        return reason;
+    *out_target = NULL;
+    for (int tries = 0; tries < MAX_TRIES; tries++) {
+        struct stat link;
+        *out_old = (struct stat){0};
+        *out_target = *path ? realpath(path, NULL) : NULL;
+        int reason = *path ? errno : ENOENT;
+        if (*out_target)
+            return stat(*out_target, out_old) != 0 ? errno : check_old(*out_target, out_old);
+        if (reason != ENOENT || !*path)
+            return reason;
+        if (lstat(path, &link) != 0) {
+            *out_target = strdup(path);
+            return *out_target ? 0 : ENOMEM;
+        }
+        if (S_ISLNK(link.st_mode))
+            return ENOENT; /* the target of a dangling link is not created */
+        /* Another process created the file in the meantime. */
     }
-    int reason = *path ? errno : ENOENT;
-    /* the target of a dangling link is not created */
-    if (reason != ENOENT || !*path || lstat(path, out_old) == 0)
-        return reason;
-    *out_target = strdup(path);
-    return *out_target ? 0 : ENOMEM;
+    return ENOENT;
 }
 
 /* Returns true if `path` names the open file, without following a symbolic link. Fills *out_info with the
