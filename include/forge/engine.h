@@ -88,8 +88,8 @@ typedef struct forge_engine_options {
     uint32_t min_match, max_match;
     /* Propose draft_tokens drafts in every step, even if they save no time. Useful for measurements. */
     bool keeps_draft_tokens;
-    /* Read the weights where the model's file is mapped, instead of from copies in the order of bytes that the
-     * device reads fastest. Saves memory of about the file's size; steps take longer. */
+    /* Read the weights where the model's file is mapped, instead of from copies in the order of bytes that
+     * the device reads fastest. Saves memory of about the file's size; steps take longer. */
     bool keeps_weights_mapped;
     uint8_t reserved3[6];
 } forge_engine_options;

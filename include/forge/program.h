@@ -196,7 +196,7 @@ FORGE_API void forge_instance_free(forge_instance *instance);
  * less time. Only slots that no launch of the program writes are copied; the sizes of the copies are about
  * those of the slots. From now on such slots must not be written, also not through other instances or
  * forge_states_get, and results may differ in rounding. *out_bytes: size of all copies, may be NULL; 0 if the
- * device has no such order. JOULE_NO_MEMORY: the instance goes on without copies. */
+ * device has no such order. JOULE_NO_MEMORY: there are no copies, and the instance can still run. */
 FORGE_API joule_status forge_instance_repack(forge_instance *instance, size_t *out_bytes,
                                              joule_error *out_error);
 

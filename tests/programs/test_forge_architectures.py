@@ -41,7 +41,8 @@ class EngineOptions(Structure):
                  ("reserved2", c_uint32), ("max_power_watts", c_double), ("max_request_joules", c_double),
                  ("meter", c_void_p), ("energy_source", c_void_p), ("speculation", c_uint32),
                  ("draft_tokens", c_uint32), ("draft_model", c_void_p), ("min_match", c_uint32),
-                 ("max_match", c_uint32), ("keeps_draft_tokens", c_bool), ("reserved3", c_uint8 * 7)]
+                 ("max_match", c_uint32), ("keeps_draft_tokens", c_bool), ("keeps_weights_mapped", c_bool),
+                 ("reserved3", c_uint8 * 6)]
 
 
 class Request(Structure):

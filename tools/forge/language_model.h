@@ -13,7 +13,8 @@ struct language_options {
     bool keeps_weights_mapped;
 };
 
-/* Writes the options --tokenizer, --threads, --cache-type and --no-repack to `rows`. Returns LANGUAGE_ROWS. */
+/* Writes the options --tokenizer, --threads, --cache-type and --no-repack to `rows`. Returns LANGUAGE_ROWS.
+ */
 enum { LANGUAGE_ROWS = 4 };
 size_t language_options_add(struct language_options *options, struct option *rows);
 
@@ -29,9 +30,9 @@ struct language_model {
 /* Opens the model, but no device and no engine. The caller may close *m even after an error. */
 joule_status language_model_open(struct language_model *m, const struct language_options *options,
                                  joule_error *out_error);
-/* Opens the device and an engine. engine: options; cache_dtype and keeps_weights_mapped are ignored, because --cache-type and --no-repack determine
- * them. If max_length is set but cache_tokens is 0, the cache has room for max_batch_size sequences of this
- * length. */
+/* Opens the device and an engine. engine: options; cache_dtype and keeps_weights_mapped are ignored, because
+ * --cache-type and --no-repack determine them. If max_length is set but cache_tokens is 0, the cache has room
+ * for max_batch_size sequences of this length. */
 joule_status language_model_start(struct language_model *m, const struct language_options *options,
                                   const forge_engine_options *engine, joule_error *out_error);
 void language_model_close(struct language_model *m);

@@ -66,10 +66,10 @@ struct device_ops {
      * time of each launch, in ns of CLOCK_MONOTONIC (or of the device's clock if it only estimates). */
     joule_status (*run)(forge_device *device, const struct bound_launch *launches, size_t count,
                         int64_t *ends_ns, joule_error *out_error);
-    /* Returns the size of a copy of input `input` of a bound launch in the order of bytes that its kernel reads
-     * fastest; 0: the kernel has no such order. repack: writes the copy, which the device then reads through
-     * the input's `repacked`. The copy depends only on the type, shape and elements of the input. NULL: the
-     * device has no such orders. */
+    /* Returns the size of a copy of input `input` of a bound launch in the order of bytes that its kernel
+     * reads fastest; 0: the kernel has no such order. repack: writes the copy, which the device then reads
+     * through the input's `repacked`. The copy depends only on the type, shape and elements of the input.
+     * NULL: the device has no such orders. */
     size_t (*repacked_bytes)(forge_device *device, const struct bound_launch *launch, size_t input);
     void (*repack)(forge_device *device, const struct bound_launch *launch, size_t input, void *out_copy);
     joule_status (*set_threads)(forge_device *device, unsigned threads, joule_error *out_error);

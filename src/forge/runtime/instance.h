@@ -57,8 +57,8 @@ struct forge_instance {
     /* one for each launch: true if a checked run found that it computes infinities from finite operands;
      * NULL: no run was checked */
     bool *makes_infinities;
-    /* one for each buffer: a slot's copy in the device's order of bytes (forge_instance_repack). NULL: no slot
-     * was repacked */
+    /* one for each buffer: a slot's copy in the device's order of bytes (forge_instance_repack). NULL: no
+     * slot was repacked */
     struct repacked *repacked;
 };
 

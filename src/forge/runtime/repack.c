@@ -39,8 +39,8 @@ static bool is_written(const forge_program *program, size_t buffer)
     return false;
 }
 
-/* Asks for huge pages for the memory of a copy: fewer page faults while it is written, and fewer misses of the
- * TLB when it is read. */
+/* Asks for huge pages for the memory of a copy: fewer page faults while it is written, and fewer misses of
+ * the TLB when it is read. */
 static void ask_for_huge_pages(forge_buffer *copy)
 {
     uintptr_t begin = (uintptr_t)forge_buffer_data(copy), end = begin + forge_buffer_size_bytes(copy);
@@ -50,8 +50,8 @@ static void ask_for_huge_pages(forge_buffer *copy)
         madvise((void *)begin, end - begin, MADV_HUGEPAGE);
 }
 
-/* Repacks input k of launch i, if it is a whole slot that the program only reads. Adds the size of the copy to
- * *bytes. */
+/* Repacks input k of launch i, if it is a whole slot that the program only reads. Adds the size of the copy
+ * to *bytes. */
 static joule_status repack_input(forge_instance *instance, size_t i, size_t k, size_t *bytes,
                                  joule_error *error)
 {

@@ -7,9 +7,9 @@
  * - Floats: weights are converted to f32, and products are sums of f32.
  *
  * A weight may be repacked once into strips (linear_repack), so that kernels read memory in order. A repacked
- * strip consists of the same fields as its rows: scales of 2 bytes, and words of 4 bytes. Each field is stored
- * for all columns before the next field. So a field that begins at byte i of a row begins at byte
- * i * STRIP_COLUMNS of the strip.
+ * strip consists of the same fields as its rows: scales of 2 bytes, and words of 4 bytes. Each field is
+ * stored for all columns before the next field. So a field that begins at byte i of a row begins at byte i *
+ * STRIP_COLUMNS of the strip.
  *
  * k is the index along depth. Each element of y is a sum over groups (or vectors) of consecutive k, added in
  * increasing order. So its bits depend neither on the number of rows nor on the strip. Functions that depend
@@ -60,7 +60,8 @@ struct strip {
     size_t ahead_bytes; /* bytes to prefetch per unpacked group */
 };
 
-/* Returns the size of the repacked weight in bytes; 0 if the rows of the weight are not made of whole words. */
+/* Returns the size of the repacked weight in bytes; 0 if the rows of the weight are not made of whole words.
+ */
 size_t linear_repacked_bytes(const struct launch *launch);
 
 /* Return true if the kernel for block formats (q8_0, q4_0, q4_k, q6_k), or the kernel for floats (f32, f16,

@@ -30,9 +30,9 @@ struct runner {
     size_t repacked_bytes;       /* size of the repacked weights; 0: the model's memory is used */
 };
 
-/* Loads a model, which must outlive the runner. Weights are repacked for the device, if there is enough memory
- * and keeps_weights_mapped is false; otherwise the memory of the model is used. The caller frees the runner
- * with runner_close, also after an error. */
+/* Loads a model, which must outlive the runner. Weights are repacked for the device, if there is enough
+ * memory and keeps_weights_mapped is false; otherwise the memory of the model is used. The caller frees the
+ * runner with runner_close, also after an error. */
 joule_status runner_open(struct runner *runner, const forge_model *model, forge_device *device,
                          const struct model_graph_sizes *sizes, bool keeps_weights_mapped,
                          joule_error *out_error);
