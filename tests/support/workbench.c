@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "forge/ir/program.h"
+#include "forge/runtime/instance.h"
 
 joule_status workbench_begin(struct workbench *bench, uint64_t seed, joule_error *error)
 {
@@ -83,9 +83,9 @@ void workbench_set(struct workbench *bench, const char *input, const void *eleme
     forge_buffer *buffer;
     assert_int_equal(forge_buffer_wrap((void *)elements, declared->size_bytes, NULL, NULL, &buffer, NULL),
                      JOULE_OK);
-    assert_int_equal(
-        forge_tensor_view(buffer, 0, (forge_dtype)declared->dtype, &declared->shape, &tensor, NULL),
-        JOULE_OK);
+    forge_shape shape = instance_wanted_shape(bench->instance, &declared->shape);
+    assert_int_equal(forge_tensor_view(buffer, 0, (forge_dtype)declared->dtype, &shape, &tensor, NULL),
+                     JOULE_OK);
     assert_int_equal(forge_instance_set(bench->instance, input, &tensor, NULL), JOULE_OK);
     forge_buffer_release(buffer);
 }
