@@ -78,6 +78,21 @@ typedef struct forge_device_facts {
 /* Describes a device. JOULE_INVALID: struct_size too small. Any thread. */
 FORGE_API joule_status forge_device_query(forge_device *device, forge_device_facts *out_facts);
 
+/* How fast a device multiplies by weights of one element type. */
+typedef struct forge_weight_speed {
+    uint32_t struct_size; /* sizeof(forge_weight_speed) */
+    bool is_repacked;     /* forge_instance_repack copies such weights */
+    uint8_t reserved[3];
+    /* Bytes of the weight per second in a product with one row, measured with a weight of 32 MiB: as it is in
+     * memory, and repacked. NaN: the device has no other order. */
+    double mapped_bytes_per_s, repacked_bytes_per_s;
+    double flop_per_s; /* of a product with 64 rows */
+} forge_weight_speed;
+/* Measures products with weights in `dtype`, a type of floats. Takes up to a second, and 100 MB of memory.
+ * JOULE_UNSUPPORTED: the device has no kernels for such weights, or only estimates. */
+FORGE_API joule_status forge_device_measure_weights(forge_device *device, forge_dtype dtype,
+                                                    forge_weight_speed *out_speed, joule_error *out_error);
+
 /* Memory that instances and states have allocated on a device. Sizes are rounded up to whole blocks. */
 typedef struct forge_memory_facts {
     uint32_t struct_size; /* sizeof(forge_memory_facts) */

@@ -284,6 +284,12 @@ class Tools(unittest.TestCase):
         self.assertIn("cpu: not available: FORGE_ISA=sse9", self.forge("devices", FORGE_ISA="sse9").stdout)
         self.bad(2, "unexpected argument 'cpu'", "devices", "cpu")
 
+    def test_speeds_of_weights_are_listed(self):
+        out = self.good("devices", "--weights")
+        for name in ("f32", "f16", "bf16", "q8_0", "q6_k", "q4_k", "q4_0"):
+            self.assertRegex(out, rf"(?m)^    {name} +[\d.]+ +[\d.]+ +[\d.]+  (repacked|mapped)$")
+        self.assertNotIn("weights", self.good("devices"))
+
     def test_estimate_needs_no_run(self):
         machine = {"FORGE_MACHINE": "flop_per_s=1e9,bytes_per_s=1e9,launch_seconds=1e-3,idle_watts=1,busy_watts=1,flop_joules=0,byte_joules=0"}
         expected = r"3\.00 ms \(.* ms to .* ms\) and 6\.00 mJ \(.* mJ to .* mJ\) each"  # three launches of 1 ms at 2 W
@@ -314,6 +320,7 @@ class Tools(unittest.TestCase):
         except (KeyError, SystemExit) as reason:
             self.skipTest(f"no validator of schemas: {reason}")
         validator.validate(json.loads(self.good("devices", "--json")))
+        validator.validate(json.loads(self.good("devices", "--json", "--weights")))
         validator.validate(json.loads(self.forge("devices", "--json", FORGE_ISA="sse9").stdout))
 
     def test_programs_run_on_any_instruction_set(self):

@@ -27,8 +27,8 @@ joule_status workbench_try_load(struct workbench *bench, forge_builder *b, joule
 void workbench_load(struct workbench *bench, forge_builder *b);
 void workbench_unload(struct workbench *bench);
 
-/* Sets all elements of an input to a copy of `elements`, which has the program's type, and the program's shape
- * at the sizes of the next run. */
+/* Sets all elements of an input to a copy of `elements`, which has the program's type, and the program's
+ * shape at the sizes of the next run. */
 void workbench_set(struct workbench *bench, const char *input, const void *elements);
 void workbench_run(struct workbench *bench);
 forge_tensor workbench_output(const struct workbench *bench, const char *name);

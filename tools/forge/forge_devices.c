@@ -9,6 +9,7 @@
 #include "forge_commands.h"
 #include "common/options.h"
 #include "common/page.h"
+#include "device_weights.h"
 #include "files.h"
 
 #define SCHEMA      "forge-devices-1"
@@ -19,6 +20,7 @@ struct row {
     joule_status status; /* result of opening the device */
     joule_error error;
     forge_device_facts facts; /* valid if status is OK */
+    struct device_weights weights;
 };
 
 struct listing {
@@ -26,13 +28,15 @@ struct listing {
     size_t count;
 };
 
-static void query_device(struct row *row)
+static void query_device(struct row *row, bool measures_weights)
 {
     forge_device *device = NULL;
     row->facts.struct_size = sizeof row->facts;
     row->status = forge_device_open(row->name, &device, &row->error);
     if (row->status == JOULE_OK)
         row->status = forge_device_query(device, &row->facts);
+    if (row->status == JOULE_OK && measures_weights)
+        device_weights_measure(device, &row->weights);
     forge_device_close(device);
 }
 
@@ -72,6 +76,7 @@ static void print_row(const struct row *row, struct text *out)
         text_printf(out, "  memory            %s\n", bytes_text((double)row->facts.memory_bytes, memory));
     for (const forge_device_figure *figure = row->facts.figures; figure->name; figure++)
         print_figure(figure, out);
+    device_weights_print(&row->weights, out);
 }
 
 static void print_listing(const void *context, struct text *out)
@@ -135,10 +140,12 @@ static void add_row(struct json *json, const struct row *row)
         add_sets(json, row->facts.instruction_sets);
         json_bool(json, "only_estimates", row->facts.is_estimate_only);
         add_figures(json, row->facts.figures);
+        device_weights_add(&row->weights, json);
     } else {
         json_null(json, "instruction_sets");
         json_null(json, "only_estimates");
         json_null(json, "figures");
+        json_null(json, "weights");
     }
     json_close(json, '}');
 }
@@ -160,9 +167,11 @@ static void print_json(const void *context, struct text *out)
 
 int devices_main(int argc, char **argv)
 {
-    bool as_json = false;
+    bool as_json = false, measures_weights = false;
     const struct option table[] = {
         {"json", 'j', OPTION_FLAG, &as_json, NULL, "print a JSON object"},
+        {"weights", 'w', OPTION_FLAG, &measures_weights, NULL,
+         "measure how fast weights of each element type are multiplied (takes seconds)"},
         {NULL},
     };
     const struct command_text text = {
@@ -179,7 +188,7 @@ int devices_main(int argc, char **argv)
     const char *name;
     while (listing.count < MAX_DEVICES && (name = forge_device_name_at(listing.count))) {
         listing.rows[listing.count].name = name;
-        query_device(&listing.rows[listing.count++]);
+        query_device(&listing.rows[listing.count++], measures_weights);
     }
     return page_print("devices", as_json ? print_json : print_listing, &listing);
 }

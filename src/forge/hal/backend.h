@@ -46,9 +46,9 @@ struct device_ops {
     int32_t energy; /* the libjoule domain that contains the device's energy: JOULE_CPU or JOULE_GPU */
     joule_status (*open)(forge_device **out_device, joule_error *out_error);
     void (*close)(forge_device *device);
-    /* Allocates zeroed memory, aligned to PROGRAM_ALIGNMENT. The host can access it at forge_buffer_data.
-     * Only memory.c calls this function, which owns the buffer. Returns JOULE_NO_MEMORY if the device does
-     * not have enough memory. */
+    /* Allocates zeroed memory, aligned to PROGRAM_ALIGNMENT. The host can access it at forge_buffer_data. The
+     * caller owns the buffer. Memory of programs comes from memory.c, which calls this function. Returns
+     * JOULE_NO_MEMORY if the device does not have enough memory. */
     joule_status (*allocate)(forge_device *device, size_t size_bytes, forge_buffer **out_buffer,
                              joule_error *out_error);
     /* Selects the kernel for an operation on views with these types, shapes and strides; addresses are

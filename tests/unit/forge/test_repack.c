@@ -145,14 +145,33 @@ static void test_without_memory_the_slots_are_read(void **state)
     free(after.bytes);
 }
 
+static void test_speeds_of_weights_are_measured(void **state)
+{
+    struct workbench *bench = *state;
+    const forge_dtype types[] = {FORGE_Q8_0, FORGE_BF16};
+    joule_error error;
+    forge_weight_speed speed = {.struct_size = sizeof speed};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        assert_int_equal(forge_device_measure_weights(bench->device, types[i], &speed, &error), JOULE_OK);
+        assert_true(speed.mapped_bytes_per_s > 0 && speed.repacked_bytes_per_s > 0 && speed.flop_per_s > 0);
+    }
+    assert_int_equal(forge_device_measure_weights(bench->device, FORGE_I32, &speed, &error), JOULE_INVALID);
+    speed.struct_size = 8;
+    assert_int_equal(forge_device_measure_weights(bench->device, FORGE_Q8_0, &speed, &error), JOULE_INVALID);
+    forge_device *estimated;
+    assert_int_equal(forge_device_open("estimated", &estimated, &error), JOULE_OK);
+    speed.struct_size = sizeof speed;
+    assert_int_equal(forge_device_measure_weights(estimated, FORGE_Q8_0, &speed, &error), JOULE_UNSUPPORTED);
+    forge_device_close(estimated);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, workbench_set_up, workbench_tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_a_repacked_slot_gives_the_same_outputs),
-        TEST(test_the_copy_is_read),
-        TEST(test_a_second_call_copies_nothing),
-        TEST(test_without_memory_the_slots_are_read),
+        TEST(test_a_repacked_slot_gives_the_same_outputs), TEST(test_the_copy_is_read),
+        TEST(test_a_second_call_copies_nothing),           TEST(test_without_memory_the_slots_are_read),
+        TEST(test_speeds_of_weights_are_measured),
     };
     return cmocka_run_group_tests_name("repack", tests, NULL, NULL);
 }
