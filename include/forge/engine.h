@@ -91,7 +91,9 @@ typedef struct forge_engine_options {
     /* Read the weights where the model's file is mapped, instead of from copies in the order of bytes that
      * the device reads fastest. Saves memory of about the file's size; steps take longer. */
     bool keeps_weights_mapped;
-    uint8_t reserved3[6];
+    /* Do not round the inputs of products with weights in bf16 to bf16. Steps take longer. */
+    bool keeps_f32_inputs;
+    uint8_t reserved3[5];
 } forge_engine_options;
 
 /* Creates an engine on a device. options: NULL means all defaults. Model and device must outlive the engine.

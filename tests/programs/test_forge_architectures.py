@@ -42,7 +42,7 @@ class EngineOptions(Structure):
                  ("meter", c_void_p), ("energy_source", c_void_p), ("speculation", c_uint32),
                  ("draft_tokens", c_uint32), ("draft_model", c_void_p), ("min_match", c_uint32),
                  ("max_match", c_uint32), ("keeps_draft_tokens", c_bool), ("keeps_weights_mapped", c_bool),
-                 ("reserved3", c_uint8 * 6)]
+                 ("keeps_f32_inputs", c_bool), ("reserved3", c_uint8 * 5)]
 
 
 class Request(Structure):
@@ -64,7 +64,8 @@ def run_engine(folder, prompt):
     """Returns the tokens of the prompt and its greedy answer, and the log-probabilities of all but the first."""
     lib, error = forge.LIB, forge.Error()
     model, engine, number = c_void_p(), c_void_p(), c_uint64()
-    options = forge.options(EngineOptions, cache_dtype=forge.NUMBER["F32"], page_size=8, max_batch_tokens=24)
+    options = forge.options(EngineOptions, cache_dtype=forge.NUMBER["F32"], page_size=8, max_batch_tokens=24,
+                            keeps_f32_inputs=True)
     forge._check(lib.forge_model_open(folder.encode(), None, byref(model), byref(error)), error)
     try:
         forge._check(lib.forge_engine_new(model, forge.DEVICE, byref(options), byref(engine), byref(error)), error)

@@ -1,5 +1,5 @@
-/* tools/forge/device_weights.h - the part of `forge devices --weights`: how fast a device multiplies by weights of
- * each element type. */
+/* tools/forge/device_weights.h - the part of `forge devices --weights`: how fast a device multiplies by
+ * weights of each element type. */
 #ifndef FORGE_DEVICE_WEIGHTS_H
 #define FORGE_DEVICE_WEIGHTS_H
 

@@ -17,6 +17,15 @@
                         forge_value *out);
 #include "forge/ir/library.def"
 
+/* How the composite "linear" rounds x before the product: its attribute numbers[0]. */
+enum linear_rounding {
+    LINEAR_EXACT,
+    LINEAR_Q8_0, /* kernels with integer products need this */
+    LINEAR_BF16, /* products of two bf16 are exact in f32, and some processors compute them fastest */
+};
+/* Returns the rounding of x that is fastest for weights in `dtype`. */
+enum linear_rounding library_linear_rounding(forge_dtype dtype);
+
 /* The inputs of the composite "adamw". In the comments, rate, beta1, beta2 and weight_decay are
  * hyperparameters; t is the number of the step, from 1. */
 enum adamw_input {

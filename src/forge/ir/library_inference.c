@@ -31,10 +31,17 @@ static bool is_i32(forge_builder *b, forge_value x)
     return forge_value_dtype(b, x) == FORGE_I32;
 }
 
-/* Returns x rounded to q8_0 and converted back. Kernels with integer products use this rounded x. */
-static forge_value round_to_q8_0(forge_builder *b, forge_value x)
+/* Returns x rounded to another type and converted back. */
+static forge_value round_to(forge_builder *b, forge_dtype dtype, forge_value x)
 {
-    return forge_cast(b, forge_value_dtype(b, x), forge_cast(b, FORGE_Q8_0, x));
+    return forge_cast(b, forge_value_dtype(b, x), forge_cast(b, dtype, x));
+}
+
+enum linear_rounding library_linear_rounding(forge_dtype dtype)
+{
+    return forge_dtype_block_elements(dtype) > 1 ? LINEAR_Q8_0
+           : dtype == FORGE_BF16                 ? LINEAR_BF16
+                                                 : LINEAR_EXACT;
 }
 
 void library_linear(forge_builder *b, const forge_value *in, size_t count, const void *context,
@@ -45,14 +52,17 @@ void library_linear(forge_builder *b, const forge_value *in, size_t count, const
     bool are_valid = x.rank == 2 && weight.rank == 2 && x.dims[1] == weight.dims[1] && x.dims[1] > 0 &&
                      is_activation(b, in[0]) && forge_dtype_is_float(forge_value_dtype(b, in[1]));
     forge_dtype dtype = forge_value_dtype(b, in[0]);
-    if (are_valid && a->numbers[0])
+    are_valid = are_valid && a->numbers[0] <= LINEAR_BF16;
+    if (are_valid && a->numbers[0] == LINEAR_Q8_0)
         are_valid = x.dims[1] % (int64_t)forge_dtype_block_elements(FORGE_Q8_0) == 0;
     if (!need(b, are_valid,
               "linear needs x [rows, in] in f32 or f64 and a weight [out, in] of floats; 'in' must be a "
               "multiple of "
-              "32 if x is rounded"))
+              "32 if x is rounded to q8_0"))
         return;
-    forge_value rows = a->numbers[0] ? round_to_q8_0(b, in[0]) : in[0];
+    forge_value rows = in[0];
+    if (a->numbers[0] != LINEAR_EXACT)
+        rows = round_to(b, a->numbers[0] == LINEAR_Q8_0 ? FORGE_Q8_0 : FORGE_BF16, in[0]);
     out[0] = forge_matmul(b, rows, forge_cast(b, dtype, in[1]), FORGE_TRANSPOSE_B);
     if (count > 2)
         out[0] = forge_add(b, out[0], forge_cast(b, dtype, in[2]));

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "forge/core/dtype.h"
 #include "forge/hal/backend.h"
+#include "forge/ir/library.h"
 
 enum {
     DEPTH = 2048,            /* a multiple of all block sizes */
@@ -54,7 +55,7 @@ static joule_status trial_make(struct trial *t, forge_device *device, forge_dtyp
     size_t row_bytes = forge_dtype_size_bytes(dtype, DEPTH);
     *t = (struct trial){
         .device = device, .attributes = {.name = "linear"}, .columns = WEIGHT_BYTES / row_bytes};
-    t->attributes.numbers[0] = forge_dtype_block_elements(dtype) > 1;
+    t->attributes.numbers[0] = library_linear_rounding(dtype);
     joule_status status = device->ops->allocate(device, t->columns * row_bytes, &t->weight, error);
     if (status == JOULE_OK)
         status = device->ops->allocate(device, (size_t)ROWS * DEPTH * sizeof(float), &t->x, error);

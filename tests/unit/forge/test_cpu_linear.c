@@ -1,10 +1,16 @@
 /* Checks the CPU's products with weights in storage types, for each instruction set, against products in f64
  * of the converted elements. */
 #include <math.h>
+#include "forge/ir/library.h"
 #include "unit/forge/cpu_kernels.h"
 
-static const forge_dtype types[] = {FORGE_F32,  FORGE_F16,  FORGE_BF16, FORGE_Q8_0,
-                                    FORGE_Q4_0, FORGE_Q4_K, FORGE_Q6_K};
+static const struct {
+    forge_dtype dtype;
+    enum linear_rounding rounding;
+} kinds[] = {{FORGE_F32, LINEAR_EXACT}, {FORGE_F16, LINEAR_EXACT}, {FORGE_BF16, LINEAR_EXACT},
+             {FORGE_BF16, LINEAR_BF16}, {FORGE_Q8_0, LINEAR_Q8_0}, {FORGE_Q4_0, LINEAR_Q8_0},
+             {FORGE_Q4_K, LINEAR_Q8_0}, {FORGE_Q6_K, LINEAR_Q8_0}};
+enum { KINDS = sizeof kinds / sizeof *kinds, FIRST_BLOCK = 4 };
 
 enum { MAX_ROWS = 43, MAX_COLUMNS = 50, MAX_DEPTH = 1536 };
 
@@ -33,12 +39,13 @@ static void round_trip(const float *x, forge_dtype dtype, size_t count, float *o
     free(stored);
 }
 
-static void compute_exact(struct product *p, bool is_rounded)
+static void compute_exact(struct product *p)
 {
     float *x = malloc(p->rows * p->depth * sizeof *x), *w = malloc(p->columns * p->depth * sizeof *w);
     memcpy(x, p->x, p->rows * p->depth * sizeof *x);
-    if (is_rounded)
-        round_trip(p->x, FORGE_Q8_0, p->rows * p->depth, x);
+    if (p->attributes.numbers[0] != LINEAR_EXACT)
+        round_trip(p->x, p->attributes.numbers[0] == LINEAR_Q8_0 ? FORGE_Q8_0 : FORGE_BF16,
+                   p->rows * p->depth, x);
     assert_int_equal(forge_convert(p->inputs[1].dtype, p->weight, FORGE_F32, w, p->columns * p->depth),
                      JOULE_OK);
     for (size_t i = 0; i < p->rows * p->columns; i++) {
@@ -55,12 +62,12 @@ static void compute_exact(struct product *p, bool is_rounded)
     free(w);
 }
 
-static struct product new_product(forge_dtype dtype, size_t rows, size_t columns, size_t depth, bool has_bias)
+static struct product new_product(size_t kind, size_t rows, size_t columns, size_t depth, bool has_bias)
 {
     struct product p = {.attributes = {.name = "linear"}, .rows = rows, .columns = columns, .depth = depth};
-    bool is_rounded = forge_dtype_block_elements(dtype) > 1;
+    forge_dtype dtype = kinds[kind].dtype;
     float *weight = malloc(columns * depth * sizeof *weight);
-    p.attributes.numbers[0] = is_rounded;
+    p.attributes.numbers[0] = kinds[kind].rounding;
     p.x = malloc(rows * depth * sizeof *p.x);
     p.y = malloc(rows * columns * sizeof *p.y);
     p.bias = has_bias ? malloc(columns * sizeof *p.bias) : NULL;
@@ -78,7 +85,7 @@ static struct product new_product(forge_dtype dtype, size_t rows, size_t columns
     p.inputs[1] = view_packed(dtype, p.weight, forge_shape_of((int64_t)columns, (int64_t)depth));
     p.inputs[2] = view_packed(FORGE_F32, p.bias, forge_shape_of((int64_t)columns));
     p.output = view_packed(FORGE_F32, p.y, forge_shape_of((int64_t)rows, (int64_t)columns));
-    compute_exact(&p, is_rounded);
+    compute_exact(&p);
     return p;
 }
 
@@ -146,13 +153,12 @@ static void test_products_equal_those_of_the_converted_elements(void **state)
 {
     (void)state;
     const size_t rows[] = {1, 2, 3, 5, 8, 15, MAX_ROWS}, columns[] = {1, 15, 16, 33, MAX_COLUMNS};
-    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+    for (size_t t = 0; t < KINDS; t++)
         for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-            size_t block = forge_dtype_block_elements(types[t]);
+            size_t block = forge_dtype_block_elements(kinds[t].dtype);
             const size_t depths[] = {block == 1 ? 7 : block, block == 1 ? 100 : 2 * block, MAX_DEPTH};
             for (size_t d = 0; d < 3; d++) {
-                struct product p =
-                    new_product(types[t], rows[r], columns[(r + d) % 5], depths[d], (r + d) % 2 == 0);
+                struct product p = new_product(t, rows[r], columns[(r + d) % 5], depths[d], (r + d) % 2 == 0);
                 check_product(&p);
                 free_product(&p);
             }
@@ -163,19 +169,20 @@ static void test_products_equal_those_of_the_converted_elements(void **state)
 static void test_products_of_random_blocks_equal_those_of_the_converted_elements(void **state)
 {
     (void)state;
-    for (size_t t = 3; t < sizeof types / sizeof *types; t++) {
-        struct product p = new_product(types[t], 3, 20, 512, false);
-        size_t size = forge_dtype_size_bytes(types[t], p.columns * p.depth),
-               block = forge_dtype_block_bytes(types[t]), scale = types[t] == FORGE_Q6_K ? 208 : 0;
+    for (size_t t = FIRST_BLOCK; t < KINDS; t++) {
+        forge_dtype dtype = kinds[t].dtype;
+        struct product p = new_product(t, 3, 20, 512, false);
+        size_t size = forge_dtype_size_bytes(dtype, p.columns * p.depth),
+               block = forge_dtype_block_bytes(dtype), scale = dtype == FORGE_Q6_K ? 208 : 0;
         uint8_t *bytes = p.weight;
         for (size_t i = 0; i < size; i++)
             bytes[i] = (uint8_t)random_bits();
         for (size_t i = 0; i < size; i += block) { /* scales from 2^-8 to 2 in both signs */
             bytes[i + scale + 1] = (uint8_t)((bytes[i + scale + 1] & 0x9f) | 0x20);
-            if (types[t] == FORGE_Q4_K)
+            if (dtype == FORGE_Q4_K)
                 bytes[i + 3] = (uint8_t)((bytes[i + 3] & 0x9f) | 0x20);
         }
-        compute_exact(&p, true);
+        compute_exact(&p);
         check_product(&p);
         free_product(&p);
     }
@@ -203,8 +210,8 @@ static void check_rows_alone(struct product *p, enum isa isa)
 static void test_each_row_alone_has_the_same_bytes(void **state)
 {
     (void)state;
-    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
-        struct product p = new_product(types[t], MAX_ROWS, MAX_COLUMNS, MAX_DEPTH, true);
+    for (size_t t = 0; t < KINDS; t++) {
+        struct product p = new_product(t, MAX_ROWS, MAX_COLUMNS, MAX_DEPTH, true);
         struct launch launch = launch_of(&p);
         EACH_ISA (isa) {
             check_rows_alone(&p, isa);

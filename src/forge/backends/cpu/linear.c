@@ -3,6 +3,7 @@
 
 #include "forge/backends/cpu/kernel.h"
 #include "forge/backends/cpu/packed.h"
+#include "forge/ir/library.h"
 
 #define MIN_THREAD_WORK 65536 /* minimum work per thread, in multiply-adds */
 #define MAX_CHUNKS      24    /* maximum number of parts into which the strips are divided */
@@ -40,12 +41,12 @@ size_t linear_group(forge_dtype dtype)
     }
 }
 
-static bool takes(const struct launch *launch, bool is_rounded)
+static bool takes(const struct launch *launch, enum linear_rounding rounding)
 {
     const struct composite_attributes *attributes = launch->attributes;
     const struct view *in = launch->inputs;
     if (launch->input_count < 2 || launch->input_count > 3 || launch->output_count != 1 ||
-        (attributes->numbers[0] != 0) != is_rounded || in[0].shape.rank != 2 || in[1].shape.rank != 2)
+        attributes->numbers[0] != (uint32_t)rounding || in[0].shape.rank != 2 || in[1].shape.rank != 2)
         return false;
     forge_shape y = forge_shape_of(in[0].shape.dims[0], in[1].shape.dims[0]);
     bool are_valid = view_is(&in[0], &in[0].shape) && view_is(&launch->outputs[0], &y) &&
@@ -59,7 +60,7 @@ static bool takes(const struct launch *launch, bool is_rounded)
 
 bool linear_takes_blocks(const struct launch *launch)
 {
-    return takes(launch, true) && linear_group(launch->inputs[1].dtype) != 0 &&
+    return takes(launch, LINEAR_Q8_0) && linear_group(launch->inputs[1].dtype) != 0 &&
            launch->inputs[1].shape.dims[1] % (int64_t)forge_dtype_block_elements(launch->inputs[1].dtype) ==
                0;
 }
@@ -67,7 +68,12 @@ bool linear_takes_blocks(const struct launch *launch)
 bool linear_takes_floats(const struct launch *launch)
 {
     forge_dtype dtype = launch->input_count > 1 ? launch->inputs[1].dtype : FORGE_DTYPE_NONE;
-    return (dtype == FORGE_F32 || dtype == FORGE_F16 || dtype == FORGE_BF16) && takes(launch, false);
+    return (dtype == FORGE_F32 || dtype == FORGE_F16 || dtype == FORGE_BF16) && takes(launch, LINEAR_EXACT);
+}
+
+bool linear_takes_bf16(const struct launch *launch)
+{
+    return launch->input_count > 1 && launch->inputs[1].dtype == FORGE_BF16 && takes(launch, LINEAR_BF16);
 }
 
 /* --- division of the work ------------------------------------------------------------------------------- */
@@ -119,4 +125,10 @@ struct rounded linear_rounded(const struct launch *launch, void *shared)
     char *scales = (char *)shared + line_bytes(l.rows * l.depth, 1);
     return (struct rounded){shared, (float *)(void *)scales,
                             (int32_t *)(void *)(scales + line_bytes(groups, 4)), group};
+}
+
+size_t linear_bf16_bytes(const struct launch *launch)
+{
+    struct linear l = linear_of(launch);
+    return line_bytes(l.rows * l.depth, sizeof(float));
 }

@@ -1,10 +1,11 @@
 /* backends/cpu/linear.h - y = x weight^T (+ bias), for weights of all element types that models use.
  *
  * x: [rows, depth]; weight: [columns, depth], row-major; y: [rows, columns]. The columns of y are divided
- * into strips of STRIP_COLUMNS, which are the pieces of the work. There are two kernels:
+ * into strips of STRIP_COLUMNS, which are the pieces of the work. There are these kernels:
  * - Block formats: x is first rounded to q8_0, as the composite "linear" defines. A strip of weights is
  *   unpacked to bytes in scratch memory, and products of groups of elements are exact sums in i32.
- * - Floats: weights are converted to f32, and products are sums of f32.
+ * - Floats: weights are converted to f32, and products are sums of f32. If x is rounded to bf16, processors
+ *   with AVX512-BF16 add products of two pairs at once.
  *
  * A weight may be repacked once into strips (linear_repack), so that kernels read memory in order. A repacked
  * strip consists of the same fields as its rows: scales of 2 bytes, and words of 4 bytes. Each field is
@@ -64,10 +65,13 @@ struct strip {
  */
 size_t linear_repacked_bytes(const struct launch *launch);
 
-/* Return true if the kernel for block formats (q8_0, q4_0, q4_k, q6_k), or the kernel for floats (f32, f16,
- * bf16), supports the launch. */
+/* Return true if the kernel supports the launch: for block formats (q8_0, q4_0, q4_k, q6_k); for floats (f32,
+ * f16, bf16); and for bf16 with x rounded to bf16. */
 bool linear_takes_blocks(const struct launch *launch);
 bool linear_takes_floats(const struct launch *launch);
+bool linear_takes_bf16(const struct launch *launch);
+/* Returns the size of the memory for x rounded to bf16, [rows, depth] in f32 or bf16, in bytes. */
+size_t linear_bf16_bytes(const struct launch *launch);
 /* Returns the number of strips. *out_grain: minimum number of strips per thread. */
 size_t linear_strips(const struct launch *launch, size_t *out_grain);
 /* Returns the number of rows of x. They are the pieces of the kernel's first round (kernel.h), which rounds

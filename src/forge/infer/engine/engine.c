@@ -21,7 +21,8 @@ static struct model_graph_sizes sizes_of(const forge_engine_options *o)
                                       .page_size = o->page_size,
                                       .sequence_pages = (o->max_length + o->page_size - 1) / o->page_size,
                                       .pages = (int64_t)(o->cache_tokens / o->page_size),
-                                      .cache_dtype = o->cache_dtype};
+                                      .cache_dtype = o->cache_dtype,
+                                      .keeps_f32 = o->keeps_f32_inputs};
 }
 
 static joule_status open_parts(forge_engine *e, const forge_engine_options *o, joule_error *error)

@@ -143,7 +143,9 @@ static forge_value linear(struct build *s, const char *name, forge_value x)
     if (has_tensor(s, name, "bias"))
         in[count++] = weight_f32(s, name, "bias");
     struct composite_attributes attributes = {.name = "linear"};
-    attributes.numbers[0] = forge_dtype_block_elements(forge_value_dtype(s->b, in[1])) > 1;
+    forge_dtype dtype = forge_value_dtype(s->b, in[1]);
+    if (dtype != FORGE_BF16 || !s->sizes->keeps_f32)
+        attributes.numbers[0] = library_linear_rounding(dtype);
     forge_scope_push(s->b, name);
     forge_value y = library_composite(s->b, &attributes, in, count);
     forge_scope_pop(s->b);

@@ -16,6 +16,8 @@ struct model_graph_sizes {
     int64_t max_rows, max_sequences, max_outputs; /* per step */
     int64_t page_size, sequence_pages, pages; /* tokens per page, pages per sequence, pages of the cache */
     forge_dtype cache_dtype;
+    /* Do not round the inputs of products with weights in bf16. */
+    bool keeps_f32;
 };
 
 /* Builds the graph. The caller owns it (forge_graph_free). JOULE_INVALID: a tensor is missing or has another
