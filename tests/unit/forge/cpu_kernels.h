@@ -39,13 +39,18 @@ static inline void *random_floats(forge_dtype dtype, size_t count)
     return data;
 }
 
-/* Returns the kernel that a device would choose. NULL means the reference kernel. */
-static inline const struct cpu_kernel *kernel_for(enum isa isa, const struct launch *launch)
+/* Returns the kernel of a table that a device would choose. NULL means the reference kernel. */
+static inline const struct cpu_kernel *kernel_in(const struct cpu_kernel *table, const struct launch *launch)
 {
-    for (const struct cpu_kernel *kernel = isa_kernels(isa); kernel->name; kernel++)
+    for (const struct cpu_kernel *kernel = table; kernel->name; kernel++)
         if (kernel_takes(kernel, launch))
             return kernel;
     return NULL;
+}
+
+static inline const struct cpu_kernel *kernel_for(enum isa isa, const struct launch *launch)
+{
+    return kernel_in(isa_kernels(isa), launch);
 }
 
 static inline void run_some(const struct cpu_kernel *kernel, const struct launch *launch, int round,
@@ -83,9 +88,8 @@ static inline void run_rounds(const struct cpu_kernel *kernel, const struct laun
 
 /* Runs the kernel twice and asserts equal results. The first run computes all pieces at once into memory full
  * of NaN. The second computes them from the last to the first, in groups of unequal size. */
-static inline void run_kernel(enum isa isa, const struct launch *launch)
+static inline void run_one_kernel(const struct cpu_kernel *kernel, const struct launch *launch)
 {
-    const struct cpu_kernel *kernel = kernel_for(isa, launch);
     struct view again[4];
     struct launch second = *launch;
     second.outputs = again;
@@ -103,6 +107,11 @@ static inline void run_kernel(enum isa isa, const struct launch *launch)
         assert_memory_equal(again[k].data, launch->outputs[k].data, view_size_bytes(&again[k]));
         free(again[k].data);
     }
+}
+
+static inline void run_kernel(enum isa isa, const struct launch *launch)
+{
+    run_one_kernel(kernel_for(isa, launch), launch);
 }
 
 #endif

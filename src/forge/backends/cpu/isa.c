@@ -1,9 +1,14 @@
 /* backends/cpu/isa.c - see isa.h. */
 #include "forge/backends/cpu/isa.h"
 
+#include <pthread.h>
 #include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#endif
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 #include "base/error.h"
 #include "base/string.h"
@@ -48,6 +53,49 @@ bool isa_is_here(enum isa isa)
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 #endif
     return isa == ISA_PLAIN;
+}
+
+#if defined(__x86_64__) && defined(__linux__)
+/* Returns the states of registers that the system saves. Only valid if cpuid reports OSXSAVE. */
+static uint64_t saved_states(void)
+{
+    uint32_t low, high;
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+}
+
+/* Bits of cpuid: Intel's manual, volume 1, chapter 18. The system call: Linux,
+ * Documentation/arch/x86/xstate.rst. */
+static bool find_amx(void)
+{
+    enum { OSXSAVE = 1 << 27, BF16_TILE_INT8 = 1 << 22 | 1 << 24 | 1 << 25, TILE_STATES = 3 << 17 };
+    enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
+    unsigned a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & OSXSAVE) || (saved_states() & TILE_STATES) != TILE_STATES)
+        return false;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & BF16_TILE_INT8) != BF16_TILE_INT8)
+        return false;
+    return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
+}
+#else
+static bool find_amx(void)
+{
+    return false;
+}
+#endif
+
+static bool found_amx;
+
+static void set_found_amx(void)
+{
+    found_amx = find_amx();
+}
+
+bool isa_has_amx(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, set_found_amx);
+    return found_amx;
 }
 
 static joule_status choose_best(enum isa *out_isa)

@@ -20,6 +20,9 @@ enum isa {
 const char *isa_name(enum isa isa);
 /* Returns true if this processor supports the instruction set. */
 bool isa_is_here(enum isa isa);
+/* Returns true if this processor has the tiles of AMX for bytes and bf16, and the system allows this process
+ * to use them. Kernels of ISA_AVX512 use them. Any thread. */
+bool isa_has_amx(void);
 /* Finds the instruction set with this name. If `name` is NULL, finds the best instruction set that the
  * processor supports. Returns JOULE_INVALID if the name is unknown, and JOULE_ABSENT if the processor does
  * not support the instruction set. */
