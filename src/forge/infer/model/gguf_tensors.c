@@ -203,9 +203,9 @@ static void read_file(struct gguf *g, struct model_tensor *tensors, struct exten
         gguf_fail(g, JOULE_INVALID, "key 'general.alignment' is %" PRId64, alignment);
     for (size_t i = 0; i < g->tensor_count && g->status == JOULE_OK; i++)
         take_tensor(g, &tensors[i], &extents[i]);
-    uint64_t unit = (uint64_t)alignment, begin = (g->at + unit - 1) / unit * unit;
     if (g->status != JOULE_OK || g->tensor_count == 0)
         return;
+    uint64_t unit = (uint64_t)alignment, begin = (g->at + unit - 1) / unit * unit;
     if (begin > g->map.size)
         gguf_fail(g, JOULE_INVALID, "byte %zu: the file ends before the data of the tensors", g->at);
     else
