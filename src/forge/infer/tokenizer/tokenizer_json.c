@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "forge/core/random_access_file.h"
 
 enum {
     MAX_FILE = 64 << 20, /* bytes */
@@ -296,7 +297,7 @@ joule_status tokenizer_json_read(struct arena *arena, struct vocabulary *vocabul
     char *text;
     size_t size;
     *vocabulary = (struct vocabulary){.bos = -1, .eos = -1, .eot = -1, .unknown = -1, .padding = -1};
-    joule_status status = tokenizer_read_file(arena, path, MAX_FILE, &text, &size, out_error);
+    joule_status status = file_read_all(path, MAX_FILE, arena, &text, &size, out_error);
     if (status != JOULE_OK)
         return status;
     joule_error error = {0};
