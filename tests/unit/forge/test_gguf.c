@@ -1,5 +1,5 @@
-/* Checks that damaged GGUF files are refused without large allocations: wrong versions, counts and values, and
- * files that are cut off. */
+/* Checks that damaged GGUF files are refused without large allocations: wrong versions, counts and values,
+ * and files that are cut off. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "gguf_trial.h"
+#include "unit/forge/gguf_trial.h"
 
 static void test_version_2_is_read_and_others_are_refused(void **state)
 {

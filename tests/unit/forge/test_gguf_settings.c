@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <cmocka.h>
-#include "gguf_trial.h"
+#include "unit/forge/gguf_trial.h"
 
 static void test_absent_settings_have_the_defaults_of_llama_cpp(void **state)
 {

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "forge/infer/model/gguf_write.h"
-#include "gguf_trial.h"
+#include "unit/forge/gguf_trial.h"
 
 enum { U16 = 2, I32 = 5 }; /* types of integers in files */
 enum { PARTS = 3, FIRST_END = 2, SECOND_END = 7 };

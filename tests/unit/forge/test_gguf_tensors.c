@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "gguf_trial.h"
+#include "unit/forge/gguf_trial.h"
 
 static void test_alignment_of_the_file_is_used(void **state)
 {

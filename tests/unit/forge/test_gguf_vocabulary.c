@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "gguf_trial.h"
+#include "unit/forge/gguf_trial.h"
 #include "support/test_data.h"
 
 static struct model_file *open_vocabulary(const char *path, joule_status expected)
