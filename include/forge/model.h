@@ -11,11 +11,12 @@ extern "C" {
 
 typedef struct forge_model forge_model; /* immutable; any thread may use it */
 
-/* Opens a model. Its tensors are mapped, not copied, so the file must not change while the model is open.
- * tokenizer_path: a file with the vocabulary (forge_tokenizer_open), for models whose file has none; NULL:
- * the model's file. The caller owns the model (forge_model_free). JOULE_INVALID: the file is damaged; the
- * message names the field. JOULE_UNSUPPORTED: this version does not support the file's architecture, element
- * type or pre-tokenizer. */
+/* Opens a model. Its tensors are mapped, not copied, so the file must not change while the model is open. The
+ * first part (NAME-00001-of-00003.gguf) of a split GGUF file opens all parts. tokenizer_path: a file with the
+ * vocabulary (forge_tokenizer_open), for models whose file has none; NULL: the model's file. The caller owns
+ * the model (forge_model_free). JOULE_INVALID: the file is damaged; the message names the field.
+ * JOULE_UNSUPPORTED: this version does not support the file's architecture, element type or pre-tokenizer.
+ * JOULE_ABSENT: the file, or a part of it, does not exist. */
 FORGE_API joule_status forge_model_open(const char *path, const char *tokenizer_path, forge_model **out_model,
                                         joule_error *out_error);
 /* Frees a model. Free all engines that use it first. NULL is allowed. */

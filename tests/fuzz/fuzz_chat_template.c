@@ -7,12 +7,30 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* Returns the values in a JSON text, in memory of `arena`. */
+static const struct json_value *parse(struct arena *arena, const char *text)
+{
+    size_t size = strlen(text);
+    char *copy = arena_copy(arena, text, size);
+    require(copy != NULL);
+    return json_parse(arena, copy, size, "tools", NULL);
+}
+
 static joule_status render(const char *template_text, char **out_text, joule_error *error)
 {
+    static const char tools[] =
+        "[{\"type\":\"function\",\"function\":{\"name\":\"\xc3\xa9\\n\",\"x\":[1,-2.5e9,"
+        "true,null,{}]}},{}]";
+    static const char calls[] =
+        "{\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":{\"a\":\"<\"}}}]}";
+    struct arena arena = {0};
     static const forge_chat_message messages[] = {
         {"system", "Be \xc3\xa9 brief."}, {"user", " Hi\n"}, {"assistant", "\xff<x>"}, {"user", NULL}};
-    struct chat chat = {messages, 4, true, "<s>", NULL, {.tm_mday = 1}};
-    return chat_template_render(template_text, &chat, out_text, error);
+    const struct json_value *members[4] = {NULL, NULL, parse(&arena, calls), NULL};
+    struct chat chat = {messages, 4, true, "<s>", NULL, {.tm_mday = 1}, parse(&arena, tools), NULL, members};
+    joule_status status = chat_template_render(template_text, &chat, out_text, error);
+    arena_free(&arena);
+    return status;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,5 +1,8 @@
 /* Fuzz target: GGUF files. Reading must not crash, leak, or allocate memory for data that the file does not
- * contain. Checks that a model that is written again is read as the same model. */
+ * contain. Checks that a model that is written again is read as the same model.
+ *
+ * An input that does not begin with "GGUF" is a model of two files: the size of the first file in 4 bytes,
+ * and the files. */
 #include <stdlib.h>
 #include <string.h>
 #include "file.h"
@@ -48,18 +51,37 @@ static void require_same(const struct model_file *a, const struct model_file *b)
     require(a->config.rope_scaling == b->config.rope_scaling);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void check_vocabulary(const char *path)
 {
     joule_error error = {0};
-    const char *path = fuzz_file(data, size);
-    struct model_file *file = calloc(1, sizeof *file), *again = NULL;
+    struct model_file *file = calloc(1, sizeof *file);
     require(file != NULL);
     require_outcome(gguf_read_vocabulary(file, path, &error), &error);
     sum_of(&file->vocabulary);
     model_file_close(file);
-    file = calloc(1, sizeof *file);
+}
+
+/* Returns the path of the input, or of its first file. */
+static const char *write_input(const uint8_t *data, size_t size)
+{
+    uint32_t first;
+    if (size < sizeof first || memcmp(data, "GGUF", 4) == 0)
+        return fuzz_file(data, size);
+    memcpy(&first, data, sizeof first);
+    data += sizeof first;
+    size -= sizeof first;
+    first = first < size ? first : (uint32_t)size;
+    fuzz_part(1, data + first, size - first);
+    return fuzz_part(0, data, first);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    joule_error error = {0};
+    const char *path = write_input(data, size);
+    check_vocabulary(path);
+    struct model_file *file = calloc(1, sizeof *file), *again = NULL;
     require(file != NULL);
-    error = (joule_error){0};
     joule_status status = gguf_read(file, path, &error);
     require_outcome(status, &error);
     if (status == JOULE_OK) {

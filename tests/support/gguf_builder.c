@@ -115,24 +115,25 @@ void gguf_add_small_keys(struct gguf_builder *b)
     gguf_add_float(b, "llama.attention.layer_norm_rms_epsilon", 1e-6f);
 }
 
-static void add_f32(struct gguf_builder *b, const char *name, uint64_t columns, uint64_t rows)
+void gguf_add_some_tensors(struct gguf_builder *b, size_t begin, size_t end)
 {
-    gguf_add_tensor(b, name, 0, columns, rows, 4 * columns * (rows ? rows : 1));
+    static const struct {
+        const char *name;
+        uint64_t columns, rows;
+    } tensors[GGUF_SMALL_TENSORS] = {
+        {"token_embd.weight", 4, 3},        {"output_norm.weight", 4, 0},    {"blk.0.attn_norm.weight", 4, 0},
+        {"blk.0.attn_q.weight", 4, 4},      {"blk.0.attn_k.weight", 4, 2},   {"blk.0.attn_v.weight", 4, 2},
+        {"blk.0.attn_output.weight", 4, 4}, {"blk.0.ffn_norm.weight", 4, 0}, {"blk.0.ffn_gate.weight", 4, 6},
+        {"blk.0.ffn_up.weight", 4, 6},      {"blk.0.ffn_down.weight", 6, 4},
+    };
+    for (size_t i = begin; i < end; i++)
+        gguf_add_tensor(b, tensors[i].name, 0, tensors[i].columns, tensors[i].rows,
+                        4 * tensors[i].columns * (tensors[i].rows ? tensors[i].rows : 1));
 }
 
 void gguf_add_small_tensors(struct gguf_builder *b)
 {
-    add_f32(b, "token_embd.weight", 4, 3);
-    add_f32(b, "output_norm.weight", 4, 0);
-    add_f32(b, "blk.0.attn_norm.weight", 4, 0);
-    add_f32(b, "blk.0.attn_q.weight", 4, 4);
-    add_f32(b, "blk.0.attn_k.weight", 4, 2);
-    add_f32(b, "blk.0.attn_v.weight", 4, 2);
-    add_f32(b, "blk.0.attn_output.weight", 4, 4);
-    add_f32(b, "blk.0.ffn_norm.weight", 4, 0);
-    add_f32(b, "blk.0.ffn_gate.weight", 4, 6);
-    add_f32(b, "blk.0.ffn_up.weight", 4, 6);
-    add_f32(b, "blk.0.ffn_down.weight", 6, 4);
+    gguf_add_some_tensors(b, 0, GGUF_SMALL_TENSORS);
 }
 
 bool gguf_finish(struct gguf_builder *b, const char *path)

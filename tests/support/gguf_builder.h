@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { GGUF_SMALL_TENSORS = 11 }; /* tensors of the small llama */
+
 /* A file in memory. Initialise with gguf_build. */
 struct gguf_builder {
     uint8_t *bytes;
@@ -43,6 +45,8 @@ void gguf_add_tensor(struct gguf_builder *builder, const char *name, uint32_t ty
  * head, 3 tokens, context 8. */
 void gguf_add_small_keys(struct gguf_builder *builder);
 void gguf_add_small_tensors(struct gguf_builder *builder);
+/* Adds the tensors `begin` to `end` - 1 of the small llama. */
+void gguf_add_some_tensors(struct gguf_builder *builder, size_t begin, size_t end);
 
 /* Adds the data, in which every byte is 0, writes the file and frees the builder's memory. Returns false if
  * the file cannot be written. */

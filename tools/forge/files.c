@@ -13,35 +13,12 @@
 
 #define MAX_TEXT_BYTES (UINT64_C(1) << 30) /* the text of a graph contains constants but no weights */
 
-static joule_status text_read(const char *path, char **out_text, size_t *out_length, joule_error *error)
-{
-    struct file file;
-    joule_status status = file_open(&file, path, error);
-    if (status != JOULE_OK)
-        return status;
-    char *text = NULL;
-    if (file.size > MAX_TEXT_BYTES)
-        status = error_set(error, JOULE_INVALID,
-                           "cannot read %s: larger than 1 GiB, the limit for the text of a graph", path);
-    else if (!(text = malloc((size_t)file.size + 1)))
-        status = error_set(error, JOULE_NO_MEMORY, "cannot read %s: out of memory", path);
-    else
-        status = file_read(&file, 0, text, (size_t)file.size, error);
-    *out_length = (size_t)file.size;
-    file_close(&file);
-    if (status == JOULE_OK)
-        *out_text = text;
-    else
-        free(text);
-    return status;
-}
-
 joule_status graph_read(const char *path, forge_graph **out_graph, joule_error *out_error)
 {
     char *text;
     size_t length;
     joule_error reason = {0};
-    joule_status status = text_read(path, &text, &length, out_error);
+    joule_status status = file_read_all(path, MAX_TEXT_BYTES, NULL, &text, &length, out_error);
     if (status != JOULE_OK)
         return status;
     status = forge_graph_parse(text, length, out_graph, &reason);

@@ -6,25 +6,6 @@
 
 #define DEFAULT_MAX_TOKENS 16
 
-static bool out_of_memory(const struct call *call)
-{
-    return failure_set_status(call->failure, 500, "server_error", NULL, "out of memory");
-}
-
-bool call_check_model(const struct call *call)
-{
-    const struct fields fields = {call->body, call->failure};
-    const char *name = NULL;
-    if (!field_text(&fields, "model", &name))
-        return false;
-    if (!name || strcmp(name, call->server->name) == 0)
-        return true;
-    failure_set_status(call->failure, 404, "invalid_request_error", "model_not_found",
-                       "this server has the model '%s', not '%.200s'", call->server->name, name);
-    string_copy(call->failure->param, sizeof call->failure->param, "model");
-    return false;
-}
-
 /* --- prompts -------------------------------------------------------------------------------------------- */
 
 static bool read_text_prompt(const struct call *call, const char *text, struct arena *arena,
@@ -34,7 +15,7 @@ static bool read_text_prompt(const struct call *call, const char *text, struct a
     out->has_text = out->text_size > 0;
     out->text = arena_copy(arena, text, out->text_size);
     if (!out->text)
-        return out_of_memory(call);
+        return failure_set_no_memory(call->failure);
     if (!check_text_size(call->server, out->text_size, "prompt", call->failure) ||
         !tokens_of_text(call->server, call->server->max_length, text, out->text_size,
                         FORGE_TOKENIZE_ADD_ENDS | FORGE_TOKENIZE_READ_CONTROL, "prompt", arena, &out->tokens,
@@ -66,7 +47,7 @@ static bool read_token_prompt(const struct call *call, const struct json_value *
     }
     out->tokens = arena_alloc(arena, count * sizeof *out->tokens);
     if (!out->tokens)
-        return out_of_memory(call);
+        return failure_set_no_memory(call->failure);
     for (const struct json_value *item = array->first; item; item = item->next) {
         if (!json_integer_of(item, 0, server->language.facts.vocabulary - 1, &token))
             return failure_set(call->failure, "prompt",
@@ -77,7 +58,7 @@ static bool read_token_prompt(const struct call *call, const struct json_value *
     size_t size = forge_detokenize(server->language.tokenizer, out->tokens, out->count, 0, NULL, 0);
     char *text = arena_alloc(arena, size + 1);
     if (!text)
-        return out_of_memory(call);
+        return failure_set_no_memory(call->failure);
     out->text_size = forge_detokenize(server->language.tokenizer, out->tokens, out->count, 0, text, size);
     out->text = text;
     out->has_text = size > 0;
@@ -118,7 +99,7 @@ static bool read_prompts(const struct call *call, struct reply *reply)
                            "%zu prompts are more than this server accepts at once (%zu)", count, capacity);
     struct prompt *prompts = arena_alloc(arena, count * sizeof *prompts);
     if (!prompts)
-        return out_of_memory(call);
+        return failure_set_no_memory(call->failure);
     for (size_t i = 0; i < count; i++, item = item->next) {
         if (!read_prompt(call, item, arena, &prompts[i]))
             return false;
@@ -147,9 +128,7 @@ static bool read_options(const struct call *call, struct reply *reply)
 {
     const struct fields fields = {call->body, call->failure};
     struct answer_options *options = &reply->options;
-    if (!call_check_model(call) ||
-        !answer_options_read(&fields, call->max_joules, call->server->language.facts.vocabulary,
-                             &reply->job->arena, options))
+    if (!call_read_options(call, reply))
         return false;
     options->max_tokens = DEFAULT_MAX_TOKENS;
     options->has_max_tokens = true;

@@ -21,5 +21,8 @@ bool detokenize_answer(const struct call *call, struct bytes *out);
 
 /* Checks the field "model". Returns false with a failure if it names another model. */
 bool call_check_model(const struct call *call);
+/* Checks the field "model", and reads the fields that chats and completions share into reply->options.
+ * Returns false with a failure. */
+bool call_read_options(const struct call *call, struct reply *reply);
 
 #endif

@@ -34,6 +34,11 @@ bool failure_set_status(struct failure *failure, unsigned status, const char *ty
     return false;
 }
 
+bool failure_set_no_memory(struct failure *failure)
+{
+    return failure_set_status(failure, 500, "server_error", NULL, "out of memory");
+}
+
 void failure_print(const void *context, struct text *out)
 {
     const struct failure *failure = context;

@@ -23,6 +23,8 @@ bool failure_set(struct failure *failure, const char *param, const char *format,
 /* Sets a failure with another status, type and code, unless a failure is set already. Returns false. */
 bool failure_set_status(struct failure *failure, unsigned status, const char *type, const char *code,
                         const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* Sets the failure "out of memory" with status 500, unless a failure is set already. Returns false. */
+bool failure_set_no_memory(struct failure *failure);
 /* Writes {"error": {...}} with the keys message, type, param and code. context: struct failure. */
 void failure_print(const void *context, struct text *out);
 

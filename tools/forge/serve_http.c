@@ -104,7 +104,7 @@ static bool add_body(struct server *server, struct exchange *exchange, const cha
                            "too many requests are being received; try again later");
         exchange->failure.retry_after_s = 1;
     } else if (!bytes_add(&exchange->body, bytes, size)) {
-        failure_set_status(&exchange->failure, 500, "server_error", NULL, "out of memory");
+        failure_set_no_memory(&exchange->failure);
     }
     atomic_fetch_add(&server->body_bytes, exchange->body.capacity - before);
     return true;

@@ -9,11 +9,6 @@
 #define MAX_STOP_TOKENS 128
 #define MAX_BIASES      1024
 
-static bool out_of_memory(struct failure *failure)
-{
-    return failure_set_status(failure, 500, "server_error", NULL, "out of memory");
-}
-
 /* --- sampling ------------------------------------------------------------------------------------------- */
 
 /* Reads "logit_bias": {"TOKEN": BIAS}. */
@@ -32,7 +27,7 @@ static bool read_biases(const struct fields *fields, int64_t vocabulary, struct 
             return failure_set(fields->failure, name, "'logit_bias' has more than %d tokens", MAX_BIASES);
     forge_logit_bias *biases = arena_alloc(arena, count * sizeof *biases);
     if (!biases)
-        return out_of_memory(fields->failure);
+        return failure_set_no_memory(fields->failure);
     for (const struct json_value *item = value->first; item; item = item->next) {
         uint64_t token;
         double bias = item->kind == JSON_NUMBER ? json_double_of(item) : 1e9;
@@ -86,7 +81,7 @@ static bool add_stop(const struct fields *fields, const struct json_value *value
         return failure_set(fields->failure, name, "'stop' must contain at most %d strings", MAX_STOPS);
     const char *copy = arena_copy(arena, value->text, size);
     if (!copy)
-        return out_of_memory(fields->failure);
+        return failure_set_no_memory(fields->failure);
     out->stops[out->stop_count] = copy;
     out->stop_sizes[out->stop_count++] = size;
     if (size > out->max_stop_bytes)
@@ -116,7 +111,7 @@ static bool read_stop_tokens(const struct fields *fields, int64_t vocabulary, st
         return true;
     out->stop_tokens = arena_alloc(arena, MAX_STOP_TOKENS * sizeof *out->stop_tokens);
     if (!out->stop_tokens)
-        return out_of_memory(fields->failure);
+        return failure_set_no_memory(fields->failure);
     if (value->kind != JSON_ARRAY)
         return failure_set(fields->failure, name, "'stop_token_ids' must be an array of tokens");
     for (const struct json_value *item = value->first; item; item = item->next) {
@@ -166,7 +161,7 @@ static bool read_salt(const struct fields *fields, struct arena *arena, struct a
     if (!field_text(fields, "cache_salt", &salt))
         return false;
     if (salt && !(out->cache_salt = arena_copy(arena, salt, strlen(salt))))
-        return out_of_memory(fields->failure);
+        return failure_set_no_memory(fields->failure);
     return true;
 }
 

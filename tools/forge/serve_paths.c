@@ -99,7 +99,7 @@ static bool use_body(struct server *server, struct MHD_Connection *connection, s
     call.body = json_parse(&arena, exchange->body.list ? exchange->body.list : (char[]){""},
                            exchange->body.length, "request", &error);
     if (!call.body && error.status == JOULE_NO_MEMORY)
-        failure_set_status(&exchange->failure, 500, "server_error", NULL, "out of memory");
+        failure_set_no_memory(&exchange->failure);
     else if (!call.body)
         failure_set(&exchange->failure, NULL, "the body is not JSON: %s", error.message);
     else if (call.body->kind != JSON_OBJECT)

@@ -12,11 +12,6 @@
 #define CHECK_NS      (NS_PER_S / 10)
 #define CLIENT_CLOSED 499 /* status for a client that has left; it is never sent */
 
-static bool out_of_memory(struct failure *failure)
-{
-    return failure_set_status(failure, 500, "server_error", NULL, "out of memory");
-}
-
 /* --- creation ------------------------------------------------------------------------------------------- */
 
 static bool set_id(struct reply *reply)
@@ -43,7 +38,7 @@ struct reply *reply_new(struct server *server, bool is_chat, struct failure *fai
             return reply;
     }
     reply_free(reply);
-    out_of_memory(failure);
+    failure_set_no_memory(failure);
     return NULL;
 }
 
@@ -96,18 +91,18 @@ bool reply_set_prompts(struct reply *reply, const struct prompt *prompts, size_t
         reply->prompt_tokens += prompts[p].count;
     }
     if (!job_set_count(reply->job, count * n))
-        return out_of_memory(failure);
+        return failure_set_no_memory(failure);
     reply->answers = calloc(count * n, sizeof *reply->answers);
     reply->has_ended = calloc(count * n, sizeof *reply->has_ended);
     reply->taken = calloc(count * n, sizeof *reply->taken);
     if (!reply->answers || !reply->has_ended || !reply->taken)
-        return out_of_memory(failure);
+        return failure_set_no_memory(failure);
     for (size_t i = 0; i < count * n; i++) {
         const struct prompt *prompt = &prompts[i / n];
         set_request(reply, prompt, (uint32_t)(i % n), &reply->job->choices[i].request);
         reply_text_begin(&reply->answers[i], server->language.tokenizer, &reply->options, prompt->has_text);
         if (reply->options.echoes && !bytes_add(&reply->answers[i].text, prompt->text, prompt->text_size))
-            return out_of_memory(failure);
+            return failure_set_no_memory(failure);
     }
     return true;
 }
@@ -138,7 +133,7 @@ static bool explain(const struct reply *reply, const struct choice *choice, stru
     if (status == JOULE_OK)
         return failure_set_status(failure, 503, "unavailable_error", "stopping", "the server is stopping");
     if (status == JOULE_NO_MEMORY)
-        return out_of_memory(failure);
+        return failure_set_no_memory(failure);
     if (status != JOULE_INVALID && status != JOULE_UNSUPPORTED)
         return failure_set_status(failure, 500, "server_error", NULL, "%s", choice->failure.message);
     failure_set(failure,
@@ -235,7 +230,7 @@ static bool add_text(struct reply *reply, size_t i, struct failure *failure)
     struct choice *choice = &reply->job->choices[i];
     bool had_all = answer->discards;
     if (!reply_text_take(answer, &reply->taken[i]))
-        return out_of_memory(failure);
+        return failure_set_no_memory(failure);
     if (!reply->has_ended[i]) {
         if (answer->discards && !had_all) {
             pthread_mutex_lock(&reply->job->lock);
@@ -246,7 +241,8 @@ static bool add_text(struct reply *reply, size_t i, struct failure *failure)
     }
     if (has_failed(reply, i))
         return explain(reply, choice, failure);
-    return answer->finish_reason || reply_text_finish(answer, choice->last.end) || out_of_memory(failure);
+    return answer->finish_reason || reply_text_finish(answer, choice->last.end) ||
+           failure_set_no_memory(failure);
 }
 
 bool reply_take(struct reply *reply, bool *out_has_news, struct failure *failure)

@@ -64,7 +64,7 @@ static bool set_schema(const struct fields *fields, const struct json_value *sch
     struct grammar *grammar = NULL;
     char *text = text_of(schema, arena);
     if (!text)
-        return failure_set_status(fields->failure, 500, "server_error", NULL, "out of memory");
+        return failure_set_no_memory(fields->failure);
     joule_status status = grammar_new(text, strlen(text), &grammar, &error);
     if (status == JOULE_OK)
         grammar_free(grammar);

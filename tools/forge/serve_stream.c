@@ -96,7 +96,7 @@ static bool fill(struct stream *stream)
                 return false;
             add_failure(stream, &failure);
         } else if (!add_all(stream)) {
-            failure_set_status(&failure, 500, "server_error", NULL, "out of memory");
+            failure_set_no_memory(&failure);
             add_failure(stream, &failure);
         } else if (stream->out.length == 0 && clock_now_ns() - begin > PING_NS) {
             add_line(stream, ": ping\n\n");

@@ -47,7 +47,7 @@ bool tokenize_answer(const struct call *call, struct bytes *out)
                                 &tokens.count, call->failure);
     tokens.list = list;
     if (is_ok && !bytes_print(out, print_tokens, &tokens))
-        is_ok = failure_set_status(call->failure, 500, "server_error", NULL, "out of memory");
+        is_ok = failure_set_no_memory(call->failure);
     arena_free(&arena);
     return is_ok;
 }
@@ -74,7 +74,7 @@ static bool read_tokens(const struct call *call, struct arena *arena, struct tok
         count++;
     int32_t *list = arena_alloc(arena, count * sizeof *list);
     if (!list)
-        return failure_set_status(call->failure, 500, "server_error", NULL, "out of memory");
+        return failure_set_no_memory(call->failure);
     for (const struct json_value *item = value->first; item; item = item->next) {
         int64_t token;
         if (!json_integer_of(item, 0, call->server->language.facts.vocabulary - 1, &token))
@@ -99,7 +99,7 @@ bool detokenize_answer(const struct call *call, struct bytes *out)
             text.length = forge_detokenize(call->server->language.tokenizer, tokens.list, tokens.count,
                                            FORGE_DETOKENIZE_CONTROL, text.list, size);
         if (!text.list || !bytes_print(out, print_text, &text))
-            is_ok = failure_set_status(call->failure, 500, "server_error", NULL, "out of memory");
+            is_ok = failure_set_no_memory(call->failure);
     }
     free(text.list);
     arena_free(&arena);

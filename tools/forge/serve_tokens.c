@@ -92,11 +92,6 @@ char *control_tokens_divide(const struct control_tokens *tokens, const char *tex
 
 /* --- tokens --------------------------------------------------------------------------------------------- */
 
-static bool out_of_memory(struct failure *failure)
-{
-    return failure_set_status(failure, 500, "server_error", NULL, "out of memory");
-}
-
 /* Appends the tokens of a text to out[*count..capacity), and adds their number to *count. If *count exceeds
  * the capacity, the last tokens are missing. */
 static bool append(const struct server *server, const char *text, size_t size, uint32_t flags, int32_t *out,
@@ -142,7 +137,7 @@ bool tokens_of_text(const struct server *server, size_t max_tokens, const char *
     *out_tokens = tokens;
     *out_count = 0;
     if (!tokens)
-        return out_of_memory(failure);
+        return failure_set_no_memory(failure);
     return append(server, text, size, flags, tokens, capacity, out_count, failure) &&
            (*out_count <= (capacity < max_tokens ? capacity : max_tokens) ||
             fail_too_long(failure, param, max_tokens));
@@ -164,7 +159,7 @@ bool tokens_of_template(const struct server *server, char *text, struct arena *a
 {
     size_t capacity = capacity_for(strlen(text), server->max_length) + 1, count = 1;
     int32_t *tokens = arena_alloc(arena, capacity * sizeof *tokens); /* the first element is for BOS */
-    bool is_ok = tokens != NULL || out_of_memory(failure);
+    bool is_ok = tokens != NULL || failure_set_no_memory(failure);
     while (is_ok && text) {
         char *mark = strstr(text, MARK);
         is_ok = append(server, text, mark ? (size_t)(mark - text) : strlen(text), FORGE_TOKENIZE_READ_CONTROL,

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -53,6 +54,34 @@ void file_close(struct file *file)
     if (file->fd >= 0)
         close(file->fd);
     file->fd = -1;
+}
+
+joule_status file_read_all(const char *path, size_t max_size, struct arena *arena, char **out_bytes,
+                           size_t *out_size, joule_error *out_error)
+{
+    struct file file;
+    joule_status status = file_open(&file, path, out_error);
+    if (status != JOULE_OK)
+        return status;
+    char *bytes = NULL;
+    size_t size = (size_t)file.size;
+    if (file.size > max_size)
+        status = error_set(out_error, JOULE_INVALID,
+                           "cannot read %s: it has %" PRIu64 " bytes; the maximum is %zu", path, file.size,
+                           max_size);
+    else if (!(bytes = arena ? arena_alloc(arena, size + 1) : malloc(size + 1)))
+        status = error_set(out_error, JOULE_NO_MEMORY, "cannot read %s: out of memory", path);
+    else
+        status = file_read(&file, 0, bytes, size, out_error);
+    file_close(&file);
+    if (status == JOULE_OK) {
+        bytes[size] = '\0';
+        *out_bytes = bytes;
+        *out_size = size;
+    } else if (!arena) {
+        free(bytes);
+    }
+    return status;
 }
 
 /* --- drafts --------------------------------------------------------------------------------------------- */

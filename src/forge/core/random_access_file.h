@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <joule/base.h>
+#include "base/arena.h"
 #include "base/file.h"
 
 /* An open file. */
@@ -27,6 +28,10 @@ joule_status file_open(struct file *file, const char *path, joule_error *out_err
 joule_status file_read(const struct file *file, uint64_t offset, void *out_bytes, size_t size,
                        joule_error *out_error);
 void file_close(struct file *file);
+/* Reads a whole regular file of at most `max_size` bytes, and adds a NUL. *out_bytes: in memory of the arena;
+ * if the arena is NULL, the caller frees it with free(). JOULE_INVALID: the file is larger. */
+joule_status file_read_all(const char *path, size_t max_size, struct arena *arena, char **out_bytes,
+                           size_t *out_size, joule_error *out_error);
 
 /* A new version of a file that is being written. */
 struct draft {

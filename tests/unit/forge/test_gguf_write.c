@@ -14,7 +14,8 @@
 #include "forge/infer/model/gguf_write.h"
 #include "support/check.h"
 #include "support/scratch.h"
-#include "support/test_data.h"
+#include "support/stories.h"
+#include "support/vocabularies.h"
 
 static joule_error error;
 
@@ -79,22 +80,10 @@ static void assert_same_vocabulary(const struct vocabulary *a, const struct voca
 
 /* --- the trained model ---------------------------------------------------------------------------------- */
 
-static struct model_file *open_stories(void)
-{
-    const char *found = test_data("llm/stories260K.bin");
-    char *path = found ? strdup(found) : NULL;
-    struct model_file *file = NULL;
-    if (!path)
-        skip();
-    assert_ok(model_file_open(path, test_data("llm/tok512.bin"), &file, &error), &error);
-    free(path);
-    return file;
-}
-
 static void test_a_trained_model_is_read_as_it_was_written(void **state)
 {
     (void)state;
-    struct model_file *file = open_stories();
+    struct model_file *file = stories_open(&error);
     file->name = "stories";
     struct model_file *copy = write_and_open(file, FORGE_F32);
     assert_same_config(&file->config, &copy->config);
@@ -118,7 +107,7 @@ static void test_weights_are_quantised_and_norms_are_not(void **state)
 {
     (void)state;
     static const forge_dtype types[] = {FORGE_Q8_0, FORGE_Q4_0, FORGE_F16, FORGE_BF16};
-    struct model_file *file = open_stories();
+    struct model_file *file = stories_open(&error);
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
         struct model_file *copy = write_and_open(file, types[t]);
         assert_same_config(&file->config, &copy->config);
@@ -140,7 +129,7 @@ static void test_weights_are_quantised_and_norms_are_not(void **state)
 static void test_a_quantised_file_is_copied_without_loss(void **state)
 {
     (void)state;
-    struct model_file *file = open_stories(), *first = write_and_open(file, FORGE_Q4_0);
+    struct model_file *file = stories_open(&error), *first = write_and_open(file, FORGE_Q4_0);
     struct model_file *second = write_and_open(first, FORGE_DTYPE_NONE);
     for (size_t i = 0; i < first->tensor_count; i++)
         assert_memory_equal(first->tensors[i].data, second->tensors[i].data, first->tensors[i].size_bytes);

@@ -12,7 +12,7 @@
 #include "forge/infer/model/model_file.h"
 #include "support/check.h"
 #include "support/scratch.h"
-#include "support/test_data.h"
+#include "support/stories.h"
 
 static joule_error error;
 static char tokenizer_path[64];
@@ -32,23 +32,10 @@ static int tear_down(void **state)
 
 /* --- the trained model ---------------------------------------------------------------------------------- */
 
-/* Opens stories260K with its tokenizer, or skips the test. */
-static struct model_file *open_stories(void)
-{
-    const char *found = test_data("llm/stories260K.bin");
-    char *path = found ? strdup(found) : NULL;
-    struct model_file *file = NULL;
-    if (!path)
-        skip();
-    assert_ok(model_file_open(path, test_data("llm/tok512.bin"), &file, &error), &error);
-    free(path);
-    return file;
-}
-
 static void test_sizes_of_a_trained_model_are_read(void **state)
 {
     (void)state;
-    struct model_file *file = open_stories();
+    struct model_file *file = stories_open(&error);
     const struct model_config *c = &file->config;
     assert_int_equal(c->architecture, ARCHITECTURE_LLAMA);
     assert_true(c->width == 64 && c->hidden == 172 && c->layers == 5 && c->heads == 8 && c->kv_heads == 4);
@@ -63,7 +50,7 @@ static void test_sizes_of_a_trained_model_are_read(void **state)
 static void test_tensors_of_a_trained_model_are_where_the_format_says(void **state)
 {
     (void)state;
-    struct model_file *file = open_stories();
+    struct model_file *file = stories_open(&error);
     const char *floats = (const char *)file->maps[0].data + 28;
     const struct model_tensor *down = model_file_find(file, "blk.3.ffn_down.weight");
     size_t before_down = 512 * 64 + 5 * (64 + 64 * 64 + 2 * 32 * 64 + 64 * 64 + 64 + 172 * 64);
@@ -91,7 +78,7 @@ static void assert_token(const struct vocabulary *v, size_t id, const char *text
 static void test_tokens_have_marks_for_spaces_and_types(void **state)
 {
     (void)state;
-    struct model_file *file = open_stories();
+    struct model_file *file = stories_open(&error);
     const struct vocabulary *v = &file->vocabulary;
     assert_int_equal(v->kind, VOCABULARY_SPM);
     assert_int_equal(v->count, 512);

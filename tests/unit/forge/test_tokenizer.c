@@ -5,36 +5,14 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "support/tokenizer_trial.h"
+#include "support/vocabularies.h" /* small_spm */
 
-/* --- a small vocabulary of SentencePiece BPE ------------------------------------------------------------ */
-
-#define B(text)                                                                                              \
-    {                                                                                                        \
-        text, sizeof text - 1                                                                                \
-    }
-static struct bytes small_tokens[] = {B("<unk>"),  B("<s>"), B("</s>"), B(SPACE_MARK),     B("a"),
-                                      B("b"),      B("ab"),  B("ba"),   B(SPACE_MARK "a"), B("<x>"),
-                                      B("<x><y>"), B("<z>"), B("aba"),  B("<0x41>")};
-enum { SMALL = sizeof small_tokens / sizeof *small_tokens };
-static float small_scores[SMALL] = {[6] = -1, [7] = -1, [8] = -3, [12] = -9};
-static uint8_t small_types[SMALL] = {2, 3, 3, 1, 1, 1, 1, 1, 1, 4, 4, 3, 1, 6};
-static const struct vocabulary small = {.kind = VOCABULARY_SPM,
-                                        .count = SMALL,
-                                        .tokens = small_tokens,
-                                        .scores = small_scores,
-                                        .types = small_types,
-                                        .bos = 1,
-                                        .eos = 2,
-                                        .eot = -1,
-                                        .unknown = 0,
-                                        .padding = -1,
-                                        .adds_bos = true,
-                                        .adds_eos = true};
+/* --- SentencePiece BPE ---------------------------------------------------------------------------------- */
 
 static void test_pair_with_highest_score_is_merged_first(void **state)
 {
     (void)state;
-    forge_tokenizer *tokenizer = make(&small);
+    forge_tokenizer *tokenizer = make(&small_spm);
     EXPECT(tokenizer, "ab", 0, 6);
     EXPECT(tokenizer, "bab", 0, 7, 5); /* of pairs with equal scores, the leftmost is merged first */
     EXPECT(tokenizer, "aba", 0, 12);
@@ -47,7 +25,7 @@ static void test_pair_with_highest_score_is_merged_first(void **state)
 static void test_special_tokens_are_read_longest_first(void **state)
 {
     (void)state;
-    forge_tokenizer *tokenizer = make(&small);
+    forge_tokenizer *tokenizer = make(&small_spm);
     EXPECT(tokenizer, "a<x>b", 0, 4, 9, 5);
     EXPECT(tokenizer, "a<x><y><x>", 0, 4, 10, 9);
     EXPECT(tokenizer, "a<z>b", 0, 4, 0, 5);
@@ -60,10 +38,10 @@ static void test_special_tokens_are_read_longest_first(void **state)
 static void test_bytes_without_a_token_become_one_unknown_token(void **state)
 {
     (void)state;
-    struct vocabulary without = small;
+    struct vocabulary without = small_spm;
     size_t count;
     without.unknown = -1;
-    forge_tokenizer *tokenizer = make(&small), *strict = make(&without);
+    forge_tokenizer *tokenizer = make(&small_spm), *strict = make(&without);
     EXPECT(tokenizer, "A", 0, 13);
     EXPECT(tokenizer, "aQ\xffQb", 0, 4, 0, 5);
     assert_int_equal(forge_tokenize(strict, "Q", 1, 0, NULL, 0, &count, &error), JOULE_INVALID);
@@ -85,22 +63,22 @@ static void test_wrong_vocabularies_are_refused(void **state)
                {offsetof(struct vocabulary, padding), "padding"}};
     forge_tokenizer *tokenizer = NULL;
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
-        struct vocabulary wrong = small;
-        memcpy((char *)&wrong + ids[i].offset, &(int32_t){SMALL}, sizeof(int32_t));
+        struct vocabulary wrong = small_spm;
+        memcpy((char *)&wrong + ids[i].offset, &(int32_t){SMALL_SPM}, sizeof(int32_t));
         assert_int_equal(tokenizer_new(&wrong, &tokenizer, &error), JOULE_INVALID);
         assert_contains(error.message, ids[i].part);
     }
-    struct vocabulary wrong = small;
+    struct vocabulary wrong = small_spm;
     wrong.scores = NULL;
     assert_int_equal(tokenizer_new(&wrong, &tokenizer, &error), JOULE_INVALID);
-    wrong = small;
+    wrong = small_spm;
     wrong.count = 0;
     assert_int_equal(tokenizer_new(&wrong, &tokenizer, &error), JOULE_INVALID);
-    struct bytes long_tokens[SMALL];
+    struct bytes long_tokens[SMALL_SPM];
     static char long_text[TOKENIZER_MAX_TOKEN + 1];
-    memcpy(long_tokens, small_tokens, sizeof long_tokens);
+    memcpy(long_tokens, small_spm.tokens, sizeof long_tokens);
     long_tokens[5] = (struct bytes){long_text, sizeof long_text};
-    wrong = small;
+    wrong = small_spm;
     wrong.tokens = long_tokens;
     assert_int_equal(tokenizer_new(&wrong, &tokenizer, &error), JOULE_UNSUPPORTED);
     assert_contains(error.message, "token 5");
@@ -110,7 +88,7 @@ static void test_wrong_vocabularies_are_refused(void **state)
 static void test_wrong_arguments_are_refused(void **state)
 {
     (void)state;
-    forge_tokenizer *tokenizer = make(&small);
+    forge_tokenizer *tokenizer = make(&small_spm);
     size_t count;
     assert_int_equal(forge_tokenize(NULL, "", 0, 0, NULL, 0, &count, &error), JOULE_INVALID);
     assert_int_equal(forge_tokenize(tokenizer, NULL, 1, 0, NULL, 0, &count, &error), JOULE_INVALID);
@@ -129,11 +107,11 @@ static void test_wrong_arguments_are_refused(void **state)
 static void test_queries_state_the_vocabulary(void **state)
 {
     (void)state;
-    struct vocabulary v = small;
+    struct vocabulary v = small_spm;
     v.eot = 11;
     v.chat_template = "{{x}}";
     forge_tokenizer *tokenizer = make(&v);
-    assert_int_equal(forge_tokenizer_count(tokenizer), SMALL);
+    assert_int_equal(forge_tokenizer_count(tokenizer), SMALL_SPM);
     assert_int_equal(forge_tokenizer_bos(tokenizer), 1);
     assert_int_equal(forge_tokenizer_eos(tokenizer), 2);
     assert_true(forge_token_is_end(tokenizer, 2) && forge_token_is_end(tokenizer, 11));
@@ -150,11 +128,11 @@ static void test_queries_state_the_vocabulary(void **state)
 static void test_added_space_and_control_tokens_are_left_out(void **state)
 {
     (void)state;
-    struct vocabulary v = small;
+    struct vocabulary v = small_spm;
     char text[64];
     v.adds_space_prefix = true;
     forge_tokenizer *tokenizer = make(&v);
-    const int32_t ids[] = {1, 8, 8, 11, -5, 13, SMALL, 0, 2};
+    const int32_t ids[] = {1, 8, 8, 11, -5, 13, SMALL_SPM, 0, 2};
     size_t count = sizeof ids / sizeof *ids;
     EXPECT(tokenizer, "a<x>a", 0, 8, 9, 8);
     assert_int_equal(forge_detokenize(tokenizer, ids, count, 0, text, sizeof text), 4);
@@ -186,7 +164,7 @@ static void test_stream_replaces_invalid_bytes(void **state)
                  {"\xf4\x90", "\xef\xbf\xbd\xef\xbf\xbd"},
                  {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}};
     static char names[256][8], out[400];
-    struct bytes bytes[257] = {[256] = B(SPACE_MARK)};
+    struct bytes bytes[257] = {[256] = BYTES(SPACE_MARK)};
     float scores[257] = {0};
     uint8_t types[257] = {[256] = TOKEN_NORMAL};
     for (int i = 0; i < 256; i++) {
@@ -194,7 +172,7 @@ static void test_stream_replaces_invalid_bytes(void **state)
         bytes[i] = (struct bytes){names[i], 6};
         types[i] = TOKEN_BYTE;
     }
-    struct vocabulary v = small;
+    struct vocabulary v = small_spm;
     v.count = 257;
     v.adds_bos = v.adds_eos = false;
     v.tokens = bytes;

@@ -7,11 +7,7 @@
 #include <cmocka.h>
 #include "forge/infer/tokenizer/pretokenizer.h"
 #include "support/tokenizer_trial.h"
-
-#define B(text)                                                                                              \
-    {                                                                                                        \
-        text, sizeof text - 1                                                                                \
-    }
+#include "support/vocabularies.h" /* small_bpe */
 
 /* --- pre-tokenizers ------------------------------------------------------------------------------------- */
 
@@ -131,32 +127,6 @@ static void test_long_runs_are_split(void **state)
 
 /* --- a small vocabulary --------------------------------------------------------------------------------- */
 
-static struct bytes small_tokens[] = {B("a"),
-                                      B("b"),
-                                      B("c"),
-                                      B("\xc4\xa0"), /* a space */
-                                      B("ab"),
-                                      B("bc"),
-                                      B("abc"),
-                                      B("\xc4\xa0"
-                                        "a"),
-                                      B("<x>"),
-                                      B("cab"),
-                                      B("\xc4\x80")};
-static uint8_t small_types[] = {1, 1, 1, 1, 1, 1, 1, 1, 3, 1, 1};
-static struct bytes small_merges[] = {B("b c"), B("a b"), B("\xc4\xa0 a"), B("a bc")};
-static const struct vocabulary small = {.kind = VOCABULARY_BPE,
-                                        .count = sizeof small_tokens / sizeof *small_tokens,
-                                        .tokens = small_tokens,
-                                        .types = small_types,
-                                        .merges = small_merges,
-                                        .merge_count = sizeof small_merges / sizeof *small_merges,
-                                        .bos = -1,
-                                        .eos = 8,
-                                        .eot = -1,
-                                        .unknown = -1,
-                                        .padding = -1};
-
 static forge_tokenizer *make_or_skip(const struct vocabulary *vocabulary)
 {
     forge_tokenizer *tokenizer = NULL;
@@ -172,8 +142,8 @@ static forge_tokenizer *make_or_skip(const struct vocabulary *vocabulary)
 static void test_merge_of_lowest_rank_is_first(void **state)
 {
     (void)state;
-    struct vocabulary v = small;
-    forge_tokenizer *tokenizer = make_or_skip(&small);
+    struct vocabulary v = small_bpe;
+    forge_tokenizer *tokenizer = make_or_skip(&small_bpe);
     EXPECT(tokenizer, "ab", 0, 4);
     EXPECT(tokenizer, "abc", 0, 6);
     EXPECT(tokenizer, "cabab", 0, 2, 4, 4);
@@ -193,13 +163,13 @@ static void test_merge_of_lowest_rank_is_first(void **state)
 static void test_merges_result_in_tokens_of_bytes(void **state)
 {
     (void)state;
-    static struct bytes zwj_tokens[] = {B("\xe2\x80\x8d"),     B("\xc3\xa2"),
-                                        B("\xc4\xa2"),         B("\xc4\xaf"),
-                                        B("\xc3\xa2\xc4\xa2"), B("\xc3\xa2\xc4\xa2\xc4\xaf")};
+    static struct bytes zwj_tokens[] = {BYTES("\xe2\x80\x8d"),     BYTES("\xc3\xa2"),
+                                        BYTES("\xc4\xa2"),         BYTES("\xc4\xaf"),
+                                        BYTES("\xc3\xa2\xc4\xa2"), BYTES("\xc3\xa2\xc4\xa2\xc4\xaf")};
     static uint8_t zwj_types[] = {1, 1, 1, 1, 1, 1};
-    static struct bytes zwj_merges[] = {B("\xc3\xa2 \xc4\xa2"), B("\xc3\xa2\xc4\xa2 \xc4\xaf"),
-                                        B("\xe2\x80\x8d \xc4\xaf")};
-    struct vocabulary v = small;
+    static struct bytes zwj_merges[] = {BYTES("\xc3\xa2 \xc4\xa2"), BYTES("\xc3\xa2\xc4\xa2 \xc4\xaf"),
+                                        BYTES("\xe2\x80\x8d \xc4\xaf")};
+    struct vocabulary v = small_bpe;
     v.tokens = zwj_tokens;
     v.types = zwj_types;
     v.count = sizeof zwj_tokens / sizeof *zwj_tokens;
@@ -216,7 +186,7 @@ static void test_tokens_stand_for_bytes(void **state)
     (void)state;
     char text[8];
     const int32_t ids[] = {7, 10, 8};
-    forge_tokenizer *tokenizer = make_or_skip(&small);
+    forge_tokenizer *tokenizer = make_or_skip(&small_bpe);
     assert_int_equal(forge_detokenize(tokenizer, ids, 3, 0, text, sizeof text), 3);
     assert_memory_equal(text, " a\0", 3);
     assert_int_equal(forge_token_find(tokenizer, "\xc4\xa0"
@@ -228,11 +198,11 @@ static void test_tokens_stand_for_bytes(void **state)
 static void test_wrong_merges_are_refused(void **state)
 {
     (void)state;
-    static struct bytes wrong[] = {B("ab"), B("a d"), B("c c"), B(""), B(" ")};
+    static struct bytes wrong[] = {BYTES("ab"), BYTES("a d"), BYTES("c c"), BYTES(""), BYTES(" ")};
     forge_tokenizer *tokenizer = NULL;
-    forge_tokenizer_free(make_or_skip(&small));
+    forge_tokenizer_free(make_or_skip(&small_bpe));
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        struct vocabulary v = small;
+        struct vocabulary v = small_bpe;
         v.merges = &wrong[i];
         v.merge_count = 1;
         assert_int_equal(tokenizer_new(&v, &tokenizer, &error), JOULE_INVALID);

@@ -8,35 +8,12 @@
 #include "forge/infer/tokenizer/tokenizer_read.h"
 #include "support/scratch.h"
 #include "support/tokenizer_trial.h"
-
-#define B(text)                                                                                              \
-    {                                                                                                        \
-        text, sizeof text - 1                                                                                \
-    }
-static struct bytes small_tokens[] = {B("<unk>"), B("<s>"), B("</s>"), B(SPACE_MARK),
-                                      B("a"),     B("b"),   B("ab"),   B(SPACE_MARK "ab"),
-                                      B("bb"),    B("<x>"), B("aba")};
-enum { SMALL = sizeof small_tokens / sizeof *small_tokens };
-static float small_scores[SMALL] = {0, 0, 0, -2, -3, -3, -4, -5, -7, 0, -1};
-static uint8_t small_types[SMALL] = {2, 3, 3, 1, 1, 1, 1, 1, 1, 4, 5};
-static const struct vocabulary small = {.kind = VOCABULARY_UNIGRAM,
-                                        .count = SMALL,
-                                        .tokens = small_tokens,
-                                        .scores = small_scores,
-                                        .types = small_types,
-                                        .bos = 1,
-                                        .eos = 2,
-                                        .eot = -1,
-                                        .unknown = 0,
-                                        .padding = -1,
-                                        .adds_eos = true,
-                                        .adds_space_prefix = true,
-                                        .removes_extra_spaces = true};
+#include "support/vocabularies.h" /* small_unigram */
 
 static void test_sum_of_scores_is_highest(void **state)
 {
     (void)state;
-    forge_tokenizer *tokenizer = make(&small);
+    forge_tokenizer *tokenizer = make(&small_unigram);
     EXPECT(tokenizer, "ab", 0, 7);
     EXPECT(tokenizer, "abb", 0, 7, 5);
     /* Two tokens with the sum -3 - 3 are better than one token with -7. */
@@ -51,8 +28,8 @@ static void test_sum_of_scores_is_highest(void **state)
 static void test_extra_spaces_are_removed(void **state)
 {
     (void)state;
-    struct vocabulary v = small;
-    forge_tokenizer *tokenizer = make(&small);
+    struct vocabulary v = small_unigram;
+    forge_tokenizer *tokenizer = make(&small_unigram);
     EXPECT(tokenizer, "  ab   ab ", 0, 7, 7);
     expect(tokenizer, "", 0, 0, NULL, 0);
     expect(tokenizer, "   ", 3, 0, NULL, 0);
@@ -66,9 +43,10 @@ static void test_extra_spaces_are_removed(void **state)
 static void test_damaged_charsmaps_are_refused_or_have_no_effect(void **state)
 {
     (void)state;
-    static const struct bytes wrong[] = {B("\x01"), B("\x08\0\0\0\0\0\0\0"), B("\x03\0\0\0\0\0\0")};
+    static const struct bytes wrong[] = {BYTES("\x01"), BYTES("\x08\0\0\0\0\0\0\0"),
+                                         BYTES("\x03\0\0\0\0\0\0")};
     forge_tokenizer *tokenizer = NULL;
-    struct vocabulary v = small;
+    struct vocabulary v = small_unigram;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         v.charsmap = wrong[i];
         assert_int_equal(tokenizer_new(&v, &tokenizer, &error), JOULE_INVALID);
@@ -220,15 +198,15 @@ static void test_lines_have_the_tokens_of_sentencepiece(void **state)
 static void test_damaged_models_are_refused(void **state)
 {
     (void)state;
-    static const struct bytes wrong[] = {B(""),
-                                         B("\x0a\x7f"),
-                                         B("\x0a"),
-                                         B("\x0b\x01"),
-                                         B("\x0a\x03\x0a\x05"
-                                           "a"),
-                                         B("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"),
-                                         B("\x0a\x03\x0a\x01"
-                                           "a\x12\x01\x18")};
+    static const struct bytes wrong[] = {BYTES(""),
+                                         BYTES("\x0a\x7f"),
+                                         BYTES("\x0a"),
+                                         BYTES("\x0b\x01"),
+                                         BYTES("\x0a\x03\x0a\x05"
+                                               "a"),
+                                         BYTES("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"),
+                                         BYTES("\x0a\x03\x0a\x01"
+                                               "a\x12\x01\x18")};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct vocabulary v;
         FILE *file = fopen(scratch_path, "wb");

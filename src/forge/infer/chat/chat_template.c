@@ -129,6 +129,14 @@ static void define(struct jinja *jinja, const char *name, struct value value)
         dict_set(jinja, &jinja->scope->variables, value_span(span_of(name)), value);
 }
 
+/* Adds the members of an object to a message, except those that the message has. */
+static void add_members(struct jinja *jinja, struct dict *message, const struct json_value *members)
+{
+    for (const struct json_value *item = members->first; item && !jinja->has_failed; item = item->next)
+        if (strcmp(item->name, "role") != 0 && strcmp(item->name, "content") != 0)
+            dict_set(jinja, message, value_span(span_of(item->name)), jinja_read_json(jinja, item));
+}
+
 /* Returns the messages as a list of dicts. */
 static struct value list_messages(struct jinja *jinja, const struct chat *chat)
 {
@@ -141,31 +149,51 @@ static struct value list_messages(struct jinja *jinja, const struct chat *chat)
         dict_set(jinja, dict, value_span(SPAN("role")), value_span(span_of(message->role)));
         dict_set(jinja, dict, value_span(SPAN("content")),
                  message->content ? value_span(span_of(message->content)) : value_none());
+        if (chat->members && chat->members[i])
+            add_members(jinja, dict, chat->members[i]);
         list_add(jinja, list, value_dict(dict));
     }
     return value_list(list);
 }
 
-/* Defines the variables that Hugging Face's libraries define for a conversation without tools. */
+static struct value read_optional(struct jinja *jinja, const struct json_value *json)
+{
+    return json ? jinja_read_json(jinja, json) : value_none();
+}
+
+/* Defines the variables that Hugging Face's libraries define. */
 static void define_all(struct jinja *jinja, const struct chat *chat)
 {
     jinja->scope = jinja_alloc(jinja, sizeof *jinja->scope);
     define(jinja, "messages", list_messages(jinja, chat));
     define(jinja, "add_generation_prompt", value_bool(chat->adds_generation_prompt));
-    define(jinja, "tools", value_none());
-    define(jinja, "documents", value_none());
+    define(jinja, "tools", read_optional(jinja, chat->tools));
+    define(jinja, "documents", read_optional(jinja, chat->documents));
     if (chat->bos)
         define(jinja, "bos_token", value_span(span_of(chat->bos)));
     if (chat->eos)
         define(jinja, "eos_token", value_span(span_of(chat->eos)));
 }
 
+static size_t size_of_json(const struct json_value *json)
+{
+    size_t size = 64;
+    size += json->name ? strlen(json->name) : 0;
+    size += json->text ? strlen(json->text) : 0;
+    for (const struct json_value *item = json->first; item; item = item->next)
+        size += size_of_json(item);
+    return size;
+}
+
 static size_t size_of(const struct chat *chat)
 {
-    size_t size = 0;
-    for (size_t i = 0; i < chat->count; i++)
+    size_t size = 64 * chat->count;
+    for (size_t i = 0; i < chat->count; i++) {
         size += chat->messages[i].content ? strlen(chat->messages[i].content) : 0;
-    return size + 64 * chat->count;
+        size += chat->members && chat->members[i] ? size_of_json(chat->members[i]) : 0;
+    }
+    size += chat->tools ? size_of_json(chat->tools) : 0;
+    return size + (chat->documents ? size_of_json(chat->documents) : 0);
 }
 
 joule_status chat_template_render(const char *template_text, const struct chat *chat, char **out_text,
@@ -200,16 +228,22 @@ joule_status forge_chat_render(const char *template_text, const char *family,
                                const forge_chat_message *messages, size_t count, bool adds_generation_prompt,
                                const char *bos, const char *eos, char **out_text, joule_error *out_error)
 {
-    struct chat chat = {messages, count, adds_generation_prompt, bos, eos, {0}};
-    time_t now = time(NULL);
+    struct chat chat = {messages, count, adds_generation_prompt, bos, eos, {0}, NULL, NULL, NULL};
     if (!out_text || (count && !messages))
         return error_set(out_error, JOULE_INVALID, "cannot render a conversation: an argument is NULL");
+    return chat_template_render_now(template_text, family, &chat, out_text, out_error);
+}
+
+joule_status chat_template_render_now(const char *template_text, const char *family, struct chat *chat,
+                                      char **out_text, joule_error *out_error)
+{
+    time_t now = time(NULL);
     if (!template_text && family)
         template_text = chat_template_of_family(family);
     if (!template_text)
         return error_set(out_error, JOULE_INVALID, "cannot render a conversation: %s%.40s",
                          family ? "there is no built-in family " : "neither a template nor a family is given",
                          family ? family : "");
-    localtime_r(&now, &chat.now);
-    return chat_template_render(template_text, &chat, out_text, out_error);
+    localtime_r(&now, &chat->now);
+    return chat_template_render(template_text, chat, out_text, out_error);
 }

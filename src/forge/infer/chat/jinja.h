@@ -31,6 +31,8 @@ enum {
     JINJA_MAX_RANGE = 100000, /* items of range(), as in Jinja's sandbox */
 };
 
+struct json_value;
+
 /* --- tree ---------------------------------------------------------------------------------------------- */
 
 /* The kind of a node. Each comment shows the syntax of the node; the words left, right, third, other, text
@@ -218,6 +220,9 @@ bool jinja_compare(struct jinja *jinja, struct span operator_text, struct value 
 /* Removes characters at the ends of a text, like span_strip. Counts the steps of this work. */
 struct value jinja_strip(struct jinja *jinja, struct span text, struct span characters, bool at_start,
                          bool at_end);
+
+/* Returns a JSON value of a request as a value of the template. Texts stay in the memory of `json`. */
+struct value jinja_read_json(struct jinja *jinja, const struct json_value *json);
 
 /* Return the builtin with this name, or NULL. jinja_find_method searches the methods of values of this kind.
  * jinja_find searches a table of `count` builtins. */

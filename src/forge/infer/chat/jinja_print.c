@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include "base/string.h"
 
+enum { ESCAPE_SIZE = 16 }; /* bytes of the longest escape, with NUL */
+
 static void print_literal(struct jinja *jinja, struct buffer *out, const char *text)
 {
     buffer_add(jinja, out, text, strlen(text));
@@ -39,32 +41,58 @@ static void print_float(struct jinja *jinja, struct buffer *out, double number, 
         print_literal(jinja, out, ".0");
 }
 
-/* Prints a string in quotes, as Python's repr does. */
-static void print_quoted(struct jinja *jinja, struct buffer *out, struct span span)
+/* Writes the escape of a character to `out`. Writes nothing if the character needs no escape. */
+typedef void escape_fn(uint32_t code, char out[ESCAPE_SIZE]);
+
+static void escape_unprintable(uint32_t code, char out[ESCAPE_SIZE])
 {
-    static const char from[] = "\\\n\r\t", to[] = "\\nrt";
-    bool has_single = memchr(span.bytes, '\'', span.size), has_double = memchr(span.bytes, '"', span.size);
-    char quote = has_single && !has_double ? '"' : '\'';
+    if (code < 0x20 || (code >= 0x7f && code <= 0xa0) || code == 0xad)
+        string_print(out, ESCAPE_SIZE, "\\x%02x", code);
+    else if ((code_is_space(code) && code != ' ') || (code >= 0xd800 && code < 0xe000))
+        string_print(out, ESCAPE_SIZE, "\\u%04x", code);
+}
+
+static void escape_control(uint32_t code, char out[ESCAPE_SIZE])
+{
+    if (code < 0x20)
+        string_print(out, ESCAPE_SIZE, "\\u%04x", code);
+}
+
+static void escape_all_but_ascii(uint32_t code, char out[ESCAPE_SIZE])
+{
+    if (code >= 0x10000)
+        string_print(out, ESCAPE_SIZE, "\\u%04x\\u%04x", 0xd7c0 + (code >> 10), 0xdc00 + (code & 0x3ff));
+    else if (code < 0x20 || code > 0x7f)
+        string_print(out, ESCAPE_SIZE, "\\u%04x", code);
+}
+
+/* Prints a string in quotes. The quote is escaped with a backslash. A character of `from` becomes a backslash
+ * and the character of `to` at the same position. */
+static void print_string(struct jinja *jinja, struct buffer *out, struct span span, char quote,
+                         const char *from, const char *to, escape_fn *escape)
+{
     jinja_charge(jinja, span.size / 2);
     buffer_add(jinja, out, &quote, 1);
     for (size_t i = 0, size; i < span.size && !jinja->has_failed; i += size) {
-        char escape[16];
+        char escaped[ESCAPE_SIZE] = "";
         const char *bytes = span.bytes + i;
         uint32_t code = span_code((struct span){bytes, span.size - i}, &size);
         const char *simple = size == 1 && *bytes ? strchr(from, *bytes) : NULL;
-        if (simple)
-            string_print(escape, sizeof escape, "\\%c", to[simple - from]);
-        else if (size == 1 && *bytes == quote)
-            string_print(escape, sizeof escape, "\\%c", quote);
-        else if (code < 0x20 || (code >= 0x7f && code <= 0xa0) || code == 0xad)
-            string_print(escape, sizeof escape, "\\x%02x", code);
-        else if ((code_is_space(code) && code != ' ') || (code >= 0xd800 && code < 0xe000))
-            string_print(escape, sizeof escape, "\\u%04x", code);
+        if (simple || (size == 1 && *bytes == quote))
+            string_print(escaped, sizeof escaped, "\\%c", simple ? to[simple - from] : quote);
         else
-            string_print(escape, sizeof escape, "%.*s", (int)size, bytes);
-        print_literal(jinja, out, escape);
+            escape(code, escaped);
+        buffer_add(jinja, out, *escaped ? escaped : bytes, *escaped ? strlen(escaped) : size);
     }
     buffer_add(jinja, out, &quote, 1);
+}
+
+/* Prints a string as Python's repr does. */
+static void print_quoted(struct jinja *jinja, struct buffer *out, struct span span)
+{
+    bool has_single = memchr(span.bytes, '\'', span.size), has_double = memchr(span.bytes, '"', span.size);
+    print_string(jinja, out, span, has_single && !has_double ? '"' : '\'', "\\\n\r\t", "\\nrt",
+                 escape_unprintable);
 }
 
 static void print_quoted_value(struct jinja *jinja, struct buffer *out, struct value value);
@@ -150,26 +178,8 @@ struct span value_text(struct jinja *jinja, struct value value)
 
 static void print_json_string(struct jinja *jinja, struct buffer *out, struct span span, bool is_ascii)
 {
-    static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
-    jinja_charge(jinja, span.size / 2);
-    print_literal(jinja, out, "\"");
-    for (size_t i = 0, size; i < span.size && !jinja->has_failed; i += size) {
-        char escape[16];
-        const char *bytes = span.bytes + i;
-        uint32_t code = span_code((struct span){bytes, span.size - i}, &size);
-        const char *simple = size == 1 && *bytes ? strchr(from, *bytes) : NULL;
-        if (simple)
-            string_print(escape, sizeof escape, "\\%c", to[simple - from]);
-        else if (code < 0x20 || (is_ascii && code > 0x7e && code < 0x10000 && code != 0x7f))
-            string_print(escape, sizeof escape, "\\u%04x", code);
-        else if (is_ascii && code >= 0x10000)
-            string_print(escape, sizeof escape, "\\u%04x\\u%04x", 0xd7c0 + (code >> 10),
-                         0xdc00 + (code & 0x3ff));
-        else
-            string_print(escape, sizeof escape, "%.*s", (int)size, bytes);
-        print_literal(jinja, out, escape);
-    }
-    print_literal(jinja, out, "\"");
+    print_string(jinja, out, span, '"', "\\\b\f\n\r\t", "\\bfnrt",
+                 is_ascii ? escape_all_but_ascii : escape_control);
 }
 
 /* Begins the next line of JSON with indentation. */

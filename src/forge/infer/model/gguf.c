@@ -153,7 +153,7 @@ static void get_rope(struct gguf *g, struct model_config *c)
 static void get_vocabulary_size(struct gguf *g, struct model_config *c)
 {
     const struct model_tensor *embeddings = model_file_find(g->file, "token_embd.weight");
-    if (g->tensor_count == 0)
+    if (g->file->tensor_count == 0)
         gguf_fail(g, JOULE_INVALID, "the file has no tensors, only a vocabulary");
     else if (!embeddings || embeddings->shape.rank != 2)
         gguf_fail(g, JOULE_INVALID, "tensor 'token_embd.weight' is missing or not a matrix");
@@ -183,20 +183,11 @@ static void get_divisors(struct gguf *g, struct model_config *c)
     c->rope_divisors = divisors;
 }
 
-static void check_split(struct gguf *g)
-{
-    int64_t parts = 1;
-    if (gguf_integer(g, "split.count", &parts) && parts > 1)
-        gguf_fail(g, JOULE_UNSUPPORTED,
-                  "the model is split into %" PRId64 " files, which is not supported; merge them first",
-                  parts);
-}
-
 joule_status gguf_read(struct model_file *file, const char *path, joule_error *out_error)
 {
     struct gguf gguf, *g = &gguf;
     gguf_open(g, file, path, out_error);
-    check_split(g);
+    gguf_open_parts(g);
     get_architecture(g);
     gguf_text(g, "general.name", &file->name);
     gguf_read_tensors(g);

@@ -41,7 +41,8 @@ struct gguf_value {
 };
 
 /* An open file. After the first failure `status` is set, and functions that take a `gguf` return
- * "absent". */
+ * "absent". A model may be split into several files: its first part has the keys, and each part has
+ * tensors. */
 struct gguf {
     struct model_file *file;
     const char *path;
@@ -50,6 +51,7 @@ struct gguf {
     struct gguf_value *values; /* sorted by key */
     size_t value_count;
     uint64_t tensor_count;
+    struct gguf *next; /* the next part of the model, in the arena of `file`; NULL: none */
     joule_status status;
     joule_error *error;
 };
@@ -88,8 +90,12 @@ const struct gguf_value *gguf_array(struct gguf *gguf, const char *key, enum ggu
  * INT64_MAX. */
 int64_t gguf_integer_at(const struct gguf_value *value, uint64_t i);
 
-/* Reads the descriptions of the tensors. Checks that the data of the tensors are aligned, within the file,
- * and do not overlap. */
+/* Opens the other parts of a model whose first part is `gguf`, and sets `next` of all parts. Does nothing if
+ * the model is one file. Fails if a part is missing, or if the parts contradict each other; the message names
+ * the part. */
+joule_status gguf_open_parts(struct gguf *gguf);
+/* Reads the descriptions of the tensors of all parts. Checks that the data of the tensors are aligned, within
+ * their file, and do not overlap. A failure of a part is also a failure of `gguf`. */
 joule_status gguf_read_tensors(struct gguf *gguf);
 /* Reads the vocabulary. Its count remains 0 if the file has none. */
 joule_status gguf_get_vocabulary(struct gguf *gguf);

@@ -160,9 +160,10 @@ static int by_offset(const void *a, const void *b)
     return x->size < y->size ? -1 : x->size > y->size;
 }
 
-/* Sets the data of all tensors. begin: offset of the first tensor's data in the file, at most the size of the
- * file. */
-static void place_data(struct gguf *g, struct extent *extents, uint64_t begin, uint64_t alignment)
+/* Sets the data of the file's tensors. begin: offset of the first tensor's data in the file, at most the size
+ * of the file. */
+static void place_data(struct gguf *g, struct model_tensor *tensors, struct extent *extents, uint64_t begin,
+                       uint64_t alignment)
 {
     uint64_t size = g->map.size - begin, end = 0;
     for (size_t i = 0; i < g->tensor_count && g->status == JOULE_OK; i++) {
@@ -178,7 +179,7 @@ static void place_data(struct gguf *g, struct extent *extents, uint64_t begin, u
                       " of the data on, which has %" PRIu64 " bytes",
                       extent->tensor->name, extent->size, extent->offset, size);
         else
-            g->file->tensors[i].data = (const char *)g->map.data + begin + extent->offset;
+            tensors[i].data = (const char *)g->map.data + begin + extent->offset;
     }
     if (g->status != JOULE_OK)
         return;
@@ -191,28 +192,53 @@ static void place_data(struct gguf *g, struct extent *extents, uint64_t begin, u
     }
 }
 
+/* --- files ---------------------------------------------------------------------------------------------- */
+
+/* Reads the descriptions of one file's tensors. tensors, extents: [g->tensor_count]. */
+static void read_file(struct gguf *g, struct model_tensor *tensors, struct extent *extents)
+{
+    int64_t alignment = GGUF_DEFAULT_ALIGNMENT;
+    gguf_integer(g, "general.alignment", &alignment);
+    if (alignment < 8 || alignment > MAX_ALIGNMENT || alignment % 8 != 0)
+        gguf_fail(g, JOULE_INVALID, "key 'general.alignment' is %" PRId64, alignment);
+    for (size_t i = 0; i < g->tensor_count && g->status == JOULE_OK; i++)
+        take_tensor(g, &tensors[i], &extents[i]);
+    if (g->status != JOULE_OK || g->tensor_count == 0)
+        return;
+    uint64_t unit = (uint64_t)alignment, begin = (g->at + unit - 1) / unit * unit;
+    if (begin > g->map.size)
+        gguf_fail(g, JOULE_INVALID, "byte %zu: the file ends before the data of the tensors", g->at);
+    else
+        place_data(g, tensors, extents, begin, unit);
+}
+
+/* Returns the number of tensors in all parts. Fails if a part is too small for its tensors. */
+static size_t count_tensors(struct gguf *g)
+{
+    size_t count = 0;
+    for (struct gguf *part = g; part && g->status == JOULE_OK; part = part->next) {
+        if (part->tensor_count > (part->map.size - part->at) / MIN_TENSOR_SIZE)
+            g->status = gguf_fail(part, JOULE_INVALID, "byte 8: %" PRIu64 " tensors are larger than the file",
+                                  part->tensor_count);
+        count += (size_t)part->tensor_count;
+    }
+    return count;
+}
+
 joule_status gguf_read_tensors(struct gguf *g)
 {
     struct model_file *file = g->file;
-    int64_t alignment = GGUF_DEFAULT_ALIGNMENT;
-    gguf_integer(g, "general.alignment", &alignment);
-    if (g->status == JOULE_OK && (alignment < 8 || alignment > MAX_ALIGNMENT || alignment % 8 != 0))
-        return gguf_fail(g, JOULE_INVALID, "key 'general.alignment' is %" PRId64, alignment);
-    if (g->status == JOULE_OK && g->tensor_count > (g->map.size - g->at) / MIN_TENSOR_SIZE)
-        return gguf_fail(g, JOULE_INVALID, "byte 8: %" PRIu64 " tensors are larger than the file",
-                         g->tensor_count);
+    size_t count = count_tensors(g);
     if (g->status != JOULE_OK)
         return g->status;
-    struct extent *extents = arena_alloc(&file->arena, (size_t)g->tensor_count * sizeof *extents);
-    file->tensors = arena_alloc(&file->arena, (size_t)g->tensor_count * sizeof *file->tensors);
+    struct extent *extents = arena_alloc(&file->arena, count * sizeof *extents);
+    file->tensors = arena_alloc(&file->arena, count * sizeof *file->tensors);
     if (!extents || !file->tensors)
         return g->status = model_no_memory(g->path, g->error);
-    for (; file->tensor_count < g->tensor_count && g->status == JOULE_OK; file->tensor_count++)
-        take_tensor(g, &file->tensors[file->tensor_count], &extents[file->tensor_count]);
-    uint64_t unit = (uint64_t)alignment, begin = (g->at + unit - 1) / unit * unit;
-    if (g->status == JOULE_OK && g->tensor_count > 0 && begin > g->map.size)
-        gguf_fail(g, JOULE_INVALID, "byte %zu: the file ends before the data of the tensors", g->at);
-    else if (g->status == JOULE_OK && g->tensor_count > 0)
-        place_data(g, extents, begin, unit);
+    for (struct gguf *part = g; part && g->status == JOULE_OK; part = part->next) {
+        read_file(part, file->tensors + file->tensor_count, extents + file->tensor_count);
+        file->tensor_count += part->tensor_count;
+        g->status = part->status;
+    }
     return g->status;
 }

@@ -2,13 +2,12 @@
  *
  * Note: the defaults are those of the transformers library.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "base/file.h"
+#include "forge/core/random_access_file.h"
 #include "forge/infer/model/hugging_face.h"
 #include "forge/infer/model/model_reader.h"
 
@@ -17,29 +16,15 @@ enum { MAX_JSON_SIZE = 64 << 20 }; /* bytes */
 const struct json_value *hf_read_json(struct arena *arena, const char *path, joule_status *out_status,
                                       joule_error *out_error)
 {
-    size_t size = 0;
+    size_t size;
+    char *text;
     joule_error error = {0};
-    char *bytes = file_read_whole(path, FILE_REGULAR, MAX_JSON_SIZE, &size);
-    if (!bytes) {
-        int reason = errno;
-        *out_status = reason == ENOMEM
-                          ? model_no_memory(path, out_error)
-                          : error_set(out_error, reason == EFBIG ? JOULE_INVALID : status_of_errno(reason),
-                                      "cannot read %s: %s", path,
-                                      reason == EFBIG ? "the file is too large" : file_reason(reason));
+    *out_status = file_read_all(path, MAX_JSON_SIZE, arena, &text, &size, out_error);
+    if (*out_status != JOULE_OK)
         return NULL;
-    }
-    /* The tree points into the text, so both are in the arena. */
-    char *text = arena_alloc(arena, size + 1);
-    const struct json_value *root = NULL;
-    if (text) {
-        memcpy(text, bytes, size);
-        root = json_parse(arena, text, size, path, &error);
-        *out_status = root ? JOULE_OK : error_set(out_error, error.status, "cannot read %s", error.message);
-    } else {
-        *out_status = model_no_memory(path, out_error);
-    }
-    free(bytes);
+    const struct json_value *root = json_parse(arena, text, size, path, &error);
+    if (!root)
+        *out_status = error_set(out_error, error.status, "cannot read %s", error.message);
     return root;
 }
 

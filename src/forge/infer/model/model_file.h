@@ -75,10 +75,11 @@ struct model_map {
 };
 
 /* Opens a model file. The first bytes of the file determine the format: GGUF, or llama2.c's .bin, whose
- * vocabulary is in the file `tokenizer_path` (NULL: none). A folder of Hugging Face is opened through its
- * config.json. The caller closes the file with model_file_close. JOULE_INVALID: the file is damaged or
- * contradicts itself; the message names the field. JOULE_UNSUPPORTED: the version, architecture or element
- * type is not supported. */
+ * vocabulary is in the file `tokenizer_path` (NULL: none). The first part of a split GGUF file opens all
+ * parts. A folder of Hugging Face is opened through its config.json. The caller closes the file with
+ * model_file_close. JOULE_INVALID: the file is damaged or contradicts itself; the message names the field.
+ * JOULE_UNSUPPORTED: the version, architecture or element type is not supported. JOULE_ABSENT: the file, or a
+ * part of it, does not exist. */
 joule_status model_file_open(const char *path, const char *tokenizer_path, struct model_file **out_file,
                              joule_error *out_error);
 void model_file_close(struct model_file *file);

@@ -32,6 +32,15 @@ enum token_type {
     TOKEN_BYTE = 6, /* stands for one byte, for example <0x0A> */
 };
 
+/* Rules of a token that a file adds to the model's tokens (added_tokens of tokenizer.json), as flags. */
+enum token_rule {
+    TOKEN_STRIPS_LEFT = 1,   /* includes the white space before its text */
+    TOKEN_STRIPS_RIGHT = 2,  /* includes the white space after its text */
+    TOKEN_IS_WORD = 4,       /* is only found where no character of a word is beside it */
+    TOKEN_IS_NORMALIZED = 8, /* is searched for in normalized text, after the other tokens */
+    TOKEN_IN_MODEL = 16,     /* is also a token of the model, so merges may result in it */
+};
+
 struct vocabulary {
     enum vocabulary_kind kind;
     size_t count;
@@ -39,6 +48,7 @@ struct vocabulary {
     struct bytes *tokens;
     float *scores;  /* [count]; NULL: none */
     uint8_t *types; /* [count], enum token_type */
+    uint8_t *rules; /* [count], flags of enum token_rule; NULL: none */
     /* [merge_count], such as "left right"; the first is merged first. For BPE, and for SPM without scores. */
     struct bytes *merges;
     size_t merge_count;
@@ -53,6 +63,8 @@ struct vocabulary {
     /* prefix_is_once: no space is added after special tokens, only at the beginning of the text.
      * prefix_is_conditional: no space is added to a text that begins with a space. */
     bool prefix_is_once, prefix_is_conditional;
+    /* The added space is a part of the normalization, which also replaces spaces by U+2581. */
+    bool normalizes_spaces;
 };
 
 #endif

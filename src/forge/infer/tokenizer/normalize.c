@@ -105,21 +105,20 @@ bool tokenizer_splits_at_spaces(const forge_tokenizer *tokenizer)
     return true;
 }
 
-joule_status encoder_each_part(struct encoder *encoder, encode_part_fn *encode)
+joule_status encoder_each_part(struct encoder *encoder, size_t begin, size_t end, encode_part_fn *encode)
 {
     const char *text = encoder->text;
-    size_t size = encoder->text_size;
     joule_status status = JOULE_OK;
-    if (size > UINT32_MAX)
+    if (end > UINT32_MAX)
         return error_set(encoder->error, JOULE_INVALID,
-                         "cannot convert a text to tokens: it has %zu bytes after normalisation", size);
-    for (size_t begin = 0, end; begin < size && status == JOULE_OK; begin = end) {
-        end = begin;
-        while (end < size && text[end] == ' ')
-            end++;
-        const char *next = memchr(text + end, ' ', size - end);
-        end = next && encoder->tokenizer->splits_at_spaces ? (size_t)(next - text) : size;
-        status = encode(encoder, text + begin, end - begin);
+                         "cannot convert a text to tokens: it has %zu bytes after normalisation", end);
+    for (size_t next; begin < end && status == JOULE_OK; begin = next) {
+        next = begin;
+        while (next < end && text[next] == ' ')
+            next++;
+        const char *space = memchr(text + next, ' ', end - next);
+        next = space && encoder->tokenizer->splits_at_spaces ? (size_t)(space - text) : end;
+        status = encode(encoder, text + begin, next - begin);
     }
     return status;
 }

@@ -6,6 +6,7 @@
  * SentencePiece adds no space there. */
 #include <string.h>
 #include "base/error.h"
+#include "forge/core/random_access_file.h"
 #include "forge/infer/tokenizer/tokenizer_read.h"
 
 enum { MAX_FILE = 256 << 20 };                                      /* bytes */
@@ -198,7 +199,7 @@ joule_status sentencepiece_read(struct arena *arena, struct vocabulary *vocabula
     struct model model = {.vocabulary = vocabulary, .kind = MODEL_UNIGRAM, .bos = 1, .eos = 2, .padding = -1};
     char *data;
     size_t size, count;
-    joule_status status = tokenizer_read_file(arena, path, MAX_FILE, &data, &size, out_error);
+    joule_status status = file_read_all(path, MAX_FILE, arena, &data, &size, out_error);
     if (status != JOULE_OK)
         return status;
     struct bytes bytes = {data, size};

@@ -1,48 +1,11 @@
-/* infer/tokenizer/tokenizer.c - converts text to tokens: finds special tokens, and calls the model's
- * algorithm. */
+/* infer/tokenizer/tokenizer.c - converts text to tokens: calls the model's algorithm for the text between
+ * special tokens. */
 #include "forge/infer/tokenizer/tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
 #include "forge/infer/tokenizer/pretokenizer.h"
-
-/* --- special tokens ------------------------------------------------------------------------------------- */
-
-static bool may_read(const forge_tokenizer *tokenizer, int32_t token, uint32_t flags)
-{
-    return token != TOKEN_NONE &&
-           (tokenizer_type(tokenizer, token) == TOKEN_USER_DEFINED || (flags & FORGE_TOKENIZE_READ_CONTROL));
-}
-
-/* Returns the longest special token with which text[0..size) begins, or TOKEN_NONE. */
-static int32_t special_at(const forge_tokenizer *tokenizer, const char *text, size_t size, uint32_t flags)
-{
-    int32_t longest = TOKEN_NONE;
-    uint32_t node = 0;
-    for (size_t i = 0; i < size; i++) {
-        node = trie_step(&tokenizer->special, node, (uint8_t)text[i]);
-        if (node == TRIE_NONE)
-            break;
-        if (may_read(tokenizer, tokenizer->special.nodes[node].token, flags))
-            longest = tokenizer->special.nodes[node].token;
-    }
-    return longest;
-}
-
-/* Returns the position of the first special token in text[at..size), or `size`. */
-static size_t find_special(const forge_tokenizer *tokenizer, const char *text, size_t at, size_t size,
-                           uint32_t flags, int32_t *out_token)
-{
-    *out_token = TOKEN_NONE;
-    for (; tokenizer->special.count && at < size; at++)
-        if (tokenizer->begins_special[(uint8_t)text[at]]) {
-            *out_token = special_at(tokenizer, text + at, size - at, flags);
-            if (*out_token != TOKEN_NONE)
-                return at;
-        }
-    return size;
-}
 
 /* --- encoding ------------------------------------------------------------------------------------------- */
 
@@ -80,36 +43,76 @@ static bool adds_space(const struct vocabulary *v, const char *text, size_t at, 
     if (!v->adds_space_prefix || (v->prefix_is_once && at > 0))
         return false;
     size_t mark = strlen(SPACE_MARK);
-    bool has_space = text[at] == ' ' || (size - at >= mark && memcmp(text + at, SPACE_MARK, mark) == 0);
-    return !v->prefix_is_conditional || v->removes_extra_spaces || !has_space;
+    bool has_mark = size - at >= mark && memcmp(text + at, SPACE_MARK, mark) == 0;
+    bool keeps_space = text[at] == ' ' && !v->removes_extra_spaces;
+    return !v->prefix_is_conditional || !(has_mark || keeps_space);
 }
 
-static joule_status encode_all(struct encoder *encoder, const char *text, size_t size, uint32_t flags)
+/* Converts text[begin..end), which is the text between two special tokens. */
+typedef joule_status encode_fn(struct encoder *encoder, const char *text, size_t begin, size_t end);
+
+/* Converts a range of normalized text (encode_fn). text: encoder->text. */
+static joule_status encode_range(struct encoder *encoder, const char *text, size_t begin, size_t end)
 {
-    static encode_fn *const encode[] = {
-        [VOCABULARY_SPM] = spm_encode, [VOCABULARY_BPE] = bpe_encode, [VOCABULARY_UNIGRAM] = unigram_encode};
-    const forge_tokenizer *tokenizer = encoder->tokenizer;
+    (void)text;
+    encoder->ends_with_unknown = false;
+    encoder->score = 0;
+    return encoder_each_part(encoder, begin, end,
+                             encoder->tokenizer->vocabulary->kind == VOCABULARY_UNIGRAM ? unigram_encode_part
+                                                                                        : spm_encode_part);
+}
+
+/* Normalizes text[begin..end), and converts it (encode_fn). */
+static joule_status encode_plain(struct encoder *encoder, const char *text, size_t begin, size_t end)
+{
+    const struct vocabulary *v = encoder->tokenizer->vocabulary;
+    encoder->ends_with_unknown = false;
+    if (v->kind == VOCABULARY_BPE)
+        return bpe_encode(encoder, text + begin, end - begin);
+    if (!encoder_normalize(encoder, text + begin, end - begin, adds_space(v, text, begin, end)))
+        return encoder_no_memory(encoder);
+    return encode_range(encoder, encoder->text, 0, encoder->text_size);
+}
+
+/* Finds the tokens of a set in text[begin..end), and calls `encode` for the text between them. has_marks: see
+ * struct special_search. */
+static joule_status encode_around(struct encoder *encoder, const struct special_set *set, bool has_marks,
+                                  const char *text, size_t begin, size_t end, encode_fn *encode)
+{
+    if (begin == end) /* the text may be NULL */
+        return JOULE_OK;
+    struct special_search search = {.tokenizer = encoder->tokenizer,
+                                    .set = set,
+                                    .text = text + begin,
+                                    .size = end - begin,
+                                    .flags = encoder->flags,
+                                    .has_marks = has_marks};
+    struct special_match match;
     joule_status status = JOULE_OK;
-    bool is_first = true;
-    for (size_t at = 0; at < size && status == JOULE_OK;) {
-        int32_t special, token;
-        size_t next = find_special(tokenizer, text, at, size, flags, &special), length;
-        if (next > at) {
-            encoder->ends_with_unknown = false;
-            bool adds = is_first && adds_space(tokenizer->vocabulary, text, at, size);
-            status = encode[tokenizer->vocabulary->kind](encoder, text + at, next - at, adds);
-            is_first = false;
-        }
-        token = special;
-        if (token != TOKEN_NONE && status == JOULE_OK) {
-            encoder_add(encoder, token);
-            token_text(&tokenizer->texts, token, &length);
-            next += length;
-            is_first = true;
-        }
-        at = next;
+    bool is_found = true;
+    for (size_t at = begin; is_found && status == JOULE_OK; at = begin + search.end) {
+        is_found = special_search_next(&search, &match);
+        size_t next = is_found ? begin + match.begin : end;
+        if (at < next)
+            status = encode(encoder, text, at, next);
+        if (is_found && status == JOULE_OK)
+            encoder_add(encoder, match.token);
     }
     return status;
+}
+
+/* Converts text[begin..end), which may contain special tokens that are searched for after the others. */
+static joule_status encode_between(struct encoder *encoder, const char *text, size_t begin, size_t end)
+{
+    const forge_tokenizer *tokenizer = encoder->tokenizer;
+    const struct special_set *others = &tokenizer->special.others;
+    if (others->trie.count == 0)
+        return encode_plain(encoder, text, begin, end);
+    if (!tokenizer->special.is_normalized)
+        return encode_around(encoder, others, false, text, begin, end, encode_plain);
+    if (!encoder_normalize(encoder, text + begin, end - begin, tokenizer->vocabulary->adds_space_prefix))
+        return encoder_no_memory(encoder);
+    return encode_around(encoder, others, true, encoder->text, 0, encoder->text_size, encode_range);
 }
 
 joule_status forge_tokenize(const forge_tokenizer *tokenizer, const char *text, size_t size, uint32_t flags,
@@ -129,11 +132,15 @@ joule_status forge_tokenize(const forge_tokenizer *tokenizer, const char *text, 
                          "cannot convert a text of %zu bytes to tokens: the maximum is %d", size,
                          TOKENIZER_MAX_TEXT);
     const struct vocabulary *vocabulary = tokenizer->vocabulary;
-    struct encoder encoder = {
-        .tokenizer = tokenizer, .out_tokens = out_tokens, .capacity = capacity, .error = out_error};
+    struct encoder encoder = {.tokenizer = tokenizer,
+                              .out_tokens = out_tokens,
+                              .capacity = capacity,
+                              .flags = flags,
+                              .error = out_error};
     if ((flags & FORGE_TOKENIZE_ADD_ENDS) && vocabulary->adds_bos && vocabulary->bos != TOKEN_NONE)
         encoder_add(&encoder, vocabulary->bos);
-    joule_status status = encode_all(&encoder, text, size, flags);
+    joule_status status =
+        encode_around(&encoder, &tokenizer->special.raw, false, text, 0, size, encode_between);
     if ((flags & FORGE_TOKENIZE_ADD_ENDS) && vocabulary->adds_eos && vocabulary->eos != TOKEN_NONE)
         encoder_add(&encoder, vocabulary->eos);
     merger_free(&encoder.merger);

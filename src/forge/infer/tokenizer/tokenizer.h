@@ -6,8 +6,8 @@
 #include <forge/tokenizer.h>
 #include "forge/infer/tokenizer/charsmap.h"
 #include "forge/infer/tokenizer/merge_symbols.h"
+#include "forge/infer/tokenizer/special_tokens.h"
 #include "forge/infer/tokenizer/token_table.h"
-#include "forge/infer/tokenizer/trie.h"
 #include "forge/infer/model/vocabulary.h"
 
 enum {
@@ -31,8 +31,7 @@ struct forge_tokenizer {
     size_t max_token;         /* size of the longest text of a token, in bytes */
     struct token_table table; /* tokens that can result from pieces and merges */
     struct pair_table merges; /* merges of BPE, and of SPM without scores; otherwise empty */
-    struct trie special;      /* tokens that are searched for in a text before the text is encoded */
-    bool begins_special[256]; /* a token of `special` begins with this byte */
+    struct special_tokens special;
     int32_t byte_tokens[256]; /* [byte]: the token of this byte; TOKEN_NONE: the byte has no token */
     int32_t end_tokens[TOKENIZER_MAX_END_TOKENS];
     size_t end_count;
@@ -64,6 +63,14 @@ static inline bool tokenizer_is_ordinary(const forge_tokenizer *tokenizer, int32
     return type == TOKEN_NORMAL || type == TOKEN_UNUSED;
 }
 
+/* Returns true for a user-defined token that is searched for in the text, but is also a token of the
+ * model. */
+static inline bool tokenizer_is_found_twice(const forge_tokenizer *tokenizer, int32_t token)
+{
+    const uint8_t *rules = tokenizer->vocabulary->rules;
+    return rules && (rules[token] & TOKEN_IN_MODEL) && tokenizer_type(tokenizer, token) == TOKEN_USER_DEFINED;
+}
+
 /* A text that is being converted to tokens. */
 struct encoder {
     const forge_tokenizer *tokenizer;
@@ -71,7 +78,8 @@ struct encoder {
     size_t capacity, count;
     bool ends_with_unknown; /* the last token is the unknown token */
     struct merger merger;
-    char *text; /* a part of the text, after normalisation */
+    uint32_t flags; /* of forge_tokenize */
+    char *text;     /* a part of the text, after normalisation */
     size_t text_size, text_capacity;
     void *paths; /* work memory of tokenizer_unigram.c */
     size_t path_capacity;
@@ -98,16 +106,15 @@ joule_status encoder_add_bytes(struct encoder *encoder, const char *text, size_t
 bool encoder_normalize(struct encoder *encoder, const char *text, size_t size, bool adds_space);
 /* Converts a part of encoder->text. */
 typedef joule_status encode_part_fn(struct encoder *encoder, const char *text, size_t size);
-/* Calls `encode` for each part of encoder->text. A part ends before a space that follows another character,
- * if no token contains both. Otherwise the text is one part. */
-joule_status encoder_each_part(struct encoder *encoder, encode_part_fn *encode);
+/* Calls `encode` for each part of encoder->text from byte `begin` to `end`. A part ends before a space that
+ * follows another character, if no token contains both. Otherwise the text is one part. */
+joule_status encoder_each_part(struct encoder *encoder, size_t begin, size_t end, encode_part_fn *encode);
 /* Sets JOULE_NO_MEMORY and a message. Returns JOULE_NO_MEMORY. */
 joule_status encoder_no_memory(struct encoder *encoder);
 
-/* Converts the part of a text between two special tokens to tokens. adds_space: a space is added before the
- * part. */
-typedef joule_status encode_fn(struct encoder *encoder, const char *text, size_t size, bool adds_space);
-encode_fn spm_encode, bpe_encode, unigram_encode;
+encode_part_fn spm_encode_part, unigram_encode_part;
+/* Converts the part of a text between two special tokens. */
+joule_status bpe_encode(struct encoder *encoder, const char *text, size_t size);
 
 /* Prepare the algorithms. tokenizer->texts must be complete. */
 joule_status spm_init(forge_tokenizer *tokenizer, joule_error *out_error);

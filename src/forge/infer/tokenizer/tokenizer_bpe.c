@@ -145,9 +145,8 @@ static joule_status add_piece(void *context, const char *text, size_t size)
     return merge_piece(encoder, text, size);
 }
 
-joule_status bpe_encode(struct encoder *encoder, const char *text, size_t size, bool adds_space)
+joule_status bpe_encode(struct encoder *encoder, const char *text, size_t size)
 {
-    (void)adds_space;
     const struct pretokenizer *pretokenizer = encoder->tokenizer->bpe->pretokenizer;
     if (!encoder->work && !(encoder->work = pretokenizer_work_new(pretokenizer)))
         return encoder_no_memory(encoder);

@@ -2,6 +2,7 @@
  * chat template. */
 #include <stdlib.h>
 #include <string.h>
+#include "forge/core/random_access_file.h"
 #include "forge/infer/tokenizer/tokenizer_json.h"
 
 enum { MAX_FILE = 64 << 20 }; /* bytes */
@@ -93,7 +94,7 @@ joule_status json_read_config(struct json_tokenizer *reading)
     size_t size;
     if (!path)
         return json_tokenizer_fail(reading, JOULE_NO_MEMORY, "%s", "out of memory");
-    joule_status status = tokenizer_read_file(reading->arena, path, MAX_FILE, &text, &size, &error);
+    joule_status status = file_read_all(path, MAX_FILE, reading->arena, &text, &size, &error);
     if (status == JOULE_OK) {
         const struct json_value *config = json_parse(&tree, text, size, path, &error);
         status = config ? read_config(reading, config) : error.status;

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "forge/core/random_access_file.h"
 
 enum {
     MAX_FILE = 64 << 20, /* bytes */
@@ -78,8 +79,9 @@ static joule_status allocate_tokens(struct json_tokenizer *reading, const struct
     v->count = (size_t)highest + 1;
     v->tokens = arena_alloc(reading->arena, v->count * sizeof *v->tokens);
     v->types = arena_alloc(reading->arena, v->count);
+    v->rules = arena_alloc(reading->arena, v->count);
     v->scores = is_unigram ? arena_alloc(reading->arena, v->count * sizeof *v->scores) : NULL;
-    if (!v->tokens || !v->types || (is_unigram && !v->scores))
+    if (!v->tokens || !v->types || !v->rules || (is_unigram && !v->scores))
         return no_memory(reading);
     memset(v->types, TOKEN_UNUSED, v->count);
     for (size_t i = 0; i < v->count; i++)
@@ -128,6 +130,23 @@ static joule_status read_scored(struct json_tokenizer *reading, const struct jso
     return status;
 }
 
+/* Returns the rules of an added token. */
+static uint8_t read_rules(const struct json_value *item, bool is_in_model)
+{
+    static const struct {
+        const char *name;
+        uint8_t rule;
+    } rules[] = {{"lstrip", TOKEN_STRIPS_LEFT},
+                 {"rstrip", TOKEN_STRIPS_RIGHT},
+                 {"single_word", TOKEN_IS_WORD},
+                 {"normalized", TOKEN_IS_NORMALIZED}};
+    uint8_t all = is_in_model ? TOKEN_IN_MODEL : 0;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (json_flag(json_member(item, rules[i].name), false))
+            all |= rules[i].rule;
+    return all;
+}
+
 static joule_status read_added(struct json_tokenizer *reading, const struct json_value *added)
 {
     struct vocabulary *v = reading->vocabulary;
@@ -144,6 +163,8 @@ static joule_status read_added(struct json_tokenizer *reading, const struct json
                 reading, JOULE_INVALID, "added_tokens: token %llu is '%.60s' here, but '%.*s' in vocab",
                 (unsigned long long)number, text, (int)(own->size < 60 ? own->size : 60), own->data);
         *own = bytes;
+        v->rules[number] =
+            read_rules(item, v->types[number] == TOKEN_NORMAL || v->types[number] == TOKEN_BYTE);
         v->types[number] =
             json_flag(json_member(item, "special"), false) ? TOKEN_CONTROL : TOKEN_USER_DEFINED;
     }
@@ -277,7 +298,7 @@ joule_status tokenizer_json_read(struct arena *arena, struct vocabulary *vocabul
     char *text;
     size_t size;
     *vocabulary = (struct vocabulary){.bos = -1, .eos = -1, .eot = -1, .unknown = -1, .padding = -1};
-    joule_status status = tokenizer_read_file(arena, path, MAX_FILE, &text, &size, out_error);
+    joule_status status = file_read_all(path, MAX_FILE, arena, &text, &size, out_error);
     if (status != JOULE_OK)
         return status;
     joule_error error = {0};

@@ -87,8 +87,10 @@ static joule_status read_normalizer_step(struct json_tokenizer *reading, const s
         v->adds_space_prefix = true;
         return JOULE_OK;
     }
-    if (is_replace(step, "String", " ") && json_is_text(json_member(step, "content"), "\xe2\x96\x81"))
+    if (is_replace(step, "String", " ") && json_is_text(json_member(step, "content"), "\xe2\x96\x81")) {
+        v->normalizes_spaces = true;
         return JOULE_OK;
+    }
     if (v->kind == VOCABULARY_UNIGRAM && strcmp(type, "Precompiled") == 0)
         return read_charsmap(reading, json_text_of(json_member(step, "precompiled_charsmap")));
     if (v->kind == VOCABULARY_UNIGRAM && (is_replace(step, "Regex", " {2,}") || strcmp(type, "Strip") == 0)) {
@@ -112,6 +114,7 @@ static joule_status read_metaspace(struct json_tokenizer *reading, const struct 
     if (!adds)
         return JOULE_OK;
     v->adds_space_prefix = v->prefix_is_conditional = true;
+    v->normalizes_spaces = false;
     v->prefix_is_once = json_is_text(scheme, "first");
     return JOULE_OK;
 }

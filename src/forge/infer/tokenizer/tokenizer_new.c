@@ -148,8 +148,9 @@ static void find_byte_tokens(forge_tokenizer *tokenizer)
         size_t size;
         const char *text = token_text(&tokenizer->texts, (int32_t)i, &size);
         enum token_type type = tokenizer_type(tokenizer, (int32_t)i);
-        bool is_byte =
-            tokenizer->vocabulary->kind == VOCABULARY_BPE ? type == TOKEN_NORMAL : type == TOKEN_BYTE;
+        bool is_byte = tokenizer->vocabulary->kind == VOCABULARY_BPE
+                           ? type == TOKEN_NORMAL || tokenizer_is_found_twice(tokenizer, (int32_t)i)
+                           : type == TOKEN_BYTE;
         if (size == 1 && is_byte)
             tokenizer->byte_tokens[(uint8_t)*text] = (int32_t)i;
     }
@@ -170,29 +171,17 @@ static bool has_end_name(struct bytes token)
     return false;
 }
 
-/* Finds the tokens that end an answer, and builds the set of special tokens. */
-static bool find_special_tokens(forge_tokenizer *tokenizer)
+static void find_end_tokens(forge_tokenizer *tokenizer)
 {
     const struct vocabulary *v = tokenizer->vocabulary;
-    int32_t *special = malloc(v->count * sizeof *special);
-    size_t count = 0;
-    if (!special)
-        return false;
     add_end(tokenizer, v->eos);
     add_end(tokenizer, v->eot);
     for (size_t i = 0; i < v->count; i++) {
         enum token_type type = tokenizer_type(tokenizer, (int32_t)i);
-        if (type != TOKEN_CONTROL && type != TOKEN_USER_DEFINED && type != TOKEN_UNKNOWN)
-            continue;
-        special[count++] = (int32_t)i;
-        if (v->tokens[i].size)
-            tokenizer->begins_special[(uint8_t)v->tokens[i].data[0]] = true;
-        if (has_end_name(v->tokens[i]))
+        bool is_special = type == TOKEN_CONTROL || type == TOKEN_USER_DEFINED || type == TOKEN_UNKNOWN;
+        if (is_special && has_end_name(v->tokens[i]))
             add_end(tokenizer, (int32_t)i);
     }
-    bool is_ok = trie_build(&tokenizer->special, &tokenizer->texts, special, count);
-    free(special);
-    return is_ok;
 }
 
 bool tokenizer_fill_table(forge_tokenizer *tokenizer,
@@ -224,11 +213,11 @@ joule_status tokenizer_new(const struct vocabulary *vocabulary, forge_tokenizer 
     status = make_texts(tokenizer, out_error);
     if (status == JOULE_OK) {
         find_byte_tokens(tokenizer);
-        if (!find_special_tokens(tokenizer))
-            status = error_set(out_error, JOULE_NO_MEMORY, "cannot open a tokenizer: out of memory");
-    }
-    if (status == JOULE_OK)
+        find_end_tokens(tokenizer);
         status = init[vocabulary->kind](tokenizer, out_error);
+    }
+    if (status == JOULE_OK && special_tokens_init(tokenizer) != JOULE_OK)
+        status = error_set(out_error, JOULE_NO_MEMORY, "cannot open a tokenizer: out of memory");
     if (status == JOULE_OK)
         *out_tokenizer = tokenizer;
     else
@@ -244,7 +233,7 @@ void forge_tokenizer_free(forge_tokenizer *tokenizer)
     unigram_free(tokenizer->unigram);
     token_table_free(&tokenizer->table);
     pair_table_free(&tokenizer->merges);
-    trie_free(&tokenizer->special);
+    special_tokens_free(&tokenizer->special);
     free(tokenizer->texts.bytes);
     free(tokenizer->texts.begins);
     model_file_close(tokenizer->file);

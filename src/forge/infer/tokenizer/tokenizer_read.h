@@ -6,12 +6,7 @@
 #include "base/arena.h"
 #include "forge/infer/model/vocabulary.h"
 
-/* Reads a whole file of at most `max_size` bytes into the arena, followed by NUL. JOULE_INVALID: the file is
- * larger. */
-joule_status tokenizer_read_file(struct arena *arena, const char *path, size_t max_size, char **out_bytes,
-                                 size_t *out_size, joule_error *out_error);
-
-/* The functions below read a vocabulary into memory of the arena. JOULE_INVALID: the file is damaged.
+/* The functions read a vocabulary into memory of the arena. JOULE_INVALID: the file is damaged.
  * JOULE_UNSUPPORTED: the file needs an algorithm that this version does not have. The message names the
  * field. */
 

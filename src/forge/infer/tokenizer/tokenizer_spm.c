@@ -11,7 +11,8 @@
 
 joule_status spm_init(forge_tokenizer *tokenizer, joule_error *out_error)
 {
-    if (!tokenizer_fill_table(tokenizer, tokenizer_is_ordinary))
+    if (!tokenizer_fill_table(tokenizer, tokenizer_is_ordinary) ||
+        !tokenizer_fill_table(tokenizer, tokenizer_is_found_twice))
         return error_set(out_error, JOULE_NO_MEMORY, "cannot open a tokenizer: out of memory");
     if (tokenizer->vocabulary->merge_count > 0) {
         joule_status status = tokenizer_add_merges(tokenizer, out_error);
@@ -64,8 +65,7 @@ static joule_status add_symbols(struct encoder *encoder)
     return status;
 }
 
-/* Converts a part of the encoder's text. */
-static joule_status encode_part(struct encoder *encoder, const char *part, size_t part_size)
+joule_status spm_encode_part(struct encoder *encoder, const char *part, size_t part_size)
 {
     const struct token_table *table = &encoder->tokenizer->table;
     size_t at = (size_t)(part - encoder->text), end = at + part_size;
@@ -83,11 +83,4 @@ static joule_status encode_part(struct encoder *encoder, const char *part, size_
                         : merger_run(&encoder->merger, find_pair, encoder)))
         return encoder_no_memory(encoder);
     return add_symbols(encoder);
-}
-
-joule_status spm_encode(struct encoder *encoder, const char *text, size_t size, bool adds_space)
-{
-    if (!encoder_normalize(encoder, text, size, adds_space))
-        return encoder_no_memory(encoder);
-    return encoder_each_part(encoder, encode_part);
 }

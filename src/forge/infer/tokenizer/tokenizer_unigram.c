@@ -31,7 +31,14 @@ struct path {
 static bool is_found(const forge_tokenizer *tokenizer, int32_t token)
 {
     enum token_type type = tokenizer_type(tokenizer, token);
-    return type == TOKEN_NORMAL || type == TOKEN_USER_DEFINED;
+    return type == TOKEN_NORMAL || tokenizer_is_found_twice(tokenizer, token) ||
+           (type == TOKEN_USER_DEFINED && !tokenizer->vocabulary->rules);
+}
+
+/* Returns the score of a token of the trie. User-defined tokens have the score 0, unless they have rules. */
+static float score_of(const struct vocabulary *v, int32_t token)
+{
+    return v->rules || !v->types || v->types[token] != TOKEN_USER_DEFINED ? v->scores[token] : 0;
 }
 
 joule_status unigram_init(forge_tokenizer *tokenizer, joule_error *out_error)
@@ -90,8 +97,7 @@ static void extend_all(const forge_tokenizer *tokenizer, struct path *paths, con
         int32_t token = trie->nodes[node].token;
         if (token == TOKEN_NONE)
             continue;
-        bool is_ordinary = tokenizer_is_ordinary(tokenizer, token);
-        extend(paths, at, end, is_ordinary ? tokenizer->vocabulary->scores[token] : 0, token);
+        extend(paths, at, end, score_of(tokenizer->vocabulary, token), token);
         has_character = has_character || end == at + length;
     }
     if (!has_character)
@@ -116,8 +122,7 @@ static joule_status add_path(struct encoder *encoder, struct path *paths, const 
     return status;
 }
 
-/* Converts a part of the encoder's text. */
-static joule_status encode_part(struct encoder *encoder, const char *text, size_t size)
+joule_status unigram_encode_part(struct encoder *encoder, const char *text, size_t size)
 {
     if (!array_reserve(&encoder->paths, &encoder->path_capacity, size + 1, sizeof(struct path)))
         return encoder_no_memory(encoder);
@@ -133,12 +138,4 @@ static joule_status encode_part(struct encoder *encoder, const char *text, size_
     }
     encoder->score = paths[size].score;
     return add_path(encoder, paths, text, size);
-}
-
-joule_status unigram_encode(struct encoder *encoder, const char *text, size_t size, bool adds_space)
-{
-    encoder->score = 0;
-    if (!encoder_normalize(encoder, text, size, adds_space))
-        return encoder_no_memory(encoder);
-    return encoder_each_part(encoder, encode_part);
 }
