@@ -147,9 +147,10 @@ FORGE_API joule_status forge_engine_step(forge_engine *engine, joule_error *out_
 
 /* The reason why an answer ended. */
 typedef enum forge_end {
-    FORGE_END_NONE = 0,      /* the answer has not ended */
-    FORGE_END_TOKEN = 1,     /* the end token or a stop token; the token is not part of the answer */
-    FORGE_END_LENGTH = 2,    /* the answer reached max_tokens, or the request its maximum length */
+    FORGE_END_NONE = 0,  /* the answer has not ended */
+    FORGE_END_TOKEN = 1, /* the end token or a stop token; the token is not part of the answer */
+    /* The answer reached max_tokens, or the request its maximum length, or no token continues the JSON. */
+    FORGE_END_LENGTH = 2,
     FORGE_END_CANCELLED = 3, /* forge_engine_cancel */
     FORGE_END_ENERGY = 4,    /* the request would exceed max_joules */
 } forge_end;

@@ -37,8 +37,10 @@ def reference_runs():
 
 
 class Server:
-    def __init__(self, *options, model=(MODEL, "--tokenizer", VOCABULARY), **environment):
-        self.process = subprocess.Popen([FORGE, "serve", *model, "--port", "0", "--threads", "1", *options],
+    """A server. before: words of a program that starts the server."""
+
+    def __init__(self, *options, model=(MODEL, "--tokenizer", VOCABULARY), before=(), **environment):
+        self.process = subprocess.Popen([*before, FORGE, "serve", *model, "--port", "0", "--threads", "1", *options],
                                         stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})
         self.messages = ""
         for line in self.process.stderr:

@@ -9,7 +9,7 @@ import sys
 from run_support import skip
 
 
-def _validator_class():
+def validator_class():
     folder = os.path.join(os.environ["JOULE_BUILD"], "python-jsonschema")
     sys.path.append(folder)
     try:
@@ -30,6 +30,6 @@ def validator(name):
     path = os.path.join(os.environ["JOULE_SOURCE"], "docs", name + ".schema.json")
     with open(path, encoding="utf-8") as file:
         schema = json.load(file)
-    cls = _validator_class()
+    cls = validator_class()
     cls.check_schema(schema)
     return cls(schema)

@@ -65,7 +65,7 @@ struct server {
     struct serve_metrics metrics;
     joule_error engine_failure; /* the reason of SERVE_FAILED */
 
-    atomic_uint exchanges;    /* HTTP requests whose answer has not been sent completely yet */
+    atomic_uint exchanges;    /* complete HTTP requests whose answer has not been sent completely yet */
     atomic_size_t body_bytes; /* memory of the bodies of all requests */
     /* Allows one request at a time to be parsed, because trees of JSON need much memory. */
     pthread_mutex_t parse_lock;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/resource.h>
 #include "serve_clients.h"
 #include "serve_paths.h"
 #include "serve_send.h"
@@ -16,6 +17,7 @@
 #define HEADER_BYTES 32768
 #define STACK_BYTES  (1 << 20)
 #define MAX_BODIES   16 /* limit for the memory of all bodies, as a number of bodies of maximum size */
+#define OTHER_FILES  64 /* descriptors for everything except connections: model, sensors, threads */
 
 struct http {
     struct server *server;
@@ -84,6 +86,26 @@ static void find_endpoint(struct server *server, struct MHD_Connection *connecti
 
 /* --- requests ------------------------------------------------------------------------------------------- */
 
+static void fail_large_body(const struct server *server, struct exchange *exchange)
+{
+    failure_set_status(&exchange->failure, 413, "invalid_request_error", "body_too_large",
+                       "the body is longer than %zu bytes", server->settings->max_body_bytes);
+}
+
+/* Checks the headers of a request. Returns false if the connection must be closed. */
+static bool begin_request(struct server *server, struct MHD_Connection *connection, const char *path,
+                          const char *method, struct exchange *exchange)
+{
+    const char *length = header_of(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    uint64_t announced;
+    find_endpoint(server, connection, path, method, exchange);
+    if (length && string_to_u64(length, 10, &announced) && announced > server->settings->max_body_bytes)
+        fail_large_body(server, exchange);
+    /* A client that waits for the permission to send a body gets the refusal instead. */
+    return !exchange->failure.status || !header_of(connection, MHD_HTTP_HEADER_EXPECT) ||
+           send_failure(connection, &exchange->failure) == MHD_YES;
+}
+
 /* Appends a part of the body. Drops it if the request was refused. Returns false if the connection must be
  * closed. */
 static bool add_body(struct server *server, struct exchange *exchange, const char *bytes, size_t size)
@@ -91,9 +113,7 @@ static bool add_body(struct server *server, struct exchange *exchange, const cha
     size_t limit = server->settings->max_body_bytes, before = exchange->body.capacity;
     exchange->received += size;
     if (exchange->received > limit) {
-        if (!exchange->failure.status)
-            failure_set_status(&exchange->failure, 413, "invalid_request_error", "body_too_large",
-                               "the body is longer than %zu bytes", limit);
+        fail_large_body(server, exchange);
         exchange_drop_body(server, exchange);
         return exchange->received <= 2 * limit;
     }
@@ -130,15 +150,15 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         exchange = *request = calloc(1, sizeof *exchange);
         if (!exchange)
             return MHD_NO;
-        atomic_fetch_add(&http->server->exchanges, 1);
-        find_endpoint(http->server, connection, path, method, exchange);
-        return MHD_YES;
+        return begin_request(http->server, connection, path, method, exchange) ? MHD_YES : MHD_NO;
     }
     if (*body_size) {
         size_t size = *body_size;
         *body_size = 0;
         return add_body(http->server, exchange, body, size) ? MHD_YES : MHD_NO;
     }
+    exchange->is_complete = true;
+    atomic_fetch_add(&http->server->exchanges, 1);
     clients_set_answering(&http->clients, client_of(connection), true);
     if (exchange->failure.status)
         return send_failure(connection, &exchange->failure);
@@ -154,10 +174,11 @@ static void on_answered(void *context, struct MHD_Connection *connection, void *
     clients_set_answering(&http->clients, client_of(connection), false);
     if (!exchange)
         return;
+    if (exchange->is_complete)
+        atomic_fetch_sub(&http->server->exchanges, 1);
     exchange_drop_body(http->server, exchange);
     free(exchange);
     *request = NULL;
-    atomic_fetch_sub(&http->server->exchanges, 1);
 }
 
 static void on_connection(void *context, struct MHD_Connection *connection, void **client,
@@ -174,9 +195,30 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
 
 /* --- interface ------------------------------------------------------------------------------------------ */
 
+/* Returns the number of clients that may stay connected: `wanted`, unless the limit of open files is lower.
+ * Raises this limit if possible.
+ * Note: without a free descriptor, libmicrohttpd would try to accept connections again and again. */
+static unsigned limit_connections(unsigned wanted)
+{
+    struct rlimit limit;
+    rlim_t needed = (rlim_t)wanted + SPARE_CLIENTS + OTHER_FILES;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed)
+        return wanted;
+    struct rlimit raised = {limit.rlim_max < needed ? limit.rlim_max : needed, limit.rlim_max};
+    if (setrlimit(RLIMIT_NOFILE, &raised) == 0)
+        limit = raised;
+    if (limit.rlim_cur >= needed)
+        return wanted;
+    rlim_t possible = needed - limit.rlim_cur < wanted ? wanted - (needed - limit.rlim_cur) : 1;
+    complain(SERVE,
+             "warning: at most %u clients can be connected, because a process may open only %llu files",
+             (unsigned)possible, (unsigned long long)limit.rlim_cur);
+    return (unsigned)possible;
+}
+
 struct http *http_start(struct server *server, const struct listener *listener)
 {
-    unsigned connections = server->settings->max_connections;
+    unsigned connections = limit_connections(server->settings->max_connections);
     struct http *http = calloc(1, sizeof *http);
     if (!http || !clients_init(&http->clients, connections)) {
         complain(SERVE, "out of memory");

@@ -8,7 +8,8 @@
 #include "serve_send.h"
 #include "serve_stream.h"
 
-#define STALL_S 60 /* a connection is closed if its client accepts no bytes for this time */
+#define JSON_BLOCK_BYTES (1 << 20) /* large enough to return to the system, see serve_run.c */
+#define STALL_S          60        /* a connection is closed if its client accepts no bytes for this time */
 
 bool check_ready(struct server *server, struct failure *failure)
 {
@@ -91,7 +92,7 @@ const char *header_of(struct MHD_Connection *connection, const char *name)
 static bool use_body(struct server *server, struct MHD_Connection *connection, struct exchange *exchange,
                      bool (*use)(const struct call *call, void *context), void *context)
 {
-    struct arena arena = {.block_size = 65536};
+    struct arena arena = {.block_size = JSON_BLOCK_BYTES};
     joule_error error = {0};
     struct call call = {server, NULL, header_of(connection, "X-Max-Joules"), &exchange->failure};
     bool is_ok = false;

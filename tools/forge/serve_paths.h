@@ -12,7 +12,8 @@ struct exchange {
     const struct endpoint *endpoint; /* NULL: the request is refused */
     struct failure failure;          /* the reason for a refusal */
     struct bytes body;
-    size_t received; /* bytes of the body so far, including dropped bytes */
+    size_t received;  /* bytes of the body so far, including dropped bytes */
+    bool is_complete; /* all bytes of the request have arrived */
 };
 /* Releases the memory of the body. */
 void exchange_drop_body(struct server *server, struct exchange *exchange);

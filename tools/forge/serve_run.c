@@ -5,6 +5,7 @@
 #include "serve_run.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -20,6 +21,10 @@
 #define TICK_MS  1000           /* time between checks of idle connections */
 #define DRAIN_MS 20             /* time between checks while the server stops */
 #define FLUSH_NS (5 * NS_PER_S) /* after the last answer, time for sending the last bytes */
+
+/* Blocks of at least this size return to the system when they are freed. Otherwise the heap of each thread
+ * would keep the memory of large requests. */
+#define RETURNED_BYTES (128 << 10)
 
 /* Sets the name of the model: --alias, or the last part of the path without ".bin" or ".gguf". */
 static void set_name(struct server *server)
@@ -59,11 +64,13 @@ static bool wait_for_end(struct http *http, int signals, int failed)
     return !waited[1].revents;
 }
 
-/* Waits until no request is left. Returns earlier at `until_ns`, or if a further signal arrives. */
-static void drain(struct server *server, int signals, int64_t until_ns)
+/* Waits until no choice is unfinished and, if `waits_for_clients`, all answers have been sent. Returns
+ * earlier at `until_ns`, or if a further signal arrives. */
+static void drain(struct server *server, bool waits_for_clients, int signals, int64_t until_ns)
 {
     struct pollfd waited = {.fd = signals, .events = POLLIN};
-    while ((serve_engine_unfinished(server) || atomic_load(&server->exchanges)) && clock_now_ns() < until_ns)
+    while (clock_now_ns() < until_ns &&
+           (serve_engine_unfinished(server) || (waits_for_clients && atomic_load(&server->exchanges))))
         if (poll(&waited, 1, DRAIN_MS) > 0)
             return;
 }
@@ -80,10 +87,10 @@ static void stop(struct server *server, int signals)
 {
     read_signal(signals);
     serve_engine_stop(server, SERVE_STOPPING);
-    drain(server, signals, clock_now_ns() + (int64_t)(server->settings->grace_s * 1e9));
+    drain(server, false, signals, clock_now_ns() + (int64_t)(server->settings->grace_s * 1e9));
     serve_engine_stop(server, SERVE_ENDING);
     read_signal(signals);
-    drain(server, signals, clock_now_ns() + FLUSH_NS);
+    drain(server, true, signals, clock_now_ns() + FLUSH_NS);
 }
 
 /* Serves on an open socket. Returns the exit code. */
@@ -100,7 +107,7 @@ static int serve(struct server *server, const struct listener *listener, int sig
     if (is_signal)
         stop(server, signals);
     else
-        drain(server, signals, clock_now_ns() + FLUSH_NS);
+        drain(server, true, signals, clock_now_ns() + FLUSH_NS);
     pthread_join(thread, NULL);
     http_stop(http);
     if (server->engine_failure.status != JOULE_OK)
@@ -127,6 +134,7 @@ int serve_run(struct serve_settings *settings, const char *where)
     struct listener listener = {.fd = -1};
     sigset_t ending;
     int code = EXIT_OWN_FAILURE;
+    mallopt(M_MMAP_THRESHOLD, RETURNED_BYTES);
     sigemptyset(&ending);
     sigaddset(&ending, SIGINT);
     sigaddset(&ending, SIGTERM);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "base/json.h"
+#include "grammar_alternatives.h"
 #include "support/test_data.h"
 #include "support/tiny_model.h"
 
@@ -70,6 +71,35 @@ static void check_answers(const forge_model *model, forge_device *device, const 
     forge_engine_free(engine);
 }
 
+/* Checks that an answer is reported as incomplete if no token continues its text: the alternatives of the
+ * value "a" need more room than the state of a grammar has. */
+static void check_dead_end(const forge_model *model, forge_device *device)
+{
+    static char alternatives[65536], text[70000];
+    forge_engine *engine;
+    joule_error error = {0};
+    uint64_t id;
+    int32_t bos = forge_tokenizer_bos(forge_model_tokenizer(model));
+    forge_engine_event event = {.struct_size = sizeof event};
+    print_alternatives(alternatives, sizeof alternatives, 40);
+    string_print(text, sizeof text, "{\"properties\":{\"a\":%s},\"required\":[\"a\"]}", alternatives);
+    forge_request request = {.struct_size = sizeof request,
+                             .prompt = &bos,
+                             .prompt_count = 1,
+                             .sampling = forge_sampling_default(),
+                             .max_tokens = 300,
+                             .json_schema = text};
+    forge_engine_options options = {.struct_size = sizeof options};
+    assert_int_equal(forge_engine_new(model, device, &options, &engine, &error), JOULE_OK);
+    assert_int_equal(forge_engine_add(engine, &request, &id, &error), JOULE_OK);
+    while (event.end == FORGE_END_NONE && forge_engine_step(engine, &error) == JOULE_OK)
+        while (event.end == FORGE_END_NONE && forge_engine_next(engine, &event) == JOULE_OK)
+            ;
+    assert_int_equal(event.end, FORGE_END_LENGTH);
+    assert_true(event.answer_tokens < 300);
+    forge_engine_free(engine);
+}
+
 static void test_answers_satisfy_the_schema(void **state)
 {
     (void)state;
@@ -89,6 +119,7 @@ static void test_answers_satisfy_the_schema(void **state)
                   &(forge_engine_options){.struct_size = sizeof(forge_engine_options),
                                           .speculation = FORGE_SPECULATION_LOOKUP,
                                           .keeps_draft_tokens = true});
+    check_dead_end(model, device);
     forge_model_free(model);
     forge_device_close(device);
 }

@@ -1,4 +1,5 @@
 /* Checks grammars of JSON schemas: which texts they accept, and which schemas are rejected. */
+#include "grammar_alternatives.h"
 #include "grammar_trial.h"
 
 /* Checks texts that a schema (NULL: any object) accepts and rejects; both lists end with NULL. */
@@ -326,6 +327,16 @@ static void test_invalid_schemas_are_rejected(void **state)
     expect_error("{\"$ref\":\"#/$defs/none\"}", JOULE_INVALID, "#/$defs/none");
 }
 
+static void test_schemas_with_too_many_alternatives_are_rejected(void **state)
+{
+    (void)state;
+    static char schema[65536];
+    print_alternatives(schema, sizeof schema, 10);
+    expect_texts(schema, TEXTS("null"), TEXTS("1"));
+    print_alternatives(schema, sizeof schema, 40);
+    expect_error(schema, JOULE_UNSUPPORTED, "nested alternatives begin at one place");
+}
+
 static void test_schemas_without_values_are_rejected(void **state)
 {
     (void)state;
@@ -358,6 +369,7 @@ int main(void)
         cmocka_unit_test(test_long_texts_are_accepted),
         cmocka_unit_test(test_unsupported_keywords_are_named),
         cmocka_unit_test(test_invalid_schemas_are_rejected),
+        cmocka_unit_test(test_schemas_with_too_many_alternatives_are_rejected),
         cmocka_unit_test(test_schemas_without_values_are_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

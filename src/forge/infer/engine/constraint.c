@@ -96,6 +96,11 @@ const uint32_t *constraint_mask(struct constraint *c, const int32_t *tokens, siz
     return is_any ? c->mask : NULL;
 }
 
+bool constraint_is_complete(const struct constraint *c)
+{
+    return grammar_is_complete(&c->state);
+}
+
 void constraint_add(struct constraint *c, int32_t token)
 {
     accept(c, &c->state, token);

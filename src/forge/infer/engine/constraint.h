@@ -21,6 +21,8 @@ void constraint_free(struct constraint *constraint);
  * does not change. Token i is allowed if bit i % 32 of word i / 32 is set. Tokens that end the answer are
  * allowed if the text is complete. NULL: no token is allowed. The mask is valid until the next call. */
 const uint32_t *constraint_mask(struct constraint *constraint, const int32_t *tokens, size_t count);
+/* Returns true if the answer is a whole text. */
+bool constraint_is_complete(const struct constraint *constraint);
 /* Adds a token to the answer. */
 void constraint_add(struct constraint *constraint, int32_t token);
 

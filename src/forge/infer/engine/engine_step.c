@@ -163,7 +163,10 @@ static joule_status choose(forge_engine *e, struct answer *answer, const float *
     size_t before = sequence->token_count, vocabulary = runner_vocabulary(&e->runner);
     size_t possible = drafts;
     if (!set_probabilities(e, answer, logits, &possible)) {
-        *out_end = FORGE_END_TOKEN; /* the schema or the options allow only tokens that end the answer */
+        /* The schema or the options allow only tokens that end the answer. If the text is incomplete, no
+         * token continues it: the vocabulary has none, or the state of the grammar has too little room. */
+        *out_end = !answer->constraint || constraint_is_complete(answer->constraint) ? FORGE_END_TOKEN
+                                                                                     : FORGE_END_LENGTH;
         return has_finite(logits, vocabulary)
                    ? JOULE_OK
                    : error_set(error, JOULE_FAILED, "request %llu: the model computed no finite logits",

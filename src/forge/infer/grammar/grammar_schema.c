@@ -277,6 +277,20 @@ static bool compile_types(struct compiler *c)
            schema_compile_object(c, &none, c->of_type[TYPE_OBJECT]);
 }
 
+/* Returns true if a byte can begin a text. There is none if the alternatives fill the state before the first
+ * byte. */
+static bool can_begin(const struct grammar *grammar)
+{
+    struct grammar_state state;
+    grammar_begin(grammar, &state);
+    for (uint32_t i = 0; i < state.thread_count; i++) {
+        const struct grammar_node *node = &grammar->nodes[state.threads[i].node];
+        if (node->first_byte < node->first_other)
+            return true;
+    }
+    return false;
+}
+
 /* Compiles the root, or any object if it is NULL. */
 static joule_status compile(struct compiler *c, struct grammar **out_grammar)
 {
@@ -292,6 +306,13 @@ static joule_status compile(struct compiler *c, struct grammar **out_grammar)
         status = c->error->status;
     else
         status = draft_finish(&c->draft, start, out_grammar, c->error);
+    if (status == JOULE_OK && !can_begin(*out_grammar)) {
+        grammar_free(*out_grammar);
+        *out_grammar = NULL;
+        schema_fail(c, JOULE_UNSUPPORTED, "more than %d nested alternatives begin at one place",
+                    GRAMMAR_MAX_THREADS);
+        status = c->error->status;
+    }
     draft_free(&c->draft);
     index_free(&c->index);
     free(c->parts);
