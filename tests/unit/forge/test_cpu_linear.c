@@ -3,9 +3,6 @@
 #include <math.h>
 #include "unit/forge/cpu_kernels.h"
 
-static const forge_dtype types[] = {FORGE_F32,  FORGE_F16,  FORGE_BF16, FORGE_Q8_0,
-                                    FORGE_Q4_0, FORGE_Q4_K, FORGE_Q6_K};
-
 enum { MAX_ROWS = 21, MAX_COLUMNS = 50, MAX_DEPTH = 1536 };
 
 /* A launch with its operands. */
@@ -115,13 +112,13 @@ static void test_products_equal_those_of_the_converted_elements(void **state)
 {
     (void)state;
     const size_t rows[] = {1, 2, 3, 5, 8, MAX_ROWS}, columns[] = {1, 15, 16, 33, MAX_COLUMNS};
-    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+    for (size_t t = 0; t < WEIGHT_TYPES; t++)
         for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-            size_t block = forge_dtype_block_elements(types[t]);
+            size_t block = forge_dtype_block_elements(storage_types[t]);
             const size_t depths[] = {block == 1 ? 7 : block, block == 1 ? 100 : 2 * block, MAX_DEPTH};
             for (size_t d = 0; d < 3; d++) {
                 struct product p =
-                    new_product(types[t], rows[r], columns[(r + d) % 5], depths[d], (r + d) % 2 == 0);
+                    new_product(storage_types[t], rows[r], columns[(r + d) % 5], depths[d], (r + d) % 2 == 0);
                 check_product(&p);
                 free_product(&p);
             }
@@ -132,16 +129,17 @@ static void test_products_equal_those_of_the_converted_elements(void **state)
 static void test_products_of_random_blocks_equal_those_of_the_converted_elements(void **state)
 {
     (void)state;
-    for (size_t t = 3; t < sizeof types / sizeof *types; t++) {
-        struct product p = new_product(types[t], 3, 20, 512, false);
-        size_t size = forge_dtype_size_bytes(types[t], p.columns * p.depth),
-               block = forge_dtype_block_bytes(types[t]), scale = types[t] == FORGE_Q6_K ? 208 : 0;
+    for (size_t t = 3; t < WEIGHT_TYPES; t++) {
+        struct product p = new_product(storage_types[t], 3, 20, 512, false);
+        size_t size = forge_dtype_size_bytes(storage_types[t], p.columns * p.depth),
+               block = forge_dtype_block_bytes(storage_types[t]),
+               scale = storage_types[t] == FORGE_Q6_K ? 208 : 0;
         uint8_t *bytes = p.weight;
         for (size_t i = 0; i < size; i++)
             bytes[i] = (uint8_t)random_bits();
         for (size_t i = 0; i < size; i += block) { /* scales from 2^-8 to 2 in both signs */
             bytes[i + scale + 1] = (uint8_t)((bytes[i + scale + 1] & 0x9f) | 0x20);
-            if (types[t] == FORGE_Q4_K)
+            if (storage_types[t] == FORGE_Q4_K)
                 bytes[i + 3] = (uint8_t)((bytes[i + 3] & 0x9f) | 0x20);
         }
         compute_exact(&p, true);
@@ -154,8 +152,8 @@ static void test_products_of_random_blocks_equal_those_of_the_converted_elements
 static void test_each_row_alone_has_the_same_bytes(void **state)
 {
     (void)state;
-    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
-        struct product p = new_product(types[t], MAX_ROWS, MAX_COLUMNS, MAX_DEPTH, true);
+    for (size_t t = 0; t < WEIGHT_TYPES; t++) {
+        struct product p = new_product(storage_types[t], MAX_ROWS, MAX_COLUMNS, MAX_DEPTH, true);
         struct launch all = launch_of(&p);
         float *together = malloc(p.rows * p.columns * sizeof *together);
         EACH_ISA (isa) {

@@ -1,8 +1,6 @@
 /* Checks the CPU's attention over a paged cache, for each instruction set, against its body in f64. */
 #include "unit/forge/composite_trial.h"
 
-static const forge_dtype types[] = {FORGE_F32, FORGE_F16, FORGE_BF16, FORGE_Q8_0};
-
 /* The sizes of a launch. */
 struct sizes {
     forge_dtype dtype;
@@ -19,19 +17,6 @@ struct attention {
     void *keys, *values;
     int32_t *tables, *sequence, *position;
 };
-
-/* Returns random elements of `dtype`. */
-static void *new_elements(forge_dtype dtype, size_t count)
-{
-    double *numbers = malloc(count * sizeof *numbers + 1);
-    void *elements = malloc(forge_dtype_size_bytes(dtype, count) + 1);
-    assert_true(numbers && elements);
-    for (size_t i = 0; i < count; i++)
-        numbers[i] = 2 * random_number();
-    dtype_row(dtype)->store(elements, 0, count, numbers);
-    free(numbers);
-    return elements;
-}
 
 /* Fills the tables with different pages in random order. */
 static void fill_tables(int32_t *tables, int64_t count, int64_t pages)
@@ -75,10 +60,10 @@ static struct attention new_attention(struct sizes s)
            width = (size_t)(s.groups * s.shared * s.d),
            places = (size_t)(all_pages * s.page_size * s.groups * s.d);
     struct attention a = {.sizes = s,
-                          .q = new_elements(FORGE_F32, rows * width),
+                          .q = new_elements(FORGE_F32, rows * width, 2),
                           .out = malloc(rows * width * sizeof *a.out + 1),
-                          .keys = new_elements(s.dtype, places),
-                          .values = new_elements(s.dtype, places),
+                          .keys = new_elements(s.dtype, places, 2),
+                          .values = new_elements(s.dtype, places, 2),
                           .tables = malloc(tables * sizeof *a.tables),
                           .sequence = malloc(rows * sizeof *a.sequence),
                           .position = malloc(rows * sizeof *a.position)};
@@ -121,11 +106,11 @@ static void test_all_types_page_sizes_and_heads_equal_the_definition(void **stat
 {
     const int64_t page_sizes[] = {1, 4, 16}, dims[] = {8, 24, 64, 80, 128};
     int64_t shared = 0;
-    for (size_t type = 0; type < sizeof types / sizeof *types; type++)
+    for (size_t type = 0; type < CACHE_TYPES; type++)
         for (size_t page = 0; page < 3; page++)
             for (size_t d = 0; d < 5; d++)
-                if (can_store(types[type], dims[d]))
-                    check_sizes(*state, (struct sizes){.dtype = types[type],
+                if (can_store(storage_types[type], dims[d]))
+                    check_sizes(*state, (struct sizes){.dtype = storage_types[type],
                                                        .rows = 7,
                                                        .groups = 1 + shared % 3,
                                                        .shared = 1 + shared++ % 8,
@@ -198,8 +183,8 @@ static void check_alone(struct attention *a, enum isa isa, int64_t row)
 static void test_each_row_alone_has_the_same_bytes(void **state)
 {
     (void)state;
-    for (size_t type = 0; type < sizeof types / sizeof *types; type++) {
-        struct attention a = new_attention((struct sizes){.dtype = types[type],
+    for (size_t type = 0; type < CACHE_TYPES; type++) {
+        struct attention a = new_attention((struct sizes){.dtype = storage_types[type],
                                                           .rows = 23,
                                                           .groups = 2,
                                                           .shared = 4,
@@ -238,8 +223,8 @@ static struct attention new_small(forge_dtype dtype)
 static void test_sequences_out_of_range_equal_the_definition(void **state)
 {
     const int32_t sequences[] = {-1, -3, -4, 3, INT32_MAX, INT32_MIN, 1000, -1000};
-    for (size_t type = 0; type < sizeof types / sizeof *types; type++) {
-        struct attention a = new_small(types[type]);
+    for (size_t type = 0; type < CACHE_TYPES; type++) {
+        struct attention a = new_small(storage_types[type]);
         memcpy(a.sequence, sequences, sizeof sequences);
         check_trial(*state, &a.trial);
         free_attention(&a);
@@ -251,8 +236,8 @@ static void test_sequences_out_of_range_equal_the_definition(void **state)
 static void test_positions_out_of_range_equal_the_definition(void **state)
 {
     const int32_t positions[] = {-1, -2, INT32_MIN, INT32_MAX, 16, 15, 0, -1};
-    for (size_t type = 0; type < sizeof types / sizeof *types; type++) {
-        struct attention a = new_small(types[type]);
+    for (size_t type = 0; type < CACHE_TYPES; type++) {
+        struct attention a = new_small(storage_types[type]);
         memcpy(a.position, positions, sizeof positions);
         check_trial(*state, &a.trial);
         free_attention(&a);
@@ -264,9 +249,9 @@ static void test_positions_out_of_range_equal_the_definition(void **state)
 static void test_pages_out_of_range_equal_the_definition(void **state)
 {
     const int32_t pages[] = {13, -1, -13, -14, INT32_MAX, INT32_MIN, INT32_MAX / 4 + 2, -(INT32_MAX / 4) - 1};
-    for (size_t type = 0; type < sizeof types / sizeof *types; type++)
+    for (size_t type = 0; type < CACHE_TYPES; type++)
         for (size_t page = 0; page < sizeof pages / sizeof *pages; page++) {
-            struct attention a = new_small(types[type]);
+            struct attention a = new_small(storage_types[type]);
             a.tables[2] = pages[page];
             a.tables[4] = pages[(page + 1) % 8];
             a.tables[11] = pages[(page + 2) % 8];
@@ -289,8 +274,8 @@ static void fill_place(struct attention *a, void *cache, int64_t place, double n
 /* Free pages, and places after the last token of a sequence, may contain any numbers, even NaN. */
 static void test_keys_and_values_after_the_position_are_not_used(void **state)
 {
-    for (size_t type = 0; type < sizeof types / sizeof *types; type++) {
-        struct attention a = new_small(types[type]);
+    for (size_t type = 0; type < CACHE_TYPES; type++) {
+        struct attention a = new_small(storage_types[type]);
         for (int64_t i = 0; i < a.sizes.rows; i++)
             a.position[i] = (int32_t)(i % 8);
         for (int64_t sequence = 0; sequence < 3; sequence++)
