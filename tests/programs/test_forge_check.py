@@ -46,11 +46,14 @@ class Check(unittest.TestCase):
             for name in ("attention", "cross_entropy", "layer_norm", "softmax"):
                 self.assertEqual(kernels[name], f"f32_{name} f32_{name}_gradient")
             self.assertEqual((kernels["adamw"], kernels["rope"]), ("f32_adamw", ""))
+            for name in ("embedding", "rotary", "swiglu", "paged_attention"):
+                self.assertEqual(kernels[name], f"f32_{name}")
+            self.assertEqual((set(kernels["linear"].split()), kernels["cache_write"]), ({"f32_linear", "q8_linear"}, "cache_write"))
 
     def test_gradients_of_all_operations_are_good(self):
         rows = {row["operation"]: row for row in self.report("--mode", "grad", "--cases", "6")["operations"]}
         self.assertGreater(rows["conv"]["cases"], 0)
-        self.assertEqual(rows["iota"]["cases"], 0)
+        self.assertEqual((rows["iota"]["cases"], rows["paged_attention"]["cases"]), (0, 6))
         self.assertEqual(sum(row["failed"] for row in rows.values()), 0)
 
     def test_times_and_joules(self):

@@ -119,6 +119,16 @@ forge_program_facts workbench_facts(const struct workbench *bench)
     return facts;
 }
 
+const struct program_launch *workbench_launch(const struct workbench *bench, const char *name)
+{
+    const struct program_launch *launches = program_launches(bench->program);
+    for (size_t i = 0; i < bench->program->launches.count; i++)
+        if (strcmp(program_launch_name(bench->program, &launches[i]), name) == 0)
+            return &launches[i];
+    fail_msg("no %s", name);
+    return NULL;
+}
+
 static void assert_elements(const forge_tensor *tensor, const float *expected, size_t count)
 {
     const float *elements = forge_tensor_data(tensor);

@@ -34,6 +34,8 @@ void workbench_run(struct workbench *bench);
 forge_tensor workbench_output(const struct workbench *bench, const char *name);
 forge_tensor workbench_slot(const struct workbench *bench, const char *name);
 forge_program_facts workbench_facts(const struct workbench *bench);
+/* Returns the first launch of the operation or composite `name`. */
+const struct program_launch *workbench_launch(const struct workbench *bench, const char *name);
 
 /* Copies of the bytes of tensors, one after another, for a later comparison. The structure must initially be
  * zero. The caller frees `bytes`. */

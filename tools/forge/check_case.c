@@ -50,6 +50,8 @@ static void fill(struct case_input *in, uint64_t *state)
         size_t some = count - first < PIECE ? count - first : PIECE;
         for (size_t i = 0; i < some; i++) {
             double u = (double)(next(state) >> 11) * 0x1p-53;
+            if (in->is_ascending)
+                u = (double)(first + i) / (double)count;
             double number = in->low + (in->high - in->low) * u;
             numbers[i] = is_float ? number : (double)(int64_t)(number >= 0 ? number : number - 1);
         }
@@ -88,7 +90,7 @@ const char *case_name(unsigned subject)
 
 bool case_exists(unsigned subject)
 {
-    return subject < OP_COUNT ? family_exists((enum op)subject) : composite_exists(subject - OP_COUNT);
+    return subject < OP_COUNT ? family_exists((enum op)subject) : composite_name(subject - OP_COUNT) != NULL;
 }
 
 /* Adds the outputs of the operation. Returns false if the operation has no case for this purpose. */

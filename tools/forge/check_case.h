@@ -11,7 +11,7 @@
 enum case_purpose {
     CASE_VALUE, /* to compare results: random element types and views */
     CASE_GRAD,  /* to check gradients: f64, values away from poles */
-    CASE_TIME,  /* to measure time: f32, large shapes */
+    CASE_TIME,  /* to measure time: f32, weights in q8_0, caches in f16, large shapes */
 };
 
 enum { CASE_INPUTS = 16 };
@@ -19,7 +19,8 @@ enum { CASE_INPUTS = 16 };
 struct case_input {
     char name[8];
     forge_tensor tensor;
-    double low, high; /* range of the random values; of integers: low to high - 1 */
+    double low, high;  /* range of the random values; of integers: low to high - 1 */
+    bool is_ascending; /* the elements rise evenly from low to high instead of being random */
 };
 
 struct check_case {

@@ -141,18 +141,125 @@ static void make_gelu_back(struct maker *m, struct arguments *a)
     add(m, a, shape, -4, 4);
 }
 
-/* The composites of language models have no cases: they take f32 only, so that no reference in f64 exists. */
-#define make_linear          NULL
-#define make_embedding       NULL
-#define make_rotary          NULL
-#define make_swiglu          NULL
-#define make_cache_write     NULL
-#define make_paged_attention NULL
+/* --- composites of language models ---------------------------------------------------------------------- */
+
+enum { CACHE_TYPES = 4, WEIGHT_TYPES = 7 };
+
+/* Returns a random element type: one of the first `count` types of the table, or m->dtype instead of f32. In
+ * CASE_GRAD returns m->dtype, because block formats round small steps away. In CASE_TIME returns `timed`. */
+static forge_dtype storage_type(struct maker *m, uint32_t count, forge_dtype timed)
+{
+    static const forge_dtype types[WEIGHT_TYPES] = {FORGE_F32,  FORGE_F16,  FORGE_BF16, FORGE_Q8_0,
+                                                    FORGE_Q4_0, FORGE_Q4_K, FORGE_Q6_K};
+    forge_dtype dtype = types[maker_below(m, count)];
+    if (m->purpose == CASE_TIME)
+        return timed;
+    return dtype == FORGE_F32 || m->purpose == CASE_GRAD ? m->dtype : dtype;
+}
+
+/* Returns a random size from 1 to about `max` that is a multiple of `unit`; in CASE_TIME `large`. */
+static int64_t size_in_units(struct maker *m, size_t unit, uint32_t max, int64_t large)
+{
+    return (int64_t)unit * maker_size(m, max / (uint32_t)unit + 1, large / (int64_t)unit);
+}
+
+static void add_typed(struct maker *m, struct arguments *a, forge_dtype dtype, forge_shape shape, double low,
+                      double high)
+{
+    a->in[a->count++] = maker_input(m, dtype, shape, low, high);
+}
+
+/* Adds random indices from low to high - 1. */
+static void add_indices(struct maker *m, struct arguments *a, forge_shape shape, int64_t low, int64_t high)
+{
+    add_typed(m, a, FORGE_I32, shape, (double)low, (double)high);
+}
+
+/* In most cases x is rounded if the weight is in blocks, because there are kernels for these cases. The mean
+ * of the weights is not 0, so that sums of many terms do not cancel. */
+static void make_linear(struct maker *m, struct arguments *a)
+{
+    forge_dtype dtype = storage_type(m, WEIGHT_TYPES, FORGE_Q8_0);
+    size_t unit = forge_dtype_block_elements(dtype);
+    bool is_rounded = (maker_below(m, 8) == 0) != (unit > 1);
+    if (m->purpose != CASE_VALUE)
+        is_rounded = unit > 1;
+    if (is_rounded && unit == 1)
+        unit = forge_dtype_block_elements(FORGE_Q8_0);
+    int64_t rows = maker_size(m, 20, 512), in = size_in_units(m, unit, 1200, 2048);
+    int64_t out = maker_size(m, 50, 2048);
+    a->attributes.numbers[0] = is_rounded;
+    add(m, a, forge_shape_of(rows, in), 0, 1);
+    add_typed(m, a, dtype, forge_shape_of(out, in), -0.5, 1);
+    if (maker_below(m, 2))
+        add(m, a, forge_shape_of(out), -1, 1);
+}
+
+/* In CASE_VALUE, some ids are out of range. */
+static void make_embedding(struct maker *m, struct arguments *a)
+{
+    forge_dtype dtype = storage_type(m, WEIGHT_TYPES, FORGE_Q8_0);
+    int64_t count = maker_size(m, 30, 32000), beyond = m->purpose == CASE_VALUE;
+    int64_t width = size_in_units(m, forge_dtype_block_elements(dtype), 150, 2048);
+    add_typed(m, a, dtype, forge_shape_of(count, width), -2, 2);
+    add_indices(m, a, forge_shape_of(maker_size(m, 20, 512)), -count - beyond, count + beyond);
+}
+
+static void make_rotary(struct maker *m, struct arguments *a)
+{
+    int64_t t = maker_size(m, 20, 512), heads = maker_size(m, 6, 32), half = maker_size(m, 20, 32);
+    int64_t rest = m->purpose == CASE_TIME ? 0 : maker_below(m, 5);
+    a->attributes.numbers[0] = maker_below(m, 2);
+    add(m, a, forge_shape_of(t, heads, 2 * half + rest), -1, 1);
+    for (int i = 0; i < 2; i++)
+        add(m, a, forge_shape_of(t, half), -1, 1);
+}
+
+static void make_swiglu(struct maker *m, struct arguments *a)
+{
+    forge_shape shape = rows(m);
+    add(m, a, shape, -4, 4);
+    add(m, a, shape, -1, 1);
+}
+
+/* Several rows may have the same place. Some places are outside the cache. */
+static void make_cache_write(struct maker *m, struct arguments *a)
+{
+    forge_dtype dtype = storage_type(m, CACHE_TYPES, FORGE_F16);
+    int64_t places = maker_size(m, 20, 16384), heads = maker_size(m, 3, 4), t = maker_size(m, 20, 512);
+    int64_t d = size_in_units(m, forge_dtype_block_elements(dtype), 40, 64);
+    add_typed(m, a, dtype, forge_shape_of(places, heads, d), -1, 1);
+    add(m, a, forge_shape_of(t, heads, d), -1, 1);
+    add_indices(m, a, forge_shape_of(t), -places - 1, places + 1);
+}
+
+/* Sequences may share pages. Rows of a sequence are often adjacent. In CASE_VALUE, a row may have no key, or
+ * a position after the end of its table. */
+static void make_paged_attention(struct maker *m, struct arguments *a)
+{
+    forge_dtype dtype = storage_type(m, CACHE_TYPES, FORGE_F16);
+    int64_t t = maker_size(m, 30, 512), kv_heads = maker_size(m, 3, 4),
+            heads = kv_heads * maker_size(m, 5, 8);
+    int64_t d = size_in_units(m, forge_dtype_block_elements(dtype), 70, 64);
+    int64_t page_size = maker_size(m, 9, 16), all_pages = maker_size(m, 20, 128),
+            beyond = m->purpose == CASE_VALUE;
+    int64_t sequences = maker_size(m, 3, 1), pages = maker_size(m, 10, 128);
+    a->attributes.reals[0] = 0.25;
+    a->attributes.numbers[0] = (uint32_t)page_size;
+    add(m, a, forge_shape_of(t, heads, d), -1, 1);
+    for (int i = 0; i < 2; i++)
+        add_typed(m, a, dtype, forge_shape_of(all_pages * page_size, kv_heads, d), -1, 1);
+    add_indices(m, a, forge_shape_of(sequences, pages), -all_pages, all_pages);
+    add_indices(m, a, forge_shape_of(t), -sequences, sequences);
+    m->c->inputs[m->c->input_count - 1].is_ascending = maker_below(m, 4) > 0;
+    add_indices(m, a, forge_shape_of(t), -beyond, pages * page_size + beyond);
+    m->c->inputs[m->c->input_count - 1].is_ascending = maker_below(m, 2);
+}
 
 static const struct recipe {
     const char *name;
-    size_t values;                                      /* number of outputs */
-    void (*make)(struct maker *m, struct arguments *a); /* NULL: no cases */
+    size_t values; /* number of outputs */
+    void (*make)(struct maker *m, struct arguments *a);
 } recipes[] = {
 #define COMPOSITE(name, min_inputs, max_inputs, values) {#name, values, make_##name},
 #include "forge/ir/library.def"
@@ -163,16 +270,15 @@ const char *composite_name(unsigned i)
     return i < sizeof recipes / sizeof *recipes ? recipes[i].name : NULL;
 }
 
-bool composite_exists(unsigned i)
-{
-    return i < sizeof recipes / sizeof *recipes && recipes[i].make;
-}
-
 /* Returns true if the gradient of the composite must be checked. No program uses the gradient of an
- * optimiser's step. */
-static bool has_gradient(const struct recipe *recipe)
+ * optimiser's step. Gradients of the composites of language models have no kernels, so they are checked only
+ * in CASE_GRAD. */
+static bool has_gradient(const struct maker *m, const struct recipe *recipe)
 {
-    return recipe->make != make_adamw;
+    static const char *const of_models[] = {"linear",      "embedding",       "rotary", "swiglu",
+                                            "cache_write", "paged_attention", NULL};
+    return recipe->make != make_adamw &&
+           (m->purpose == CASE_GRAD || !string_is_one_of(recipe->name, of_models));
 }
 
 bool composite_make(struct maker *m, unsigned i)
@@ -180,7 +286,7 @@ bool composite_make(struct maker *m, unsigned i)
     const struct recipe *recipe = &recipes[i];
     struct arguments a = {0};
     forge_value out[MAX_VALUES];
-    if (m->purpose == CASE_GRAD && !has_gradient(recipe))
+    if (m->purpose == CASE_GRAD && !has_gradient(m, recipe))
         return false;
     string_copy(a.attributes.name, sizeof a.attributes.name, recipe->name);
     recipe->make(m, &a);
@@ -191,7 +297,7 @@ bool composite_make(struct maker *m, unsigned i)
             string_print(name, sizeof name, "y%zu", k);
         forge_output(m->b, name, out[k]);
     }
-    if (m->purpose != CASE_TIME && has_gradient(recipe))
+    if (m->purpose != CASE_TIME && has_gradient(m, recipe))
         maker_gradients(m, out[0]);
     return true;
 }

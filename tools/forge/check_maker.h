@@ -15,7 +15,7 @@ struct maker {
     uint64_t state; /* state of the random number generator */
     struct check_case *c;
     forge_value inputs[CASE_INPUTS];
-    forge_dtype dtype; /* type of all floating-point inputs */
+    forge_dtype dtype; /* type of all floating-point inputs, except stored weights and caches */
 };
 
 /* Returns a random number from 0 to limit - 1. */
@@ -38,9 +38,7 @@ forge_value family_make(struct maker *m, enum op op);
 
 /* Returns the name of row i of ir/library.def; NULL: there are fewer rows. */
 const char *composite_name(unsigned i);
-/* Returns true if composite i exists and has cases. */
-bool composite_exists(unsigned i);
-/* Adds composite i, which must have cases. Its outputs are "y", "y1" ..., except in CASE_GRAD. If it has a
+/* Adds composite i, which must exist. Its outputs are "y", "y1" ..., except in CASE_GRAD. If it has a
  * gradient, it also has the outputs of maker_gradients for y, except in CASE_TIME. Returns false if the
  * composite has no case for m->purpose. */
 bool composite_make(struct maker *m, unsigned i);

@@ -1,7 +1,7 @@
 /* tools/forge/inspect_graph.c - `forge inspect` of a graph: its operations, inputs, outputs and slots.
  *
- * Note: the FLOP of a composite are those of its body. FLOP and bytes are unknown if a size is a symbol.
- */
+ * Note: the FLOP of a composite are those of its body, and its bytes are those of its operands. FLOP and
+ * bytes are unknown if a size is a symbol. */
 #include "inspect_graph.h"
 
 #include <math.h>
@@ -20,20 +20,6 @@ struct tally {
 
 /* --- counting ------------------------------------------------------------------------------------------- */
 
-/* Returns the bytes of a composite's inputs and outputs together; NaN if a size is a symbol. */
-static double bytes_of_ends(const forge_graph *graph, const struct node *node)
-{
-    double bytes = 0;
-    for (size_t i = 0; i < (size_t)node->input_count + node->output_count; i++) {
-        const struct value *value =
-            &graph->values[i < node->input_count ? node_input(graph, node, i)
-                                                 : node->output + (forge_value)(i - node->input_count)];
-        size_t elements = forge_shape_elements(&value->shape);
-        bytes += elements == SIZE_MAX ? NAN : (double)forge_dtype_size_bytes(value->dtype, elements);
-    }
-    return bytes;
-}
-
 joule_status graph_page_make(struct graph_page *page, const char *path, const forge_graph *graph,
                              joule_error *out_error)
 {
@@ -43,12 +29,11 @@ joule_status graph_page_make(struct graph_page *page, const char *path, const fo
     struct body_costs known = {0};
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct node *node = &graph->nodes[n];
-        struct program_cost cost = cost_of_node(graph, node, &known);
+        struct program_cost cost = cost_of_kernel(graph, node, &known);
         struct tally *tally = &page->tallies[node->op];
         tally->nodes++;
         tally->flop += cost.flop;
-        tally->bytes +=
-            node->op == OP_COMPOSITE ? bytes_of_ends(graph, node) : cost.read_bytes + cost.written_bytes;
+        tally->bytes += cost.read_bytes + cost.written_bytes;
     }
     body_costs_free(&known);
     return JOULE_OK;

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/array.h"
 
 typedef double flop_fn(const struct launch *launch);
@@ -163,6 +164,51 @@ struct program_cost cost_of_launch(const struct launch *launch)
     return with_bytes(flop, launch);
 }
 
+/* --- composites ----------------------------------------------------------------------------------------- */
+
+/* Returns the bytes of `count` rows of x, but at most the bytes of all rows. A row contains the elements with
+ * one index along the first dimension. */
+static double bytes_of_rows(const struct view *x, double count)
+{
+    double rows = (double)x->shape.dims[0];
+    return rows > 0 ? bytes(x) / rows * fmin(count, rows) : 0;
+}
+
+/* Returns the maximum number of places of a cache that paged_attention reads: those of the pages in the
+ * tables of its sequences. A row has one sequence, so there are at most as many sequences as rows. */
+static double reachable_places(const struct launch *launch)
+{
+    const struct composite_attributes *a = launch->attributes;
+    const forge_dim *tables = launch->inputs[3].shape.dims, *sequence = launch->inputs[4].shape.dims;
+    return fmin((double)tables[0], (double)sequence[0]) * (double)tables[1] * (double)a->numbers[0];
+}
+
+static bool is_composite(const struct launch *launch, const char *name, size_t inputs)
+{
+    const struct composite_attributes *a = launch->attributes;
+    return strcmp(a->name, name) == 0 && launch->input_count == inputs && launch->inputs[0].shape.rank > 0;
+}
+
+/* Returns the cost of a composite with this FLOP count, computed by one kernel. Counts the bytes of all
+ * operands, but of tables and caches only the rows that the kernel may access. */
+static struct program_cost cost_of_operands(double flop, const struct launch *launch)
+{
+    struct program_cost cost = with_bytes(flop, launch);
+    const struct view *in = launch->inputs, *out = launch->outputs;
+    if (is_composite(launch, "embedding", 2))
+        cost.read_bytes += bytes_of_rows(&in[0], elements(&in[1])) - bytes(&in[0]);
+    if (is_composite(launch, "cache_write", 3) && in[0].data == out[0].data) {
+        cost.read_bytes -= bytes(&in[0]);
+        cost.written_bytes = bytes_of_rows(&in[0], elements(&in[2]));
+    }
+    if (is_composite(launch, "paged_attention", 6))
+        for (int i = 1; i <= 2; i++)
+            cost.read_bytes += bytes_of_rows(&in[i], reachable_places(launch)) - bytes(&in[i]);
+    return cost;
+}
+
+/* --- nodes of graphs ------------------------------------------------------------------------------------ */
+
 /* Writes a packed view of the value to *out_view. Its data pointer identifies the value, and must not be
  * read. Returns false if the value of a symbolic size is missing. */
 static bool view_value(const forge_graph *graph, forge_value value, const struct body_costs *cache,
@@ -181,7 +227,28 @@ static bool view_value(const forge_graph *graph, forge_value value, const struct
     return true;
 }
 
-/* --- nodes of graphs ------------------------------------------------------------------------------------ */
+enum { MAX_OPERANDS = 2 * (UINT8_MAX + 1) };
+
+/* Writes a launch of the node on packed views. views: [MAX_OPERANDS]. Returns false if the value of a
+ * symbolic size is missing. */
+static bool launch_of_node(const forge_graph *graph, const struct node *node, const struct body_costs *cache,
+                           struct view *views, struct launch *out_launch)
+{
+    size_t count = 0;
+    *out_launch = (struct launch){.op = (enum op)node->op,
+                                  .attributes = node->attributes,
+                                  .inputs = views,
+                                  .input_count = node->input_count,
+                                  .outputs = views + node->input_count,
+                                  .output_count = node->output_count};
+    for (size_t i = 0; i < node->input_count; i++)
+        if (!view_value(graph, node_input(graph, node, i), cache, &views[count++]))
+            return false;
+    for (uint32_t i = 0; i < node->output_count; i++)
+        if (!view_value(graph, node->output + i, cache, &views[count++]))
+            return false;
+    return true;
+}
 
 /* One entry of the cache struct body_costs. */
 struct body_cost {
@@ -235,25 +302,25 @@ static struct program_cost cost_of_body(const forge_graph *body, struct body_cos
 
 struct program_cost cost_of_node(const forge_graph *graph, const struct node *node, struct body_costs *cache)
 {
-    struct view views[2 * (UINT8_MAX + 1)];
-    size_t count = 0;
-    bool is_known = true;
+    struct view views[MAX_OPERANDS];
+    struct launch launch;
     if (node->op == OP_COMPOSITE)
         return cost_of_body(((const struct composite_attributes *)node->attributes)->body, cache);
     if (!flop_of[node->op])
         return (struct program_cost){0};
-    for (size_t i = 0; is_known && i < node->input_count; i++)
-        is_known = view_value(graph, node_input(graph, node, i), cache, &views[count++]);
-    for (uint32_t i = 0; is_known && i < node->output_count; i++)
-        is_known = view_value(graph, node->output + i, cache, &views[count++]);
-    if (!is_known)
-        return unknown;
-    return cost_of_launch(&(struct launch){.op = (enum op)node->op,
-                                           .attributes = node->attributes,
-                                           .inputs = views,
-                                           .input_count = node->input_count,
-                                           .outputs = views + node->input_count,
-                                           .output_count = node->output_count});
+    return launch_of_node(graph, node, cache, views, &launch) ? cost_of_launch(&launch) : unknown;
+}
+
+struct program_cost cost_of_kernel(const forge_graph *graph, const struct node *node,
+                                   struct body_costs *cache)
+{
+    struct view views[MAX_OPERANDS];
+    struct launch launch;
+    struct program_cost cost = cost_of_node(graph, node, cache);
+    if (node->op != OP_COMPOSITE)
+        return cost;
+    bool is_known = launch_of_node(graph, node, cache, views, &launch);
+    return is_known ? cost_of_operands(cost.flop, &launch) : (struct program_cost){cost.flop, NAN, NAN};
 }
 
 struct program_cost cost_of_graph(const forge_graph *graph)
@@ -268,5 +335,5 @@ struct program_cost cost_of_composite(const struct launch *launch, const forge_g
                                       const int64_t *values, size_t value_count)
 {
     struct body_costs cache = {.values = values, .value_count = value_count};
-    return with_bytes(cost_of_all(body, &cache).flop, launch);
+    return cost_of_operands(cost_of_all(body, &cache).flop, launch);
 }

@@ -28,7 +28,16 @@ static inline double cost_joules(struct program_cost cost)
  * same address, the launch works in place. */
 struct program_cost cost_of_launch(const struct launch *launch);
 /* Returns the cost of a launch of a composite: the FLOP of its body, and the bytes of the launch's operands.
- * values: [value_count], the number for each entry of the body's dim table. Allocates nothing. */
+ * values: [value_count], the number for each entry of the body's dim table. Allocates nothing.
+ *
+ * Three composites access only parts of an operand, and the elements of their indices decide which parts. For
+ * them, the figure is the largest that the shapes allow:
+ * - embedding reads one row of the table for each token, and the whole table if there are more tokens.
+ * - cache_write in place writes one row of the cache for each token, and reads nothing of the cache. If it
+ *   does not work in place, it also copies the cache, so the whole cache counts twice.
+ * - paged_attention reads the keys and values of the pages in the tables. Each place counts once, even if
+ *   several rows read it. Tables of more sequences than rows do not count. FLOP and bytes are those of
+ *   sequences that fill their tables, so both are upper bounds for shorter sequences. */
 struct program_cost cost_of_composite(const struct launch *launch, const forge_graph *body,
                                       const int64_t *values, size_t value_count);
 
@@ -45,6 +54,10 @@ void body_costs_free(struct body_costs *cache);
 /* Returns the cost of a node whose operands are all packed and in separate memory. The cost of a composite is
  * the cost of its body. Returns 0 for leaves, and NaN if the cost depends on symbols or if out of memory. */
 struct program_cost cost_of_node(const forge_graph *graph, const struct node *node, struct body_costs *cache);
+/* Like cost_of_node, but counts a composite like cost_of_composite: as one kernel, which moves no values of
+ * the body. A cache_write counts as not in place. */
+struct program_cost cost_of_kernel(const forge_graph *graph, const struct node *node,
+                                   struct body_costs *cache);
 /* Returns the sum of the costs of all nodes. Nodes that only change shape or order cost nothing here, because
  * most programs move no data for them. */
 struct program_cost cost_of_graph(const forge_graph *graph);

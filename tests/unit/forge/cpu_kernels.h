@@ -39,6 +39,24 @@ static inline void *random_floats(forge_dtype dtype, size_t count)
     return data;
 }
 
+/* The storage types of weights. The first CACHE_TYPES are also types of caches of keys and values. */
+enum { CACHE_TYPES = 4, WEIGHT_TYPES = 7 };
+static const forge_dtype storage_types[WEIGHT_TYPES] __attribute__((unused)) = {
+    FORGE_F32, FORGE_F16, FORGE_BF16, FORGE_Q8_0, FORGE_Q4_0, FORGE_Q4_K, FORGE_Q6_K};
+
+/* Returns random elements of `dtype` between -size and size. count: whole blocks. The caller frees them. */
+static inline void *new_elements(forge_dtype dtype, size_t count, double size)
+{
+    double *numbers = malloc(count * sizeof *numbers + 1);
+    void *elements = malloc(forge_dtype_size_bytes(dtype, count) + 1);
+    assert_true(numbers && elements);
+    for (size_t i = 0; i < count; i++)
+        numbers[i] = size * random_number();
+    dtype_row(dtype)->store(elements, 0, count, numbers);
+    free(numbers);
+    return elements;
+}
+
 /* Returns the kernel of a table that a device would choose. NULL means the reference kernel. */
 static inline const struct cpu_kernel *kernel_in(const struct cpu_kernel *table, const struct launch *launch)
 {

@@ -2,37 +2,21 @@
  * embedding, rotary and swiglu in f64, and cache_write by bytes. */
 #include "unit/forge/composite_trial.h"
 
-static const forge_dtype types[] = {FORGE_F32,  FORGE_F16,  FORGE_BF16, FORGE_Q8_0,
-                                    FORGE_Q4_0, FORGE_Q4_K, FORGE_Q6_K};
-
-/* Returns random elements of `dtype` between -size and size. */
-static void *new_elements(forge_dtype dtype, size_t count, double size)
-{
-    double *numbers = malloc(count * sizeof *numbers + 1);
-    void *elements = malloc(forge_dtype_size_bytes(dtype, count) + 1);
-    assert_true(numbers && elements);
-    for (size_t i = 0; i < count; i++)
-        numbers[i] = size * random_number();
-    dtype_row(dtype)->store(elements, 0, count, numbers);
-    free(numbers);
-    return elements;
-}
-
 /* --- embedding ------------------------------------------------------------------------------------------ */
 
 /* Negative ids count from the end. Rows of ids out of range are NaN. */
 static void test_embeddings_of_all_types_equal_the_definition(void **state)
 {
     int32_t ids[] = {0, 4, 2, 2, -1, -5, -6, 5, INT32_MAX, INT32_MIN, 3};
-    for (size_t type = 0; type < sizeof types / sizeof *types; type++) {
-        size_t block = forge_dtype_block_elements(types[type]);
+    for (size_t type = 0; type < WEIGHT_TYPES; type++) {
+        size_t block = forge_dtype_block_elements(storage_types[type]);
         const size_t widths[] = {block, block == 1 ? 33 : 2 * block, block == 1 ? 100 : 3 * block};
         for (size_t i = 0; i < 3; i++) {
-            void *weight = new_elements(types[type], 5 * widths[i], 3);
+            void *weight = new_elements(storage_types[type], 5 * widths[i], 3);
             struct trial t = {
                 .attributes = {.name = "embedding"},
                 .input_count = 2,
-                .inputs = {view_packed(types[type], weight, forge_shape_of(5, (int64_t)widths[i])),
+                .inputs = {view_packed(storage_types[type], weight, forge_shape_of(5, (int64_t)widths[i])),
                            view_packed(FORGE_I32, ids, forge_shape_of(sizeof ids / sizeof *ids))},
                 .tolerance = 0x1p-23};
             check_trial(*state, &t);
@@ -198,12 +182,12 @@ static void check_writing(struct workbench *bench, const struct writing *w)
 static void test_written_caches_of_all_types_equal_the_definition(void **state)
 {
     int32_t places[ROWS] = {0, 12, 5, -1, -13, -14, 13, INT32_MAX, INT32_MIN, 5, 7};
-    for (size_t type = 0; type < sizeof types / sizeof *types; type++) {
-        size_t block = forge_dtype_block_elements(types[type]);
+    for (size_t type = 0; type < WEIGHT_TYPES; type++) {
+        size_t block = forge_dtype_block_elements(storage_types[type]);
         const int64_t dims[] = {block == 1 ? 8 : (int64_t)block, block == 1 ? 24 : 2 * (int64_t)block};
         for (size_t i = 0; i < 2 && block <= 32; i++)
             for (int64_t rows = 0; rows <= ROWS; rows += rows ? 5 : 1) {
-                struct writing w = new_writing(types[type], dims[i], rows, places);
+                struct writing w = new_writing(storage_types[type], dims[i], rows, places);
                 check_writing(*state, &w);
                 free_writing(&w);
             }
@@ -216,7 +200,7 @@ static void test_extreme_numbers_are_written_as_the_definition_says(void **state
     int32_t places[ROWS] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
     const float numbers[] = {1e30f, 1e-36f, 1e-7f, 65504, 70000, 8.3e6f, 1e7f, -0.0f, 3e38f, 2e-8f, 1};
     for (size_t type = 0; type < 5; type++) {
-        struct writing w = new_writing(types[type], MAX_DIM, ROWS, places);
+        struct writing w = new_writing(storage_types[type], MAX_DIM, ROWS, places);
         float *x = w.inputs[1].data;
         for (size_t i = 0; i < ROWS * HEADS * MAX_DIM; i++)
             x[i] = (x[i] + copysignf(2, x[i])) / 4 * numbers[i / (HEADS * MAX_DIM)];
@@ -235,7 +219,7 @@ static void test_other_places_keep_their_bytes(void **state)
     (void)state;
     int32_t places[] = {3, 99};
     for (size_t type = 0; type < 5; type++) {
-        struct writing w = new_writing(types[type], MAX_DIM, 2, places);
+        struct writing w = new_writing(storage_types[type], MAX_DIM, 2, places);
         struct launch launch = {OP_COMPOSITE, &w.attributes, w.inputs, 3, &w.output, 1};
         size_t place = w.size_bytes / PLACES;
         unsigned char *old = w.inputs[0].data, *new = w.output.data;

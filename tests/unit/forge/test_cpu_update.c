@@ -76,15 +76,6 @@ static forge_builder *step_of(forge_shape shape)
     return b;
 }
 
-static const struct program_launch *launch_named(const forge_program *program, const char *name)
-{
-    for (size_t i = 0; i < program->launches.count; i++)
-        if (strcmp(program_launch_name(program, &program_launches(program)[i]), name) == 0)
-            return &program_launches(program)[i];
-    fail_msg("no %s", name);
-    return NULL;
-}
-
 static void test_a_step_needs_no_memory(void **state)
 {
     struct workbench *bench = *state;
@@ -97,7 +88,7 @@ static void test_cost_of_a_step_counts_flop_and_bytes(void **state)
 {
     struct workbench *bench = *state;
     workbench_load(bench, step_of(forge_shape_of(100, 10)));
-    const struct program_launch *launch = launch_named(bench->program, "adamw");
+    const struct program_launch *launch = workbench_launch(bench, "adamw");
     assert_string_equal(program_string(bench->program, launch->kernel), "f32_adamw");
     assert_true(launch->cost.flop == 14 * 1000);
     assert_true(launch->cost.read_bytes == 4 * 4000 + 7 * 4);

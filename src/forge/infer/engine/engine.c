@@ -124,8 +124,11 @@ void forge_engine_free(forge_engine *e)
 
 double forge_engine_expected_joules(const forge_engine *e, size_t prompt_count)
 {
-    size_t rows = e->scheduler.options.max_rows;
+    const struct scheduler_options *options = &e->scheduler.options;
+    size_t rows = options->max_rows;
     double weight = 0;
+    if (options->chunk && options->chunk < rows)
+        rows = options->chunk;
     for (size_t first = 0; first < prompt_count; first += rows) {
         size_t count = prompt_count - first < rows ? prompt_count - first : rows;
         weight += step_cost_joules(&e->cost, first, count, count);

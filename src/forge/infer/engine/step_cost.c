@@ -16,8 +16,10 @@ struct step_cost step_cost_of(const struct model_file *file, forge_dtype cache_d
         const struct model_tensor *tensor = &file->tensors[i];
         bool is_table = strcmp(tensor->name, "position_embd.weight") == 0 ||
                         (strcmp(tensor->name, "token_embd.weight") == 0 && !is_tied);
-        if (is_table)
-            continue; /* the program reads only single rows of this tensor */
+        if (is_table) { /* the program reads only single rows of this tensor */
+            cost.row_bytes += (double)tensor->size_bytes / (double)tensor->shape.dims[0];
+            continue;
+        }
         cost.weight_bytes += (double)tensor->size_bytes;
         if (tensor->shape.rank == 2)
             cost.row_flop += 2 * (double)forge_shape_elements(&tensor->shape);
@@ -32,6 +34,7 @@ double step_cost_joules(const struct step_cost *cost, size_t first, size_t count
     double positions = n * ((double)first + (n + 1) / 2);
     struct program_cost work = {.flop = n * cost->row_flop + positions * cost->position_flop,
                                 .read_bytes = cost->weight_bytes * n / (double)(rows ? rows : 1) +
-                                              end * cost->position_bytes};
+                                              n * cost->row_bytes + end * cost->position_bytes,
+                                .written_bytes = n * cost->position_bytes};
     return cost_joules(work);
 }

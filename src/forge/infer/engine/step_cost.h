@@ -1,7 +1,11 @@
 /* infer/engine/step_cost.h - the joules that a cost model expects for the rows of a step.
  *
  * The weights of the model are read once per step, and this cost is shared equally by all rows. The cache is
- * read for each sequence. Energies per FLOP and byte: ir/operation_cost.h. */
+ * read for each sequence, up to the last position that the step computes; its capacity has no influence.
+ * Energies per FLOP and byte: ir/operation_cost.h.
+ * Note: FLOP are those of products with weights and of attention, as if every row had logits. Bytes are a
+ * lower bound, because rows of a sequence share what a step reads, and intermediate values are not
+ * counted. */
 #ifndef FORGE_INFER_STEP_COST_H
 #define FORGE_INFER_STEP_COST_H
 
@@ -11,13 +15,14 @@ struct step_cost {
     double row_flop;       /* FLOP of the products with weights, per row */
     double position_flop;  /* FLOP of attention, per row and position to which it attends */
     double position_bytes; /* bytes of keys and values, per position */
+    double row_bytes;      /* bytes that are read from tables, per row */
     double weight_bytes;   /* bytes of weights, per step */
 };
 
 /* Computes the costs of a model whose cache has this element type. */
 struct step_cost step_cost_of(const struct model_file *file, forge_dtype cache_dtype);
 /* Returns the expected joules of `count` rows of one sequence from position `first` on, in a step of `rows`
- * rows. */
+ * rows. The row of position p attends to p + 1 positions. */
 double step_cost_joules(const struct step_cost *cost, size_t first, size_t count, size_t rows);
 
 #endif
