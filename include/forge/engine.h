@@ -135,8 +135,9 @@ FORGE_API double forge_engine_expected_joules(const forge_engine *engine, size_t
  * no effect if the request has already ended. Any thread may call it. */
 FORGE_API void forge_engine_cancel(forge_engine *engine, uint64_t id);
 
-/* Computes one step. JOULE_ABSENT: there is no request to compute. JOULE_FAILED: the step failed; the engine
- * cannot be used any more. */
+/* Computes one step. JOULE_ABSENT: there is no request to compute. Other errors: the step failed, and the engine
+ * cannot be used any more. If the model computes numbers for one request that are not finite, only this request
+ * ends (FORGE_END_FAILED). */
 FORGE_API joule_status forge_engine_step(forge_engine *engine, joule_error *out_error);
 
 /* The reason why an answer ended. */
@@ -146,6 +147,7 @@ typedef enum forge_end {
     FORGE_END_LENGTH = 2,    /* the answer reached max_tokens, or the request its maximum length */
     FORGE_END_CANCELLED = 3, /* forge_engine_cancel */
     FORGE_END_ENERGY = 4,    /* the request would exceed max_joules */
+    FORGE_END_FAILED = 5,    /* the request failed, and others continue; `failure` states the reason */
 } forge_end;
 
 /* A new token of a request, or its end. */
@@ -169,6 +171,7 @@ typedef struct forge_engine_event {
     joule_quantity joules;                        /* energy of the request; unknown: NaN, class none */
     joule_quantity prefill_joules, decode_joules; /* parts before and after the first token */
     double budget_joules;                         /* limit of the request's energy; 0: none */
+    const char *failure; /* FORGE_END_FAILED: a message in static storage; NULL: the request did not fail */
 } forge_engine_event;
 /* Returns the next event. JOULE_ABSENT: there is none. JOULE_INVALID: struct_size too small. */
 FORGE_API joule_status forge_engine_next(forge_engine *engine, forge_engine_event *out_event);

@@ -287,6 +287,8 @@ joule_status engine_end(forge_engine *e, struct answer *answer, forge_end reason
     event.prefill_joules = request_energy_spent(&e->energy, &answer->spending, PHASE_PREFILL);
     event.decode_joules = request_energy_spent(&e->energy, &answer->spending, PHASE_DECODE);
     event.budget_joules = answer->budget_joules;
+    if (reason == FORGE_END_FAILED)
+        event.failure = "cannot choose a token: the model computed logits that are not finite";
     e->energy_limited += reason == FORGE_END_ENERGY;
     scheduler_remove(&e->scheduler, &answer->sequence);
     speculation_end(&e->speculation, &answer->drafts);

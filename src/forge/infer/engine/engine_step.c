@@ -136,12 +136,17 @@ static bool set_probabilities(forge_engine *e, struct answer *answer, const floa
     return true;
 }
 
-static bool has_finite(const float *logits, size_t count)
+/* Returns the number of rows before the first row that contains NaN or infinity. logits: [rows, vocabulary]. */
+static size_t finite_rows(const float *logits, size_t rows, size_t vocabulary)
 {
-    size_t i = 0;
-    while (i < count && !isfinite(logits[i]))
-        i++;
-    return i < count;
+    for (size_t row = 0; row < rows; row++) {
+        bool is_finite = true;
+        for (size_t i = 0; i < vocabulary; i++)
+            is_finite &= isfinite(logits[row * vocabulary + i]) != 0;
+        if (!is_finite)
+            return row;
+    }
+    return rows;
 }
 
 static bool is_full(const forge_engine *e, const struct answer *answer)
@@ -159,13 +164,11 @@ static joule_status choose(forge_engine *e, struct answer *answer, const float *
     struct sequence *sequence = &answer->sequence;
     int32_t tokens[MAX_DRAFTS + 1];
     size_t before = sequence->token_count, vocabulary = runner_vocabulary(&e->runner);
-    size_t possible = drafts;
-    if (!set_probabilities(e, answer, logits, &possible)) {
-        *out_end = FORGE_END_TOKEN; /* the schema or the options allow only tokens that end the answer */
-        return has_finite(logits, vocabulary)
-                   ? JOULE_OK
-                   : error_set(error, JOULE_FAILED, "request %llu: the model computed no finite logits",
-                               (unsigned long long)answer->id);
+    size_t rows = finite_rows(logits, drafts + 1, vocabulary), possible = rows > 0 ? rows - 1 : 0;
+    if (rows == 0 || !set_probabilities(e, answer, logits, &possible)) {
+        /* With finite logits, the schema or the options allow only tokens that end the answer. */
+        *out_end = rows == 0 ? FORGE_END_FAILED : FORGE_END_TOKEN;
+        return JOULE_OK;
     }
     size_t count = sampler_accept(answer->sampler, e->probabilities, answer->drafts.probabilities,
                                   sequence->drafts, possible, before - answer->prompt_count, tokens);
