@@ -135,9 +135,9 @@ FORGE_API double forge_engine_expected_joules(const forge_engine *engine, size_t
  * no effect if the request has already ended. Any thread may call it. */
 FORGE_API void forge_engine_cancel(forge_engine *engine, uint64_t id);
 
-/* Computes one step. JOULE_ABSENT: there is no request to compute. Other errors: the step failed, and the engine
- * cannot be used any more. If the model computes numbers for one request that are not finite, only this request
- * ends (FORGE_END_FAILED). */
+/* Computes one step. JOULE_ABSENT: there is no request to compute. Other errors: the step failed, and the
+ * engine cannot be used any more. If the model computes numbers for one request that are not finite, only
+ * this request ends (FORGE_END_FAILED). */
 FORGE_API joule_status forge_engine_step(forge_engine *engine, joule_error *out_error);
 
 /* The reason why an answer ended. */

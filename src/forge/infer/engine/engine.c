@@ -94,7 +94,7 @@ static void free_answer(struct answer *answer)
     sampler_free(answer->sampler);
     constraint_free(answer->constraint);
     free(answer->sequence.tokens);
-    free(answer->sequence.pages);
+    page_table_free(&answer->sequence.table);
     free(answer->stop_tokens);
     free(answer);
 }
@@ -105,7 +105,7 @@ void forge_engine_free(forge_engine *e)
         return;
     for (struct answer *answer = e->answers, *next; answer; answer = next) {
         next = answer->next;
-        speculation_end(&e->speculation, &answer->drafts);
+        speculation_end(&answer->drafts);
         free_answer(answer);
     }
     speculation_close(&e->speculation);
@@ -198,10 +198,12 @@ static joule_status new_answer(forge_engine *e, const forge_request *r, struct a
         a->prompt_count = count;
         a->sequence.token_capacity = count + 64;
         a->sequence.tokens = malloc(a->sequence.token_capacity * sizeof *a->sequence.tokens);
-        a->sequence.pages = malloc((size_t)e->runner.sizes.sequence_pages * sizeof *a->sequence.pages);
+        a->sequence.table.pool = e->runner.pool;
+        a->sequence.table.shares_prefixes = !e->disables_prefix_cache;
         a->stop_tokens = malloc((r->stop_count + 1) * sizeof *a->stop_tokens);
     }
-    if (!a || !a->sequence.tokens || !a->sequence.pages || !a->stop_tokens) {
+    if (!a || !a->sequence.tokens || !a->stop_tokens ||
+        !page_table_reserve(&a->sequence.table, a->sequence.token_capacity + MAX_DRAFTS + 1)) {
         if (a)
             free_answer(a);
         return error_set(error, JOULE_NO_MEMORY, "cannot add a request: out of memory");
@@ -211,8 +213,8 @@ static joule_status new_answer(forge_engine *e, const forge_request *r, struct a
         memcpy(a->stop_tokens, r->stop_tokens, r->stop_count * sizeof *r->stop_tokens);
     a->sequence.token_count = count;
     a->sequence.priority = r->priority;
-    a->sequence.avoids_prefixes = e->disables_prefix_cache || r->reports_prompt;
-    a->sequence.hash_start =
+    a->sequence.avoids_prefixes = r->reports_prompt;
+    a->sequence.table.start =
         page_pool_hash_start(e->runner.pool, r->cache_salt, r->cache_salt ? strlen(r->cache_salt) : 0);
     joule_status status = sampler_new(&r->sampling, vocabulary, &a->sampler, error);
     for (size_t i = 0; status == JOULE_OK && i < count; i++)
@@ -291,7 +293,7 @@ joule_status engine_end(forge_engine *e, struct answer *answer, forge_end reason
         event.failure = "cannot choose a token: the model computed logits that are not finite";
     e->energy_limited += reason == FORGE_END_ENERGY;
     scheduler_remove(&e->scheduler, &answer->sequence);
-    speculation_end(&e->speculation, &answer->drafts);
+    speculation_end(&answer->drafts);
     pthread_mutex_lock(&e->lock);
     struct answer **at = &e->answers;
     while (*at != answer)

@@ -74,7 +74,8 @@ static joule_status add_token(forge_engine *e, struct answer *answer, int32_t to
 {
     struct sequence *sequence = &answer->sequence;
     forge_engine_event event = {.request = answer->id, .token = token, .logprob = NAN};
-    if (!ARRAY_ROOM(sequence->tokens, sequence->token_capacity, sequence->token_count))
+    if (!ARRAY_ROOM(sequence->tokens, sequence->token_capacity, sequence->token_count) ||
+        !page_table_reserve(&sequence->table, sequence->token_count + MAX_DRAFTS + 2))
         return error_set(error, JOULE_NO_MEMORY, "cannot add a token: out of memory");
     if (answer->options.reports_logprobs || answer->options.logprobs)
         set_logprobs(e, answer, logits, token, &event);
@@ -136,7 +137,8 @@ static bool set_probabilities(forge_engine *e, struct answer *answer, const floa
     return true;
 }
 
-/* Returns the number of rows before the first row that contains NaN or infinity. logits: [rows, vocabulary]. */
+/* Returns the number of rows before the first row that contains NaN or infinity. logits: [rows,
+ * vocabulary]. */
 static size_t finite_rows(const float *logits, size_t rows, size_t vocabulary)
 {
     for (size_t row = 0; row < rows; row++) {
@@ -289,8 +291,8 @@ static joule_status run_step(forge_engine *e, joule_error *error)
     runner_begin(&e->runner);
     for (size_t i = 0; i < s->batch_count; i++) {
         const struct sequence *sequence = s->batch[i].sequence;
-        runner_add(&e->runner, sequence, sequence->pages, sequence->page_count, s->batch[i].first,
-                   s->batch[i].count, output_rows(&s->batch[i]));
+        runner_add(&e->runner, sequence, &sequence->table, s->batch[i].first, s->batch[i].count,
+                   output_rows(&s->batch[i]));
         is_decode = is_decode && s->batch[i].first + 1 >= sequence->token_count;
     }
     int64_t begin_ns = clock_now_ns();

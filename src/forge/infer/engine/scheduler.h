@@ -11,7 +11,7 @@
 #ifndef FORGE_INFER_SCHEDULER_H
 #define FORGE_INFER_SCHEDULER_H
 
-#include "forge/infer/engine/page_pool.h"
+#include "forge/infer/engine/page_table.h"
 
 enum { MAX_DRAFTS = 32 }; /* maximum number of draft tokens of a sequence in a step */
 
@@ -29,10 +29,7 @@ struct sequence {
     size_t draft_count;
     size_t computed; /* number of tokens whose keys and values are in the cache */
     size_t found;    /* number of tokens that were found in the cache when the sequence was last admitted */
-    uint32_t *pages; /* [page_count]; capacity: enough for the longest sequence */
-    size_t page_count;
-    struct prefix_hash hash_start, hash; /* hashes of the empty prefix, and of the first hashed_pages pages */
-    size_t hashed_pages;
+    struct page_table table; /* has memory for MAX_DRAFTS + 1 positions after the tokens */
     bool was_admitted;
     bool avoids_prefixes; /* all tokens must be computed, for example to report their probabilities */
 };
@@ -72,7 +69,7 @@ joule_status scheduler_open(struct scheduler *scheduler, const struct scheduler_
                             struct page_pool *pool, joule_error *out_error);
 void scheduler_close(struct scheduler *scheduler);
 
-/* Adds a new sequence with tokens and memory for pages. The caller owns the sequence, and calls
+/* Adds a new sequence with tokens and an empty page table. The caller owns the sequence, and calls
  * scheduler_remove before it frees it. */
 void scheduler_add(struct scheduler *scheduler, struct sequence *sequence);
 /* Removes a sequence in any state, and releases its pages. */

@@ -21,9 +21,8 @@ double step_times_expect(const struct step_times *times, double rows);
 
 /* The drafts of one sequence. */
 struct draft_state {
-    uint32_t *pages; /* [page_count], pages of the draft model's cache; NULL: none */
-    size_t page_count;
-    size_t computed; /* tokens whose keys and values are in the draft model's cache */
+    struct page_table table; /* pages of the draft model's cache */
+    size_t computed;         /* tokens whose keys and values are in the draft model's cache */
     float
         *probabilities; /* [max_drafts, vocabulary], of the draft model; NULL: each draft has probability 1 */
     double acceptance;  /* mean part of drafts that were accepted */
@@ -69,6 +68,6 @@ joule_status speculation_propose(struct speculation *speculation, size_t count, 
 void speculation_record(struct speculation *speculation, struct draft_state *state, size_t token_count,
                         size_t proposed, size_t accepted);
 /* Frees the state of a sequence. */
-void speculation_end(struct speculation *speculation, struct draft_state *state);
+void speculation_end(struct draft_state *state);
 
 #endif
