@@ -105,7 +105,7 @@ void forge_engine_free(forge_engine *e)
         return;
     for (struct answer *answer = e->answers, *next; answer; answer = next) {
         next = answer->next;
-        speculation_end(&answer->drafts);
+        speculation_release(&answer->drafts);
         free_answer(answer);
     }
     speculation_close(&e->speculation);
@@ -293,7 +293,7 @@ joule_status engine_end(forge_engine *e, struct answer *answer, forge_end reason
         event.failure = "cannot choose a token: the model computed logits that are not finite";
     e->energy_limited += reason == FORGE_END_ENERGY;
     scheduler_remove(&e->scheduler, &answer->sequence);
-    speculation_end(&answer->drafts);
+    speculation_release(&answer->drafts);
     pthread_mutex_lock(&e->lock);
     struct answer **at = &e->answers;
     while (*at != answer)

@@ -270,6 +270,16 @@ static joule_status end_cancelled(forge_engine *e, joule_error *error)
     return status;
 }
 
+/* Plans the step. Returns false if there is nothing to compute. */
+static bool plan(forge_engine *e)
+{
+    struct scheduler *s = &e->scheduler;
+    bool has_rows = scheduler_plan(s);
+    for (size_t i = 0; i < s->preempted_count; i++)
+        speculation_release(&answer_of(s->preempted[i])->drafts);
+    return has_rows;
+}
+
 static void note_starts(forge_engine *e)
 {
     int64_t now = clock_now_ns();
@@ -319,7 +329,7 @@ joule_status forge_engine_step(forge_engine *e, joule_error *out_error)
         status = engine_limit_energy(e, out_error);
     if (status == JOULE_OK && e->speculation.kind != FORGE_SPECULATION_NONE)
         status = propose(e, out_error);
-    if (status == JOULE_OK && !scheduler_plan(&e->scheduler)) {
+    if (status == JOULE_OK && !plan(e)) {
         engine_read_meter(e);
         e->is_idle = true;
         return e->event_first < e->event_count ? JOULE_OK : JOULE_ABSENT;

@@ -51,7 +51,8 @@ joule_status scheduler_open(struct scheduler *scheduler, const struct scheduler_
     *scheduler =
         (struct scheduler){.options = *options, .pool = pool, .batch_capacity = options->max_sequences};
     scheduler->batch = calloc(options->max_sequences + 1, sizeof *scheduler->batch);
-    if (!scheduler->batch)
+    scheduler->preempted = calloc(options->max_sequences + 1, sizeof *scheduler->preempted);
+    if (!scheduler->batch || !scheduler->preempted)
         return error_set(out_error, JOULE_NO_MEMORY, "cannot create a scheduler: out of memory");
     return JOULE_OK;
 }
@@ -59,7 +60,9 @@ joule_status scheduler_open(struct scheduler *scheduler, const struct scheduler_
 void scheduler_close(struct scheduler *scheduler)
 {
     free(scheduler->batch);
+    free(scheduler->preempted);
     scheduler->batch = NULL;
+    scheduler->preempted = NULL;
 }
 
 static void release_pages(struct sequence *sequence)
@@ -128,6 +131,7 @@ static void preempt(struct scheduler *s, struct sequence *sequence)
     unlink_from(&s->running, sequence);
     release_pages(sequence);
     wait_in_order(s, sequence);
+    s->preempted[s->preempted_count++] = sequence;
     s->preemptions++;
 }
 
@@ -141,7 +145,6 @@ static void schedule(struct scheduler *s, struct sequence *sequence, size_t coun
  * was preempted. */
 static bool plan_running(struct scheduler *s)
 {
-    uint64_t before = s->preemptions;
     for (struct sequence *at = s->running.first, *next; at && s->rows < s->options.max_rows; at = next) {
         size_t rows = s->options.max_rows - s->rows, others = s->running.count - s->batch_count - 1;
         size_t count = wanted_rows(s, at, rows > others ? rows - others : 1);
@@ -155,7 +158,7 @@ static bool plan_running(struct scheduler *s)
         if (count > 0)
             schedule(s, at, count);
     }
-    return s->preemptions != before;
+    return s->preempted_count > 0;
 }
 
 /* Admits the first waiting sequence. If it does not fit, it stays the first, and the result is false. */
@@ -186,7 +189,7 @@ static bool admit(struct scheduler *s)
 
 bool scheduler_plan(struct scheduler *s)
 {
-    s->batch_count = s->rows = 0;
+    s->batch_count = s->rows = s->preempted_count = 0;
     bool has_preempted = plan_running(s);
     while (!has_preempted && s->waiting.first && s->rows < s->options.max_rows &&
            s->running.count < smaller(s->options.max_sequences, s->batch_capacity) && admit(s))

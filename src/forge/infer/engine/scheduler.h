@@ -59,6 +59,8 @@ struct scheduler {
     struct sequence_list running, waiting;
     struct scheduled *batch; /* [batch_count]: the result of scheduler_plan */
     size_t batch_count, batch_capacity, rows;
+    struct sequence **preempted; /* [preempted_count]: the sequences that the last plan preempted */
+    size_t preempted_count;
     uint64_t arrivals, preemptions;
     /* Tokens looked up in the prefix cache, and found; without recomputed tokens. */
     uint64_t queried_tokens, found_tokens;
@@ -77,8 +79,8 @@ void scheduler_remove(struct scheduler *scheduler, struct sequence *sequence);
 /* Returns true if a sequence of this many tokens can ever be admitted. */
 bool scheduler_can_admit(const struct scheduler *scheduler, size_t token_count);
 
-/* Plans the next step: sets batch, batch_count and rows. No sequence is in the batch twice. Returns false if
- * there is nothing to compute. */
+/* Plans the next step: sets batch, batch_count, rows and the preempted sequences. No sequence is in the batch
+ * twice. Returns false if there is nothing to compute. */
 bool scheduler_plan(struct scheduler *scheduler);
 /* Records that the batch was computed, and makes full pages findable. */
 void scheduler_complete(struct scheduler *scheduler);

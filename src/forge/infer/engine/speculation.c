@@ -90,11 +90,12 @@ void speculation_close(struct speculation *s)
     free(s->logits);
 }
 
-void speculation_end(struct draft_state *state)
+void speculation_release(struct draft_state *state)
 {
     page_table_free(&state->table);
     free(state->probabilities);
-    *state = (struct draft_state){0};
+    state->probabilities = NULL;
+    state->computed = 0;
 }
 
 /* --- number of drafts ----------------------------------------------------------------------------------- */

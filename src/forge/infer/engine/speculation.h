@@ -61,13 +61,13 @@ joule_status speculation_open(struct speculation *speculation, const forge_engin
                               joule_error *out_error);
 void speculation_close(struct speculation *speculation);
 
-/* Sets the drafts of the sequences of requests [0, count), which have exactly one token to compute. If the
- * cache of the draft model is full, a sequence gets no drafts. */
+/* Sets the drafts of the sequences of requests [0, count), which have exactly one token to compute. If
+ * memory is missing, a sequence gets no drafts. */
 joule_status speculation_propose(struct speculation *speculation, size_t count, joule_error *out_error);
 /* Records that the first `accepted` of `proposed` drafts were accepted. */
 void speculation_record(struct speculation *speculation, struct draft_state *state, size_t token_count,
                         size_t proposed, size_t accepted);
-/* Frees the state of a sequence. */
-void speculation_end(struct draft_state *state);
+/* Frees the pages and the memory of a sequence's drafts. Later drafts begin with an empty cache. */
+void speculation_release(struct draft_state *state);
 
 #endif
