@@ -69,7 +69,9 @@ typedef struct forge_engine_options {
      * FORGE_F16. */
     forge_dtype cache_dtype;
     bool disables_prefix_cache; /* do not reuse the keys and values of equal beginnings of prompts */
-    bool is_by_priority; /* requests with a lower priority number run first; false: in order of arrival */
+    /* Requests with a lower priority number run first. A request that has waited for 512 steps in all runs
+     * before all others. false: requests run in order of arrival. */
+    bool is_by_priority;
     uint8_t reserved[2];
     /* Energy. */
     forge_objective objective;

@@ -1,4 +1,5 @@
-/* Checks the scheduler without a model: hashes of waiting sequences are computed once. */
+/* Checks the scheduler without a model: hashes of waiting sequences are computed once, and no sequence waits
+ * without end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -107,10 +108,78 @@ static void test_a_waiting_sequence_is_hashed_once(void **state)
     end(&trial);
 }
 
+/* A sequence of the stream runs before all others that are not urgent. A new one arrives as soon as one ends,
+ * so three of them always wait. Sequences with other priorities arrive in the first steps, and all sequences
+ * preempt each other. The test ends when all sequences of the first FIRST steps have ended. */
+static void test_every_sequence_ends_under_an_endless_stream_of_a_higher_priority(void **state)
+{
+    (void)state;
+    enum { STREAM = 6, OTHERS = 40, FIRST = 100, MAX_STEPS = 100 * 1000 };
+    const struct scheduler_options options = {
+        .max_rows = 16, .max_sequences = 3, .max_length = MAX_LENGTH, .is_by_priority = true};
+    static struct item stream[STREAM], others[OTHERS];
+    struct trial trial;
+    size_t ended = 0, steps = 0, streamed = 0;
+    chance_state = CHANCE_SEED;
+    begin(&trial, 20, &options);
+    memset(others, 0, sizeof others);
+    for (size_t i = 0; i < STREAM; i++)
+        stream[i].has_ended = true;
+    for (; ended < OTHERS && steps < MAX_STEPS; steps++) {
+        for (size_t i = 0; i < STREAM; i++)
+            if (stream[i].has_ended) {
+                stream[i] = (struct item){0};
+                add(&trial, &stream[i], 1, 1 + chance_bits() % 40, 60);
+                streamed++;
+            }
+        for (size_t i = steps * OTHERS / FIRST; i < OTHERS && i < (steps + 1) * OTHERS / FIRST; i++) {
+            others[i].sequence.priority = i == 0 ? INT32_MAX : 1 + (int32_t)(chance_bits() % 3);
+            add(&trial, &others[i], (int32_t)i, 1 + chance_bits() % 50, 60);
+        }
+        assert_true(step(&trial) > 0);
+        ended = 0;
+        for (size_t i = 0; i < OTHERS; i++)
+            ended += others[i].has_ended;
+    }
+    assert_int_equal(ended, OTHERS);
+    assert_true(streamed > 2 * STREAM);
+    assert_true(trial.scheduler.preemptions > 0);
+    for (size_t i = 0; i < STREAM; i++)
+        remove_item(&trial, &stream[i]);
+    end(&trial);
+}
+
+/* The sequences end before one of them has waited for MAX_WAIT_STEPS steps. */
+static void test_sequences_that_are_not_urgent_run_by_priority(void **state)
+{
+    (void)state;
+    enum { COUNT = 9 };
+    const struct scheduler_options options = {
+        .max_rows = 16, .max_sequences = 1, .max_length = MAX_LENGTH, .is_by_priority = true};
+    struct item items[COUNT] = {0};
+    struct trial trial;
+    int32_t last = -1;
+    begin(&trial, 20, &options);
+    for (int32_t i = 0; i < COUNT; i++) {
+        items[i].sequence.priority = i * 4 % COUNT;
+        add(&trial, &items[i], 1, 3, 8);
+    }
+    for (size_t ended = 0; ended < COUNT; ended++) {
+        struct item *item = (struct item *)trial.scheduler.waiting.first;
+        assert_true(item->sequence.priority > last);
+        last = item->sequence.priority;
+        while (!item->has_ended)
+            assert_true(step(&trial) > 0);
+    }
+    end(&trial);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_waiting_sequence_is_hashed_once),
+        cmocka_unit_test(test_every_sequence_ends_under_an_endless_stream_of_a_higher_priority),
+        cmocka_unit_test(test_sequences_that_are_not_urgent_run_by_priority),
     };
     return cmocka_run_group_tests_name("scheduler", tests, NULL, NULL);
 }

@@ -24,10 +24,17 @@ static void unlink_from(struct sequence_list *list, struct sequence *sequence)
     list->count--;
 }
 
+static bool is_urgent(const struct sequence *sequence)
+{
+    return sequence->waited >= MAX_WAIT_STEPS;
+}
+
 /* Returns true if a runs before b. */
 static bool is_before(const struct scheduler *s, const struct sequence *a, const struct sequence *b)
 {
-    if (s->options.is_by_priority && a->priority != b->priority)
+    if (s->options.is_by_priority && is_urgent(a) != is_urgent(b))
+        return is_urgent(a);
+    if (s->options.is_by_priority && !is_urgent(a) && a->priority != b->priority)
         return a->priority < b->priority;
     return a->arrival < b->arrival;
 }
@@ -36,9 +43,10 @@ static bool is_before(const struct scheduler *s, const struct sequence *a, const
  * those that were never admitted, so it is the first of its priority. */
 static void wait_in_order(struct scheduler *s, struct sequence *sequence)
 {
-    struct sequence *next = NULL;
-    for (struct sequence *at = s->waiting.last; at && is_before(s, sequence, at); at = at->previous)
-        next = at;
+    struct sequence *first = s->waiting.first, *next = first && is_before(s, sequence, first) ? first : NULL;
+    if (!next)
+        for (struct sequence *at = s->waiting.last; at && is_before(s, sequence, at); at = at->previous)
+            next = at;
     insert(&s->waiting, sequence, next);
     sequence->state = SEQUENCE_WAITING;
 }
@@ -187,8 +195,25 @@ static bool admit(struct scheduler *s)
     return true;
 }
 
+/* Counts the steps of waiting sequences, and moves those that become urgent to their place in the list. */
+static void count_waits(struct scheduler *s)
+{
+    for (struct sequence *at = s->waiting.first, *next; at; at = next) {
+        next = at->next;
+        if (is_urgent(at))
+            continue;
+        at->waited += WAIT_PERIOD;
+        if (is_urgent(at)) {
+            unlink_from(&s->waiting, at);
+            wait_in_order(s, at);
+        }
+    }
+}
+
 bool scheduler_plan(struct scheduler *s)
 {
+    if (s->steps++ % WAIT_PERIOD == 0 && s->options.is_by_priority)
+        count_waits(s);
     s->batch_count = s->rows = s->preempted_count = 0;
     bool has_preempted = plan_running(s);
     while (!has_preempted && s->waiting.first && s->rows < s->options.max_rows &&

@@ -3,7 +3,9 @@
  * There are no separate phases for prompts and answers: in each step, every sequence tries to compute all its
  * tokens whose keys and values are not in the cache yet. Running sequences come first, in order; then waiting
  * sequences are admitted. If the cache is full, the sequence that was admitted last is preempted: it loses
- * its pages, waits at the front, and computes its tokens again later.
+ * its pages, waits at the front, and computes its tokens again later. With priorities, lower numbers run
+ * first. So that no sequence waits without end, a sequence that has waited for MAX_WAIT_STEPS steps in all
+ * becomes urgent. Urgent sequences run before all others, in the order of arrival.
  * Note: a sequence is admitted only if its whole prompt and one more page fit, so that prompts do not preempt
  * each other in turn.
  *
@@ -13,7 +15,11 @@
 
 #include "forge/infer/engine/page_table.h"
 
-enum { MAX_DRAFTS = 32 }; /* maximum number of draft tokens of a sequence in a step */
+enum {
+    MAX_DRAFTS = 32,      /* maximum number of draft tokens of a sequence in a step */
+    MAX_WAIT_STEPS = 512, /* a multiple of WAIT_PERIOD */
+    WAIT_PERIOD = 16,     /* number of steps between two counts of the waiting sequences */
+};
 
 enum sequence_state { SEQUENCE_NEW, SEQUENCE_WAITING, SEQUENCE_RUNNING };
 
@@ -22,6 +28,7 @@ struct sequence {
     struct sequence *next, *previous; /* neighbours in a list of the scheduler */
     enum sequence_state state;
     int32_t priority; /* lower numbers run first */
+    unsigned waited;  /* number of steps that the sequence waited, if there are priorities */
     uint64_t arrival; /* number of the call of scheduler_add */
     int32_t *tokens;  /* [token_count] */
     size_t token_count, token_capacity;
@@ -61,7 +68,7 @@ struct scheduler {
     size_t batch_count, batch_capacity, rows;
     struct sequence **preempted; /* [preempted_count]: the sequences that the last plan preempted */
     size_t preempted_count;
-    uint64_t arrivals, preemptions;
+    uint64_t steps, arrivals, preemptions;
     /* Tokens looked up in the prefix cache, and found; without recomputed tokens. */
     uint64_t queried_tokens, found_tokens;
 };
