@@ -126,7 +126,8 @@ double forge_engine_expected_joules(const forge_engine *e, size_t prompt_count)
     double weight = 0;
     for (size_t first = 0; first < prompt_count; first += rows) {
         size_t count = prompt_count - first < rows ? prompt_count - first : rows;
-        weight += step_cost_joules(&e->cost, first, count, count);
+        struct row_cost cost = step_cost_rows(&e->cost, first, count, count);
+        weight += row_cost_sum(&cost);
     }
     return request_energy_expect(&e->energy, weight);
 }
@@ -282,7 +283,7 @@ joule_status engine_end(forge_engine *e, struct answer *answer, forge_end reason
                                 .queue_seconds = clock_seconds(started - answer->added_ns),
                                 .prefill_seconds = clock_seconds(first - started),
                                 .decode_seconds = clock_seconds(now - first)};
-    if (answer->spending.weights[PHASE_PREFILL] + answer->spending.weights[PHASE_DECODE] > 0)
+    if (spending_is_open(&answer->spending))
         engine_read_meter(e);
     request_energy_end(&e->energy, &answer->spending);
     event.joules = request_energy_spent(&e->energy, &answer->spending, SPENDING_PHASES);

@@ -25,10 +25,10 @@ void engine_add_cost(forge_engine *e)
     for (size_t i = 0; i < s->batch_count; i++) {
         const struct scheduled *scheduled = &s->batch[i];
         struct answer *answer = answer_of(scheduled->sequence);
-        double weight = step_cost_joules(&e->cost, scheduled->first, scheduled->count, s->rows);
+        struct row_cost cost = step_cost_rows(&e->cost, scheduled->first, scheduled->count, s->rows);
         request_energy_add(&e->energy, &answer->spending,
-                           answer->first_token_ns ? PHASE_DECODE : PHASE_PREFILL, weight, s->batch_count > 1);
-        e->step_weight += weight;
+                           answer->first_token_ns ? PHASE_DECODE : PHASE_PREFILL, &cost, s->batch_count > 1);
+        e->step_weight += row_cost_sum(&cost);
     }
     batch_policy_add_step(&e->policy, s->batch_count, s->rows);
     if (e->has_budgets || e->power_limit.max_watts > 0 ||
@@ -43,8 +43,7 @@ static bool is_over_budget(const forge_engine *e, const struct answer *answer)
     if (!(answer->budget_joules > 0) || sequence->state != SEQUENCE_RUNNING)
         return false;
     double next = request_energy_expect(&e->energy, answer->spending.last_weight);
-    return request_energy_spent(&e->energy, &answer->spending, SPENDING_PHASES).value + next >
-           answer->budget_joules;
+    return request_energy_joules(&e->energy, &answer->spending) + next > answer->budget_joules;
 }
 
 static joule_status end_over_budget(forge_engine *e, joule_error *error)
@@ -63,7 +62,7 @@ static joule_status end_over_budget(forge_engine *e, joule_error *error)
 static void wait_for_power(forge_engine *e)
 {
     int64_t begin_ns = request_energy_now_ns(&e->energy), wait_ns;
-    double joules = request_energy_expect(&e->energy, e->energy.weights + e->step_weight);
+    double joules = request_energy_expect(&e->energy, row_cost_sum(&e->energy.weights) + e->step_weight);
     while ((wait_ns = power_limit_wait_ns(&e->power_limit, joules)) > 0) {
         int64_t now_ns = request_energy_now_ns(&e->energy);
         if (now_ns - begin_ns >= NS_PER_S)
