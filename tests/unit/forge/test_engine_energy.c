@@ -226,7 +226,6 @@ static void test_intervals_contain_the_error_of_the_division(void **state)
                 joule_quantity q = request_energy_spent(&energy, &spendings[i], SPENDING_PHASES);
                 assert_true(q.low <= q.value && q.value <= q.high);
                 assert_int_equal(q.cls, JOULE_CLASS_MODELLED);
-                assert_true(isnan(request_energy_spent(&energy, &spendings[i], PHASE_PREFILL).low) == false);
                 inside += (double)(q.low <= joules[i] && joules[i] <= q.high) / (SHARERS * TRIALS);
                 width += log(q.high / q.low) / (SHARERS * TRIALS);
                 sum += q.value;
@@ -376,14 +375,14 @@ static void test_the_power_limit_sees_the_whole_last_second(void **state)
     struct power_limit limit;
     for (int period_ms = 1; period_ms <= 40; period_ms++) {
         int64_t step_ns = period_ms * INT64_C(1000000);
-        limit = (struct power_limit){.max_watts = 80};
+        power_limit_open(&limit, 80, NAN);
         for (int64_t time_ns = 0; time_ns <= 3 * NS_PER_S; time_ns += step_ns)
             power_limit_add(&limit, time_ns, 100e-9 * (double)time_ns);
         assert_true(fabs(power_limit_watts(&limit) - 100) < 1e-6);
         int64_t wait_ns = power_limit_wait_ns(&limit, 0);
-        assert_true(wait_ns >= NS_PER_S / 5 - 1000 && wait_ns <= NS_PER_S / 5 + NS_PER_S / 200);
+        assert_true(wait_ns >= NS_PER_S / 5 - 1000 && wait_ns <= NS_PER_S / 5 + NS_PER_S / 100);
     }
-    limit = (struct power_limit){.max_watts = 80};
+    power_limit_open(&limit, 80, NAN);
     power_limit_add(&limit, 7, 1);
     power_limit_add(&limit, 7, 2);
     assert_true(isnan(power_limit_watts(&limit)));

@@ -50,9 +50,10 @@ static joule_status open_parts(forge_engine *e, const forge_engine_options *o, j
 static void open_energy(forge_engine *e, const forge_engine_options *o)
 {
     e->cost = step_cost_of(e->model->file, e->runner.sizes.cache_dtype);
-    e->power_limit.max_watts = o->max_power_watts;
+    power_limit_open(&e->power_limit, o->max_power_watts,
+                     o->energy_source ? o->energy_source->idle_watts : NAN);
     e->policy.objective = o->objective;
-    e->max_rows = e->scheduler.options.max_rows;
+    e->max_rows = e->power_rows = e->scheduler.options.max_rows;
     e->max_sequences = e->scheduler.options.max_sequences;
     /* This objective needs a reading after each step, too. */
     e->has_budgets |= o->objective == FORGE_OBJECTIVE_ENERGY;

@@ -192,7 +192,7 @@ static joule_status choose(forge_engine *e, struct answer *answer, const float *
 
 /* --- drafts --------------------------------------------------------------------------------------------- */
 
-/* Returns the maximum number of drafts of a sequence: as many as fit in the answer. */
+/* Returns the maximum number of drafts of a sequence: as many as fit in the answer and in the step. */
 static size_t draft_room(const forge_engine *e, const struct answer *answer)
 {
     size_t made = answer->sequence.token_count - answer->prompt_count,
@@ -201,6 +201,9 @@ static size_t draft_room(const forge_engine *e, const struct answer *answer)
     if (answer->options.max_tokens && answer->options.max_tokens - made < room)
         room = answer->options.max_tokens - made;
     room = room > 0 ? room - 1 : 0; /* the step adds one token to the accepted drafts */
+    size_t rows = e->scheduler.options.max_rows, running = e->scheduler.running.count,
+           spare = rows > running ? rows - running : 0;
+    room = room < spare ? room : spare;
     return room < e->speculation.max_drafts ? room : e->speculation.max_drafts;
 }
 
@@ -335,6 +338,7 @@ joule_status forge_engine_step(forge_engine *e, joule_error *out_error)
         return e->event_first < e->event_count ? JOULE_OK : JOULE_ABSENT;
     }
     if (status == JOULE_OK) {
+        engine_limit_power(e);
         note_starts(e);
         status = run_step(e, out_error);
     }
