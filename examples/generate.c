@@ -89,6 +89,8 @@ static joule_status answer(struct session *s)
                               : forge_text_stream_end(&stream, s->text);
             fwrite(s->text, 1, size, stdout);
             fflush(stdout);
+            if (event.end == FORGE_END_FAILED)
+                return fail(s, event.failure);
             if (event.end != FORGE_END_NONE)
                 print_energy(&event);
         }

@@ -69,12 +69,16 @@ typedef struct forge_engine_options {
      * FORGE_F16. */
     forge_dtype cache_dtype;
     bool disables_prefix_cache; /* do not reuse keys and values of earlier prompts with the same beginning */
-    bool is_by_priority; /* requests with a lower priority number run first; false: in order of arrival */
+    /* Requests with a lower priority number run first. A request that has waited for 512 steps in all runs
+     * before all others. false: requests run in order of arrival. */
+    bool is_by_priority;
     uint8_t reserved[2];
     /* Energy. */
     forge_objective objective;
     uint32_t reserved2;
-    double max_power_watts; /* mean power over any second; 0: no limit */
+    /* Limit for the mean power over any second, which one step may exceed; 0: no limit. The engine waits before
+     * steps, and computes fewer tokens and requests in a step that would use more than a second may use. */
+    double max_power_watts;
     /* Limit for requests whose max_joules is 0, and upper limit for max_joules; 0: no limit. */
     double max_request_joules;
     joule_meter *meter;                       /* NULL: the default meter */
@@ -141,8 +145,9 @@ FORGE_API double forge_engine_expected_joules(const forge_engine *engine, size_t
  * no effect if the request has already ended. Any thread may call it. */
 FORGE_API void forge_engine_cancel(forge_engine *engine, uint64_t id);
 
-/* Computes one step. JOULE_ABSENT: there is no request to compute. JOULE_FAILED: the step failed; the engine
- * cannot be used any more. */
+/* Computes one step. JOULE_ABSENT: there is no request to compute. Other errors: the step failed, and the
+ * engine cannot be used any more. If the model computes numbers for one request that are not finite, only
+ * this request ends (FORGE_END_FAILED). */
 FORGE_API joule_status forge_engine_step(forge_engine *engine, joule_error *out_error);
 
 /* The reason why an answer ended. */
@@ -153,6 +158,7 @@ typedef enum forge_end {
     FORGE_END_LENGTH = 2,
     FORGE_END_CANCELLED = 3, /* forge_engine_cancel */
     FORGE_END_ENERGY = 4,    /* the request would exceed max_joules */
+    FORGE_END_FAILED = 5,    /* the request failed, and others continue; `failure` states the reason */
 } forge_end;
 
 /* A new token of a request, or its end. */
@@ -176,6 +182,7 @@ typedef struct forge_engine_event {
     joule_quantity joules;                        /* energy of the request; unknown: NaN, class none */
     joule_quantity prefill_joules, decode_joules; /* parts before and after the first token */
     double budget_joules;                         /* limit of the request's energy; 0: none */
+    const char *failure; /* FORGE_END_FAILED: a message in static storage; NULL: the request did not fail */
 } forge_engine_event;
 /* Returns the next event. JOULE_ABSENT: there is none. JOULE_INVALID: struct_size too small. */
 FORGE_API joule_status forge_engine_next(forge_engine *engine, forge_engine_event *out_event);

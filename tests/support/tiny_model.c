@@ -1,6 +1,7 @@
 /* tests/support/tiny_model.c - see tiny_model.h. The model is a file of llama2.c in a temporary folder. */
 #include "support/tiny_model.h"
 
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,17 +30,22 @@ static void write_floats(FILE *file, uint64_t *state, size_t count, float scale,
 
 static void write_model(FILE *file, uint64_t seed)
 {
-    const int32_t header[] = {DIM, HIDDEN, LAYERS, HEADS, KV_HEADS, TINY_VOCABULARY, TINY_CONTEXT};
+    /* A negative vocabulary means that the logits have weights of their own. */
+    int32_t vocabulary = seed == TINY_NAN_TOKEN ? -TINY_VOCABULARY : TINY_VOCABULARY;
+    const int32_t header[] = {DIM, HIDDEN, LAYERS, HEADS, KV_HEADS, vocabulary, TINY_CONTEXT};
     size_t kv = DIM / HEADS * KV_HEADS;
-    float last_norm = seed == TINY_NAN ? NAN : 1;
+    float last_norm = seed == TINY_NAN ? NAN : seed == TINY_INFINITE ? FLT_MAX : 1;
+    size_t nan_rows = seed == TINY_NAN_TOKEN;
     assert_int_equal(fwrite(header, sizeof header, 1, file), 1);
-    write_floats(file, &seed, TINY_VOCABULARY * DIM, 1, 0);
+    write_floats(file, &seed, nan_rows * DIM, NAN, 0);
+    write_floats(file, &seed, (TINY_VOCABULARY - nan_rows) * DIM, 1, 0);
     write_floats(file, &seed, LAYERS * DIM, 0.1f, 1);
     write_floats(file, &seed, LAYERS * DIM * (DIM + kv + kv + DIM), 0.5f, 0);
     write_floats(file, &seed, LAYERS * DIM, 0.1f, 1);
     write_floats(file, &seed, LAYERS * DIM * HIDDEN * 3, 0.3f, 0);
     write_floats(file, &seed, DIM, 0.1f, last_norm);
     write_floats(file, &seed, TINY_CONTEXT * DIM / HEADS, 0, 0);
+    write_floats(file, &seed, vocabulary < 0 ? TINY_VOCABULARY * DIM : 0, 1, 0);
 }
 
 void tiny_model_open(struct tiny_model *tiny, uint64_t seed, const forge_engine_options *options)

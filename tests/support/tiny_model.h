@@ -6,7 +6,12 @@
 #include <stdint.h>
 
 enum { TINY_VOCABULARY = 64, TINY_CONTEXT = 256 };
-enum { TINY_NAN = 1000000 }; /* seed of a model whose logits are NaN */
+/* Seeds of models with special numbers. */
+enum {
+    TINY_NAN = 1000000, /* all logits are NaN */
+    TINY_INFINITE,      /* logits are infinite */
+    TINY_NAN_TOKEN      /* logits are NaN after token 0 in a text */
+};
 
 /* An open device, model and engine. */
 struct tiny_model {

@@ -92,6 +92,8 @@ static joule_status add_text(struct answer *a, const struct question *q, const c
 static joule_status take(struct answer *a, const struct language_model *m, const struct question *q,
                          const forge_engine_event *event, joule_error *error)
 {
+    if (event->end == FORGE_END_FAILED)
+        return error_set(error, JOULE_FAILED, "%s", event->failure);
     if (event->end != FORGE_END_NONE) {
         a->last = *event;
         return JOULE_OK;

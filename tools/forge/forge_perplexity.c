@@ -64,8 +64,10 @@ static joule_status compute_window(struct perplexity *p, size_t first, size_t co
     forge_engine_event event = {.struct_size = sizeof event};
     size_t at = first - p->has_bos; /* index of the event's token in the text; SIZE_MAX: BOS */
     while (status == JOULE_OK && (status = forge_engine_step(p->model.engine, error)) == JOULE_OK)
-        while (forge_engine_next(p->model.engine, &event) == JOULE_OK) {
-            if (event.end != FORGE_END_NONE) {
+        while (status == JOULE_OK && forge_engine_next(p->model.engine, &event) == JOULE_OK) {
+            if (event.end == FORGE_END_FAILED) {
+                status = error_set(error, JOULE_FAILED, "%s", event.failure);
+            } else if (event.end != FORGE_END_NONE) {
                 bool is_known = event.joules.cls != JOULE_CLASS_NONE;
                 p->joules.value += is_known ? event.joules.value : NAN;
                 p->joules.low += event.joules.low;

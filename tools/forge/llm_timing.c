@@ -49,9 +49,12 @@ static joule_status run_steps(struct language_model *m, joule_quantity *sum, jou
     joule_status status;
     forge_engine_event event = {.struct_size = sizeof event};
     while ((status = forge_engine_step(m->engine, error)) == JOULE_OK && !interrupted_by)
-        while (forge_engine_next(m->engine, &event) == JOULE_OK)
+        while (forge_engine_next(m->engine, &event) == JOULE_OK) {
+            if (event.end == FORGE_END_FAILED)
+                return error_set(error, JOULE_FAILED, "%s", event.failure);
             if (event.end != FORGE_END_NONE)
                 add_joules(sum, &event.joules);
+        }
     return status == JOULE_ABSENT ? JOULE_OK : status;
 }
 

@@ -181,6 +181,7 @@ static void add_token(struct server *server, struct choice *choice, const forge_
 static void pass_events(struct server *server, struct active *active)
 {
     forge_engine_event event = {.struct_size = sizeof event};
+    joule_error failure = {0};
     while (forge_engine_next(server->language.engine, &event) == JOULE_OK) {
         size_t i = find(active, event.request);
         if (i == active->count)
@@ -191,7 +192,9 @@ static void pass_events(struct server *server, struct active *active)
         if (event.end == FORGE_END_NONE)
             continue;
         memmove(active->list + i, active->list + i + 1, (--active->count - i) * sizeof(struct choice *));
-        end_choice(server, choice, &event, NULL);
+        if (event.end == FORGE_END_FAILED)
+            error_set(&failure, JOULE_FAILED, "%s", event.failure);
+        end_choice(server, choice, event.failure ? NULL : &event, &failure);
     }
 }
 

@@ -71,6 +71,13 @@ static inline void expect_row(const struct tracked *t, uint32_t layer, bool is_v
     }
 }
 
+/* Returns the page table of a sequence. It is valid until the sequence changes. */
+static inline const uint32_t *kv_sequence_pages(const forge_kv_sequence *sequence, size_t *out_count)
+{
+    *out_count = sequence->table.page_count;
+    return sequence->table.pages;
+}
+
 static inline void write_positions(const struct tracked *t, size_t first, size_t count)
 {
     static float keys[MAX_LENGTH * ROW], values[MAX_LENGTH * ROW];

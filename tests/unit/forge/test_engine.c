@@ -242,17 +242,92 @@ static void test_a_request_that_allows_no_token_ends_alone(void **state)
     tiny_model_close(&tiny);
 }
 
-static void test_a_model_without_finite_logits_fails(void **state)
+static void test_a_request_without_finite_logits_ends_with_a_message(void **state)
 {
     (void)state;
-    struct tiny_model tiny;
     const int32_t prompt[] = {1, 2, 3};
-    joule_error error = {0};
-    tiny_model_open(&tiny, TINY_NAN, NULL);
-    tiny_model_add(&tiny, prompt, 3, 10, 0);
-    assert_int_equal(forge_engine_step(tiny.engine, &error), JOULE_FAILED);
-    assert_non_null(strstr(error.message, "no finite logits"));
-    assert_int_equal(forge_engine_step(tiny.engine, &error), JOULE_FAILED);
+    for (uint64_t seed = TINY_NAN; seed <= TINY_INFINITE; seed++) {
+        struct tiny_model tiny;
+        forge_engine_event event = {.struct_size = sizeof event};
+        tiny_model_open(&tiny, seed, NULL);
+        for (int i = 0; i < 2; i++) {
+            tiny_model_add(&tiny, prompt, 3, 10, 0);
+            assert_int_equal(forge_engine_step(tiny.engine, NULL), JOULE_OK);
+            assert_int_equal(forge_engine_next(tiny.engine, &event), JOULE_OK);
+            assert_int_equal(event.end, FORGE_END_FAILED);
+            assert_non_null(strstr(event.failure, "not finite"));
+            assert_int_equal(event.answer_tokens, 0);
+            assert_int_equal(forge_engine_next(tiny.engine, &event), JOULE_ABSENT);
+            assert_int_equal(forge_engine_step(tiny.engine, NULL), JOULE_ABSENT);
+        }
+        tiny_model_close(&tiny);
+    }
+}
+
+/* An answer and its end. */
+struct outcome {
+    int32_t tokens[MAX_ANSWER];
+    size_t count;
+    forge_end end;
+};
+
+static void add_events(struct tiny_model *tiny, struct outcome *outcomes)
+{
+    forge_engine_event event = {.struct_size = sizeof event};
+    while (forge_engine_next(tiny->engine, &event) == JOULE_OK) {
+        struct outcome *outcome = &outcomes[event.request];
+        if (event.end == FORGE_END_NONE)
+            outcome->tokens[outcome->count++] = event.token;
+        else
+            outcome->end = event.end;
+    }
+}
+
+/* The logits after token 0 are NaN. One of four prompts contains this token, and answers may contain it. The
+ * pages of requests that fail are used again by the others. */
+static void test_a_request_that_fails_changes_no_token_of_others(void **state)
+{
+    (void)state;
+    enum { COUNT = 200 };
+    static struct expected prompts[COUNT];
+    static struct outcome alone[COUNT + 1], together[COUNT + 1];
+    const forge_engine_options options = {.struct_size = sizeof options,
+                                          .page_size = 4,
+                                          .cache_tokens = 300,
+                                          .max_length = 80,
+                                          .max_batch_tokens = 64,
+                                          .speculation = FORGE_SPECULATION_LOOKUP,
+                                          .keeps_draft_tokens = true};
+    struct tiny_model tiny;
+    size_t ends[FORGE_END_FAILED + 1] = {0};
+    chance_state = CHANCE_SEED;
+    make_prompts(prompts, COUNT);
+    for (size_t i = 0; i < COUNT; i++)
+        for (size_t k = 0; k < prompts[i].prompt_count; k++)
+            prompts[i].prompt[k] += prompts[i].prompt[k] == 0;
+    for (size_t i = 0; i < COUNT; i += 4)
+        prompts[i].prompt[chance_bits() % prompts[i].prompt_count] = 0;
+    tiny_model_open(&tiny, TINY_NAN_TOKEN, NULL);
+    for (size_t i = 0; i < COUNT; i++) {
+        tiny_model_add(&tiny, prompts[i].prompt, prompts[i].prompt_count, (uint32_t)prompts[i].token_count,
+                       0);
+        while (forge_engine_step(tiny.engine, NULL) == JOULE_OK)
+            add_events(&tiny, alone);
+        ends[alone[i + 1].end]++;
+        assert_true(i % 4 > 0 || alone[i + 1].end == FORGE_END_FAILED);
+    }
+    assert_true(ends[FORGE_END_FAILED] >= COUNT / 4 && ends[FORGE_END_LENGTH] > COUNT / 2);
+    tiny_model_close(&tiny);
+    tiny_model_open(&tiny, TINY_NAN_TOKEN, &options);
+    for (size_t i = 0; i < COUNT; i++)
+        tiny_model_add(&tiny, prompts[i].prompt, prompts[i].prompt_count, (uint32_t)prompts[i].token_count,
+                       0);
+    while (forge_engine_step(tiny.engine, NULL) == JOULE_OK)
+        add_events(&tiny, together);
+    assert_memory_equal(alone, together, sizeof alone);
+    forge_engine_facts facts = {.struct_size = sizeof facts};
+    assert_int_equal(forge_engine_query(tiny.engine, &facts), JOULE_OK);
+    assert_int_equal(facts.free_pages, facts.pages);
     tiny_model_close(&tiny);
 }
 
@@ -356,7 +431,8 @@ int main(void)
         cmocka_unit_test(test_requests_that_cannot_fit_are_refused),
         cmocka_unit_test(test_members_and_pointers_that_are_not_valid_are_refused),
         cmocka_unit_test(test_a_request_that_allows_no_token_ends_alone),
-        cmocka_unit_test(test_a_model_without_finite_logits_fails),
+        cmocka_unit_test(test_a_request_without_finite_logits_ends_with_a_message),
+        cmocka_unit_test(test_a_request_that_fails_changes_no_token_of_others),
         cmocka_unit_test(test_events_that_are_left_need_little_memory_and_keep_their_order),
         cmocka_unit_test(test_an_answer_ends_when_the_cache_is_full),
         cmocka_unit_test(test_a_step_always_computes_something_with_priorities),

@@ -9,6 +9,8 @@
 #include <cmocka.h>
 #include "forge/infer/engine/batch_policy.h"
 #include "forge/infer/engine/power_limit.h"
+#include "forge/infer/engine/request_energy.h"
+#include "forge/ir/operation_cost.h"
 #include "support/chance.h"
 #include "support/tiny_model.h"
 
@@ -98,6 +100,8 @@ static double run(struct tiny_model *tiny, forge_engine_event ends[64])
                 assert_true(isfinite(event.joules.value) && event.joules.value > 0);
                 assert_true(fabs(event.prefill_joules.value + event.decode_joules.value -
                                  event.joules.value) < 1e-9 * event.joules.value);
+                assert_true(event.joules.low <= event.joules.value &&
+                            event.joules.value <= event.joules.high);
                 sum += event.joules.value;
                 ends[event.request] = event;
             }
@@ -157,6 +161,98 @@ static void test_equal_requests_cost_the_same_and_a_batch_costs_less_per_token(v
     tiny_model_add(&tiny, prompt, 3, 20, 0);
     run(&tiny, ends);
     assert_true(ends[3].joules.value > 1.5 * ends[1].joules.value);
+    tiny_model_close(&tiny);
+}
+
+/* A meter without error that shows `joules`. */
+static joule_status read_exact(void *context, joule_quantity *out_joules)
+{
+    double joules = *(const double *)context;
+    *out_joules = (joule_quantity){joules, joules, joules, JOULE_CLASS_MEASURED, 0};
+    return JOULE_OK;
+}
+
+static int64_t no_time(void *context)
+{
+    (void)context;
+    return 0;
+}
+
+enum { SHARERS = 6 };
+
+/* Runs 100 steps, in which each request has random costs of a kind that differs between requests. A part of
+ * the cost really uses factors[part] times the joules that the cost model expects. The meter is read after
+ * every `period` steps. Adds the true joules of each request to out_true. */
+static void run_shared_steps(struct request_energy *energy, double *meter, const double factors[COST_PARTS],
+                             unsigned period, struct spending spendings[SHARERS], double out_true[SHARERS])
+{
+    for (unsigned step = 1; step <= 100; step++) {
+        for (int i = 0; i < SHARERS; i++) {
+            struct row_cost cost;
+            for (int part = 0; part < COST_PARTS; part++) {
+                cost.joules[part] = chance_scale(0.1, 1) * (part == i % COST_PARTS ? 3 : 1);
+                out_true[i] += factors[part] * cost.joules[part];
+                *meter += factors[part] * cost.joules[part];
+            }
+            request_energy_add(energy, &spendings[i], PHASE_DECODE, &cost, true);
+        }
+        if (step % period > 0)
+            continue;
+        double per_weight = request_energy_read(energy);
+        for (int i = 0; i < SHARERS; i++)
+            request_energy_take(energy, &spendings[i], per_weight);
+    }
+}
+
+/* The interval is a 90 % interval: the errors of the cost model have the standard deviation that it states.
+ * The last joules are expected if 100 is not a multiple of the period. */
+static void test_intervals_contain_the_error_of_the_division(void **state)
+{
+    (void)state;
+    enum { TRIALS = 400 };
+    chance_state = CHANCE_SEED;
+    for (unsigned period = 1; period <= 7; period += 3) {
+        double inside = 0, width = 0;
+        for (int trial = 0; trial < TRIALS; trial++) {
+            double meter = 1, factors[COST_PARTS], joules[SHARERS] = {0}, sum = 0;
+            const forge_energy_source source = {"exact", read_exact, no_time, NULL, &meter, NAN};
+            struct spending spendings[SHARERS] = {0};
+            struct request_energy energy;
+            for (int part = 0; part < COST_PARTS; part++)
+                factors[part] = exp(COST_JOULES_LOG_SD * chance_normal());
+            request_energy_open(&energy, &source, NULL, NULL);
+            run_shared_steps(&energy, &meter, factors, period, spendings, joules);
+            for (int i = 0; i < SHARERS; i++) {
+                joule_quantity q = request_energy_spent(&energy, &spendings[i], SPENDING_PHASES);
+                assert_true(q.low <= q.value && q.value <= q.high);
+                assert_int_equal(q.cls, JOULE_CLASS_MODELLED);
+                inside += (double)(q.low <= joules[i] && joules[i] <= q.high) / (SHARERS * TRIALS);
+                width += log(q.high / q.low) / (SHARERS * TRIALS);
+                sum += q.value;
+            }
+            assert_true(period > 1 || fabs(sum - (meter - 1)) < 1e-9 * meter);
+        }
+        assert_true(inside > 0.85 && inside < 0.97);
+        assert_true(width < log(4));
+    }
+}
+
+static void test_a_request_that_runs_alone_has_the_interval_of_the_meter(void **state)
+{
+    (void)state;
+    const int32_t prompt[] = {1, 2, 3};
+    struct machine m = {.period = 1};
+    struct tiny_model tiny;
+    forge_engine_event ends[64];
+    open_machine(&tiny, &m, &(forge_engine_options){.max_batch_size = 1});
+    tiny_model_add(&tiny, prompt, 3, 20, 0);
+    tiny_model_add(&tiny, prompt, 3, 20, 0);
+    run(&tiny, ends);
+    for (int i = 1; i <= 2; i++) {
+        const joule_quantity *q = &ends[i].joules;
+        assert_int_equal(q->cls, JOULE_CLASS_DERIVED);
+        assert_true(fabs(q->low / q->value - 0.9) < 1e-9 && fabs(q->high / q->value - 1.1) < 1e-9);
+    }
     tiny_model_close(&tiny);
 }
 
@@ -279,14 +375,14 @@ static void test_the_power_limit_sees_the_whole_last_second(void **state)
     struct power_limit limit;
     for (int period_ms = 1; period_ms <= 40; period_ms++) {
         int64_t step_ns = period_ms * INT64_C(1000000);
-        limit = (struct power_limit){.max_watts = 80};
+        power_limit_open(&limit, 80, NAN);
         for (int64_t time_ns = 0; time_ns <= 3 * NS_PER_S; time_ns += step_ns)
             power_limit_add(&limit, time_ns, 100e-9 * (double)time_ns);
         assert_true(fabs(power_limit_watts(&limit) - 100) < 1e-6);
         int64_t wait_ns = power_limit_wait_ns(&limit, 0);
-        assert_true(wait_ns >= NS_PER_S / 5 - 1000 && wait_ns <= NS_PER_S / 5 + NS_PER_S / 200);
+        assert_true(wait_ns >= NS_PER_S / 5 - 1000 && wait_ns <= NS_PER_S / 5 + NS_PER_S / 100);
     }
-    limit = (struct power_limit){.max_watts = 80};
+    power_limit_open(&limit, 80, NAN);
     power_limit_add(&limit, 7, 1);
     power_limit_add(&limit, 7, 2);
     assert_true(isnan(power_limit_watts(&limit)));
@@ -365,6 +461,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_requests_idle_and_unattributed_add_up_to_the_meter),
         cmocka_unit_test(test_equal_requests_cost_the_same_and_a_batch_costs_less_per_token),
+        cmocka_unit_test(test_intervals_contain_the_error_of_the_division),
+        cmocka_unit_test(test_a_request_that_runs_alone_has_the_interval_of_the_meter),
         cmocka_unit_test(test_cancelled_requests_keep_the_joules_that_they_used),
         cmocka_unit_test(test_no_request_exceeds_its_budget_by_more_than_a_step),
         cmocka_unit_test(test_the_power_limit_holds_over_any_second_to_one_step),

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "forge/infer/engine/speculation.h"
+#include "forge/infer/engine/engine.h"
 #include "support/chance.h"
 #include "support/tiny_model.h"
 
@@ -167,7 +167,34 @@ static void test_frequencies_of_tokens_are_the_same_with_drafts(void **state)
     tiny_model_close(&other);
 }
 
-/* Runs eight greedy requests, each of which runs before those that came earlier. */
+/* Checks that running requests use all pages that are not free, in the caches of both models. */
+static void assert_pages(const forge_engine *e)
+{
+    enum { PAGES = 10 };
+    const struct page_pool *pool = e->runner.pool, *draft_pool = e->speculation.draft.pool;
+    bool is_used[PAGES] = {0};
+    size_t used = 0, drafts = 0;
+    for (const struct answer *answer = e->answers; answer; answer = answer->next) {
+        const struct page_table *table = &answer->sequence.table;
+        assert_true(answer->sequence.state == SEQUENCE_RUNNING ||
+                    table->page_count + answer->drafts.table.page_count == 0);
+        for (size_t i = 0; i < table->page_count; i++) {
+            used += !is_used[table->pages[i]];
+            is_used[table->pages[i]] = true;
+        }
+        drafts += answer->drafts.table.page_count;
+    }
+    assert_int_equal(page_pool_count(pool), PAGES);
+    assert_int_equal(page_pool_free_count(pool), PAGES - used);
+    assert_true(page_pool_is_consistent(pool));
+    if (!draft_pool)
+        return;
+    assert_int_equal(page_pool_free_count(draft_pool), page_pool_count(draft_pool) - drafts);
+    assert_true(page_pool_is_consistent(draft_pool));
+}
+
+/* Runs eight greedy requests, each of which runs before those that came earlier. Checks the pages after each
+ * step. */
 static void run_by_priority(struct tiny_model *tiny, struct answers *out)
 {
     forge_engine_event event = {.struct_size = sizeof event};
@@ -188,6 +215,7 @@ static void run_by_priority(struct tiny_model *tiny, struct answers *out)
         }
         if (i < 8)
             assert_int_equal(forge_engine_step(tiny->engine, NULL), JOULE_OK);
+        assert_pages(tiny->engine);
         while (forge_engine_next(tiny->engine, &event) == JOULE_OK)
             if (event.token >= 0)
                 out->tokens[event.request][out->counts[event.request]++] = event.token;
@@ -196,8 +224,7 @@ static void run_by_priority(struct tiny_model *tiny, struct answers *out)
         assert_int_equal(out->counts[i], 27);
 }
 
-/* Preempted requests keep their part of the draft model's cache, which becomes full. */
-static void test_requests_get_no_drafts_while_the_cache_of_the_draft_model_is_full(void **state)
+static void test_preempted_requests_have_no_pages_in_either_cache(void **state)
 {
     (void)state;
     static struct answers plain, drafted;
@@ -219,7 +246,7 @@ static void test_requests_get_no_drafts_while_the_cache_of_the_draft_model_is_fu
     tiny_model_open(&tiny, 7, &options);
     run_by_priority(&tiny, &drafted);
     assert_memory_equal(&plain, &drafted, sizeof plain);
-    assert_true(facts_of(&tiny).accepted_tokens > 0);
+    assert_true(facts_of(&tiny).accepted_tokens > 0 && facts_of(&tiny).preemptions > 0);
     tiny_model_close(&tiny);
     tiny_model_close(&equal);
 }
@@ -318,7 +345,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_greedy_tokens_are_the_same_with_drafts_of_any_origin),
         cmocka_unit_test(test_frequencies_of_tokens_are_the_same_with_drafts),
-        cmocka_unit_test(test_requests_get_no_drafts_while_the_cache_of_the_draft_model_is_full),
+        cmocka_unit_test(test_preempted_requests_have_no_pages_in_either_cache),
         cmocka_unit_test(test_a_draft_model_without_finite_logits_proposes_nothing),
         cmocka_unit_test(test_lookups_of_any_length_end),
         cmocka_unit_test(test_drafts_take_no_rows_from_other_running_requests),

@@ -52,9 +52,10 @@ static joule_status open_parts(forge_engine *e, const forge_engine_options *o, j
 static void open_energy(forge_engine *e, const forge_engine_options *o)
 {
     e->cost = step_cost_of(e->model->file, e->runner.sizes.cache_dtype);
-    e->power_limit.max_watts = o->max_power_watts;
+    power_limit_open(&e->power_limit, o->max_power_watts,
+                     o->energy_source ? o->energy_source->idle_watts : NAN);
     e->policy.objective = o->objective;
-    e->max_rows = e->scheduler.options.max_rows;
+    e->max_rows = e->power_rows = e->scheduler.options.max_rows;
     e->max_sequences = e->scheduler.options.max_sequences;
     /* Like a budget, this objective needs a reading of the meter after each step. */
     e->has_budgets |= o->objective == FORGE_OBJECTIVE_ENERGY;
@@ -96,7 +97,7 @@ static void free_answer(struct answer *answer)
     sampler_free(answer->sampler);
     constraint_free(answer->constraint);
     free(answer->sequence.tokens);
-    free(answer->sequence.pages);
+    page_table_free(&answer->sequence.table);
     free(answer->stop_tokens);
     free(answer);
 }
@@ -107,7 +108,7 @@ void forge_engine_free(forge_engine *e)
         return;
     for (struct answer *answer = e->answers, *next; answer; answer = next) {
         next = answer->next;
-        speculation_end(&e->speculation, &answer->drafts);
+        speculation_release(&answer->drafts);
         free_answer(answer);
     }
     speculation_close(&e->speculation);
@@ -131,7 +132,8 @@ double forge_engine_expected_joules(const forge_engine *e, size_t prompt_count)
         rows = options->chunk;
     for (size_t first = 0; first < prompt_count; first += rows) {
         size_t count = prompt_count - first < rows ? prompt_count - first : rows;
-        weight += step_cost_joules(&e->cost, first, count, count);
+        struct row_cost cost = step_cost_rows(&e->cost, first, count, count);
+        weight += row_cost_sum(&cost);
     }
     return request_energy_expect(&e->energy, weight);
 }
@@ -203,10 +205,12 @@ static joule_status new_answer(forge_engine *e, const forge_request *r, struct a
         a->prompt_count = count;
         a->sequence.token_capacity = count + 64;
         a->sequence.tokens = malloc(a->sequence.token_capacity * sizeof *a->sequence.tokens);
-        a->sequence.pages = malloc((size_t)e->runner.sizes.sequence_pages * sizeof *a->sequence.pages);
+        a->sequence.table.pool = e->runner.pool;
+        a->sequence.table.shares_prefixes = !e->disables_prefix_cache;
         a->stop_tokens = malloc((r->stop_count + 1) * sizeof *a->stop_tokens);
     }
-    if (!a || !a->sequence.tokens || !a->sequence.pages || !a->stop_tokens) {
+    if (!a || !a->sequence.tokens || !a->stop_tokens ||
+        !page_table_reserve(&a->sequence.table, a->sequence.token_capacity + MAX_DRAFTS + 1)) {
         if (a)
             free_answer(a);
         return error_set(error, JOULE_NO_MEMORY, "cannot add a request: out of memory");
@@ -216,8 +220,8 @@ static joule_status new_answer(forge_engine *e, const forge_request *r, struct a
         memcpy(a->stop_tokens, r->stop_tokens, r->stop_count * sizeof *r->stop_tokens);
     a->sequence.token_count = count;
     a->sequence.priority = r->priority;
-    a->sequence.avoids_prefixes = e->disables_prefix_cache || r->reports_prompt;
-    a->sequence.hash_start =
+    a->sequence.avoids_prefixes = r->reports_prompt;
+    a->sequence.table.start =
         page_pool_hash_start(e->runner.pool, r->cache_salt, r->cache_salt ? strlen(r->cache_salt) : 0);
     joule_status status = sampler_new(&r->sampling, vocabulary, &a->sampler, error);
     for (size_t i = 0; status == JOULE_OK && i < count; i++)
@@ -285,16 +289,18 @@ joule_status engine_end(forge_engine *e, struct answer *answer, forge_end reason
                                 .queue_seconds = clock_seconds(started - answer->added_ns),
                                 .prefill_seconds = clock_seconds(first - started),
                                 .decode_seconds = clock_seconds(now - first)};
-    if (answer->spending.weights[PHASE_PREFILL] + answer->spending.weights[PHASE_DECODE] > 0)
+    if (spending_is_open(&answer->spending))
         engine_read_meter(e);
     request_energy_end(&e->energy, &answer->spending);
     event.joules = request_energy_spent(&e->energy, &answer->spending, SPENDING_PHASES);
     event.prefill_joules = request_energy_spent(&e->energy, &answer->spending, PHASE_PREFILL);
     event.decode_joules = request_energy_spent(&e->energy, &answer->spending, PHASE_DECODE);
     event.budget_joules = answer->budget_joules;
+    if (reason == FORGE_END_FAILED)
+        event.failure = "cannot choose a token: the model computed logits that are not finite";
     e->energy_limited += reason == FORGE_END_ENERGY;
     scheduler_remove(&e->scheduler, &answer->sequence);
-    speculation_end(&e->speculation, &answer->drafts);
+    speculation_release(&answer->drafts);
     pthread_mutex_lock(&e->lock);
     struct answer **at = &e->answers;
     while (*at != answer)

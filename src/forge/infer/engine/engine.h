@@ -54,9 +54,10 @@ struct forge_engine {
     struct batch_policy policy;
     size_t max_rows, max_sequences; /* maxima of a step; the policy may lower them */
     double max_request_joules;
-    double step_weight; /* joules that the cost model expects for the last step */
-    bool has_budgets;   /* a request had a budget: read the meter after each step */
-    bool is_idle;       /* the last call of forge_engine_step computed nothing */
+    size_t
+        power_rows; /* rows that a step may have because of the power limit, as far as the last step shows */
+    bool has_budgets; /* a request had a budget: read the meter after each step */
+    bool is_idle;     /* the last call of forge_engine_step computed nothing */
     uint64_t energy_limited;
     uint64_t steps, rows, prompt_tokens, answer_tokens;
     int64_t step_ns;
@@ -81,8 +82,10 @@ joule_status engine_end(forge_engine *engine, struct answer *answer, forge_end r
 
 /* Reads the meter, and attributes the joules to the requests. */
 void engine_read_meter(forge_engine *engine);
-/* Ends the requests whose next step would exceed their budget, and waits as the power limit demands. */
+/* Sets the limits of the next step, and ends the requests whose next step would exceed their budget. */
 joule_status engine_limit_energy(forge_engine *engine, joule_error *out_error);
+/* Makes the planned step smaller, and waits, as the power limit demands. */
+void engine_limit_power(forge_engine *engine);
 /* Adds the cost of the last batch to the requests in it. */
 void engine_add_cost(forge_engine *engine);
 

@@ -74,7 +74,8 @@ static joule_status add_token(forge_engine *e, struct answer *answer, int32_t to
 {
     struct sequence *sequence = &answer->sequence;
     forge_engine_event event = {.request = answer->id, .token = token, .logprob = NAN};
-    if (!ARRAY_ROOM(sequence->tokens, sequence->token_capacity, sequence->token_count))
+    if (!ARRAY_ROOM(sequence->tokens, sequence->token_capacity, sequence->token_count) ||
+        !page_table_reserve(&sequence->table, sequence->token_count + MAX_DRAFTS + 2))
         return error_set(error, JOULE_NO_MEMORY, "cannot add a token: out of memory");
     if (answer->options.reports_logprobs || answer->options.logprobs)
         set_logprobs(e, answer, logits, token, &event);
@@ -138,12 +139,18 @@ static bool set_probabilities(forge_engine *e, struct answer *answer, const floa
     return true;
 }
 
-static bool has_finite(const float *logits, size_t count)
+/* Returns the number of rows before the first row that contains NaN or infinity. logits: [rows,
+ * vocabulary]. */
+static size_t finite_rows(const float *logits, size_t rows, size_t vocabulary)
 {
-    size_t i = 0;
-    while (i < count && !isfinite(logits[i]))
-        i++;
-    return i < count;
+    for (size_t row = 0; row < rows; row++) {
+        bool is_finite = true;
+        for (size_t i = 0; i < vocabulary; i++)
+            is_finite &= isfinite(logits[row * vocabulary + i]) != 0;
+        if (!is_finite)
+            return row;
+    }
+    return rows;
 }
 
 static bool is_full(const forge_engine *e, const struct answer *answer)
@@ -161,16 +168,14 @@ static joule_status choose(forge_engine *e, struct answer *answer, const float *
     struct sequence *sequence = &answer->sequence;
     int32_t tokens[MAX_DRAFTS + 1];
     size_t before = sequence->token_count, vocabulary = runner_vocabulary(&e->runner);
-    size_t possible = drafts;
-    if (!set_probabilities(e, answer, logits, &possible)) {
-        /* The schema or the options allow only tokens that end the answer. If the text is incomplete, no
-         * token continues it: the vocabulary has none, or the state of the grammar has too little room. */
-        *out_end = !answer->constraint || constraint_is_complete(answer->constraint) ? FORGE_END_TOKEN
-                                                                                     : FORGE_END_LENGTH;
-        return has_finite(logits, vocabulary)
-                   ? JOULE_OK
-                   : error_set(error, JOULE_FAILED, "request %llu: the model computed no finite logits",
-                               (unsigned long long)answer->id);
+    size_t rows = finite_rows(logits, drafts + 1, vocabulary), possible = rows > 0 ? rows - 1 : 0;
+    if (rows == 0 || !set_probabilities(e, answer, logits, &possible)) {
+        /* With finite logits, the schema or the options allow only tokens that end the answer. If the text is
+         * incomplete, no token continues it: the vocabulary has none, or the state of the grammar has too
+         * little room. */
+        bool is_complete = !answer->constraint || constraint_is_complete(answer->constraint);
+        *out_end = rows == 0 ? FORGE_END_FAILED : is_complete ? FORGE_END_TOKEN : FORGE_END_LENGTH;
+        return JOULE_OK;
     }
     size_t count = sampler_accept(answer->sampler, e->probabilities, answer->drafts.probabilities,
                                   sequence->drafts, possible, before - answer->prompt_count, tokens);
@@ -192,7 +197,7 @@ static joule_status choose(forge_engine *e, struct answer *answer, const float *
 
 /* --- drafts --------------------------------------------------------------------------------------------- */
 
-/* Returns the maximum number of drafts of a sequence: as many as fit in the answer. */
+/* Returns the maximum number of drafts of a sequence: as many as fit in the answer and in the step. */
 static size_t draft_room(const forge_engine *e, const struct answer *answer)
 {
     size_t made = answer->sequence.token_count - answer->prompt_count,
@@ -201,6 +206,9 @@ static size_t draft_room(const forge_engine *e, const struct answer *answer)
     if (answer->options.max_tokens && answer->options.max_tokens - made < room)
         room = answer->options.max_tokens - made;
     room = room > 0 ? room - 1 : 0; /* the step adds one token to the accepted drafts */
+    size_t rows = e->scheduler.options.max_rows, running = e->scheduler.running.count,
+           spare = rows > running ? rows - running : 0;
+    room = room < spare ? room : spare;
     return room < e->speculation.max_drafts ? room : e->speculation.max_drafts;
 }
 
@@ -270,6 +278,16 @@ static joule_status end_cancelled(forge_engine *e, joule_error *error)
     return status;
 }
 
+/* Plans the step. Returns false if there is nothing to compute. */
+static bool plan(forge_engine *e)
+{
+    struct scheduler *s = &e->scheduler;
+    bool has_rows = scheduler_plan(s);
+    for (size_t i = 0; i < s->preempted_count; i++)
+        speculation_release(&answer_of(s->preempted[i])->drafts);
+    return has_rows;
+}
+
 static void record_starts(forge_engine *e)
 {
     int64_t now = clock_now_ns();
@@ -291,8 +309,8 @@ static joule_status run_step(forge_engine *e, joule_error *error)
     runner_begin(&e->runner);
     for (size_t i = 0; i < s->batch_count; i++) {
         const struct sequence *sequence = s->batch[i].sequence;
-        runner_add(&e->runner, sequence, sequence->pages, sequence->page_count, s->batch[i].first,
-                   s->batch[i].count, output_rows(&s->batch[i]));
+        runner_add(&e->runner, sequence, &sequence->table, s->batch[i].first, s->batch[i].count,
+                   output_rows(&s->batch[i]));
         is_decode = is_decode && s->batch[i].first + 1 >= sequence->token_count;
     }
     int64_t begin_ns = clock_now_ns();
@@ -319,12 +337,13 @@ joule_status forge_engine_step(forge_engine *e, joule_error *out_error)
         status = engine_limit_energy(e, out_error);
     if (status == JOULE_OK && e->speculation.kind != FORGE_SPECULATION_NONE)
         status = propose(e, out_error);
-    if (status == JOULE_OK && !scheduler_plan(&e->scheduler)) {
+    if (status == JOULE_OK && !plan(e)) {
         engine_read_meter(e);
         e->is_idle = true;
         return e->event_first < e->event_count ? JOULE_OK : JOULE_ABSENT;
     }
     if (status == JOULE_OK) {
+        engine_limit_power(e);
         record_starts(e);
         status = run_step(e, out_error);
     }

@@ -2,15 +2,13 @@
  * <forge/kv_cache.h>. */
 #include "forge/infer/engine/kv_cache.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include "base/abi.h"
 #include "base/error.h"
 
-enum { DEFAULT_PAGE_SIZE = 16, MAX_SIZE = 65536, KEY_SIZE = 16 };
+enum { DEFAULT_PAGE_SIZE = 16, MAX_SIZE = 65536 };
 
 /* --- creation ------------------------------------------------------------------------------------------- */
 
@@ -55,15 +53,6 @@ static joule_status check_options(const forge_kv_cache_options *o, joule_error *
     return JOULE_OK;
 }
 
-static joule_status add_pool(forge_kv_cache *cache, joule_error *out_error)
-{
-    uint8_t key[KEY_SIZE];
-    if (getentropy(key, sizeof key) != 0)
-        return error_set(out_error, JOULE_FAILED, "cannot create a KV cache: no random numbers: %s",
-                         strerror(errno));
-    return page_pool_new(cache->options.pages, cache->options.page_size, key, &cache->pool, out_error);
-}
-
 static joule_status add_tensors(forge_kv_cache *cache, joule_error *out_error)
 {
     const forge_kv_cache_options *o = &cache->options;
@@ -106,8 +95,8 @@ joule_status forge_kv_cache_new(const forge_kv_cache_options *options, forge_kv_
     cache->row_elements = (size_t)o.num_heads * o.head_dim;
     cache->row_bytes = forge_dtype_size_bytes(o.dtype, cache->row_elements);
     status = add_tensors(cache, out_error);
-    if (status == JOULE_OK) /* last, because it writes memory for each page, unlike add_tensors */
-        status = add_pool(cache, out_error);
+    if (status == JOULE_OK) /* the last step, because it uses memory for each page */
+        status = page_pool_new(o.pages, o.page_size, NULL, &cache->pool, out_error);
     if (status != JOULE_OK) {
         forge_kv_cache_free(cache);
         return status;
@@ -206,7 +195,7 @@ static size_t find_run(const forge_kv_sequence *sequence, const forge_tensor *te
                        size_t count, char **out_row)
 {
     size_t page_size = sequence->cache->options.page_size, offset = position % page_size;
-    *out_row = row_of(tensor, sequence->cache, sequence->pages[position / page_size], offset);
+    *out_row = row_of(tensor, sequence->cache, sequence->table.pages[position / page_size], offset);
     return count < page_size - offset ? count : page_size - offset;
 }
 

@@ -1,7 +1,7 @@
 /* infer/engine/kv_cache.h - the structures of a paged cache and of its sequences, for the engine and tests.
  *
  * Invariants:
- * - A sequence has exactly the pages that its positions need.
+ * - A sequence has exactly the pages that its positions need, and only hashes of committed tokens.
  * - A position that is not committed is in a page that only its sequence may write: forge_kv_cache_extend
  *   replaces the last page if the page is shared or findable.
  */
@@ -9,7 +9,7 @@
 #define FORGE_INFER_KV_CACHE_H
 
 #include <forge/kv_cache.h>
-#include "forge/infer/engine/page_pool.h"
+#include "forge/infer/engine/page_table.h"
 
 struct forge_kv_cache {
     forge_kv_cache_options options;
@@ -26,19 +26,11 @@ struct forge_kv_sequence {
     forge_kv_cache *cache;
     forge_kv_sequence *previous, *next; /* in the list of the cache */
     size_t length, committed;           /* positions */
-    uint32_t *pages;                    /* [page_count] */
-    size_t page_count, page_capacity;
-    /* The following members are used only with a prefix cache. */
-    struct prefix_hash start; /* hash of the empty prefix */
-    /* [committed / page_size]: for each full page, the hash of the prefix up to its end. */
-    struct prefix_hash *hashes;
-    size_t hash_capacity;
-    int32_t *tokens; /* [committed] */
+    struct page_table table;
+    int32_t *tokens; /* [committed]; with prefix cache only */
     size_t token_capacity;
 };
 
-/* Returns the page table of a sequence. It is valid until the sequence changes. */
-const uint32_t *kv_sequence_pages(const forge_kv_sequence *sequence, size_t *out_count);
 /* Copies the first `count` positions of a page to another page, in all layers. */
 void kv_cache_copy_page(forge_kv_cache *cache, uint32_t from, uint32_t to, size_t count);
 

@@ -9,28 +9,17 @@
 
 /* --- life ----------------------------------------------------------------------------------------------- */
 
-static size_t pages_for(const forge_kv_cache *cache, size_t length)
-{
-    size_t page_size = cache->options.page_size;
-    return length / page_size + (length % page_size != 0);
-}
-
 /* Ensures that the arrays have capacity for `length` positions. Returns false if out of memory. */
 static bool reserve(forge_kv_sequence *s, size_t length)
 {
-    size_t pages = pages_for(s->cache, length);
-    if (!array_reserve((void **)&s->pages, &s->page_capacity, pages, sizeof *s->pages))
-        return false;
-    if (!s->cache->options.enables_prefix_cache)
-        return true;
-    return array_reserve((void **)&s->hashes, &s->hash_capacity, pages, sizeof *s->hashes) &&
-           array_reserve((void **)&s->tokens, &s->token_capacity, length, sizeof *s->tokens);
+    return page_table_reserve(&s->table, length) &&
+           (!s->table.shares_prefixes ||
+            array_reserve((void **)&s->tokens, &s->token_capacity, length, sizeof *s->tokens));
 }
 
 static void free_sequence(forge_kv_sequence *s)
 {
-    free(s->pages);
-    free(s->hashes);
+    page_table_free(&s->table);
     free(s->tokens);
     free(s);
 }
@@ -43,6 +32,8 @@ static forge_kv_sequence *new_sequence(forge_kv_cache *cache, size_t length)
     if (!s)
         return NULL;
     s->cache = cache;
+    s->table.pool = cache->pool;
+    s->table.shares_prefixes = cache->options.enables_prefix_cache;
     if (!reserve(s, length)) {
         free_sequence(s);
         return NULL;
@@ -58,26 +49,6 @@ static void add_to_list(forge_kv_sequence *s)
         s->next->previous = s;
     cache->sequences = s;
     cache->sequence_count++;
-}
-
-/* Adds the pages of the longest cached prefix. The last token is never part of it, because the model must run
- * for at least one token. */
-static void find_prefix(forge_kv_sequence *s, const int32_t *tokens, size_t count)
-{
-    struct page_pool *pool = s->cache->pool;
-    size_t page_size = s->cache->options.page_size, max_pages = count > 0 ? (count - 1) / page_size : 0;
-    struct prefix_hash hash = s->start;
-    while (s->page_count < max_pages) {
-        hash = page_pool_hash_next(pool, hash, tokens + s->page_count * page_size);
-        uint32_t page = page_pool_find(pool, hash);
-        if (page == NO_PAGE)
-            break;
-        s->hashes[s->page_count] = hash;
-        s->pages[s->page_count++] = page;
-    }
-    s->length = s->committed = s->page_count * page_size;
-    if (s->length > 0)
-        memcpy(s->tokens, tokens, s->length * sizeof *tokens);
 }
 
 joule_status forge_kv_cache_add_sequence(forge_kv_cache *cache, const int32_t *tokens, size_t count,
@@ -96,8 +67,11 @@ joule_status forge_kv_cache_add_sequence(forge_kv_cache *cache, const int32_t *t
                          count);
     add_to_list(s);
     if (cache->options.enables_prefix_cache) {
-        s->start = page_pool_hash_start(cache->pool, salt, salt ? strlen(salt) : 0);
-        find_prefix(s, tokens, count);
+        s->table.start = page_pool_hash_start(cache->pool, salt, salt ? strlen(salt) : 0);
+        s->length = s->committed = page_table_find(&s->table, tokens, count);
+        page_table_truncate(&s->table, s->length); /* the caller may commit other tokens after the prefix */
+        if (s->length > 0)
+            memcpy(s->tokens, tokens, s->length * sizeof *tokens);
         cache->query_tokens += count;
         cache->hit_tokens += s->length;
     }
@@ -111,7 +85,6 @@ void forge_kv_cache_remove_sequence(forge_kv_sequence *sequence)
     if (!sequence)
         return;
     forge_kv_cache *cache = sequence->cache;
-    page_pool_release_all(cache->pool, sequence->pages, sequence->page_count);
     if (sequence->previous)
         sequence->previous->next = sequence->next;
     else
@@ -136,16 +109,9 @@ joule_status forge_kv_cache_fork(const forge_kv_sequence *sequence, forge_kv_seq
                          length);
     add_to_list(s);
     s->length = s->committed = length;
-    s->page_count = pages_for(cache, length);
-    for (size_t i = 0; i < s->page_count; i++) {
-        s->pages[i] = sequence->pages[i];
-        page_pool_retain(cache->pool, s->pages[i]);
-    }
-    if (cache->options.enables_prefix_cache && length > 0) {
-        s->start = sequence->start;
-        memcpy(s->hashes, sequence->hashes, length / cache->options.page_size * sizeof *s->hashes);
+    page_table_share(&s->table, &sequence->table, length);
+    if (s->table.shares_prefixes && length > 0)
         memcpy(s->tokens, sequence->tokens, length * sizeof *s->tokens);
-    }
     *out_sequence = s;
     return JOULE_OK;
 }
@@ -162,19 +128,13 @@ size_t forge_kv_cache_committed(const forge_kv_sequence *sequence)
     return sequence->committed;
 }
 
-const uint32_t *kv_sequence_pages(const forge_kv_sequence *sequence, size_t *out_count)
-{
-    *out_count = sequence->page_count;
-    return sequence->pages;
-}
-
 /* Replaces the last page by a copy that only this sequence uses. If no other sequence uses the old page, the
  * old page is released first, so that no free page is needed. The pool may then return the same page, which
  * is no longer findable. */
 static void replace_last_page(forge_kv_sequence *s)
 {
     forge_kv_cache *cache = s->cache;
-    uint32_t *last = &s->pages[s->page_count - 1], old = *last;
+    uint32_t *last = &s->table.pages[s->table.page_count - 1], old = *last;
     bool is_shared = page_pool_is_shared(cache->pool, old);
     if (!is_shared)
         page_pool_release(cache->pool, old);
@@ -198,10 +158,12 @@ joule_status forge_kv_cache_extend(forge_kv_sequence *sequence, size_t count, jo
         return error_set(out_error, JOULE_NO_MEMORY,
                          "cannot extend a sequence of %zu tokens by %zu: the cache has pages for %zu tokens",
                          sequence->length, count, max_length);
-    size_t length = sequence->length + count, needed = pages_for(cache, length) - sequence->page_count;
+    struct page_table *table = &sequence->table;
+    size_t length = sequence->length + count,
+           needed = page_table_pages(cache->pool, length) - table->page_count;
     bool is_shared = false, must_replace = false;
     if (sequence->length % cache->options.page_size != 0) {
-        uint32_t last = sequence->pages[sequence->page_count - 1];
+        uint32_t last = table->pages[table->page_count - 1];
         is_shared = page_pool_is_shared(cache->pool, last);
         must_replace = is_shared || page_pool_is_findable(cache->pool, last);
     }
@@ -217,22 +179,9 @@ joule_status forge_kv_cache_extend(forge_kv_sequence *sequence, size_t count, jo
                          count);
     if (must_replace)
         replace_last_page(sequence);
-    for (size_t i = 0; i < needed; i++)
-        sequence->pages[sequence->page_count++] = page_pool_take(cache->pool);
+    page_table_extend(table, length);
     sequence->length = length;
     return JOULE_OK;
-}
-
-/* Publishes the pages that the committed positions fill, from page number `first` on. */
-static void publish(forge_kv_sequence *s, size_t first)
-{
-    struct page_pool *pool = s->cache->pool;
-    size_t page_size = s->cache->options.page_size;
-    for (size_t i = first; i < s->committed / page_size; i++) {
-        struct prefix_hash before = i > 0 ? s->hashes[i - 1] : s->start;
-        s->hashes[i] = page_pool_hash_next(pool, before, s->tokens + i * page_size);
-        page_pool_publish(pool, s->pages[i], s->hashes[i]);
-    }
 }
 
 joule_status forge_kv_cache_commit(forge_kv_sequence *sequence, const int32_t *tokens, size_t count,
@@ -244,15 +193,13 @@ joule_status forge_kv_cache_commit(forge_kv_sequence *sequence, const int32_t *t
         return error_set(out_error, JOULE_INVALID,
                          "cannot commit %zu tokens: the sequence has %zu positions, and %zu are committed",
                          count, sequence->length, sequence->committed);
-    bool has_prefix_cache = sequence->cache->options.enables_prefix_cache;
+    bool has_prefix_cache = sequence->table.shares_prefixes;
     if (has_prefix_cache && !tokens && count > 0)
         return error_set(out_error, JOULE_INVALID, "forge_kv_cache_commit: tokens is NULL");
-    size_t first = sequence->committed / sequence->cache->options.page_size;
     if (has_prefix_cache && count > 0)
         memcpy(sequence->tokens + sequence->committed, tokens, count * sizeof *tokens);
     sequence->committed += count;
-    if (has_prefix_cache)
-        publish(sequence, first);
+    page_table_publish(&sequence->table, sequence->tokens, sequence->committed);
     return JOULE_OK;
 }
 
@@ -261,9 +208,7 @@ joule_status forge_kv_cache_truncate(forge_kv_sequence *sequence, size_t length,
     if (!sequence || length > sequence->length)
         return error_set(out_error, JOULE_INVALID, "cannot truncate a sequence of %zu tokens to %zu",
                          sequence ? sequence->length : 0, length);
-    size_t pages = pages_for(sequence->cache, length);
-    while (sequence->page_count > pages)
-        page_pool_release(sequence->cache->pool, sequence->pages[--sequence->page_count]);
+    page_table_truncate(&sequence->table, length);
     sequence->length = length;
     if (sequence->committed > length)
         sequence->committed = length;

@@ -5,8 +5,10 @@
  */
 #include "forge/infer/engine/page_pool.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include "base/error.h"
 #include "base/siphash.h"
 
@@ -118,7 +120,7 @@ static bool make_pages(struct page_pool *pool)
     return true;
 }
 
-joule_status page_pool_new(size_t pages, size_t page_size, const uint8_t key[16], struct page_pool **out_pool,
+joule_status page_pool_new(size_t pages, size_t page_size, const uint8_t *key, struct page_pool **out_pool,
                            joule_error *out_error)
 {
     if (pages == 0 || pages >= NO_PAGE)
@@ -129,11 +131,15 @@ joule_status page_pool_new(size_t pages, size_t page_size, const uint8_t key[16]
         return error_set(out_error, JOULE_INVALID,
                          "cannot create a pool with pages of %zu tokens: the number must be from 1 to %zu",
                          page_size, SIZE_MAX / sizeof(int32_t));
+    uint8_t random[KEY_SIZE];
+    if (!key && getentropy(random, sizeof random) != 0)
+        return error_set(out_error, JOULE_FAILED, "cannot create a pool of pages: no random numbers: %s",
+                         strerror(errno));
     struct page_pool *pool = calloc(1, sizeof *pool);
     if (pool) {
         *pool = (struct page_pool){
             .page_count = pages, .page_size = page_size, .first = NO_PAGE, .last = NO_PAGE};
-        memcpy(pool->key, key, KEY_SIZE);
+        memcpy(pool->key, key ? key : random, KEY_SIZE);
     }
     if (!pool || !make_pages(pool)) {
         page_pool_free(pool);

@@ -25,10 +25,11 @@ struct prefix_hash {
 };
 
 /* Creates a pool of `pages` free pages of page_size tokens. key: 16 random bytes, so that users cannot
- * construct collisions. The caller owns the pool (page_pool_free). JOULE_INVALID: a number is 0 or too large.
+ * construct collisions; NULL: the system supplies them. The caller owns the pool (page_pool_free).
+ * JOULE_INVALID: a number is 0 or too large. JOULE_FAILED: the system supplies no random bytes.
  * Note: all other functions allocate no memory. All but page_pool_hash_next, page_pool_release_all and
  * page_pool_is_consistent take constant time. */
-joule_status page_pool_new(size_t pages, size_t page_size, const uint8_t key[16], struct page_pool **out_pool,
+joule_status page_pool_new(size_t pages, size_t page_size, const uint8_t *key, struct page_pool **out_pool,
                            joule_error *out_error);
 void page_pool_free(struct page_pool *pool);
 

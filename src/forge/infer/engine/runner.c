@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -88,13 +87,9 @@ joule_status runner_open(struct runner *runner, const forge_model *model, forge_
                          const struct model_graph_sizes *sizes, bool keeps_weights_mapped,
                          joule_error *out_error)
 {
-    uint8_t key[16];
     *runner = (struct runner){.model = model, .sizes = *sizes};
-    if (getrandom(key, sizeof key, 0) != sizeof key)
-        return error_set(out_error, JOULE_FAILED,
-                         "cannot create a key for the prefix cache: no random bytes");
     joule_status status =
-        page_pool_new((size_t)sizes->pages, (size_t)sizes->page_size, key, &runner->pool, out_error);
+        page_pool_new((size_t)sizes->pages, (size_t)sizes->page_size, NULL, &runner->pool, out_error);
     if (status == JOULE_OK)
         status = make_inputs(runner, out_error);
     if (status == JOULE_OK)
@@ -130,14 +125,14 @@ static int32_t token_at(const struct sequence *sequence, size_t i)
     return i < sequence->token_count ? sequence->tokens[i] : sequence->drafts[i - sequence->token_count];
 }
 
-void runner_add(struct runner *r, const struct sequence *sequence, const uint32_t *pages, size_t page_count,
+void runner_add(struct runner *r, const struct sequence *sequence, const struct page_table *table,
                 size_t first, size_t count, size_t outputs)
 {
     size_t size = (size_t)r->sizes.page_size, table_size = (size_t)r->sizes.sequence_pages;
-    int32_t *table = r->inputs.tables + r->spans * table_size;
-    memset(table, 0, table_size * sizeof *table);
-    for (size_t i = 0; i < page_count; i++)
-        table[i] = (int32_t)pages[i];
+    int32_t *pages = r->inputs.tables + r->spans * table_size;
+    memset(pages, 0, table_size * sizeof *pages);
+    for (size_t i = 0; i < table->page_count; i++)
+        pages[i] = (int32_t)table->pages[i];
     for (size_t i = 0; i < outputs; i++)
         r->inputs.output_rows[r->outputs++] = (int32_t)(r->rows + count - outputs + i);
     for (size_t i = 0; i < count; i++, r->rows++) {
@@ -145,7 +140,7 @@ void runner_add(struct runner *r, const struct sequence *sequence, const uint32_
         r->inputs.tokens[r->rows] = token_at(sequence, position);
         r->inputs.positions[r->rows] = (int32_t)position;
         r->inputs.sequences[r->rows] = (int32_t)r->spans;
-        r->inputs.places[r->rows] = (int32_t)(pages[position / size] * size + position % size);
+        r->inputs.places[r->rows] = (int32_t)(table->pages[position / size] * size + position % size);
     }
     r->spans++;
 }

@@ -41,9 +41,9 @@ void runner_close(struct runner *runner);
 /* Begins a step, which has no rows yet. */
 void runner_begin(struct runner *runner);
 /* Adds rows [first, first + count) of the sequence's tokens and drafts, whose keys and values are stored in
- * `pages` [page_count]. The last `outputs` of the rows get logits. */
-void runner_add(struct runner *runner, const struct sequence *sequence, const uint32_t *pages,
-                size_t page_count, size_t first, size_t count, size_t outputs);
+ * the pages of `table`. The last `outputs` of the rows get logits. */
+void runner_add(struct runner *runner, const struct sequence *sequence, const struct page_table *table,
+                size_t first, size_t count, size_t outputs);
 /* Computes the step. *out_logits: [outputs, vocabulary], valid until the next step. */
 joule_status runner_run(struct runner *runner, const float **out_logits, joule_error *out_error);
 

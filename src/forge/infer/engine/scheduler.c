@@ -24,10 +24,17 @@ static void unlink_from(struct sequence_list *list, struct sequence *sequence)
     list->count--;
 }
 
+static bool is_urgent(const struct sequence *sequence)
+{
+    return sequence->waited >= MAX_WAIT_STEPS;
+}
+
 /* Returns true if a runs before b. */
 static bool is_before(const struct scheduler *s, const struct sequence *a, const struct sequence *b)
 {
-    if (s->options.is_by_priority && a->priority != b->priority)
+    if (s->options.is_by_priority && is_urgent(a) != is_urgent(b))
+        return is_urgent(a);
+    if (s->options.is_by_priority && !is_urgent(a) && a->priority != b->priority)
         return a->priority < b->priority;
     return a->arrival < b->arrival;
 }
@@ -36,9 +43,10 @@ static bool is_before(const struct scheduler *s, const struct sequence *a, const
  * those that were never admitted, so it is the first of its priority. */
 static void wait_in_order(struct scheduler *s, struct sequence *sequence)
 {
-    struct sequence *next = NULL;
-    for (struct sequence *at = s->waiting.last; at && is_before(s, sequence, at); at = at->previous)
-        next = at;
+    struct sequence *first = s->waiting.first, *next = first && is_before(s, sequence, first) ? first : NULL;
+    if (!next)
+        for (struct sequence *at = s->waiting.last; at && is_before(s, sequence, at); at = at->previous)
+            next = at;
     insert(&s->waiting, sequence, next);
     sequence->state = SEQUENCE_WAITING;
 }
@@ -51,7 +59,8 @@ joule_status scheduler_open(struct scheduler *scheduler, const struct scheduler_
     *scheduler =
         (struct scheduler){.options = *options, .pool = pool, .batch_capacity = options->max_sequences};
     scheduler->batch = calloc(options->max_sequences + 1, sizeof *scheduler->batch);
-    if (!scheduler->batch)
+    scheduler->preempted = calloc(options->max_sequences + 1, sizeof *scheduler->preempted);
+    if (!scheduler->batch || !scheduler->preempted)
         return error_set(out_error, JOULE_NO_MEMORY, "cannot create a scheduler: out of memory");
     return JOULE_OK;
 }
@@ -59,20 +68,20 @@ joule_status scheduler_open(struct scheduler *scheduler, const struct scheduler_
 void scheduler_close(struct scheduler *scheduler)
 {
     free(scheduler->batch);
+    free(scheduler->preempted);
     scheduler->batch = NULL;
+    scheduler->preempted = NULL;
 }
 
-static void release_pages(struct scheduler *s, struct sequence *sequence)
+static void release_pages(struct sequence *sequence)
 {
-    page_pool_release_all(s->pool, sequence->pages, sequence->page_count);
-    sequence->page_count = sequence->computed = sequence->hashed_pages = sequence->draft_count = 0;
-    sequence->hash = sequence->hash_start;
+    page_table_release(&sequence->table);
+    sequence->computed = sequence->draft_count = 0;
 }
 
 void scheduler_add(struct scheduler *s, struct sequence *sequence)
 {
     sequence->arrival = s->arrivals++;
-    sequence->hash = sequence->hash_start;
     wait_in_order(s, sequence);
 }
 
@@ -84,21 +93,14 @@ void scheduler_remove(struct scheduler *s, struct sequence *sequence)
         if (s->batch[i].sequence == sequence)
             s->batch[i].sequence = NULL;
     unlink_from(sequence->state == SEQUENCE_RUNNING ? &s->running : &s->waiting, sequence);
-    release_pages(s, sequence);
+    release_pages(sequence);
     sequence->state = SEQUENCE_NEW;
-}
-
-/* Returns the number of pages for `tokens` tokens. */
-static size_t pages_for(const struct scheduler *s, size_t tokens)
-{
-    size_t size = page_pool_page_size(s->pool);
-    return (tokens + size - 1) / size;
 }
 
 bool scheduler_can_admit(const struct scheduler *s, size_t token_count)
 {
     return token_count > 0 && token_count < s->options.max_length &&
-           pages_for(s, token_count) + 1 <= page_pool_count(s->pool);
+           page_table_pages(s->pool, token_count) + 1 <= page_pool_count(s->pool);
 }
 
 /* --- planning ------------------------------------------------------------------------------------------- */
@@ -115,17 +117,6 @@ static size_t wanted_rows(const struct scheduler *s, const struct sequence *sequ
     size_t count = all > sequence->computed ? all - sequence->computed : 0;
     count = smaller(count, budget);
     return s->options.chunk ? smaller(count, s->options.chunk) : count;
-}
-
-/* Takes pages for the first `tokens` tokens. If too few pages are free, takes none and returns false. */
-static bool take_pages(struct scheduler *s, struct sequence *sequence, size_t tokens)
-{
-    size_t wanted = pages_for(s, tokens);
-    if (wanted > sequence->page_count && wanted - sequence->page_count > page_pool_free_count(s->pool))
-        return false;
-    while (sequence->page_count < wanted)
-        sequence->pages[sequence->page_count++] = page_pool_take(s->pool);
-    return true;
 }
 
 /* Returns the running sequence that is preempted first: the last one in the order of is_before. */
@@ -146,8 +137,9 @@ static void preempt(struct scheduler *s, struct sequence *sequence)
             s->batch[i] = s->batch[--s->batch_count];
         }
     unlink_from(&s->running, sequence);
-    release_pages(s, sequence);
+    release_pages(sequence);
     wait_in_order(s, sequence);
+    s->preempted[s->preempted_count++] = sequence;
     s->preemptions++;
 }
 
@@ -161,12 +153,11 @@ static void schedule(struct scheduler *s, struct sequence *sequence, size_t coun
  * rows. Returns true if a sequence was preempted. */
 static bool plan_running(struct scheduler *s)
 {
-    uint64_t before = s->preemptions;
     for (struct sequence *at = s->running.first, *next; at && s->rows < s->options.max_rows; at = next) {
         size_t rows = s->options.max_rows - s->rows, others = s->running.count - s->batch_count - 1;
         size_t count = wanted_rows(s, at, rows > others ? rows - others : 1);
         next = at->next;
-        while (count > 0 && !take_pages(s, at, at->computed + count)) {
+        while (count > 0 && !page_table_extend(&at->table, at->computed + count)) {
             struct sequence *last = victim(s);
             next = last == next ? next->next : next;
             count = last == at ? 0 : count; /* sequences after `at` may have a higher priority */
@@ -175,39 +166,23 @@ static bool plan_running(struct scheduler *s)
         if (count > 0)
             schedule(s, at, count);
     }
-    return s->preemptions != before;
-}
-
-/* Takes the pages of the longest prefix in the cache. At least one token is left to be computed. */
-static void find_prefix(struct scheduler *s, struct sequence *sequence)
-{
-    size_t size = page_pool_page_size(s->pool);
-    while (!sequence->avoids_prefixes && sequence->computed + size < sequence->token_count) {
-        struct prefix_hash hash =
-            page_pool_hash_next(s->pool, sequence->hash, sequence->tokens + sequence->computed);
-        uint32_t page = page_pool_find(s->pool, hash);
-        if (page == NO_PAGE)
-            break;
-        sequence->pages[sequence->page_count++] = page;
-        sequence->hash = hash;
-        sequence->hashed_pages++;
-        sequence->computed += size;
-    }
+    return s->preempted_count > 0;
 }
 
 /* Admits the first waiting sequence. If it does not fit, it stays the first, and the result is false. */
 static bool admit(struct scheduler *s)
 {
     struct sequence *sequence = s->waiting.first;
-    find_prefix(s, sequence);
-    size_t all = pages_for(s, sequence->token_count), count;
-    bool fits = all + 1 - sequence->page_count <= page_pool_free_count(s->pool);
+    if (!sequence->avoids_prefixes)
+        sequence->computed = page_table_find(&sequence->table, sequence->tokens, sequence->token_count);
+    size_t all = page_table_pages(s->pool, sequence->token_count), count;
+    bool fits = all + 1 - sequence->table.page_count <= page_pool_free_count(s->pool);
     count = wanted_rows(s, sequence, s->options.max_rows - s->rows);
-    if (!fits || count == 0 || !take_pages(s, sequence, sequence->computed + count)) {
-        release_pages(s, sequence);
+    if (!fits || count == 0 || !page_table_extend(&sequence->table, sequence->computed + count)) {
+        release_pages(sequence);
         return false;
     }
-    if (!sequence->was_admitted && !sequence->avoids_prefixes) {
+    if (!sequence->was_admitted && !sequence->avoids_prefixes && sequence->table.shares_prefixes) {
         s->queried_tokens += sequence->token_count;
         s->found_tokens += sequence->computed;
     }
@@ -220,9 +195,26 @@ static bool admit(struct scheduler *s)
     return true;
 }
 
+/* Counts the steps of waiting sequences, and moves those that become urgent to their place in the list. */
+static void count_waits(struct scheduler *s)
+{
+    for (struct sequence *at = s->waiting.first, *next; at; at = next) {
+        next = at->next;
+        if (is_urgent(at))
+            continue;
+        at->waited += WAIT_PERIOD;
+        if (is_urgent(at)) {
+            unlink_from(&s->waiting, at);
+            wait_in_order(s, at);
+        }
+    }
+}
+
 bool scheduler_plan(struct scheduler *s)
 {
-    s->batch_count = s->rows = 0;
+    if (s->steps++ % WAIT_PERIOD == 0 && s->options.is_by_priority)
+        count_waits(s);
+    s->batch_count = s->rows = s->preempted_count = 0;
     bool has_preempted = plan_running(s);
     while (!has_preempted && s->waiting.first && s->rows < s->options.max_rows &&
            s->running.count < smaller(s->options.max_sequences, s->batch_capacity) && admit(s))
@@ -232,18 +224,6 @@ bool scheduler_plan(struct scheduler *s)
 
 /* --- after the step ------------------------------------------------------------------------------------- */
 
-/* Makes the pages findable whose tokens are all computed. Drafts do not count, because they may be
- * rejected. */
-static void publish_pages(struct scheduler *s, struct sequence *sequence)
-{
-    size_t size = page_pool_page_size(s->pool), known = smaller(sequence->computed, sequence->token_count);
-    for (; (sequence->hashed_pages + 1) * size <= known; sequence->hashed_pages++) {
-        sequence->hash =
-            page_pool_hash_next(s->pool, sequence->hash, sequence->tokens + sequence->hashed_pages * size);
-        page_pool_publish(s->pool, sequence->pages[sequence->hashed_pages], sequence->hash);
-    }
-}
-
 void scheduler_complete(struct scheduler *s)
 {
     for (size_t i = 0; i < s->batch_count; i++) {
@@ -251,7 +231,9 @@ void scheduler_complete(struct scheduler *s)
         if (!sequence)
             continue;
         sequence->computed += s->batch[i].count;
-        publish_pages(s, sequence);
+        /* Pages with drafts are not published, because drafts may be rejected. */
+        page_table_publish(&sequence->table, sequence->tokens,
+                           smaller(sequence->computed, sequence->token_count));
     }
 }
 

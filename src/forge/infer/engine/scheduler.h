@@ -3,7 +3,9 @@
  * There are no separate phases for prompts and answers: in each step, every sequence tries to compute all its
  * tokens whose keys and values are not in the cache yet. Running sequences come first, in order; then waiting
  * sequences are admitted. If the cache is full, the sequence that was admitted last is preempted: it loses
- * its pages, waits at the front, and computes its tokens again later.
+ * its pages, waits at the front, and computes its tokens again later. With priorities, lower numbers run
+ * first. So that no sequence waits without end, a sequence that has waited for MAX_WAIT_STEPS steps in all
+ * becomes urgent. Urgent sequences run before all others, in the order of arrival.
  * Note: a sequence is admitted only if its whole prompt and one more page fit, so that prompts do not preempt
  * each other in turn.
  *
@@ -11,9 +13,13 @@
 #ifndef FORGE_INFER_SCHEDULER_H
 #define FORGE_INFER_SCHEDULER_H
 
-#include "forge/infer/engine/page_pool.h"
+#include "forge/infer/engine/page_table.h"
 
-enum { MAX_DRAFTS = 32 }; /* maximum number of draft tokens of a sequence in a step */
+enum {
+    MAX_DRAFTS = 32,      /* maximum number of draft tokens of a sequence in a step */
+    MAX_WAIT_STEPS = 512, /* a multiple of WAIT_PERIOD */
+    WAIT_PERIOD = 16,     /* number of steps between two counts of the waiting sequences */
+};
 
 enum sequence_state { SEQUENCE_NEW, SEQUENCE_WAITING, SEQUENCE_RUNNING };
 
@@ -22,6 +28,7 @@ struct sequence {
     struct sequence *next, *previous; /* neighbours in a list of the scheduler */
     enum sequence_state state;
     int32_t priority; /* lower numbers run first */
+    unsigned waited;  /* number of steps that the sequence waited, if there are priorities */
     uint64_t arrival; /* number of the call of scheduler_add */
     int32_t *tokens;  /* [token_count] */
     size_t token_count, token_capacity;
@@ -29,10 +36,7 @@ struct sequence {
     size_t draft_count;
     size_t computed; /* number of tokens whose keys and values are in the cache */
     size_t found;    /* number of tokens that were found in the cache when the sequence was last admitted */
-    uint32_t *pages; /* [page_count]; capacity: enough for the longest sequence */
-    size_t page_count;
-    struct prefix_hash hash_start, hash; /* hashes of the empty prefix, and of the first hashed_pages pages */
-    size_t hashed_pages;
+    struct page_table table; /* has memory for MAX_DRAFTS + 1 positions after the tokens */
     bool was_admitted;
     bool avoids_prefixes; /* all tokens must be computed, for example to report their probabilities */
 };
@@ -62,9 +66,10 @@ struct scheduler {
     struct sequence_list running, waiting;
     struct scheduled *batch; /* [batch_count]: the result of scheduler_plan */
     size_t batch_count, batch_capacity, rows;
-    uint64_t arrivals, preemptions;
-    /* Number of tokens looked up in the prefix cache, and of those found there. Lookups after a preemption do
-     * not count. */
+    struct sequence **preempted; /* [preempted_count]: the sequences that the last plan preempted */
+    size_t preempted_count;
+    uint64_t steps, arrivals, preemptions;
+    /* Tokens looked up in the prefix cache, and found; without recomputed tokens. */
     uint64_t queried_tokens, found_tokens;
 };
 
@@ -74,7 +79,7 @@ joule_status scheduler_open(struct scheduler *scheduler, const struct scheduler_
                             struct page_pool *pool, joule_error *out_error);
 void scheduler_close(struct scheduler *scheduler);
 
-/* Adds a new sequence with tokens and memory for pages. The caller owns the sequence, and calls
+/* Adds a new sequence with tokens and an empty page table. The caller owns the sequence, and calls
  * scheduler_remove before it frees it. */
 void scheduler_add(struct scheduler *scheduler, struct sequence *sequence);
 /* Removes a sequence in any state, and releases its pages. */
@@ -82,8 +87,8 @@ void scheduler_remove(struct scheduler *scheduler, struct sequence *sequence);
 /* Returns true if a sequence of this many tokens can ever be admitted. */
 bool scheduler_can_admit(const struct scheduler *scheduler, size_t token_count);
 
-/* Plans the next step: sets batch, batch_count and rows. No sequence is in the batch twice. Returns false if
- * there is nothing to compute. */
+/* Plans the next step: sets batch, batch_count, rows and the preempted sequences. No sequence is in the batch
+ * twice. Returns false if there is nothing to compute. */
 bool scheduler_plan(struct scheduler *scheduler);
 /* Records that the batch was computed, and makes full pages findable. */
 void scheduler_complete(struct scheduler *scheduler);

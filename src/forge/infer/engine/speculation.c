@@ -91,13 +91,12 @@ void speculation_close(struct speculation *s)
     free(s->logits);
 }
 
-void speculation_end(struct speculation *s, struct draft_state *state)
+void speculation_release(struct draft_state *state)
 {
-    if (state->pages)
-        page_pool_release_all(s->draft.pool, state->pages, state->page_count);
-    free(state->pages);
+    page_table_free(&state->table);
     free(state->probabilities);
-    *state = (struct draft_state){0};
+    state->probabilities = NULL;
+    state->computed = 0;
 }
 
 /* --- number of drafts ----------------------------------------------------------------------------------- */
@@ -171,24 +170,16 @@ static void look_up(const struct speculation *s, struct sequence *sequence, size
 static bool make_room(struct speculation *s, struct draft_request *r, size_t tokens)
 {
     struct draft_state *state = r->state;
-    size_t size = (size_t)s->draft.sizes.page_size, vocabulary = runner_vocabulary(&s->draft);
+    size_t vocabulary = runner_vocabulary(&s->draft);
     /* Earlier drafts that were never verified are not tokens of the sequence. The last token is computed
      * again, because its logits are needed. */
     if (state->computed >= r->sequence->token_count)
         state->computed = r->sequence->token_count - 1;
-    if (!state->pages)
-        state->pages = malloc((size_t)s->draft.sizes.sequence_pages * sizeof *state->pages);
+    state->table.pool = s->draft.pool;
     if (!r->is_greedy && !state->probabilities)
         state->probabilities = malloc(s->max_drafts * vocabulary * sizeof *state->probabilities);
-    if (!state->pages || (!r->is_greedy && !state->probabilities))
-        return false;
-    while (state->page_count * size < tokens) {
-        uint32_t page = page_pool_take(s->draft.pool);
-        if (page == NO_PAGE)
-            return false;
-        state->pages[state->page_count++] = page;
-    }
-    return true;
+    return (r->is_greedy || state->probabilities) && page_table_reserve(&state->table, tokens) &&
+           page_table_extend(&state->table, tokens);
 }
 
 /* Adds rows for the tokens that the draft model has not computed, as many as fit in a step. Returns true if
@@ -201,7 +192,7 @@ static bool add_missing(struct speculation *s, struct draft_request *r)
            count = all - first < room ? all - first : room;
     bool is_last = first + count == all;
     if (count > 0)
-        runner_add(&s->draft, sequence, r->state->pages, r->state->page_count, first, count, is_last);
+        runner_add(&s->draft, sequence, &r->state->table, first, count, is_last);
     r->state->computed += count;
     return is_last && count > 0;
 }

@@ -22,13 +22,12 @@ double step_times_expect(const struct step_times *times, double rows);
 
 /* The drafts of one sequence. */
 struct draft_state {
-    uint32_t *pages; /* [page_count], pages of the draft model's cache; NULL: none */
-    size_t page_count;
-    size_t computed; /* tokens whose keys and values are in the draft model's cache */
-    /* [max_drafts, vocabulary], of the draft model; NULL: each draft has probability 1. */
-    float *probabilities;
-    double acceptance; /* moving average of the fraction of drafts that were accepted */
-    size_t skipped;    /* tokens since drafts were last proposed */
+    struct page_table table; /* pages of the draft model's cache */
+    size_t computed;         /* tokens whose keys and values are in the draft model's cache */
+    float
+        *probabilities; /* [max_drafts, vocabulary], of the draft model; NULL: each draft has probability 1 */
+    double acceptance;  /* mean part of drafts that were accepted */
+    size_t skipped;     /* tokens since drafts were last proposed */
     bool has_drafted;
 };
 
@@ -64,13 +63,13 @@ joule_status speculation_open(struct speculation *speculation, const forge_engin
                               joule_error *out_error);
 void speculation_close(struct speculation *speculation);
 
-/* Sets the drafts of the sequences of requests [0, count), which have exactly one token to compute. If the
- * cache of the draft model is full, a sequence gets no drafts. */
+/* Sets the drafts of the sequences of requests [0, count), which have exactly one token to compute. If
+ * memory is missing, a sequence gets no drafts. */
 joule_status speculation_propose(struct speculation *speculation, size_t count, joule_error *out_error);
 /* Records that the first `accepted` of `proposed` drafts were accepted. */
 void speculation_record(struct speculation *speculation, struct draft_state *state, size_t token_count,
                         size_t proposed, size_t accepted);
-/* Frees the state of a sequence. */
-void speculation_end(struct speculation *speculation, struct draft_state *state);
+/* Frees the pages and the memory of a sequence's drafts. Later drafts begin with an empty cache. */
+void speculation_release(struct draft_state *state);
 
 #endif

@@ -27,14 +27,13 @@ struct step_cost step_cost_of(const struct model_file *file, forge_dtype cache_d
     return cost;
 }
 
-double step_cost_joules(const struct step_cost *cost, size_t first, size_t count, size_t rows)
+struct row_cost step_cost_rows(const struct step_cost *cost, size_t first, size_t count, size_t rows)
 {
-    double n = (double)count, end = (double)(first + count);
+    double n = (double)count, end = (double)(first + count), part = n / (double)(rows ? rows : 1);
     /* Sum, over the rows, of the number of positions to which a row attends. */
     double positions = n * ((double)first + (n + 1) / 2);
-    struct program_cost work = {.flop = n * cost->row_flop + positions * cost->position_flop,
-                                .read_bytes = cost->weight_bytes * n / (double)(rows ? rows : 1) +
-                                              n * cost->row_bytes + end * cost->position_bytes,
-                                .written_bytes = n * cost->position_bytes};
-    return cost_joules(work);
+    double flop = n * cost->row_flop + positions * cost->position_flop;
+    return (struct row_cost){{[COST_OF_FLOP] = COST_FLOP_JOULES * flop,
+                              [COST_OF_WEIGHTS] = COST_BYTE_JOULES * cost->weight_bytes * part,
+                              [COST_OF_CACHE] = COST_BYTE_JOULES * cost->position_bytes * end}};
 }

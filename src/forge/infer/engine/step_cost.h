@@ -21,8 +21,27 @@ struct step_cost {
 
 /* Computes the costs of a model whose cache has this element type. */
 struct step_cost step_cost_of(const struct model_file *file, forge_dtype cache_dtype);
-/* Returns the expected joules of `count` rows of one sequence from position `first` on, in a step of `rows`
- * rows. The row of position p attends to p + 1 positions. */
-double step_cost_joules(const struct step_cost *cost, size_t first, size_t count, size_t rows);
+
+/* The parts of the cost of rows. The energy of each part has an error of its own, whose standard deviation is
+ * COST_JOULES_LOG_SD. Weights and cache are separate, because they may be in different levels of memory. */
+enum cost_part { COST_OF_FLOP, COST_OF_WEIGHTS, COST_OF_CACHE, COST_PARTS };
+/* Expected joules of each part. */
+struct row_cost {
+    double joules[COST_PARTS];
+};
+
+/* Returns the cost of `count` rows of one sequence from position `first` on, in a step of `rows` rows. */
+struct row_cost step_cost_rows(const struct step_cost *cost, size_t first, size_t count, size_t rows);
+/* Returns the joules of all parts. */
+static inline double row_cost_sum(const struct row_cost *cost)
+{
+    return cost->joules[COST_OF_FLOP] + cost->joules[COST_OF_WEIGHTS] + cost->joules[COST_OF_CACHE];
+}
+/* Adds a cost to *sum. */
+static inline void row_cost_add(struct row_cost *sum, const struct row_cost *cost)
+{
+    for (int part = 0; part < COST_PARTS; part++)
+        sum->joules[part] += cost->joules[part];
+}
 
 #endif
