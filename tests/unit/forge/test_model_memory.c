@@ -1,5 +1,5 @@
-/* Checks that reading and writing model files reports JOULE_NO_MEMORY for each allocation that fails, and
- * frees all memory. */
+/* Checks that reading and writing files of models and tokenizers reports JOULE_NO_MEMORY for each allocation
+ * that fails, and frees all memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include <forge/serialize.h>
+#include <forge/tokenizer.h>
 #include "forge/infer/model/gguf_write.h"
 #include "support/allocations.h"
 #include "support/check.h"
@@ -72,6 +73,65 @@ static void test_gguf_files_survive_each_failing_allocation(void **state)
     model_path = scratch_path;
     tokenizer_path = NULL;
     fail_each_allocation(open_model);
+}
+
+static void test_split_files_survive_each_failing_allocation(void **state)
+{
+    (void)state;
+    char paths[2][100];
+    for (int i = 0; i < 2; i++) {
+        struct gguf_builder b;
+        snprintf(paths[i], sizeof paths[i], "%s/m-%05d-of-00002.gguf", scratch_folder, i + 1);
+        gguf_build(&b, 3, NULL);
+        if (i == 0)
+            gguf_add_small_keys(&b);
+        gguf_add_integer(&b, "split.no", 2, i);
+        gguf_add_integer(&b, "split.count", 2, 2);
+        gguf_add_integer(&b, "split.tensors.count", 5, GGUF_SMALL_TENSORS);
+        gguf_add_array(&b, "padding", 8, 20000); /* a part of this size needs a block of the arena */
+        gguf_add_bytes(&b, NULL, 20000 * 8);
+        for (int k = 0; k < 2000; k++) {
+            char key[20];
+            snprintf(key, sizeof key, "key.%d", k);
+            gguf_add_integer(&b, key, 4, k);
+        }
+        gguf_add_some_tensors(&b, i ? 4 : 0, i ? GGUF_SMALL_TENSORS : 4);
+        assert_true(gguf_finish(&b, paths[i]));
+    }
+    model_path = paths[0];
+    tokenizer_path = NULL;
+    fail_each_allocation(open_model);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(unlink(paths[i]), 0);
+}
+
+/* Opens the tokenizer, and converts a text with added tokens. */
+static joule_status use_tokenizer(void)
+{
+    static const char text[] = "a <n> <l>b";
+    forge_tokenizer *tokenizer = NULL;
+    size_t count;
+    joule_status status = forge_tokenizer_open(scratch_path, &tokenizer, &error);
+    if (status == JOULE_OK)
+        status = forge_tokenize(tokenizer, text, strlen(text), FORGE_TOKENIZE_READ_CONTROL, NULL, 0, &count,
+                                &error);
+    forge_tokenizer_free(tokenizer);
+    return status;
+}
+
+static void test_tokenizers_with_added_tokens_survive_each_failing_allocation(void **state)
+{
+    (void)state;
+    FILE *out = fopen(scratch_path, "w");
+    assert_non_null(out);
+    fputs("{\"added_tokens\":[{\"id\":4,\"content\":\"<n>\",\"normalized\":true,\"special\":true},"
+          "{\"id\":5,\"content\":\"<l>\",\"lstrip\":true,\"special\":false}],"
+          "\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"\xe2\x96\x81\"},"
+          "\"model\":{\"type\":\"BPE\",\"byte_fallback\":true,\"unk_token\":\"<unk>\",\"vocab\":{\"<unk>\":0,"
+          "\"\xe2\x96\x81\":1,\"a\":2,\"b\":3,\"ab\":6},\"merges\":[\"a b\"]}}",
+          out);
+    assert_int_equal(fclose(out), 0);
+    fail_each_allocation(use_tokenizer);
 }
 
 static void test_llama2c_files_survive_each_failing_allocation(void **state)
@@ -156,6 +216,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gguf_files_survive_each_failing_allocation),
+        cmocka_unit_test(test_split_files_survive_each_failing_allocation),
+        cmocka_unit_test(test_tokenizers_with_added_tokens_survive_each_failing_allocation),
         cmocka_unit_test(test_llama2c_files_survive_each_failing_allocation),
         cmocka_unit_test(test_folders_survive_each_failing_allocation),
     };
