@@ -76,8 +76,9 @@ typedef struct forge_engine_options {
     /* Energy. */
     forge_objective objective;
     uint32_t reserved2;
-    /* Limit for the mean power over any second, which one step may exceed; 0: no limit. The engine waits before
-     * steps, and computes fewer tokens and requests in a step that would use more than a second may use. */
+    /* Limit for the mean power over any second, which one step may exceed; 0: no limit. The engine waits
+     * before steps, and computes fewer tokens and requests in a step that would use more than a second may
+     * use. */
     double max_power_watts;
     /* Limit for requests whose max_joules is 0, and upper limit for max_joules; 0: no limit. */
     double max_request_joules;

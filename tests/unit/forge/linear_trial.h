@@ -1,6 +1,7 @@
 /* tests/unit/forge/linear_trial.h - checks products with weights of all element types, for tables of kernels.
  *
- * The results are compared with products in f64 of the converted elements. trial_add names the tables first. */
+ * The results are compared with products in f64 of the converted elements. trial_add names the tables first.
+ */
 #ifndef LINEAR_TRIAL_H
 #define LINEAR_TRIAL_H
 

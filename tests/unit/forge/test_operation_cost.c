@@ -155,6 +155,12 @@ static void test_kernel_of_a_composite_moves_only_its_operands(void **state)
 
 /* --- steps of the engine -------------------------------------------------------------------------------- */
 
+static double joules_of(const struct step_cost *cost, size_t first, size_t count, size_t rows)
+{
+    struct row_cost row = step_cost_rows(cost, first, count, rows);
+    return row_cost_sum(&row);
+}
+
 /* The row of position p attends to p + 1 positions. A step reads the keys and values of a sequence once. */
 static void test_step_counts_the_context_of_each_row(void **state)
 {
@@ -165,11 +171,11 @@ static void test_step_counts_the_context_of_each_row(void **state)
             double positions = 0;
             for (size_t i = 0; i < count; i++)
                 positions += (double)(first + i + 1);
-            double joules = step_cost_joules(&flop, first, count, 64) / COST_FLOP_JOULES;
+            double joules = joules_of(&flop, first, count, 64) / COST_FLOP_JOULES;
             assert_true(fabs(joules - positions) < 1e-9 * positions);
-            joules = step_cost_joules(&bytes, first, count, 64) / COST_BYTE_JOULES;
+            joules = joules_of(&bytes, first, count, 64) / COST_BYTE_JOULES;
             assert_true(fabs(joules - (double)(first + 2 * count)) < 1e-9 * joules);
-            joules = step_cost_joules(&row, first, count, 64) / COST_BYTE_JOULES;
+            joules = joules_of(&row, first, count, 64) / COST_BYTE_JOULES;
             assert_true(fabs(joules - (double)count) < 1e-9 * joules);
         }
 }
@@ -179,43 +185,35 @@ static void test_chunks_of_a_prompt_cost_as_much_attention_as_the_whole(void **s
 {
     (void)state;
     const struct step_cost flop = {.position_flop = 3, .row_flop = 5};
-    double whole = step_cost_joules(&flop, 0, 100, 100), parts = 0;
+    double whole = joules_of(&flop, 0, 100, 100), parts = 0;
     for (size_t first = 0; first < 100; first += 32)
-        parts += step_cost_joules(&flop, first, first + 32 < 100 ? 32 : 100 - first, 32);
+        parts += joules_of(&flop, first, first + 32 < 100 ? 32 : 100 - first, 32);
     assert_true(fabs(whole - parts) < 1e-12 * whole);
 }
 
-/* Returns the weight of the last step of a request with this prompt, in an engine with this capacity. */
-static double last_weight(size_t prompt_count, uint32_t max_length, uint64_t cache_tokens)
+/* Returns the cost model of an engine with this capacity. */
+static struct step_cost cost_of_engine(uint32_t max_length, uint64_t cache_tokens)
 {
     struct tiny_model tiny;
-    int32_t prompt[100] = {0};
-    forge_engine_event event = {.struct_size = sizeof event};
     tiny_model_open(&tiny, 7,
                     &(forge_engine_options){.struct_size = sizeof(forge_engine_options),
                                             .max_length = max_length,
                                             .cache_tokens = cache_tokens});
-    tiny_model_add(&tiny, prompt, prompt_count, 2, 0);
-    double weight = 0;
-    while (forge_engine_step(tiny.engine, NULL) == JOULE_OK) {
-        while (forge_engine_next(tiny.engine, &event) == JOULE_OK)
-            continue;
-        weight = tiny.engine->step_weight > 0 ? tiny.engine->step_weight : weight;
-    }
+    struct step_cost cost = tiny.engine->cost;
     tiny_model_close(&tiny);
-    return weight;
+    return cost;
 }
 
 static void test_step_of_the_engine_costs_its_context_and_not_its_capacity(void **state)
 {
     (void)state;
-    double small = last_weight(20, 64, 128), large = last_weight(20, 256, 4096),
-           later = last_weight(100, 256, 4096);
-    assert_true(small > 0 && small == large);
+    struct step_cost small = cost_of_engine(64, 128), large = cost_of_engine(256, 4096);
+    assert_memory_equal(&small, &large, sizeof small);
     /* Each position has 2 layers of 2 heads of 8 keys and values in f32, and 4 heads of q. */
     double bytes = 2 * 2 * 2 * 8 * 4, flop = 4 * 2 * 4 * 8;
     double more = 80 * (bytes * COST_BYTE_JOULES + flop * COST_FLOP_JOULES);
-    assert_true(fabs(later - large - more) < 1e-9 * later);
+    double early = joules_of(&large, 20, 1, 1), later = joules_of(&large, 100, 1, 1);
+    assert_true(fabs(later - early - more) < 1e-9 * later);
 }
 
 int main(void)

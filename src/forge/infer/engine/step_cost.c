@@ -33,7 +33,9 @@ struct row_cost step_cost_rows(const struct step_cost *cost, size_t first, size_
     /* Sum, over the rows, of the number of positions to which a row attends. */
     double positions = n * ((double)first + (n + 1) / 2);
     double flop = n * cost->row_flop + positions * cost->position_flop;
+    double weight_bytes = part * cost->weight_bytes + n * cost->row_bytes;
+    double cache_bytes = (end + n) * cost->position_bytes; /* read up to the end, and n written */
     return (struct row_cost){{[COST_OF_FLOP] = COST_FLOP_JOULES * flop,
-                              [COST_OF_WEIGHTS] = COST_BYTE_JOULES * cost->weight_bytes * part,
-                              [COST_OF_CACHE] = COST_BYTE_JOULES * cost->position_bytes * end}};
+                              [COST_OF_WEIGHTS] = COST_BYTE_JOULES * weight_bytes,
+                              [COST_OF_CACHE] = COST_BYTE_JOULES * cache_bytes}};
 }
