@@ -28,7 +28,8 @@ static inline double cost_joules(struct program_cost cost)
  * same address, the launch works in place. */
 struct program_cost cost_of_launch(const struct launch *launch);
 /* Returns the cost of a launch of a composite: the FLOP of its body, and the bytes of the launch's operands.
- * values: [value_count], the number for each entry of the body's dim table. Allocates nothing.
+ * values: [value_count], the number for each entry of the body's dim table; not NULL. Allocates
+ * nothing.
  *
  * Three composites access only parts of an operand, and the elements of their indices decide which parts. For
  * them, the figure is the largest that the shapes allow:

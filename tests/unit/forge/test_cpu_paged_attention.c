@@ -122,12 +122,12 @@ static void test_all_types_page_sizes_and_heads_equal_the_definition(void **stat
     int64_t shared = 0;
     for (size_t type = 0; type < CACHE_TYPES; type++)
         for (size_t page = 0; page < 3; page++)
-            for (size_t d = 0; d < 5; d++)
+            for (size_t d = 0; d < 5; d++, shared++)
                 if (can_store(storage_types[type], dims[d]))
                     check_sizes(*state, (struct sizes){.dtype = storage_types[type],
                                                        .rows = 7,
                                                        .groups = 1 + shared % 3,
-                                                       .shared = 1 + shared++ % 8,
+                                                       .shared = 1 + shared % 8,
                                                        .d = dims[d],
                                                        .page_size = page_sizes[page],
                                                        .sequences = 3,

@@ -39,7 +39,7 @@ static struct program_cost cost_of(const struct composite_attributes *attributes
     const struct value *result = &body->values[body->outputs[0].value];
     struct view output = view_packed(result->dtype, &addresses[is_in_place ? 0 : count], result->shape);
     struct launch launch = {OP_COMPOSITE, attributes, inputs, count, &output, 1};
-    struct program_cost cost = cost_of_composite(&launch, body, NULL, 0);
+    struct program_cost cost = cost_of_composite(&launch, body, (int64_t[1]){0}, 0);
     forge_graph_free(body);
     return cost;
 }
