@@ -57,7 +57,7 @@ struct strip {
     float *minima;   /* [groups][STRIP_COLUMNS]; NULL: 0 */
     size_t groups, group;
     int32_t offset;
-    const char *ahead;  /* next byte of the next strip to prefetch; NULL: none */
+    const char *ahead;  /* next byte to prefetch; NULL: none */
     size_t ahead_bytes; /* bytes to prefetch per unpacked group */
 };
 
