@@ -17,6 +17,10 @@
 #include "forge/backends/cpu/isa.h"
 #include "forge/hal/backend.h"
 
+/* Time for which an idle thread waits before it sleeps. Usually the next launch begins earlier, and waking a
+ * thread takes about as long. */
+#define SPIN_NS 50000
+
 struct cpu {
     struct forge_device device;
     enum isa isa;
@@ -117,7 +121,7 @@ static joule_status cpu_open(forge_device **out_device, joule_error *out_error)
     cpu->tables[0] = isa_kernels(isa);
     cpu->tables[1] = reference_kernels;
     pthread_mutex_init(&cpu->lock, NULL);
-    status = pool_create(NULL, &cpu->pool, out_error);
+    status = pool_create(&(struct pool_options){.spin_ns = SPIN_NS}, &cpu->pool, out_error);
     if (status == JOULE_OK && !add_scratches(cpu))
         status = error_set(out_error, JOULE_NO_MEMORY, "cannot start threads: out of memory");
     if (status == JOULE_OK)
