@@ -1,12 +1,16 @@
-/* bench/engine.c - time of a step of the language-model engine outside the model's program: scheduling,
- * pages, inputs and sampling.
+/* bench/engine.c - time of the parts of a step of the language-model engine: scheduling, cache (page tables,
+ * prefixes), copies to and from the program, energy, sampling and output.
  *
- * usage: bench_engine MODEL [TOKENIZER] Prints a line for each batch size, and the same as JSON. */
+ * usage: bench_engine MODEL [TOKENIZER] Prints the medians of steps that decode, in us, for each batch size,
+ * as text and as JSON. */
 #include <forge/engine.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PROMPT = 32, STEPS = 100 };
+enum { PROMPT = 32, STEPS = 100, PAGE = 16, PARTS = 9 };
+
+static const char *const names[PARTS] = {"step",   "program", "schedule", "cache",         "copy",
+                                         "energy", "sample",  "output",   "schedule_cache"};
 
 static int fail(const joule_error *error)
 {
@@ -16,14 +20,14 @@ static int fail(const joule_error *error)
 
 static bool add_requests(forge_engine *engine, uint32_t count, joule_error *error)
 {
-    int32_t prompt[PROMPT];
+    int32_t prompt[PROMPT + PAGE];
     for (uint32_t i = 0; i < count; i++) {
         uint64_t id;
-        for (int k = 0; k < PROMPT; k++)
+        for (int k = 0; k < PROMPT + PAGE; k++)
             prompt[k] = 3 + (int32_t)((i * 7 + (uint32_t)k * 13) % 200);
         forge_request request = {.struct_size = sizeof request,
                                  .prompt = prompt,
-                                 .prompt_count = PROMPT,
+                                 .prompt_count = PROMPT + i % PAGE, /* pages become full in different steps */
                                  .sampling = forge_sampling_default(),
                                  .max_tokens = 10 * STEPS,
                                  .ignores_end = true};
@@ -34,16 +38,57 @@ static bool add_requests(forge_engine *engine, uint32_t count, joule_error *erro
     return true;
 }
 
-static bool run(forge_engine *engine, int steps, joule_error *error)
+/* Writes the time that the engine has spent in each part so far, in us. */
+static void read_times(const forge_engine *engine, double out_times[PARTS])
+{
+    forge_engine_facts f = {.struct_size = sizeof f};
+    forge_engine_query(engine, &f);
+    const double seconds[PARTS] = {f.step_seconds,   f.run_seconds,    f.schedule_seconds,
+                                   f.cache_seconds,  f.copy_seconds,   f.energy_seconds,
+                                   f.sample_seconds, f.output_seconds, f.schedule_seconds + f.cache_seconds};
+    for (int part = 0; part < PARTS; part++)
+        out_times[part] = 1e6 * seconds[part];
+}
+
+/* Computes steps. out_times: [PARTS][steps], times of the parts in us; may be NULL. */
+static bool run(forge_engine *engine, int steps, double (*out_times)[STEPS], joule_error *error)
 {
     forge_engine_event event = {.struct_size = sizeof event};
     for (int i = 0; i < steps; i++) {
+        double before[PARTS], after[PARTS];
+        read_times(engine, before);
         if (forge_engine_step(engine, error) != JOULE_OK)
             return false;
         while (forge_engine_next(engine, &event) == JOULE_OK)
             continue;
+        read_times(engine, after);
+        for (int part = 0; out_times && part < PARTS; part++)
+            out_times[part][i] = after[part] - before[part];
     }
     return true;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Prints the median of each part. */
+static void print_times(uint32_t batch, double (*times)[STEPS])
+{
+    double medians[PARTS];
+    for (int part = 0; part < PARTS; part++) {
+        qsort(times[part], STEPS, sizeof times[part][0], compare);
+        medians[part] = times[part][STEPS / 2];
+    }
+    printf("batch %4u", batch);
+    for (int part = 0; part < PARTS; part++)
+        printf("  %s %.1f us", names[part], medians[part]);
+    printf("\n{\"batch\": %u", batch);
+    for (int part = 0; part < PARTS; part++)
+        printf(", \"%s_us\": %.2f", names[part], medians[part]);
+    printf("}\n");
 }
 
 /* Measures decode steps of `batch` requests. */
@@ -56,20 +101,13 @@ static bool measure(const forge_model *model, forge_device *device, uint32_t bat
                                           .cache_tokens = 256u * batch + 256};
     if (forge_engine_new(model, device, &options, &engine, error) != JOULE_OK)
         return false;
-    forge_engine_facts before = {.struct_size = sizeof before}, after = before;
-    bool is_good = add_requests(engine, batch, error) && run(engine, (int)(PROMPT * batch / 512 + 4), error);
-    forge_engine_query(engine, &before);
-    is_good = is_good && run(engine, STEPS, error);
-    forge_engine_query(engine, &after);
+    static double times[PARTS][STEPS];
+    bool is_good = add_requests(engine, batch, error) &&
+                   run(engine, (int)((PROMPT + PAGE) * batch / 512 + 4), NULL, error) &&
+                   run(engine, STEPS, times, error);
     forge_engine_free(engine);
-    double step = (after.step_seconds - before.step_seconds) / STEPS,
-           program = (after.run_seconds - before.run_seconds) / STEPS;
-    if (is_good) {
-        printf("batch %4u  step %9.1f us  outside the program %7.1f us  %5.2f %%\n", batch, step * 1e6,
-               (step - program) * 1e6, 100 * (step - program) / step);
-        printf("{\"batch\": %u, \"step_us\": %.2f, \"outside_us\": %.2f}\n", batch, step * 1e6,
-               (step - program) * 1e6);
-    }
+    if (is_good)
+        print_times(batch, times);
     return is_good;
 }
 

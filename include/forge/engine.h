@@ -208,6 +208,10 @@ typedef struct forge_engine_facts {
      * at position i of a proposal. */
     uint64_t proposals, draft_tokens, accepted_tokens, accepted_at[FORGE_MAX_DRAFT_TOKENS];
     const char *energy_source; /* "meter" or the name of the caller's source; lives as long as the engine */
+    /* Parts of step_seconds, besides run_seconds: the choice of the step's tokens and their pages; page
+     * tables, and pages that become findable; copies to and from the program; energy, with waits for the
+     * power limit; the choice of tokens from logits; events and the ends of requests. */
+    double schedule_seconds, cache_seconds, copy_seconds, energy_seconds, sample_seconds, output_seconds;
 } forge_engine_facts;
 /* Describes an engine. JOULE_INVALID: struct_size too small. */
 FORGE_API joule_status forge_engine_query(const forge_engine *engine, forge_engine_facts *out_facts);

@@ -6,19 +6,21 @@ The model is stories260K, whose texts llama2.c defines. All checks are skipped i
 import concurrent.futures
 import contextlib
 import json
+import math
 import os
 import random
 import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
 import unittest
 
 import browser
-from forge_serving import FORGE, MODEL, Server, data_of, events, missing, reference_runs, serving
+from forge_serving import FORGE, MODEL, VOCABULARY, Server, data_of, events, missing, reference_runs, serving
 from run_support import sanitizer_of
 
 COMPLETIONS, CHAT = "/v1/completions", "/v1/chat/completions"
@@ -388,6 +390,38 @@ class Answers(unittest.TestCase):
             status, _, text = self.server.request("POST", COMPLETIONS, {"prompt": "a"}, **headers)
             self.assertEqual((status, json.loads(text)["error"]["code"]), (403, "foreign_host"))
         self.assertEqual(self.server.request("POST", COMPLETIONS, {"prompt": "a"}, Origin=f"http://{self.server.address}")[0], 200)
+
+
+def write_model_with_nan(path, token):
+    """Writes stories260K with logits of their own weights. The numbers of `token` are NaN, so all logits after it are."""
+    with open(MODEL, "rb") as file:
+        data = bytearray(file.read())
+    dim, _, _, _, _, vocabulary = struct.unpack_from("<6i", data)
+    weights = data[28:28 + 4 * dim * vocabulary]
+    struct.pack_into("<i", data, 20, -vocabulary)  # a negative number means that the weights of the logits follow
+    struct.pack_into(f"<{dim}f", data, 28 + 4 * dim * token, *[math.nan] * dim)
+    with open(path, "wb") as file:
+        file.write(data + weights)
+
+
+class NotFinite(unittest.TestCase):
+    def test_only_requests_whose_numbers_are_not_finite_fail(self):
+        expected = data_of("expected_greedy_200.txt")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "nan.bin")
+            write_model_with_nan(path, token=300)
+            with serving(model=(path, "--tokenizer", VOCABULARY)) as server, concurrent.futures.ThreadPoolExecutor() as pool:
+                bad = [pool.submit(server.post, COMPLETIONS, prompt=[[1, 403, 300]], max_tokens=5) for _ in range(10)]
+                good = pool.submit(server.complete, max_tokens=100)
+                for request in bad:
+                    status, answer = request.result()
+                    self.assertEqual((status, answer["error"]["type"]), (500, "server_error"), answer)
+                    self.assertIn("not finite", answer["error"]["message"])
+                self.assertTrue(expected.startswith(good.result()["choices"][0]["text"]))
+                connection, response = server.begin(COMPLETIONS, prompt=[1, 300])
+                with contextlib.closing(connection):
+                    self.assertIn("not finite", response.read().decode())
+                self.assertEqual(server.get("/health")[0], 200)
 
 
 class Limits(unittest.TestCase):

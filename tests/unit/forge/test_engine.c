@@ -1,10 +1,12 @@
 /* Checks the engine on a small model with random weights. Tokens do not depend on other requests. Random
- * arrivals, cancellations and preemptions lose no page and no request. */
+ * arrivals, cancellations, also by another thread, and preemptions lose no page and no request. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <cmocka.h>
 #include "forge/infer/engine/engine.h"
 #include "support/chance.h"
@@ -73,31 +75,48 @@ static void take_events(struct tiny_model *tiny, struct flight *flight)
     }
 }
 
-/* The cache has room for about three requests, so sequences are preempted often. */
-static void test_random_arrivals_cancellations_and_preemptions_change_no_token(void **state)
+/* Cancels a random request in every 100 us, until the test ends. Few of them are active. */
+struct canceller {
+    forge_engine *engine;
+    _Atomic bool has_ended;
+};
+
+static void *cancel_requests(void *context)
 {
-    (void)state;
-    enum { PROMPTS = 50 };
-    static struct expected expected[PROMPTS];
+    struct canceller *canceller = context;
+    const struct timespec pause = {.tv_nsec = 100 * 1000};
+    for (uint64_t random = 1; !canceller->has_ended; nanosleep(&pause, NULL)) {
+        random = random * UINT64_C(6364136223846793005) + 1;
+        forge_engine_cancel(canceller->engine, 1 + (random >> 33) % REQUESTS);
+    }
+    return NULL;
+}
+
+/* Runs all requests, which arrive in random steps. The cache has room for about three of them, so sequences
+ * are preempted often. */
+static void run_requests(const struct expected *expected, size_t prompts, forge_speculation speculation,
+                         bool has_canceller)
+{
     static struct flight flight;
-    struct tiny_model alone, tiny;
+    struct tiny_model tiny;
+    struct canceller canceller = {0};
+    pthread_t thread;
     const forge_engine_options options = {.struct_size = sizeof options,
                                           .page_size = 4,
                                           .cache_tokens = 200,
                                           .max_length = 80,
                                           .max_batch_size = 8,
-                                          .max_batch_tokens = 24};
-    chance_state = CHANCE_SEED;
-    make_prompts(expected, PROMPTS);
-    tiny_model_open(&alone, 7, NULL);
-    for (size_t i = 0; i < PROMPTS; i++)
-        compute_alone(&alone, &expected[i]);
-    tiny_model_close(&alone);
+                                          .max_batch_tokens = 24,
+                                          .speculation = speculation,
+                                          .keeps_draft_tokens = true};
     tiny_model_open(&tiny, 7, &options);
     memset(&flight, 0, sizeof flight);
+    canceller.engine = tiny.engine;
+    if (has_canceller)
+        assert_int_equal(pthread_create(&thread, NULL, cancel_requests, &canceller), 0);
     for (size_t added = 0; flight.ended < REQUESTS;) {
         for (uint64_t some = chance_bits() % 4; added < REQUESTS && some > 0; some--) {
-            const struct expected *e = &expected[chance_bits() % PROMPTS];
+            const struct expected *e = &expected[chance_bits() % prompts];
             flight.expected[++added] = e;
             assert_int_equal(tiny_model_add(&tiny, e->prompt, e->prompt_count, (uint32_t)e->token_count, 0),
                              added);
@@ -108,6 +127,9 @@ static void test_random_arrivals_cancellations_and_preemptions_change_no_token(v
         assert_true(status == JOULE_OK || status == JOULE_ABSENT);
         take_events(&tiny, &flight);
     }
+    canceller.has_ended = true;
+    if (has_canceller)
+        assert_int_equal(pthread_join(thread, NULL), 0);
     forge_engine_facts facts = {.struct_size = sizeof facts};
     assert_int_equal(forge_engine_query(tiny.engine, &facts), JOULE_OK);
     assert_int_equal(facts.free_pages, facts.pages);
@@ -115,7 +137,25 @@ static void test_random_arrivals_cancellations_and_preemptions_change_no_token(v
     assert_true(facts.preemptions > 0);
     assert_true(facts.prefix_hits > 0);
     assert_true(flight.cancelled > 0);
+    assert_true(page_pool_is_consistent(tiny.engine->runner.pool));
     tiny_model_close(&tiny);
+}
+
+static void test_random_arrivals_cancellations_and_preemptions_change_no_token(void **state)
+{
+    (void)state;
+    enum { PROMPTS = 50 };
+    static struct expected expected[PROMPTS];
+    struct tiny_model alone;
+    chance_state = CHANCE_SEED;
+    make_prompts(expected, PROMPTS);
+    tiny_model_open(&alone, 7, NULL);
+    for (size_t i = 0; i < PROMPTS; i++)
+        compute_alone(&alone, &expected[i]);
+    tiny_model_close(&alone);
+    run_requests(expected, PROMPTS, FORGE_SPECULATION_NONE, false);
+    run_requests(expected, PROMPTS, FORGE_SPECULATION_LOOKUP, false);
+    run_requests(expected, PROMPTS, FORGE_SPECULATION_NONE, true);
 }
 
 static void test_prompts_of_other_salts_are_not_reused(void **state)

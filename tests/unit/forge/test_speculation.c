@@ -25,14 +25,14 @@ static void run(struct tiny_model *tiny, struct answers *out)
     memset(out, 0, sizeof *out);
     chance_state = CHANCE_SEED;
     for (int i = 0; i < REQUESTS; i++) {
-        int32_t prompt[8];
+        int32_t prompt[40];
         uint64_t id;
         forge_request request = {.struct_size = sizeof request,
                                  .prompt = prompt,
-                                 .prompt_count = 1 + chance_bits() % 8,
+                                 .prompt_count = 1 + chance_bits() % 40,
                                  .sampling = forge_sampling_default(),
                                  .max_tokens = ANSWER};
-        for (int k = 0; k < 8; k++)
+        for (int k = 0; k < 40; k++)
             prompt[k] = (int32_t)(chance_bits() % TINY_VOCABULARY);
         request.sampling.temperature = 0;
         request.sampling.repetition_penalty = i % 3 == 0 ? 1.3 : 1;
@@ -60,12 +60,14 @@ static void assert_same(const struct answers *a, const struct answers *b)
     }
 }
 
-static void test_greedy_tokens_are_the_same_with_drafts_of_any_origin(void **state)
+/* The expected answers are computed without other requests in a step. */
+static void test_greedy_tokens_are_the_same_with_drafts_other_requests_chunks_and_preemptions(void **state)
 {
     (void)state;
     static struct answers plain, drafted;
     struct tiny_model tiny, equal, other;
-    tiny_model_open(&tiny, 7, NULL);
+    const forge_engine_options alone = {.struct_size = sizeof alone, .max_batch_size = 1};
+    tiny_model_open(&tiny, 7, &alone);
     run(&tiny, &plain);
     tiny_model_close(&tiny);
     tiny_model_open(&equal, 7, NULL);
@@ -83,24 +85,39 @@ static void test_greedy_tokens_are_the_same_with_drafts_of_any_origin(void **sta
          .keeps_draft_tokens = true,
          .speculation = FORGE_SPECULATION_MODEL,
          .draft_model = other.model},
-        /* few pages and rows, so that sequences with drafts are preempted */
+        /* few pages and rows, so that sequences are preempted */
         {.struct_size = sizeof options[0],
          .keeps_draft_tokens = true,
          .speculation = FORGE_SPECULATION_MODEL,
          .draft_model = equal.model,
          .page_size = 4,
-         .cache_tokens = 900,
+         .cache_tokens = 400,
          .max_batch_size = 9,
          .max_batch_tokens = 20},
+        {.struct_size = sizeof options[0],
+         .keeps_draft_tokens = true,
+         .speculation = FORGE_SPECULATION_LOOKUP,
+         .page_size = 1,
+         .cache_tokens = 500,
+         .chunk_tokens = 3,
+         .max_batch_size = 12},
+        {.struct_size = sizeof options[0],
+         .page_size = 5,
+         .cache_tokens = 500,
+         .chunk_tokens = 7,
+         .max_batch_size = 5,
+         .max_batch_tokens = 11},
     };
+    enum { PREEMPTING = 3 }; /* index of the first options with few pages */
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         tiny_model_open(&tiny, 7, &options[i]);
         run(&tiny, &drafted);
         assert_same(&plain, &drafted);
         forge_engine_facts facts = facts_of(&tiny);
-        assert_true(facts.draft_tokens > 0);
+        assert_int_equal(facts.draft_tokens > 0, options[i].speculation != FORGE_SPECULATION_NONE);
+        assert_true(i < PREEMPTING || facts.preemptions > 0);
         /* Also with penalties, which a third of the requests have and which apply to drafts. */
-        if (options[i].draft_model == equal.model)
+        if (options[i].speculation == FORGE_SPECULATION_MODEL && options[i].draft_model == equal.model)
             assert_int_equal(facts.accepted_tokens, facts.draft_tokens);
         tiny_model_close(&tiny);
     }
@@ -343,7 +360,7 @@ static void test_the_fit_of_step_times_finds_the_line(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_greedy_tokens_are_the_same_with_drafts_of_any_origin),
+        cmocka_unit_test(test_greedy_tokens_are_the_same_with_drafts_other_requests_chunks_and_preemptions),
         cmocka_unit_test(test_frequencies_of_tokens_are_the_same_with_drafts),
         cmocka_unit_test(test_preempted_requests_have_no_pages_in_either_cache),
         cmocka_unit_test(test_a_draft_model_without_finite_logits_proposes_nothing),

@@ -270,7 +270,7 @@ void forge_engine_cancel(forge_engine *e, uint64_t id)
     pthread_mutex_lock(&e->lock);
     for (struct answer *answer = e->answers; answer; answer = answer->next)
         if (answer->id == id)
-            answer->is_cancelled = true;
+            answer->is_cancelled = e->has_cancelled = true;
     pthread_mutex_unlock(&e->lock);
 }
 
@@ -363,6 +363,12 @@ joule_status forge_engine_query(const forge_engine *e, forge_engine_facts *out_f
     facts.draft_tokens = e->speculation.proposed;
     facts.accepted_tokens = e->speculation.accepted;
     memcpy(facts.accepted_at, e->speculation.accepted_at, sizeof facts.accepted_at);
+    facts.schedule_seconds = clock_seconds(e->times.schedule);
+    facts.cache_seconds = clock_seconds(e->times.cache);
+    facts.copy_seconds = clock_seconds(e->times.copy);
+    facts.energy_seconds = clock_seconds(e->times.energy);
+    facts.sample_seconds = clock_seconds(e->times.sample);
+    facts.output_seconds = clock_seconds(e->times.output);
     request_energy_query(&e->energy, &facts);
     abi_write(out_facts, &facts, sizeof facts);
     return JOULE_OK;

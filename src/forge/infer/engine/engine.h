@@ -5,6 +5,7 @@
 
 #include <forge/engine.h>
 #include <pthread.h>
+#include "base/clock.h"
 #include "forge/infer/engine/batch_policy.h"
 #include "forge/infer/engine/constraint.h"
 #include "forge/infer/engine/power_limit.h"
@@ -34,6 +35,11 @@ struct answer {
     double budget_joules; /* 0: none */
 };
 
+/* Times of the parts of all steps, in ns. */
+struct part_times {
+    int64_t schedule, cache, copy, energy, sample, output;
+};
+
 struct forge_engine {
     const forge_model *model;
     forge_device *device;
@@ -43,7 +49,8 @@ struct forge_engine {
     struct token_trie *trie; /* trie of the tokenizer; NULL: no request needed it yet */
     float *probabilities;    /* work memory: [max_drafts + 1, vocabulary] */
     struct answer *answers;
-    pthread_mutex_t lock; /* protects `answers` against forge_engine_cancel */
+    pthread_mutex_t lock; /* protects `answers` and has_cancelled against forge_engine_cancel */
+    bool has_cancelled;   /* an answer was cancelled since the last step */
     uint64_t next_id;
     forge_engine_event *events; /* [event_count]; the first event_first events were already returned */
     size_t event_first, event_count, event_capacity;
@@ -60,13 +67,22 @@ struct forge_engine {
     bool is_idle;     /* the last call of forge_engine_step computed nothing */
     uint64_t energy_limited;
     uint64_t steps, rows, prompt_tokens, answer_tokens;
-    int64_t step_ns;
+    int64_t step_ns, part_ns; /* time in steps; end of the last part of the present step */
+    struct part_times times;
 };
 
 /* Returns the answer of a sequence. */
 static inline struct answer *answer_of(struct sequence *sequence)
 {
     return (struct answer *)sequence;
+}
+
+/* Ends a part of a step: adds the time since the end of the last part to *part. */
+static inline void engine_end_part(forge_engine *engine, int64_t *part)
+{
+    int64_t now = clock_now_ns();
+    *part += now - engine->part_ns;
+    engine->part_ns = now;
 }
 
 /* Copies the options, sets the members that are 0 to their defaults, and checks them. options: NULL means all

@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "forge/infer/engine/sampling_filters.h"
 #include "forge/infer/tokenizer/tokenizer.h"
 
 /* --- rows ---------------------------------------------------------------------------------------------- */
@@ -143,14 +144,10 @@ static bool set_probabilities(forge_engine *e, struct answer *answer, const floa
  * vocabulary]. */
 static size_t finite_rows(const float *logits, size_t rows, size_t vocabulary)
 {
-    for (size_t row = 0; row < rows; row++) {
-        bool is_finite = true;
-        for (size_t i = 0; i < vocabulary; i++)
-            is_finite &= isfinite(logits[row * vocabulary + i]) != 0;
-        if (!is_finite)
-            return row;
-    }
-    return rows;
+    size_t row = 0;
+    while (row < rows && filter_is_finite(logits + row * vocabulary, vocabulary))
+        row++;
+    return row;
 }
 
 static bool is_full(const forge_engine *e, const struct answer *answer)
@@ -182,6 +179,7 @@ static joule_status choose(forge_engine *e, struct answer *answer, const float *
     speculation_record(&e->speculation, &answer->drafts, before, drafts, count - 1);
     scheduler_reject(sequence, drafts - (count - 1));
     sequence->draft_count = 0;
+    engine_end_part(e, &e->times.sample);
     joule_status status = JOULE_OK;
     for (size_t i = 0; status == JOULE_OK && *out_end == FORGE_END_NONE && i < count; i++) {
         if (ends_answer(e, answer, tokens[i])) {
@@ -258,6 +256,7 @@ static joule_status take_outputs(forge_engine *e, const float *logits, joule_err
         logits += count * vocabulary;
         if (status == JOULE_OK && end != FORGE_END_NONE)
             status = engine_end(e, answer, end, error);
+        engine_end_part(e, &e->times.output);
     }
     return status;
 }
@@ -267,7 +266,12 @@ static joule_status take_outputs(forge_engine *e, const float *logits, joule_err
 static joule_status end_cancelled(forge_engine *e, joule_error *error)
 {
     joule_status status = JOULE_OK;
-    for (struct answer *answer = e->answers, *next; status == JOULE_OK && answer; answer = next) {
+    pthread_mutex_lock(&e->lock);
+    bool has_cancelled = e->has_cancelled;
+    e->has_cancelled = false;
+    pthread_mutex_unlock(&e->lock);
+    for (struct answer *answer = e->answers, *next; has_cancelled && status == JOULE_OK && answer;
+         answer = next) {
         pthread_mutex_lock(&e->lock);
         next = answer->next;
         bool is_cancelled = answer->is_cancelled;
@@ -313,17 +317,22 @@ static joule_status run_step(forge_engine *e, joule_error *error)
                    output_rows(&s->batch[i]));
         is_decode = is_decode && s->batch[i].first + 1 >= sequence->token_count;
     }
-    int64_t begin_ns = clock_now_ns();
+    engine_end_part(e, &e->times.cache);
+    int64_t begin_ns = e->runner.run_ns;
     joule_status status = runner_run(&e->runner, &logits, error);
     if (status != JOULE_OK)
         return status;
+    int64_t run_ns = e->runner.run_ns - begin_ns;
     if (is_decode)
-        step_times_add(&e->speculation.model_times, (double)s->rows,
-                       clock_seconds(clock_now_ns() - begin_ns));
+        step_times_add(&e->speculation.model_times, (double)s->rows, clock_seconds(run_ns));
     e->steps++;
     e->rows += s->rows;
-    engine_add_cost(e);
+    e->part_ns += run_ns;
+    engine_end_part(e, &e->times.copy);
     scheduler_complete(&e->scheduler);
+    engine_end_part(e, &e->times.cache);
+    engine_add_cost(e);
+    engine_end_part(e, &e->times.energy);
     return take_outputs(e, logits, error);
 }
 
@@ -332,18 +341,25 @@ joule_status forge_engine_step(forge_engine *e, joule_error *out_error)
     int64_t begin = clock_now_ns();
     if (e->has_failed)
         return error_set(out_error, JOULE_FAILED, "cannot compute a step: an earlier step failed");
+    e->part_ns = begin;
     joule_status status = end_cancelled(e, out_error);
+    engine_end_part(e, &e->times.schedule);
     if (status == JOULE_OK && e->scheduler.running.count + e->scheduler.waiting.count > 0)
         status = engine_limit_energy(e, out_error);
-    if (status == JOULE_OK && e->speculation.kind != FORGE_SPECULATION_NONE)
+    engine_end_part(e, &e->times.energy);
+    if (status == JOULE_OK && e->speculation.kind != FORGE_SPECULATION_NONE) {
         status = propose(e, out_error);
+        e->part_ns = clock_now_ns();
+    }
     if (status == JOULE_OK && !plan(e)) {
         engine_read_meter(e);
         e->is_idle = true;
         return e->event_first < e->event_count ? JOULE_OK : JOULE_ABSENT;
     }
     if (status == JOULE_OK) {
+        engine_end_part(e, &e->times.schedule);
         engine_limit_power(e);
+        engine_end_part(e, &e->times.energy);
         record_starts(e);
         status = run_step(e, out_error);
     }

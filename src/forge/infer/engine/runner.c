@@ -130,9 +130,13 @@ void runner_add(struct runner *r, const struct sequence *sequence, const struct 
 {
     size_t size = (size_t)r->sizes.page_size, table_size = (size_t)r->sizes.sequence_pages;
     int32_t *pages = r->inputs.tables + r->spans * table_size;
-    memset(pages, 0, table_size * sizeof *pages);
+    /* The program reads only the pages of positions up to that of the row, so the others may be of earlier
+     * steps. */
     for (size_t i = 0; i < table->page_count; i++)
-        pages[i] = (int32_t)table->pages[i];
+        if (pages[i] != (int32_t)table->pages[i]) {
+            pages[i] = (int32_t)table->pages[i];
+            r->has_new_pages = true;
+        }
     for (size_t i = 0; i < outputs; i++)
         r->inputs.output_rows[r->outputs++] = (int32_t)(r->rows + count - outputs + i);
     for (size_t i = 0; i < count; i++, r->rows++) {
@@ -173,7 +177,6 @@ static joule_status set_inputs(struct runner *r, joule_error *error)
         {"positions", r->inputs.positions, forge_shape_of(rows)},
         {"sequences", r->inputs.sequences, forge_shape_of(rows)},
         {"places", r->inputs.places, forge_shape_of(rows)},
-        {"tables", r->inputs.tables, forge_shape_of((forge_dim)r->spans, r->sizes.sequence_pages)},
         {"output_rows", r->inputs.output_rows, forge_shape_of(outputs)},
     };
     joule_status status = JOULE_OK;
@@ -181,6 +184,12 @@ static joule_status set_inputs(struct runner *r, joule_error *error)
         r->inputs.output_rows[0] = 0; /* the program must compute at least one row of logits */
     for (size_t i = 0; status == JOULE_OK && i < sizeof inputs / sizeof *inputs; i++)
         status = set_input(r, inputs[i].name, inputs[i].data, inputs[i].shape, error);
+    /* The tables are the largest input, and most steps do not change them. */
+    if (status == JOULE_OK && (r->has_new_pages || r->set_spans != r->spans))
+        status = set_input(r, "tables", r->inputs.tables,
+                           forge_shape_of((forge_dim)r->spans, r->sizes.sequence_pages), error);
+    r->has_new_pages = false;
+    r->set_spans = r->spans;
     return status;
 }
 

@@ -26,6 +26,8 @@ struct runner {
     struct page_pool *pool;
     struct step_inputs inputs;
     size_t rows, outputs, spans; /* numbers of rows, rows with logits, and spans in the present step */
+    size_t set_spans;            /* the spans that the program's input "tables" has */
+    bool has_new_pages;          /* a page in `inputs.tables` is not in the program's input yet */
     int64_t run_ns;              /* time in the program so far */
     size_t repacked_bytes;       /* size of the repacked weights; 0: the model's memory is used */
 };

@@ -3,13 +3,23 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 enum { LEVELS = 3, DIGITS = 1 << 13, GROUP = 16 };
 static const unsigned digit_shift[LEVELS] = {19, 9, 0};
 
 #define P_TOLERANCE 1e-6 /* larger than the rounding errors of single-precision probabilities */
+
+bool filter_is_finite(const float *logits, size_t count)
+{
+    int32_t any = 0;
+    for (size_t i = 0; i < count; i++) {
+        int32_t bits;
+        memcpy(&bits, &logits[i], sizeof bits);
+        any |= (bits & INT32_MAX) >= 0x7f800000; /* NaN and infinity have all bits of the exponent */
+    }
+    return !any;
+}
 
 /* --- exponentials --------------------------------------------------------------------------------------- */
 

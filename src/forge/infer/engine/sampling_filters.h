@@ -4,15 +4,19 @@
  * Tokens are ordered by descending logit, and equal logits by ascending token id. Each filter keeps the first
  * tokens of this order. So one limit, the smallest logit that is kept, describes the result of several
  * filters. No filter sorts: radix selection finds the limit in three passes.
- * Note: logits of this file are finite or -INFINITY (not allowed), and contain no -0 and no NaN. */
+ * Note: logits of the other functions are finite or -INFINITY (not allowed), and contain no -0 and no NaN. */
 #ifndef FORGE_INFER_SAMPLING_FILTERS_H
 #define FORGE_INFER_SAMPLING_FILTERS_H
 
 #include <float.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define FILTER_BLOCK 64 /* number of logits for each entry of `maxima` */
+
+/* Returns true if all numbers are finite. */
+bool filter_is_finite(const float *logits, size_t count);
 
 /* The logits that are filtered. */
 struct filter_logits {

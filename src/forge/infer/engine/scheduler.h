@@ -23,20 +23,21 @@ enum {
 
 enum sequence_state { SEQUENCE_NEW, SEQUENCE_WAITING, SEQUENCE_RUNNING };
 
-/* A sequence of tokens. The engine appends tokens and drafts; the scheduler changes the other members. */
+/* A sequence of tokens. The engine appends tokens and drafts; the scheduler changes the other members.
+ * Members that each step uses come first, so that they need few cache lines. */
 struct sequence {
     struct sequence *next, *previous; /* neighbours in a list of the scheduler */
+    size_t computed;                  /* number of tokens whose keys and values are in the cache */
+    size_t token_count, draft_count;
+    int32_t *tokens;         /* [token_count] */
+    struct page_table table; /* has memory for MAX_DRAFTS + 1 positions after the tokens */
+    size_t token_capacity;
+    int32_t drafts[MAX_DRAFTS]; /* [draft_count] proposed tokens after the last token */
     enum sequence_state state;
     int32_t priority; /* lower numbers run first */
     unsigned waited;  /* number of steps that the sequence waited, if there are priorities */
     uint64_t arrival; /* number of the call of scheduler_add */
-    int32_t *tokens;  /* [token_count] */
-    size_t token_count, token_capacity;
-    int32_t drafts[MAX_DRAFTS]; /* proposed tokens after the last token */
-    size_t draft_count;
-    size_t computed; /* number of tokens whose keys and values are in the cache */
-    size_t found;    /* number of tokens that were found in the cache when the sequence was last admitted */
-    struct page_table table; /* has memory for MAX_DRAFTS + 1 positions after the tokens */
+    size_t found;     /* number of tokens that were found in the cache when the sequence was last admitted */
     bool was_admitted;
     bool avoids_prefixes; /* all tokens must be computed, for example to report their probabilities */
 };
