@@ -197,27 +197,50 @@ static inline void test_products_equal_those_of_the_converted_elements(void **st
         }
 }
 
+/* Fills the blocks of a weight with random bytes, or with `byte` if it is not negative. The scales are from
+ * 2^-8 to 2 in both signs. */
+static inline void fill_blocks(struct product *p, int byte)
+{
+    forge_dtype dtype = p->inputs[1].dtype;
+    size_t size = forge_dtype_size_bytes(dtype, p->columns * p->depth),
+           block = forge_dtype_block_bytes(dtype), scale = dtype == FORGE_Q6_K ? 208 : 0;
+    uint8_t *bytes = p->weight;
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = byte < 0 ? (uint8_t)random_bits() : (uint8_t)byte;
+    for (size_t i = 0; i < size; i += block) {
+        bytes[i + scale + 1] = (uint8_t)((random_bits() & 0x9f) | 0x20);
+        if (dtype == FORGE_Q4_K)
+            bytes[i + 3] = (uint8_t)((random_bits() & 0x9f) | 0x20);
+    }
+}
+
 /* Uses blocks of random bytes, because they contain bit patterns that no quantiser writes. */
 static inline void test_products_of_random_blocks_equal_those_of_the_converted_elements(void **state)
 {
     (void)state;
     for (size_t t = FIRST_BLOCK; t < KINDS; t++) {
-        forge_dtype dtype = kinds[t].dtype;
         struct product p = new_product(t, 3, 20, 512, false);
-        size_t size = forge_dtype_size_bytes(dtype, p.columns * p.depth),
-               block = forge_dtype_block_bytes(dtype), scale = dtype == FORGE_Q6_K ? 208 : 0;
-        uint8_t *bytes = p.weight;
-        for (size_t i = 0; i < size; i++)
-            bytes[i] = (uint8_t)random_bits();
-        for (size_t i = 0; i < size; i += block) { /* scales from 2^-8 to 2 in both signs */
-            bytes[i + scale + 1] = (uint8_t)((bytes[i + scale + 1] & 0x9f) | 0x20);
-            if (dtype == FORGE_Q4_K)
-                bytes[i + 3] = (uint8_t)((bytes[i + 3] & 0x9f) | 0x20);
-        }
+        fill_blocks(&p, -1);
         compute_exact(&p);
         check_product(&p);
         free_product(&p);
     }
+}
+
+/* Kernels may add products of bytes in 16 bits. */
+static inline void test_quants_of_the_largest_magnitude_do_not_overflow(void **state)
+{
+    (void)state;
+    for (size_t t = FIRST_BLOCK; t < KINDS; t++)
+        for (int sign = -1; sign <= 1; sign += 2) {
+            struct product p = new_product(t, 6, 20, 512, false);
+            fill_blocks(&p, kinds[t].dtype == FORGE_Q8_0 ? 0x80 : 0xff);
+            for (size_t i = 0; i < p.rows * p.depth; i++)
+                p.x[i] = (float)sign;
+            compute_exact(&p);
+            check_product(&p);
+            free_product(&p);
+        }
 }
 
 /* Asserts that each row of the launch, computed alone, has the same bytes. */
@@ -261,6 +284,7 @@ static inline void test_each_row_alone_has_the_same_bytes(void **state)
 static const struct CMUnitTest linear_tests[] = {
     cmocka_unit_test(test_products_equal_those_of_the_converted_elements),
     cmocka_unit_test(test_products_of_random_blocks_equal_those_of_the_converted_elements),
+    cmocka_unit_test(test_quants_of_the_largest_magnitude_do_not_overflow),
     cmocka_unit_test(test_each_row_alone_has_the_same_bytes),
 };
 

@@ -10,7 +10,7 @@
 #include "forge/backends/cpu/kernel.h"
 
 enum isa {
-    ISA_PLAIN,  /* the instruction set of the compiler's target */
+    ISA_PLAIN,  /* the instruction set of the compiler's target; on aarch64 also SDOT */
     ISA_AVX2,   /* AVX2 and FMA */
     ISA_AVX512, /* F, BW, DQ, VL; with FMA */
     ISA_COUNT

@@ -52,7 +52,8 @@ struct rounded {
 
 /* A part of a strip of weights, unpacked: weight = scale * (quant - offset) + minimum. */
 struct strip {
-    uint8_t *quants; /* [groups][group / 4][STRIP_COLUMNS][4]: four consecutive k of a column together */
+    uint8_t *quants; /* [groups][group / 4][STRIP_COLUMNS][4]: four consecutive k of a column together; the
+                      * bits of signed bytes if q8_0 has the offset 0 */
     float *scales;   /* [groups][STRIP_COLUMNS] */
     float *minima;   /* [groups][STRIP_COLUMNS]; NULL: 0 */
     size_t groups, group;

@@ -1,0 +1,57 @@
+/* tests/cross/cmocka.h - the part of cmocka that the unit tests of kernels use, for neon.sh.
+ *
+ * The first failed assertion ends the program with status 1. */
+#ifndef CROSS_CMOCKA_H
+#define CROSS_CMOCKA_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct CMUnitTest {
+    const char *name;
+    void (*run)(void **state);
+};
+
+static inline void fail_at(const char *file, int line, const char *format, ...)
+    __attribute__((format(printf, 3, 4), noreturn));
+
+static inline void fail_at(const char *file, int line, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    printf("%s:%d: ", file, line);
+    vprintf(format, arguments);
+    putchar('\n');
+    va_end(arguments);
+    exit(1);
+}
+
+static inline int run_all(const char *group, const struct CMUnitTest *tests, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        void *state = NULL;
+        tests[i].run(&state);
+        printf("%s: %s: passed\n", group, tests[i].name);
+    }
+    return 0;
+}
+
+#define fail_msg(...)                       fail_at(__FILE__, __LINE__, __VA_ARGS__)
+#define print_message(...)                  printf(__VA_ARGS__)
+#define skip()                              return
+#define assert_true(x)                      ((x) ? (void)0 : fail_at(__FILE__, __LINE__, "not true: %s", #x))
+#define assert_null(x)                      assert_true((x) == NULL)
+#define assert_non_null(x)                  assert_true((x) != NULL)
+#define assert_int_equal(a, b)              assert_true((a) == (b))
+#define assert_memory_equal(a, b, bytes)    assert_true(memcmp(a, b, bytes) == 0)
+#define assert_memory_not_equal(a, b, size) assert_true(memcmp(a, b, size) != 0)
+#define cmocka_unit_test(function)          ((struct CMUnitTest){#function, function})
+#define cmocka_run_group_tests_name(group, tests, setup, teardown)                                           \
+    run_all(group, tests, sizeof(tests) / sizeof *(tests))
+#define cmocka_run_group_tests(tests, setup, teardown)                                                       \
+    cmocka_run_group_tests_name("tests", tests, setup, teardown)
+
+#endif
