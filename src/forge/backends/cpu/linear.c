@@ -130,7 +130,7 @@ struct rounded linear_rounded(const struct launch *launch, void *shared)
 size_t linear_bf16_bytes(const struct launch *launch)
 {
     struct linear l = linear_of(launch);
-    size_t padded = (l.rows + 15) / 16 * 16; /* AMX multiplies 16 rows at once */
+    size_t padded = (l.rows + AMX_ROWS - 1) / AMX_ROWS * AMX_ROWS;
     size_t floats = line_bytes(l.rows * l.depth, sizeof(float)), bits = line_bytes(padded * l.depth, 2);
     return floats > bits ? floats : bits;
 }

@@ -26,6 +26,7 @@ enum {
     STRIP_GROUP = 32,     /* elements of a group with one scale; 16 in q6_k */
     STRIP_MIN_GROUP = 16, /* minimum number of elements of a group */
     STRIP_MAX_ROWS = 32768,
+    AMX_ROWS = 16, /* rows of x that AMX multiplies at once */
 };
 
 /* The sizes and memory of a launch. */
