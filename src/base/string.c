@@ -221,6 +221,17 @@ bool string_to_double(const char *string, double *out_value)
     return true;
 }
 
+uint64_t string_meminfo_bytes(const char *text, const char *key)
+{
+    const char *at = strstr(text, key);
+    double kib;
+    if (!at)
+        return UINT64_MAX;
+    at += strlen(key);
+    at += strspn(at, " ");
+    return string_scan_double(at, &kib) && kib >= 0 && kib < 1e15 ? (uint64_t)kib * 1024 : UINT64_MAX;
+}
+
 /* Note: the range of the second byte excludes overlong forms, surrogates and characters above U+10FFFF. */
 size_t string_utf8_length(const char *bytes, size_t count)
 {

@@ -54,6 +54,10 @@ bool string_to_double(const char *string, double *out_value);
  * is none or it overflows. */
 const char *string_scan_double(const char *string, double *out_value);
 
+/* Returns the size in bytes that a line of /proc/meminfo states; UINT64_MAX: unknown. text: the file; key:
+ * the begin of the line, for example "MemTotal:". */
+uint64_t string_meminfo_bytes(const char *text, const char *key);
+
 /* Returns the length in bytes, 1 to 4, of the UTF-8 character at bytes[0..count), count > 0. 0: invalid,
  * which includes stray or missing continuation bytes, overlong forms, surrogates, and characters above
  * U+10FFFF. */

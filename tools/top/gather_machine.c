@@ -10,25 +10,14 @@
 
 /* --- memory --------------------------------------------------------------------------------------------- */
 
-static uint64_t meminfo_bytes(const char *text, const char *key)
-{
-    const char *at = strstr(text, key);
-    double kib;
-    if (!at)
-        return JOULE_BYTES_UNKNOWN;
-    at += strlen(key);
-    at += strspn(at, " ");
-    return string_scan_double(at, &kib) && kib >= 0 && kib < 1e15 ? (uint64_t)kib * 1024
-                                                                  : JOULE_BYTES_UNKNOWN;
-}
-
 static void update_memory(struct joule_host *host, struct model *model)
 {
     char text[4096];
     model->memory_used_bytes = model->memory_total_bytes = JOULE_BYTES_UNKNOWN;
     if (host->ops->read_file(host, "/proc/meminfo", text, sizeof text) <= 0)
         return;
-    uint64_t total = meminfo_bytes(text, "MemTotal:"), available = meminfo_bytes(text, "MemAvailable:");
+    uint64_t total = string_meminfo_bytes(text, "MemTotal:"),
+             available = string_meminfo_bytes(text, "MemAvailable:");
     model->memory_total_bytes = total;
     if (total != JOULE_BYTES_UNKNOWN && available <= total)
         model->memory_used_bytes = total - available;

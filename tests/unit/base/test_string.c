@@ -261,6 +261,16 @@ static void test_cpu_lists_are_read(void **state)
         assert_false(string_each_cpu(bad[i], see, &seen));
 }
 
+static void test_lines_of_meminfo_are_read(void **state)
+{
+    (void)state;
+    const char *text = "MemTotal:       24687484 kB\nMemAvailable:   12 kB\nBad: x kB\n";
+    assert_true(string_meminfo_bytes(text, "MemTotal:") == UINT64_C(24687484) * 1024);
+    assert_true(string_meminfo_bytes(text, "MemAvailable:") == 12 * 1024);
+    assert_true(string_meminfo_bytes(text, "Bad:") == UINT64_MAX);
+    assert_true(string_meminfo_bytes(text, "SwapTotal:") == UINT64_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,6 +283,7 @@ int main(void)
         cmocka_unit_test(test_integers_are_read_and_checked),
         cmocka_unit_test(test_copies_fit_or_fail),
         cmocka_unit_test(test_cpu_lists_are_read),
+        cmocka_unit_test(test_lines_of_meminfo_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,14 +45,10 @@ static joule_status load_program(struct runner *r, forge_device *device, joule_e
 static uint64_t available_bytes(void)
 {
     size_t size;
-    double kib = -1;
     char *text = file_read_whole("/proc/meminfo", FILE_REGULAR, 1 << 16, &size);
-    const char *at = text ? strstr(text, "MemAvailable:") : NULL;
-    if (at)
-        at += strlen("MemAvailable:");
-    bool is_known = at && string_scan_double(at + strspn(at, " "), &kib) && kib >= 0 && kib < 1e15;
+    uint64_t bytes = text ? string_meminfo_bytes(text, "MemAvailable:") : UINT64_MAX;
     free(text);
-    return is_known ? (uint64_t)kib * 1024 : UINT64_MAX;
+    return bytes;
 }
 
 /* Repacks the weights, unless there is too little memory. */
