@@ -136,15 +136,14 @@ static int check_old(const char *target, const struct stat *old)
 static int find_target(const char *path, char **out_target, struct stat *out_old)
 {
     *out_target = NULL;
-    for (int tries = 0; tries < MAX_TRIES; tries++) {
+    *out_old = (struct stat){0};
+    for (int tries = 0; *path && tries < MAX_TRIES; tries++) {
         struct stat link;
-        *out_old = (struct stat){0};
-        *out_target = *path ? realpath(path, NULL) : NULL;
-        int reason = *path ? errno : ENOENT;
+        *out_target = realpath(path, NULL);
         if (*out_target)
             return stat(*out_target, out_old) != 0 ? errno : check_old(*out_target, out_old);
-        if (reason != ENOENT || !*path)
-            return reason;
+        if (errno != ENOENT)
+            return errno;
         if (lstat(path, &link) != 0) {
             *out_target = strdup(path);
             return *out_target ? 0 : ENOMEM;

@@ -49,13 +49,19 @@ static void set_rows(struct workbench *bench, int64_t rows)
     workbench_run(bench);
 }
 
-static void keep_outputs(struct workbench *bench, struct kept *kept)
+static void keep_output(struct workbench *bench, const char *name, struct kept *kept)
 {
-    forge_tensor y = workbench_output(bench, "y"), z = workbench_output(bench, "z"),
-                 e = workbench_output(bench, "e");
-    workbench_keep(kept, &y);
-    workbench_keep(kept, &z);
-    workbench_keep(kept, &e);
+    forge_tensor output = workbench_output(bench, name);
+    workbench_keep(kept, &output);
+}
+
+/* Asserts that both contain the same bytes, and frees them. */
+static void assert_kept_equal(struct kept a, struct kept b)
+{
+    assert_int_equal(a.size, b.size);
+    assert_memory_equal(a.bytes, b.bytes, a.size);
+    free(a.bytes);
+    free(b.bytes);
 }
 
 /* Runs the program with 1, ROWS and 4 rows, and keeps the outputs. */
@@ -65,7 +71,9 @@ static struct kept run_all(struct workbench *bench)
     const int64_t rows[] = {1, ROWS, 4};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         set_rows(bench, rows[i]);
-        keep_outputs(bench, &kept);
+        keep_output(bench, "y", &kept);
+        keep_output(bench, "z", &kept);
+        keep_output(bench, "e", &kept);
     }
     return kept;
 }
@@ -84,11 +92,7 @@ static void test_a_repacked_slot_gives_the_same_outputs(void **state)
     assert_int_equal(forge_instance_repack(bench->instance, &bytes, &error), JOULE_OK);
     /* Only slot a is repacked: c is written. Its rows are filled up to whole strips. */
     assert_int_equal(bytes, PADDED_COLUMNS * forge_dtype_size_bytes(FORGE_Q8_0, DEPTH));
-    struct kept after = run_all(bench);
-    assert_int_equal(after.size, before.size);
-    assert_memory_equal(after.bytes, before.bytes, before.size);
-    free(before.bytes);
-    free(after.bytes);
+    assert_kept_equal(run_all(bench), before);
 }
 
 /* The bound launches read the copy, also without new sizes. */
@@ -101,15 +105,12 @@ static void test_the_copy_is_read(void **state)
     assert_int_equal(forge_instance_repack(bench->instance, NULL, &error), JOULE_OK);
     workbench_run(bench);
     struct kept y = {0}, again = {0};
-    forge_tensor output = workbench_output(bench, "y"), slot = workbench_slot(bench, "a");
-    workbench_keep(&y, &output);
+    forge_tensor slot = workbench_slot(bench, "a");
+    keep_output(bench, "y", &y);
     memset(forge_tensor_data(&slot), 0, forge_dtype_size_bytes(FORGE_Q8_0, COLUMNS * DEPTH));
     workbench_run(bench);
-    output = workbench_output(bench, "y");
-    workbench_keep(&again, &output);
-    assert_memory_equal(y.bytes, again.bytes, y.size);
-    free(y.bytes);
-    free(again.bytes);
+    keep_output(bench, "y", &again);
+    assert_kept_equal(y, again);
 }
 
 static void test_a_second_call_copies_nothing(void **state)
@@ -131,18 +132,14 @@ static void test_without_memory_the_slots_are_read(void **state)
     load(bench);
     set_rows(bench, 3);
     struct kept before = {0}, after = {0};
-    forge_tensor y = workbench_output(bench, "y");
-    workbench_keep(&before, &y);
+    keep_output(bench, "y", &before);
     forge_device_limit_memory(bench->device, 1);
     assert_int_equal(forge_instance_repack(bench->instance, &bytes, &error), JOULE_NO_MEMORY);
     assert_non_null(strstr(error.message, "the repacked slot 'a'"));
     assert_int_equal(bytes, 0);
     workbench_run(bench);
-    y = workbench_output(bench, "y");
-    workbench_keep(&after, &y);
-    assert_memory_equal(after.bytes, before.bytes, before.size);
-    free(before.bytes);
-    free(after.bytes);
+    keep_output(bench, "y", &after);
+    assert_kept_equal(after, before);
 }
 
 static void test_speeds_of_weights_are_measured(void **state)
