@@ -82,20 +82,6 @@ static uint32_t hex4(const struct json_reader *json, size_t at)
     return value;
 }
 
-/* Writes a character as UTF-8. Returns the number of bytes, 1 to 4. */
-static size_t put_utf8(char *out, uint32_t c)
-{
-    if (c < 0x80) {
-        out[0] = (char)c;
-        return 1;
-    }
-    size_t length = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    for (size_t i = length; i-- > 1; c >>= 6)
-        out[i] = (char)(0x80 | (c & 0x3f));
-    out[0] = (char)(0xf00 >> length | c);
-    return length;
-}
-
 /* Returns the character of "\uXXXX" or of a surrogate pair, starting after "\u". 0: invalid, or NUL. */
 static uint32_t numbered(struct json_reader *json)
 {
@@ -122,7 +108,7 @@ static size_t escaped(struct json_reader *json, char *out)
     char c = json->text[json->at++];
     if (c == 'u') {
         uint32_t number = numbered(json);
-        return number ? put_utf8(out, number) : 0;
+        return number ? string_utf8_write(number, out) : 0;
     }
     const char *name = c ? strchr(names, c) : NULL;
     if (!name)

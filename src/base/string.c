@@ -251,6 +251,30 @@ size_t string_utf8_length(const char *bytes, size_t count)
     return length;
 }
 
+size_t string_utf8_read(const char *bytes, size_t count, uint32_t *out_character)
+{
+    static const uint8_t first_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07}; /* [length] */
+    size_t length = count ? string_utf8_length(bytes, count) : 0;
+    uint32_t character = length ? (uint8_t)bytes[0] & first_bits[length] : UINT32_MAX;
+    for (size_t i = 1; i < length; i++)
+        character = character << 6 | ((uint8_t)bytes[i] & 0x3f);
+    *out_character = character;
+    return length;
+}
+
+size_t string_utf8_write(uint32_t character, char out[4])
+{
+    if (character < 0x80) {
+        out[0] = (char)character;
+        return 1;
+    }
+    size_t length = character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+    for (size_t i = length; i-- > 1; character >>= 6)
+        out[i] = (char)(0x80 | (character & 0x3f));
+    out[0] = (char)((0xf00u >> length & 0xff) | character);
+    return length;
+}
+
 /* Parses a CPU number up to 65535. Returns the first byte after it, or NULL if malformed or too large. */
 static const char *scan_cpu(const char *string, unsigned *out_cpu)
 {

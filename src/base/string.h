@@ -62,6 +62,11 @@ uint64_t string_meminfo_bytes(const char *text, const char *key);
  * which includes stray or missing continuation bytes, overlong forms, surrogates, and characters above
  * U+10FFFF. */
 size_t string_utf8_length(const char *bytes, size_t count);
+/* Decodes the UTF-8 character at bytes[0..count). Returns its length in bytes. Returns 0 and sets
+ * *out_character to UINT32_MAX if count is 0 or the bytes are invalid. */
+size_t string_utf8_read(const char *bytes, size_t count, uint32_t *out_character);
+/* Writes a character up to U+10FFFF as UTF-8. Returns its length in bytes, 1 to 4. */
+size_t string_utf8_write(uint32_t character, char out[4]);
 
 /* Calls each(cpu) for a kernel's CPU list such as "0,4-7". Returns false for malformed text, after calls for
  * the valid part. Numbers above 65535 are malformed. */

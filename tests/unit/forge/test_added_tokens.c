@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "base/string.h"
 #include "forge/infer/tokenizer/characters.h"
 #include "support/scratch.h"
 #include "support/tokenizer_trial.h"
@@ -105,11 +106,11 @@ static void test_characters_are_read_from_both_ends(void **state)
     uint32_t character;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         size_t size = strlen(texts[i].text);
-        assert_int_equal(character_read(texts[i].text, size, &character), size);
+        assert_int_equal(string_utf8_read(texts[i].text, size, &character), size);
         assert_int_equal(character, texts[i].character);
         assert_int_equal(character_read_last(texts[i].text, size, &character), size);
         assert_int_equal(character, texts[i].character);
-        assert_int_equal(character_read(texts[i].text, size - 1, &character), 0);
+        assert_int_equal(string_utf8_read(texts[i].text, size - 1, &character), 0);
     }
     assert_int_equal(character_read_last("\xa9", 1, &character), 0);
     assert_true(character == UINT32_MAX);

@@ -1,8 +1,9 @@
 /* infer/chat/jinja_text.c - characters of UTF-8 text: white space, letters, case, and stripping. */
 #include "forge/infer/chat/jinja.h"
 #include "base/string.h"
+#include "forge/infer/tokenizer/characters.h"
 
-enum { INVALID_BYTE = 0xdc00 }; /* added to an invalid byte, as in Python's surrogateescape */
+#define INVALID_BYTE 0xdc00u /* added to an invalid byte, as in Python's surrogateescape */
 
 size_t span_first(struct span span)
 {
@@ -20,15 +21,10 @@ size_t span_length(struct span span)
 
 uint32_t span_code(struct span span, size_t *out_size)
 {
-    const unsigned char *bytes = (const unsigned char *)span.bytes;
-    size_t size = string_utf8_length(span.bytes, span.size < 4 ? span.size : 4);
+    uint32_t code;
+    size_t size = string_utf8_read(span.bytes, span.size < 4 ? span.size : 4, &code);
     *out_size = size ? size : 1;
-    if (size <= 1)
-        return size ? bytes[0] : INVALID_BYTE + bytes[0];
-    uint32_t code = bytes[0] & (0x7fu >> size);
-    for (size_t i = 1; i < size; i++)
-        code = code << 6 | (bytes[i] & 0x3f);
-    return code;
+    return size ? code : INVALID_BYTE + (unsigned char)span.bytes[0];
 }
 
 size_t code_encode(uint32_t code, char out[4])
@@ -37,22 +33,13 @@ size_t code_encode(uint32_t code, char out[4])
         out[0] = (char)(code - INVALID_BYTE);
         return 1;
     }
-    if (code < 0x80) {
-        out[0] = (char)code;
-        return 1;
-    }
-    size_t size = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    for (size_t i = size; i-- > 1; code >>= 6)
-        out[i] = (char)(0x80 | (code & 0x3f));
-    out[0] = (char)((0xf00u >> size & 0xff) | code);
-    return size;
+    return string_utf8_write(code, out);
 }
 
+/* Python's str.isspace is also true for four separators of ASCII. */
 bool code_is_space(uint32_t code)
 {
-    return (code >= 0x09 && code <= 0x0d) || (code >= 0x1c && code <= 0x20) || code == 0x85 || code == 0xa0 ||
-           code == 0x1680 || (code >= 0x2000 && code <= 0x200a) || code == 0x2028 || code == 0x2029 ||
-           code == 0x202f || code == 0x205f || code == 0x3000;
+    return (code >= 0x1c && code <= 0x1f) || character_is_white(code);
 }
 
 /* Ranges of upper case letters [first, last]. The lower case of a letter has a code that is higher by

@@ -186,21 +186,10 @@ bool character_is_white(uint32_t character)
            character == 0x3000;
 }
 
-size_t character_read(const char *text, size_t size, uint32_t *out_character)
-{
-    static const uint8_t first_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07}; /* [size of the character] */
-    size_t length = size ? string_utf8_length(text, size) : 0;
-    uint32_t character = length ? (uint8_t)text[0] & first_bits[length] : UINT32_MAX;
-    for (size_t i = 1; i < length; i++)
-        character = character << 6 | ((uint8_t)text[i] & 0x3f);
-    *out_character = character;
-    return length;
-}
-
 size_t character_read_last(const char *text, size_t size, uint32_t *out_character)
 {
     for (size_t length = 1; length <= 4 && length <= size; length++)
-        if (character_read(text + size - length, length, out_character) == length)
+        if (string_utf8_read(text + size - length, length, out_character) == length)
             return length;
     *out_character = UINT32_MAX;
     return 0;

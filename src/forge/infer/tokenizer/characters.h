@@ -1,4 +1,4 @@
-/* infer/tokenizer/characters.h - reads characters of UTF-8, and gives their properties. */
+/* infer/tokenizer/characters.h - properties of characters. */
 #ifndef FORGE_INFER_CHARACTERS_H
 #define FORGE_INFER_CHARACTERS_H
 
@@ -12,9 +12,7 @@ bool character_is_word(uint32_t character);
 /* Returns true for the characters with Unicode's property White_Space. */
 bool character_is_white(uint32_t character);
 
-/* Read the first or the last character of a text. Return its size in bytes. If the text is empty or the bytes
- * are not UTF-8, return 0 and set *out_character to UINT32_MAX, which has no property. */
-size_t character_read(const char *text, size_t size, uint32_t *out_character);
+/* Reads the last character of a text, as string_utf8_read reads the first. UINT32_MAX has no property. */
 size_t character_read_last(const char *text, size_t size, uint32_t *out_character);
 
 #endif

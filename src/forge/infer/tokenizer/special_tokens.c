@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/array.h"
+#include "base/string.h"
 #include "forge/infer/tokenizer/characters.h"
 #include "forge/infer/tokenizer/tokenizer.h"
 
@@ -139,7 +140,7 @@ static bool is_word(const struct special_search *search, const struct special_ma
 {
     uint32_t before, after;
     character_read_last(search->text, match->begin, &before);
-    character_read(search->text + match->end, search->size - match->end, &after);
+    string_utf8_read(search->text + match->end, search->size - match->end, &after);
     return !character_is_word(before) && !character_is_word(after);
 }
 
@@ -169,7 +170,7 @@ static size_t end_of_white(struct special_search *search, size_t at)
     if (at < search->white_end)
         return search->white_end;
     for (;;) {
-        size_t size = character_read(search->text + at, search->size - at, &character);
+        size_t size = string_utf8_read(search->text + at, search->size - at, &character);
         if (!is_white(search, character))
             return search->white_end = at;
         at += size;
