@@ -194,8 +194,9 @@ class AsAClient(unittest.TestCase):
 
     def test_a_short_command_has_figures(self):
         with Machine(80) as machine, Helper(machine) as helper:
-            report = report_of(helper.denied, "sleep", "0.03")
-            self.assertGreater(report["gross"]["energy_joules"], 0)
+            # A busy machine may delay every reading by more than 0.03 s. The energy is unknown then.
+            reports = (report_of(helper.denied, "sleep", "0.03") for _ in range(5))
+            self.assertTrue(any((report["gross"]["energy_joules"] or 0) > 0 for report in reports))
 
     def test_no_helper_costs_one_failed_connection(self):
         if not shutil.which("strace"):

@@ -15,8 +15,10 @@
 #include "joule/sources/device.h"
 #include "joule/sources/helper/helper_wire.h"
 
-#define OPEN_NS (200 * NS_PER_S / 1000) /* maximum wait for the connection and the first reply */
-/* Longest wait for a reply on lane 0, which other sources share. */
+/* Longest wait for the connection and the list of channels, and for the first values: without them, the
+ * energy of a short command has no beginning. */
+#define OPEN_NS (200 * NS_PER_S / 1000)
+/* Longest wait for later replies on lane 0, which other sources share. */
 #define MAX_WAIT_NS  (20 * NS_PER_S / 1000)
 #define GIVE_UP_NS   NS_PER_S        /* without a reply for this time, the connection is closed */
 #define RETRY_NS     (NS_PER_S / 2)  /* first pause between two attempts to connect */
@@ -34,6 +36,7 @@ struct helper {
     uint8_t list[LIST_BYTES]; /* entries of the channels, to compare after a restart of the helper */
     int64_t pace_ns;
     /* The pending request. */
+    bool has_values;          /* a reply to a request for values has arrived */
     bool is_pending, is_late; /* is_late: a reading has already waited for the reply */
     int64_t requested_ns;
     size_t received; /* received bytes of the reply */
@@ -318,7 +321,8 @@ static bool report_reply(struct source *source, struct helper *h, struct sink *s
  * -ETIMEDOUT if it is still pending, or another -errno. */
 static int request_values(struct joule_host *host, struct helper *h)
 {
-    int64_t now_ns = now_ns_of(host), deadline_ns = h->is_late ? now_ns : now_ns + MAX_WAIT_NS;
+    int64_t now_ns = now_ns_of(host), wait_ns = h->has_values ? MAX_WAIT_NS : OPEN_NS;
+    int64_t deadline_ns = h->is_late ? now_ns : now_ns + wait_ns;
     if (!h->is_pending) {
         int rc = ask(host, h, HELPER_READ, deadline_ns);
         if (rc != 0)
@@ -329,6 +333,7 @@ static int request_values(struct joule_host *host, struct helper *h)
     }
     size_t size = HELPER_HEADER_BYTES + h->count * HELPER_VALUE_BYTES;
     int rc = receive_all(host, h, h->reply, size, &h->received, deadline_ns);
+    h->has_values = h->has_values || rc == 0;
     h->is_pending = rc == -ETIMEDOUT;
     h->is_late = h->is_pending;
     return h->is_pending && now_ns - h->requested_ns > GIVE_UP_NS ? -ECONNRESET : rc;
