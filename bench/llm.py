@@ -2,6 +2,8 @@
 """Compares `forge bench-llm` with llama.cpp's llama-bench on random models of one shape, in one interleaved run.
 
 usage: llm.py FORGE LLAMA_BENCH [--shape llama-1.1b] [--types q8_0,q4_0,...] [--rounds N] [--folder FOLDER]
+              [--batched LLAMA_BATCHED_BENCH] [--batch 8]
+With --batched, also compares the generation of several sequences at once with llama.cpp's llama-batched-bench.
 Prints the median tokens/s of both and the median ratio of each round, and the same as JSON lines. The models are
 written to the folder (default /tmp) once, and stay there.
 """
@@ -13,9 +15,9 @@ import subprocess
 import sys
 
 
-def forge_speeds(program, model, prompt, generate, threads):
+def forge_speeds(program, model, prompt, generate, threads, batch=1):
     command = [program, "bench-llm", model, "--prompt", str(prompt), "--generate", str(generate), "--repeats", "1",
-               "--threads", str(threads), "--json", "-"]
+               "--threads", str(threads), "--batch", str(batch), "--json", "-"]
     report = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     return {test["name"][:2]: test["tokens_per_s"] for test in report["tests"]}
 
@@ -24,6 +26,22 @@ def llama_speeds(program, model, prompt, generate, threads):
     command = [program, "-m", model, "-p", str(prompt), "-n", str(generate), "-t", str(threads), "-r", "1", "-o", "json"]
     rows = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     return {"pp" if row["n_prompt"] else "tg": row["avg_ts"] for row in rows}
+
+
+def batched_speed(program, model, prompt, generate, threads, batch):
+    command = [program, "-m", model, "-npp", str(prompt), "-ntg", str(generate), "-npl", str(batch), "-t", str(threads),
+               "-c", str(batch * (prompt + generate)), "--output-format", "jsonl"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    return next(json.loads(line)["speed_tg"] for line in lines if line.startswith("{"))
+
+
+def show(kind, test, pairs):
+    """Prints the medians of pairs (tokens/s of forge, of llama.cpp), and the median of their ratios."""
+    own, peer = (statistics.median(side) for side in zip(*pairs))
+    ratio = statistics.median(ours / theirs for ours, theirs in pairs)
+    print(f"{kind:6} {test:6} {own:9.2f} {peer:9.2f} {ratio:7.2f}")
+    print(json.dumps({"type": kind, "test": test, "forge": own, "llama.cpp": peer, "ratio": ratio}))
+    sys.stdout.flush()
 
 
 def main():
@@ -36,6 +54,8 @@ def main():
     parser.add_argument("--prompt", type=int, default=128)
     parser.add_argument("--generate", type=int, default=32)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--batched", help="llama.cpp's llama-batched-bench")
+    parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--folder", default="/tmp")
     options = parser.parse_args()
     print(f"{'type':6} {'test':6} {'forge':>9} {'llama.cpp':>9} {'ratio':>7}   tokens/s, medians of {options.rounds} rounds")
@@ -47,12 +67,11 @@ def main():
         sizes = model, options.prompt, options.generate, options.threads
         rounds = [(forge_speeds(options.forge, *sizes), llama_speeds(options.llama_bench, *sizes)) for _ in range(options.rounds)]
         for test in ("pp", "tg"):
-            own = statistics.median(ours[test] for ours, _ in rounds)
-            peer = statistics.median(theirs[test] for _, theirs in rounds)
-            ratio = statistics.median(ours[test] / theirs[test] for ours, theirs in rounds)
-            print(f"{kind:6} {test:6} {own:9.2f} {peer:9.2f} {ratio:7.2f}")
-            print(json.dumps({"type": kind, "test": test, "forge": own, "llama.cpp": peer, "ratio": ratio}))
-            sys.stdout.flush()
+            show(kind, test, [(ours[test], theirs[test]) for ours, theirs in rounds])
+        if options.batched:
+            batch = options.batch
+            show(kind, f"tg x{batch}", [(forge_speeds(options.forge, *sizes, batch)["tg"],
+                                       batched_speed(options.batched, *sizes, batch)) for _ in range(options.rounds)])
 
 
 if __name__ == "__main__":
