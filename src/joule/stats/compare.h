@@ -52,7 +52,7 @@ struct ratio ratio_unpaired(const double *a, size_t a_count, const double *b, si
 /* Corrects p, equivalence_p and the verdicts of `count` ratios for being many (metrics, candidates): Holm, "A
  * simple sequentially rejective multiple test procedure", 1979. Unknown p-values are not counted. The
  * intervals do not change, so an interval may exclude 1 although the verdict is "cannot tell". Call it once.
- * p and equivalence_p are two families. rules: [count]; ratios: [count]. scratch: [count] */
+ * p and equivalence_p are two families. rules: [count]; ratios: [count]; scratch: [3 * count] */
 void ratio_correct(struct ratio *ratios, const struct ratio_rule *rules, size_t count, double *scratch);
 
 /* Returns the verdict of a ratio. Rule: first EQUIVALENT if equivalence_p <= 1 - level, because a difference
