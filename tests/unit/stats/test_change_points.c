@@ -11,6 +11,7 @@
 #include "joule/stats/change_points.h"
 #include "joule/stats/piecewise_cost.h"
 #include "joule/stats/sample.h"
+#include "support/allocations.h"
 #include "support/check.h"
 #include "support/simulation.h"
 
@@ -249,6 +250,25 @@ static void test_short_and_unknown_series(void **state)
     assert_false(change_points_find(values, 10, &rule, &arena, &phases));
 }
 
+static void test_each_failing_allocation_is_reported(void **state)
+{
+    (void)state;
+    make_square(20000, 40, 20, 6);
+    struct phase_rule rule = {.min_count = 1};
+    struct phases phases;
+    bool is_complete = false;
+    unsigned failures = 0;
+    for (; !is_complete && failures < 1000; failures++) {
+        struct arena small = {0};
+        failing_allocation = allocations + 1 + failures;
+        is_complete = change_points_find(values, 20000, &rule, &small, &phases);
+        failing_allocation = 0;
+        assert_true(is_complete || small.is_out_of_memory);
+        arena_free(&small);
+    }
+    assert_true(is_complete && failures > 3);
+}
+
 static void test_time_grows_about_linearly(void **state)
 {
     (void)state;
@@ -286,6 +306,7 @@ int main(void)
         cmocka_unit_test_teardown(test_noise_is_not_divided, free_arena),
         cmocka_unit_test_teardown(test_equal_values_are_one_phase_and_a_step_is_two, free_arena),
         cmocka_unit_test_teardown(test_short_and_unknown_series, free_arena),
+        cmocka_unit_test_teardown(test_each_failing_allocation_is_reported, free_arena),
         cmocka_unit_test_teardown(test_time_grows_about_linearly, free_arena),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
