@@ -1,7 +1,7 @@
 /* joule/picture/drawing.h - a picture as a list of shapes, independent of the file format.
  *
  * Plots add shapes to a drawing. Writers (SVG here, PNG in tools/plot) read the list. Coordinates are pixels;
- * y points down. A colour is a role, because the same drawing is shown on a light and on a dark ground.
+ * y points down. A colour is a purpose, because the same drawing is shown on a light and on a dark ground.
  * Note: functions that add shapes report no errors. If memory runs out, or a coordinate is not finite, the
  * shape is omitted; is_out_of_memory then tells that the drawing is incomplete.
  */
@@ -15,27 +15,27 @@
 #include "base/arena.h"
 #include "base/string.h"
 
-/* Purposes of colours. ROLE_SERIES + i, i < DRAWING_SERIES, distinguishes series; the colours are also
+/* Purposes of colours. COLOUR_SERIES + i, i < DRAWING_SERIES, distinguishes series; the colours are also
  * distinguishable for people with a colour vision deficiency. */
-enum drawing_role {
-    ROLE_NONE,    /* transparent */
-    ROLE_GROUND,  /* the background */
-    ROLE_INK,     /* text and the main line */
-    ROLE_SOFT,    /* secondary text, axes */
-    ROLE_GRID,    /* grid lines */
-    ROLE_UNKNOWN, /* time or values without data */
-    ROLE_GOOD,
-    ROLE_BAD,
-    ROLE_WARN,
-    ROLE_OTHER,  /* what belongs to no series: "other regions" */
-    ROLE_SERIES, /* the first of DRAWING_SERIES colours */
+enum colour {
+    COLOUR_NONE,    /* transparent */
+    COLOUR_GROUND,  /* the background */
+    COLOUR_INK,     /* text and the main line */
+    COLOUR_SOFT,    /* secondary text, axes */
+    COLOUR_GRID,    /* grid lines */
+    COLOUR_UNKNOWN, /* time or values without data */
+    COLOUR_GOOD,
+    COLOUR_BAD,
+    COLOUR_WARN,
+    COLOUR_OTHER,  /* what belongs to no series: "other regions" */
+    COLOUR_SERIES, /* the first of DRAWING_SERIES colours */
 };
-#define DRAWING_SERIES 8
-#define DRAWING_ROLES  (ROLE_SERIES + DRAWING_SERIES)
+#define DRAWING_SERIES  8
+#define DRAWING_COLOURS (COLOUR_SERIES + DRAWING_SERIES)
 
 /* How a shape is painted. Zeros paint nothing. */
 struct paint {
-    enum drawing_role fill, stroke;
+    enum colour fill, stroke;
     double stroke_width;                 /* pixels; 0: 1 */
     double fill_opacity, stroke_opacity; /* 0 to 1; 0 means opaque */
     bool is_dashed;
@@ -46,7 +46,7 @@ enum text_anchor { ANCHOR_START, ANCHOR_MIDDLE, ANCHOR_END };
 struct text_style {
     double size; /* height of the font in pixels; 0: 12 */
     enum text_anchor anchor;
-    enum drawing_role role; /* ROLE_NONE: ROLE_INK */
+    enum colour colour; /* COLOUR_NONE: COLOUR_INK */
     bool is_bold;
     bool is_vertical; /* runs from bottom to top */
 };
@@ -105,14 +105,10 @@ void drawing_end_group(struct drawing *drawing);
 /* Returns the approximate width of a text in pixels, for a sans-serif font. */
 double drawing_text_width(const char *text, double size, bool is_bold);
 
-/* Returns a role's colour as 0xRRGGBB. */
-uint32_t drawing_colour(enum drawing_role role, bool is_dark);
+/* Returns a colour as 0xRRGGBB. */
+uint32_t drawing_rgb(enum colour colour, bool is_dark);
 
 /* Writes a self-contained SVG document. Its colours follow the viewer's light or dark mode. A group with a
  * title contains it as <title>. */
 void drawing_svg(const struct drawing *drawing, struct text *out);
-/* Writes the rules of CSS for the roles, which an HTML page with an SVG inside needs: variables --role and
- * classes. drawing_svg includes them. */
-void drawing_css(struct text *out);
-
 #endif

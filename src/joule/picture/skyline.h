@@ -34,18 +34,20 @@ struct skyline_request {
 };
 
 #define SKYLINE_MAX_COLUMNS (1u << 20)
+#define SKYLINE_MAX_ROWS    6
 #define SKYLINE_MAX_LAYERS  10 /* the largest series, then "other regions", then "outside regions" */
 
 struct skyline_layer {
     char name[64]; /* of a region or domain */
-    enum drawing_role role;
+    enum colour colour;
     double *joules; /* of each column */
     double total_joules;
 };
 
 struct skyline_column {
-    double covered_s;            /* seconds of the column in which all shown devices were measured */
-    double min_watts, max_watts; /* smallest and largest power of the sum of all layers; NaN: unknown */
+    double covered_s;            /* seconds in which all shown devices were measured */
+    double measured_s;           /* seconds in which at least one shown device was measured */
+    double min_watts, max_watts; /* smallest and largest power of all layers together; NaN: unknown */
 };
 
 /* A region, or adjacent regions of the same name that are closer than a column. */
@@ -53,7 +55,7 @@ struct skyline_mark {
     int64_t begin_ns, end_ns;
     uint32_t name; /* index into the request's names */
     uint32_t row;  /* 0: outermost */
-    enum drawing_role role;
+    enum colour colour;
 };
 
 struct skyline {
@@ -66,7 +68,9 @@ struct skyline {
     struct skyline_layer layers[SKYLINE_MAX_LAYERS]; /* bottom to top */
     size_t layer_count;
     struct skyline_mark *marks;
-    size_t mark_count, mark_rows;
+    size_t mark_count;
+    uint32_t row_threads[SKYLINE_MAX_ROWS]; /* thread of each row of marks */
+    size_t row_count;
     joule_quantity total_joules; /* of the shown time, from the meter */
     double coverage;             /* part of the shown time, 0 to 1 */
     char cover[256];             /* domains whose power is shown: "package-0 + dram-0" */
@@ -77,8 +81,8 @@ struct skyline {
 joule_status skyline_make(const struct skyline_request *request, struct skyline *out_skyline,
                           joule_error *out_error);
 void skyline_free(struct skyline *skyline);
-/* Returns the mean power of a column in watts over its covered time, of one layer or (layer -1) of all; NaN if
- * less than a tenth of the column is covered. */
+/* Returns the mean power of a column in watts over the measured time, of one layer or, if `layer` is -1, of
+ * all. Returns NaN if less than a tenth of the column was measured. */
 double skyline_watts(const struct skyline *skyline, int layer, size_t column);
 
 /* Texts and lines around a skyline. */
