@@ -57,7 +57,7 @@ struct plot_series {
     const struct plot_value *y;
     size_t count;
 };
-/* Lines with interval bands over a size. Both axes are logarithmic if all values are above 0 and span more
+/* Lines with interval bands over a size. An axis is logarithmic if all its values are above 0 and span more
  * than a factor of 20. */
 struct plot_sweep {
     struct plot_labels labels;
@@ -67,7 +67,7 @@ struct plot_sweep {
 };
 joule_status plot_sweep(const struct plot_sweep *plot, struct drawing *out_drawing);
 
-/* Where line b goes below line a, or above. */
+/* A place where two lines cross. */
 struct plot_crossing {
     double x, y;
     double x_low, x_high; /* range of x in which the intervals of both lines overlap around the crossing */

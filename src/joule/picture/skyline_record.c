@@ -60,7 +60,7 @@ struct skyline_view skyline_view_of_record(const struct record *record, const ch
     for (size_t i = 0; i < record->name_count; i++)
         names[i] = record->names[i];
     return (struct skyline_view){
-        .title = record->has_findings && record->found.program ? record->found.program : record->program,
+        .title = record->program,
         .idle_watts = record->found.idle_watts,
         .names = names,
     };
