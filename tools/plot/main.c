@@ -8,6 +8,7 @@
 #include "common/output.h"
 #include "terminal_plot.h"
 #include "plot/picture_file.h"
+#include "plot/skyline_page.h"
 
 #define PLOT        "plot"
 #define MAX_RECORDS 2
@@ -99,20 +100,35 @@ static bool draw_picture(const struct settings *settings, struct panel *panels, 
     return status == JOULE_OK;
 }
 
+/* Writes the interactive page of one record. */
+static bool write_page(const struct settings *settings, struct record *record)
+{
+    joule_error error;
+    struct skyline_part part = settings->part;
+    part.by = choose_by(settings, record);
+    if (skyline_page_write(record, &part, settings->title, settings->output, &error) == JOULE_OK)
+        return true;
+    complain(PLOT, "%s", error.message);
+    return false;
+}
+
 static bool plot(const struct settings *settings, char **paths, size_t count)
 {
     struct panel panels[MAX_RECORDS] = {0};
     bool succeeded = true;
     for (size_t i = 0; succeeded && i < count; i++)
         succeeded = read_record(paths[i], &panels[i].record);
-    for (size_t i = 0; succeeded && i < count; i++) {
+    bool is_page = count == 1 && settings->output && picture_format_of(settings->output) == PICTURE_HTML;
+    if (succeeded && is_page)
+        succeeded = write_page(settings, &panels[0].record);
+    for (size_t i = 0; succeeded && !is_page && i < count; i++) {
         struct skyline_part part = settings->part;
         part.by = choose_by(settings, &panels[i].record);
         succeeded = settings->output
                         ? make_panel(settings, &panels[i])
                         : terminal_plot(PLOT, &panels[i].record, &part, settings->title, STDOUT_FILENO);
     }
-    if (succeeded && settings->output)
+    if (succeeded && settings->output && !is_page)
         succeeded = draw_picture(settings, panels, count);
     for (size_t i = 0; i < count; i++) {
         skyline_free(&panels[i].skyline);

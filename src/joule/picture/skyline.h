@@ -94,6 +94,9 @@ struct skyline_view {
     size_t change_count;
     double width, height; /* pixels; 0: PLOT_WIDTH x PLOT_HEIGHT */
 };
+/* Writes the caption of a skyline: energy with class and interval, mean and largest power, devices. */
+void skyline_describe(const struct skyline *skyline, const struct skyline_view *view, char *out_text,
+                      size_t size);
 /* Draws one skyline. Two skylines are drawn one above the other with common axes. The caller frees the
  * drawing, also after an error. Returns JOULE_NO_MEMORY if memory runs out. */
 joule_status skyline_draw(const struct skyline *skyline, const struct skyline_view *view,

@@ -67,8 +67,8 @@ static void add_energy(const struct skyline *skyline, struct text *out)
     text_printf(out, " (%s; 90 %% interval %s to %s)", joule_class_name(q->cls), low, high);
 }
 
-static void describe(const struct skyline *skyline, const struct skyline_view *view, char *out_text,
-                     size_t size)
+void skyline_describe(const struct skyline *skyline, const struct skyline_view *view, char *out_text,
+                      size_t size)
 {
     struct text out;
     char word[32];
@@ -299,7 +299,7 @@ static double draw_head(struct drawing *drawing, double top, const struct panel 
     char caption[600], texts[SKYLINE_MAX_LAYERS][128];
     struct legend_entry entries[MAX_ENTRIES];
     size_t count = 0;
-    describe(skyline, panel->view, caption, sizeof caption);
+    skyline_describe(skyline, panel->view, caption, sizeof caption);
     for (size_t i = 0; i < skyline->layer_count; i++) {
         char joules[32];
         axis_format(skyline->layers[i].total_joules, "J", 3, joules, sizeof joules);
@@ -333,7 +333,7 @@ static joule_status draw(const struct skyline *const *skylines, const struct sky
     }
     axis_extend(AXIS_LINEAR, &power_low, &power_high);
     char description[600];
-    describe(skylines[0], views[0], description, sizeof description);
+    skyline_describe(skylines[0], views[0], description, sizeof description);
     drawing_init(out_drawing, width, height, views[0]->title ? views[0]->title : "power over time",
                  description);
     for (size_t i = 0; i < count; i++) {
