@@ -18,10 +18,10 @@
 
 extern const struct page_file page_skyline_html, page_skyline_css, page_skyline_js;
 
-#define MAX_COLUMNS      (1u << 18)
+#define MAX_COLUMNS      (1u << 19)
 #define FEW_COLUMNS      (1u << 13) /* columns of a record with few samples */
 #define MIN_COLUMNS      (1u << 10)
-#define STEP_COLUMNS     8 /* columns of each sample, if there is room */
+#define STEP_COLUMNS     8          /* columns of each sample, if there is room */
 #define MAX_CODE_BYTES   (3u << 20) /* 4 MiB in base64 */
 #define MARK_COLUMNS     (1u << 14)
 #define MAX_MARKS        20000
