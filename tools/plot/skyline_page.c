@@ -38,7 +38,7 @@ struct page {
     struct skyline sets[MAX_SETS]; /* the same columns, by region and by device */
     size_t set_count;
     struct skyline marks; /* its marks are those of the page */
-    const char **names;
+    const char *const *names;
     struct skyline_view view;
     double watts_unit, joules_unit;
     struct code_bytes code;
@@ -254,6 +254,20 @@ static void add_tables(struct json *json, const struct report *report)
     json_close(json, ']');
 }
 
+/* Adds [begin in seconds, mean watts] of each guessed phase. */
+static void add_phases(struct json *json, const struct page *page)
+{
+    json_open(json, "phases", '[');
+    for (size_t i = 0; i < page->view.phase_count; i++) {
+        const struct skyline_phase *phase = &page->view.phases[i];
+        json_open(json, NULL, '[');
+        json_double(json, NULL, (double)(phase->begin_ns - page->sets[0].zero_ns) * 1e-9);
+        json_double(json, NULL, phase->mean_watts);
+        json_close(json, ']');
+    }
+    json_close(json, ']');
+}
+
 /* Says what the page contains, and what is lost. */
 static void add_detail(struct json *json, const struct page *page)
 {
@@ -296,6 +310,7 @@ static void print_facts(const struct page *page, struct text *out)
     json_close(&json, '}');
     add_sets(&json, page);
     add_marks(&json, page);
+    add_phases(&json, page);
     add_tables(&json, &page->report);
     json_close(&json, '}');
 }
@@ -309,7 +324,7 @@ static void print_palette(struct text *out, bool is_dark)
         enum colour colour;
     } names[] = {{"ground", COLOUR_GROUND}, {"ink", COLOUR_INK},         {"soft", COLOUR_SOFT},
                  {"grid", COLOUR_GRID},     {"unknown", COLOUR_UNKNOWN}, {"good", COLOUR_GOOD},
-                 {"warn", COLOUR_WARN}};
+                 {"bad", COLOUR_BAD},       {"warn", COLOUR_WARN}};
     text_printf(out, ":root{--page:%s;--accent:%s;", is_dark ? "#131517" : "#fbfbfa",
                 is_dark ? "#6cb2ff" : "#0b63b5");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -396,24 +411,20 @@ static joule_status write_page(const struct page *page, const char *path, joule_
     return status;
 }
 
-joule_status skyline_page_write(struct record *record, const struct skyline_part *part, const char *title,
-                                const char *path, joule_error *out_error)
+joule_status skyline_page_write(struct record *record, const struct skyline_part *part,
+                                const struct skyline_view *view, const char *path, joule_error *out_error)
 {
-    struct page page = {.record = record, .title = title ? title : record->program};
+    struct page page = {.record = record, .title = view->title, .view = *view, .names = view->names};
     joule_status status = record_report(record, &page.report);
-    page.names = malloc((record->name_count + 1) * sizeof *page.names);
-    if (status != JOULE_OK || !page.names)
+    if (status != JOULE_OK)
         status = error_set(out_error, JOULE_NO_MEMORY, "cannot draw the power: out of memory");
-    if (status == JOULE_OK) {
-        page.view = skyline_view_of_record(record, page.names);
+    if (status == JOULE_OK)
         status = make_sets(&page, part, out_error);
-    }
     if (status == JOULE_OK)
         status = write_page(&page, path, out_error);
     free_sets(&page);
     skyline_free(&page.marks);
     report_free(&page.report);
-    free(page.names);
     free(page.code.items);
     return status;
 }

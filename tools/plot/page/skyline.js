@@ -146,7 +146,7 @@ let colours = {};
 function readColours() {
   const style = getComputedStyle(document.documentElement);
   colours = {};
-  for (const name of ["ground", "ink", "soft", "grid", "unknown"]) colours[name] = style.getPropertyValue("--" + name).trim();
+  for (const name of ["ground", "ink", "soft", "grid", "unknown", "bad"]) colours[name] = style.getPropertyValue("--" + name).trim();
   for (let i = 0; i < facts.colours; i++) colours[i] = style.getPropertyValue("--c" + i).trim();
 }
 
@@ -180,6 +180,7 @@ function draw() {
   drawPixels();
   drawMarks();
   drawIdle(end);
+  drawPhases(end);
   drawPointer();
   const all = figures(state.low, state.high);
   get("window").textContent = clock(state.low, 3) + " to " + clock(state.high, 3) + ": " +
@@ -300,6 +301,22 @@ function drawIdle(end) {
   context.fillText("idle " + quantity(facts.idle_watts, "W"), end - 4, yOf(facts.idle_watts) - 5);
 }
 
+// Draws a line at the begin of each guessed phase, and its number and mean power.
+function drawPhases(end) {
+  context.font = "11px system-ui, 'Liberation Sans', sans-serif";
+  context.textAlign = "left";
+  facts.phases.forEach(([begin, watts], i) => {
+    const left = xOf(begin), right = Math.min(end, i + 1 < facts.phases.length ? xOf(facts.phases[i + 1][0]) : end);
+    if (right < LEFT || left > end) return;
+    context.strokeStyle = context.fillStyle = colours.bad;
+    context.setLineDash([5, 4]);
+    if (i > 0 && left >= LEFT) line(left, TOP, left, bottom());
+    context.setLineDash([]);
+    const text = i + 1 + ": " + quantity(watts, "W") + " (guess)", start = Math.max(LEFT, left) + 4;
+    if (context.measureText(text).width < right - start) context.fillText(text, start, TOP + 11);
+  });
+}
+
 function drawPointer() {
   if (state.drag) {
     const [a, b] = [state.drag.from, state.drag.to].map(xOf);
@@ -362,7 +379,7 @@ function fillTables() {
     facts.functions.map((row) => make("tr", {}, cell(row.name), cell(row.device), cell(String(row.count), "number"),
       cell(quantity(row.seconds, "s"), "number"), cell(quantity(row.joules, "J"), "number"), cell(interval(row.low, row.high), "number"),
       evidence(row.class), cell(row.joules === null || !facts.total.joules ? "unknown" : (100 * row.joules / facts.total.joules).toFixed(1) + "\u00a0%", "number"))));
-  get("regions-note").textContent = facts.functions.length ? "of the whole record; energy that is attributed to each region" : "none: the program has no marks";
+  get("regions-note").textContent = facts.functions.length ? "of the whole record; each with the regions inside it; the plot shows the innermost region" : "none: the program has no marks";
   table("devices", [["device"], ["model"], ["source"], ["energy", "number"], ["90 % interval", "number"], ["class"]],
     facts.devices.map((row) => make("tr", {}, cell(row.device), cell(row.model || ""), cell(row.measurement || ""),
       cell(quantity(row.joules, "J"), "number"), cell(interval(row.low, row.high), "number"), evidence(row.class))));
