@@ -169,7 +169,7 @@ static void choose_linear(const struct axis *axis, size_t target, struct axis_ti
 static void choose_log(const struct axis *axis, size_t target, struct axis_ticks *out)
 {
     const char *unit = axis->unit ? axis->unit : "";
-    double decades = log10(axis->high / axis->low);
+    double decades = log10(axis->high) - log10(axis->low);
     static const double dense[] = {1, 2, 5}, sparse[] = {1};
     bool is_dense = decades < (double)target / 2.5;
     size_t per_decade = is_dense ? 3 : 1;

@@ -1,5 +1,5 @@
-/* Tests that ticks are at round values inside the axis, that labels do not repeat, and that values are written
- * with the right prefix. */
+/* Tests that ticks are at round values inside the axis, that labels do not repeat, and that values are
+ * written with the right prefix. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
