@@ -2,6 +2,7 @@
 #include <math.h>
 #include "base/json_writer.h"
 #include "output.h"
+#include "run_output.h"
 
 #define SCHEMA_OF(compares) ((compares) ? "joule-compare-1" : "joule-bench-1")
 
@@ -27,34 +28,6 @@ static void add_figure(struct json *json, const char *key, const struct figure *
     json_double(json, "median", f->median.value);
     add_interval(json, "median_interval", &f->median);
     add_interval(json, "bootstrap_interval", &f->by_bootstrap);
-    json_close(json, '}');
-}
-
-static void add_run(struct json *json, const struct run *run)
-{
-    json_open(json, NULL, '{');
-    json_integer(json, "block", run->block);
-    json_bool(json, "warm_up", run->is_warm_up);
-    json_string(json, "rejected", run->rejected);
-    json_double(json, "machine_joules", run->machine_joules);
-    json_double(json, "net_joules", run->net_joules);
-    json_double(json, "command_joules", run->command_joules);
-    json_double(json, "independent_sd_joules", run->own_sd);
-    json_double(json, "common_sd_joules", run->common_sd);
-    json_double(json, "seconds", run->seconds);
-    json_double(json, "watts", run->machine_joules / run->seconds);
-    json_string(json, "class", joule_class_name(run->cls));
-    json_double(json, "coverage", run->coverage);
-    json_double(json, "cpu_busy", run->cpu_busy);
-    json_double(json, "other_busy", run->other_busy);
-    json_double(json, "gpu_busy", run->gpu_busy);
-    json_double(json, "temperature_celsius", run->temperature_celsius);
-    if (run->throttled < 0)
-        json_null(json, "throttled");
-    else
-        json_bool(json, "throttled", run->throttled);
-    json_double(json, "work", run->work);
-    json_integer(json, "exit_status", run->exit_code);
     json_close(json, '}');
 }
 
@@ -107,7 +80,7 @@ static void add_variant(struct json *json, const struct experiment *e, const str
     add_conversion(json, e, v);
     json_open(json, "runs", '[');
     for (size_t i = 0; i < v->runs.count; i++)
-        add_run(json, &v->runs.items[i]);
+        run_json(json, &v->runs.items[i]);
     json_close(json, ']');
     json_close(json, '}');
 }
@@ -186,49 +159,11 @@ void print_json(const void *context, struct text *out)
     text_add(out, "\n");
 }
 
-/* --- CSV ------------------------------------------------------------------------------------------------ */
-
-static void add_cell(struct text *out, const char *cell)
-{
-    text_add(out, "\"");
-    for (; cell && *cell; cell++)
-        text_add_bytes(out, *cell == '"' ? "\"\"" : cell, *cell == '"' ? 2 : 1);
-    text_add(out, "\",");
-}
-
-static void add_number(struct text *out, double value)
-{
-    if (isfinite(value))
-        text_add_measure(out, value);
-    text_add(out, ",");
-}
-
 void print_csv(const void *context, struct text *out)
 {
     const struct experiment *e = ((const struct results *)context)->e;
-    text_add(
-        out,
-        "name,setting,block,warm_up,rejected,machine_joules,net_joules,command_joules,seconds,watts,class,"
-        "coverage,cpu_busy,other_busy,gpu_busy,temperature_celsius,work,exit_status\r\n");
-    for (size_t i = 0; i < e->count; i++) {
-        const struct variant *v = &e->variants[i];
-        for (size_t j = 0; j < v->runs.count; j++) {
-            const struct run *run = &v->runs.items[j];
-            const double numbers[] = {run->machine_joules, run->net_joules, run->command_joules, run->seconds,
-                                      run->machine_joules / run->seconds};
-            const double states[] = {
-                run->coverage, run->cpu_busy, run->other_busy, run->gpu_busy, run->temperature_celsius,
-                run->work};
-            add_cell(out, v->name);
-            add_cell(out, v->setting);
-            text_printf(out, "%u,%d,", run->block, run->is_warm_up);
-            add_cell(out, run->rejected);
-            for (size_t k = 0; k < sizeof numbers / sizeof numbers[0]; k++)
-                add_number(out, numbers[k]);
-            text_printf(out, "%s,", joule_class_name(run->cls));
-            for (size_t k = 0; k < sizeof states / sizeof states[0]; k++)
-                add_number(out, states[k]);
-            text_printf(out, "%d\r\n", run->exit_code);
-        }
-    }
+    run_csv_header(out);
+    for (size_t i = 0; i < e->count; i++)
+        for (size_t j = 0; j < e->variants[i].runs.count; j++)
+            run_csv(out, e->variants[i].name, e->variants[i].setting, &e->variants[i].runs.items[j]);
 }
