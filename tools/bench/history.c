@@ -9,6 +9,7 @@
 #include "common/options.h"
 #include "common/page.h"
 #include "history.h"
+#include "output_plot.h"
 #include "joule/stats/compare.h"
 #include "store.h"
 
@@ -27,7 +28,7 @@ static const struct command_text command = {
 
 /* The options. */
 struct request {
-    const char *action, *what, *database, *name;
+    const char *action, *what, *database, *name, *plot;
     unsigned limit;
     bool prints_json, prints_csv;
 };
@@ -122,6 +123,8 @@ static int read_request(struct request *r, int argc, char **argv)
         {"limit", 'n', OPTION_COUNT, &r->limit, "N", "at most N benchmarks, the newest (default 50)"},
         {"json", 0, OPTION_FLAG, &r->prints_json, NULL, "print JSON"},
         {"csv", 0, OPTION_FLAG, &r->prints_csv, NULL, "print a table as CSV"},
+        {"plot", 0, OPTION_TEXT, &r->plot, "FILE",
+         "with trend: write a picture; FILE ends with .svg, .png or .html"},
         {"db", 0, OPTION_TEXT, &r->database, "FILE",
          "database of runs (default: ~/.local/share/joule/runs.db)"},
         {0},
@@ -161,6 +164,10 @@ static bool read_action(struct request *r, int64_t *out_id)
         complain(SUBCOMMAND, "unexpected argument '%s'; see joule history --help", r->what);
         return false;
     }
+    if (r->plot && strcmp(r->action, "trend") != 0) {
+        complain(SUBCOMMAND, "--plot needs the action trend");
+        return false;
+    }
     *out_id = (int64_t)id;
     return true;
 }
@@ -186,8 +193,13 @@ static int answer(const struct request *r, struct store *store, int64_t id)
     struct history h = {0};
     bool lists = strcmp(r->action, "list") == 0;
     int code = EXIT_OWN_FAILURE;
+    joule_error error;
     if (read_history(&h, store, &query, !lists)) {
         code = lists || h.count ? page_print(SUBCOMMAND, printer_of(r), &h) : 1;
+        if (code == 0 && r->plot && plot_history(&h, r->plot, &error) != JOULE_OK) {
+            complain(SUBCOMMAND, "%s", error.message);
+            code = EXIT_OWN_FAILURE;
+        }
         if (code == 1)
             complain(SUBCOMMAND, "no such benchmark is stored in %s", store->path);
     }

@@ -4,6 +4,7 @@
 #include "common/output.h"
 #include "common/page.h"
 #include "output.h"
+#include "output_plot.h"
 
 /* Writes a report to a file. Returns false after a message. */
 static bool write_report(const struct results *r, const char *path, page_print_fn print)
@@ -49,6 +50,7 @@ static int report(struct experiment *e)
     const struct settings *s = e->settings;
     struct results r = {.e = e, .is_interrupted = e->runner.interrupted_by != 0};
     bool fails = false;
+    joule_error error;
     if (!s->command) {
         r.comparisons = summary_compare(e, &r.comparison_count);
         if (!r.comparisons) {
@@ -60,6 +62,10 @@ static int report(struct experiment *e)
     bool done = is_stdout(s->json) || is_stdout(s->csv) || page_print(s->subject, print_text, &r) == 0;
     done = write_report(&r, s->json, print_json) && done;
     done = write_report(&r, s->csv, print_csv) && done;
+    if (s->plot && plot_results(&r, s->plot, &error) != JOULE_OK) {
+        complain(s->subject, "%s", error.message);
+        done = false;
+    }
     free(r.comparisons);
     return !done ? EXIT_OWN_FAILURE : fails ? EXIT_CONDITION : 0;
 }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/string.h"
 #include "common/output.h"
+#include "plot/picture_file.h"
 
 #define MIN_RUNS 6 /* the stop rule's pilot: joule/stats/stop_rule.h */
 #define MAX_RUNS 30
@@ -91,6 +92,7 @@ struct raw {
         FLAG_OPTION("no-store", 0, (s)->stores_nothing, "do not store the runs"),                            \
         TEXT_OPTION("json", (s)->json, "FILE", "write the results as JSON ('-': standard output)"),          \
         TEXT_OPTION("csv", (s)->csv, "FILE", "write a table with one row per run"),                          \
+        TEXT_OPTION("plot", (s)->plot, "FILE", "write a picture; FILE ends with .svg, .png or .html"),       \
         FLAG_OPTION("quiet", 'q', (s)->is_quiet, "show no progress")
 
 /* --- checks --------------------------------------------------------------------------------------------- */
@@ -251,14 +253,16 @@ static bool check_labels(const struct settings *s)
 
 static bool check_outputs(const struct settings *s)
 {
-    const char *const paths[] = {s->json, s->csv};
+    const char *const paths[] = {s->json, s->csv, s->plot};
     joule_error error;
-    joule_status status = output_check_apart(paths, 0, 2, &error);
+    joule_status status = output_check_apart(paths, 0, 3, &error);
     if (status == JOULE_OK)
         status = output_check_one_stdout(paths, 2, &error);
     for (size_t i = 0; i < 2 && status == JOULE_OK; i++)
         if (paths[i])
             status = output_check(paths[i], &error);
+    if (status == JOULE_OK && s->plot)
+        status = picture_check(s->plot, &error);
     if (status != JOULE_OK)
         complain(s->subject, "%s", error.message);
     return status == JOULE_OK;

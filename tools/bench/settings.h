@@ -33,7 +33,7 @@ struct settings {
     unsigned min_runs, max_runs;
     double max_s; /* longest time of all runs; 0: no limit */
     bool ignores_failure, shows_output, keeps_outliers, is_quiet, stores_nothing, uses_shell;
-    const char *database, *json, *csv, *setup, *prepare, *baseline, *reference;
+    const char *database, *json, *csv, *plot, *setup, *prepare, *baseline, *reference;
     struct option_list names, labels;
     struct work work; /* amount 0: none, or from the output */
     bool has_work_line;
