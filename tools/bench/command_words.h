@@ -5,9 +5,10 @@
 #include <joule/base.h>
 #include "base/arena.h"
 
-/* Divides `text` at white space into words. '...' quotes everything, "..." everything but \ before ", \, $ and `,
- * and \ the next character. *out_words ends with NULL and is in the arena. JOULE_INVALID: there is no word, a quote
- * does not end, or the text contains an unquoted | & ; < > $ or `, which only a shell interprets. */
+/* Divides `text` at white space into words. '...' quotes everything, "..." everything but \ before ", \, $
+ * and `, and \ the next character. *out_words ends with NULL and is in the arena. JOULE_INVALID: there is no
+ * word, a quote does not end, or the text contains an unquoted | & ; < > $ or `, which only a shell
+ * interprets. */
 joule_status command_words(struct arena *arena, const char *text, char ***out_words, joule_error *out_error);
 
 #endif

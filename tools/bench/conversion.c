@@ -9,9 +9,10 @@
 
 #define JOULES_PER_KWH 3.6e6
 
-/* Grams of CO2 equivalent per kWh of generated electricity, yearly means of 2023 over the whole life cycle: Our World
- * in Data (from Ember and the Energy Institute), as in CodeCarbon's file global_energy_mix.json.
- * Note: a yearly mean of a country says little about one hour. The range of the default is that of the table. */
+/* Grams of CO2 equivalent per kWh of generated electricity, yearly means of 2023 over the whole life cycle:
+ * Our World in Data (from Ember and the Energy Institute), as in CodeCarbon's file global_energy_mix.json.
+ * Note: a yearly mean of a country says little about one hour. The range of the default is that of the table.
+ */
 static const struct {
     const char *name;
     double grams;

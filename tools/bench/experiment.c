@@ -160,8 +160,8 @@ static bool is_steady(const struct experiment *e, const struct variant *v)
     return drift_judge(&drift, STEADY_TOLERANCE * fabs(drift.mean)) == STEADINESS_STEADY;
 }
 
-/* Returns true if the variant needs no further warm-up run. Modelled energy depends on CPU time only, so one run,
- * which fills caches, is enough. */
+/* Returns true if the variant needs no further warm-up run. Modelled energy depends on CPU time only, so one
+ * run, which fills caches, is enough. */
 static bool is_warm(struct experiment *e, const struct variant *v, int64_t begin_ns)
 {
     const struct settings *s = e->settings;

@@ -1,6 +1,6 @@
 /* bench/experiment.h - runs one or more commands in blocks, until their energies or ratios are known.
  *
- * A block runs each command once, in random order. What changes slowly is thus common to all commands of a block.
+ * A block runs each command once, in random order. Slow changes are thus common to all commands of a block.
  * `joule bench` is an experiment with one command.
  */
 #ifndef BENCH_EXPERIMENT_H
@@ -54,8 +54,8 @@ bool experiment_run(struct experiment *e);
 void experiment_finish(struct experiment *e);
 void experiment_close(struct experiment *e);
 
-/* Pairs the runs of a variant and its reference by block. Writes the metric of the reference and of the variant
- * for each block in which both count, and returns the number of blocks. Arrays: [e->block_count] */
+/* Pairs the runs of a variant and its reference by block. Writes the metric of the reference and of the
+ * variant for each block in which both count, and returns the number of blocks. Arrays: [e->block_count] */
 size_t experiment_pairs(const struct experiment *e, const struct variant *variant, enum metric metric,
                         double *out_reference, double *out_values);
 

@@ -88,8 +88,8 @@ static size_t find_reference(const struct settings *s)
     return i;
 }
 
-/* Makes the variants of `joule compare`: all commands with the first combination of sweep values, then with the
- * second, and so on. */
+/* Makes the variants of `joule compare`: all commands with the first combination of sweep values, then with
+ * the second, and so on. */
 static joule_status add_variants(struct experiment *e, joule_error *out_error)
 {
     const struct settings *s = e->settings;

@@ -5,7 +5,7 @@
 #include <joule/base.h>
 #include <stdbool.h>
 
-/* What is compared. */
+/* Figures that are compared. */
 enum metric { METRIC_ENERGY, METRIC_TIME, METRIC_POWER, METRIC_EDP, METRICS };
 
 /* Returns "energy", "time", "power" or "edp" (energy-delay product); static storage. */
@@ -20,8 +20,8 @@ struct fail_rule {
     double limit;  /* ratio, such as 1.03 for +3% */
 };
 
-/* Parses "METRIC > [+-]NUMBER[%]"; '<' likewise; white space is optional. JOULE_INVALID: any other text, or a limit
- * that is not above -100 %. */
+/* Parses "METRIC > [+-]NUMBER[%]"; '<' likewise; white space is optional. JOULE_INVALID: any other text, or a
+ * limit that is not above -100 %. */
 joule_status fail_rule_parse(const char *text, struct fail_rule *out, joule_error *out_error);
 /* Returns true if the interval low to high of a ratio shows that the condition holds. Unknown bounds show
  * nothing. */

@@ -1,5 +1,5 @@
-/* bench/main.c - entry point of joule-bench: `joule bench`, `joule compare` and `joule history`. The name of the
- * program, which `joule` sets, chooses the subcommand. */
+/* bench/main.c - entry point of joule-bench: `joule bench`, `joule compare` and `joule history`. The name of
+ * the program, which `joule` sets, chooses the subcommand. */
 #include <string.h>
 #include <unistd.h>
 #include "base/string.h"

@@ -52,8 +52,8 @@ static const char *command_name(const struct experiment *e, size_t command)
     return s->command ? e->variants->name : s->commands[command];
 }
 
-/* Writes the values of the only sweep to out_x. Returns false if there are several sweeps or none, or if the values
- * are not ascending numbers. */
+/* Writes the values of the only sweep to out_x. Returns false if there are several sweeps or none, or if the
+ * values are not ascending numbers. */
 static bool read_sizes(const struct settings *s, double *out_x)
 {
     if (s->sweep_count != 1 || s->sweeps[0].count < 2)

@@ -5,8 +5,8 @@
 struct experiment;
 struct variant;
 
-/* Replaces the line on standard error by the state after a run of `variant`. Does nothing if standard error is not a
- * terminal, or with --quiet. */
+/* Replaces the line on standard error by the state after a run of `variant`. Does nothing if standard error
+ * is not a terminal, or with --quiet. */
 void progress_show(const struct experiment *e, const struct variant *variant);
 void progress_clear(const struct experiment *e);
 

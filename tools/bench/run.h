@@ -49,10 +49,11 @@ struct run_list {
 };
 /* Appends a run. Returns false if out of memory. */
 bool run_list_add(struct run_list *list, const struct run *run);
-/* Writes the metric of all runs that count to out_values and returns their number. out_values: [list->count] */
+/* Writes the metric of all runs that count to out_values and returns their number. out_values: [list->count]
+ */
 size_t run_list_metric(const struct run_list *list, enum basis basis, enum metric metric, double *out_values);
-/* Returns the mean of a member of the runs that count, over known values; NaN: none is known. `offset`: offsetof
- * a double in struct run */
+/* Returns the mean of a member of the runs that count, over known values; NaN: none is known. `offset`:
+ * offsetof a double in struct run */
 double run_list_mean(const struct run_list *list, size_t offset);
 
 #endif

@@ -110,8 +110,8 @@ void runner_describe(struct runner *runner, char *out_sources, size_t sources_si
 
 /* --- output of commands --------------------------------------------------------------------------------- */
 
-/* Returns the descriptor for the command's standard output; -1: that of this process. With a work line, *out_captured
- * is a file in memory, which the caller closes. */
+/* Returns the descriptor for the command's standard output; -1: that of this process. With a work line,
+ * *out_captured is a file in memory, which the caller closes. */
 static int output_fd(const struct runner *runner, int *out_captured)
 {
     *out_captured = runner->options.work_line ? memfd_create("joule-bench-output", MFD_CLOEXEC) : -1;
@@ -120,7 +120,8 @@ static int output_fd(const struct runner *runner, int *out_captured)
     return runner->options.shows_output ? -1 : runner->null_fd;
 }
 
-/* Returns the number of the last line that the expression matches; NaN: no line has one. Passes the text on. */
+/* Returns the number of the last line that the expression matches; NaN: no line has one. Passes the text on.
+ */
 static double read_work(const struct runner *runner, int captured)
 {
     double work = NAN, value;

@@ -31,8 +31,9 @@ struct runner {
 /* Opens the meter and takes signals. max_runs: maximum number of runner_run calls. Prints nothing. */
 joule_status runner_open(struct runner *runner, const struct runner_options *options, size_t max_runs,
                          joule_error *out_error);
-/* Runs a command, waits until its energy is known, and fills *out_run, except block and is_warm_up. A run that must
- * not count has a reason in `rejected`. Returns FAILED with a message if the command could not be started. */
+/* Runs a command, waits until its energy is known, and fills *out_run, except block and is_warm_up. A run
+ * that must not count has a reason in `rejected`. Returns FAILED with a message if the command could not be
+ * started. */
 joule_status runner_run(struct runner *runner, char **argv, struct run *out_run, joule_error *out_error);
 /* Runs `text` with sh -c, not measured. Returns the exit code, or -1 with errno. */
 int runner_do(struct runner *runner, const char *text);
@@ -40,7 +41,8 @@ int runner_do(struct runner *runner, const char *text);
 double runner_temperature(struct runner *runner);
 /* Sleeps, or until a signal requests the end. */
 void runner_pause(struct runner *runner, double seconds);
-/* Writes the sources of the total ("rapl"), its domains ("package-0") and the processor's model. Unknown: "". */
+/* Writes the sources of the total ("rapl"), its domains ("package-0") and the processor's model. Unknown: "".
+ */
 void runner_describe(struct runner *runner, char *out_sources, size_t sources_size, char *out_machine,
                      size_t machine_size);
 /* Removes the shared session. */

@@ -1,8 +1,8 @@
 /* bench/store.h - stores benchmarks and their runs in an SQLite database.
  *
- * Each run is stored in a transaction of its own, so a killed program loses at most the run in progress. Several
- * programs may use one database at the same time.
- */
+ * Each run is stored in a transaction of its own, so a killed program loses at most the run in progress.
+ * Several programs may use one database at the same time.
+ * */
 #ifndef BENCH_STORE_H
 #define BENCH_STORE_H
 
@@ -17,7 +17,7 @@ struct store {
     const char *path;
 };
 
-/* What a row of the table of benchmarks states: one command, and a summary of its runs. Strings may be NULL:
+/* A row of the table of benchmarks: one command, and a summary of its runs. Strings may be NULL:
  * unknown. Numbers are NaN: unknown. */
 struct stored_benchmark {
     int64_t id;
@@ -34,15 +34,16 @@ struct stored_benchmark {
     const char *work_unit;
 };
 
-/* Returns the path of the default database, $XDG_DATA_HOME/joule/runs.db or ~/.local/share/joule/runs.db, in the
- * arena; NULL: there is no home folder, or out of memory. */
+/* Returns the path of the default database, $XDG_DATA_HOME/joule/runs.db or ~/.local/share/joule/runs.db, in
+ * the arena; NULL: there is no home folder, or out of memory. */
 const char *store_default_path(struct arena *arena);
-/* Opens a database. `creates`: creates it, with its folder, if it does not exist. Errors have a message: ABSENT,
- * DENIED, or INVALID for a file that is not such a database. `path` must outlive the store. */
+/* Opens a database. `creates`: creates it, with its folder, if it does not exist. Errors have a message:
+ * ABSENT, DENIED, or INVALID for a file that is not such a database. `path` must outlive the store. */
 joule_status store_open(struct store *store, const char *path, bool creates, joule_error *out_error);
 void store_close(struct store *store);
 
-/* Stores a run and the summary in one transaction. The first call, with id 0, adds the benchmark and sets its id. */
+/* Stores a run and the summary in one transaction. The first call, with id 0, adds the benchmark and sets its
+ * id. */
 joule_status store_add_run(struct store *store, struct stored_benchmark *benchmark, size_t sequence,
                            const struct run *run, joule_error *out_error);
 /* Stores the summary again, and why runs were rejected afterwards, for example as outliers. */
@@ -55,7 +56,8 @@ struct store_query {
     int64_t id;       /* 0: all */
     unsigned limit;   /* the newest; 0: all */
 };
-/* Calls each() for the benchmarks, newest first, until it returns false. The strings are valid during the call. */
+/* Calls each() for the benchmarks, newest first, until it returns false. The strings are valid during the
+ * call. */
 joule_status store_list(struct store *store, const struct store_query *query,
                         bool (*each)(const struct stored_benchmark *benchmark, void *context), void *context,
                         joule_error *out_error);

@@ -40,11 +40,11 @@ struct comparison {
     struct ratio ratios[METRICS];
     double blocks_needed[METRICS]; /* to be certain of the measured ratio; NaN: unknown */
 };
-/* Compares all variants with their references, and corrects for their number. The caller frees the result. Returns
- * NULL if out of memory. *out_count: number of comparisons. */
+/* Compares all variants with their references, and corrects for their number. The caller frees the result.
+ * Returns NULL if out of memory. *out_count: number of comparisons. */
 struct comparison *summary_compare(const struct experiment *e, size_t *out_count);
-/* Returns the interval of a ratio for one of `check_count` conditions: at the level 1 - 0.05 / check_count, so that
- * the probability of any false failure is at most 5 %. */
+/* Returns the interval of a ratio for one of `check_count` conditions: at the level 1 - 0.05 / check_count,
+ * so that the probability of any false failure is at most 5 %. */
 struct ratio summary_ratio_for_checks(const struct experiment *e, const struct comparison *c,
                                       enum metric metric, size_t check_count);
 

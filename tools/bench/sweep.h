@@ -15,11 +15,11 @@ struct sweep {
     size_t count;
 };
 
-/* Parses "NAME=VALUE,VALUE...". JOULE_INVALID: no name or value, an empty value, a name with characters other than
- * letters, digits, '_' and '-', or more than SWEEP_MAX_VALUES values. */
+/* Parses "NAME=VALUE,VALUE...". JOULE_INVALID: no name or value, an empty value, a name with characters other
+ * than letters, digits, '_' and '-', or more than SWEEP_MAX_VALUES values. */
 joule_status sweep_parse(struct arena *arena, const char *text, struct sweep *out, joule_error *out_error);
-/* Returns `text` with each {NAME} replaced by the value chosen[i] of sweep i, in the arena. NULL: out of memory.
- * Other text in braces is not changed. */
+/* Returns `text` with each {NAME} replaced by the value chosen[i] of sweep i, in the arena. NULL: out of
+ * memory. Other text in braces is not changed. */
 char *sweep_replace(struct arena *arena, const char *text, const struct sweep *sweeps, const size_t *chosen,
                     size_t count);
 

@@ -13,8 +13,8 @@ struct work {
 };
 
 /* Parses "1.2e12flop", "1.2Tflop" (prefixes k M G T P before flop), "samples=60000" or "60000samples".
- * JOULE_INVALID: any other text, an amount of 0 or less, or a unit with characters other than letters, digits, '_'
- * and '-'. */
+ * JOULE_INVALID: any other text, an amount of 0 or less, or a unit with characters other than letters,
+ * digits, '_' and '-'. */
 joule_status work_parse(const char *text, struct work *out, joule_error *out_error);
 
 #endif
