@@ -26,8 +26,8 @@ struct piecewise_cost {
     size_t best_origin; /* ... and the origin of its piece; see piecewise_cost_minimise */
 };
 
-/* Initialises a function that is 0, with origin 0, for means from `begin` to `end` > `begin`. Its pieces will be in the
- * arena. Returns false if out of memory, as all functions here do. */
+/* Initialises a function that is 0, with origin 0, for means from `begin` to `end` > `begin`. Its pieces
+ * will be in the arena. Returns false if out of memory, as all functions here do. */
 bool piecewise_cost_begin(struct piecewise_cost *cost, double begin, double end, struct arena *arena);
 /* Replaces the function by `limit`, with `origin`, where it is larger. */
 bool piecewise_cost_limit(struct piecewise_cost *cost, double limit, size_t origin);

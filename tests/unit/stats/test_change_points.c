@@ -26,10 +26,10 @@ static int free_arena(void **state)
     return 0;
 }
 
-/* --- The minimum ------------------------------------------------------------------------------------------ */
+/* --- The minimum ------------------------------------------------------------------------------------- */
 
-/* Returns the least sum of min((value - mean)^2, width^2) over all means. The values nearer than the width are
- * neighbours in ascending order, and the best mean is theirs; other choices only give more. */
+/* Returns the least sum of min((value - mean)^2, width^2) over all means. The values nearer than the
+ * width are neighbours in ascending order, and the best mean is theirs; other choices only give more. */
 static double least_loss(const double *own, size_t count, double width)
 {
     double sorted[64], least = INFINITY;
@@ -84,7 +84,7 @@ static void test_the_cost_is_the_least_of_all_divisions(void **state)
     }
 }
 
-/* --- Known phases ----------------------------------------------------------------------------------------- */
+/* --- Known phases ------------------------------------------------------------------------------------ */
 
 /* Finds the phases of the first `count` values. */
 static struct phases find(size_t count, size_t min_count)
@@ -182,7 +182,7 @@ static void test_short_excursions_are_no_phases(void **state)
     assert_int_equal(find(3000, 30).count, 3);
 }
 
-/* --- No phases -------------------------------------------------------------------------------------------- */
+/* --- No phases --------------------------------------------------------------------------------------- */
 
 /* Returns the number of series of noise that are divided. */
 static int count_divided(double correlation, size_t min_count, int rounds)
