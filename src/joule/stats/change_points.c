@@ -70,13 +70,8 @@ struct search {
 /* Sets the origins. Returns false if out of memory. */
 static bool search(const struct search *search, struct arena *arena)
 {
-    double low = INFINITY, high = -INFINITY;
-    for (size_t i = 0; i < search->count; i++) {
-        low = fmin(low, search->blocks[i]);
-        high = fmax(high, search->blocks[i]);
-    }
     struct piecewise_cost cost;
-    if (!piecewise_cost_begin(&cost, low, high + 1, arena)) /* + 1: not empty if all values are equal */
+    if (!piecewise_cost_begin(&cost, arena))
         return false;
     for (size_t i = 0; i < search->count; i++) {
         if (i > 0 && !piecewise_cost_limit(&cost, cost.least + search->penalty, i))

@@ -49,6 +49,16 @@ static void test_runs_without_scatter_end_after_the_pilot(void **state)
     assert_int_equal(stop_rule_next(&usual, equal, 11), 11);
 }
 
+static void test_a_small_pilot_is_enlarged(void **state)
+{
+    (void)state;
+    struct stop_rule rule = usual;
+    rule.min_runs = 1;
+    assert_int_equal(stop_rule_next(&rule, NULL, 0), 6);
+    rule.min_runs = 8;
+    assert_int_equal(stop_rule_next(&rule, NULL, 0), 8);
+}
+
 static void test_the_cap_ends_a_measurement(void **state)
 {
     (void)state;
@@ -138,6 +148,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_runs_without_scatter_end_after_the_pilot),
+        cmocka_unit_test(test_a_small_pilot_is_enlarged),
         cmocka_unit_test(test_the_cap_ends_a_measurement),
         cmocka_unit_test(test_unknown_scatter_continues_to_the_cap),
         cmocka_unit_test(test_an_absolute_target_does_not_depend_on_the_mean),
