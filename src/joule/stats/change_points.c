@@ -9,12 +9,13 @@
 #define PHASE_LEVEL 0.95
 /* A phase of min_count values consists of about this many blocks. The search takes the means of blocks. */
 #define BLOCKS_PER_PHASE 6
-/* Penalty of a change, divided by the logarithm of the number of blocks. At 2, noise alone makes a change with
- * a probability that decreases with the count; 3 leaves room for noise that is not normal. */
+/* Penalty of a change, divided by the logarithm of the number of blocks. At 2, noise alone makes a change
+ * with a probability that decreases with the count; 3 leaves room for noise that is not normal. */
 #define PENALTY         3.0
 #define MIN_DIFFERENCES 16 /* the noise of blocks is not estimated from fewer differences */
 
-/* Sets out_means to the means of successive blocks and returns their number. The last block may be longer. */
+/* Sets out_means to the means of successive blocks and returns their number. The last block may be
+ * longer. */
 static size_t block_means(const double *values, size_t count, size_t length, double *out_means)
 {
     size_t blocks = count / length;
@@ -69,13 +70,8 @@ struct search {
 /* Sets the origins. Returns false if out of memory. */
 static bool search(const struct search *search, struct arena *arena)
 {
-    double low = INFINITY, high = -INFINITY;
-    for (size_t i = 0; i < search->count; i++) {
-        low = fmin(low, search->blocks[i]);
-        high = fmax(high, search->blocks[i]);
-    }
     struct piecewise_cost cost;
-    if (!piecewise_cost_begin(&cost, low, high + 1, arena)) /* + 1: not empty if all values are equal */
+    if (!piecewise_cost_begin(&cost, arena))
         return false;
     for (size_t i = 0; i < search->count; i++) {
         if (i > 0 && !piecewise_cost_limit(&cost, cost.least + search->penalty, i))
@@ -196,8 +192,8 @@ bool change_points_find(const double *values, size_t count, const struct phase_r
     struct search found;
     if (!prepare(values, count, length, out->noise_sd, arena, &found))
         return false;
-    double caution = rule->caution > 0 ? rule->caution : 1;
-    found.penalty = PENALTY * caution * log((double)found.count + 1);
+    double factor = rule->penalty_factor > 0 ? rule->penalty_factor : 1;
+    found.penalty = PENALTY * factor * log((double)found.count + 1);
     found.width = sqrt(2 * found.penalty / (double)(min_count / length));
     return search(&found, arena) && describe(values, count, &found, length, arena, out);
 }

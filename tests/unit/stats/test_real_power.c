@@ -1,5 +1,6 @@
-/* Tests the statistics on measurements that other people made: marks in traces of MLPerf Tiny, analyzers of
- * MLPerf inference, and repeated runs of Energy-Languages. Nothing is fitted to them. Skipped if they are absent. */
+/* Tests the statistics on measurements that other people made: marks in traces of MLPerf Tiny, analyzers
+ * of MLPerf inference, and repeated runs of Energy-Languages. Nothing is fitted to them. Skipped if they
+ * are absent. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -132,7 +133,8 @@ struct tally {
     int compared, interleaved, separate;
 };
 
-/* Compares `count` runs of one program: alternate runs in blocks of two, and the first half with the second. */
+/* Compares `count` runs of one program: alternate runs in blocks of two, and the first half with the
+ * second. */
 static void compare_with_itself(const double *runs, size_t count, struct tally *tally)
 {
     const struct ratio_rule rule = {.level = 0.95};

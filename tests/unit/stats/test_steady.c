@@ -1,5 +1,5 @@
-/* Tests drift against SciPy 1.17 (linregress), the verdicts about it, and how often its interval covers the true
- * drift for independent and for correlated noise. */
+/* Tests drift against SciPy 1.17 (linregress), the verdicts about it, and how often its interval covers
+ * the true drift for independent and for correlated noise. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -89,8 +89,8 @@ static void test_turning_the_series_round_inverts_the_drift(void **state)
     assert_near(a.low, -b.high, 1e-12);
 }
 
-/* Checks that few intervals exclude the true drift. The drift is 3, the noise has an sd of 1, and its neighbours
- * have a correlation. Unknown intervals exclude nothing. */
+/* Checks that few intervals exclude the true drift. The drift is 3, the noise has an sd of 1, and its
+ * neighbours have a correlation. Unknown intervals exclude nothing. */
 static void check_coverage(double correlation, size_t count, double low, double high, uint64_t seed)
 {
     struct generator generator = {seed};
