@@ -226,8 +226,8 @@ static void choose_duration(const struct axis *axis, size_t target, struct axis_
     name_axis(axis, has_days ? "days" : has_hours ? "h:min" : "min:s", out);
 }
 
-/* Returns the seconds from 1970 to the begin of a month of the Gregorian calendar. month: 0 is January; larger
- * numbers are months of later years. */
+/* Returns the seconds from 1970 to the begin of a month of the Gregorian calendar. month: 0 is January;
+ * larger numbers are months of later years. */
 static double month_begin(int year, int month)
 {
     static const int days_before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
