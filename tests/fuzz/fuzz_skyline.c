@@ -1,5 +1,6 @@
-/* Fuzz target: pictures of records. Drawing must not crash, leak or take long. Checks that energies are finite
- * and not negative, that shapes have finite coordinates, and that terminals get no control characters. */
+/* Fuzz target: pictures of records. Drawing must not crash, leak or take long. Checks that energies are
+ * finite and not negative, that shapes have finite coordinates, and that terminals get no control characters.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
