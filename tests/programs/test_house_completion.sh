@@ -79,8 +79,8 @@ for shell in bash fish zsh; do
     expect "$shell" joule "run -- fals" false
     expect "$shell" joule "bench --warm" --warmup
     expect "$shell" joule "bench -- fals" false
-    expect "$shell" joule "compare --fail" --fail-if
-    expect "$shell" joule "history --lim" --limit
+    expect "$shell" joule "compare --" --fail-if
+    expect "$shell" joule "history --" --limit
     expect "$shell" joule "report --" --samples
     expect "$shell" joule "report " kept.record
     if [[ -e $JOULEC ]]; then

@@ -51,8 +51,8 @@ static bool may_have_nvidia(const char *root)
 }
 
 /* Returns the sources to open; NULL: all. Sources of gauges are opened only if they are read, because no
- * report of a run shows gauges. Without NVIDIA hardware, NVIDIA's sources are excluded, because each of them would need a
- * thread. */
+ * report of a run shows gauges. Without NVIDIA hardware, NVIDIA's sources are excluded, because each of them
+ * would need a thread. */
 static const char *default_sources(const char *root, bool reads_gauges)
 {
     bool has_nvidia = may_have_nvidia(root);

@@ -76,9 +76,9 @@ void measurement_watch(struct measurement *m);
 /* Adds a run that has ended. */
 void measurement_add(struct measurement *m, int64_t begin_ns, int64_t end_ns,
                      const struct attribution *share);
-/* Call after the last run, or after each run if its energy is needed before the next one. Waits at most 250 ms for late sensors, and for models if a record is written.
- * Reads slow sources once more and waits for them for one period, at most 5 s, or until `is_asked_to_end`
- * returns true. */
+/* Call after the last run, or after each run if its energy is needed before the next one. Waits at most 250
+ * ms for late sensors, and for models if a record is written. Reads slow sources once more and waits for them
+ * for one period, at most 5 s, or until `is_asked_to_end` returns true. */
 void measurement_finish(struct measurement *m, bool (*is_asked_to_end)(void));
 /* Replaces the idle baseline by one that is measured now, for `seconds`. The machine must be idle. */
 joule_status measurement_take_idle(struct measurement *m, double seconds, joule_error *out_error);
