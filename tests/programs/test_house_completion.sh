@@ -77,6 +77,10 @@ for shell in bash fish zsh; do
     expect "$shell" joule "run --js" --json
     expect "$shell" joule "run --" --label
     expect "$shell" joule "run -- fals" false
+    expect "$shell" joule "bench --warm" --warmup
+    expect "$shell" joule "bench -- fals" false
+    expect "$shell" joule "compare --" --fail-if
+    expect "$shell" joule "history --" --limit
     expect "$shell" joule "report --" --samples
     expect "$shell" joule "report " kept.record
     if [[ -e $JOULEC ]]; then

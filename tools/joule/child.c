@@ -39,6 +39,7 @@ void signals_take(struct signals *signals)
 struct command {
     const struct signals *signals;
     char **argv;
+    const int *streams;         /* see child_start_streams */
     siginfo_t early[EARLY_MAX]; /* signals that arrived before the command existed */
     size_t early_count;
     int exec_errno;
@@ -60,6 +61,9 @@ static void exec_command(void *context)
     if (command->signals->ignored_children)
         signal(SIGCHLD, SIG_IGN);
     output_restore_signals();
+    for (int i = 0; command->streams && i < 3; i++)
+        if (command->streams[i] >= 0)
+            dup2(command->streams[i], i);
     sigprocmask(SIG_SETMASK, &command->signals->before, NULL);
     execvp(command->argv[0], command->argv);
     command->exec_errno = errno;
@@ -80,9 +84,16 @@ static bool take_early(const struct signals *signals, siginfo_t *out_info)
 bool child_start(struct child *child, const struct signals *signals, struct attribute_group *group,
                  char **argv)
 {
+    return child_start_streams(child, signals, group, argv, NULL);
+}
+
+bool child_start_streams(struct child *child, const struct signals *signals, struct attribute_group *group,
+                         char **argv, const int streams[3])
+{
     struct command command;
     command.signals = signals;
     command.argv = argv;
+    command.streams = streams;
     command.early_count = 0;
     command.exec_errno = 0;
     attribute_start(group);

@@ -43,6 +43,10 @@ struct child {
  * succeeded or failed (child->exec_errno). Returns false with errno if no process could be created. */
 bool child_start(struct child *child, const struct signals *signals, struct attribute_group *group,
                  char **argv);
+/* Like child_start, with other standard streams. streams: descriptors of standard input, output and error of
+ * the command; -1 or `streams` NULL: those of this process. */
+bool child_start_streams(struct child *child, const struct signals *signals, struct attribute_group *group,
+                         char **argv, const int streams[3]);
 /* Waits for a signal until `until_ns` (INT64_MAX: forever). Forwards the signal, records the state of the
  * child, and stops this process if the terminal stopped the child. Returns the signal; 0: none. */
 int child_wait(struct child *child, int64_t until_ns);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/string.h"
@@ -29,6 +30,7 @@ int companion_main(int argc, char **argv)
     const char *subcommand = argv[0];
     string_print(name, sizeof name, "joule-%s", subcommand);
     argv[0] = name; /* the name that ps shows */
-    companion_become(subcommand, name, argv);
+    bool is_of_bench = strcmp(subcommand, "compare") == 0 || strcmp(subcommand, "history") == 0;
+    companion_become(subcommand, is_of_bench ? "joule-bench" : name, argv);
     return EXIT_OWN_FAILURE;
 }

@@ -50,13 +50,13 @@ static bool may_have_nvidia(const char *root)
            access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
 }
 
-/* Returns the sources to open; NULL: all. Sources of gauges are opened only for a record, because no report
- * shows gauges. Without NVIDIA hardware, NVIDIA's sources are excluded, because each of them would need a
- * thread. */
-static const char *default_sources(const char *root, bool is_recorded)
+/* Returns the sources to open; NULL: all. Sources of gauges are opened only if they are read, because no
+ * report of a run shows gauges. Without NVIDIA hardware, NVIDIA's sources are excluded, because each of them
+ * would need a thread. */
+static const char *default_sources(const char *root, bool reads_gauges)
 {
     bool has_nvidia = may_have_nvidia(root);
-    if (is_recorded)
+    if (reads_gauges)
         return has_nvidia ? NULL : "-nvml,-nvidia_smi";
     return has_nvidia ? "-thermal" : "-thermal,-nvml,-nvidia_smi";
 }
@@ -98,10 +98,12 @@ joule_status measurement_open(struct measurement *m, const struct measurement_op
     create_session(m);
     joule_options chosen = {
         .struct_size = sizeof chosen,
-        .flags = JOULE_OPEN_NO_SESSION,
+        .flags = JOULE_OPEN_NO_SESSION | (options->reads_state ? JOULE_OPEN_DEVICES : 0),
         .period_s = options->period_s,
         .wait_s = -1,
-        .sources = options->sources ? options->sources : default_sources(options->root, options->is_recorded),
+        .sources = options->sources
+                       ? options->sources
+                       : default_sources(options->root, options->is_recorded || options->reads_state),
         .root = options->root};
     joule_status status = meter_open(&chosen, false, &m->meter, out_error);
     if (status != JOULE_OK) {
@@ -249,6 +251,8 @@ static void close_runs(struct measurement *m, bool all)
             break;
         find_idle(m, &cover);
         run->total = window.joules;
+        run->coverage = window.length_s > 0 ? window.covered_s / window.length_s : NAN;
+        run->is_modelled = is_modelled(m, &cover);
         run->command = command_joules(m, run, &cover, &run->total);
     }
 }
@@ -297,6 +301,14 @@ void measurement_finish(struct measurement *m, bool (*is_asked_to_end)(void))
     m->waited_for = waited_ns > SETTLE_WITHIN_NS ? last.source : NULL;
     m->waited_s = m->waited_for ? clock_seconds(waited_ns) : 0;
     close_runs(m, true);
+}
+
+joule_status measurement_take_idle(struct measurement *m, double seconds, joule_error *out_error)
+{
+    measurement_watch(m);
+    joule_status status = idle_measure(m->meter, seconds, &m->idle, out_error);
+    m->seeks_idle = false;
+    return status;
 }
 
 /* --- the budget ----------------------------------------------------------------------------------------- */

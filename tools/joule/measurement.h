@@ -22,7 +22,8 @@ struct measurement_options {
     double budget_joules; /* 0: none */
     /* a record is written, so sources of gauges are opened, and the last tick of models is awaited */
     bool is_recorded;
-    bool uses_idle; /* load a stored baseline if `idle` is unknown */
+    bool reads_state; /* temperatures and the state of devices are read, too; default: energy only */
+    bool uses_idle;   /* load a stored baseline if `idle` is unknown */
     struct idle_baseline idle;
 };
 
@@ -30,6 +31,8 @@ struct measured_run {
     int64_t begin_ns, end_ns;
     struct attribution share;
     struct estimate total, command; /* joules; unknown until the run is closed */
+    double coverage;                /* share of the run's time that the sensors of `total` covered, 0 to 1 */
+    bool is_modelled;               /* no sensor measured `total` */
 };
 
 struct measurement {
@@ -73,10 +76,12 @@ void measurement_watch(struct measurement *m);
 /* Adds a run that has ended. */
 void measurement_add(struct measurement *m, int64_t begin_ns, int64_t end_ns,
                      const struct attribution *share);
-/* Call after the last run. Waits at most 250 ms for late sensors, and for models if a record is written.
- * Reads slow sources once more and waits for them for one period, at most 5 s, or until `is_asked_to_end`
- * returns true. */
+/* Call after the last run, or after each run if its energy is needed before the next one. Waits at most 250
+ * ms for late sensors, and for models if a record is written. Reads slow sources once more and waits for them
+ * for one period, at most 5 s, or until `is_asked_to_end` returns true. */
 void measurement_finish(struct measurement *m, bool (*is_asked_to_end)(void));
+/* Replaces the idle baseline by one that is measured now, for `seconds`. The machine must be idle. */
+joule_status measurement_take_idle(struct measurement *m, double seconds, joule_error *out_error);
 /* Fills a report, except exit status and labels of the command. Call report_free also after a failure. */
 joule_status measurement_report(struct measurement *m, const char *program, struct report *out_report);
 /* Removes the shared session file. Call it before the process ends. The kernel frees all other memory and the

@@ -31,7 +31,7 @@ _joule() {
     shift words
     ((CURRENT--))
     case ${joule:t}-$command in
-    joule-run | joule-record) _arguments -S $specs '(-):command:_command_names -e' '*::arguments:_normal' ;;
+    joule-run | joule-record | joule-bench) _arguments -S $specs '(-):command:_command_names -e' '*::arguments:_normal' ;;
     *) _arguments $specs $files ;;
     esac
 }
