@@ -68,7 +68,18 @@ class Device(Structure):
                 ("compute_capability", c_char * 16), ("uuid", c_char * 64), ("pci_address", c_char * 16),
                 ("driver", c_char * 80), ("memory_total_bytes", c_uint64), ("memory_used_bytes", c_uint64),
                 ("memory_free_bytes", c_uint64), ("busy", c_double), ("memory_busy", c_double),
-                ("temperature_celsius", c_double)]
+                ("temperature_celsius", c_double), ("memory_temperature_celsius", c_double),
+                ("clock_megahertz", c_double), ("memory_clock_megahertz", c_double), ("power_limit_watts", c_double),
+                ("power_limit_default_watts", c_double), ("power_limit_enforced_watts", c_double),
+                ("power_limit_min_watts", c_double), ("power_limit_max_watts", c_double),
+                ("power_watts", QuantityStruct), ("energy_joules", QuantityStruct), ("domain", c_int32),
+                ("process_count", c_uint32), ("has_process_list", c_uint32), ("partition_count", c_uint32),
+                ("age_s", c_double), ("fan_rpm", c_double), ("fan_ratio", c_double), ("encoder_busy", c_double),
+                ("decoder_busy", c_double), ("pcie_receive_bytes_per_second", c_double),
+                ("pcie_transmit_bytes_per_second", c_double), ("pcie_replays", c_double), ("ecc_corrected", c_double),
+                ("ecc_uncorrected", c_double), ("ecc_corrected_lifetime", c_double),
+                ("ecc_uncorrected_lifetime", c_double), ("xid_count", c_double), ("last_xid", c_double),
+                ("remedy", c_char * 192)]
 
 
 class BudgetOptions(Structure):
@@ -98,6 +109,7 @@ _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "joule_ticks": (c_size_t, (c_void_p, c_int32, c_int64, POINTER(c_int64), c_size_t)),
     "joule_power_watts": (c_int32, (c_void_p, c_int32, _QUANTITY)),
     "joule_gauge": (c_int32, (c_void_p, c_int32, POINTER(c_double))),
+    "joule_scope_name": (c_char_p, (c_int32,)),
     "joule_current_power_watts": (c_double, ()),
     "joule_device_count": (c_size_t, (c_void_p,)),
     "joule_device_get": (c_int32, (c_void_p, c_size_t, POINTER(Device))),

@@ -10,8 +10,9 @@ from ctypes import byref
 from typing import Any, Callable, Iterable, TypeVar
 
 from . import _native, _sync
-from ._native import fail, library, new_sized
-from .meter import Meter, default_meter
+from ._native import fail, library
+from .errors import JouleError
+from .meter import Meter, Window, default_meter
 from .quantity import Quantity, total, unknown
 from .utilisation import CpuClock, GpuWatch
 
@@ -21,6 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 KEPT_CALLS = 1000  # measurements that a decorated function keeps
 FLAGS = {"all": 0, "cpu": _native.REGION_CPU, "gpu": _native.REGION_GPU}
+SUM_OF = {"all": "total", "cpu": "cpu", "gpu": "gpu"}
 PATIENCE_S = 2.0  # how long reading a figure waits for the sensors
 
 
@@ -44,7 +46,7 @@ class Measurement:
         self._devices, self._flags = devices, FLAGS[devices]
         self._is_synchronised = synchronise
         self._region: Any = None
-        self._result: Any = None
+        self._window: Window | None = None
         self._cpu = CpuClock()
         self._gpu = GpuWatch(self.meter)
 
@@ -59,7 +61,7 @@ class Measurement:
 
     def begin(self) -> None:
         """Begins the measurement: waits for the GPU if PyTorch uses one, and reads the sensors."""
-        self._result = None
+        self._window = None
         self.meter.sample()
         self._gpu.begin()
         if self._is_synchronised:
@@ -91,19 +93,15 @@ class Measurement:
     def wait(self, timeout_s: float = PATIENCE_S) -> bool:
         """Waits for the final figures. Returns False if a sensor had no update in this time."""
         if self._region is None or not self._region.end_ns:
-            raise _native.JouleError(f"cannot read the measurement {self.name!r}: it has not ended", "invalid")
-        if self._result is None or not self._result.is_final:
-            result = new_sized(_native.Result)
-            status = library().joule_region_wait(self.meter.handle, byref(self._region), timeout_s, byref(result))
-            if status in (_native.STALE, _native.INVALID):
-                fail(f"read the measurement {self.name!r}", status)
-            self._result = result
-        return bool(self._result.is_final)
+            raise JouleError(f"cannot read the measurement {self.name!r}: it has not ended", "invalid")
+        if self._window is None or not self._window.is_final:
+            self._window = self.meter.wait(self.begin_ns, self.end_ns, SUM_OF[self._devices], timeout_s)
+        return self._window.is_final
 
-    def _figures(self) -> Any:
-        if self._result is None:
+    def _figures(self) -> Window:
+        if self._window is None:
             self.wait()
-        return self._result
+        return self._window  # type: ignore[return-value]
 
     @property
     def is_final(self) -> bool:
@@ -113,17 +111,21 @@ class Measurement:
 
     @property
     def joules(self) -> Quantity:
-        return Quantity.of_struct(self._figures().window)
+        return self._figures().joules
 
     @property
     def cpu_joules(self) -> Quantity:
         """The part of `joules` on processors and memory."""
-        return Quantity.of_struct(self._figures().cpu)
+        return self._part("cpu")
 
     @property
     def gpu_joules(self) -> Quantity:
         """The part of `joules` on GPUs and accelerators; unknown if there is none."""
-        return Quantity.of_struct(self._figures().gpu)
+        return self._part("gpu")
+
+    def _part(self, part: str) -> Quantity:
+        self._figures()
+        return self.meter.window(self.begin_ns, self.end_ns, part).joules
 
     @property
     def begin_ns(self) -> int:
@@ -150,7 +152,7 @@ class Measurement:
     @property
     def coverage(self) -> float:
         """The part of the time, 0 to 1, that sensors covered."""
-        return self.meter.window(self.begin_ns, self.end_ns).coverage
+        return self._figures().coverage
 
     @property
     def devices(self) -> dict[str, Quantity]:
@@ -205,14 +207,14 @@ class Measurement:
     def to_dict(self) -> dict[str, Any]:
         """Returns the figures in one level, for a row of a table. Unknown figures are None."""
         row: dict[str, Any] = {"name": self.name, "seconds": self.seconds}
+        joules = self.joules.to_dict()
         for key, quantity in (("joules", self.joules), ("watts", self.watts), ("cpu_joules", self.cpu_joules),
                               ("gpu_joules", self.gpu_joules), ("tflops_per_watt", self.tflops_per_watt),
                               ("samples_per_joule", self.samples_per_joule),
                               ("tokens_per_joule", self.tokens_per_joule)):
             row[key] = quantity.to_dict()["value"]
             if key == "joules":
-                row.update(joules_low=quantity.to_dict()["low"], joules_high=quantity.to_dict()["high"],
-                           joules_class=quantity.cls)
+                row.update(joules_low=joules["low"], joules_high=joules["high"], joules_class=joules["class"])
         for key, number in (("coverage", self.coverage), ("cpu_utilisation", self.cpu_utilisation),
                             ("gpu_utilisation", self.gpu_utilisation), ("cpu_seconds", self.cpu_seconds)):
             row[key] = number if math.isfinite(number) else None

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from ctypes import byref, c_double, c_int64, c_void_p
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Iterator
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Iterator
 from . import _native
 from ._native import Domain as DomainStruct
 from ._native import QuantityStruct, fail, library, new_sized
+from .errors import JouleError
 from .quantity import Quantity, total
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ class Domain:
     source: str
     vendor: str
     model: str
+    scope: str
     reading: int
     state: str
     cls: str
@@ -69,6 +72,7 @@ class Device:
     memory_used_bytes: int | None = None
     busy: float = math.nan
     temperature_celsius: float = math.nan
+    power_limit_watts: float = math.nan
 
     def __str__(self) -> str:
         model = f" ({self.model})" if self.model else ""
@@ -83,7 +87,8 @@ def _text(value: bytes) -> str:
 def _domain_of(struct: Any) -> Domain:
     cls = _native.CLASS_NAMES[struct.cls] if struct.cls < len(_native.CLASS_NAMES) else "unknown"
     return Domain(struct.id, _text(struct.name), _text(struct.label), _text(struct.device), _text(struct.source),
-                  _text(struct.vendor), _text(struct.model), struct.reading, _native.status_name(struct.state), cls,
+                  _text(struct.vendor), _text(struct.model),
+                  _text(library().joule_scope_name(struct.scope)), struct.reading, _native.status_name(struct.state), cls,
                   bool(struct.in_total), struct.update_period_s, _text(struct.remedy))
 
 
@@ -123,7 +128,7 @@ class Meter:
     def handle(self) -> int | None:
         """The joule_meter pointer; None is the default meter. Raises JouleError if the meter is closed."""
         if not self._is_open:
-            raise _native.JouleError("cannot use the meter: it is closed", "invalid")
+            raise JouleError("cannot use the meter: it is closed", "invalid")
         return self._handle
 
     def close(self) -> None:
@@ -185,6 +190,17 @@ class Meter:
             fail("measure the window", status)
         return Window(Quantity.of_struct(struct), coverage.value, status != _native.PENDING)
 
+    def wait(self, begin_ns: int, end_ns: int, domain: str | int = "total", timeout_s: float = 2.0) -> Window:
+        """Like window(), but waits at most `timeout_s` until it is final."""
+        deadline, pause = time.monotonic() + timeout_s, 0.0005
+        while True:
+            window = self.window(begin_ns, end_ns, domain)
+            if window.is_final or time.monotonic() >= deadline:
+                return window
+            self.sample()
+            time.sleep(pause)
+            pause = min(2 * pause, 0.02)
+
     def ticks(self, after_ns: int = 0, domain: str | int = "total") -> list[int]:
         """Returns the times in ns of time.monotonic_ns() at which a sensor was updated, oldest first."""
         function, handle, identity = library().joule_ticks, self.handle, self._id_of(domain)
@@ -210,18 +226,21 @@ class Meter:
 
     def _device(self, name: str, domains: list[Domain], struct: Any) -> Device:
         counted = [domain for domain in domains if domain.in_total]
-        best = (counted or domains or [None])[0]
-        more = {}
+        best = next(iter(counted or domains), None)
+        more: dict[str, Any] = {}
         if struct is not None:
             sizes = {key: getattr(struct, key) for key in ("memory_total_bytes", "memory_used_bytes")}
             more = {key: size if size != _native.BYTES_UNKNOWN else None for key, size in sizes.items()}
+            more.update({key: getattr(struct, key) for key in ("busy", "temperature_celsius", "power_limit_watts")})
         return Device(name, _text(struct.vendor) if struct else best.vendor if best else "",
                       _text(struct.model) if struct else best.model if best else "",
                       best.state if best else _native.status_name(struct.state),
                       total(self.energy(domain.id) for domain in counted),
-                      total((self.power(domain.id) for domain in counted), "W"), best.remedy if best else "", **more,
-                      busy=struct.busy if struct else math.nan,
-                      temperature_celsius=struct.temperature_celsius if struct else math.nan)
+                      total((self.power(domain.id) for domain in counted), "W"), best.remedy if best else "", **more)
+
+    def has_pending_devices(self) -> bool:
+        """True: an accelerator was found and not read yet."""
+        return any(struct.state == _native.PENDING for struct in self._device_structs())
 
     def _device_structs(self) -> Iterator[Any]:
         for position in range(library().joule_device_count(self.handle)):
@@ -237,7 +256,7 @@ class Meter:
         for known in self.domains():
             if known.name == domain:
                 return known.id
-        raise _native.JouleError(f"cannot read {domain!r}: no such domain; `joule devices` lists them", "invalid")
+        raise JouleError(f"cannot read {domain!r}: no such domain; `joule devices` lists them", "invalid")
 
     def measure(self, name: str = "block", **options: Any) -> Measurement:
         """Returns a context manager that measures with this meter; see joule.measure."""
@@ -261,10 +280,14 @@ def devices() -> list[Device]:
     with Meter(wait_s=1.0, has_devices=True, sources=os.environ.get("JOULE_SOURCES"),
                root=os.environ.get("JOULE_ROOT")) as meter:
         meter.sample()
-        import time
-        time.sleep(0.12)
-        meter.sample()
-        return meter.devices()
+        deadline = time.monotonic() + 1.0
+        while True:
+            time.sleep(0.05)
+            meter.sample()
+            found = meter.devices()
+            is_known = all(device.watts.is_known or device.state not in ("ok", "pending") for device in found)
+            if time.monotonic() > deadline or (found and is_known and not meter.has_pending_devices()):
+                return found
 
 
 def current_power_watts() -> float:

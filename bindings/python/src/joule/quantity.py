@@ -7,7 +7,7 @@ from typing import Any, Iterable
 
 from ._native import CLASS_NAMES, QuantityStruct, library
 
-__all__ = ["Quantity", "UNKNOWN"]
+__all__ = ["Quantity", "exact", "total", "unknown"]
 
 _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n"), (1e-12, "p"))
 
@@ -93,7 +93,9 @@ def unknown(unit: str = "J") -> Quantity:
     return Quantity(math.nan, math.nan, math.nan, "none", unit)
 
 
-UNKNOWN = unknown()
+def exact(value: float, unit: str = "J") -> Quantity:
+    """Returns a figure that a user gave, such as a limit."""
+    return Quantity(value, value, value, "assumed", unit)
 
 
 def total(quantities: Iterable[Quantity], unit: str = "J") -> Quantity:

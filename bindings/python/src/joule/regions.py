@@ -38,7 +38,8 @@ class RegionResult:
         self.gpu_joules = Quantity.of_struct(result.gpu)
 
     def __str__(self) -> str:
-        return f"{self.joules}, {self.count} x, {self.seconds:.3g} s"
+        joules = self.joules if self.joules.is_known else self.window_joules
+        return f"{joules}, {self.count} x, {self.seconds:.3g} s"
 
 
 class _PythonEdges:
