@@ -11,10 +11,9 @@ import unittest
 
 import run_support
 from python_support import BUILD, FOLDER, Package, build_wheel, skip_if_sanitized
-from run_support import Machine
+from run_support import SOURCE, Machine
 
 WATTS = 40
-FAKES = os.path.join(BUILD, "tests", "fakes", "nvml", "580")
 
 # Prints the joules of a block, as JSON, with the time that they must belong to.
 MEASURE = """
@@ -264,6 +263,14 @@ assert "<table>" in bench._repr_html_()
         self.assertIn("measured", rows["work"])
         self.assertAlmostEqual(float(re.search(r"work +2 +0\.3\d* +([0-9.]+)", rows["work"]).group(1)), WATTS, delta=4)
         self.assertRegex(rows["other"], r"- +- +- +measured$")
+
+    def test_example_program_runs(self):
+        with open(os.path.join(SOURCE, "examples", "measure.py"), encoding="utf-8") as file:
+            example = file.read()
+        with Machine(WATTS) as machine:
+            text = PACKAGE.run(example, JOULE_ROOT=machine.root)
+        for pattern in (r"^cpu:0.* W measured$", r"^multiply: .*measured", r"^large +\d", r"^product: .* 20 x", r"^step \d+: the budget"):
+            self.assertRegex(text, re.compile(pattern, re.M))
 
     def test_repetition_gives_means_of_a_call(self):
         code = """

@@ -144,7 +144,7 @@ left_open = joule.budget(1e9, on_exceeded=print).__enter__()  # ends at exit
         with Machine(WATTS) as machine:
             step, text = PACKAGE.run(code, JOULE_ROOT=machine.root).split(" ", 1)
         self.assertLess(int(step), 30)
-        self.assertRegex(text, r"budget of 10\.0 J: used 1[0-9.]+ J \(")
+        self.assertRegex(text, r"budget of 10\.0 J is exceeded: used 1[0-9.]+ J \(")
 
     def test_stop_ends_the_process(self):
         code = "import time, joule\nwith joule.budget(2, on_exceeded='stop'): time.sleep(10)"

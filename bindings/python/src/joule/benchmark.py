@@ -96,7 +96,7 @@ def _row(name: str, group: list[Measurement]) -> tuple[str, ...]:
     each = joules.times(1 / calls)
     return (name, str(calls), f"{seconds / calls:.3g}", _number(watts), str(each).rpartition(", ")[0] + ")"
             if each.is_known else "unknown", _share([(m.cpu_utilisation, m.seconds) for m in group]),
-            _share([(m.gpu_utilisation, m.seconds) for m in group]), _efficiency(joules, group, "flops", 1e-12),
+            _gpu_share(group), _efficiency(joules, group, "flops", 1e-12),
             _efficiency(joules, group, "samples"), _efficiency(joules, group, "tokens"), joules.cls)
 
 
@@ -108,6 +108,14 @@ def _share(values: list[tuple[float, float]]) -> str:
     """Returns the mean of (ratio, seconds) in percent; unknown if a ratio is."""
     mean = sum(ratio * seconds for ratio, seconds in values) / sum(seconds for _, seconds in values)
     return "unknown" if math.isnan(mean) else f"{100 * mean:.0f} %"
+
+
+def _gpu_share(group: list[Measurement]) -> str:
+    """Returns the GPUs' utilisation; "-" if the machine has none."""
+    devices = group[0].devices
+    if devices and not any(name.startswith("gpu:") for name in devices):
+        return "-"
+    return _share([(measurement.gpu_utilisation, measurement.seconds) for measurement in group])
 
 
 def _efficiency(joules: Quantity, group: list[Measurement], unit: str, factor: float = 1.0) -> str:

@@ -79,7 +79,7 @@ class Budget:
         if self.is_exceeded and self.on_exceeded == "raise":
             limits = [exact(limit, unit).short() for limit, unit in
                       ((self.limit_joules, "J"), (self.limit_watts, "W")) if limit]
-            raise BudgetExceeded(f"cannot go over the budget of {' and '.join(limits) or 'temperature'}: used "
+            raise BudgetExceeded(f"the budget of {' and '.join(limits) or 'temperature'} is exceeded: used "
                                  f"{self.joules}", self.joules, self.limit_joules)
 
     def _now(self) -> Any:

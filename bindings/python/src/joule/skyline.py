@@ -20,7 +20,8 @@ def steps_of(measurement: Measurement) -> list[tuple[float, float, dict[str, flo
     seconds since the measurement began. Parts without a known energy are left out."""
     begin, end, meter = measurement.begin_ns, measurement.end_ns, measurement.meter
     measurement.wait()
-    ticks = [tick for tick in meter.ticks(begin) if tick < end]
+    margin = (end - begin) // 50  # a shorter step at an edge would show the error of the edge
+    ticks = [tick for tick in meter.ticks(begin + margin) if tick < end - margin]
     edges = [begin, *ticks[::len(ticks) // MAX_STEPS + 1], end]
     steps = []
     for first, last in zip(edges, edges[1:]):
@@ -37,8 +38,7 @@ def steps_of(measurement: Measurement) -> list[tuple[float, float, dict[str, flo
 def draw(measurement: Measurement) -> str:
     """Returns the skyline of a measurement as SVG: the area is the energy."""
     steps = steps_of(measurement)
-    top = max((sum(watts.values()) for _, _, watts in steps), default=0.0) or 1.0
-    top = _round_up(top)
+    top = _round_up(1.2 * max((sum(watts.values()) for _, _, watts in steps), default=0.0) or 1.0)
     seconds = measurement.seconds or 1.0
 
     def x(time: float) -> str:
@@ -47,7 +47,7 @@ def draw(measurement: Measurement) -> str:
     def y(watts: float) -> str:
         return f"{TOP + (HEIGHT - TOP - BOTTOM) * (1 - max(watts, 0.0) / top):.1f}"
 
-    areas, base = [], [0.0] * len(steps)
+    areas, keys, base = [], "", [0.0] * len(steps)
     for part, title, colour in PARTS:
         if not any(part in watts for _, _, watts in steps):
             continue
@@ -55,6 +55,8 @@ def draw(measurement: Measurement) -> str:
         path = "".join(f"L{x(first)},{y(high)}L{x(last)},{y(high)}" for high, (first, last, _) in zip(upper, steps))
         back = "".join(f"L{x(last)},{y(low)}L{x(first)},{y(low)}"
                        for low, (first, last, _) in reversed(list(zip(base, steps))))
+        keys += (f'<rect x="{WIDTH - 90}" y="{TOP + 4 + 16 * len(areas)}" width="10" height="10" fill="{colour}"/>'
+                 f'<text x="{WIDTH - 76}" y="{TOP + 13 + 16 * len(areas)}">{title}</text>')
         areas.append(f'<path d="M{(path + back)[1:]}Z" fill="{colour}"><title>{title}</title></path>')
         base = upper
     axes = "".join(
@@ -65,7 +67,7 @@ def draw(measurement: Measurement) -> str:
     name = html.escape(f"{measurement.name}: {measurement.joules}")
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
             f'font-family="sans-serif" font-size="11" role="img"><title>{name}</title>{"".join(areas)}'
-            f'<g fill="#666">{axes}{times}</g></svg>')
+            f'<g fill="#666">{axes}{times}{keys}</g></svg>')
 
 
 def _round_up(value: float) -> float:
@@ -79,7 +81,7 @@ def page(measurement: Measurement) -> str:
     rows = [("energy", str(measurement.joules)), ("power", str(measurement.watts)), ("time", f"{measurement.seconds:.3g} s"),
             *((device, str(joules)) for device, joules in measurement.devices.items())]
     cells = "".join(f"<tr><td>{html.escape(key)}</td><td>{html.escape(value)}</td></tr>" for key, value in rows)
-    return (f"<div><strong>{html.escape(measurement.name)}</strong>{draw(measurement)}"
+    return (f"<div><div><strong>{html.escape(measurement.name)}</strong></div>{draw(measurement)}"
             f"<table>{cells}</table></div>")
 
 
