@@ -4,10 +4,10 @@
 usage: python_edges.py [--peers FOLDER] [--rounds N]
 
 An edge is the beginning or the end of a region. The contenders take turns within one process, so that they
-see the same load. All read the fake libnvidia-ml of the tests, and one CPU package in a folder with the files
-of a recorded machine; Zeus and pyJoules get the path of this folder by replacing their constant. The calls of
-the fake driver take less than a microsecond, and those of a real one much more, so ratios on real hardware
-are higher. CodeCarbon is measured with its cheapest edges, those of a task.
+see the same load. All have the fake libnvidia-ml of the tests. Zeus and pyJoules also have one CPU package, in
+a folder whose path replaces their constant; joule has its model of the CPU instead. The calls of the fake
+driver take less than a microsecond, and those of a real one much more, so ratios on real hardware are higher.
+CodeCarbon is measured with its cheapest edges, those of a task.
 
 pip installs the packages into FOLDER (default: the build folder). A package that cannot be installed is not
 measured. Prints a table and one JSON line: medians in nanoseconds, and how many times joule.region is
@@ -38,13 +38,12 @@ BOARDS = (1, 8)
 def make_machine(root):
     """Writes the files of one CPU package, as joule and as the peers search for them. Returns the peers'
     folder."""
-    powercap = os.path.join(root, "sys", "class", "powercap")
-    for zone in ("intel-rapl:0", "intel-rapl/intel-rapl:0"):
-        os.makedirs(os.path.join(powercap, zone))
-        for name, text in (("name", "package-0"), ("max_energy_range_uj", "262143328850"), ("energy_uj", "1000000")):
-            with open(os.path.join(powercap, zone, name), "w", encoding="utf-8") as file:
-                file.write(text + "\n")
-    return os.path.join(powercap, "intel-rapl")
+    zone = os.path.join(root, "intel-rapl", "intel-rapl:0")
+    os.makedirs(zone)
+    for name, text in (("name", "package-0"), ("max_energy_range_uj", "262143328850"), ("energy_uj", "1000000")):
+        with open(os.path.join(zone, name), "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+    return os.path.dirname(zone)
 
 
 def joule_contenders():
@@ -67,7 +66,7 @@ def joule_contenders():
                 pass
     yield "joule.region", blocks
     yield "joule.begin, joule.end", calls
-    yield "joule.measure (reads fast sensors)", measures
+    yield "joule.measure (reads sensors)", measures
 
 
 def zeus_contenders(rapl):
@@ -142,7 +141,6 @@ def child(boards, rounds):
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as root, open(os.devnull, "w", encoding="utf-8") as null:
         rapl = make_machine(root)
-        os.environ["JOULE_ROOT"] = root
         with contextlib.redirect_stdout(null):
             found, absent = contenders(rapl)
             times = measure(found, rounds)

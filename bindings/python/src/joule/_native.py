@@ -158,6 +158,12 @@ def library() -> Any:
                           "JOULE_LIBRARY to the path of libjoule.so.0", "absent")
 
 
+@lru_cache(maxsize=4096)
+def tag_of(name: str) -> int:
+    """Returns libjoule's number of a region's name, which is the same in all threads and children."""
+    return int(library().joule_tag(name.encode()))
+
+
 def new_sized(structure: Any) -> Any:
     """Returns a structure of zeros whose struct_size is set."""
     return structure(struct_size=ctypes.sizeof(structure))

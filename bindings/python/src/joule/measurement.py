@@ -10,11 +10,11 @@ from ctypes import byref
 from typing import Any, Callable, Iterable, TypeVar
 
 from . import _native, _sync
-from ._native import fail, library
+from ._native import fail, library, tag_of
 from .errors import JouleError
 from .meter import Meter, Window, default_meter
 from .quantity import Quantity, total, unknown
-from .utilisation import CpuClock, GpuWatch
+from .utilisation import CpuClock
 
 __all__ = ["Measurement", "measure", "to_frame"]
 
@@ -48,7 +48,6 @@ class Measurement:
         self._region: Any = None
         self._window: Window | None = None
         self._cpu = CpuClock()
-        self._gpu = GpuWatch(self.meter)
 
     # --- edges ---
 
@@ -62,12 +61,12 @@ class Measurement:
     def begin(self) -> None:
         """Begins the measurement: waits for the GPU if PyTorch uses one, and reads the sensors."""
         self._window = None
-        self.meter.sample()
-        self._gpu.begin()
+        self.meter.watch.begin(self)
+        self._cpu.begin()
         if self._is_synchronised:
             _sync.synchronise()
-        self._cpu.begin()
-        self._region = library().joule_begin_with(library().joule_tag(self.name.encode()), self._flags)
+        self.meter.sample()
+        self._region = library().joule_begin_with(tag_of(self.name), self._flags)
 
     def end(self) -> None:
         """Ends the measurement. Raises JouleError if it has not begun or has ended already."""
@@ -76,9 +75,9 @@ class Measurement:
         status = library().joule_end(byref(self._region)) if self._region is not None else _native.INVALID
         if status != _native.OK:
             fail(f"end the measurement {self.name!r}", status, remedy="it is not running" * (status == _native.INVALID))
-        self._cpu.end()
-        self._gpu.end()
         self.meter.sample()
+        self._cpu.end()
+        self.meter.watch.end(self)
 
     def __call__(self, function: F) -> F:
         """Decorates a function: each call is measured with these options."""
@@ -173,7 +172,7 @@ class Measurement:
     @property
     def gpu_utilisation(self) -> float:
         """Mean share of time in which the GPUs' multiprocessors were active, 0 to 1; nan if it is unknown."""
-        return self._gpu.utilisation
+        return self.meter.watch.mean(self.begin_ns, self.end_ns)
 
     @property
     def cpu_seconds(self) -> float:

@@ -13,6 +13,7 @@ from ._native import Domain as DomainStruct
 from ._native import QuantityStruct, fail, library, new_sized
 from .errors import JouleError
 from .quantity import Quantity, total
+from .utilisation import GpuWatch
 
 if TYPE_CHECKING:
     from .measurement import Measurement
@@ -107,6 +108,7 @@ class Meter:
                  ignore_session: bool = False) -> None:
         self._handle: int | None = None
         self._is_open = False
+        self._prepare()
         options = new_sized(_native.Options)
         options.flags = _native.OPEN_DEVICES * has_devices | _native.OPEN_NO_SESSION * ignore_session
         options.period_s, options.wait_s = period_s, wait_s if wait_s > 0 else -1
@@ -118,10 +120,15 @@ class Meter:
             fail("open the meter", status, error)
         self._handle, self._is_open = handle.value, True
 
+    def _prepare(self) -> None:
+        self._gauges: tuple[int, list[int]] = (0, [])  # count of domains, and the result of gpu_gauges
+        self.watch = GpuWatch(self)
+
     @classmethod
     def _default(cls) -> Meter:
         meter = cls.__new__(cls)
         meter._handle, meter._is_open = None, True
+        meter._prepare()
         return meter
 
     @property
@@ -135,6 +142,7 @@ class Meter:
         """Stops the meter. Has no effect on the default meter and on a closed meter."""
         if self._is_open and self._handle is not None:
             self._is_open = False
+            self.watch.stop()
             library().joule_close(self._handle)
 
     def __enter__(self) -> Meter:
@@ -237,6 +245,19 @@ class Meter:
                       best.state if best else _native.status_name(struct.state),
                       total(self.energy(domain.id) for domain in counted),
                       total((self.power(domain.id) for domain in counted), "W"), best.remedy if best else "", **more)
+
+    def gpu_gauges(self) -> list[int]:
+        """Returns a domain of each GPU that tells how busy it is: SM activity if the driver reports it, else
+        busy time."""
+        count = library().joule_domain_count(self.handle)
+        if count != self._gauges[0]:
+            chosen: dict[str, tuple[bool, int]] = {}
+            for domain in self.domains():
+                if domain.device.startswith("gpu:") and domain.label in ("SM activity", "busy time"):
+                    candidate = (domain.label == "SM activity" and domain.state == "ok", domain.id)
+                    chosen[domain.device] = max(chosen.get(domain.device, (False, -1)), candidate)
+            self._gauges = (count, [identity for _, identity in chosen.values()])
+        return self._gauges[1]
 
     def has_pending_devices(self) -> bool:
         """True: an accelerator was found and not read yet."""

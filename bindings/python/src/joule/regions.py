@@ -7,22 +7,15 @@ from __future__ import annotations
 
 import threading
 from ctypes import byref, c_void_p, cast
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from . import _native, _sync
-from ._native import fail, library, new_sized
+from ._native import fail, library, new_sized, tag_of
 from .measurement import FLAGS, PATIENCE_S
 from .meter import default_meter
 from .quantity import Quantity
 
 __all__ = ["Region", "RegionResult", "begin", "end", "region"]
-
-
-@lru_cache(maxsize=4096)
-def _tag_of(name: str) -> int:
-    """Returns libjoule's number of a name, which is the same in all threads and children."""
-    return int(library().joule_tag(name.encode()))
 
 
 class RegionResult:
@@ -101,7 +94,7 @@ class Region(_Edges):
         if devices == "gpu":
             _sync.synchronise()
         self.name = name
-        self._tag = _tag_of(name)
+        self._tag = tag_of(name)
         super().__init__(self._tag, FLAGS[devices])
 
     def result(self) -> RegionResult:
@@ -150,7 +143,7 @@ class OpenRegion:
 
 def begin(name: str, devices: str = "all") -> OpenRegion:
     """Begins a region and returns it; end() ends it."""
-    return OpenRegion(_tag_of(name), FLAGS[devices])
+    return OpenRegion(tag_of(name), FLAGS[devices])
 
 
 def end(region: OpenRegion) -> None:

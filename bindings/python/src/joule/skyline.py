@@ -47,7 +47,8 @@ def draw(measurement: Measurement) -> str:
     def y(watts: float) -> str:
         return f"{TOP + (HEIGHT - TOP - BOTTOM) * (1 - max(watts, 0.0) / top):.1f}"
 
-    areas, keys, base = [], "", [0.0] * len(steps)
+    areas: list[str] = []
+    keys, base = "", [0.0] * len(steps)
     for part, title, colour in PARTS:
         if not any(part in watts for _, _, watts in steps):
             continue

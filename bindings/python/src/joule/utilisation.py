@@ -4,7 +4,12 @@ from __future__ import annotations
 import math
 import os
 import threading
+import time
+import weakref
+from collections import deque
 from typing import TYPE_CHECKING
+
+from .errors import JouleError
 
 if TYPE_CHECKING:
     from .meter import Meter
@@ -12,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["CpuClock", "GpuWatch"]
 
 PERIOD_S = 0.1  # time between readings of a GPU's utilisation
+KEPT_SAMPLES = 36000  # an hour
+EDGE_NS = 1_000_000  # the sample at the end of a block is taken within this time
 
 
 def _machine_ticks() -> tuple[int, int]:
@@ -44,49 +51,54 @@ class CpuClock:
 
 
 class GpuWatch:
-    """Mean utilisation of the GPUs between begin() and end(): SM activity if the driver reports it, else busy
-    time. A thread reads it; there is no thread on a machine without such a sensor."""
+    """Utilisation of a meter's GPUs while measurements run. One thread reads it. It ends a second after the
+    last measurement, and never starts on a machine without such a sensor."""
 
     def __init__(self, meter: Meter) -> None:
-        self._meter = meter
-        self._values: list[float] = []
-        self._stop = threading.Event()
+        self._meter = weakref.ref(meter)
+        self._running: set[object] = set()
+        self._samples: deque[tuple[int, float]] = deque(maxlen=KEPT_SAMPLES)  # (time in ns, 0 to 1)
         self._thread: threading.Thread | None = None
+        self._stop = threading.Event()
 
-    def begin(self) -> None:
-        gauges = self._gauges()
-        self._values = []
-        if gauges:
-            self._stop.clear()
-            self._thread = threading.Thread(target=self._run, args=(gauges,), name="joule-gpu", daemon=True)
-            self._thread.start()
+    def begin(self, user: object) -> None:
+        meter = self._meter()
+        if meter is not None and meter.gpu_gauges():
+            self._running.add(user)
+            if self._thread is None or not self._thread.is_alive():  # the thread of a parent is not alive
+                self._stop = threading.Event()
+                self._thread = threading.Thread(target=self._run, args=(self._stop,), name="joule-gpu", daemon=True)
+                self._thread.start()
 
-    def end(self) -> None:
-        if self._thread is not None:
-            self._stop.set()
+    def end(self, user: object) -> None:
+        if user in self._running:
+            self._running.discard(user)
+            self._read()  # a short block has at least this sample
+
+    def mean(self, begin_ns: int, end_ns: int) -> float:
+        """Returns the mean of the samples in a block and of the one at its end; nan if there is none."""
+        values = [value for time_ns, value in list(self._samples) if begin_ns <= time_ns <= end_ns + EDGE_NS]
+        return sum(values) / len(values) if values else math.nan
+
+    def stop(self) -> None:
+        """Ends the thread. Must be called before the meter is closed, because the thread uses the meter."""
+        self._stop.set()
+        if self._thread is not None and self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join()
-            self._thread = None
 
-    @property
-    def utilisation(self) -> float:
-        return sum(self._values) / len(self._values) if self._values else math.nan
+    def _run(self, stop: threading.Event) -> None:
+        idle_since = time.monotonic()
+        while time.monotonic() - idle_since < 1.0 and not stop.wait(PERIOD_S):
+            if self._running:
+                idle_since = time.monotonic()
+                self._read()
 
-    def _gauges(self) -> list[int]:
-        """Returns one domain for each GPU."""
-        chosen: dict[str, tuple[bool, int]] = {}
-        for domain in self._meter.domains():
-            if domain.device.startswith("gpu:") and domain.label in ("SM activity", "busy time"):
-                candidate = (domain.label == "SM activity" and domain.state == "ok", domain.id)
-                chosen[domain.device] = max(chosen.get(domain.device, (False, -1)), candidate)
-        return [identity for _, identity in chosen.values()]
-
-    def _run(self, gauges: list[int]) -> None:
-        while not self._stop.wait(PERIOD_S):
-            self._read(gauges)
-        if not self._values:  # the block was shorter than the period
-            self._read(gauges)
-
-    def _read(self, gauges: list[int]) -> None:
-        values = [value for value in map(self._meter.gauge, gauges) if not math.isnan(value)]
-        if values:
-            self._values.append(sum(values) / len(values))
+    def _read(self) -> None:
+        meter = self._meter()
+        try:
+            values = [meter.gauge(gauge) for gauge in meter.gpu_gauges()] if meter is not None else []
+        except JouleError:  # the meter was closed
+            return
+        known = [value for value in values if not math.isnan(value)]
+        if known:
+            self._samples.append((time.monotonic_ns(), sum(known) / len(known)))
