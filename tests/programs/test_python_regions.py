@@ -80,20 +80,24 @@ try: inner.__exit__(None, None, None); raise AssertionError("ended without a beg
 except RuntimeError: pass
 """
 
+    def need_compiled_edges(self):
+        if not os.path.exists(os.path.join(PACKAGE.folder, "joule", "_edges.abi3.so")):
+            self.skipTest("the wheel has no compiled edges, because this Python has no headers")
+
     def shares(self, kind):
         with Machine(WATTS) as machine:
             for watts in PACKAGE.run(self.SHARES, kind, JOULE_ROOT=machine.root).split():
                 self.assertAlmostEqual(float(watts), WATTS, delta=WATTS * 0.12)
 
     def test_nested_regions_share_the_energy(self):
-        if not os.path.exists(os.path.join(PACKAGE.folder, "joule", "_edges.abi3.so")):
-            self.skipTest("the wheel has no compiled edges, because this Python has no headers")
+        self.need_compiled_edges()
         self.shares("compiled")
 
     def test_regions_without_compiled_edges_are_equal(self):
         self.shares("python")
 
     def test_compiled_edges_load_into_other_versions_of_python(self):
+        self.need_compiled_edges()
         code = "from joule import regions; print(regions._Edges.__name__)"
         tried = 0
         for minor in (9, 10, 12, 13):

@@ -135,7 +135,7 @@ class Meter:
     def handle(self) -> int | None:
         """The joule_meter pointer; None is the default meter. Raises JouleError if the meter is closed."""
         if not self._is_open:
-            raise JouleError("cannot use the meter: it is closed", "invalid")
+            raise JouleError("cannot use the meter: it is closed; read figures before it is closed", "invalid")
         return self._handle
 
     def close(self) -> None:
@@ -195,7 +195,8 @@ class Meter:
         status = library().joule_window_joules(self.handle, self._id_of(domain), begin_ns, end_ns, byref(struct),
                                                byref(coverage))
         if status in (_native.INVALID, _native.STALE):
-            fail("measure the window", status)
+            fail("measure the window", status, remedy="it begins before the meter was opened, ends before it begins, "
+                 "or lies in the future" * (status == _native.INVALID))
         return Window(Quantity.of_struct(struct), coverage.value, status != _native.PENDING)
 
     def wait(self, begin_ns: int, end_ns: int, domain: str | int = "total", timeout_s: float = 2.0) -> Window:
