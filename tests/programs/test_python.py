@@ -196,6 +196,10 @@ if os.fork() == 0:
     print(m.watts.value, stale, flush=True)
     os._exit(0)
 os.wait()
+with joule.measure("both"):
+    child = os.fork()
+if child == 0: os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
 """
         with Machine(WATTS) as machine:
             watts, stale = PACKAGE.run(code, JOULE_ROOT=machine.root).split()

@@ -5,7 +5,7 @@ import functools
 import inspect
 import math
 import sys
-from typing import IO, Any, Callable, Union
+from typing import IO, Any, Callable, TypeVar, Union, overload
 
 from .measurement import Measurement
 from .meter import Meter
@@ -13,6 +13,7 @@ from .quantity import Quantity, total
 
 __all__ = ["EnergyBenchmark"]
 
+F = TypeVar("F", bound=Callable[..., Any])
 Work = Union[float, Callable[[Any], float], None]  # a number, or a function of the result of the call
 
 SHORT_S = 1.0  # many sensors have too few updates in a shorter time
@@ -33,6 +34,13 @@ class EnergyBenchmark:
         self.warmup, self.min_seconds, self.meter = warmup, min_seconds, meter
         self.results: list[Measurement] = []
         self._is_warm: set[str] = set()
+
+    @overload
+    def measure(self, function: F) -> F: ...
+
+    @overload
+    def measure(self, *, name: str | None = None, flops: Work = None, samples: Work = None,
+                tokens: Work = None) -> Callable[[F], F]: ...
 
     def measure(self, function: Any = None, *, name: str | None = None, flops: Work = None, samples: Work = None,
                 tokens: Work = None) -> Any:

@@ -7,7 +7,7 @@ import math
 import time
 from collections import deque
 from ctypes import byref
-from typing import Any, Callable, Iterable, TypeVar
+from typing import Any, Callable, Iterable, TypeVar, overload
 
 from . import _native, _sync
 from ._native import fail, library, tag_of
@@ -56,7 +56,11 @@ class Measurement:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.end()
+        try:
+            self.end()
+        except JouleError as error:
+            if error.status != "stale":  # a child after fork leaves the block of its parent
+                raise
 
     def begin(self) -> None:
         """Begins the measurement: waits for the GPU if PyTorch uses one, and reads the sensors."""
@@ -248,6 +252,15 @@ def decorate(function: F, create: Callable[[], Measurement]) -> F:
     wrapper: Any = measured_later if inspect.iscoroutinefunction(function) else measured
     wrapper.measurements = kept
     return wrapper  # type: ignore[no-any-return]
+
+
+@overload
+def measure(name: F) -> F: ...
+
+
+@overload
+def measure(name: str | None = None, *, devices: str = "all", meter: Meter | None = None, synchronise: bool = True,
+            flops: float | None = None, samples: float | None = None, tokens: float | None = None) -> Measurement: ...
 
 
 def measure(name: Any = None, **options: Any) -> Any:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Device", "Domain", "Meter", "Window", "current_power_watts", "default_meter", "devices"]
 
+GPU_GAUGES = ("SM activity", "busy time")  # labels, the best first
 SUMS = {"total": _native.TOTAL, "cpu": _native.CPU, "gpu": _native.GPU}
 
 
@@ -121,7 +122,7 @@ class Meter:
         self._handle, self._is_open = handle.value, True
 
     def _prepare(self) -> None:
-        self._gauges: tuple[int, list[int]] = (0, [])  # count of domains, and the result of gpu_gauges
+        self._gauges: tuple[int, list[list[int]]] = (0, [])  # count of domains, and the result of gpu_gauges
         self.watch = GpuWatch(self)
 
     @classmethod
@@ -247,17 +248,16 @@ class Meter:
                       total(self.energy(domain.id) for domain in counted),
                       total((self.power(domain.id) for domain in counted), "W"), best.remedy if best else "", **more)
 
-    def gpu_gauges(self) -> list[int]:
-        """Returns a domain of each GPU that tells how busy it is: SM activity if the driver reports it, else
-        busy time."""
+    def gpu_gauges(self) -> list[list[int]]:
+        """Returns for each GPU the domains that tell how busy it is, the best first: SM activity, busy time."""
         count = library().joule_domain_count(self.handle)
         if count != self._gauges[0]:
-            chosen: dict[str, tuple[bool, int]] = {}
+            found: dict[str, dict[str, int]] = {}
             for domain in self.domains():
-                if domain.device.startswith("gpu:") and domain.label in ("SM activity", "busy time"):
-                    candidate = (domain.label == "SM activity" and domain.state == "ok", domain.id)
-                    chosen[domain.device] = max(chosen.get(domain.device, (False, -1)), candidate)
-            self._gauges = (count, [identity for _, identity in chosen.values()])
+                if domain.device.startswith("gpu:") and domain.label in GPU_GAUGES:
+                    found.setdefault(domain.device, {})[domain.label] = domain.id
+            self._gauges = (count, [[gauges[label] for label in GPU_GAUGES if label in gauges]
+                                    for gauges in found.values()])
         return self._gauges[1]
 
     def has_pending_devices(self) -> bool:

@@ -7,7 +7,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Iterable
 
 from .errors import JouleError
 
@@ -96,9 +96,13 @@ class GpuWatch:
     def _read(self) -> None:
         meter = self._meter()
         try:
-            values = [meter.gauge(gauge) for gauge in meter.gpu_gauges()] if meter is not None else []
+            values = [first_known(map(meter.gauge, gauges)) for gauges in meter.gpu_gauges()] if meter else []
         except JouleError:  # the meter was closed
             return
         known = [value for value in values if not math.isnan(value)]
         if known:
             self._samples.append((time.monotonic_ns(), sum(known) / len(known)))
+
+
+def first_known(values: Iterable[float]) -> float:
+    return next((value for value in values if not math.isnan(value)), math.nan)
