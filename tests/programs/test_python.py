@@ -285,7 +285,7 @@ bench = EnergyBenchmark(min_seconds=0.3)
 def work(): time.sleep(0.02)
 work()
 m, = bench.results
-assert m.repetitions > 5 and m.samples == m.repetitions
+assert m.repetitions > 1 and m.samples == m.repetitions
 print(m.repetitions, m.seconds)
 bench.print_results()
 """
