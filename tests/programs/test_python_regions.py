@@ -179,6 +179,18 @@ bench.print_results()
         self.assertEqual(cls, "measured")
         self.assertRegex(text, r"work .* [0-9]+ % ")
 
+    def test_first_region_of_a_process_has_the_energy_of_the_gpus(self):
+        code = """
+import time, joule
+with joule.region("first"): time.sleep(1)
+time.sleep(0.4)
+result = joule.region("first").result()
+print(result.gpu_joules.value / result.seconds, result.coverage)
+"""
+        watts, coverage = PACKAGE.run(code, JOULE_NVML_LIB=FAKE, JOULE_FAKE_NVML="boards=2; watts=90").split()
+        self.assertAlmostEqual(float(watts), 180, delta=18)
+        self.assertGreater(float(coverage), 0.95)
+
     def test_fake_pytorch_is_synchronised_at_both_edges(self):
         code = TORCH + """
 import joule
