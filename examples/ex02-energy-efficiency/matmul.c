@@ -163,11 +163,13 @@ static void run(const struct variant *variant, struct product *product, long rep
 {
     size_t size_bytes = product->size * product->size * sizeof(float);
     joule_region region = joule_begin(joule_tag(variant->name));
-    for (long i = 0; i < repeats; i++) {
+    for (long i = 0; i < repeats && !atomic_load(&is_interrupted); i++) {
         memset(product->c, 0, size_bytes);
         variant->multiply(product);
     }
     joule_end(&region);
+    if (atomic_load(&is_interrupted))
+        return;
     joule_result result = {.struct_size = sizeof result};
     joule_status status = joule_region_wait(meter, &region, 1.0, &result);
     bool is_known = (status == JOULE_OK || status == JOULE_PENDING) && isfinite(result.window.value);

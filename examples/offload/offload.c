@@ -107,8 +107,7 @@ static void end_phase(joule_region *region, const char *name, double pause_s)
     joule_end(region);
     printf("%-10s %10.3f ms\n", name, 1e-6 * (double)(region->end_ns - region->begin_ns));
     fflush(stdout);
-    if (!atomic_load(&is_interrupted))
-        sleep_s(pause_s);
+    sleep_s(pause_s);
 }
 
 static void initialise(struct work *work)

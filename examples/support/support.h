@@ -91,11 +91,14 @@ static inline double now_s(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Sleeps; a signal ends the sleep early. */
+/* Sleeps; Ctrl-C ends the sleep early. The parts of 0.1 s are for a signal that arrives just before a sleep. */
 static inline void sleep_s(double seconds)
 {
-    struct timespec time = {(time_t)seconds, (long)(1e9 * (seconds - (double)(time_t)seconds))};
-    nanosleep(&time, NULL);
+    double end_s = now_s() + seconds;
+    for (double left_s = seconds; left_s > 0 && !atomic_load(&is_interrupted); left_s = end_s - now_s()) {
+        struct timespec part = {0, left_s < 0.1 ? (long)(1e9 * left_s) : 100000000};
+        nanosleep(&part, NULL);
+    }
 }
 
 /* Returns the number of processors, at least 1. */
