@@ -1,9 +1,9 @@
 /* power.c - measures power and efficiency of the CPU, and of each GPU, at four loads.
  *
- * Threads multiply and add for a part of the time: idle 0 %, light 25 %, medium 50 %, heavy 100 %. Each load first
- * runs for a while, so that power is measured at a steady state. README.md explains what is seen.
+ * Threads multiply and add for a part of the time: idle 0 %, light 25 %, medium 50 %, heavy 100 %. Each load
+ * first runs for a while, so that power is measured at a steady state. README.md explains what is seen.
  *
- *     cc -O3 power.c ../support/gpu.c $(pkg-config --cflags --libs joule) -o power && ./power
+ *     cc -O3 power.c ../support/gpu.c $(pkg-config --cflags --libs joule) -lm -o power && ./power
  */
 #define PROGRAM "power"
 #include "../support/support.h"

@@ -1,9 +1,10 @@
-/* matmul.c - multiplies two matrices by four implementations of the same computation, to compare their energy.
+/* matmul.c - multiplies two matrices by four implementations of the same computation, to compare their
+ * energy.
  *
- * All implementations add the products of an element in the same order, so that their results are equal to the
- * last bit. README.md explains what is seen.
+ * All implementations add the products of an element in the same order, so that their results are equal to
+ * the last bit. README.md explains what is seen.
  *
- *     cc -O3 matmul.c $(pkg-config --cflags --libs joule) -o matmul && ./matmul all
+ *     cc -O3 matmul.c $(pkg-config --cflags --libs joule) -lm -o matmul && ./matmul all
  */
 #define PROGRAM "matmul"
 #include "../support/support.h"

@@ -3,7 +3,7 @@
  * Each kernel is a region with its name, so that `joule run` and `joule record` show its energy. README.md
  * explains what is seen.
  *
- *     cc -O3 -fopenmp main.c algorithms.c $(pkg-config --cflags --libs joule) -lm -o kernels && ./kernels --help
+ *     cc -O3 -fopenmp main.c algorithms.c $(pkg-config --cflags --libs joule) -lm -o kernels
  */
 #define PROGRAM "kernels"
 #include "kernels.h"

@@ -12,9 +12,9 @@ enum { MAX_SIZE = 4096 }; /* of a matrix that the server accepts: 64 MiB for eac
 /* Computes c = a * b or c = a + b. */
 void matrix_compute(enum operation operation, size_t size, const float *a, const float *b, float *c);
 
-/* Returns whether c is the result. It multiplies a random vector by both sides, which takes size^2 steps, and not
- * the size^3 of a product. An element with an error above the rounding errors of `size` additions passes with
- * probability 1/2 or less. */
+/* Returns whether c is the result. It multiplies a random vector by both sides, which takes size^2 steps, and
+ * not the size^3 of a product. An element with an error above the rounding errors of `size` additions passes
+ * with probability 1/2 or less. */
 bool matrix_check(enum operation operation, size_t size, const float *a, const float *b, const float *c,
                   uint64_t seed);
 

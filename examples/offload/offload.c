@@ -226,8 +226,8 @@ static bool connect_to(const char *server, struct wire *wire)
     return wire->socket >= 0;
 }
 
-/* Starts the offload_server that is in this program's folder. Writes its HOST:PORT to `out_server`. Returns its
- * process, or -1 after an error, which was printed. */
+/* Starts the offload_server that is in this program's folder. Writes its HOST:PORT to `out_server`. Returns
+ * its process, or -1 after an error, which was printed. */
 static pid_t start_server(char out_server[64])
 {
     extern char **environ;

@@ -1,9 +1,8 @@
 /* wire.h - requests and answers of the matrix server, over TCP.
  *
- * A message is a header of 16 bytes (the letters JMX1, a code, a size, 0; numbers are 32-bit, little-endian), and
- * after it matrices of 32-bit floats: two in a request, one in an answer without error. The server answers with
- * code 0, or with another code if it refuses.
- */
+ * A message is a header of 16 bytes (the letters JMX1, a code, a size, 0; numbers are 32-bit, little-endian),
+ * and after it matrices of 32-bit floats: two in a request, one in an answer without error. The server
+ * answers with code 0, or with another code if it refuses. */
 #ifndef EXAMPLES_WIRE_H
 #define EXAMPLES_WIRE_H
 
@@ -29,8 +28,8 @@ struct wire {
 /* Sets the deadline to `seconds` from now. */
 void wire_set_deadline(struct wire *wire, double seconds);
 
-/* Send or receive all bytes. Return whether this succeeded; otherwise errno is set (0: the other side closed the
- * connection). */
+/* Send or receive all bytes. Return whether this succeeded; otherwise errno is set (0: the other side closed
+ * the connection). */
 bool wire_send(struct wire *wire, const void *data, size_t size_bytes);
 bool wire_receive(struct wire *wire, void *data, size_t size_bytes);
 

@@ -1,15 +1,14 @@
 /* gpu.c - work for NVIDIA GPUs through the CUDA driver.
  *
- * The driver compiles the kernels from PTX, the assembly language of NVIDIA's GPUs. Nothing from NVIDIA is needed
- * to build.
- */
+ * The driver compiles the kernels from PTX, the assembly language of NVIDIA's GPUs. Nothing from NVIDIA is
+ * needed to build. */
 #include "gpu.h"
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-/* One thread of the GPU for each element; thread (x, y) computes row y, column x. The threads of `compute` only
- * multiply and add: 8 independent sums, 8 times in each round. */
+/* One thread of the GPU for each element; thread (x, y) computes row y, column x. The threads of `compute`
+ * only multiply and add: 8 independent sums, 8 times in each round. */
 #define FMA                                                                                                  \
     "fma.rn.f32 %a, %a, %x, %x; fma.rn.f32 %b, %b, %x, %x; fma.rn.f32 %c, %c, %x, %x; "                      \
     "fma.rn.f32 %d, %d, %x, %x; fma.rn.f32 %e, %e, %x, %x; fma.rn.f32 %f, %f, %x, %x; "                      \

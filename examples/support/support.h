@@ -45,7 +45,8 @@ static inline long parse_count(const char *what, const char *text, long min, lon
     exit(EXIT_USAGE);
 }
 
-/* Returns `size_bytes` bytes of memory, set to zero; the caller frees them. Ends the program without memory. */
+/* Returns `size_bytes` bytes of memory, set to zero; the caller frees them. Ends the program without
+ * memory. */
 static inline void *allocate(size_t size_bytes)
 {
     void *memory = calloc(1, size_bytes);
@@ -91,7 +92,8 @@ static inline double now_s(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Sleeps; Ctrl-C ends the sleep early. The parts of 0.1 s are for a signal that arrives just before a sleep. */
+/* Sleeps; Ctrl-C ends the sleep early. The parts of 0.1 s are for a signal that arrives just before a
+ * sleep. */
 static inline void sleep_s(double seconds)
 {
     double end_s = now_s() + seconds;

@@ -164,7 +164,7 @@ class Regions(unittest.TestCase):
                 ("power", ["-d", "0.02", "-w", "0"], {"idle": 1, "light": 1, "medium": 1, "heavy": 1}),
                 ("matmul", ["-n", "32", "all"], {"naive": 1, "blocked": 1, "vectorised": 1, "threads": 1}),
                 ("write_read", ["-m", "1"], {"write": 1, "flush": 1, "read": 1}),
-                ("merge_sort", ["-n", "1000", "-r", "7", "threads"], {"fill": 1, "sort": 7, "check": 1}),
+                ("merge_sort", ["-n", "1000", "-r", "7", "threads"], {"fill": 7, "sort": 7, "check": 7}),
                 ("offload", ["-n", "40", "product"], phases), ("offload", ["-n", "40", "sum"], phases),
                 ("kernels", ["-z", "64", "-r", "3", "all"], dict.fromkeys(KERNELS, 3))):
             with self.subTest(name=name, words=words):

@@ -1,8 +1,9 @@
-/* tests/fakes/cuda/fake_cuda.c - a libcuda.so.1 with one GPU, which runs the kernels of examples/support/gpu.c.
+/* tests/fakes/cuda/fake_cuda.c - a libcuda.so.1 with one GPU, which runs the kernels of
+ * examples/support/gpu.c.
  *
- * A kernel is recognised by its name and computed here, so its PTX is not tested. Memory of the GPU is memory of
- * the process, and freed memory and foreign addresses are refused. The variable FAKE_CUDA_FAIL names a function
- * that fails. */
+ * A kernel is recognised by its name and computed here, so its PTX is not tested. Memory of the GPU is memory
+ * of the process, and freed memory and foreign addresses are refused. The variable FAKE_CUDA_FAIL names a
+ * function that fails. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -183,7 +184,8 @@ EXPORT int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t size_bytes)
     return check("cuMemcpyDtoH_v2", true);
 }
 
-/* Computes the sum or the product with the threads of the grid; returns INVALID_VALUE if they do not cover it. */
+/* Computes the sum or the product with the threads of the grid; returns INVALID_VALUE if they do not cover
+ * it. */
 static int run_matrix(bool is_product, void **arguments, unsigned width, unsigned height)
 {
     uint64_t addresses[3];
