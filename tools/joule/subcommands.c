@@ -9,6 +9,7 @@ const struct subcommand subcommands[] = {
     {"run", run_main, "run a command and report the energy that it used"},
     {"record", record_main, "run a command and store every reading in a file"},
     {"report", report_main, "print the report of a record"},
+    {"plot", companion_main, "draw the power over time of a record"},
     {"devices", devices_main, "list what can be measured on this machine"},
     {"doctor", doctor_main, "list what would improve measurements on this machine"},
     {"calibrate", calibrate_main, "measure this machine's CPU for the predictions of joulec"},
