@@ -101,13 +101,15 @@ static struct options parse_options(int argc, char **argv)
 
 /* --- phases --- */
 
-/* Ends a phase: prints its duration, and sleeps for the pause between phases. */
+/* Ends a phase: prints its duration, and sleeps for the pause between phases. Does not change errno. */
 static void end_phase(joule_region *region, const char *name, double pause_s)
 {
+    int error = errno;
     joule_end(region);
     printf("%-10s %10.3f ms\n", name, 1e-6 * (double)(region->end_ns - region->begin_ns));
     fflush(stdout);
     sleep_s(pause_s);
+    errno = error;
 }
 
 static void initialise(struct work *work)
