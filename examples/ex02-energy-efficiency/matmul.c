@@ -14,16 +14,16 @@
 #include <pthread.h>
 #include <string.h>
 
-static const char USAGE[] =
-    "usage: matmul [OPTION...] all|naive|blocked|vectorised|threads\n"
-    "\n"
-    "Multiplies two matrices. Prints time, power, energy, GFLOP/s, GFLOP/J and a checksum of the product.\n"
-    "\n"
-    "  -n, --size ROWS       multiply matrices with ROWS rows and columns (384)\n"
-    "  -r, --repeats COUNT   multiply COUNT times (4)\n"
-    "  -t, --threads COUNT   use COUNT threads (one for each CPU)\n"
-    "  -s, --seed NUMBER     use other matrices (1)\n"
-    "      --help            print this text\n";
+static const char USAGE[] = "usage: matmul [OPTION...] all|naive|blocked|vectorised|threads\n"
+                            "\n"
+                            "Multiplies two matrices. Prints time, GFLOP/s and a checksum of the product; "
+                            "with `all` also the energy.\n"
+                            "\n"
+                            "  -n, --size ROWS       multiply matrices with ROWS rows and columns (384)\n"
+                            "  -r, --repeats COUNT   multiply COUNT times (4)\n"
+                            "  -t, --threads COUNT   use COUNT threads (one for each CPU)\n"
+                            "  -s, --seed NUMBER     use other matrices (1)\n"
+                            "      --help            print this text\n";
 
 enum { MAX_SIZE = 8192, MAX_REPEATS = 1000000, MAX_THREADS = 256, BLOCK = 32 };
 
@@ -159,7 +159,7 @@ static struct options parse_options(int argc, char **argv)
     return options;
 }
 
-/* Multiplies and prints one line. */
+/* Multiplies and prints one line, with the energy if there is a meter. */
 static void run(const struct variant *variant, struct product *product, long repeats, joule_meter *meter)
 {
     size_t size_bytes = product->size * product->size * sizeof(float);
@@ -171,50 +171,52 @@ static void run(const struct variant *variant, struct product *product, long rep
     joule_end(&region);
     if (atomic_load(&is_interrupted))
         return;
-    joule_result result = {.struct_size = sizeof result};
-    joule_status status = joule_region_wait(meter, &region, 1.0, &result);
-    bool is_known = (status == JOULE_OK || status == JOULE_PENDING) && isfinite(result.window.value);
-    double seconds = 1e-9 * (double)(region.end_ns - region.begin_ns), joules = result.window.value;
+    double seconds = 1e-9 * (double)(region.end_ns - region.begin_ns);
     double gflop = 2e-9 * pow((double)product->size, 3) * (double)repeats;
-    printf("%-11s %8.1f ms", variant->name, 1e3 * seconds / (double)repeats);
-    if (is_known)
-        printf(" %7.2f W %8.3f J %8.2f %8.3f", joules / seconds, joules / (double)repeats, gflop / seconds,
-               gflop / joules);
-    else
-        printf(" unknown W  unknown J %8.2f  unknown", gflop / seconds);
-    printf("   %-9s %016llx\n", is_known ? joule_class_name(result.window.cls) : "-",
-           (unsigned long long)checksum(product->c, size_bytes));
+    printf("%-11s %8.1f ms %8.2f", variant->name, 1e3 * seconds / (double)repeats, gflop / seconds);
+    if (meter) {
+        joule_result result = {.struct_size = sizeof result};
+        joule_status status = joule_region_wait(meter, &region, 1.0, &result);
+        double joules = result.window.value;
+        if ((status == JOULE_OK || status == JOULE_PENDING) && isfinite(joules))
+            printf(" %7.2f W %8.3f J %8.3f   %-9s", joules / seconds, joules / (double)repeats,
+                   gflop / joules, joule_class_name(result.window.cls));
+        else
+            printf(" %9s %10s %8s   %-9s", "unknown", "unknown", "unknown", "-");
+    }
+    printf("   %016llx\n", (unsigned long long)checksum(product->c, size_bytes));
     fflush(stdout);
 }
 
 int main(int argc, char **argv)
 {
     struct options options = parse_options(argc, argv);
-    size_t count = options.size * options.size;
-    float *a = allocate(count * sizeof *a), *b = allocate(count * sizeof *b),
-          *c = allocate(count * sizeof *c);
-    struct product product = {options.size, a, b, c, 0, options.size, options.threads};
-    joule_meter *meter;
+    bool is_all = strcmp(options.name, "all") == 0, is_known = is_all;
+    for (int i = 0; i < VARIANTS; i++)
+        is_known = is_known || strcmp(options.name, variants[i].name) == 0;
+    if (!is_known)
+        fail_usage(USAGE);
+    /* For one variant, there is no meter: `joule compare` measures it. */
+    joule_meter *meter = NULL;
     joule_error error;
-    if (joule_open(NULL, &meter, &error) != JOULE_OK) {
+    if (is_all && joule_open(NULL, &meter, &error) != JOULE_OK) {
         fprintf(stderr, PROGRAM ": %s\n", error.message);
         return EXIT_FAILURE;
     }
+    size_t count = options.size * options.size;
+    float *a = allocate(count * sizeof *a), *b = allocate(count * sizeof *b);
+    float *c = allocate(count * sizeof *c);
+    struct product product = {options.size, a, b, c, 0, options.size, options.threads};
     fill_random(a, count, options.seed);
     fill_random(b, count, options.seed + 1);
     catch_interrupts();
-    bool is_known = false;
-    for (int i = 0; i < VARIANTS && !atomic_load(&is_interrupted); i++) {
-        if (strcmp(options.name, "all") != 0 && strcmp(options.name, variants[i].name) != 0)
-            continue;
-        if (!is_known)
-            printf("%-11s %11s %9s %10s %8s %8s   %-9s %s\n", "variant", "time", "power", "energy", "GFLOP/s",
-                   "GFLOP/J", "energy is", "checksum");
-        is_known = true;
-        run(&variants[i], &product, options.repeats, meter);
-    }
-    if (!is_known && !atomic_load(&is_interrupted))
-        fail_usage(USAGE);
+    printf("%-11s %11s %8s", "variant", "time", "GFLOP/s");
+    if (meter)
+        printf(" %9s %10s %8s   %-9s", "power", "energy", "GFLOP/J", "energy is");
+    puts("   checksum");
+    for (int i = 0; i < VARIANTS && !atomic_load(&is_interrupted); i++)
+        if (is_all || strcmp(options.name, variants[i].name) == 0)
+            run(&variants[i], &product, options.repeats, meter);
     joule_close(meter);
     free(a);
     free(b);
