@@ -111,11 +111,11 @@ static void print_line(const struct load *load, const joule_result *result, stru
     joule_quantity joules = result->window;
     printf("  %-7s %5.0f %%", load->name, 100 * done.busy_s / seconds / devices);
     if (isfinite(joules.value))
-        printf(" %8.2f W   %7.2f to %-7.2f %8.4f %9.5f   %s\n", joules.value / seconds, joules.low / seconds,
+        printf(" %8.2f W   %7.2f to %-7.2f %8.3g %9.3g   %s\n", joules.value / seconds, joules.low / seconds,
                joules.high / seconds, tflops, tflops / (joules.value / seconds),
                joule_class_name(joules.cls));
     else
-        printf("  unknown     unknown            %8.4f   unknown\n", tflops);
+        printf("  unknown     unknown            %8.3g   unknown\n", tflops);
     fflush(stdout);
 }
 
